@@ -1,0 +1,65 @@
+"""Class counts of leaves, for records grouped by leaf or routed through a finished tree."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def leaf_counts(labels, order, node_starts, n_classes, out):
+    """Class counts of records grouped by leaf.
+
+    Parameters
+    ----------
+    labels : uint array of shape (n,)
+    order : int32 array of shape (m,)
+    node_starts : int64 array of shape (n_leaves + 1,)
+    n_classes : int
+    out : int64 array of shape (n_leaves, n_classes), overwritten
+    """
+    for leaf in range(out.shape[0]):
+        out[leaf, :n_classes] = 0
+        for i in range(node_starts[leaf], node_starts[leaf + 1]):
+            out[leaf, np.uint64(labels[np.uint64(order[i])])] += 1
+
+
+@njit(cache=True, nogil=True)
+def route_records(codes, rows, feature, low, high, depth, out):
+    """Leaf of each listed record in one tree.
+
+    Parameters
+    ----------
+    codes : uint array of shape (n, D)
+    rows : int32 array of shape (m,)
+    feature, low, high : integer arrays of shape (2**depth - 1,)
+        The tree's heap of splits.
+    depth : int
+    out : int32 array of shape (m,), overwritten
+        Leaf numbers, 0 for the leftmost.
+    """
+    flat_codes = codes.reshape(codes.size)
+    width = np.uint64(codes.shape[1])
+    for i in range(rows.shape[0]):
+        row = np.uint64(rows[i]) * width
+        node = 0
+        for _ in range(depth):
+            f = feature[node]
+            column = np.uint64(max(f, 0))
+            bottom = np.int64(low[node])
+            span = np.uint64(np.int64(high[node]) - bottom)
+            code = np.int64(flat_codes[row + column])
+            goes_left = (np.uint64(code - bottom) <= span) | (f < 0)
+            node = 2 * node + 2 - np.int64(goes_left)
+        out[i] = node - ((1 << depth) - 1)
+
+
+@njit(cache=True, nogil=True)
+def routed_leaf_counts(leaves, rows, labels, n_classes, out):
+    """Class counts of the records ``rows``, whose leaves :func:`route_records` found.
+
+    ``out`` is int64 of shape (n_leaves, n_classes), overwritten.
+    """
+    out[:, :n_classes] = 0
+    for i in range(rows.shape[0]):
+        out[leaves[i], np.uint64(labels[np.uint64(rows[i])])] += 1

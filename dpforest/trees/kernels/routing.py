@@ -1,0 +1,103 @@
+"""Move the records of a level, and the public boxes of its nodes, to the two children of each."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def apply_splits(codes, order, node_starts, feature, low, high, new_order, new_starts):
+    """Split every node's records into its left and right child, keeping their order.
+
+    Parameters
+    ----------
+    codes : uint array of shape (n, D)
+    order : int32 array of shape (m,)
+    node_starts : int64 array of shape (n_nodes + 1,)
+    feature, low, high : integer arrays of shape (n_nodes,)
+        One split a node; ``feature == -1`` sends all records left.
+    new_order : int32 array of shape (m,), overwritten; must not overlap ``order``
+    new_starts : int64 array of shape (2 * n_nodes + 1,), overwritten
+    """
+    right = np.empty(order.shape[0], np.int32)
+    flat_codes = codes.reshape(codes.size)
+    width = np.uint64(codes.shape[1])
+    for node in range(feature.shape[0]):
+        start, end = node_starts[node], node_starts[node + 1]
+        new_starts[2 * node] = start
+        if feature[node] < 0:
+            new_order[start:end] = order[start:end]
+            new_starts[2 * node + 1] = end
+            continue
+        column = np.uint64(feature[node])
+        bottom = np.int64(low[node])
+        span = np.uint64(np.int64(high[node]) - bottom)
+        n_left = np.uint64(start)
+        n_right = np.uint64(0)
+        for i in range(start, end):
+            record = order[i]
+            code = np.int64(flat_codes[np.uint64(record) * width + column])
+            # Below low wraps to a huge number: one unsigned comparison tests both ends.
+            goes_left = np.uint64(np.uint64(code - bottom) <= span)
+            # Written to both sides, kept on one: no branch to mispredict.
+            new_order[n_left] = record
+            right[n_right] = record
+            n_left += goes_left
+            n_right += np.uint64(1) - goes_left
+        middle = np.int64(n_left)
+        new_starts[2 * node + 1] = middle
+        new_order[middle:end] = right[: end - middle]
+    new_starts[2 * feature.shape[0]] = node_starts[feature.shape[0]]
+
+
+@njit(cache=True, nogil=True)
+def initial_boxes(n_codes, offsets, box_low, box_high, alive):
+    """The root's box: all codes of every feature. Arrays as in :func:`update_boxes`, one node."""
+    for f in range(n_codes.shape[0]):
+        box_low[0, f] = 0
+        box_high[0, f] = n_codes[f] - 1
+    alive[0] = True
+
+
+@njit(cache=True, nogil=True)
+def update_boxes(
+    box_low, box_high, alive, offsets, ordered, feature, low, high, new_low, new_high, new_alive
+):
+    """Boxes of the children from those of their parents and the splits drawn.
+
+    Public in, public out: records play no part.
+
+    Parameters
+    ----------
+    box_low, box_high : int32 arrays of shape (n_nodes, D)
+        Smallest and largest code of each *ordered* feature that can reach the node.
+    alive : bool array of shape (n_nodes, total)
+        Which codes of each *categorical* feature can reach the node.
+    offsets : int64 array of shape (D + 1,)
+    ordered : bool array of shape (D,)
+    feature, low, high : integer arrays of shape (n_nodes,)
+    new_low, new_high, new_alive : same dtypes, ``2 * n_nodes`` rows, overwritten
+
+    Notes
+    -----
+    A node with ``feature == -1`` has no candidate; neither has any child, which keeps its box.
+    """
+    for node in range(feature.shape[0]):
+        left, right = 2 * node, 2 * node + 1
+        for child in (left, right):
+            new_low[child] = box_low[node]
+            new_high[child] = box_high[node]
+            new_alive[child] = alive[node]
+        f = feature[node]
+        if f < 0:
+            continue
+        if ordered[f]:
+            # Ordered splits start at the box's bottom, so the right child is one interval too.
+            new_high[left, f] = min(np.int64(box_high[node, f]), np.int64(high[node]))
+            new_low[right, f] = max(np.int64(box_low[node, f]), np.int64(high[node]) + 1)
+            continue
+        for cell in range(offsets[f], offsets[f + 1]):
+            inside = low[node] <= cell - offsets[f] <= high[node]
+            new_alive[left, cell] = alive[node, cell] and inside
+            new_alive[right, cell] = alive[node, cell] and not inside
