@@ -1,0 +1,83 @@
+# make demo   set up what it takes and run the main job
+# make test   set up what it takes and run the tests
+#
+# Needs only make, a package index that pip can reach, and Python >= 3.11: python3, or the
+# newest one that tools/find-python finds, or PYTHON=/path/to/python3. Environments are
+# made once and again when pyproject.toml or the constraints change.
+
+SHELL := /bin/sh
+PYTHON ?=
+VENV := .venv
+NEWEST := .venv-newest
+LOCKED := constraints/locked.txt
+TEST_EXTRAS := accounting,diffprivlib,frames,plots,test
+# One file's tests stay together, so that what they share is made once.
+PYTEST_FLAGS ?= -n 2 --dist loadfile
+DEMO_FLAGS ?=
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PIP_NO_INPUT := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-newest lint format clean
+
+help:
+	@echo "make demo          run the main job: a private forest on adult at epsilon = 1"
+	@echo "make test          run the tests with the locked versions"
+	@echo "make test-newest   run them with the newest Python, numpy and scikit-learn"
+	@echo "make lint          ruff and mypy"
+	@echo "make format        let ruff format the code"
+	@echo "make clean         remove environments and caches"
+
+demo: $(VENV)/.ready-run
+	$(VENV)/bin/python -m dpforest demo $(DEMO_FLAGS)
+
+test: $(VENV)/.ready-test
+	$(VENV)/bin/python -m pytest $(PYTEST_FLAGS) $(ARGS)
+
+test-newest: $(NEWEST)/.ready-test
+	$(NEWEST)/bin/python -m pytest $(PYTEST_FLAGS) $(ARGS)
+
+lint: $(VENV)/.ready-lint
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+
+format: $(VENV)/.ready-lint
+	$(VENV)/bin/ruff check --fix .
+	$(VENV)/bin/ruff format .
+
+clean:
+	rm -rf $(VENV) $(NEWEST) .pytest_cache .mypy_cache .ruff_cache .hypothesis demo-output
+	find dpforest tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# --- environments -------------------------------------------------------------------------
+# A stamp is touched last: an installation that was cut short is done again.
+
+$(VENV)/bin/python:
+	@python="$$(PYTHON='$(PYTHON)' tools/find-python default)" && \
+	echo "making $(VENV) with $$python" && "$$python" -m venv --clear $(VENV)
+
+$(NEWEST)/bin/python:
+	@python="$$(tools/find-python newest)" && \
+	echo "making $(NEWEST) with $$python" && "$$python" -m venv --clear $(NEWEST)
+
+# Editable, and without build isolation, so that the build tool is locked too.
+$(VENV)/.ready-run: pyproject.toml $(LOCKED) | $(VENV)/bin/python
+	$(VENV)/bin/python -m pip install -q -c $(LOCKED) flit_core
+	$(VENV)/bin/python -m pip install -q -c $(LOCKED) --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.ready-test: $(VENV)/.ready-run
+	$(VENV)/bin/python -m pip install -q -c $(LOCKED) --no-build-isolation -e '.[$(TEST_EXTRAS)]'
+	@touch $@
+
+$(VENV)/.ready-lint: $(VENV)/.ready-run
+	$(VENV)/bin/python -m pip install -q -c $(LOCKED) --no-build-isolation -e '.[lint]'
+	@touch $@
+
+$(NEWEST)/.ready-test: pyproject.toml | $(NEWEST)/bin/python
+	$(NEWEST)/bin/python -m pip install -q --upgrade --upgrade-strategy eager flit_core
+	$(NEWEST)/bin/python -m pip install -q --upgrade --upgrade-strategy eager \
+		--no-build-isolation -e '.[frames,test]'
+	@touch $@

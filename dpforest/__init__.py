@@ -1,0 +1,97 @@
+"""Differentially private random forests with an exact budget and a readable report.
+
+Public names are loaded when they are first used, so that ``import dpforest`` costs no more
+than the packages it stands on.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0.dev0"
+
+# Where each public name lives. Type checkers read the imports below instead; a test
+# compares the two.
+_HOMES = {
+    "BudgetAccountant": "dpforest.accounting.accountant",
+    "BudgetExceeded": "dpforest.exceptions",
+    "CategoricalFeature": "dpforest.domain.schema",
+    "Classes": "dpforest.domain.schema",
+    "DPForestError": "dpforest.exceptions",
+    "Domain": "dpforest.domain.schema",
+    "DomainError": "dpforest.exceptions",
+    "InvalidRecordError": "dpforest.exceptions",
+    "MultinomialForestClassifier": "dpforest.forest.multinomial",
+    "NeighbouringRelation": "dpforest.relations",
+    "NumericFeature": "dpforest.domain.schema",
+    "NumericTarget": "dpforest.domain.schema",
+    "ParameterError": "dpforest.exceptions",
+    "PrivacyLeakWarning": "dpforest.exceptions",
+    "PrivacyReport": "dpforest.forest.report",
+    "RepeatedFitWarning": "dpforest.exceptions",
+}
+_MODULES = ("accounting", "datasets", "domain", "exceptions", "forest", "mechanisms", "trees")
+
+if TYPE_CHECKING:
+    from dpforest import accounting, datasets, domain, exceptions, forest, mechanisms, trees
+    from dpforest.accounting.accountant import BudgetAccountant
+    from dpforest.domain.schema import (
+        CategoricalFeature,
+        Classes,
+        Domain,
+        NumericFeature,
+        NumericTarget,
+    )
+    from dpforest.exceptions import (
+        BudgetExceeded,
+        DomainError,
+        DPForestError,
+        InvalidRecordError,
+        ParameterError,
+        PrivacyLeakWarning,
+        RepeatedFitWarning,
+    )
+    from dpforest.forest.multinomial import MultinomialForestClassifier
+    from dpforest.forest.report import PrivacyReport
+    from dpforest.relations import NeighbouringRelation
+
+__all__ = [
+    "BudgetAccountant",
+    "BudgetExceeded",
+    "CategoricalFeature",
+    "Classes",
+    "DPForestError",
+    "Domain",
+    "DomainError",
+    "InvalidRecordError",
+    "MultinomialForestClassifier",
+    "NeighbouringRelation",
+    "NumericFeature",
+    "NumericTarget",
+    "ParameterError",
+    "PrivacyLeakWarning",
+    "PrivacyReport",
+    "RepeatedFitWarning",
+    "accounting",
+    "datasets",
+    "domain",
+    "exceptions",
+    "forest",
+    "mechanisms",
+    "trees",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"dpforest.{name}")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'dpforest' has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value  # the next look-up is a plain one
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,76 @@
+"""``python -m dpforest``: the demo and the version."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from dpforest import __version__
+from dpforest.exceptions import DPForestError
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command.
+
+    Parameters
+    ----------
+    arguments : sequence of str or None, default=None
+        The words after the program's name; None takes those of the process.
+
+    Returns
+    -------
+    int
+        Exit status: 0, or 2 where dpforest refused the input.
+    """
+    chosen = _parser().parse_args(arguments)
+    if chosen.command == "version":
+        print(__version__)
+        return 0
+    try:
+        _demo(chosen)
+    except DPForestError as refusal:
+        print(f"dpforest: {refusal}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m dpforest", description="Differentially private random forests."
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="command")
+    commands.add_parser("version", help="print the version")
+    demo = commands.add_parser(
+        "demo",
+        help="train on adult beside a non-private forest and write the privacy report",
+        description="Trains on adult (in the package), beside a non-private forest on the same "
+        "split, and writes the privacy report. The last line is one JSON object.",
+    )
+    demo.add_argument(
+        "--epsilon", type=float, default=1.0, help="total budget (default: %(default)s)"
+    )
+    demo.add_argument(
+        "--output-dir",
+        default="demo-output",
+        help="folder for the report (default: %(default)s)",
+    )
+    demo.add_argument(
+        "--split-seed",
+        type=int,
+        default=0,
+        help="seed of the train/test split; noise is never seeded here (default: %(default)s)",
+    )
+    return parser
+
+
+def _demo(chosen: argparse.Namespace) -> None:
+    from dpforest.demo import run_demo  # its imports are not light
+
+    run_demo(
+        epsilon=chosen.epsilon, output_dir=chosen.output_dir, split_seed=chosen.split_seed
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
