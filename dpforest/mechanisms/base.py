@@ -1,0 +1,122 @@
+"""What every mechanism does first: consume its grant, and turn exact parameters into doubles.
+
+A mechanism is a function of secret arrays, a grant and a source. It reads its parameters
+from the event that the grant carries, which is the one that was paid for.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import lru_cache
+from typing import Protocol, TypeVar, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpforest.accounting.events import Event
+from dpforest.exceptions import GrantError, ParameterError
+
+EventT = TypeVar("EventT", bound=Event)
+
+
+class GrantLike(Protocol):
+    """The part of a grant that a mechanism uses."""
+
+    def consume(self, event_type: type[Event], cells: int) -> Event:
+        """Hand over the event, once; raise GrantError for another type or too many cells."""
+
+
+def consume(grant: GrantLike | None, event_type: type[EventT], cells: int) -> EventT:
+    """Use up a grant for an event of this type over so many cells.
+
+    Raises
+    ------
+    GrantError
+        When there is no grant, it was used before, it is for another event or for fewer cells.
+    """
+    if grant is None or not hasattr(grant, "consume"):
+        raise GrantError(
+            f"no grant: {event_type.mechanism} runs only with a Grant for {event_type.__name__}. "
+            "Get one from the accountant's request."
+        )
+    return cast(EventT, grant.consume(event_type, cells=cells))
+
+
+def require_at_least(paid: Fraction, needed: int, name: str, mechanism: str) -> None:
+    """Refuse a grant whose event was priced for a smaller sensitivity than the mechanism has.
+
+    Raises
+    ------
+    GrantError
+        When ``paid`` is smaller than ``needed``.
+    """
+    if paid < needed:
+        raise GrantError(f"{mechanism} needs {name} >= {needed}, but the grant is for {paid}.")
+
+
+@lru_cache(maxsize=1024)
+def exponent(epsilon: Fraction, divisor: Fraction, unit: Fraction) -> float:
+    """Return the largest double that is not larger than epsilon / divisor * unit.
+
+    Rounded down the draw is less sharp, so it costs no more than was paid. Zero is a fine
+    exponent for a selection (uniform), not for noise.
+    """
+    return double_at_most(epsilon / divisor * unit)
+
+
+def double_at_most(value: Fraction) -> float:
+    """Return the largest double that is not larger than a positive rational."""
+    try:
+        nearest = float(value)
+    except OverflowError:
+        return float(np.finfo(np.float64).max)
+    return math.nextafter(nearest, -math.inf) if Fraction(nearest) > value else nearest
+
+
+def double_at_least(value: Fraction) -> float:
+    """Return the smallest double that is not smaller than a positive rational.
+
+    Raises
+    ------
+    ParameterError
+        When it is larger than every double.
+    """
+    try:
+        nearest = float(value)
+    except OverflowError:
+        raise ParameterError(
+            "sigma_squared", float("inf"), "must be below 1.8e308", "Spend more budget"
+        ) from None
+    return math.nextafter(nearest, math.inf) if Fraction(nearest) < value else nearest
+
+
+def as_rows(
+    scores: ArrayLike, starts: ArrayLike, ends: ArrayLike
+) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
+    """Fix dtypes and check that every row lies inside ``scores``; looks at no score.
+
+    Raises
+    ------
+    ParameterError
+        When starts and ends differ in shape or a row does not lie inside ``scores``.
+    """
+    flat = np.ascontiguousarray(scores, dtype=np.float64)
+    first = np.ascontiguousarray(starts, dtype=np.int64)
+    last = np.ascontiguousarray(ends, dtype=np.int64)
+    # The kernels check no bounds, so a bad row would read foreign memory.
+    if flat.ndim != 1 or first.ndim != 1 or first.shape != last.shape:
+        raise ParameterError(
+            "starts",
+            first.shape,
+            f"scores {flat.shape}, starts and ends {last.shape} must be 1-D, the last two alike",
+            "Give one start and one end a row",
+        )
+    if first.size and (first.min() < 0 or last.max() > flat.size or (first > last).any()):
+        raise ParameterError(
+            "ends",
+            int(last.max()),
+            f"rows must satisfy 0 <= start <= end <= {flat.size}",
+            "Give rows that lie inside scores",
+        )
+    return flat, first, last
