@@ -1,0 +1,30 @@
+"""Accounting: what may be spent, what was spent, and how it composes."""
+
+from dpforest.accounting.accountant import BudgetAccountant
+from dpforest.accounting.events import (
+    DiscreteGaussianNoise,
+    Event,
+    ExponentialSelection,
+    ExternalSpend,
+    GeometricNoise,
+    PermuteAndFlipSelection,
+)
+from dpforest.accounting.grants import Grant
+from dpforest.accounting.ledger import Budget, FrozenLedger, LedgerEntry, ScopeRecord
+from dpforest.accounting.losses import PrivacyLoss
+
+__all__ = [
+    "Budget",
+    "BudgetAccountant",
+    "DiscreteGaussianNoise",
+    "Event",
+    "ExponentialSelection",
+    "ExternalSpend",
+    "FrozenLedger",
+    "GeometricNoise",
+    "Grant",
+    "LedgerEntry",
+    "PermuteAndFlipSelection",
+    "PrivacyLoss",
+    "ScopeRecord",
+]

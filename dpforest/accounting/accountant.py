@@ -1,0 +1,265 @@
+"""The ceiling: holds the total, the lock and the root of the composition tree."""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, NoReturn
+
+from dpforest.accounting.conversion import (
+    conversion_method,
+    epsilon_of_rho,
+    rho_of_epsilon,
+)
+from dpforest.accounting.events import Event
+from dpforest.accounting.grants import Grant
+from dpforest.accounting.ledger import (
+    Budget,
+    BudgetRecord,
+    FrozenLedger,
+    LedgerEntry,
+    ScopeRecord,
+)
+from dpforest.accounting.losses import ZERO, Amount, PrivacyLoss
+from dpforest.accounting.rationals import float_up, to_rational
+from dpforest.accounting.scopes import (
+    ParallelCellsScope,
+    ParallelRecordsScope,
+    PoissonScope,
+    SequentialScope,
+)
+from dpforest.exceptions import BudgetExceeded, ParameterError, ParameterTypeError, ScopeError
+
+
+class BudgetAccountant:
+    """Ceiling on what may be learnt about one record, and the books of what was spent.
+
+    Parameters
+    ----------
+    epsilon : int, float, str, Decimal or Fraction
+        Total pure epsilon; a float means its shortest decimal.
+    delta : int, float, str, Decimal or Fraction
+        With a delta, spending may also stay under the rho that converts to
+        (epsilon, delta).
+    name : str, optional
+        For reports.
+
+    Notes
+    -----
+    **Rule.** With E, R, D the composed pure epsilon, rho and delta, a request passes if
+    D <= delta and either E <= epsilon, or R <= rho(epsilon, delta - D), the rho that converts
+    to (epsilon, delta - D).
+
+    **Claim.** All that is released is (epsilon, delta)-DP under add/remove of one record, also
+    when requests are chosen by what was released before; the deltas of external spends must
+    be fixed beforehand.
+
+    **Proof.** D is fixed, so take D = 0 (a failure event of probability at most D in all is
+    added at the end). Split the transcripts S by the cap under which they end: A, where
+    E <= epsilon, and B, the rest, where R <= rho. On a transcript of A every request's ratio of
+    probabilities is at most e^epsilon_i, whatever chose epsilon_i, and the products stay below
+    e^epsilon: P(S & A) <= e^epsilon P'(S & A). Losses never fall, so a transcript of B was
+    under the rho cap all along, and a run that stops at the first request beyond that cap
+    agrees with this one on B. It is rho-zCDP (plain addition against a fixed cap is a valid
+    filter: Whitehouse, Ramdas, Rogers, Wu 2023), hence (epsilon, delta)-DP:
+    P(S & B) <= e^epsilon P'(S & B) + delta. Add the two:
+    P(S) = P(S & A) + P(S & B) <= e^epsilon P'(S) + delta.
+
+    Held by tests/accounting/test_accountant.py and test_laws.py.
+
+    A live accountant is never duplicated: ``copy``, ``deepcopy`` and scikit-learn's ``clone``
+    return the same one, pickling raises, and a forked process may not spend. All methods may
+    be called from any thread.
+    """
+
+    def __init__(self, epsilon: Any, delta: Any = 0, name: str | None = None) -> None:
+        cap = to_rational(epsilon, "epsilon")
+        if cap <= 0:
+            raise ParameterError(
+                "epsilon", epsilon, "must be a positive number", "Choose the total to spend"
+            )
+        slack = to_rational(delta, "delta")
+        if not 0 <= slack < 1:
+            raise ParameterError(
+                "delta", delta, "must be at least 0 and below 1", "Use 0, or about 1e-6"
+            )
+        self._set_up(cap, slack, name)
+
+    def _set_up(self, epsilon: Amount, delta: Fraction, name: str | None) -> None:
+        self._epsilon = epsilon
+        self._delta = delta
+        self._name = name
+        self._lock = threading.RLock()
+        self._process = os.getpid()
+        self._root = SequentialScope(self, None, "")
+
+    @classmethod
+    def _unlimited(cls, delta: Any = 0, name: str | None = None) -> BudgetAccountant:
+        """Make one that grants everything, to learn what a plan composes to. No data near it."""
+        accountant = cls.__new__(cls)
+        accountant._set_up(math.inf, to_rational(delta, "delta"), name)
+        return accountant
+
+    # -- reading ------------------------------------------------------------------------
+
+    @property
+    def name(self) -> str | None:
+        """Name for reports."""
+        return self._name
+
+    @property
+    def total(self) -> Budget:
+        """What may be spent: pure epsilon, or the rho that converts to it at delta."""
+        rho = self._rho_cap(ZERO)
+        exact = PrivacyLoss(self._epsilon, rho, self._delta)
+        return Budget.left(exact)
+
+    @property
+    def loss(self) -> PrivacyLoss:
+        """Exact loss of everything granted, reserves that are held included."""
+        with self._lock:
+            return self._root.charged
+
+    @property
+    def spent(self) -> Budget:
+        """What is spent, reserves that are held included.
+
+        ``epsilon`` is the smaller valid bound: pure, or converted from rho at the total's
+        delta; ``delta`` is the one that goes with it.
+        """
+        loss = self.loss
+        epsilon, delta = self._best_bound(loss)
+        return Budget(float_up(epsilon), float_up(delta), float_up(loss.rho), loss)
+
+    @property
+    def remaining(self) -> Budget:
+        """What may still be spent: as pure epsilon, or as rho; either is enough to be granted."""
+        loss = self.loss
+        cap = PrivacyLoss(self._epsilon, self._rho_cap(loss.delta), self._delta)
+        return Budget.left(cap.left_after(loss))
+
+    @property
+    def ledger(self) -> tuple[LedgerEntry, ...]:
+        """Every granted request, ordered by scope."""
+        return self.composition().ledger
+
+    @property
+    def conversion(self) -> str:
+        """Where conversions between rho and (epsilon, delta) come from."""
+        return conversion_method() if self._delta else "none: delta is 0"
+
+    def composition(self) -> ScopeRecord:
+        """Return the tree of scopes with the total of each."""
+        return self._root.record()
+
+    def frozen(self) -> FrozenLedger:
+        """Return the books as data that can be stored; they grant nothing."""
+        with self._lock:
+            return FrozenLedger(
+                name=self._name,
+                conversion=self.conversion,
+                total_record=BudgetRecord.of(self.total),
+                spent_record=BudgetRecord.of(self.spent),
+                remaining_record=BudgetRecord.of(self.remaining),
+                scopes=self.composition(),
+            )
+
+    def to_json(self, path: str | Path | None = None) -> str:
+        """Write the books as JSON; ``FrozenLedger.from_json`` reads them back."""
+        return self.frozen().to_json(path)
+
+    # -- spending -----------------------------------------------------------------------
+
+    def request(
+        self, event: Event, *, role: str, cells: int = 1, level: int | None = None
+    ) -> Grant:
+        """Ask for one release outside any scope; see ``SequentialScope.request``."""
+        return self._root.request(event, role=role, cells=cells, level=level)
+
+    def open_scope(
+        self, label: str, reserve: PrivacyLoss | None = None, adaptive: bool = False
+    ) -> SequentialScope:
+        """Open a sequential scope at the top, numbered if its name is taken.
+
+        See ``Scope.sequential`` for ``reserve`` and ``adaptive``; the second ``"fit"``
+        becomes ``"fit #2"``.
+        """
+        with self._lock:
+            return self._root.sequential(self._free_label(label), reserve, adaptive)
+
+    def parallel_cells(self, label: str) -> ParallelCellsScope:
+        """Open a scope at the top for disjoint cells; see ``Scope.parallel_cells``."""
+        return self._root.parallel_cells(label)
+
+    def parallel_records(self, label: str, sides: Any) -> ParallelRecordsScope:
+        """Open a scope at the top for disjoint records; see ``Scope.parallel_records``."""
+        return self._root.parallel_records(label, sides)
+
+    def poisson(self, label: str, rate: Any) -> PoissonScope:
+        """Open a sampled scope at the top; see ``Scope.poisson``."""
+        return self._root.poisson(label, rate)
+
+    # -- deciding -----------------------------------------------------------------------
+
+    def _admit(self, loss: PrivacyLoss, requested: PrivacyLoss) -> None:
+        """Refuse a new total that fits under neither cap."""
+        if self._epsilon == math.inf:
+            return
+        if loss.delta <= self._delta and (
+            loss.epsilon <= self._epsilon
+            or (self._delta > 0 and loss.rho <= self._rho_cap(loss.delta))
+        ):
+            return
+        name = f"accountant {self._name!r}" if self._name else "accountant"
+        raise BudgetExceeded(requested, self.remaining, where=name)
+
+    def _rho_cap(self, delta_spent: Fraction) -> Amount:
+        if self._epsilon == math.inf:
+            return math.inf
+        return rho_of_epsilon(Fraction(self._epsilon), self._delta - delta_spent)
+
+    def _best_bound(self, loss: PrivacyLoss) -> tuple[Amount, Fraction]:
+        converted, _ = epsilon_of_rho(loss.rho, self._delta - loss.delta)
+        if loss.epsilon <= converted:
+            return loss.epsilon, loss.delta
+        return converted, self._delta
+
+    def _free_label(self, label: str) -> str:
+        taken = self._root._children
+        if label not in taken:
+            return label
+        number = 2
+        while f"{label} #{number}" in taken:
+            number += 1
+        return f"{label} #{number}"
+
+    def _check_process(self) -> None:
+        if os.getpid() != self._process:
+            raise ScopeError(
+                "this accountant belongs to another process, and a copy of it must not spend. "
+                "Use threads (n_jobs does), or spend in the process that made it."
+            )
+
+    def __copy__(self) -> BudgetAccountant:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> BudgetAccountant:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise ParameterTypeError(
+            "accountant",
+            self,
+            "is live and cannot be pickled: a copy would spend the same budget again",
+            "Pickle a fitted forest, keep accountant.frozen(), or run jobs in threads",
+        )
+
+    def __repr__(self) -> str:
+        name = f", name={self._name!r}" if self._name else ""
+        return (
+            f"BudgetAccountant(epsilon={float(self._epsilon):.6g}, "
+            f"delta={float(self._delta):.6g}{name})"
+        )

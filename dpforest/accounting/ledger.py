@@ -1,0 +1,276 @@
+"""What was spent, as frozen data: entries, the composition tree, and both as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from dpforest.accounting.losses import PrivacyLoss
+from dpforest.accounting.rationals import exact_text, float_up, parse_amount, shortest_down
+from dpforest.exceptions import ModelFormatError
+
+_FORMAT: Literal["dpforest-ledger"] = "dpforest-ledger"
+_VERSION: Literal[1] = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """An amount of budget for display, beside the exact one.
+
+    Attributes
+    ----------
+    epsilon : float
+        Epsilon at ``delta``: of what was spent the smaller valid bound, rounded up; of what
+        remains the pure one, rounded down.
+    delta : float
+        The delta that goes with ``epsilon``.
+    rho : float
+        Zero-concentrated rho. Of a total or a remainder: what may be spent in that currency,
+        nothing when the accountant has no delta.
+    exact : PrivacyLoss
+        Pure epsilon, rho and the delta spent, as rationals.
+    """
+
+    epsilon: float
+    delta: float
+    rho: float
+    exact: PrivacyLoss
+
+    @classmethod
+    def left(cls, loss: PrivacyLoss) -> Budget:
+        """Budget that remains, rounded down."""
+        return cls(
+            shortest_down(loss.epsilon), shortest_down(loss.delta), shortest_down(loss.rho), loss
+        )
+
+    def __str__(self) -> str:
+        text = f"epsilon={self.epsilon:.6g}"
+        if self.delta:
+            text += f", delta={self.delta:.6g}"
+        return f"({text}, rho={self.rho:.6g})"
+
+
+class _Frozen(BaseModel):
+    # Infinite amounts must survive JSON, where pydantic would write null.
+    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="strings")
+
+
+class LossRecord(_Frozen):
+    """A privacy loss: exact rationals as text, doubles rounded up beside them."""
+
+    epsilon: str
+    rho: str
+    delta: str
+    epsilon_float: float
+    rho_float: float
+    delta_float: float
+
+    @classmethod
+    def of(cls, loss: PrivacyLoss) -> LossRecord:
+        """Write a loss down."""
+        return cls(
+            epsilon=exact_text(loss.epsilon),
+            rho=exact_text(loss.rho),
+            delta=exact_text(loss.delta),
+            epsilon_float=float_up(loss.epsilon),
+            rho_float=float_up(loss.rho),
+            delta_float=float_up(loss.delta),
+        )
+
+    @property
+    def loss(self) -> PrivacyLoss:
+        """The exact loss."""
+        delta = parse_amount(self.delta)
+        assert not isinstance(delta, float)
+        return PrivacyLoss(parse_amount(self.epsilon), parse_amount(self.rho), delta)
+
+
+class BudgetRecord(_Frozen):
+    """A :class:`Budget` as data."""
+
+    epsilon: float
+    delta: float
+    rho: float
+    exact: LossRecord
+
+    @classmethod
+    def of(cls, budget: Budget) -> BudgetRecord:
+        """Write a budget down."""
+        return cls(
+            epsilon=budget.epsilon,
+            delta=budget.delta,
+            rho=budget.rho,
+            exact=LossRecord.of(budget.exact),
+        )
+
+    @property
+    def budget(self) -> Budget:
+        """The budget that was written down."""
+        return Budget(self.epsilon, self.delta, self.rho, self.exact.loss)
+
+
+class LedgerEntry(_Frozen):
+    """One granted request.
+
+    Attributes
+    ----------
+    index : int
+        Place in the ledger, which is ordered by scope, not by time.
+    path : tuple of str
+        Labels of the scopes it was asked in, outermost first.
+    role, mechanism : str
+        What for, and what was to run.
+    parameters : dict
+        The event's parameters as rationals in text.
+    cells : int
+        Disjoint public cells it may run on, in parallel.
+    level : int or None
+        Level of the tree.
+    epsilon, rho, delta : str
+        Its own loss, before composition.
+    """
+
+    index: int
+    path: tuple[str, ...]
+    role: str
+    mechanism: str
+    parameters: dict[str, str]
+    cells: int
+    level: int | None
+    epsilon: str
+    rho: str
+    delta: str
+
+    @property
+    def loss(self) -> PrivacyLoss:
+        """Its own loss, exactly."""
+        delta = parse_amount(self.delta)
+        assert not isinstance(delta, float)
+        return PrivacyLoss(parse_amount(self.epsilon), parse_amount(self.rho), delta)
+
+
+ScopeKind = Literal["sequential", "parallel cells", "parallel records", "poisson"]
+
+
+class ScopeRecord(_Frozen):
+    """One scope of the composition tree with what it composes to.
+
+    Attributes
+    ----------
+    label : str
+        Name among its siblings; empty for the root.
+    kind : str
+        Rule by which its entries and children compose.
+    probabilities : dict
+        Of the sides of a scope that is parallel over records, or of entering a sampled one.
+    composed : LossRecord
+        What its entries and children compose to.
+    charged : LossRecord
+        What it counts as towards its parent: more than ``composed`` while a reserve is held.
+    reserve : LossRecord or None
+        The reserve that was opened with it.
+    adaptive : bool
+        Whether its rho stays the reserve's because what is spent depends on released values.
+    closed, reserve_kept : bool
+        Whether it takes no more requests, and whether its reserve stayed spent after that.
+    entries : tuple of LedgerEntry
+    children : tuple of ScopeRecord
+    """
+
+    label: str
+    kind: ScopeKind
+    probabilities: dict[str, str]
+    composed: LossRecord
+    charged: LossRecord
+    reserve: LossRecord | None
+    adaptive: bool
+    closed: bool
+    reserve_kept: bool
+    entries: tuple[LedgerEntry, ...]
+    children: tuple[ScopeRecord, ...]
+
+    def walk(self) -> Iterator[ScopeRecord]:
+        """Yield this scope and all scopes in it, depth first."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+    @property
+    def ledger(self) -> tuple[LedgerEntry, ...]:
+        """All entries of this scope and the scopes in it, in the ledger's order."""
+        return tuple(entry for scope in self.walk() for entry in scope.entries)
+
+
+class FrozenLedger(_Frozen):
+    """The accountant's books without the accountant: read only, can be pickled and stored.
+
+    Offers the accountant's reading half: ``total``, ``spent``, ``remaining``, ``ledger``,
+    ``composition()`` and ``to_json()``. It grants nothing.
+    """
+
+    format: Literal["dpforest-ledger"] = _FORMAT
+    version: Literal[1] = _VERSION
+    name: str | None
+    conversion: str
+    total_record: BudgetRecord
+    spent_record: BudgetRecord
+    remaining_record: BudgetRecord
+    scopes: ScopeRecord
+
+    @property
+    def total(self) -> Budget:
+        """What might have been spent."""
+        return self.total_record.budget
+
+    @property
+    def spent(self) -> Budget:
+        """What was spent when the books were frozen."""
+        return self.spent_record.budget
+
+    @property
+    def remaining(self) -> Budget:
+        """What was left then."""
+        return self.remaining_record.budget
+
+    @property
+    def ledger(self) -> tuple[LedgerEntry, ...]:
+        """Entry by entry, ordered by scope."""
+        return self.scopes.ledger
+
+    def composition(self) -> ScopeRecord:
+        """Return the tree of scopes with their totals."""
+        return self.scopes
+
+    def to_json(self, path: str | Path | None = None) -> str:
+        """Write the books as JSON, to a file too if ``path`` is given."""
+        text = self.model_dump_json(indent=2)
+        if path is not None:
+            Path(path).write_text(text, encoding="utf-8")
+        return text
+
+    @classmethod
+    def from_json(cls, text: str) -> FrozenLedger:
+        """Read what :meth:`to_json` wrote.
+
+        Raises
+        ------
+        ModelFormatError
+            If it is something else.
+        """
+        try:
+            return cls.model_validate_json(text)
+        except ValueError as error:
+            raise ModelFormatError(
+                f"not a {_FORMAT} of version {_VERSION}: {_first_problem(error)}. "
+                "Give the text that to_json() wrote."
+            ) from None
+
+
+def _first_problem(error: Any) -> str:
+    problem = error.errors(include_input=False, include_url=False)[0]
+    where = ".".join(str(part) for part in problem["loc"])
+    return f"{where or 'text'}: {problem['msg']}"

@@ -1,0 +1,192 @@
+"""Exact rationals at the door, doubles and transcendental bounds on the private side."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Sequence
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, Context, Decimal
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+from dpforest.accounting.losses import Amount
+from dpforest.exceptions import ParameterError, ParameterTypeError
+
+#: Upper bounds of logarithms are multiples of this: small against any budget, cheap to add up.
+BOUND_GRID = Fraction(1, 10**40)
+
+_DIGITS = 60
+_UPWARDS = Context(prec=_DIGITS, rounding=ROUND_CEILING, Emax=MAX_EMAX, Emin=MIN_EMIN)
+
+
+def to_rational(value: Any, parameter: str) -> Fraction:
+    """Read a caller's number exactly; a float means its shortest decimal.
+
+    Parameters
+    ----------
+    value : int, float, str, Decimal, Fraction or numpy scalar
+        ``0.1`` is one tenth, as is ``"0.1"`` and ``"1/10"``.
+    parameter : str
+        Name for the error.
+
+    Returns
+    -------
+    Fraction
+
+    Raises
+    ------
+    ParameterTypeError
+        For a bool or anything that is not a number.
+    ParameterError
+        For NaN, an infinity, or text that is not a number.
+    """
+    if isinstance(value, Fraction):
+        return value
+    if isinstance(value, bool) or not isinstance(value, (numbers.Real, Decimal, str)):
+        raise ParameterTypeError(parameter, value, "must be a number", _AS_NUMBER)
+    if isinstance(value, numbers.Rational):  # int and numpy integers
+        return Fraction(int(value.numerator), int(value.denominator))
+    # numpy's float64 is a float whose own repr is not a number.
+    text = float.__repr__(value) if isinstance(value, float) else str(value)
+    try:
+        return Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        raise ParameterError(parameter, value, "must be a finite number", _AS_NUMBER) from None
+
+
+_AS_NUMBER = 'Give a number such as 0.5, "0.5", Fraction(1, 2) or Decimal("0.5")'
+
+
+def float_down(value: Amount) -> float:
+    """Return the largest double that is not larger than ``value``."""
+    if value == math.inf:
+        return math.inf
+    exact = Fraction(value)
+    try:
+        nearest = float(exact)
+    except OverflowError:
+        return math.inf if exact < 0 else math.nextafter(math.inf, 0.0)
+    return nearest if Fraction(nearest) <= exact else math.nextafter(nearest, -math.inf)
+
+
+def float_up(value: Amount) -> float:
+    """Return the double nearest above ``value`` when read as its shortest decimal.
+
+    One tenth gives ``0.1``, because that is what ``0.1`` means to :func:`to_rational`.
+    """
+    return _shortest(value, towards=math.inf)
+
+
+def shortest_down(value: Amount) -> float:
+    """Return the double nearest below ``value`` when read as its shortest decimal.
+
+    For display only: as a binary number it may lie above ``value`` by half a unit in the
+    last place. A kernel's parameter comes from :func:`float_down`.
+    """
+    return _shortest(value, towards=-math.inf)
+
+
+def _shortest(value: Amount, towards: float) -> float:
+    if value == math.inf:
+        return math.inf
+    exact = Fraction(value)
+    try:
+        nearest = float(exact)
+    except OverflowError:
+        return math.inf if towards > 0 else math.nextafter(math.inf, 0.0)
+    while _wrong_side(Fraction(repr(nearest)), exact, towards):
+        nearest = math.nextafter(nearest, towards)
+        if math.isinf(nearest):
+            return nearest
+    return nearest
+
+
+def _wrong_side(read_back: Fraction, exact: Fraction, towards: float) -> bool:
+    return read_back < exact if towards > 0 else read_back > exact
+
+
+def exact_text(value: Amount) -> str:
+    """Write an amount so that :func:`parse_amount` reads the same amount back."""
+    return "inf" if value == math.inf else str(Fraction(value))
+
+
+def parse_amount(text: str) -> Amount:
+    """Read what :func:`exact_text` wrote."""
+    return math.inf if text == "inf" else Fraction(text)
+
+
+def sqrt_down(value: Fraction) -> Fraction:
+    """Return a lower bound of the square root, within 2**-100 relative of it."""
+    if value <= 0:
+        return Fraction(0)
+    # floor(sqrt(n * d * 4^k)) / (d * 2^k) is below sqrt(n / d).
+    product = value.numerator * value.denominator
+    shift = max(0, 200 - product.bit_length()) // 2 + 1
+    return Fraction(math.isqrt(product << (2 * shift)), value.denominator << shift)
+
+
+def mixture_epsilon(probabilities: Sequence[Fraction], epsilons: Sequence[Amount]) -> Amount:
+    """Pure epsilon of one record that enters side j with probability p_j, secretly.
+
+    Parameters
+    ----------
+    probabilities : sequence of Fraction
+        p_j of each side, drawn for each record independently of all others. What is missing
+        to one is the probability of being left out, a side with epsilon = 0.
+    epsilons : sequence of Fraction or math.inf
+        Total of everything that is run on side j.
+
+    Returns
+    -------
+    Fraction or math.inf
+        Upper bound of ln sum_j p_j exp(epsilon_j), at most ``max(epsilons)``, and exactly that
+        when all sides (the left-out one too) are equal. At most 1e-39 above the true value
+        for epsilons up to 1e15.
+
+    Notes
+    -----
+    Let P_0 be the output's law without the record, P_j with it on side j. Then
+    P = sum_j p_j P_j, and exp(-epsilon_j) P_0 <= P_j <= exp(epsilon_j) P_0 pointwise, so
+    P <= P_0 sum_j p_j exp(epsilon_j) and P >= P_0 sum_j p_j exp(-epsilon_j). By Jensen
+    ln E exp(epsilon) >= E epsilon >= -ln E exp(-epsilon), so the first term bounds both ways.
+    Held by tests/accounting/test_rationals.py (against mpmath, and against both terms).
+    """
+    left_out = 1 - sum(probabilities, Fraction(0))
+    sides = [(p, e) for p, e in zip(probabilities, epsilons, strict=True) if p > 0]
+    if left_out > 0:
+        sides.append((left_out, Fraction(0)))
+    largest = max((e for _, e in sides), default=Fraction(0))
+    if largest == math.inf or all(e == largest for _, e in sides):
+        return largest
+    return _log_mean_exp_up(tuple(sides), Fraction(largest))
+
+
+@lru_cache(maxsize=8192)
+def _log_mean_exp_up(sides: tuple[tuple[Fraction, Fraction], ...], largest: Fraction) -> Fraction:
+    """Bound largest + ln sum_j p_j exp(epsilon_j - largest) from above; never above largest."""
+    total = Decimal(0)
+    for probability, epsilon in sides:
+        # Every step rounds up; exp and ln round to nearest, so one step up makes them bounds.
+        power = exp_up(epsilon - largest)
+        total = _UPWARDS.fma(_decimal_up(probability), power, total)
+    bound = largest + _ceil_to_grid(_UPWARDS.next_plus(_UPWARDS.ln(total)))
+    return min(bound, largest)
+
+
+def exp_up(exponent: Fraction) -> Decimal:
+    """Return an upper bound of exp(exponent), correct to 59 digits."""
+    return _UPWARDS.next_plus(_UPWARDS.exp(_decimal_up(exponent)))
+
+
+def log_up(value: Fraction) -> Fraction:
+    """Return an upper bound of ln(value), a multiple of 1e-40."""
+    return _ceil_to_grid(_UPWARDS.next_plus(_UPWARDS.ln(_decimal_up(value))))
+
+
+def _decimal_up(value: Fraction) -> Decimal:
+    return _UPWARDS.divide(Decimal(value.numerator), Decimal(value.denominator))
+
+
+def _ceil_to_grid(value: Decimal) -> Fraction:
+    return math.ceil(Fraction(value) / BOUND_GRID) * BOUND_GRID
