@@ -67,9 +67,7 @@ def _parser() -> argparse.ArgumentParser:
 def _demo(chosen: argparse.Namespace) -> None:
     from dpforest.demo import run_demo  # its imports are not light
 
-    run_demo(
-        epsilon=chosen.epsilon, output_dir=chosen.output_dir, split_seed=chosen.split_seed
-    )
+    run_demo(epsilon=chosen.epsilon, output_dir=chosen.output_dir, split_seed=chosen.split_seed)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,65 @@
+"""What ``import dpforest`` costs beside the packages it stands on.
+
+Fresh processes, in turn, so that a slow minute hits both sides; prints the median of the
+ratios of the pairs. Run with ``python benchmarks/import_time.py [--pairs 21]``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import subprocess
+import sys
+
+BASE = "import numpy, numba, sklearn.base, pydantic"
+CASES = {
+    "import dpforest": "import dpforest",
+    "with the classifier": "import dpforest; dpforest.MultinomialForestClassifier",
+    "classifier and accountant": (
+        "import dpforest; dpforest.MultinomialForestClassifier; dpforest.BudgetAccountant"
+    ),
+}
+# The clock runs inside the process: starting the interpreter is the same on both sides
+# and would only draw the ratio towards one.
+TIMED = "import time; start = time.perf_counter(); {}; print(time.perf_counter() - start)"
+
+
+def seconds(statement: str) -> float:
+    """Time of one statement in a fresh process."""
+    run = subprocess.run(
+        [sys.executable, "-c", TIMED.format(statement)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return float(run.stdout)
+
+
+def measure(statement: str, pairs: int) -> tuple[list[float], list[float]]:
+    """Times of a statement and of the base, taken in turn; the order swaps from pair to pair."""
+    ours, base = [], []
+    for pair in range(pairs):
+        sides = [(ours, statement), (base, BASE)]
+        for times, side in sides if pair % 2 else reversed(sides):
+            times.append(seconds(side))
+    return ours, base
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--pairs", type=int, default=21)
+    pairs = parser.parse_args().pairs
+    print(f"against: {BASE}; {pairs} interleaved pairs, median of ratios")
+    for name, statement in CASES.items():
+        seconds(statement)  # bytecode and disk cache
+        ours, base = measure(statement, pairs)
+        ratios = [own / other for own, other in zip(ours, base, strict=True)]
+        print(
+            f"{name:28s} {statistics.median(ratios):5.2f}   "
+            f"({statistics.median(ours):.3f} s against {statistics.median(base):.3f} s, "
+            f"ratios {min(ratios):.2f} to {max(ratios):.2f})"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,158 @@
+"""The architecture that docs/design.md draws, held by reading the sources."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "dpforest"
+
+# A layer may import those of a lower number, and itself.
+LAYERS = {
+    "exceptions": 0,
+    "relations": 0,
+    "domain": 1,
+    "accounting": 1,
+    "mechanisms": 2,
+    "trees": 3,
+    "forest": 4,
+    "datasets": 5,
+    "demo": 6,
+}
+# Public names, and the command: they may name everything.
+ENTRANCES = {"__init__.py", "__main__.py"}
+
+RUN_TIME = {"numpy", "numba", "sklearn", "pydantic", "narwhals", "tqdm", "joblib", "scipy"}
+# Heavy or optional: imported where used, never at the top of a module.
+OPTIONAL = {"pandas", "polars", "pyarrow", "matplotlib", "dask", "diffprivlib", "dp_accounting"}
+NOT_LOADED_BY_IMPORT = ["pandas", "polars", "matplotlib", "dask", "sklearn.ensemble"]
+
+
+def sources() -> list[Path]:
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+def module_name(path: Path) -> str:
+    return path.relative_to(PACKAGE).with_suffix("").as_posix()
+
+
+def imported(path: Path, only_at_import: bool = False) -> Iterator[str]:
+    """Dotted names a file imports; those for type checkers alone are left out."""
+    package = ["dpforest", *path.relative_to(PACKAGE).parts[:-1]]
+    for node in reached(ast.parse(path.read_text(encoding="utf-8")), only_at_import):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) - node.level + 1] if node.level else []
+            base = ".".join([*above, *([node.module] if node.module else [])])
+            # "from dpforest import domain" imports dpforest.domain.
+            yield from (f"{base}.{alias.name}" for alias in node.names)
+
+
+def reached(tree: ast.AST, only_at_import: bool) -> Iterator[ast.AST]:
+    """Nodes of a tree, without ``if TYPE_CHECKING`` and, if asked, without function bodies."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            continue
+        if only_at_import and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        yield node
+        yield from reached(node, only_at_import)
+
+
+def layers_named(path: Path) -> set[str]:
+    names = {name.split(".")[1] for name in imported(path) if name.startswith("dpforest.")}
+    return names & LAYERS.keys()
+
+
+@pytest.mark.parametrize("path", sources(), ids=module_name)
+def test_imports_go_one_way(path):
+    layer = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+    if path.name in ENTRANCES and path.parent == PACKAGE:
+        return
+    assert layer in LAYERS, f"{layer} is in no layer: add it here and to docs/design.md"
+    upward = {name for name in layers_named(path) if LAYERS[name] > LAYERS[layer]}
+    sideways = {name for name in layers_named(path) if LAYERS[name] == LAYERS[layer]} - {layer}
+    assert not upward, f"imports from above: {upward}"
+    assert not sideways, f"imports from beside: {sideways}"
+
+
+def test_the_layers_are_those_of_the_design():
+    design = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
+    line = re.search(r"Imports go one way: (.*?)\. ", design, flags=re.DOTALL).group(1)
+    written = [re.findall(r"`(\w+)`", group) for group in line.split("<")]
+    drawn: dict[int, set[str]] = {}
+    for name, level in LAYERS.items():
+        drawn.setdefault(min(level, 5), set()).add(name)  # the design's last group is one
+    assert [set(group) for group in written] == [drawn[level] for level in sorted(drawn)]
+
+
+def is_kernel(path: Path) -> bool:
+    return "kernels" in path.relative_to(PACKAGE).parts
+
+
+@pytest.mark.parametrize("path", [*filter(is_kernel, sources())], ids=module_name)
+def test_kernels_import_numpy_and_numba_only(path):
+    own = ".".join(["dpforest", *path.relative_to(PACKAGE).parts[:-1]])
+    for name in imported(path):
+        top = name.split(".")[0]
+        allowed = top in {"numpy", "numba"} or top in sys.stdlib_module_names
+        assert allowed or name.startswith(own + "."), f"{name} has no place in a kernel"
+        assert top not in {"random", "secrets", "os"}, "random words come in as arrays"
+
+
+@pytest.mark.parametrize("path", sources(), ids=module_name)
+def test_numba_is_used_in_kernels_only(path):
+    # tests/conftest.py and a reader looking for compiled code count on it.
+    assert is_kernel(path) or not any(name.split(".")[0] == "numba" for name in imported(path))
+
+
+@pytest.mark.parametrize("path", sources(), ids=module_name)
+def test_what_is_optional_is_imported_where_it_is_used(path):
+    at_top = {name.split(".")[0] for name in imported(path, only_at_import=True)}
+    assert not at_top & OPTIONAL
+    foreign = {name.split(".")[0] for name in imported(path)} - sys.stdlib_module_names
+    assert foreign <= RUN_TIME | OPTIONAL | {"dpforest"}
+
+
+def loaded_by(statement: str) -> set[str]:
+    """Names of the modules that a fresh process has loaded after a statement."""
+    code = f"{statement}\nimport sys\nprint('\\n'.join(sys.modules))"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(run.stdout.split())
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["import dpforest", "from dpforest import MultinomialForestClassifier, BudgetAccountant"],
+)
+def test_import_is_light(statement):
+    assert not loaded_by(statement).intersection(NOT_LOADED_BY_IMPORT)
+
+
+def tracked_text() -> Iterator[tuple[str, str]]:
+    """Path and text of every file under version control, or skip where there is none."""
+    try:
+        run = subprocess.run(
+            ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
+        )
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("not a git checkout")
+    for name in filter(None, run.stdout.split("\0")):
+        if (ROOT / name).is_file() and not name.endswith((".gz", ".png")):
+            yield name, (ROOT / name).read_text(encoding="utf-8")
+
+
+def test_no_file_names_a_folder_of_somebodys_machine():
+    absolute = re.compile(
+        r"(?<![\w.~$})*])/(?:" + "|".join(["home", "root", "Users", "work", "tmp"]) + r")/"
+    )
+    found = {name for name, text in tracked_text() if absolute.search(text)}
+    assert not found, f"absolute paths in {sorted(found)}"
