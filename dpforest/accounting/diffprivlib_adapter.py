@@ -1,0 +1,194 @@
+"""A ``diffprivlib.BudgetAccountant`` as the ceiling, so that one budget covers both libraries.
+
+diffprivlib counts in replace-one, dpforest in add/remove. A fit is charged there once, before
+any record is read, at its replace-one price; inside the fit an accountant of dpforest's own
+keeps the books. diffprivlib is never imported here: whatever has its methods will do.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from fractions import Fraction
+from typing import Any, NoReturn
+
+from pydantic import BaseModel, ConfigDict
+
+from dpforest.accounting.conversion import epsilon_of_rho
+from dpforest.accounting.ledger import Budget
+from dpforest.accounting.losses import Amount, PrivacyLoss
+from dpforest.accounting.rationals import exact_text, exp_up, float_up, to_rational
+from dpforest.exceptions import BudgetExceeded, ParameterError, ParameterTypeError
+from dpforest.relations import NeighbouringRelation
+
+#: diffprivlib checks, then spends, without a lock; all of our charges pass through this one.
+_LOCK = threading.Lock()
+
+
+class ExternalEntry(BaseModel):
+    """One charge to another library's accountant, for the report.
+
+    Attributes
+    ----------
+    library : str
+        Whose accountant was charged.
+    relation : str
+        Neighbouring relation of the price.
+    epsilon, delta : float
+        What was charged.
+    exact_epsilon, exact_delta : str
+        The price before it became a double, never larger than the double as it reads.
+    derivation : str
+        How the price follows from the add/remove loss.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    library: str
+    relation: str
+    epsilon: float
+    delta: float
+    exact_epsilon: str
+    exact_delta: str
+    derivation: str
+
+
+def is_diffprivlib_accountant(candidate: Any) -> bool:
+    """Whether an object has what the adapter uses of a ``diffprivlib.BudgetAccountant``."""
+    methods = ("spend", "check", "remaining", "total")
+    return not isinstance(candidate, type) and all(
+        callable(getattr(candidate, name, None)) for name in methods
+    )
+
+
+class DiffprivlibCeiling:
+    """Charges fits to a ``diffprivlib.BudgetAccountant`` at their replace-one price.
+
+    Parameters
+    ----------
+    accountant : diffprivlib.BudgetAccountant
+        Kept as it is, never copied: ``deepcopy`` and ``clone`` of the ceiling return the same
+        one. Its own composition (``slack``) applies to the charges.
+
+    Notes
+    -----
+    Charges made here exclude each other. diffprivlib itself has no lock, so its own models must
+    not spend from the same accountant in another thread meanwhile.
+    """
+
+    def __init__(self, accountant: Any) -> None:
+        if not is_diffprivlib_accountant(accountant):
+            raise ParameterTypeError(
+                "accountant", type(accountant).__name__, "must be a diffprivlib.BudgetAccountant",
+                "Give one, or a dpforest.BudgetAccountant",
+            )  # fmt: skip
+        self._accountant = accountant
+
+    @property
+    def accountant(self) -> Any:
+        """The diffprivlib accountant that is charged."""
+        return self._accountant
+
+    def charge(self, loss: PrivacyLoss, delta: Any = 0) -> ExternalEntry:
+        """Charge a whole fit, all or nothing.
+
+        Parameters
+        ----------
+        loss : PrivacyLoss
+            Of the fit's plan, under add/remove.
+        delta : number
+            At which a loss in rho may be converted.
+
+        Returns
+        -------
+        ExternalEntry
+
+        Raises
+        ------
+        BudgetExceeded
+            If the accountant refuses; nothing is charged.
+        ParameterError
+            If the loss has no finite price.
+        """
+        epsilon, at_delta, derivation = replace_one_price(loss, to_rational(delta, "delta"))
+        if epsilon == math.inf:
+            raise ParameterError(
+                "delta", float(delta), "gives this loss no finite replace-one epsilon",
+                "Give a delta, or use mechanisms with a pure epsilon",
+            )  # fmt: skip
+        entry = ExternalEntry(
+            library="diffprivlib",
+            relation=NeighbouringRelation.REPLACE_ONE.value,
+            epsilon=float_up(epsilon),
+            delta=float_up(at_delta),
+            exact_epsilon=exact_text(epsilon),
+            exact_delta=exact_text(at_delta),
+            derivation=derivation,
+        )
+        with _LOCK:
+            self._spend(entry, PrivacyLoss(epsilon, loss.rho * 4, at_delta))
+        return entry
+
+    def _spend(self, entry: ExternalEntry, price: PrivacyLoss) -> None:
+        try:
+            self._accountant.spend(entry.epsilon, entry.delta)
+        except ValueError as error:
+            # Known by name, because the library is not imported.
+            if type(error).__name__ != "BudgetError":
+                raise
+            raise BudgetExceeded(price, self._remaining(), "diffprivlib accountant") from error
+
+    def _remaining(self) -> Budget:
+        epsilon, delta = (float(amount) for amount in self._accountant.remaining())
+        # diffprivlib finds it by bisection in doubles, so it can fall a hair below nothing.
+        epsilon, delta = max(epsilon, 0.0), max(delta, 0.0)
+        left = math.inf if math.isinf(epsilon) else to_rational(epsilon, "epsilon")
+        return Budget(epsilon, delta, 0.0, PrivacyLoss(left, delta=to_rational(delta, "delta")))
+
+    def __copy__(self) -> DiffprivlibCeiling:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> DiffprivlibCeiling:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise ParameterTypeError(
+            "accountant", self, "is live and cannot be pickled", "Spend in the process that made it"
+        )
+
+    def __repr__(self) -> str:
+        return f"DiffprivlibCeiling({self._accountant!r})"
+
+
+def replace_one_price(loss: PrivacyLoss, delta: Fraction) -> tuple[Amount, Fraction, str]:
+    """Return the (epsilon, delta) of an add/remove loss when one record is replaced.
+
+    Parameters
+    ----------
+    loss : PrivacyLoss
+        Under add/remove.
+    delta : Fraction
+        At which rho may be converted.
+
+    Returns
+    -------
+    epsilon : Fraction or math.inf
+    delta : Fraction
+        The one that goes with it.
+    derivation : str
+
+    Notes
+    -----
+    Replacing is one removal and one addition. Pure: 2 epsilon. Concentrated: 4 rho (group
+    privacy, Bun and Steinke 2016, Prop. 1.9), converted anew at delta. With a delta that was
+    spent already: (2 epsilon, (1 + e^epsilon) delta).
+    """
+    if loss.delta:
+        if loss.epsilon == math.inf:
+            return math.inf, loss.delta, "no finite epsilon"
+        doubled = (1 + Fraction(exp_up(Fraction(loss.epsilon)))) * loss.delta
+        return loss.epsilon * 2, min(doubled, Fraction(1)), "2 epsilon, (1 + e^epsilon) delta"
+    converted, method = epsilon_of_rho(loss.rho * 4, delta)
+    if loss.epsilon * 2 <= converted:
+        return loss.epsilon * 2, Fraction(0), "2 epsilon"
+    return converted, delta, f"4 rho, converted by {method}"
