@@ -9,25 +9,20 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import lru_cache
-from typing import Protocol, TypeVar, cast
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpforest.accounting.events import Event
+from dpforest.accounting.grants import Grant
+from dpforest.accounting.rationals import float_down
 from dpforest.exceptions import GrantError, ParameterError
 
 EventT = TypeVar("EventT", bound=Event)
 
 
-class GrantLike(Protocol):
-    """The part of a grant that a mechanism uses."""
-
-    def consume(self, event_type: type[Event], cells: int) -> Event:
-        """Hand over the event, once; raise GrantError for another type or too many cells."""
-
-
-def consume(grant: GrantLike | None, event_type: type[EventT], cells: int) -> EventT:
+def consume(grant: Grant | None, event_type: type[EventT], cells: int) -> EventT:
     """Use up a grant for an event of this type over so many cells.
 
     Raises
@@ -35,24 +30,27 @@ def consume(grant: GrantLike | None, event_type: type[EventT], cells: int) -> Ev
     GrantError
         When there is no grant, it was used before, it is for another event or for fewer cells.
     """
-    if grant is None or not hasattr(grant, "consume"):
+    if not isinstance(grant, Grant):
         raise GrantError(
-            f"no grant: {event_type.mechanism} runs only with a Grant for {event_type.__name__}. "
-            "Get one from the accountant's request."
+            f"no grant: the {event_type.mechanism} runs only with a Grant for "
+            f"{event_type.__name__}. Get one from the accountant's request."
         )
-    return cast(EventT, grant.consume(event_type, cells=cells))
+    return grant.consume(event_type, cells=cells)
 
 
-def require_at_least(paid: Fraction, needed: int, name: str, mechanism: str) -> None:
-    """Refuse a grant whose event was priced for a smaller sensitivity than the mechanism has.
+def require_sensitivity(grant: Grant | None, name: str, needed: int) -> None:
+    """Refuse a grant that was priced for a smaller sensitivity than the mechanism has.
+
+    Called before the grant is consumed, so a refusal leaves it usable.
 
     Raises
     ------
     GrantError
-        When ``paid`` is smaller than ``needed``.
+        When the event's attribute ``name`` is smaller than ``needed``.
     """
-    if paid < needed:
-        raise GrantError(f"{mechanism} needs {name} >= {needed}, but the grant is for {paid}.")
+    paid = getattr(getattr(grant, "event", None), name, None)
+    if paid is not None and paid < needed:
+        raise GrantError(f"the mechanism needs {name} >= {needed}, but the grant is for {paid}.")
 
 
 @lru_cache(maxsize=1024)
@@ -62,33 +60,24 @@ def exponent(epsilon: Fraction, divisor: Fraction, unit: Fraction) -> float:
     Rounded down the draw is less sharp, so it costs no more than was paid. Zero is a fine
     exponent for a selection (uniform), not for noise.
     """
-    return double_at_most(epsilon / divisor * unit)
+    return float_down(epsilon / divisor * unit)
 
 
-def double_at_most(value: Fraction) -> float:
-    """Return the largest double that is not larger than a positive rational."""
-    try:
-        nearest = float(value)
-    except OverflowError:
-        return float(np.finfo(np.float64).max)
-    return math.nextafter(nearest, -math.inf) if Fraction(nearest) > value else nearest
-
-
-def double_at_least(value: Fraction) -> float:
-    """Return the smallest double that is not smaller than a positive rational.
+@lru_cache(maxsize=1024)
+def variance(sigma_squared: Fraction) -> float:
+    """Return the smallest double that is not smaller: rounded up the noise is not less.
 
     Raises
     ------
     ParameterError
-        When it is larger than every double.
+        When no finite positive double is.
     """
-    try:
-        nearest = float(value)
-    except OverflowError:
+    rounded = -float_down(-sigma_squared)
+    if not 0 < rounded < math.inf:
         raise ParameterError(
-            "sigma_squared", float("inf"), "must be below 1.8e308", "Spend more budget"
-        ) from None
-    return math.nextafter(nearest, math.inf) if Fraction(nearest) < value else nearest
+            "sigma_squared", rounded, "must round to a finite positive double", "Change the budget"
+        )
+    return rounded
 
 
 def as_rows(

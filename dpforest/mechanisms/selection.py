@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpforest.accounting.events import ExponentialSelection, PermuteAndFlipSelection
+from dpforest.accounting.grants import Grant
 from dpforest.exceptions import ParameterError
-from dpforest.mechanisms.base import GrantLike, as_rows, consume, exponent
+from dpforest.mechanisms.base import as_rows, consume, exponent
 from dpforest.mechanisms.entropy import RandomSource
 from dpforest.mechanisms.kernels.selection import (
     UNDECIDED,
@@ -31,7 +32,7 @@ def select_exponential(
     starts: ArrayLike,
     ends: ArrayLike,
     unit: Fraction,
-    grant: GrantLike | None,
+    grant: Grant | None,
     source: RandomSource,
     weights: ArrayLike | None = None,
 ) -> NDArray[np.int64]:
@@ -98,7 +99,7 @@ def select_permute_and_flip(
     starts: ArrayLike,
     ends: ArrayLike,
     unit: Fraction,
-    grant: GrantLike | None,
+    grant: Grant | None,
     source: RandomSource,
 ) -> NDArray[np.int64]:
     """Draw one candidate a row by permute-and-flip, exactly.
@@ -113,7 +114,7 @@ def select_permute_and_flip(
     grant : Grant
         For a ``PermuteAndFlipSelection`` over at least r cells.
     source : RandomSource
-        One word a candidate; further words for the candidates of rows still undecided.
+        One word a candidate of a row; further words for the candidates of rows still undecided.
 
     Returns
     -------
@@ -141,12 +142,14 @@ def select_permute_and_flip(
     flat, first, last = as_rows(scores, starts, ends)
     event = consume(grant, PermuteAndFlipSelection, cells=first.size)
     c = exponent(event.epsilon, event.score_range, unit)
-    words = source.words(flat.size)
+    stops = np.cumsum(last - first)
+    words = source.words(int(stops[-1]) if stops.size else 0)
     chosen = np.empty(first.size, dtype=np.int64)
     if select_noisy_maximum_rows(flat, first, last, c, words, chosen):
         for i in np.flatnonzero(chosen == UNDECIDED):
-            row = slice(first[i], last[i])
-            chosen[i] = finish_noisy_maximum(flat[row].tolist(), c, words[row].tolist(), source)
+            row = flat[first[i] : last[i]].tolist()
+            own = words[stops[i] - len(row) : stops[i]].tolist()
+            chosen[i] = finish_noisy_maximum(row, c, own, source)
     return chosen
 
 

@@ -100,12 +100,17 @@ def select_noisy_maximum_rows(
 ) -> int:
     """Find the candidate with the largest c (q - max q) - ln U in each row, one word a candidate.
 
-    U lies in [word, word + 1] / 2^64, so each key lies in an interval. Decided where the key
-    with the largest upper end has a lower end above all other upper ends.
+    ``words`` holds the words of the rows one after the other, without gaps. U lies in
+    [word, word + 1] / 2^64, so each key lies in an interval. Decided where the key with the
+    largest upper end has a lower end above all other upper ends.
     """
     n_undecided = 0
+    used = 0
     for i in range(starts.size):
         start = starts[i]
+        # words[j + shift] belongs to candidate j.
+        shift = used - start
+        used += ends[i] - start
         top = -np.inf
         for j in range(start, ends[i]):
             if scores[j] > top:
@@ -123,7 +128,7 @@ def select_noisy_maximum_rows(
             x = c * (scores[j] - top)
             # log errs by 4 ulp of at most 44.4, that is 256 u; word, x and the sums add theirs.
             error = _U * (400.0 + 8.0 * abs(x))
-            word = float(words[j])
+            word = float(words[j + shift])
             if word == 0.0:
                 low, high = x + _LN_2_64 - error, np.inf
             else:
