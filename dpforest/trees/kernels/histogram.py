@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 
 def label_dtype(n_classes: int) -> type[np.unsignedinteger]:
@@ -16,7 +17,7 @@ def label_dtype(n_classes: int) -> type[np.unsignedinteger]:
 
 
 @njit(cache=True, nogil=True)
-def _cell_bases(offsets, n_classes):
+def _cell_bases(offsets: NDArray, n_classes: int) -> NDArray:
     """Flat position of code 0, class 0 of each feature, as unsigned integers."""
     bases = np.empty(offsets.shape[0] - 1, np.uint64)
     for f in range(bases.shape[0]):
@@ -25,7 +26,14 @@ def _cell_bases(offsets, n_classes):
 
 
 @njit(cache=True, nogil=True)
-def _count_node(codes, labels, records, bases, n_classes, counts):
+def _count_node(
+    codes: NDArray,
+    labels: NDArray,
+    records: NDArray,
+    bases: NDArray,
+    n_classes: int,
+    counts: NDArray,
+) -> None:
     """Count ``records`` into the zeroed node histogram ``counts``, shape (total, K).
 
     Flat unsigned indices: signed ones would cost a wrap-around test at each cell.
@@ -44,7 +52,15 @@ def _count_node(codes, labels, records, bases, n_classes, counts):
 
 
 @njit(cache=True, nogil=True)
-def level_histogram(codes, labels, order, node_starts, offsets, n_classes, out):
+def level_histogram(
+    codes: NDArray,
+    labels: NDArray,
+    order: NDArray,
+    node_starts: NDArray,
+    offsets: NDArray,
+    n_classes: int,
+    out: NDArray,
+) -> None:
     """Count every node of a level directly.
 
     Parameters
@@ -65,7 +81,16 @@ def level_histogram(codes, labels, order, node_starts, offsets, n_classes, out):
 
 
 @njit(cache=True, nogil=True)
-def selected_histogram(codes, labels, order, node_starts, offsets, n_classes, selected, out):
+def selected_histogram(
+    codes: NDArray,
+    labels: NDArray,
+    order: NDArray,
+    node_starts: NDArray,
+    offsets: NDArray,
+    n_classes: int,
+    selected: NDArray,
+    out: NDArray,
+) -> None:
     """Count only the nodes listed in ``selected`` (int64); other rows of ``out`` are left alone."""
     bases = _cell_bases(offsets, n_classes)
     for i in range(selected.shape[0]):
@@ -76,7 +101,16 @@ def selected_histogram(codes, labels, order, node_starts, offsets, n_classes, se
 
 
 @njit(cache=True, nogil=True)
-def child_histograms(codes, labels, order, node_starts, offsets, n_classes, parents, out):
+def child_histograms(
+    codes: NDArray,
+    labels: NDArray,
+    order: NDArray,
+    node_starts: NDArray,
+    offsets: NDArray,
+    n_classes: int,
+    parents: NDArray,
+    out: NDArray,
+) -> None:
     """Counts of a level's nodes from their parents': count the smaller child, derive the other.
 
     Parameters
@@ -104,7 +138,7 @@ def child_histograms(codes, labels, order, node_starts, offsets, n_classes, pare
 
 
 @njit(cache=True, nogil=True)
-def class_totals(hist, offsets, out):
+def class_totals(hist: NDArray, offsets: NDArray, out: NDArray) -> None:
     """Class counts of each node, int64 (n_nodes, K), summed over the cells of feature 0.
 
     Every record has exactly one code of each feature, so any feature would do.

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 
 @njit(cache=True, nogil=True)
-def leaf_counts(labels, order, node_starts, n_classes, out):
+def leaf_counts(
+    labels: NDArray, order: NDArray, node_starts: NDArray, n_classes: int, out: NDArray
+) -> None:
     """Class counts of records grouped by leaf.
 
     Parameters
@@ -25,7 +28,15 @@ def leaf_counts(labels, order, node_starts, n_classes, out):
 
 
 @njit(cache=True, nogil=True)
-def route_records(codes, rows, feature, low, high, depth, out):
+def route_records(
+    codes: NDArray,
+    rows: NDArray,
+    feature: NDArray,
+    low: NDArray,
+    high: NDArray,
+    depth: int,
+    out: NDArray,
+) -> None:
     """Leaf of each listed record in one tree.
 
     Parameters
@@ -50,12 +61,14 @@ def route_records(codes, rows, feature, low, high, depth, out):
             span = np.uint64(np.int64(high[node]) - bottom)
             code = np.int64(flat_codes[row + column])
             goes_left = (np.uint64(code - bottom) <= span) | (f < 0)
-            node = 2 * node + 2 - np.int64(goes_left)
+            node = 2 * node + 2 - int(goes_left)
         out[i] = node - ((1 << depth) - 1)
 
 
 @njit(cache=True, nogil=True)
-def routed_leaf_counts(leaves, rows, labels, n_classes, out):
+def routed_leaf_counts(
+    leaves: NDArray, rows: NDArray, labels: NDArray, n_classes: int, out: NDArray
+) -> None:
     """Class counts of the records ``rows``, whose leaves :func:`route_records` found.
 
     ``out`` is int64 of shape (n_leaves, n_classes), overwritten.

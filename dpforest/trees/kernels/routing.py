@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 
 @njit(cache=True, nogil=True)
-def apply_splits(codes, order, node_starts, feature, low, high, new_order, new_starts):
+def apply_splits(
+    codes: NDArray,
+    order: NDArray,
+    node_starts: NDArray,
+    feature: NDArray,
+    low: NDArray,
+    high: NDArray,
+    new_order: NDArray,
+    new_starts: NDArray,
+) -> None:
     """Split every node's records into its left and right child, keeping their order.
 
     Parameters
@@ -52,7 +62,9 @@ def apply_splits(codes, order, node_starts, feature, low, high, new_order, new_s
 
 
 @njit(cache=True, nogil=True)
-def initial_boxes(n_codes, offsets, box_low, box_high, alive):
+def initial_boxes(
+    n_codes: NDArray, offsets: NDArray, box_low: NDArray, box_high: NDArray, alive: NDArray
+) -> None:
     """The root's box: all codes of every feature. Arrays as in :func:`update_boxes`, one node."""
     for f in range(n_codes.shape[0]):
         box_low[0, f] = 0
@@ -62,8 +74,18 @@ def initial_boxes(n_codes, offsets, box_low, box_high, alive):
 
 @njit(cache=True, nogil=True)
 def update_boxes(
-    box_low, box_high, alive, offsets, ordered, feature, low, high, new_low, new_high, new_alive
-):
+    box_low: NDArray,
+    box_high: NDArray,
+    alive: NDArray,
+    offsets: NDArray,
+    ordered: NDArray,
+    feature: NDArray,
+    low: NDArray,
+    high: NDArray,
+    new_low: NDArray,
+    new_high: NDArray,
+    new_alive: NDArray,
+) -> None:
     """Boxes of the children from those of their parents and the splits drawn.
 
     Public in, public out: records play no part.
