@@ -1,0 +1,145 @@
+"""The errors and warnings of dpforest.
+
+Every error names the parameter or column, the rule it broke and the repair, and carries
+them as attributes. None of them ever holds a value that was read from a record.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class DPForestError(Exception):
+    """Base of every error that dpforest raises on purpose."""
+
+
+class ParameterError(DPForestError, ValueError):
+    """A parameter breaks a rule; raised before any record is read or budget spent.
+
+    Parameters
+    ----------
+    parameter : str
+        Name of the parameter, as the caller wrote it.
+    value : object
+        The value given. It comes from the caller's code, never from a record.
+    rule : str
+        What was expected, as a clause ("must be a positive number").
+    repair : str
+        How to mend the call.
+    """
+
+    def __init__(self, parameter: str, value: Any, rule: str, repair: str) -> None:
+        self.parameter = parameter
+        self.value = value
+        self.rule = rule
+        self.repair = repair
+        super().__init__(f"{parameter}={value!r}: {rule}. {repair}.")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.parameter, self.value, self.rule, self.repair)
+
+
+class ParameterTypeError(ParameterError, TypeError):
+    """A parameter or an input is of a kind that dpforest does not take."""
+
+
+class DomainError(DPForestError, ValueError):
+    """The declared public facts contradict each other or do not fit the table's shape.
+
+    Parameters
+    ----------
+    entry : str
+        Which entry of the domain (a feature's name, ``"classes"``, ``"features"``).
+    rule : str
+        What was expected.
+    repair : str
+        How to mend the domain.
+    """
+
+    def __init__(self, entry: str, rule: str, repair: str) -> None:
+        self.entry = entry
+        self.rule = rule
+        self.repair = repair
+        super().__init__(f"domain entry {entry!r}: {rule}. {repair}.")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.entry, self.rule, self.repair)
+
+
+class InvalidRecordError(DPForestError, ValueError):
+    """Some record breaks a rule of the domain; raised only with ``invalid="raise"``.
+
+    For the curator's desk: it names the column and the rule, never a value, a count or
+    a position. That it was raised depends on the records, so seeing it is not covered
+    by epsilon.
+    """
+
+    def __init__(self, column: str, rule: str) -> None:
+        self.column = column
+        self.rule = rule
+        super().__init__(
+            f"column {column!r}: {rule}. Mend the table, declare the value in the domain, "
+            'or use invalid="drop". Seeing this error is not covered by epsilon.'
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.column, self.rule)
+
+
+class BudgetExceeded(DPForestError, ValueError):
+    """More budget was asked for than is left; nothing was spent by asking.
+
+    Attributes
+    ----------
+    requested : PrivacyLoss
+        What the request would have cost.
+    remaining : Budget
+        What was left when it was refused.
+    """
+
+    def __init__(self, requested: Any, remaining: Any, where: str = "accountant") -> None:
+        self.requested = requested
+        self.remaining = remaining
+        self.where = where
+        super().__init__(
+            f"{where}: requested {requested}, but only {remaining} is left. "
+            "Ask for less, or open an accountant with a larger total."
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.requested, self.remaining, self.where)
+
+
+class GrantError(DPForestError, ValueError):
+    """A mechanism was given no grant, a used one, or one that was issued for something else."""
+
+
+class ScopeError(DPForestError, ValueError):
+    """A scope of the accountant was used against its rules (closed, wrong kind, same name)."""
+
+
+class ModelFormatError(DPForestError, ValueError):
+    """A stored model cannot be read: not one of ours, damaged, or of an unknown version."""
+
+
+class MissingExtraError(DPForestError, ImportError):
+    """An optional package is needed; the message names the extra that brings it."""
+
+    def __init__(self, package: str, extra: str, purpose: str) -> None:
+        self.package = package
+        self.extra = extra
+        self.purpose = purpose
+        super().__init__(
+            f"{purpose} needs the package {package!r}. Install it with: pip install 'dpforest[{extra}]'."
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.package, self.extra, self.purpose)
+
+
+class PrivacyLeakWarning(UserWarning):
+    """Something was learnt from the records without paying, so the guarantee is void."""
+
+
+class RepeatedFitWarning(UserWarning):
+    """The same estimator, or a clone of it, has spent budget before in this process."""

@@ -1,0 +1,374 @@
+"""MultinomialForestClassifier: splits drawn by exponential mechanisms, every draw paid for."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from dpforest.accounting.allocation import resolve_allocation
+from dpforest.accounting.events import DiscreteGaussianNoise, GeometricNoise
+from dpforest.accounting.scopes import Scope
+from dpforest.domain.encoder import DomainEncoder
+from dpforest.domain.matrix import EncodedTable
+from dpforest.domain.schema import Domain
+from dpforest.exceptions import DomainError
+from dpforest.forest.base import FitRun, PrivateEstimator
+from dpforest.forest.plan import ForestPlan, PlanSettings, build_plan
+from dpforest.forest.progress import TreeProgress
+from dpforest.forest.settings import (
+    MAX_DEPTH,
+    check_choice,
+    check_integer,
+    check_n_jobs,
+    check_partition_rate,
+)
+from dpforest.trees.criteria import resolve_criterion
+from dpforest.trees.grower import CountRoot, SharedRoot, count_root, grow_tree
+from dpforest.trees.kernels.predict import sum_leaf_values
+from dpforest.trees.leaf_values import leaf_values, to_probabilities
+from dpforest.trees.private_tree import PrivateForest, PrivateTree, geometric_variance
+from dpforest.trees.records import Segments, TrainingTable
+from dpforest.trees.tree_plan import LEAF_RULES
+
+_SELECTIONS = ("exponential", "permute_and_flip")
+_CHOICES = ("two_stage", "joint")
+_LEAVES = ("auto", *LEAF_RULES)
+
+
+class MultinomialForestClassifier(ClassifierMixin, PrivateEstimator):
+    """Random forest whose splits and leaves are drawn from multinomials under a privacy budget.
+
+    Each split is drawn in two stages, a feature and then a value, each by the exponential
+    mechanism on public candidates; each leaf releases a noisy histogram, or a label drawn once.
+    Every level asks the accountant before it draws. The idea is that of the Multinomial Random
+    Forest (Li, Bai and others 2020, sections 3.2 and 4.2); docs/multinomial.md says where its
+    privacy proof does not hold and what is done instead.
+
+    The default is the *count mode*: all records serve for splits and leaves, scores grow with
+    the number of records, leaves are noisy histograms. :meth:`as_published` gives the paper's
+    mechanism made sound: normalised scores, structure and estimation points, a label drawn once
+    a leaf, Theorem 2.
+
+    Parameters
+    ----------
+    epsilon : float, int, str, Decimal or Fraction
+        Total budget of one fit under add/remove of one record. No default. A float means its
+        shortest decimal.
+    delta : float, default=0
+        With a positive delta the guarantee is (epsilon, delta), accounted in
+        zero-concentrated differential privacy.
+    domain : Domain or None
+        Public facts: features, bounds, categories, classes. None reads them off the data,
+        which voids the guarantee (``PrivacyLeakWarning``).
+    n_estimators : int, default=10
+        Number of trees. Each one divides the budget further.
+    max_depth : int, default=5
+        Levels of splits; every tree is complete, since stopping early would have to be paid for.
+    allocation : str or Allocation, default="uniform"
+        ``"theorem2"``, ``"uniform"``, ``"per_level"``, or an object such as
+        ``ExplicitAllocation(b1, b2, b3)``.
+    criterion : str, default="gini_count"
+        ``"gini_count"``, ``"majority_count"`` (scores that grow with the records),
+        ``"gini_decrease"``, ``"entropy_decrease"`` (the paper's normalised scores).
+    selection : {"exponential", "permute_and_flip"}, default="exponential"
+        How a candidate is drawn. Permute-and-flip is never worse in pure epsilon.
+    choice : {"two_stage", "joint"}, default="two_stage"
+        A feature and then its value, or both in one draw.
+    leaves : str, default="auto"
+        ``"geometric"`` or ``"gaussian"`` noise on class counts (auto: geometric where
+        delta is 0), ``"label"`` (the paper's draw by frequency), ``"count_label"``,
+        ``"count_label_permute_and_flip"``.
+    partition_rate : float or None, default=None
+        Structure points over estimation points; each record draws its side, afresh for each
+        tree. None uses all records for both.
+    thresholds : {"cells", "lattice"}, default="cells"
+        Candidate values of ordered features: public cells, at most 256 a feature, or the
+        continuous exponential mechanism on a public lattice of up to 2**32 points.
+    accountant : BudgetAccountant, diffprivlib.BudgetAccountant or None
+        Ceiling that this fit is charged to. None opens one of size epsilon for each fit and
+        lists the fit in a process-wide ledger.
+    invalid : {"drop", "raise"}, default="drop"
+        What happens to records that no rule of the domain covers (an undeclared missing value,
+        an infinity, an unknown class). Raising is for the curator's desk.
+    random_state : int, RandomState, Generator or None
+        None draws from the operating system. Anything else marks the guarantee as a
+        demonstration's.
+    n_jobs : int or None, default=None
+        Threads over trees. The forest does not depend on it.
+    verbose : int, default=0
+        1 shows a bar over trees, 2 over levels.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The domain's classes.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        The domain's feature names, where the table had names.
+    forest_ : PrivateForest
+        Released trees.
+    accountant_ : BudgetAccountant or FrozenLedger
+        The accountant this fit was charged to; its frozen ledger in a pickled or stored model.
+    spent_ : Budget
+        What this fit spent: ``epsilon``, ``delta``, ``rho`` and ``exact``.
+    guarantee_ : Guarantee
+        What the run earned.
+
+    Examples
+    --------
+    >>> from dpforest import Domain, MultinomialForestClassifier
+    >>> domain = Domain(features={"age": (0, 120), "smoker": ["no", "yes"]}, classes=["ill", "well"])
+    >>> forest = MultinomialForestClassifier(epsilon=1.0, domain=domain)
+    >>> X = [[34, "no"], [71, "yes"], [55, "yes"], [18, "no"]]
+    >>> forest = forest.fit(X, ["well", "ill", "ill", "well"])
+    >>> forest.spent_.epsilon
+    1.0
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: Any,
+        delta: Any = 0,
+        domain: Domain | None = None,
+        n_estimators: int = 10,
+        max_depth: int = 5,
+        allocation: Any = "uniform",
+        criterion: str = "gini_count",
+        selection: str = "exponential",
+        choice: str = "two_stage",
+        leaves: str = "auto",
+        partition_rate: Any = None,
+        thresholds: str = "cells",
+        accountant: Any = None,
+        invalid: str = "drop",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.domain = domain
+        self.n_estimators = n_estimators
+        self.max_depth = max_depth
+        self.allocation = allocation
+        self.criterion = criterion
+        self.selection = selection
+        self.choice = choice
+        self.leaves = leaves
+        self.partition_rate = partition_rate
+        self.thresholds = thresholds
+        self.accountant = accountant
+        self.invalid = invalid
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @classmethod
+    def as_published(cls, *, epsilon: Any, **parameters: Any) -> MultinomialForestClassifier:
+        """The mechanism of the paper (MRF 2020), made sound.
+
+        Normalised Gini decrease, structure and estimation points at rate 1, a label drawn by its
+        frequency once a leaf, budget by Theorem 2. Candidates, depth and classes are public.
+
+        Parameters
+        ----------
+        epsilon : number
+        **parameters
+            Any other parameter; those named above may be overridden.
+        """
+        published: dict[str, Any] = {
+            "criterion": "gini_decrease",
+            "partition_rate": 1,
+            "leaves": "label",
+            "allocation": "theorem2",
+        }
+        return cls(epsilon=epsilon, **{**published, **parameters})
+
+    def fit(self, X: Any, y: Any) -> MultinomialForestClassifier:
+        """Train under the budget.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, n_features)
+            Columns by name where the table has the domain's names, else by position.
+        y : array-like of shape (n,)
+            Class labels.
+
+        Returns
+        -------
+        MultinomialForestClassifier
+            This object.
+
+        Raises
+        ------
+        ParameterError, ParameterTypeError, DomainError
+            Before any record is read and any budget spent.
+        BudgetExceeded
+            The accountant holds less than the plan asks for; nothing was read or spent.
+        InvalidRecordError
+            Only with ``invalid="raise"``; nothing was released or spent.
+        """
+        self._fit(X, y)
+        return self
+
+    # -- what the base class asks for -----------------------------------------------------
+
+    def _encoder(self, domain: Domain) -> DomainEncoder:
+        check_choice(self.invalid, "invalid", ("drop", "raise"))
+        check_choice(self.thresholds, "thresholds", ("cells", "lattice"))
+        class_array(domain)
+        return DomainEncoder(
+            domain,
+            invalid=self.invalid,
+            thresholds=self.thresholds,
+            estimator_name=type(self).__name__,
+        )
+
+    def _build_plan(self, run: FitRun) -> ForestPlan:
+        check_integer(self.verbose, "verbose", 0)
+        check_n_jobs(self.n_jobs)
+        leaves = check_choice(self.leaves, "leaves", _LEAVES)
+        if leaves == "auto":
+            leaves = "gaussian" if run.delta else "geometric"
+        settings = PlanSettings(
+            epsilon=run.epsilon,
+            delta=run.delta,
+            n_trees=check_integer(self.n_estimators, "n_estimators", 1),
+            depth=check_integer(self.max_depth, "max_depth", 1, MAX_DEPTH),
+            allocation=resolve_allocation(self.allocation),
+            criterion=resolve_criterion(self.criterion),
+            draw=check_choice(self.selection, "selection", _SELECTIONS),
+            joint=check_choice(self.choice, "choice", _CHOICES) == "joint",
+            leaves=leaves,
+            partition=check_partition_rate(self.partition_rate),
+        )
+        return build_plan(settings)
+
+    def _train(self, run: FitRun, plan: ForestPlan, scope: Scope, table: EncodedTable) -> None:
+        trees = self._grow_trees(run, plan, scope, TrainingTable.of(table))
+        variance = noise_variance(plan)
+        self.classes_ = class_array(run.domain)
+        self._set_forest(PrivateForest.stack(trees, table.n_classes, variance))
+
+    def _grow_trees(
+        self, run: FitRun, plan: ForestPlan, scope: Scope, table: TrainingTable
+    ) -> list[PrivateTree]:
+        root = SharedRoot(table)
+
+        def count_own_root(segments: Segments) -> Any:
+            return count_root(table, segments)
+
+        # With a partition every tree has structure points of its own, so a root of its own.
+        counted_root: CountRoot = root if plan.tree.partition is None else count_own_root
+
+        with TreeProgress(plan.n_trees, self.verbose, plan.tree.depth) as progress:
+
+            def grow(number: int) -> PrivateTree:
+                source = run.source.spawn("tree", number)
+                with scope.sequential(f"tree {number}") as tree_scope:
+                    tree = grow_tree(
+                        table, plan.tree, tree_scope, source, counted_root, progress.level_done
+                    )
+                progress.tree_done()
+                return tree
+
+            return run_trees(grow, plan.n_trees, check_n_jobs(self.n_jobs))
+
+    def _set_forest(self, forest: PrivateForest) -> None:
+        self.forest_ = forest
+        self._values = leaf_values(forest)
+
+    # -- prediction: released values only -------------------------------------------------
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Class probabilities; touches released values only and costs nothing.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, n_features)
+            Values outside the domain follow fixed public rules; no record is dropped.
+
+        Returns
+        -------
+        ndarray of float64, shape (n, n_classes)
+            Columns in the order of ``classes_``.
+        """
+        check_is_fitted(self)
+        codes = self._encoder_.encode_features(X, for_predict=True)[0].codes
+        total = np.empty((codes.shape[0], self.forest_.n_classes), dtype=np.float64)
+        forest = self.forest_
+        sum_leaf_values(
+            codes, forest.feature, forest.low, forest.high, forest.depth, self._values.values, total
+        )
+        return to_probabilities(total, self._values)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Most probable class of each record, shape (n,)."""
+        probability = self.predict_proba(X)
+        return np.asarray(self.classes_[probability.argmax(axis=1)])
+
+    # -- storage ----------------------------------------------------------------------------
+
+    def to_json(self, path: str | Path | None = None) -> str:
+        """The released model as JSON with a format version; :meth:`from_json` reads it back."""
+        from dpforest.forest.storage import model_to_json
+
+        check_is_fitted(self)
+        return model_to_json(self, path)
+
+    @classmethod
+    def from_json(cls, source: str | Path) -> MultinomialForestClassifier:
+        """Read a model that :meth:`to_json` wrote; it predicts identically.
+
+        Raises
+        ------
+        ModelFormatError
+            Not such a file, damaged, or of an unknown version.
+        """
+        from dpforest.forest.storage import model_from_json
+
+        return model_from_json(cls, source)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        # Noise at a small epsilon may leave a small table at the prior.
+        tags.classifier_tags.poor_score = True
+        return tags
+
+
+def class_array(domain: Domain) -> NDArray[Any]:
+    """The declared classes as an array, in their declared order."""
+    if domain.classes is None:
+        raise DomainError("classes", "a classifier needs classes", "Declare at least two classes")
+    return np.array(domain.classes.labels)
+
+
+def noise_variance(plan: ForestPlan) -> float:
+    """Variance of the noise on one leaf count; 0 where leaves are labels. From public parameters."""
+    event = plan.tree.leaf_event
+    if isinstance(event, GeometricNoise):
+        return geometric_variance(Fraction(event.epsilon / event.l1_sensitivity))
+    if isinstance(event, DiscreteGaussianNoise):
+        return float(event.sigma_squared)
+    return 0.0
+
+
+def run_trees(grow: Any, n_trees: int, n_threads: int) -> list[PrivateTree]:
+    """Grow trees in threads; the list is in the order of their numbers whatever finished first."""
+    if n_threads == 1:
+        return [grow(number) for number in range(n_trees)]
+    with ThreadPoolExecutor(max_workers=n_threads) as pool:
+        return list(pool.map(grow, range(n_trees)))
+
+

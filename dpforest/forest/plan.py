@@ -1,0 +1,197 @@
+"""The plan of a forest: everything it will ask for, fixed before any record is read.
+
+Built from parameters and public facts alone. The grower runs the plan's events and the
+accountant prices the same events, so what is paid and what runs have one source.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpforest.accounting.accountant import BudgetAccountant
+from dpforest.accounting.allocation import Allocation, TreeShares
+from dpforest.accounting.conversion import rho_of_epsilon
+from dpforest.accounting.events import (
+    DiscreteGaussianNoise,
+    Event,
+    ExponentialSelection,
+    GeometricNoise,
+    PermuteAndFlipSelection,
+)
+from dpforest.accounting.losses import PrivacyLoss
+from dpforest.exceptions import ParameterError
+from dpforest.trees.criteria import Criterion
+from dpforest.trees.tree_plan import LEAF_RULES, TreePlan, charge_tree
+
+#: Digits kept of a square root that turns a share of rho into an epsilon; rounded down.
+_ROOT_SCALE = 10**24
+
+
+@dataclass(frozen=True, slots=True)
+class ForestPlan:
+    """A forest as a list of requests.
+
+    Attributes
+    ----------
+    n_trees : int
+    tree : TreePlan
+        What each tree asks for; the same for all.
+    currency : str
+        ``"epsilon"`` (pure, shares add in epsilon) or ``"rho"`` (shares add in rho).
+    allocation : str
+        How the shares were chosen, in words.
+    """
+
+    n_trees: int
+    tree: TreePlan
+    currency: str
+    allocation: str
+
+    @property
+    def loss(self) -> PrivacyLoss:
+        """Exact cost of the whole forest, composed by the accountant's own scopes."""
+        return tree_loss(self.tree) * self.n_trees
+
+
+    def describe(self) -> dict[str, str]:
+        """The plan in words, for the report."""
+        tree = self.tree
+        sides = "all records serve for splits and leaves"
+        if tree.partition is not None:
+            sides = f"each record draws its side, structure with probability {float(tree.partition):g}"
+        return {
+            "trees": str(self.n_trees),
+            "depth": f"{tree.depth} levels of splits, fixed from public facts",
+            "allocation": self.allocation,
+            "budget shares add up in": self.currency,
+            "criterion": f"{tree.criterion.name}, range {float(tree.criterion.score_range):.8g} under add/remove",
+            "choice": "feature and value in one draw" if tree.joint else "a feature, then its value",
+            "leaves": LEAF_RULES[tree.leaves].description,
+            "records": sides,
+        }
+
+
+def tree_loss(tree: TreePlan) -> PrivacyLoss:
+    """Cost of one tree, by running its requests against an accountant without a ceiling."""
+    scratch = BudgetAccountant._unlimited()
+    with scratch.open_scope("one tree") as scope:
+        charge_tree(tree, scope)
+        return scope.loss
+
+
+@dataclass(frozen=True, slots=True)
+class PlanSettings:
+    """Validated parameters that a plan is made from."""
+
+    epsilon: Fraction
+    delta: Fraction
+    n_trees: int
+    depth: int
+    allocation: Allocation
+    criterion: Criterion
+    draw: str
+    joint: bool
+    leaves: str
+    partition: Fraction | None
+
+
+def build_plan(settings: PlanSettings) -> ForestPlan:
+    """Turn parameters into events; the plan never costs more than (epsilon, delta).
+
+    Parameters
+    ----------
+    settings : PlanSettings
+
+    Returns
+    -------
+    ForestPlan
+
+    Raises
+    ------
+    ParameterError
+        Leaf rule and delta do not fit, or the allocation asks for more than there is.
+    """
+    currency = "rho" if settings.delta else "epsilon"
+    if settings.leaves == "gaussian" and currency == "epsilon":
+        raise ParameterError(
+            "leaves", "gaussian", "needs delta > 0", 'Give a delta, or use leaves="geometric"'
+        )
+    total = (
+        rho_of_epsilon(settings.epsilon, settings.delta)
+        if currency == "rho"
+        else settings.epsilon
+    )
+    shares = settings.allocation.shares(
+        total,
+        settings.n_trees,
+        settings.depth,
+        partitioned=settings.partition is not None,
+        joint=settings.joint,
+    )
+    plan = ForestPlan(
+        settings.n_trees, _tree_plan(settings, shares, currency), currency, settings.allocation.describe()
+    )
+    _check_within(plan, settings, total)
+    return plan
+
+
+def _check_within(plan: ForestPlan, settings: PlanSettings, total: Fraction) -> None:
+    loss = plan.loss
+    spent = loss.rho if plan.currency == "rho" else loss.epsilon
+    if spent > total:
+        raise ParameterError(
+            "allocation",
+            settings.allocation.name,
+            f"asks for {float(spent):.6g} of a total {plan.currency} of {float(total):.6g}",
+            "Ask for less in each draw, or use fewer trees or levels",
+        )
+
+
+def _tree_plan(settings: PlanSettings, shares: TreeShares, currency: str) -> TreePlan:
+    def selection(share: Fraction) -> Event | None:
+        return _selection_event(settings.draw, share, settings.criterion.score_range, currency)
+
+    return TreePlan(
+        depth=settings.depth,
+        feature_events=tuple(selection(share) for share in shares.feature),
+        value_events=tuple(selection(share) for share in shares.value),
+        leaf_event=_leaf_event(settings.leaves, shares.leaf, currency),
+        leaves=settings.leaves,
+        criterion=settings.criterion,
+        joint=settings.joint,
+        partition=settings.partition,
+    )
+
+
+def _selection_event(
+    draw: str, share: Fraction, score_range: Fraction, currency: str
+) -> Event | None:
+    if not share:
+        return None
+    if draw == "permute_and_flip":
+        return PermuteAndFlipSelection(_epsilon_of(share, currency, 2), score_range)
+    return ExponentialSelection(_epsilon_of(share, currency, 8), score_range)
+
+
+def _leaf_event(leaves: str, share: Fraction, currency: str) -> Event:
+    if not share:
+        raise ParameterError(
+            "allocation", "no budget for leaves", "must leave a share for the leaves", "Lower the selection share"
+        )
+    if leaves == "gaussian":
+        return DiscreteGaussianNoise(1 / (2 * share), Fraction(1))
+    if leaves == "geometric":
+        return GeometricNoise(_epsilon_of(share, currency, 2), Fraction(1))
+    if leaves == "count_label_permute_and_flip":
+        return PermuteAndFlipSelection(_epsilon_of(share, currency, 2), Fraction(1))
+    return ExponentialSelection(_epsilon_of(share, currency, 8), LEAF_RULES[leaves].score_range)
+
+
+def _epsilon_of(share: Fraction, currency: str, factor: int) -> Fraction:
+    """Epsilon whose cost is at most ``share``: itself, or the root of rho = epsilon^2 / factor."""
+    if currency == "epsilon":
+        return share
+    square = share * factor * _ROOT_SCALE * _ROOT_SCALE
+    return Fraction(math.isqrt(square.numerator // square.denominator), _ROOT_SCALE)

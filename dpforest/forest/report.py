@@ -1,0 +1,234 @@
+"""The privacy report: one run as data and in words, for somebody who was not there.
+
+Built from public facts, released values and the ledger. No wall-clock times: how long a fit took
+depends on the records.
+"""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from dpforest.accounting.ledger import LossRecord, ScopeRecord
+from dpforest.accounting.losses import ZERO, PrivacyLoss
+from dpforest.domain.schema import Domain
+from dpforest.exceptions import ModelFormatError
+from dpforest.forest.guarantee import Guarantee
+
+_VERSION: Literal[1] = 1
+_LIBRARIES = ("dpforest", "numpy", "numba", "scikit-learn", "pydantic", "narwhals")
+
+#: What epsilon does not speak about; the same for every run.
+NOT_COVERED = (
+    "Scores computed on the training records (cross-validation, tuning, early stopping) and "
+    "choices made after seeing them.",
+    "How long fit took and how much memory it used.",
+    "Errors raised with invalid='raise': they are for the curator's desk.",
+    "Whatever else is published about the same people: budgets of all releases add up.",
+    "What the model teaches about a person because it is true of people like them.",
+)
+
+
+class _Frozen(BaseModel):
+    # Infinite amounts must survive JSON, where pydantic would write null.
+    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="strings")
+
+
+class SpendingRow(_Frozen):
+    """Requests that share a tree, a level, a role or a mechanism.
+
+    ``loss`` adds the requests up as if each record paid for all of them; only ``composed``
+    figures of the composition tree are what was spent.
+    """
+
+    group: Literal["tree", "level", "role", "mechanism"]
+    name: str
+    requests: int
+    cells: int
+    loss: LossRecord
+    composed: LossRecord | None = None
+
+
+class Notice(_Frozen):
+    """Something the reader should know, by severity."""
+
+    severity: Literal["void", "caution", "note"]
+    text: str
+
+
+class PrivacyReport(_Frozen):
+    """Everything a privacy officer needs about one fit.
+
+    Attributes
+    ----------
+    guarantee : Guarantee
+        Numbers; ``sentence`` says them in words.
+    estimator : str
+    parameters : dict of str
+        As given, except domain, accountant and seed.
+    domain : dict
+        Public facts with who declared them, as in the domain's JSON.
+    domain_fingerprint : str
+    plan : dict of str
+        What was asked for, in words.
+    spending : tuple of SpendingRow
+    composition : ScopeRecord
+        The fit's scopes, each with its total; the ledger's entries are its leaves.
+    randomness : str
+    external : tuple of dict
+        Spending charged to an accountant of another library.
+    other_fits : str or None
+        What the process-wide ledger knows about fits of the same object and its clones.
+    notices : tuple of Notice
+    not_covered : tuple of str
+    versions : dict of str
+    """
+
+    format: Literal["dpforest-report"] = "dpforest-report"
+    version: Literal[1] = _VERSION
+    sentence: str
+    guarantee: Guarantee
+    estimator: str
+    parameters: dict[str, str]
+    domain: dict[str, Any]
+    domain_fingerprint: str
+    plan: dict[str, str]
+    spending: tuple[SpendingRow, ...]
+    composition: ScopeRecord
+    randomness: str
+    external: tuple[dict[str, Any], ...]
+    other_fits: str | None
+    notices: tuple[Notice, ...]
+    not_covered: tuple[str, ...]
+    versions: dict[str, str]
+
+    def to_json(self, path: str | Path | None = None) -> str:
+        """Write the report as JSON, to a file too if ``path`` is given."""
+        return _written(self.model_dump_json(indent=1), path)
+
+    def to_markdown(self, path: str | Path | None = None) -> str:
+        """Write the report as Markdown, to a file too if ``path`` is given."""
+        from dpforest.forest.report_text import report_markdown
+
+        return _written(report_markdown(self), path)
+
+    @classmethod
+    def from_json(cls, text: str) -> PrivacyReport:
+        """Read what :meth:`to_json` wrote.
+
+        Raises
+        ------
+        ModelFormatError
+            If it is something else.
+        """
+        try:
+            return cls.model_validate_json(text)
+        except ValueError:
+            raise ModelFormatError(
+                f"not a dpforest-report of version {_VERSION}. Give the text that to_json() wrote."
+            ) from None
+
+
+def _written(text: str, path: str | Path | None) -> str:
+    if path is not None:
+        Path(path).write_text(text, encoding="utf-8")
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class RunFacts:
+    """What a fit hands to its report: public and released facts only."""
+
+    estimator: str
+    parameters: dict[str, str]
+    domain: Domain
+    plan: dict[str, str]
+    composition: ScopeRecord
+    randomness: str
+    external: tuple[Any, ...]
+    listing: Any
+    guarantee: Guarantee
+
+
+def make_report(facts: RunFacts) -> PrivacyReport:
+    """Put a finished fit into words and tables."""
+    return PrivacyReport(
+        sentence=facts.guarantee.sentence,
+        guarantee=facts.guarantee,
+        estimator=facts.estimator,
+        parameters=facts.parameters,
+        domain=facts.domain.model_dump(mode="json"),
+        domain_fingerprint=facts.domain.fingerprint(),
+        plan=facts.plan,
+        spending=tuple(spending_rows(facts.composition)),
+        composition=facts.composition,
+        randomness=facts.randomness,
+        external=tuple(entry.model_dump(mode="json") for entry in facts.external),
+        other_fits=None if facts.listing is None else str(facts.listing),
+        notices=tuple(_notices(facts)),
+        not_covered=NOT_COVERED,
+        versions=library_versions(),
+    )
+
+
+def library_versions() -> dict[str, str]:
+    """Versions of Python and of the libraries that the run rests on."""
+    versions = {"python": platform.python_version()}
+    for name in _LIBRARIES:
+        try:
+            versions[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            versions[name] = "not installed as a package"
+    return versions
+
+
+def spending_rows(composition: ScopeRecord) -> list[SpendingRow]:
+    """Requests by tree (with what each composes to), level, role and mechanism."""
+    rows = [_tree_row(tree) for tree in composition.children]
+    entries = composition.ledger
+    for group in ("level", "role", "mechanism"):
+        names = list(dict.fromkeys(getattr(entry, group) for entry in entries))
+        for name in names:
+            chosen = [entry for entry in entries if getattr(entry, group) == name]
+            rows.append(_row(group, str(name), chosen))
+    return rows
+
+
+def _tree_row(tree: ScopeRecord) -> SpendingRow:
+    row = _row("tree", tree.label, list(tree.ledger))
+    return row.model_copy(update={"composed": tree.composed})
+
+
+def _row(group: Any, name: str, entries: list[Any]) -> SpendingRow:
+    loss = PrivacyLoss(ZERO, ZERO, ZERO)
+    for entry in entries:
+        loss = loss + entry.loss
+    return SpendingRow(
+        group=group,
+        name=name,
+        requests=len(entries),
+        cells=sum(entry.cells for entry in entries),
+        loss=LossRecord.of(loss),
+    )
+
+
+def _notices(facts: RunFacts) -> list[Notice]:
+    severity: Literal["void", "caution"] = "void" if facts.guarantee.status == "void" else "caution"
+    notices = [Notice(severity=severity, text=reason) for reason in facts.guarantee.reasons]
+    if facts.listing is not None and facts.listing.n_fits > 1:
+        notices.append(Notice(severity="caution", text=str(facts.listing)))
+    if any(entry.get("declared_by") is None for entry in _entries(facts.domain)):
+        notices.append(
+            Notice(severity="note", text="Some public facts do not say who declared them.")
+        )
+    return notices
+
+
+def _entries(domain: Domain) -> list[dict[str, Any]]:
+    dumped = domain.model_dump(mode="json")
+    return [*dumped["features"], *(dumped[k] for k in ("classes", "target") if dumped[k])]

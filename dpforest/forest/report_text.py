@@ -1,0 +1,171 @@
+"""The privacy report in words: Markdown for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from dpforest.accounting.ledger import LossRecord, ScopeRecord
+from dpforest.forest.report import PrivacyReport
+
+#: Trees and scopes shown in full; the JSON holds all of them.
+SHOWN = 3
+
+
+def report_markdown(report: PrivacyReport) -> str:
+    """The whole report as Markdown."""
+    parts = [
+        f"# Privacy report: {report.estimator}",
+        f"**{report.sentence}**",
+        _guarantee(report),
+        _notices(report),
+        "## Public facts\n\n" + _facts(report),
+        "## Plan\n\n" + _pairs(report.plan),
+        "## Spending\n\n" + _spending(report),
+        "## Composition\n\n" + _composition(report.composition),
+        f"## Randomness\n\n{report.randomness}",
+        "## Not covered\n\n" + _list(report.not_covered),
+        "## Parameters\n\n" + _pairs(report.parameters),
+        "## Versions\n\n" + _pairs(report.versions),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _guarantee(report: PrivacyReport) -> str:
+    heading = "Guarantee" if report.guarantee.status != "void" else "What the paid part alone would give"
+    rows = [
+        (
+            bound.relation.value,
+            _number(bound.epsilon),
+            _number(bound.delta),
+            "-" if bound.rho is None else _number(bound.rho),
+            bound.derivation,
+        )
+        for bound in report.guarantee.bounds
+    ]
+    table = _table(("relation", "epsilon", "delta", "rho", "from"), rows)
+    return f"## {heading}\n\nUnit of privacy: {report.guarantee.unit}.\n\n{table}"
+
+
+def _notices(report: PrivacyReport) -> str:
+    lines = [f"**{notice.severity}**: {notice.text}" for notice in report.notices]
+    if report.other_fits:
+        lines.append(f"Fits in this process: {report.other_fits}")
+    lines += [f"Charged outside this library: {_inline(entry)}" for entry in report.external]
+    return "## Notices\n\n" + _list(lines) if lines else ""
+
+
+def _facts(report: PrivacyReport) -> str:
+    domain = report.domain
+    rows = [
+        (
+            _cell(entry["name"]),
+            entry["kind"],
+            _cell(_values(entry)),
+            "yes" if entry["missing"] else "no",
+            entry["status"],
+            _cell(entry["declared_by"] or "-"),
+            _cell(entry["source"] or "-"),
+        )
+        for entry in domain["features"]
+    ]
+    table = _table(
+        ("feature", "kind", "values", "missing", "status", "declared by", "source"), rows
+    )
+    lines = [table]
+    if domain["classes"]:
+        classes = domain["classes"]
+        labels = ", ".join(str(label) for label in classes["labels"])
+        who = classes["declared_by"] or "nobody named"
+        lines.append(f"Classes ({classes['status']}, declared by {who}): {_cell(labels)}.")
+    rows_text = domain["approximate_rows"] or "not declared"
+    lines.append(f"Approximate number of rows: {rows_text}. Fingerprint: `{report.domain_fingerprint}`.")
+    return "\n\n".join(lines)
+
+
+def _values(entry: dict[str, Any]) -> str:
+    if entry["kind"] == "numeric":
+        kind = "whole numbers" if entry["integer"] else "numbers"
+        return f"{kind} in [{entry['lower']:g}, {entry['upper']:g}]"
+    categories = entry["categories"]
+    shown = ", ".join(categories[:6])
+    return shown if len(categories) <= 6 else f"{shown}, … ({len(categories)})"
+
+
+def _spending(report: PrivacyReport) -> str:
+    trees = [row for row in report.spending if row.group == "tree"]
+    others = [row for row in report.spending if row.group != "tree"]
+    tree_rows = [
+        (row.name, str(row.requests), *_amounts(row.composed)) for row in trees[:SHOWN] if row.composed
+    ]
+    text = _table(("tree", "requests", "epsilon", "rho"), tree_rows)
+    if len(trees) > SHOWN:
+        text += f"\n\n… and {len(trees) - SHOWN} more trees in the JSON report."
+    rows = [
+        (row.group, _cell(row.name), str(row.requests), str(row.cells), *_amounts(row.loss))
+        for row in others
+    ]
+    added = _table(
+        ("by", "name", "requests", "cells", "epsilon added up", "rho added up"), rows
+    )
+    return (
+        f"Composed, by tree:\n\n{text}\n\nRequests added up (what ran in parallel is counted "
+        f"as if it had not):\n\n{added}"
+    )
+
+
+def _composition(root: ScopeRecord) -> str:
+    return "\n".join(_scope_lines(root, 0))
+
+
+def _scope_lines(scope: ScopeRecord, indent: int) -> Iterable[str]:
+    epsilon, rho = _amounts(scope.composed)
+    sides = ""
+    if scope.probabilities:
+        sides = ", sides " + ", ".join(f"{name} {p}" for name, p in scope.probabilities.items())
+    yield f"{'  ' * indent}- {_cell(scope.label)} ({scope.kind}{sides}): epsilon {epsilon}, rho {rho}"
+    for entry in scope.entries:
+        cost = LossRecord.of(entry.loss)
+        epsilon, rho = _amounts(cost)
+        level = "" if entry.level is None else f" level {entry.level},"
+        yield (
+            f"{'  ' * (indent + 1)}- {entry.role},{level} {entry.mechanism}, "
+            f"{entry.cells} cells in parallel: epsilon {epsilon}, rho {rho}"
+        )
+    for child in scope.children[:SHOWN]:
+        yield from _scope_lines(child, indent + 1)
+    if len(scope.children) > SHOWN:
+        yield f"{'  ' * (indent + 1)}- … {len(scope.children) - SHOWN} more scopes in the JSON report"
+
+
+def _amounts(record: LossRecord | None) -> tuple[str, str]:
+    if record is None:
+        return "-", "-"
+    return _number(record.epsilon_float), _number(record.rho_float)
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
+    lines += ["| " + " | ".join(row) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def _pairs(values: dict[str, str]) -> str:
+    return _table(("what", "value"), [(_cell(k), _cell(v)) for k, v in values.items()])
+
+
+def _list(lines: Iterable[str]) -> str:
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def _inline(entry: dict[str, Any]) -> str:
+    return ", ".join(f"{key} {value}" for key, value in entry.items())
+
+
+def _cell(text: str) -> str:
+    """Text that cannot break out of a table's cell."""
+    return str(text).replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")
+
+
+def _number(value: float) -> str:
+    return f"{value:.6g}"

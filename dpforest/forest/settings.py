@@ -1,0 +1,92 @@
+"""Checking an estimator's parameters, before any record is read and any budget spent."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from fractions import Fraction
+from typing import Any
+
+from dpforest.accounting.rationals import to_rational
+from dpforest.exceptions import ParameterError, ParameterTypeError
+
+#: Largest depth: 2**20 leaves a tree is past any use and within any memory.
+MAX_DEPTH = 20
+
+
+def check_epsilon(value: Any) -> Fraction:
+    """A positive, finite total epsilon as an exact rational."""
+    if isinstance(value, numbers.Real) and (math.isnan(value) or math.isinf(value)):
+        raise ParameterError(
+            "epsilon", value, "must be a positive finite number", "Give the total budget of one fit, such as 1.0"
+        )
+    epsilon = to_rational(value, "epsilon")
+    if epsilon <= 0:
+        raise ParameterError(
+            "epsilon", value, "must be a positive finite number", "Give the total budget of one fit, such as 1.0"
+        )
+    return epsilon
+
+
+def check_delta(value: Any) -> Fraction:
+    """A delta in [0, 1) as an exact rational."""
+    if isinstance(value, numbers.Real) and math.isnan(value):
+        raise ParameterError("delta", value, "must lie in [0, 1)", "Use 0, or a tiny number such as 1e-6")
+    delta = to_rational(value, "delta")
+    if not 0 <= delta < 1:
+        raise ParameterError("delta", value, "must lie in [0, 1)", "Use 0, or a tiny number such as 1e-6")
+    return delta
+
+
+def check_integer(value: Any, name: str, lowest: int, highest: int | None = None) -> int:
+    """A whole number within bounds."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise ParameterTypeError(name, value, "must be a whole number", f"Give an int from {lowest} up")
+    if value < lowest or (highest is not None and value > highest):
+        upper = "" if highest is None else f" and at most {highest}"
+        raise ParameterError(
+            name, value, f"must be at least {lowest}{upper}", "Give a whole number in that range"
+        )
+    return int(value)
+
+
+def check_choice(value: Any, name: str, choices: tuple[str, ...]) -> str:
+    """One of a few names."""
+    if not isinstance(value, str) or value not in choices:
+        raise ParameterError(
+            name, value, "must be one of " + ", ".join(repr(choice) for choice in choices), "Choose one of these"
+        )
+    return value
+
+
+def check_partition_rate(value: Any) -> Fraction | None:
+    """Probability of being a structure point, rate / (1 + rate), as a multiple of 2^-64.
+
+    None means no partition. The multiple is what the draw of 64 random bits realises exactly, so
+    the accountant mixes the very probabilities that are drawn.
+    """
+    if value is None:
+        return None
+    rate = to_rational(value, "partition_rate")
+    if rate <= 0:
+        raise ParameterError(
+            "partition_rate",
+            value,
+            "must be None or a positive number (structure points over estimation points)",
+            "Use 1 for halves, or None to use all records for both",
+        )
+    exact = rate / (1 + rate)
+    return Fraction(round(exact * 2**64), 2**64)
+
+
+def check_n_jobs(value: Any) -> int:
+    """Number of threads from scikit-learn's convention: None is 1, -1 all processors."""
+    if value is None:
+        return 1
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value == 0:
+        raise ParameterError("n_jobs", value, "must be None or a non-zero whole number", "Use -1 for all processors")
+    if value > 0:
+        return int(value)
+    import os
+
+    return max(1, (os.cpu_count() or 1) + 1 + int(value))

@@ -1,0 +1,177 @@
+"""A fitted forest as JSON: released arrays, public facts, guarantee and ledger."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from dpforest.accounting.ledger import Budget, BudgetRecord, FrozenLedger
+from dpforest.domain.schema import Domain
+from dpforest.exceptions import ModelFormatError
+from dpforest.forest.guarantee import Guarantee
+from dpforest.forest.multinomial import class_array
+from dpforest.forest.report import PrivacyReport
+from dpforest.trees.private_tree import PrivateForest
+
+FORMAT = "dpforest-model"
+VERSION = 1
+
+Model = TypeVar("Model")
+
+
+def model_to_json(model: Any, path: str | Path | None = None) -> str:
+    """Write a fitted classifier as JSON.
+
+    The text holds released values, public facts and the frozen ledger; no accountant, and
+    no seed: a ``random_state`` is not written, the guarantee's mark is.
+    """
+    ledger = model.accountant_
+    frozen = ledger if isinstance(ledger, FrozenLedger) else ledger.frozen()
+    content = {
+        "format": FORMAT,
+        "version": VERSION,
+        "estimator": type(model).__name__,
+        "parameters": _parameters(model),
+        "domain": json.loads(model.domain_.to_json()),
+        "named_features": hasattr(model, "feature_names_in_"),
+        "forest": _forest_to_data(model.forest_),
+        "spent": BudgetRecord.of(model.spent_).model_dump(mode="json"),
+        "guarantee": model.guarantee_.model_dump(mode="json"),
+        "report": model.privacy_report().model_dump(mode="json"),
+        "ledger": frozen.model_dump(mode="json"),
+    }
+    text = json.dumps(content)
+    if path is not None:
+        Path(path).write_text(text, encoding="utf-8")
+    return text
+
+
+def model_from_json(cls: type[Model], source: str | Path) -> Model:
+    """Read a fitted classifier; see :func:`model_to_json`.
+
+    Parameters
+    ----------
+    cls : type
+        The estimator's class; its name must be the stored one.
+    source : str or Path
+        A path, or the text itself.
+    """
+    content = _read(cls, source)
+    try:
+        return _restore(cls, content)
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        if isinstance(error, ModelFormatError):
+            raise
+        raise ModelFormatError(
+            f"the stored model is damaged ({type(error).__name__} while reading it). Store it again."
+        ) from None
+
+
+def _read(cls: type, source: str | Path) -> dict[str, Any]:
+    text = source if isinstance(source, str) and source.lstrip().startswith("{") else None
+    try:
+        content = json.loads(Path(source).read_text("utf-8") if text is None else text)
+    except json.JSONDecodeError:
+        raise ModelFormatError("the stored model is not JSON. Give what to_json() wrote.") from None
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise ModelFormatError(f"not a {FORMAT}. Give what to_json() wrote.")
+    if content.get("version") != VERSION:
+        raise ModelFormatError(
+            f"format version {content.get('version')!r} is not {VERSION}. Use the dpforest that wrote it."
+        )
+    if content.get("estimator") != cls.__name__:
+        raise ModelFormatError(
+            f"the stored model is a {content.get('estimator')!r}, not a {cls.__name__}. "
+            "Call from_json of that class."
+        )
+    return content
+
+
+def _restore(cls: type[Model], content: dict[str, Any]) -> Model:
+    domain = Domain.from_json(json.dumps(content["domain"]))
+    model: Any = cls(domain=domain, **content["parameters"])
+    encoder = model._encoder(domain)
+    model.domain_, model._encoder_ = domain, encoder
+    model.n_features_in_ = domain.n_features
+    if content["named_features"]:
+        model.feature_names_in_ = np.array(domain.feature_names, dtype=object)
+    model.classes_ = class_array(domain)
+    model._set_forest(_forest_from_data(content["forest"], domain))
+    model.guarantee_ = Guarantee.model_validate(content["guarantee"])
+    spent: Budget = BudgetRecord.model_validate(content["spent"]).budget
+    model.spent_ = spent
+    model.accountant_ = FrozenLedger.model_validate(content["ledger"])
+    model._report = PrivacyReport.model_validate(content["report"])
+    return model
+
+
+def _parameters(model: Any) -> dict[str, Any]:
+    """Constructor parameters that JSON can hold; what it cannot is public and in the report."""
+    hidden = ("domain", "accountant", "random_state")
+    parameters = {k: v for k, v in model.get_params(deep=False).items() if k not in hidden}
+    return {k: _plain(v) for k, v in parameters.items()}
+
+
+def _plain(value: Any) -> Any:
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, Fraction):
+        return str(value)
+    if isinstance(value, np.generic):
+        return value.item()
+    return getattr(value, "name", str(value))
+
+
+def _forest_to_data(forest: PrivateForest) -> dict[str, Any]:
+    return {
+        "feature": forest.feature.tolist(),
+        "low": forest.low.tolist(),
+        "high": forest.high.tolist(),
+        "labels": None if forest.labels is None else forest.labels.tolist(),
+        "counts": None if forest.counts is None else forest.counts.tolist(),
+        "noise_variance": forest.noise_variance,
+        "n_classes": forest.n_classes,
+    }
+
+
+def _forest_from_data(data: dict[str, Any], domain: Domain) -> PrivateForest:
+    forest = PrivateForest(
+        feature=np.array(data["feature"], dtype=np.int32),
+        low=np.array(data["low"], dtype=np.int64),
+        high=np.array(data["high"], dtype=np.int64),
+        labels=None if data["labels"] is None else np.array(data["labels"], dtype=np.int32),
+        counts=None if data["counts"] is None else np.array(data["counts"], dtype=np.int64),
+        noise_variance=float(data["noise_variance"]),
+        n_classes=int(data["n_classes"]),
+    )
+    check_forest(forest, domain.n_features)
+    return forest
+
+
+def check_forest(forest: PrivateForest, n_features: int) -> None:
+    """Refuse shapes and indices that prediction would follow out of bounds.
+
+    Raises
+    ------
+    ModelFormatError
+    """
+    leaves = forest.labels if forest.labels is not None else forest.counts
+    n_trees, n_nodes = forest.feature.shape
+    shapes_fit = (
+        leaves is not None
+        and n_trees > 0
+        and forest.low.shape == forest.high.shape == (n_trees, n_nodes)
+        and (n_nodes & (n_nodes + 1)) == 0
+        and leaves.shape[:2] == (n_trees, n_nodes + 1)
+        and (forest.counts is None or forest.counts.shape[2] == forest.n_classes)
+    )
+    in_range = forest.feature.min() >= -1 and forest.feature.max() < n_features
+    labels_fit = forest.labels is None or (
+        forest.labels.min() >= 0 and forest.labels.max() < forest.n_classes
+    )
+    if not (shapes_fit and in_range and labels_fit):
+        raise ModelFormatError("the stored trees do not fit together. Store the model again.")

@@ -1,0 +1,162 @@
+"""Growing one tree: where counts of records meet grants.
+
+``grow_tree`` is the only code in which raw counts and a mechanism stand side by side. For each
+level and role there is one line: scores and a grant go into a selection, a released choice
+comes out; at the end leaf counts and a grant go into a leaf rule, a released leaf comes out.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpforest.accounting.grants import Grant
+from dpforest.accounting.scopes import Scope
+from dpforest.mechanisms.entropy import RandomSource
+from dpforest.trees.kernels.leaves import leaf_counts, route_records, routed_leaf_counts
+from dpforest.trees.level import LevelCells
+from dpforest.trees.private_tree import PrivateTree
+from dpforest.trees.records import Segments, Splits, TrainingTable
+from dpforest.trees.release import release_leaves, release_splits
+from dpforest.trees.tree_plan import (
+    TreePlan,
+    level_roles,
+    request_leaves,
+    request_level,
+    tree_scopes,
+)
+
+LevelDone = Callable[[], None]
+
+
+class SharedRoot:
+    """Counts of the root over all records, made once for all trees of a forest.
+
+    Parameters
+    ----------
+    table : TrainingTable
+    """
+
+    def __init__(self, table: TrainingTable) -> None:
+        self._table = table
+        self._lock = threading.Lock()
+        self._cells: LevelCells | None = None
+
+    def __call__(self, segments: Segments) -> LevelCells:
+        """Counted cells of the root that holds every record."""
+        with self._lock:
+            if self._cells is None:
+                self._cells = count_root(self._table, segments)
+            return self._cells
+
+
+def count_root(table: TrainingTable, segments: Segments) -> LevelCells:
+    """Counted cells of a root that holds the given records."""
+    return LevelCells.of_root(table).count(segments)
+
+
+CountRoot = Callable[[Segments], LevelCells]
+
+
+def grow_tree(
+    table: TrainingTable,
+    plan: TreePlan,
+    scope: Scope,
+    source: RandomSource,
+    counted_root: CountRoot,
+    level_done: LevelDone = lambda: None,
+) -> PrivateTree:
+    """Grow and release one tree.
+
+    Parameters
+    ----------
+    table : TrainingTable
+    plan : TreePlan
+        Which events to ask for.
+    scope : Scope
+        The tree's scope in the accountant; every request is made in it or below it.
+    source : RandomSource
+        Words of this tree alone.
+    counted_root : callable
+        From the root's records to its counted cells. Called after the first requests, so
+        that no count is made before something was paid; trees on the same records share it.
+    level_done : callable, optional
+        Called after each level and after the leaves.
+
+    Returns
+    -------
+    PrivateTree
+        Released values only.
+
+    Raises
+    ------
+    BudgetExceeded
+        A request did not fit; what was granted before stays spent.
+    """
+    structure, estimation = draw_sides(table.n_records, plan, source)
+    segments = Segments.of_root(structure)
+    levels: list[Splits] = []
+    with tree_scopes(plan, scope) as (structure_scope, leaf_scope):
+        for level in range(plan.depth):
+            grants = request_roles(plan, structure_scope, level)
+            if level == 0:
+                cells = counted_root(segments)
+            else:
+                cells = cells.children(splits).count(segments)
+            splits = release_splits(cells, plan, grants, source)
+            levels.append(splits)
+            segments = segments.split(table.codes, splits)
+            level_done()
+        grant = request_leaves(leaf_scope, plan)
+        counts = count_leaves(table, levels, segments, estimation)
+        labels, histograms = release_leaves(counts, plan, grant, source)
+        level_done()
+    feature, low, high = Splits.heap(levels)
+    return PrivateTree(feature, low, high, labels, histograms)
+
+
+def request_roles(plan: TreePlan, scope: Scope, level: int) -> list[Grant | None]:
+    """Ask for every choice of a level before any count of it is made."""
+    return [
+        request_level(scope, event, role, level, 2**level)
+        for role, event in level_roles(plan, level)
+    ]
+
+
+def draw_sides(
+    n_records: int, plan: TreePlan, source: RandomSource
+) -> tuple[NDArray[np.int32], NDArray[np.int32] | None]:
+    """Records for the structure and, where the plan has a partition, those for the leaves.
+
+    Each record is a structure point with the plan's probability by 64 random bits of its own,
+    independently of all other records: adding or removing one moves no other. The draw is
+    secret; it is forgotten with the tree.
+    """
+    everyone = np.arange(n_records, dtype=np.int32)
+    if plan.partition is None:
+        return everyone, None
+    below = int(plan.partition * 2**64)
+    is_structure = source.words(n_records) < np.uint64(min(below, 2**64 - 1))
+    return everyone[is_structure], everyone[~is_structure]
+
+
+def count_leaves(
+    table: TrainingTable,
+    levels: list[Splits],
+    segments: Segments,
+    estimation: NDArray[np.int32] | None,
+) -> NDArray[np.int64]:
+    """Exact class counts of the leaves, shape (2**depth, n_classes): of the estimation points
+    where there are any sides, else of all records."""
+    counts = np.zeros((segments.starts.size - 1, table.n_classes), dtype=np.int64)
+    if estimation is None:
+        leaf_counts(table.labels, segments.order, segments.starts, table.n_classes, counts)
+        return counts
+    feature, low, high = Splits.heap(levels)
+    leaves = np.empty(estimation.size, dtype=np.int32)
+    route_records(table.codes, estimation, feature, low, high, len(levels), leaves)
+    routed_leaf_counts(leaves, estimation, table.labels, table.n_classes, counts)
+    return counts

@@ -1,0 +1,154 @@
+"""What is made of released leaves: all of it post-processing, which costs nothing.
+
+Inputs are released arrays and public parameters. Nothing here sees a record, so by the
+post-processing property (Dwork and Roth 2014, Prop. 2.1) none of it changes a guarantee.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpforest.trees.private_tree import PrivateForest
+
+#: Pseudo-count of a node's parent in the shrinkage.
+PRIOR_STRENGTH = 10.0
+#: Floor of the binomial variance p(1-p) used to weigh noise against sampling error.
+VARIANCE_FLOOR = 0.02
+#: Floor of a class probability before its logarithm is taken.
+PROBABILITY_FLOOR = 1e-4
+
+
+@dataclass(frozen=True, slots=True)
+class LeafValues:
+    """Values that prediction adds up over trees.
+
+    Attributes
+    ----------
+    values : ndarray of float64, shape (n_trees, n_leaves, n_classes)
+    base : ndarray of float64, shape (n_classes,)
+        Added once.
+    log_scale : bool
+        Whether the sum is a vector of log-odds (softmax) or of probabilities (normalised).
+    """
+
+    values: NDArray[np.float64]
+    base: NDArray[np.float64]
+    log_scale: bool
+
+
+def leaf_values(forest: PrivateForest) -> LeafValues:
+    """Values for prediction: votes where leaves are labels, shrunk log-odds where they are counts."""
+    if forest.labels is not None:
+        return vote_values(forest.labels, forest.n_classes)
+    return log_odds_values(forest)
+
+
+def vote_values(labels: NDArray[np.int32], n_classes: int) -> LeafValues:
+    """Each leaf adds one vote for its drawn class; the sum over trees is the share of votes."""
+    votes = np.eye(n_classes)[labels] / labels.shape[0]
+    return LeafValues(votes, np.zeros(n_classes), log_scale=False)
+
+
+def log_odds_values(forest: PrivateForest) -> LeafValues:
+    """Shrunk class log-probabilities of every leaf, centred tree by tree, and the prior's.
+
+    Trees of one forest agree, so the plain sum over trees would be over-confident: it is divided
+    by their number, which ranks records the same way and needs no calibration to be usable.
+    """
+    probabilities, masses = zip(
+        *(shrink_counts(counts, forest.noise_variance) for counts in _counts(forest)), strict=True
+    )
+    log_p = np.log(np.maximum(np.stack(probabilities), PROBABILITY_FLOOR))
+    weights = np.stack(masses)
+    weights = weights / weights.sum(axis=1, keepdims=True)
+    centred = log_p - np.einsum("tl,tlk->tk", weights, log_p)[:, None, :]
+    prior = np.log(np.maximum(released_prior(forest), PROBABILITY_FLOOR))
+    return LeafValues(centred / forest.n_trees, prior, log_scale=True)
+
+
+def released_prior(forest: PrivateForest) -> NDArray[np.float64]:
+    """Class shares from the sum of all noisy counts, shape (n_classes,)."""
+    total = _counts(forest).sum(axis=(0, 1)).astype(np.float64)
+    n_summed = forest.feature.shape[0] * (forest.feature.shape[1] + 1)
+    floor = max(1.0, float(np.sqrt(forest.noise_variance * n_summed)))
+    positive = np.maximum(total, floor)
+    return positive / positive.sum()
+
+
+def shrink_counts(
+    counts: NDArray[np.int64], noise_variance: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Class probabilities of one tree's leaves, each node shrunk toward its parent by its noise.
+
+    Noisy tables are summed upward; then from the root downward a node moves from its parent's
+    probabilities toward its own by w = n_eff / (n_eff + 10), with n_eff = m / (1 + s^2 / (m q)):
+    m is the noisy size kept above its noise, s^2 the noise variance of the node's sums, q the
+    parent's largest p(1-p). Noise prunes by itself, so a depth that is too large does little harm.
+
+    Parameters
+    ----------
+    counts : ndarray of int64, shape (n_leaves, n_classes)
+        Noisy counts, ``n_leaves`` a power of two.
+    noise_variance : float
+        Variance of the noise on one count.
+
+    Returns
+    -------
+    probabilities : ndarray of float64, shape (n_leaves, n_classes)
+    masses : ndarray of float64, shape (n_leaves,)
+        Estimated sizes, positive.
+    """
+    n_classes = counts.shape[1]
+    probabilities = np.full((1, n_classes), 1.0 / n_classes)
+    n_leaves = counts.shape[0]
+    masses = np.ones(1)
+    n_nodes = 1
+    while n_nodes <= n_leaves:
+        table = counts.reshape(n_nodes, -1, n_classes).sum(axis=1).astype(np.float64)
+        variance = noise_variance * (n_leaves // n_nodes)
+        probabilities, masses = _shrink_level(table, variance, probabilities)
+        n_nodes *= 2
+        if n_nodes <= n_leaves:
+            probabilities = np.repeat(probabilities, 2, axis=0)
+    return probabilities, masses
+
+
+def _shrink_level(
+    table: NDArray[np.float64], variance: float, parent: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    size = table.sum(axis=1)
+    floor = max(np.sqrt(variance * table.shape[1]), 1e-9)
+    mass = np.maximum(size, floor)
+    spread = np.maximum((parent * (1.0 - parent)).max(axis=1), VARIANCE_FLOOR)
+    effective = mass / (1.0 + variance / (mass * spread))
+    weight = effective / (effective + PRIOR_STRENGTH)
+    moved = parent + (weight / mass)[:, None] * (table - parent * size[:, None])
+    moved = np.maximum(moved, 0.0)
+    total = moved.sum(axis=1, keepdims=True)
+    return np.where(total > 0, moved / np.where(total > 0, total, 1.0), parent), mass
+
+
+def _counts(forest: PrivateForest) -> NDArray[np.int64]:
+    if forest.counts is None:
+        raise AssertionError("log-odds need released counts")
+    return forest.counts
+
+
+def to_probabilities(
+    total: NDArray[np.float64], values: LeafValues
+) -> NDArray[np.float64]:
+    """Class probabilities of records from the sums over trees, shape (n, n_classes).
+
+    Parameters
+    ----------
+    total : ndarray of float64, shape (n, n_classes)
+        Sum of ``values.values`` over trees at each record's leaves.
+    values : LeafValues
+    """
+    scores = total + values.base
+    if values.log_scale:
+        scores = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return scores / scores.sum(axis=1, keepdims=True)
