@@ -1,0 +1,34 @@
+"""Where data enters: public facts, declared, and tables encoded by them."""
+
+from __future__ import annotations
+
+from dpforest.domain.cells import Cells, Lattice, PublicCells, cells_of, lattice_of
+from dpforest.domain.draft import draft_domain
+from dpforest.domain.encoder import DomainEncoder
+from dpforest.domain.matrix import EncodedMatrix, EncodedTable
+from dpforest.domain.schema import (
+    CategoricalFeature,
+    Classes,
+    Domain,
+    Feature,
+    NumericFeature,
+    NumericTarget,
+)
+
+__all__ = [
+    "CategoricalFeature",
+    "Cells",
+    "Classes",
+    "Domain",
+    "DomainEncoder",
+    "EncodedMatrix",
+    "EncodedTable",
+    "Feature",
+    "Lattice",
+    "NumericFeature",
+    "NumericTarget",
+    "PublicCells",
+    "cells_of",
+    "draft_domain",
+    "lattice_of",
+]

@@ -1,0 +1,235 @@
+"""Drafting: a first proposal for a domain, read off the records, for somebody to edit.
+
+Nothing here is private. Every entry is marked as drafted, and a fit that uses a drafted
+entry warns and has no guarantee, until somebody confirms the entry from public knowledge.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from os import PathLike
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpforest.domain.schema import (
+    MAX_INTEGER,
+    CategoricalFeature,
+    Classes,
+    Domain,
+    Label,
+    NumericFeature,
+    NumericTarget,
+)
+from dpforest.domain.table import (
+    Column,
+    Described,
+    Table,
+    check_lengths,
+    read_labels,
+    read_table,
+)
+from dpforest.domain.values import is_missing, text_of, to_floats
+from dpforest.exceptions import DomainError, ParameterError
+
+_SOURCE = "read from the data by Domain.draft"
+#: More distinct texts than this are no list to edit: the most frequent stay.
+_MOST_CATEGORIES = 255
+#: Bounds beyond this would have an infinite width.
+_LARGEST = 8e307
+_BOOLEANS = frozenset({bool, np.bool_})
+
+
+def draft_domain(
+    X: Any,
+    y: Any = None,
+    path: str | PathLike[str] | None = None,
+    *,
+    task: Literal["classification", "regression"] | None = None,
+    estimator_name: str = "Domain.draft",
+) -> Domain:
+    """Propose a domain from a table.
+
+    A column whose values are all numbers, or text that reads as numbers, becomes numeric
+    with the range that occurs (integer if all are whole; widened if it is a single value);
+    booleans and any other text become categorical. The approximate row count stays empty:
+    it is to be typed in.
+
+    Parameters
+    ----------
+    X : array, list or data frame of shape (n_samples, n_features)
+        At least one record and one feature.
+    y : array, list or series of shape (n_samples,), optional
+        Labels, or numbers for regression.
+    path : str or path, optional
+        Where to write the proposal as JSON.
+    task : {"classification", "regression"}, optional
+        How to read ``y``; by default regression if it holds fractions, else classification.
+
+    Returns
+    -------
+    Domain
+        With every entry marked as drafted.
+    """
+    if task not in (None, "classification", "regression"):
+        raise ParameterError(
+            "task", task, "must be 'classification' or 'regression'", "Choose one of them"
+        )
+    table = read_table(X)
+    _check_not_empty(table)
+    labels = None
+    if y is not None:
+        labels = read_labels(y, estimator_name)
+        check_lengths(table, labels)
+    for index in range(table.n_columns):
+        table.check_column(index)
+    names = table.names or tuple(f"x{index}" for index in range(table.n_columns))
+    domain = Domain(
+        features=tuple(
+            _draft_feature(name, table.column(index)) for index, name in enumerate(names)
+        ),
+        note="Drafted from records: confirm every entry from public knowledge before use.",
+        **_draft_output(labels, task),
+    )
+    if path is not None:
+        domain.to_json(path)
+    return domain
+
+
+def _check_not_empty(table: Table) -> None:
+    """Refuse an empty table, in scikit-learn's words; there is nothing to read off it."""
+    shape = f"(shape=({table.n_rows}, {table.n_columns}))"
+    for count, unit in ((table.n_columns, "feature(s)"), (table.n_rows, "sample(s)")):
+        if count == 0:
+            raise ParameterError(
+                "X",
+                Described("an empty table"),
+                f"Found array with 0 {unit} {shape} while a minimum of 1 is required",
+                "Declare the domain instead of drafting it",
+            )
+
+
+def _draft_feature(name: str, column: Column) -> NumericFeature | CategoricalFeature:
+    if not _holds_booleans(column):
+        numbers, unparsable = to_floats(column)
+        if unparsable is None:
+            return _draft_numeric(name, numbers)
+    return _draft_categorical(name, list(column))
+
+
+def _holds_booleans(column: Column) -> bool:
+    if isinstance(column, np.ndarray):
+        return column.dtype.kind == "b"
+    present = {type(value) for value in column if not is_missing(value)}
+    return bool(present) and present <= _BOOLEANS
+
+
+def _draft_numeric(name: str, numbers: NDArray[np.float64]) -> NumericFeature:
+    finite = numbers[np.isfinite(numbers)].clip(-_LARGEST, _LARGEST)
+    integer = bool(len(finite)) and _are_whole(finite)
+    lower, upper = _range_of(finite, integer)
+    return NumericFeature(
+        name=name,
+        lower=lower,
+        upper=upper,
+        integer=integer,
+        missing=bool(np.isnan(numbers).any()),
+        source=_SOURCE,
+        status="drafted",
+    )
+
+
+def _are_whole(finite: NDArray[np.float64]) -> bool:
+    # One below the limit, so that a constant can still be widened.
+    return bool((np.abs(finite) < MAX_INTEGER).all() and (finite == np.floor(finite)).all())
+
+
+def _range_of(finite: NDArray[np.float64], integer: bool) -> tuple[float, float]:
+    """The range that occurs; the unit interval for nothing, some room around a single value."""
+    if not len(finite):
+        return 0.0, 1.0
+    lower, upper = float(finite.min()), float(finite.max())
+    if lower < upper:
+        return lower, upper
+    room = 1.0 if integer else max(1.0, abs(lower)) / 2
+    return max(lower - room, -_LARGEST), min(upper + room, _LARGEST)
+
+
+def _draft_categorical(name: str, values: list[Any]) -> CategoricalFeature:
+    present = [value for value in values if not _is_empty(value)]
+    counts = Counter(map(_safe_text, present))
+    categories = sorted(counts)
+    if len(categories) > _MOST_CATEGORIES:
+        # Ties by text, so that the order of rows plays no part.
+        ranked = sorted(counts, key=lambda text: (-counts[text], text))
+        categories = sorted(ranked[:_MOST_CATEGORIES])
+    return CategoricalFeature(
+        name=name,
+        categories=tuple(categories),
+        missing=len(present) < len(values),
+        source=_SOURCE,
+        status="drafted",
+    )
+
+
+def _is_empty(value: Any) -> bool:
+    return is_missing(value) or (isinstance(value, str) and not value)
+
+
+def _safe_text(value: Any) -> str:
+    try:
+        return text_of(value)
+    except Exception:
+        return type(value).__name__
+
+
+def _draft_output(labels: Column | None, task: str | None) -> dict[str, Any]:
+    """Fields ``classes`` or ``target`` of the domain."""
+    if labels is None:
+        return {}
+    values = labels.tolist() if isinstance(labels, np.ndarray) else labels
+    values = [value for value in values if not _is_empty(value)]
+    continuous = any(_is_fraction(value) for value in values)
+    if task == "classification" and continuous:
+        raise ParameterError(
+            "y",
+            Described("numbers that are not whole"),
+            "Unknown label type: continuous; a classifier needs discrete classes",
+            "Pass class labels, or use a regressor",
+        )
+    if task == "regression" or continuous:
+        return {"target": _draft_target(values)}
+    return {"classes": _draft_classes(values)}
+
+
+def _is_fraction(value: Any) -> bool:
+    return isinstance(value, (float, np.floating)) and not float(value).is_integer()
+
+
+def _draft_classes(values: list[Any]) -> Classes:
+    distinct: dict[str, Label] = {}
+    for value in values:
+        distinct.setdefault(text_of(value), _plain_label(value))
+    labels = sorted(distinct.values(), key=lambda label: (isinstance(label, str), label))
+    if len(labels) < 2:
+        raise DomainError(
+            "classes",
+            f"the labels hold {len(labels)} class, and at least two classes are needed",
+            "Declare the classes",
+        )
+    return Classes(labels=tuple(labels), source=_SOURCE, status="drafted")
+
+
+def _plain_label(value: Any) -> Label:
+    value = value.item() if isinstance(value, np.generic) else value
+    return value if isinstance(value, (str, bool, int, float)) else text_of(value)
+
+
+def _draft_target(values: list[Any]) -> NumericTarget:
+    numbers, _ = to_floats(values)
+    lower, upper = _range_of(numbers[np.isfinite(numbers)].clip(-_LARGEST, _LARGEST), False)
+    if not math.isfinite(upper - lower):
+        lower, upper = -_LARGEST, _LARGEST
+    return NumericTarget(lower=lower, upper=upper, source=_SOURCE, status="drafted")

@@ -1,0 +1,322 @@
+"""DomainEncoder: from a table of any kind to codes, record by record, by public rules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpforest.domain.cells import Cells, cells_of, lattice_of
+from dpforest.domain.matrix import EncodedMatrix, EncodedTable
+from dpforest.domain.schema import CategoricalFeature, Classes, Domain, NumericFeature
+from dpforest.domain.table import (
+    Column,
+    Table,
+    check_lengths,
+    read_labels,
+    read_table,
+    select_columns,
+)
+from dpforest.domain.values import CategoryLookup, to_floats
+from dpforest.exceptions import DomainError, InvalidRecordError, ParameterError
+
+_MISSING_RULE = "a value is missing, and the domain does not allow that"
+_NUMBER_RULE = "a value is not a number"
+_INFINITE_RULE = "a value is infinite"
+_LABEL_RULE = "a label is missing or not one of the declared classes"
+
+#: Stands for labels that were left out, where None means that somebody forgot them.
+FEATURES_ONLY: Any = object()
+
+#: Rule broken → records that break it, in the order in which they are reported.
+_Faults = list[tuple[str, NDArray[np.bool_]]]
+
+
+class DomainEncoder:
+    """Encode tables by a domain, without learning anything from them.
+
+    What becomes of a record depends on that record and the domain alone:
+
+    ========================================  =============================================
+    value                                     becomes
+    ========================================  =============================================
+    number outside the bounds                 the nearest bound
+    category not listed                       ``other``, or the code reserved for unknowns
+    missing, where allowed                    the feature's last code
+    missing where not allowed, infinity,      the record is dropped (``invalid="drop"``) or
+    text in a numeric column, unknown label   `InvalidRecordError` (``invalid="raise"``)
+    ========================================  =============================================
+
+    For prediction no record is dropped: see `encode_features`.
+
+    Parameters
+    ----------
+    domain : Domain
+        The public facts.
+    invalid : {"drop", "raise"}
+        What to do with a record that has no meaning under the domain. Raising tells
+        whoever sees it about the records, so it is for the curator only.
+    thresholds : {"cells", "lattice"}
+        Public cells of at most ``max_cells`` a feature, or a lattice of up to 2**32 points.
+    max_cells : int
+        Largest number of codes of a numeric feature, 2 to 65,536.
+    estimator_name : str
+        Whose name stands in error messages.
+
+    Attributes
+    ----------
+    n_codes : int64 array of shape (n_features,)
+    ordered : bool array of shape (n_features,)
+    cells : tuple of Cells or None
+        The public grid of each numeric feature; None for a categorical one.
+    """
+
+    def __init__(
+        self,
+        domain: Domain,
+        invalid: str = "drop",
+        thresholds: str = "cells",
+        max_cells: int = 256,
+        *,
+        estimator_name: str = "DomainEncoder",
+    ) -> None:
+        _check_choice("invalid", invalid, ("drop", "raise"))
+        _check_choice("thresholds", thresholds, ("cells", "lattice"))
+        if isinstance(max_cells, bool) or not isinstance(max_cells, (int, np.integer)):
+            _refuse_max_cells(max_cells)
+        if not 2 <= max_cells <= 2**16:
+            _refuse_max_cells(max_cells)
+        self.domain = domain
+        self.invalid = invalid
+        self.thresholds = thresholds
+        self.max_cells = int(max_cells)
+        self.estimator_name = estimator_name
+        self.cells = tuple(map(self._grid_of, domain.features))
+        self.n_codes = np.array(
+            [_n_codes(*pair) for pair in zip(domain.features, self.cells, strict=True)],
+            dtype=np.int64,
+        )
+        self.ordered = np.array([f.kind == "numeric" for f in domain.features], dtype=np.bool_)
+        self.n_codes.flags.writeable = self.ordered.flags.writeable = False
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the codes: the smallest that holds every feature's."""
+        if self.thresholds == "lattice":
+            return np.dtype(np.uint32)
+        return np.dtype(np.uint8 if self.n_codes.max() <= 256 else np.uint16)
+
+    def check(self, X: Any, y: Any = FEATURES_ONLY) -> None:
+        """Check shape and types of a table, and of labels if given, before any value is read.
+
+        Labels left out are not checked; ``None`` for labels is refused.
+
+        Raises
+        ------
+        ParameterError, ParameterTypeError, DomainError
+            Naming what does not fit; never a value or a number of rows.
+        """
+        table = self._open(X)
+        if y is not FEATURES_ONLY:
+            self._classes()
+            self._read_labels(y, table)
+
+    def encode(self, X: Any, y: Any) -> EncodedTable:
+        """Encode a table with its labels, without the records that are dropped.
+
+        Parameters
+        ----------
+        X : array, list or data frame of shape (n_samples, n_features)
+            Frames are read by name if they have all declared names, else by position.
+        y : array, list or series of shape (n_samples,)
+            Labels, compared with the declared classes as text.
+
+        Returns
+        -------
+        EncodedTable
+
+        Raises
+        ------
+        InvalidRecordError
+            With ``invalid="raise"``, if some record breaks a rule.
+        """
+        classes = self._classes()
+        table = self._open(X)
+        labels = self._read_labels(y, table)
+        matrix, keep = self._encode_table(table, for_predict=False)
+        codes = _label_codes(labels, classes)
+        self._apply("y", [(_LABEL_RULE, codes < 0)], keep)
+        if not keep.all():
+            matrix = EncodedMatrix(matrix.codes[keep], matrix.n_codes, matrix.ordered)
+            codes = codes[keep]
+        return EncodedTable(matrix, codes, len(classes.labels))
+
+    def encode_features(
+        self, X: Any, *, for_predict: bool = False
+    ) -> tuple[EncodedMatrix, NDArray[np.bool_]]:
+        """Encode a table's features; rows stay in place.
+
+        Parameters
+        ----------
+        X : array, list or data frame of shape (n_samples, n_features)
+            The table.
+        for_predict : bool
+            Give every record a code by a fixed public rule: infinity is clipped; what is
+            no number, or missing where that is not allowed, counts as the midpoint of the
+            bounds, or as unknown in a categorical feature.
+
+        Returns
+        -------
+        matrix : EncodedMatrix
+            One row for each row of X, the invalid ones included (with unspecified codes).
+        keep : bool array of shape (n_samples,)
+            False where the record is to be dropped. All True for prediction.
+        """
+        return self._encode_table(self._open(X), for_predict=for_predict)
+
+    def encode_labels(self, y: Any) -> NDArray[np.int32]:
+        """Class codes of labels, -1 where missing or not declared."""
+        return _label_codes(read_labels(y, self.estimator_name), self._classes())
+
+    def _grid_of(self, feature: NumericFeature | CategoricalFeature) -> Cells | None:
+        if isinstance(feature, CategoricalFeature):
+            return None
+        if self.thresholds == "lattice":
+            return lattice_of(feature)
+        return cells_of(feature, self.max_cells)
+
+    def _classes(self) -> Classes:
+        if self.domain.classes is None:
+            raise DomainError("classes", "no classes are declared", "Declare at least two")
+        return self.domain.classes
+
+    def _open(self, X: Any) -> _Selection:
+        table = read_table(X)
+        indices = select_columns(table, self.domain.feature_names, self.estimator_name)
+        for index in indices:
+            table.check_column(index)
+        return _Selection(table, indices)
+
+    def _read_labels(self, y: Any, selection: _Selection) -> Column:
+        labels = read_labels(y, self.estimator_name)
+        check_lengths(selection.table, labels)
+        return labels
+
+    def _encode_table(
+        self, selection: _Selection, *, for_predict: bool
+    ) -> tuple[EncodedMatrix, NDArray[np.bool_]]:
+        n_rows = selection.table.n_rows
+        codes = np.empty((n_rows, self.domain.n_features), dtype=self.dtype)
+        keep = np.ones(n_rows, dtype=np.bool_)
+        for position, feature in enumerate(self.domain.features):
+            column = selection.column(position)
+            if isinstance(feature, CategoricalFeature):
+                codes[:, position], faults = _category_codes(column, feature)
+            else:
+                cells = self.cells[position]
+                assert cells is not None
+                codes[:, position], faults = _numeric_codes(column, feature, cells)
+            if not for_predict:
+                self._apply(feature.name, faults, keep)
+        return EncodedMatrix(codes, self.n_codes, self.ordered), keep
+
+    def _apply(self, column: str, faults: _Faults, keep: NDArray[np.bool_]) -> None:
+        """Drop the records that break a rule, or raise for the first rule that is broken."""
+        for rule, broken in faults:
+            if not broken.any():
+                continue
+            if self.invalid == "raise":
+                raise InvalidRecordError(column, rule)
+            keep[broken] = False
+
+
+class _Selection:
+    """The declared columns of a table, in the domain's order."""
+
+    def __init__(self, table: Table, indices: tuple[int, ...]) -> None:
+        self.table = table
+        self._indices = indices
+
+    def column(self, position: int) -> Column:
+        return self.table.column(self._indices[position])
+
+
+def _check_choice(parameter: str, value: Any, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        listed = " or ".join(repr(choice) for choice in choices)
+        raise ParameterError(parameter, value, f"must be {listed}", "Choose one of them")
+
+
+def _refuse_max_cells(value: Any) -> None:
+    raise ParameterError(
+        "max_cells", value, "must be a whole number from 2 to 65536", "The usual choice is 256"
+    )
+
+
+def _n_codes(feature: NumericFeature | CategoricalFeature, cells: Cells | None) -> int:
+    if cells is not None:
+        return cells.n_codes
+    assert isinstance(feature, CategoricalFeature)
+    return len(feature.categories) + (feature.other is None) + feature.missing
+
+
+def _category_codes(
+    column: Column, feature: CategoricalFeature
+) -> tuple[NDArray[np.integer], _Faults]:
+    """Codes of a categorical column: categories, then unknown unless ``other``, then missing."""
+    n_categories = len(feature.categories)
+    unknown = n_categories if feature.other is None else feature.categories.index(feature.other)
+    missing = n_categories + (feature.other is None) if feature.missing else -1
+    lookup = CategoryLookup(
+        feature.categories, unknown=unknown, missing=missing, positions=not feature.holds_numbers
+    )
+    codes = _look_up(lookup, column, missing)
+    if feature.missing:
+        return codes, []
+    absent = codes < 0
+    codes[absent] = unknown
+    return codes, [(_MISSING_RULE, absent)]
+
+
+def _look_up(lookup: CategoryLookup, column: Column, missing: int) -> NDArray[np.int32]:
+    if not isinstance(column, np.ndarray):
+        return lookup.encode(column, len(column))
+    if column.dtype.kind != "f":
+        return lookup.encode(column.tolist(), len(column))
+    # Every NaN in a list is an object of its own, which the lookup would remember one by one.
+    absent = np.isnan(column)
+    codes = lookup.encode(np.where(absent, 0, column).tolist(), len(column))
+    codes[absent] = missing
+    return codes
+
+
+def _numeric_codes(
+    column: Column, feature: NumericFeature, cells: Cells
+) -> tuple[NDArray[np.integer], _Faults]:
+    """Codes of a numeric column; what has no code of its own gets the midpoint's."""
+    numbers, unparsable = to_floats(column)
+    absent = np.isnan(numbers)
+    # NaN has no place in a grid; every one is given a code below.
+    codes = cells.encode(np.where(absent, feature.lower, numbers))
+    faults: _Faults = []
+    if unparsable is not None:
+        faults.append((_NUMBER_RULE, unparsable))
+        codes[unparsable] = _midpoint_code(feature, cells)
+        absent &= ~unparsable
+    faults.append((_INFINITE_RULE, np.isinf(numbers)))
+    if feature.missing:
+        codes[absent] = cells.n_codes - 1
+        return codes, faults
+    codes[absent] = _midpoint_code(feature, cells)
+    return codes, [*faults, (_MISSING_RULE, absent)]
+
+
+def _midpoint_code(feature: NumericFeature, cells: Cells) -> int:
+    middle = feature.lower + (feature.upper - feature.lower) / 2
+    return int(cells.encode(np.array([middle]))[0])
+
+
+def _label_codes(labels: Column, classes: Classes) -> NDArray[np.int32]:
+    lookup = CategoryLookup(classes.texts, unknown=-1, missing=-1)
+    return _look_up(lookup, labels, -1)

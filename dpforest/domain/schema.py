@@ -1,0 +1,406 @@
+"""Domain: the public facts about a table, declared by somebody and never learnt silently."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterable, Mapping
+from os import PathLike
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from dpforest.domain.values import is_missing, text_of
+from dpforest.exceptions import DomainError
+
+#: Codes of one feature must fit two bytes, with room for "unknown" and "missing".
+MAX_CATEGORIES = 65_000
+#: Integers up to here are exact as doubles.
+MAX_INTEGER = 2**53
+
+_CHECK = "Compare the entry with docs/domain.md"
+
+
+class _Entry(BaseModel):
+    """Base of all entries: frozen, closed, and speaking in `DomainError`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    def __init__(self, **data: Any) -> None:
+        failure: DomainError | None = None
+        try:
+            super().__init__(**data)
+        except ValidationError as error:
+            failure = _domain_error(error, data)
+        # Raised outside the handler, so that no second error trails behind it.
+        if failure is not None:
+            raise failure
+
+
+def _domain_error(error: ValidationError, data: Mapping[str, Any]) -> DomainError:
+    """Turn pydantic's first complaint into ours, keeping a nested `DomainError` whole."""
+    first = error.errors(include_url=False)[0]
+    cause = first.get("ctx", {}).get("error")
+    if isinstance(cause, DomainError):
+        return cause
+    where = ".".join(str(part) for part in first["loc"] if part not in ("numeric", "categorical"))
+    name = data.get("name")
+    entry = ".".join(part for part in (name if isinstance(name, str) else "", where) if part)
+    return DomainError(entry or "domain", first["msg"], _CHECK)
+
+
+class Declaration(_Entry):
+    """Where an entry comes from.
+
+    Parameters
+    ----------
+    source : str, optional
+        Where the fact is documented: a codebook, a law, a device's range.
+    declared_by : str, optional
+        Who stands for it.
+    status : {"declared", "drafted"}
+        ``"drafted"`` marks a fact that was read from the records and that nobody has
+        confirmed; a fit that uses one has no guarantee.
+    """
+
+    source: str | None = None
+    declared_by: str | None = None
+    status: Literal["declared", "drafted"] = "declared"
+
+    def confirmed(self, declared_by: str, source: str | None = None) -> Any:
+        """The same entry as declared by somebody; entries already declared stay as they are."""
+        if self.status == "declared":
+            return self
+        return self.model_copy(
+            update={
+                "status": "declared",
+                "declared_by": declared_by,
+                "source": source or self.source,
+            }
+        )
+
+
+def _check_bounds(entry: str, lower: float, upper: float) -> None:
+    if not (math.isfinite(lower) and math.isfinite(upper)):
+        raise DomainError(entry, "bounds must be finite numbers", "Give a finite lower and upper")
+    if not lower < upper:
+        raise DomainError(
+            entry, f"lower ({lower:g}) must be below upper ({upper:g})", "Widen the bounds"
+        )
+    if not math.isfinite(upper - lower):
+        raise DomainError(entry, "upper - lower must be finite", "Narrow the bounds")
+
+
+class NumericFeature(Declaration):
+    """A feature with public bounds; values outside are clipped.
+
+    Parameters
+    ----------
+    name : str
+        Name of the column.
+    lower, upper : float
+        Public bounds, both inclusive, ``lower < upper``.
+    integer : bool
+        Whether only whole numbers have a meaning.
+    missing : bool
+        Whether a missing value is a value of its own. If not, a record without one is dropped.
+    """
+
+    kind: Literal["numeric"] = "numeric"
+    name: str = Field(min_length=1)
+    lower: float
+    upper: float
+    integer: bool = False
+    missing: bool = False
+
+    @model_validator(mode="after")
+    def _check(self) -> NumericFeature:
+        _check_bounds(self.name, self.lower, self.upper)
+        if self.integer and not (self.lower.is_integer() and self.upper.is_integer()):
+            raise DomainError(
+                self.name,
+                "bounds of an integer feature must be whole numbers",
+                "Round them outwards",
+            )
+        if self.integer and max(abs(self.lower), abs(self.upper)) > MAX_INTEGER:
+            raise DomainError(
+                self.name,
+                "bounds of an integer feature must lie within 2**53",
+                "Declare it with integer=False",
+            )
+        return self
+
+
+class CategoricalFeature(Declaration):
+    """A feature with public categories, compared as text.
+
+    Parameters
+    ----------
+    name : str
+        Name of the column.
+    categories : tuple of str
+        Every category that has a meaning. Numbers and booleans are turned into text.
+    other : str, optional
+        The category that stands for every value not listed. Without one, a code of its
+        own is reserved for them.
+    missing : bool
+        Whether a missing value is a value of its own. If not, a record without one is dropped.
+    """
+
+    kind: Literal["categorical"] = "categorical"
+    name: str = Field(min_length=1)
+    categories: tuple[str, ...] = Field(min_length=1, max_length=MAX_CATEGORIES)
+    other: str | None = None
+    missing: bool = False
+
+    @field_validator("categories", mode="before")
+    @classmethod
+    def _as_text(cls, categories: Any) -> Any:
+        if isinstance(categories, str) or not isinstance(categories, Iterable):
+            return categories
+        return tuple(None if is_missing(value) else text_of(value) for value in categories)
+
+    @model_validator(mode="after")
+    def _check(self) -> CategoricalFeature:
+        if len(set(self.categories)) != len(self.categories):
+            raise DomainError(self.name, "categories must differ", "Remove the repeated ones")
+        if self.other is not None and self.other not in self.categories:
+            raise DomainError(
+                self.name, "other must be one of the categories", "Add it to the categories"
+            )
+        return self
+
+    @property
+    def holds_numbers(self) -> bool:
+        """Whether any category reads as a number, so that a number is never a position."""
+        return any(_is_number(category) for category in self.categories)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
+
+
+Feature = Annotated[NumericFeature | CategoricalFeature, Field(discriminator="kind")]
+Label = str | bool | int | float
+
+
+class Classes(Declaration):
+    """The labels a classifier may predict, in the order of its outputs.
+
+    Parameters
+    ----------
+    labels : tuple of str, bool, int or float
+        At least two, different also when written as text (1 and "1" are the same label).
+    """
+
+    labels: tuple[Label, ...]
+
+    @field_validator("labels", mode="before")
+    @classmethod
+    def _as_python(cls, labels: Any) -> Any:
+        if isinstance(labels, str) or not isinstance(labels, Iterable):
+            return labels
+        # Numpy scalars become Python's, so that JSON keeps their type.
+        return tuple(value.item() if hasattr(value, "item") else value for value in labels)
+
+    @model_validator(mode="after")
+    def _check(self) -> Classes:
+        if len(self.labels) < 2:
+            raise DomainError("classes", "at least two classes are needed", "List every class")
+        if any(is_missing(label) for label in self.labels):
+            raise DomainError("classes", "a label must not be NaN", "Name the class")
+        if len(set(self.texts)) != len(self.labels):
+            raise DomainError("classes", "labels must differ as text", "Remove the repeated ones")
+        return self
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The labels as text, which is how they are compared."""
+        return tuple(text_of(label) for label in self.labels)
+
+
+class NumericTarget(Declaration):
+    """Public bounds of a regression target; values outside are clipped."""
+
+    lower: float
+    upper: float
+
+    @model_validator(mode="after")
+    def _check(self) -> NumericTarget:
+        _check_bounds("target", self.lower, self.upper)
+        return self
+
+
+class Domain(_Entry):
+    """All public facts about a table.
+
+    Parameters
+    ----------
+    features : sequence of features, or mapping of name to bounds or categories
+        ``{"age": (17, 90), "sex": ["Female", "Male"]}`` is short for two features.
+    classes : Classes or sequence of labels, optional
+        For classification.
+    target : NumericTarget or (lower, upper), optional
+        For regression.
+    approximate_rows : int, optional
+        Roughly how many records there are, typed in from public knowledge. Nothing in
+        dpforest fills it from a table.
+    name, note : str, optional
+        For people.
+
+    Raises
+    ------
+    DomainError
+        If the facts contradict each other; ``entry`` names the one concerned.
+    """
+
+    name: str | None = None
+    features: tuple[Feature, ...] = Field(min_length=1)
+    classes: Classes | None = None
+    target: NumericTarget | None = None
+    approximate_rows: int | None = Field(default=None, ge=1)
+    note: str | None = None
+
+    @field_validator("features", mode="before")
+    @classmethod
+    def _from_mapping(cls, features: Any) -> Any:
+        if not isinstance(features, Mapping):
+            return features
+        return tuple(_feature_from(name, entry) for name, entry in features.items())
+
+    @field_validator("classes", mode="before")
+    @classmethod
+    def _from_labels(cls, classes: Any) -> Any:
+        if classes is None or isinstance(classes, (Classes, Mapping, str)):
+            return classes
+        return Classes(labels=tuple(classes))
+
+    @field_validator("target", mode="before")
+    @classmethod
+    def _from_bounds(cls, target: Any) -> Any:
+        if isinstance(target, (tuple, list)) and len(target) == 2:
+            return NumericTarget(lower=target[0], upper=target[1])
+        return target
+
+    @model_validator(mode="after")
+    def _check(self) -> Domain:
+        seen: set[str] = set()
+        for name in self.feature_names:
+            if name in seen:
+                raise DomainError(name, "two features have this name", "Rename one of them")
+            seen.add(name)
+        return self
+
+    @property
+    def n_features(self) -> int:
+        """How many features are declared."""
+        return len(self.features)
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the features, in the order of their codes."""
+        return tuple(feature.name for feature in self.features)
+
+    @property
+    def drafted_entries(self) -> tuple[str, ...]:
+        """Entries that were read from the records and that nobody has confirmed."""
+        entries: list[tuple[str, Declaration | None]] = [
+            *((feature.name, feature) for feature in self.features),
+            ("classes", self.classes),
+            ("target", self.target),
+        ]
+        return tuple(name for name, entry in entries if entry and entry.status == "drafted")
+
+    @property
+    def is_declared(self) -> bool:
+        """Whether every entry is declared, so that a fit can have a guarantee."""
+        return not self.drafted_entries
+
+    def confirmed(self, declared_by: str, source: str | None = None) -> Domain:
+        """The same facts, with every drafted entry now declared by somebody.
+
+        Call this only for facts that hold without a look at the records: the guarantee
+        rests on that, and no program can check it.
+
+        Parameters
+        ----------
+        declared_by : str
+            Who stands for the facts.
+        source : str, optional
+            Where they are documented; replaces the draft's note that they were read from the data.
+        """
+        if not declared_by.strip():
+            raise DomainError("declared_by", "must name somebody", "Say who confirms the domain")
+        return self.model_copy(
+            update={
+                "features": tuple(f.confirmed(declared_by, source) for f in self.features),
+                "classes": self.classes and self.classes.confirmed(declared_by, source),
+                "target": self.target and self.target.confirmed(declared_by, source),
+            }
+        )
+
+    def fingerprint(self) -> str:
+        """SHA-256 of the domain's canonical JSON, in hexadecimal digits."""
+        facts = self.model_dump(mode="json", exclude_none=True)
+        text = json.dumps(facts, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def to_json(self, path: str | PathLike[str] | None = None) -> str:
+        """The domain as JSON text, also written to ``path`` if one is given."""
+        from dpforest.domain.files import write_domain
+
+        return write_domain(self, path)
+
+    @classmethod
+    def from_json(
+        cls,
+        path_or_text: str | PathLike[str],
+        *,
+        missing: Literal["all", "none"] = "all",
+    ) -> Domain:
+        """Read a domain from a JSON file or text; see `dpforest.domain.files.read_domain`."""
+        from dpforest.domain.files import read_domain
+
+        return read_domain(path_or_text, missing=missing)
+
+    @classmethod
+    def draft(
+        cls,
+        X: Any,
+        y: Any = None,
+        path: str | PathLike[str] | None = None,
+        *,
+        task: Literal["classification", "regression"] | None = None,
+    ) -> Domain:
+        """Read a first proposal off a table, for somebody to edit; see `dpforest.domain.draft`."""
+        from dpforest.domain.draft import draft_domain
+
+        return draft_domain(X, y, path, task=task)
+
+
+def _feature_from(name: Any, entry: Any) -> Any:
+    """One feature from the short form: bounds, categories, fields, or a feature."""
+    if isinstance(entry, (NumericFeature, CategoricalFeature)):
+        if entry.name != name:
+            raise DomainError(str(name), "key and feature's name differ", "Use one name for both")
+        return entry
+    if isinstance(entry, Mapping):
+        kind = "categorical" if "categories" in entry else "numeric"
+        return {"name": name, "kind": kind, **entry}
+    if isinstance(entry, tuple) and len(entry) == 2 and all(map(_is_bound, entry)):
+        return NumericFeature(name=name, lower=entry[0], upper=entry[1])
+    if isinstance(entry, (list, tuple)):
+        return CategoricalFeature(name=name, categories=tuple(entry))
+    raise DomainError(
+        str(name),
+        "must be a (lower, upper) tuple, a list of categories or a feature",
+        "See docs/domain.md",
+    )
+
+
+def _is_bound(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)

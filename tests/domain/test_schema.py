@@ -1,0 +1,129 @@
+"""Domains: short forms, rules, confirmation, fingerprints."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+from dpforest.domain import CategoricalFeature, Classes, Domain, NumericFeature, NumericTarget
+from dpforest.exceptions import DomainError
+
+
+def small_domain(**changes):
+    facts = {
+        "features": [
+            NumericFeature(name="age", lower=17, upper=90, integer=True),
+            CategoricalFeature(name="sex", categories=("Female", "Male"), missing=True),
+        ],
+        "classes": ["no", "yes"],
+    }
+    return Domain(**{**facts, **changes})
+
+
+def test_short_forms_equal_long_forms():
+    short = Domain(
+        features={
+            "age": {"lower": 17, "upper": 90, "integer": True},
+            "sex": {"categories": ["Female", "Male"], "missing": True},
+        },
+        classes=("no", "yes"),
+    )
+    assert short == small_domain()
+    domain = Domain(features={"a": (0, 1), "b": [1, 2.0, True, "x"]}, target=(0, 5))
+    assert domain.features[0] == NumericFeature(name="a", lower=0, upper=1)
+    assert domain.features[1].categories == ("1", "2", "True", "x")
+    assert domain.target == NumericTarget(lower=0, upper=5)
+    assert domain.n_features == 2
+    assert domain.feature_names == ("a", "b")
+
+
+def test_labels_keep_their_type():
+    domain = small_domain(classes=np.array([3, 1]))
+    assert domain.classes.labels == (3, 1)
+    assert type(domain.classes.labels[0]) is int
+    for labels in ((True, False), (0.5, 1.5), (0, 1), ("0", "1"), (0.0, 1.0)):
+        kept = Domain.from_json(small_domain(classes=labels).to_json()).classes.labels
+        assert kept == labels
+        assert [type(a) for a in kept] == [type(a) for a in labels]
+
+
+@pytest.mark.parametrize(
+    ("build", "entry", "rule"),
+    [
+        (lambda: NumericFeature(name="a", lower=1, upper=1), "a", "must be below"),
+        (lambda: NumericFeature(name="a", lower=0, upper=float("inf")), "a", "finite"),
+        (lambda: NumericFeature(name="a", lower=float("nan"), upper=1), "a", "finite"),
+        (lambda: NumericFeature(name="a", lower=-1.7e308, upper=1.7e308), "a", "upper - lower"),
+        (lambda: NumericFeature(name="a", lower=0.5, upper=2, integer=True), "a", "whole numbers"),
+        (lambda: NumericFeature(name="a", lower=0, upper=1e17, integer=True), "a", r"2\*\*53"),
+        (lambda: NumericFeature(name="a", lower=0, upper=1, colour=1), "a.colour", "Extra"),
+        (lambda: NumericFeature(lower=0, upper=1), "name", "required"),
+        (lambda: CategoricalFeature(name="c", categories=()), "c.categories", "at least 1"),
+        (lambda: CategoricalFeature(name="c", categories="ab"), "c.categories", "tuple"),
+        (lambda: CategoricalFeature(name="c", categories=("a", "a")), "c", "differ"),
+        (lambda: CategoricalFeature(name="c", categories=(1, "1")), "c", "differ"),
+        (lambda: CategoricalFeature(name="c", categories=("a",), other="b"), "c", "other must"),
+        (lambda: Classes(labels=("a",)), "classes", "at least two classes"),
+        (lambda: Classes(labels=()), "classes", "at least two classes"),
+        (lambda: Classes(labels=(1, "1")), "classes", "differ as text"),
+        (lambda: Classes(labels=(1.0, float("nan"))), "classes", "NaN"),
+        (lambda: Domain(features=[]), "features", "at least 1"),
+        (lambda: Domain(features={"a": 3}), "a", "must be a"),
+        (lambda: Domain(features={"a": (3, 1)}), "a", "must be below"),
+        (lambda: small_domain(classes=["only"]), "classes", "at least two classes"),
+        (lambda: small_domain(approximate_rows=0), "approximate_rows", "greater than or equal"),
+        (lambda: small_domain(target=(2, 1)), "target", "must be below"),
+        (
+            lambda: Domain(features=[NumericFeature(name="a", lower=0, upper=1)] * 2),
+            "a",
+            "two features",
+        ),
+        (
+            lambda: Domain(features={"b": NumericFeature(name="a", lower=0, upper=1)}),
+            "b",
+            "names differ|name differ",
+        ),
+    ],
+)
+def test_contradictions_are_refused(build, entry, rule):
+    with pytest.raises(DomainError, match=rule) as caught:
+        build()
+    assert caught.value.entry == entry
+    assert caught.value.__cause__ is None
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+
+
+def test_entries_are_frozen():
+    with pytest.raises(ValueError, match="frozen"):
+        small_domain().features[0].lower = 3
+
+
+def test_confirmation():
+    drafted = small_domain(
+        features=[
+            NumericFeature(name="age", lower=0, upper=1, status="drafted", source="data"),
+            NumericFeature(name="b", lower=0, upper=1, declared_by="B"),
+        ],
+        classes=Classes(labels=("a", "b"), status="drafted"),
+        target=NumericTarget(lower=0, upper=1, status="drafted"),
+    )
+    assert drafted.drafted_entries == ("age", "classes", "target")
+    assert not drafted.is_declared
+    confirmed = drafted.confirmed(declared_by="A")
+    assert confirmed.is_declared
+    assert [f.declared_by for f in confirmed.features] == ["A", "B"]
+    assert confirmed.features[0].source == "data"
+    assert drafted.confirmed("A", source="codebook").classes.source == "codebook"
+    assert not drafted.is_declared
+    with pytest.raises(DomainError, match="must name somebody"):
+        drafted.confirmed(declared_by=" ")
+
+
+def test_fingerprint_follows_the_facts():
+    domain = small_domain()
+    assert domain.fingerprint() == small_domain().fingerprint()
+    assert len(domain.fingerprint()) == 64
+    assert domain.fingerprint() != small_domain(classes=["yes", "no"]).fingerprint()
+    assert pickle.loads(pickle.dumps(domain)) == domain

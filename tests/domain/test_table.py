@@ -1,0 +1,143 @@
+"""What is refused by shape and type, before any value is looked at."""
+
+from __future__ import annotations
+
+import datetime
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from dpforest.domain import Domain, DomainEncoder
+from dpforest.exceptions import DomainError, ParameterError, ParameterTypeError
+
+ENCODER = DomainEncoder(
+    Domain(features={"a": (0, 1), "b": (0, 1), "c": ["x", "y"]}, classes=[0, 1]),
+    estimator_name="Forest",
+)
+GOOD = np.full((4, 3), 0.123456)
+SECRET = "0.123456"
+
+
+def frame(**columns):
+    pandas = pytest.importorskip("pandas")
+    return pandas.DataFrame({"a": [0.1] * 4, "b": [0.2] * 4, "c": ["x"] * 4} | columns)
+
+
+@pytest.mark.parametrize(
+    ("X", "kind", "text"),
+    [
+        (GOOD[0], ParameterError, "Reshape your data"),
+        ([0.123456, 2, 3], ParameterError, "Reshape your data"),
+        (GOOD.reshape(2, 2, 3), ParameterError, "Expected 2D array, got 3D array"),
+        (0.123456, ParameterError, "Expected 2D array, got 0D array"),
+        ([[1, 2, 3], [1, 2]], ParameterError, "Expected 2D array|cannot be read"),
+        (GOOD[:, :2], ParameterError, "X has 2 features, but Forest is expecting 3 features as in"),
+        (GOOD[:, :0], ParameterError, "X has 0 features, but Forest is expecting 3 features as in"),
+        (GOOD + 1j, ParameterTypeError, "Complex data not supported"),
+        (sparse.csr_matrix(GOOD), ParameterTypeError, "sparse input is not supported"),
+        (sparse.coo_array(GOOD), ParameterTypeError, "sparse input is not supported"),
+        (GOOD.astype("datetime64[D]"), ParameterTypeError, "dates and times are not supported"),
+        (GOOD.astype("timedelta64[D]"), ParameterTypeError, "dates and times are not supported"),
+        (np.zeros((4, 3), dtype=[("a", int)]), ParameterTypeError, "structured arrays"),
+    ],
+)
+def test_arrays(X, kind, text):
+    for call in (ENCODER.check, ENCODER.encode_features, lambda X: ENCODER.encode(X, [0] * 4)):
+        with pytest.raises(kind, match=text) as caught:
+            call(X)
+        assert SECRET not in str(caught.value)
+
+
+def test_frames():
+    day = datetime.date(2020, 1, 1)
+    polars = pytest.importorskip("polars")
+    arrow = pytest.importorskip("pyarrow")
+    plain = {"a": [0.1], "b": [0.1], "c": ["x"]}
+    dated = frame(a=np.array(["2020-01-01"] * 4, dtype="datetime64[ns]"))
+    for table in (dated, polars.DataFrame(plain | {"a": [day]}), arrow.table(plain | {"b": [day]})):
+        with pytest.raises(ParameterTypeError, match="dates and times are not supported") as caught:
+            ENCODER.check(table)
+        assert caught.value.parameter in ("a", "b")
+        assert "2020" not in str(caught.value)
+    for nested in ([[1]], [{"k": 1}], [b"1"]):
+        with pytest.raises(ParameterTypeError, match="must hold numbers, text or booleans"):
+            ENCODER.check(polars.DataFrame(plain | {"b": nested}))
+    with pytest.raises(ParameterTypeError, match="Collect it first"):
+        ENCODER.check(polars.DataFrame(plain).lazy())
+    with pytest.raises(ParameterError, match="Reshape your data"):
+        ENCODER.check(frame()["a"])
+    with pytest.raises(ParameterError, match="X has 2 features, but Forest is expecting 3"):
+        ENCODER.check(frame()[["a", "b"]])
+    # A column that the domain does not name is not looked at.
+    ENCODER.check(frame(d=dated["a"]))
+
+
+def test_columns_of_one_name():
+    for names in (["a", "a", "c"], ["x", "1", 1]):
+        with pytest.raises(DomainError, match="column names must differ"):
+            ENCODER.check(frame().set_axis(names, axis=1))
+
+
+@pytest.mark.parametrize(
+    ("y", "kind", "text"),
+    [
+        ([0] * 3, ParameterError, "inconsistent numbers of samples"),
+        (np.zeros((4, 2)), ParameterError, "multi-output is not supported"),
+        (0, ParameterError, "should be a 1d array"),
+        (np.zeros(4) + 1j, ParameterTypeError, "Complex data not supported"),
+        (np.zeros(4, "datetime64[D]"), ParameterTypeError, "dates and times"),
+        (sparse.csr_matrix(np.zeros((4, 1))), ParameterTypeError, "sparse labels"),
+    ],
+)
+def test_labels(y, kind, text):
+    for call in (ENCODER.check, ENCODER.encode):
+        with pytest.raises(kind, match=text) as caught:
+            call(GOOD, y)
+        assert caught.value.parameter == "y"
+        assert "4" not in str(caught.value)
+
+
+def test_no_labels():
+    ENCODER.check(GOOD)
+    for call in (ENCODER.check, ENCODER.encode):
+        with pytest.raises(ParameterError, match="requires y to be passed, but the target y is N"):
+            call(GOOD, None)
+
+
+def test_a_column_of_labels_is_flattened_with_a_warning():
+    from sklearn.exceptions import DataConversionWarning
+
+    pandas = pytest.importorskip("pandas")
+    y = np.array([0, 1, 0, 1])
+    for labels in (y[:, None], pandas.DataFrame({"y": y})):
+        with pytest.warns(DataConversionWarning, match="A column-vector y was passed"):
+            assert ENCODER.encode_labels(labels).tolist() == y.tolist()
+    with pytest.raises(ParameterError, match="multi-output"):
+        ENCODER.encode_labels(pandas.DataFrame({"y": y, "z": y}))
+
+
+def test_array_likes():
+    class ArrayLike:
+        def __array__(self, dtype=None, copy=None):
+            return GOOD
+
+    ENCODER.check(ArrayLike())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ENCODER.encode(GOOD.tolist(), [0, 1, 0, 1])
+
+
+def test_importing_the_domain_stays_light():
+    heavy = "narwhals pandas polars pyarrow sklearn numba matplotlib scipy"
+    code = (
+        "import sys; import dpforest.domain as d, numpy as np; "
+        "d.DomainEncoder(d.Domain(features={'a': (0, 1)}, classes=[0, 1]))"
+        ".encode(np.zeros((2, 1)), [0, 1]); "
+        f"print(*(m for m in '{heavy}'.split() if m in sys.modules))"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.split() == []
