@@ -52,9 +52,9 @@ def _descend(
         for i in range(count):
             place = np.uint64(node[i])
             word = words[place]
-            code = np.uint32(flat_codes[row + (word >> np.uint64(32))])
+            code = np.int64(flat_codes[row + (word >> np.uint64(32))])
             # Below low wraps to a huge number: one unsigned comparison tests both ends.
-            goes_left = np.uint32(code - np.uint32(word)) <= spans[place]
+            goes_left = np.uint32(code - np.int64(np.uint32(word))) <= spans[place]
             node[i] = 2 * node[i] + 2 - np.int32(goes_left)
             row += width
     first_leaf = np.int32((1 << depth) - 1)
