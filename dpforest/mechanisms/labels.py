@@ -52,8 +52,8 @@ def draw_label_by_frequency(
     **Claim**: epsilon-DP and epsilon-bounded-range a leaf; leaves are parallel cells.
     **Relation**: add or remove one record. **Sensitivity**: a frequency, rounded down to
     the public lattice or zero for an empty leaf, lies in [0, 1]; so each moves within
-    [-1, 1], a range of 2. (In a leaf that keeps a record the range is 1: the draw is charged
-    at twice what it costs there, as in the paper.) **Proof**: `select_exponential`.
+    [-1, 1], a range of 2, which is what is paid for, as in the paper. (The range that is
+    reached is 1, so the draw is in fact epsilon/2-DP.) **Proof**: `select_exponential`.
     **Tests**: tests/mechanisms/test_labels.py.
     """
     table = _as_table(counts)

@@ -1,0 +1,186 @@
+"""Sources of random words: each word once, streams apart, nothing kept."""
+
+from __future__ import annotations
+
+import copy
+import os
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dpforest.exceptions import ParameterError, ParameterTypeError
+from dpforest.mechanisms.entropy import (
+    _BLOCK,
+    FixedWords,
+    SeededSource,
+    SystemSource,
+    make_source,
+)
+
+
+@pytest.mark.parametrize("source", [SystemSource(), SeededSource(5), FixedWords(range(9000))])
+@pytest.mark.parametrize("n", [0, 1, 7, 4500])
+def test_words_are_an_array_of_the_callers_own(source, n):
+    words = source.words(n)
+    assert words.shape == (n,)
+    assert words.dtype == np.uint64
+    assert words.flags.writeable
+
+
+def test_system_words_never_repeat_across_blocks():
+    source = SystemSource()
+    taken = np.concatenate([source.words(n) for n in [1000] * 20 + [_BLOCK, 3 * _BLOCK, 5]])
+    # Among 37,000 true 64-bit words a repetition has probability 4e-11.
+    assert np.unique(taken).size == taken.size
+
+
+def test_system_words_are_uniform_in_every_byte():
+    octets = SystemSource().words(200_000).view(np.uint8).reshape(-1, 8)
+    for column in octets.T:
+        assert stats.chisquare(np.bincount(column, minlength=256)).pvalue > 1e-10
+
+
+def test_system_words_that_were_handed_out_are_wiped():
+    source = SystemSource()
+    source.words(100)
+    assert not source._block[:100].any()
+
+
+def test_forked_process_does_not_hand_out_its_parents_block(monkeypatch):
+    source = SystemSource()
+    source.words(1)
+    parents = source._block.copy()
+    monkeypatch.setattr(os, "getpid", lambda: -1)
+    assert not np.isin(source.words(100), parents).any()
+
+
+def test_threads_share_a_system_source_without_sharing_words():
+    source = SystemSource()
+    with ThreadPoolExecutor(8) as pool:
+        parts = list(pool.map(lambda _: source.words(17), range(2000)))
+    taken = np.concatenate(parts)
+    assert np.unique(taken).size == taken.size
+
+
+@pytest.mark.parametrize(
+    "duplicate", [copy.copy, copy.deepcopy, lambda s: pickle.loads(pickle.dumps(s))]
+)
+def test_copy_of_a_system_source_is_a_fresh_one(duplicate):
+    source = SystemSource()
+    source.words(1)
+    other = duplicate(source)
+    assert other._block.size == 0
+    assert source._block[1:].tobytes() not in pickle.dumps(source)
+    assert not np.isin(other.words(50), source.words(50)).any()
+
+
+@pytest.mark.parametrize("source", [SeededSource(1), FixedWords([1])])
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_seeded_sources_cannot_be_copied(source, duplicate):
+    with pytest.raises(ParameterTypeError, match="a copy would hand out the same words again"):
+        duplicate(source)
+
+
+def test_seeded_words_do_not_depend_on_how_they_are_asked_for():
+    whole = SeededSource(11).words(10)
+    source = SeededSource(11)
+    assert np.array_equal(whole, np.concatenate([source.words(3), source.words(7)]))
+
+
+def test_seeded_words_are_the_same_on_every_version():
+    # A forest fitted with a random_state should be the same tomorrow.
+    assert SeededSource(0).words(2).tolist() == [9921654995567266813, 5240852130247873238]
+
+
+def test_spawned_streams_depend_on_seed_and_path_alone():
+    first, second = SeededSource(3), SeededSource(3)
+    first.words(100)
+    first.spawn("tree", 0)
+    assert np.array_equal(first.spawn("tree", 1).words(5), second.spawn("tree", 1).words(5))
+
+
+def test_spawned_streams_differ():
+    root = SeededSource(3)
+    streams = [
+        root,
+        SeededSource(4),
+        root.spawn(1),
+        root.spawn("1"),
+        root.spawn(1, 2),
+        root.spawn(12),
+        root.spawn(2).spawn(1),
+    ]
+    taken = np.concatenate([stream.words(100) for stream in streams])
+    assert np.unique(taken).size == taken.size
+
+
+def test_key_cannot_be_spawned_twice():
+    source = SeededSource(3)
+    source.spawn("tree", 1)
+    with pytest.raises(ParameterError, match="used before, so its words would repeat") as caught:
+        source.spawn("tree", 1)
+    assert caught.value.parameter == "key"
+
+
+def test_fixed_words_run_out_with_an_error():
+    source = FixedWords([1, 2, 3])
+    assert source.words(2).tolist() == [1, 2]
+    assert source.used == 2
+    with pytest.raises(ParameterError, match="only 1 fixed words are left"):
+        source.words(2)
+    assert source.spawn("same").words(1).tolist() == [3]
+
+
+def test_no_random_state_means_the_operating_system():
+    source = make_source(None)
+    assert isinstance(source, SystemSource)
+    assert isinstance(source.spawn("tree"), SystemSource)
+    assert not source.seeded
+    assert "os.urandom" in source.describe()
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        lambda: 7,
+        lambda: np.int64(7),
+        lambda: np.random.default_rng(7),
+        lambda: np.random.RandomState(7),
+    ],
+)
+def test_random_state_gives_the_same_words_again(state):
+    first, second = make_source(state()), make_source(state())
+    assert first.seeded
+    assert np.array_equal(first.words(8), second.words(8))
+
+
+def test_generator_given_twice_gives_other_words():
+    generator = np.random.default_rng(7)
+    assert not np.array_equal(make_source(generator).words(8), make_source(generator).words(8))
+
+
+def test_source_is_taken_as_it_is():
+    source = FixedWords([1])
+    assert make_source(source) is source
+
+
+def test_description_does_not_hold_the_seed():
+    assert "987654" not in make_source(987654).describe()
+    assert "demonstration" in make_source(987654).describe()
+
+
+@pytest.mark.parametrize("state", [True, 1.5, "seed", [1]])
+def test_random_state_of_another_kind_is_refused(state):
+    with pytest.raises(
+        ParameterTypeError, match="must be None, an int, a numpy Generator"
+    ) as caught:
+        make_source(state)
+    assert caught.value.parameter == "random_state"
+
+
+def test_negative_random_state_is_refused():
+    with pytest.raises(ParameterError, match="must not be negative"):
+        make_source(-1)
