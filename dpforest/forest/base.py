@@ -8,7 +8,7 @@ import warnings
 from abc import abstractmethod
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -24,7 +24,7 @@ from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.schema import Domain
 from dpforest.exceptions import ParameterTypeError, PrivacyLeakWarning
 from dpforest.forest.guarantee import Guarantee, make_guarantee
-from dpforest.forest.report import PrivacyReport, RunFacts, make_report
+from dpforest.forest.report import PrivacyReport, RunFacts, library_versions, make_report
 from dpforest.forest.settings import check_delta, check_epsilon
 from dpforest.mechanisms.entropy import RandomSource, make_source
 
@@ -55,6 +55,9 @@ class PrivateEstimator(BaseEstimator):
     # scikit-learn's tools then know that epsilon has no default.
     _required_parameters = ["epsilon"]
 
+    # What a drafted domain reads the target as.
+    _task: Literal["classification", "regression"]
+
     epsilon: Any
     delta: Any
     domain: Any
@@ -80,11 +83,15 @@ class PrivateEstimator(BaseEstimator):
         accountant, run.external = self._open_accountant(run, plan.loss)
         label = f"fit {next(_FIT_NUMBER)}: {type(self).__name__}"
         with accountant.open_scope(label, reserve=plan.loss) as scope:
-            table = run.encoder.encode(X, y)
+            table = self._encode(run, X, y)
             listing = self._register(plan.loss)
             self._train(run, plan, scope, table)
             loss = scope.loss
-        self._finish(run, X, plan, accountant, scope.record(), loss, listing)
+        self._finish(run, X, plan, accountant, scope, loss, listing)
+
+    def _encode(self, run: FitRun, X: Any, y: Any) -> Any:
+        """Records as codes: the only place where a fit reads values."""
+        return run.encoder.encode(X, y)
 
     def _start(self, X: Any, y: Any) -> FitRun:
         """Everything that can be refused without a look at any value."""
@@ -99,7 +106,7 @@ class PrivateEstimator(BaseEstimator):
         """The declared domain; without one it is read off the data, which voids the guarantee."""
         if self.domain is None:
             leak = "no domain was declared, so bounds, categories and classes were read from the data"
-            domain = Domain.draft(X, y)
+            domain = Domain.draft(X, y, task=self._task)
         elif isinstance(self.domain, Domain):
             domain = self.domain
             if domain.is_declared:
@@ -157,7 +164,7 @@ class PrivateEstimator(BaseEstimator):
         X: Any,
         plan: Any,
         accountant: BudgetAccountant,
-        record: ScopeRecord,
+        scope: Scope,
         loss: PrivacyLoss,
         listing: FitListing | None,
     ) -> None:
@@ -167,18 +174,20 @@ class PrivateEstimator(BaseEstimator):
         self.accountant_ = accountant
         self.guarantee_ = make_guarantee(loss, run.delta, tuple(run.leaks), run.source.seeded)
         self.spent_ = spent_budget(loss, self.guarantee_)
-        facts = RunFacts(
+        self._stored_report: PrivacyReport | None = None
+        # Written out when somebody asks: a closed scope does not change any more.
+        self._scope: Scope | ScopeRecord = scope
+        self._facts = RunFacts(
             estimator=type(self).__name__,
             parameters={name: repr(value) for name, value in self._reported_parameters().items()},
             domain=run.domain,
             plan=plan.describe(),
-            composition=record,
             randomness=run.source.describe(),
             external=tuple(run.external),
             listing=listing,
             guarantee=self.guarantee_,
+            versions=library_versions(),
         )
-        self._report = make_report(facts)
 
     def _reported_parameters(self) -> dict[str, Any]:
         """Parameters for the report: the seed itself, the domain and the accountant stay out."""
@@ -194,7 +203,12 @@ class PrivateEstimator(BaseEstimator):
             With ``to_json`` and ``to_markdown``.
         """
         check_is_fitted(self)
-        return self._report
+        if self._stored_report is not None:
+            return self._stored_report
+        return make_report(self._facts, self._composition())
+
+    def _composition(self) -> ScopeRecord:
+        return self._scope if isinstance(self._scope, ScopeRecord) else self._scope.record()
 
     # -- copies -------------------------------------------------------------------------
 
@@ -222,6 +236,8 @@ class PrivateEstimator(BaseEstimator):
         """
         state: dict[str, Any] = dict(super().__getstate__())
         fitted = "accountant_" in state
+        if "_scope" in state:
+            state["_scope"] = self._composition()
         if fitted and isinstance(state["accountant_"], BudgetAccountant):
             state["accountant_"] = state["accountant_"].frozen()
         if state.get("accountant") is not None:

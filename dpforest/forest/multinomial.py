@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dpforest.accounting.allocation import resolve_allocation
 from dpforest.accounting.events import DiscreteGaussianNoise, GeometricNoise
@@ -67,9 +67,9 @@ class MultinomialForestClassifier(ClassifierMixin, PrivateEstimator):
     domain : Domain or None
         Public facts: features, bounds, categories, classes. None reads them off the data,
         which voids the guarantee (``PrivacyLeakWarning``).
-    n_estimators : int, default=10
+    n_estimators : int, default=20
         Number of trees. Each one divides the budget further.
-    max_depth : int, default=5
+    max_depth : int, default=8
         Levels of splits; every tree is complete, since stopping early would have to be paid for.
     allocation : str or Allocation, default="uniform"
         ``"theorem2"``, ``"uniform"``, ``"per_level"``, or an object such as
@@ -132,14 +132,16 @@ class MultinomialForestClassifier(ClassifierMixin, PrivateEstimator):
     1.0
     """
 
+    _task = "classification"
+
     def __init__(
         self,
         *,
         epsilon: Any,
         delta: Any = 0,
         domain: Domain | None = None,
-        n_estimators: int = 10,
-        max_depth: int = 5,
+        n_estimators: int = 20,
+        max_depth: int = 8,
         allocation: Any = "uniform",
         criterion: str = "gini_count",
         selection: str = "exponential",
@@ -302,6 +304,7 @@ class MultinomialForestClassifier(ClassifierMixin, PrivateEstimator):
             Columns in the order of ``classes_``.
         """
         check_is_fitted(self)
+        validate_data(self, X, skip_check_array=True, reset=False)
         codes = self._encoder_.encode_features(X, for_predict=True)[0].codes
         total = np.empty((codes.shape[0], self.forest_.n_classes), dtype=np.float64)
         forest = self.forest_

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import platform
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from dpforest.accounting.fits import FitListing
 from dpforest.accounting.ledger import LossRecord, ScopeRecord
 from dpforest.accounting.losses import ZERO, PrivacyLoss
 from dpforest.domain.schema import Domain
@@ -148,14 +151,14 @@ class RunFacts:
     parameters: dict[str, str]
     domain: Domain
     plan: dict[str, str]
-    composition: ScopeRecord
     randomness: str
     external: tuple[Any, ...]
-    listing: Any
+    listing: FitListing | None
     guarantee: Guarantee
+    versions: dict[str, str]
 
 
-def make_report(facts: RunFacts) -> PrivacyReport:
+def make_report(facts: RunFacts, composition: ScopeRecord) -> PrivacyReport:
     """Put a finished fit into words and tables."""
     return PrivacyReport(
         sentence=facts.guarantee.sentence,
@@ -165,17 +168,18 @@ def make_report(facts: RunFacts) -> PrivacyReport:
         domain=facts.domain.model_dump(mode="json"),
         domain_fingerprint=facts.domain.fingerprint(),
         plan=facts.plan,
-        spending=tuple(spending_rows(facts.composition)),
-        composition=facts.composition,
+        spending=tuple(spending_rows(composition)),
+        composition=composition,
         randomness=facts.randomness,
         external=tuple(entry.model_dump(mode="json") for entry in facts.external),
-        other_fits=None if facts.listing is None else str(facts.listing),
+        other_fits=None if facts.listing is None else _listing_text(facts.listing),
         notices=tuple(_notices(facts)),
         not_covered=NOT_COVERED,
-        versions=library_versions(),
+        versions=dict(facts.versions),
     )
 
 
+@cache
 def library_versions() -> dict[str, str]:
     """Versions of Python and of the libraries that the run rests on."""
     versions = {"python": platform.python_version()}
@@ -221,12 +225,22 @@ def _notices(facts: RunFacts) -> list[Notice]:
     severity: Literal["void", "caution"] = "void" if facts.guarantee.status == "void" else "caution"
     notices = [Notice(severity=severity, text=reason) for reason in facts.guarantee.reasons]
     if facts.listing is not None and facts.listing.n_fits > 1:
-        notices.append(Notice(severity="caution", text=str(facts.listing)))
+        notices.append(Notice(severity="caution", text=_listing_text(facts.listing)))
     if any(entry.get("declared_by") is None for entry in _entries(facts.domain)):
         notices.append(
             Notice(severity="note", text="Some public facts do not say who declared them.")
         )
     return notices
+
+
+def _listing_text(listing: FitListing) -> str:
+    if listing.n_fits == 1:
+        return "first fit of this object and its clones in this process"
+    return (
+        f"{listing.n_fits} fits of this object and its clones in this process, which together may "
+        f"have spent epsilon = {listing.epsilon_float:.6g}, rho = {float(Fraction(listing.rho)):.6g} "
+        "if they met the same records; this report speaks of the last one alone"
+    )
 
 
 def _entries(domain: Domain) -> list[dict[str, Any]]:

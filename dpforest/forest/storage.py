@@ -105,7 +105,7 @@ def _restore(cls: type[Model], content: dict[str, Any]) -> Model:
     spent: Budget = BudgetRecord.model_validate(content["spent"]).budget
     model.spent_ = spent
     model.accountant_ = FrozenLedger.model_validate(content["ledger"])
-    model._report = PrivacyReport.model_validate(content["report"])
+    model._stored_report = PrivacyReport.model_validate(content["report"])
     return model
 
 

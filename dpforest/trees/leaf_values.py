@@ -55,18 +55,19 @@ def vote_values(labels: NDArray[np.int32], n_classes: int) -> LeafValues:
 def log_odds_values(forest: PrivateForest) -> LeafValues:
     """Shrunk class log-probabilities of every leaf, centred tree by tree, and the prior's.
 
-    Trees of one forest agree, so the plain sum over trees would be over-confident: it is divided
-    by their number, which ranks records the same way and needs no calibration to be usable.
+    The sum over T trees is scaled by 1 / (1 + (T - 1) w), w the mean weight that the shrinkage
+    gave to the leaves' own counts. Leaves that are known well (w near 1) repeat each other, so
+    they are averaged; leaves drowned in noise (w near 0) were shrunk T times each, so they add up.
     """
-    probabilities, masses = zip(
-        *(shrink_counts(counts, forest.noise_variance) for counts in _counts(forest)), strict=True
-    )
-    log_p = np.log(np.maximum(np.stack(probabilities), PROBABILITY_FLOOR))
-    weights = np.stack(masses)
-    weights = weights / weights.sum(axis=1, keepdims=True)
-    centred = log_p - np.einsum("tl,tlk->tk", weights, log_p)[:, None, :]
+    shrunk = [shrink_counts(counts, forest.noise_variance) for counts in _counts(forest)]
+    log_p = np.log(np.maximum(np.stack([tree.probabilities for tree in shrunk]), PROBABILITY_FLOOR))
+    masses = np.stack([tree.masses for tree in shrunk])
+    masses = masses / masses.sum(axis=1, keepdims=True)
+    own_weight = float(np.mean(np.sum(masses * np.stack([t.weights for t in shrunk]), axis=1)))
+    centred = log_p - np.einsum("tl,tlk->tk", masses, log_p)[:, None, :]
+    scale = 1.0 / (1.0 + (forest.n_trees - 1) * own_weight)
     prior = np.log(np.maximum(released_prior(forest), PROBABILITY_FLOOR))
-    return LeafValues(centred / forest.n_trees, prior, log_scale=True)
+    return LeafValues(centred * scale, prior, log_scale=True)
 
 
 def released_prior(forest: PrivateForest) -> NDArray[np.float64]:
@@ -78,9 +79,25 @@ def released_prior(forest: PrivateForest) -> NDArray[np.float64]:
     return positive / positive.sum()
 
 
-def shrink_counts(
-    counts: NDArray[np.int64], noise_variance: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+@dataclass(frozen=True, slots=True)
+class ShrunkLeaves:
+    """Leaves of one tree after shrinkage.
+
+    Attributes
+    ----------
+    probabilities : ndarray of float64, shape (n_leaves, n_classes)
+    masses : ndarray of float64, shape (n_leaves,)
+        Estimated sizes, positive.
+    weights : ndarray of float64, shape (n_leaves,)
+        Weight of a leaf's own counts against its parent, in [0, 1).
+    """
+
+    probabilities: NDArray[np.float64]
+    masses: NDArray[np.float64]
+    weights: NDArray[np.float64]
+
+
+def shrink_counts(counts: NDArray[np.int64], noise_variance: float) -> ShrunkLeaves:
     """Class probabilities of one tree's leaves, each node shrunk toward its parent by its noise.
 
     Noisy tables are summed upward; then from the root downward a node moves from its parent's
@@ -97,28 +114,23 @@ def shrink_counts(
 
     Returns
     -------
-    probabilities : ndarray of float64, shape (n_leaves, n_classes)
-    masses : ndarray of float64, shape (n_leaves,)
-        Estimated sizes, positive.
+    ShrunkLeaves
     """
-    n_classes = counts.shape[1]
-    probabilities = np.full((1, n_classes), 1.0 / n_classes)
-    n_leaves = counts.shape[0]
-    masses = np.ones(1)
+    n_leaves, n_classes = counts.shape
+    level = ShrunkLeaves(np.full((1, n_classes), 1.0 / n_classes), np.ones(1), np.zeros(1))
     n_nodes = 1
     while n_nodes <= n_leaves:
         table = counts.reshape(n_nodes, -1, n_classes).sum(axis=1).astype(np.float64)
         variance = noise_variance * (n_leaves // n_nodes)
-        probabilities, masses = _shrink_level(table, variance, probabilities)
+        parents = np.repeat(level.probabilities, 1 if n_nodes == 1 else 2, axis=0)
+        level = _shrink_level(table, variance, parents)
         n_nodes *= 2
-        if n_nodes <= n_leaves:
-            probabilities = np.repeat(probabilities, 2, axis=0)
-    return probabilities, masses
+    return level
 
 
 def _shrink_level(
     table: NDArray[np.float64], variance: float, parent: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> ShrunkLeaves:
     size = table.sum(axis=1)
     floor = max(np.sqrt(variance * table.shape[1]), 1e-9)
     mass = np.maximum(size, floor)
@@ -128,7 +140,8 @@ def _shrink_level(
     moved = parent + (weight / mass)[:, None] * (table - parent * size[:, None])
     moved = np.maximum(moved, 0.0)
     total = moved.sum(axis=1, keepdims=True)
-    return np.where(total > 0, moved / np.where(total > 0, total, 1.0), parent), mass
+    probabilities = np.where(total > 0, moved / np.where(total > 0, total, 1.0), parent)
+    return ShrunkLeaves(probabilities, mass, weight)
 
 
 def _counts(forest: PrivateForest) -> NDArray[np.int64]:
@@ -137,9 +150,7 @@ def _counts(forest: PrivateForest) -> NDArray[np.int64]:
     return forest.counts
 
 
-def to_probabilities(
-    total: NDArray[np.float64], values: LeafValues
-) -> NDArray[np.float64]:
+def to_probabilities(total: NDArray[np.float64], values: LeafValues) -> NDArray[np.float64]:
     """Class probabilities of records from the sums over trees, shape (n, n_classes).
 
     Parameters
