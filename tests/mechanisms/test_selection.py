@@ -213,6 +213,38 @@ def test_words_away_from_a_boundary_need_no_further_ones(seed, grant):
             assert chosen[0] == expected
 
 
+@pytest.mark.parametrize("gap", [5, 12, 20, 24, 27])
+def test_small_weights_are_counted_where_doubles_decide(gap, grant):
+    share = int(2**64 / (1 + math.exp(gap)))
+    for distance, expected in ((-(2**24), 0), (2**24, 1)):
+        source = FixedWords([share + distance])
+        chosen = select_exponential([-gap, 0.0], [0], [2], ONE, grant(exponential(1)), source)
+        assert chosen[0] == expected
+
+
+@pytest.mark.parametrize(
+    ("scores", "words", "expected"),
+    [
+        # Equal to 64 bits: the smaller uniform wins by the next word.
+        ([0.0, 0.0], [2**63, 2**63, 1, 3], 0),
+        ([0.0, 0.0], [2**63, 2**63, 3, 1], 1),
+        ([0.0, 0.0], [2**63, 2**63, 2, 2, 7, 5], 1),
+        # 2e = 5.44 lies between 5 and 6: fractions of the last place decide.
+        ([0.0, -1.0], [5, 2, 2**62, 0], 0),
+        ([0.0, -1.0], [5, 2, 3 * 2**62, 0], 1),
+        ([-1.0, 0.0], [2, 5, 0, 3 * 2**62], 0),
+        # 2e and 3e both lie above 5 or below 9.
+        ([0.0, -1.0], [4, 2], 0),
+        ([0.0, -1.0], [9, 2], 1),
+    ],
+)
+def test_ties_of_permute_and_flip_are_decided_by_further_words(scores, words, expected, grant):
+    source = FixedWords(words)
+    chosen = select_permute_and_flip(scores, [0], [2], ONE, grant(permuting(1)), source)
+    assert chosen[0] == expected
+    assert source.used == len(words)
+
+
 # -- every outcome stays possible ------------------------------------------------------------
 
 
