@@ -1,0 +1,146 @@
+"""What every learner is: a plan from public facts, a training under grants, a released model.
+
+A learner's plan is made before any record is read and lists everything that will be released;
+training makes exactly the plan's requests in the scope it is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpforest.accounting.conversion import rho_of_epsilon
+from dpforest.accounting.losses import PrivacyLoss
+from dpforest.accounting.scopes import Scope
+from dpforest.mechanisms.entropy import RandomSource
+from dpforest.trees.records import TrainingTable
+
+#: Called after each finished part of a training; counts parts, never records.
+PartDone = Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TableFacts:
+    """Public facts about a coded table.
+
+    Attributes
+    ----------
+    n_codes : ndarray of int64, shape (D,)
+        Codes of each feature; a missing value is the last one.
+    ordered : ndarray of bool, shape (D,)
+    has_missing_code : ndarray of bool, shape (D,)
+    scaled : tuple of (ndarray of float64 or None)
+        For an ordered feature the public value of each code, scaled to [0, 1] over the declared
+        bounds (the middle of its cell; 0.5 for missing); None for a categorical feature.
+    n_classes : int
+        1 for regression.
+    approximate_rows : float or None
+        Declared, or bought from the budget; None where neither is known.
+    """
+
+    n_codes: NDArray[np.int64]
+    ordered: NDArray[np.bool_]
+    has_missing_code: NDArray[np.bool_]
+    scaled: tuple[NDArray[np.float64] | None, ...]
+    n_classes: int
+    approximate_rows: float | None
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return int(self.n_codes.size)
+
+    @property
+    def offsets(self) -> NDArray[np.int64]:
+        """Flat position of code 0 of each feature, and the total, shape (D + 1,)."""
+        return np.concatenate([[0], np.cumsum(self.n_codes)]).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class LearnerBudget:
+    """What a learner may spend under add/remove: pure epsilon, or (epsilon, delta) by its rho."""
+
+    epsilon: Fraction
+    delta: Fraction
+
+    @property
+    def rho(self) -> Fraction:
+        """The rho that converts to (epsilon, delta); 0 where delta is 0."""
+        return rho_of_epsilon(self.epsilon, self.delta)
+
+    def signal(self, approximate_rows: float) -> float:
+        """R = n / sigma_1: rows over the noise of one class histogram on the whole budget.
+
+        sigma_1 is sqrt(2) / epsilon in pure epsilon-DP and 1 / sqrt(2 rho) otherwise.
+        """
+        if self.delta:
+            return approximate_rows * float(2 * self.rho) ** 0.5
+        return approximate_rows * float(self.epsilon) / 2**0.5
+
+
+@dataclass(frozen=True, slots=True)
+class PlanPart:
+    """One line of a plan: what is released, and what that costs."""
+
+    name: str
+    releases: str
+    loss: PrivacyLoss
+
+
+class LearnerPlan(Protocol):
+    """Everything a learner will ask for."""
+
+    @property
+    def loss(self) -> PrivacyLoss:
+        """Exact cost of the whole, composed by the accountant's own scopes."""
+
+    @property
+    def parts(self) -> tuple[PlanPart, ...]:
+        """What is released, in order."""
+
+    def describe(self) -> dict[str, str]:
+        """The plan in words, for the report."""
+
+
+class ReleasedModel(Protocol):
+    """A model made of released values only."""
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+
+    def log_odds(self, codes: NDArray[Any]) -> NDArray[np.float64]:
+        """Class scores of coded records, shape (n, n_classes); softmax makes them probabilities."""
+
+    def feature_importances(self) -> NDArray[np.float64]:
+        """Share of the released model's effect that each feature carries, shape (D,), sum 1 or all 0."""
+
+    def to_data(self) -> dict[str, Any]:
+        """The model as JSON-ready data; ``from_data`` of its class reads it back."""
+
+
+class Learner(Protocol):
+    """A way to learn under a budget."""
+
+    @property
+    def name(self) -> str:
+        """Name by which users ask for it."""
+
+    def plan(self, facts: TableFacts, budget: LearnerBudget) -> LearnerPlan:
+        """Make a plan that costs at most the budget, from public facts alone."""
+
+    def train(
+        self,
+        plan: Any,
+        scope: Scope,
+        source: RandomSource,
+        table: TrainingTable,
+        facts: TableFacts,
+        part_done: PartDone,
+    ) -> ReleasedModel:
+        """Make the plan's requests in ``scope``, each before its data is read, and release."""
