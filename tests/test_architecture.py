@@ -22,9 +22,11 @@ LAYERS = {
     "accounting": 1,
     "mechanisms": 2,
     "trees": 3,
-    "forest": 4,
-    "datasets": 5,
-    "demo": 6,
+    "learners": 4,
+    "forest": 5,
+    "consistent": 5,
+    "datasets": 6,
+    "demo": 7,
 }
 # Public names, and the command: they may name everything.
 ENTRANCES = {"__init__.py", "__main__.py"}
