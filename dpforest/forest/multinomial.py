@@ -26,6 +26,7 @@ from dpforest.forest.settings import (
     MAX_DEPTH,
     check_choice,
     check_integer,
+    check_lattice_draw,
     check_n_jobs,
     check_partition_rate,
 )
@@ -90,7 +91,8 @@ class MultinomialForestClassifier(ClassifierMixin, PrivateEstimator):
         tree. None uses all records for both.
     thresholds : {"cells", "lattice"}, default="cells"
         Candidate values of ordered features: public cells, at most 256 a feature, or the
-        continuous exponential mechanism on a public lattice of up to 2**32 points.
+        continuous exponential mechanism on a public lattice of up to 2**32 points, for
+        exponential two-stage draws only.
     accountant : BudgetAccountant, diffprivlib.BudgetAccountant or None
         Ceiling that this fit is charged to. None opens one of size epsilon for each fit and
         lists the fit in a process-wide ledger.
@@ -240,6 +242,9 @@ class MultinomialForestClassifier(ClassifierMixin, PrivateEstimator):
         leaves = check_choice(self.leaves, "leaves", _LEAVES)
         if leaves == "auto":
             leaves = "gaussian" if run.delta else "geometric"
+        draw = check_choice(self.selection, "selection", _SELECTIONS)
+        joint = check_choice(self.choice, "choice", _CHOICES) == "joint"
+        check_lattice_draw(self.thresholds, draw, joint)
         settings = PlanSettings(
             epsilon=run.epsilon,
             delta=run.delta,
@@ -247,8 +252,8 @@ class MultinomialForestClassifier(ClassifierMixin, PrivateEstimator):
             depth=check_integer(self.max_depth, "max_depth", 1, MAX_DEPTH),
             allocation=resolve_allocation(self.allocation),
             criterion=resolve_criterion(self.criterion),
-            draw=check_choice(self.selection, "selection", _SELECTIONS),
-            joint=check_choice(self.choice, "choice", _CHOICES) == "joint",
+            draw=draw,
+            joint=joint,
             leaves=leaves,
             partition=check_partition_rate(self.partition_rate),
         )

@@ -59,6 +59,29 @@ def check_choice(value: Any, name: str, choices: tuple[str, ...]) -> str:
     return value
 
 
+def check_lattice_draw(thresholds: str, draw: str, joint: bool) -> None:
+    """Refuse draws that a lattice of thresholds cannot serve."""
+    if thresholds != "lattice":
+        return
+    if draw == "permute_and_flip":
+        raise ParameterError(
+            "selection",
+            draw,
+            'cannot draw from thresholds="lattice": it would flip a coin for each of up to 2**32 '
+            "points, and has no form that weighs an interval by its points",
+            'Use selection="exponential", or thresholds="cells"',
+        )
+    if joint:
+        raise ParameterError(
+            "choice",
+            "joint",
+            'cannot draw from thresholds="lattice": every point is a candidate, so one number would '
+            "outweigh all values of a category by up to 2**32 to 1, and candidates carry no "
+            "weights that would make up for it",
+            'Use choice="two_stage", or thresholds="cells"',
+        )
+
+
 def check_partition_rate(value: Any) -> Fraction | None:
     """Probability of being a structure point, rate / (1 + rate), as a multiple of 2^-64.
 
