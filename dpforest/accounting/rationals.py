@@ -14,10 +14,11 @@ from dpforest.accounting.losses import Amount
 from dpforest.exceptions import ParameterError, ParameterTypeError
 
 #: Upper bounds of logarithms are multiples of this: small against any budget, cheap to add up.
-BOUND_GRID = Fraction(1, 10**40)
+_GRID_STEP = Decimal(1).scaleb(-40)
 
 _DIGITS = 60
 _UPWARDS = Context(prec=_DIGITS, rounding=ROUND_CEILING, Emax=MAX_EMAX, Emin=MIN_EMIN)
+_WIDE = Context(prec=400, rounding=ROUND_CEILING, Emax=MAX_EMAX, Emin=MIN_EMIN)
 
 
 def to_rational(value: Any, parameter: str) -> Fraction:
@@ -66,7 +67,7 @@ def float_down(value: Amount) -> float:
     try:
         nearest = float(exact)
     except OverflowError:
-        return math.inf if exact < 0 else math.nextafter(math.inf, 0.0)
+        return -math.inf if exact < 0 else math.nextafter(math.inf, 0.0)
     return nearest if Fraction(nearest) <= exact else math.nextafter(nearest, -math.inf)
 
 
@@ -189,4 +190,5 @@ def _decimal_up(value: Fraction) -> Decimal:
 
 
 def _ceil_to_grid(value: Decimal) -> Fraction:
-    return math.ceil(Fraction(value) / BOUND_GRID) * BOUND_GRID
+    # Rounded as a decimal: one step above zero has an exponent no Fraction could hold.
+    return Fraction(_WIDE.quantize(value, _GRID_STEP))

@@ -1,0 +1,269 @@
+"""Laws of composition, inherited by every kind of scope and by every accountant.
+
+A subclass says which accountant is meant and where in its tree the requests are made; all laws
+then hold there. The expected figures come from ``composed_again``, a slow twin that composes a
+frozen record from its leaves up, without the accountant's increments.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from dataclasses import dataclass
+from fractions import Fraction as F
+
+import pytest
+
+from dpforest.accounting import (
+    BudgetAccountant,
+    DiscreteGaussianNoise,
+    Event,
+    ExponentialSelection,
+    GeometricNoise,
+    PermuteAndFlipSelection,
+    PrivacyLoss,
+    ScopeRecord,
+)
+from dpforest.accounting.rationals import mixture_epsilon
+from dpforest.exceptions import BudgetExceeded
+
+NOTHING = PrivacyLoss()
+
+EVENTS = (
+    ExponentialSelection(F(1, 10), F(2)),
+    PermuteAndFlipSelection(F(1, 7), F(1)),
+    GeometricNoise(F(1, 5), F(1)),
+    DiscreteGaussianNoise(F(50), F(1)),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle(Event):
+    """An event whose loss is written on it."""
+
+    epsilon: F
+    rho: F
+    delta: F = F(0)
+
+    @property
+    def loss(self) -> PrivacyLoss:
+        return PrivacyLoss(self.epsilon, self.rho, self.delta)
+
+
+def bundle(loss: PrivacyLoss) -> Bundle:
+    return Bundle(loss.epsilon, loss.rho, loss.delta)
+
+
+def composed_again(scope: ScopeRecord) -> PrivacyLoss:
+    """Compose a scope without open reserves from its leaves up."""
+    children = [composed_again(child) for child in scope.children]
+    if scope.kind.startswith("parallel"):
+        worst = NOTHING
+        for loss in children:
+            worst = worst.maximum(loss)
+        if scope.kind == "parallel cells":
+            return worst
+        by_name = {child.label: loss for child, loss in zip(scope.children, children, strict=True)}
+        sides = [(F(p), by_name[name]) for name, p in scope.probabilities.items()]
+        return mixed(sides, worst)
+    total = sum(children, sum((entry.loss for entry in scope.entries), NOTHING))
+    if scope.kind == "poisson":
+        return mixed([(F(scope.probabilities["rate"]), total)], total)
+    return total
+
+
+def mixed(sides: list[tuple[F, PrivacyLoss]], worst: PrivacyLoss) -> PrivacyLoss:
+    epsilon = mixture_epsilon([p for p, _ in sides], [loss.epsilon for _, loss in sides])
+    delta = sides[0][0] * worst.delta if len(sides) == 1 else worst.delta
+    rho = worst.rho if worst.delta else min(worst.rho, epsilon * epsilon / 2)
+    return PrivacyLoss(epsilon, rho, delta)
+
+
+class AtTheRoot:
+    """Laws for requests at the accountant itself; subclasses go deeper into the tree."""
+
+    def accountant(self) -> BudgetAccountant:
+        return BudgetAccountant._unlimited()
+
+    def limited(self) -> BudgetAccountant:
+        return BudgetAccountant(F(1))
+
+    def place(self, accountant):
+        """Open the scope in which requests are made."""
+        return accountant
+
+    def spend(self, events) -> BudgetAccountant:
+        accountant = self.accountant()
+        place = self.place(accountant)
+        for event in events:
+            place.request(event, role="test")
+        return accountant
+
+    @pytest.mark.parametrize("event", EVENTS, ids=lambda e: e.mechanism)
+    @pytest.mark.parametrize("times", [0, 1, 2, 7])
+    def test_repeating_is_composing(self, event, times):
+        together = self.spend([bundle(event.loss * times)] if times else [])
+        assert self.spend([event] * times).loss == together.loss
+
+    def test_order_is_irrelevant(self):
+        events = (*EVENTS[:3], bundle(PrivacyLoss(F(1, 3), F(1, 90), F(1, 10**9))))
+        losses = {self.spend(order).loss for order in itertools.permutations(events)}
+        assert len(losses) == 1
+
+    def test_nothing_costs_nothing(self):
+        assert self.spend([]).loss == NOTHING
+        assert self.spend([ExponentialSelection(F(0), F(1)), bundle(NOTHING)]).loss == NOTHING
+        accountant = self.spend([EVENTS[0]])
+        before = accountant.loss
+        accountant.open_scope("empty").parallel_records("empty", {"a": F(1, 2)})
+        assert accountant.loss == before
+
+    @pytest.mark.parametrize(
+        "event",
+        [
+            DiscreteGaussianNoise(F(0), F(1)),
+            ExponentialSelection(math.inf, F(1)),
+            PermuteAndFlipSelection(math.inf, F(1)),
+            GeometricNoise(math.inf, F(1)),
+        ],
+        ids=lambda e: e.mechanism,
+    )
+    def test_no_noise_costs_infinity(self, event):
+        loss = self.spend([event]).loss
+        assert loss.epsilon == loss.rho == math.inf
+        with pytest.raises(BudgetExceeded, match="requested"):
+            self.place(self.limited()).request(event, role="test")
+
+    @pytest.mark.parametrize("make", [
+        lambda noise: ExponentialSelection(1 / noise, F(2)),
+        lambda noise: PermuteAndFlipSelection(1 / noise, F(1)),
+        lambda noise: GeometricNoise(1 / noise, F(1)),
+        lambda noise: DiscreteGaussianNoise(noise, F(1)),
+    ])  # fmt: skip
+    def test_more_noise_never_costs_more(self, make):
+        losses = [self.spend([EVENTS[0], make(F(noise, 3))]).loss for noise in range(1, 12)]
+        assert all(less.covers(more) for less, more in itertools.pairwise(losses))
+
+    def test_spending_never_falls(self):
+        accountant = self.accountant()
+        place = self.place(accountant)
+        before = accountant.loss
+        for event in EVENTS * 3:
+            place.request(event, role="test")
+            assert accountant.loss.covers(before)
+            before = accountant.loss
+
+    def test_refusal_changes_nothing(self):
+        accountant = self.limited()
+        place = self.place(accountant)
+        place.request(EVENTS[0], role="test")
+        before = accountant.frozen()
+        with pytest.raises(BudgetExceeded, match="requested") as refused:
+            place.request(PermuteAndFlipSelection(F(100), F(1)), role="test")
+        assert refused.value.requested.epsilon == 100
+        assert accountant.frozen() == before
+        place.request(EVENTS[0], role="smaller, so still granted")
+        assert len(accountant.ledger) == len(before.ledger) + 1
+
+    def test_increments_agree_with_composing_from_the_leaves(self):
+        accountant = self.spend(EVENTS)
+        assert accountant.loss == composed_again(accountant.composition())
+
+
+class TestRoot(AtTheRoot):
+    pass
+
+
+class TestRootWithDelta(AtTheRoot):
+    def accountant(self):
+        return BudgetAccountant._unlimited(delta=F(1, 10**6))
+
+    def limited(self):
+        return BudgetAccountant(1, delta=1e-6)
+
+
+class TestSequential(AtTheRoot):
+    def place(self, accountant):
+        return accountant.open_scope("a").sequential("b")
+
+
+class TestCell(AtTheRoot):
+    def place(self, accountant):
+        cells = accountant.parallel_cells("cells")
+        cells.sequential("other").request(GeometricNoise(F(1, 1000), F(1)), role="test")
+        return cells.sequential("cell")
+
+    def test_nothing_costs_nothing(self):
+        accountant = BudgetAccountant._unlimited()
+        place = accountant.parallel_cells("cells").sequential("cell")
+        place.request(bundle(NOTHING), role="test")
+        assert accountant.loss == NOTHING
+
+    def test_repeating_is_composing(self):
+        for times in (1, 2, 7):
+            together = self.spend([bundle(EVENTS[0].loss * times)])
+            assert self.spend([EVENTS[0]] * times).loss == together.loss
+
+
+class TestSide(AtTheRoot):
+    def place(self, accountant):
+        return accountant.parallel_records("sides", {"S": F(1, 3), "E": F(1, 2)}).side("E")
+
+
+class TestSingleSide(AtTheRoot):
+    def place(self, accountant):
+        return accountant.parallel_records("sides", {"S": F(1)}).side("S")
+
+
+class TestPoisson(AtTheRoot):
+    def place(self, accountant):
+        return accountant.poisson("tree", F(1, 10))
+
+
+class TestReserve(AtTheRoot):
+    """A reserve that is released costs what was spent in it."""
+
+    def place(self, accountant):
+        return accountant.open_scope("fit")
+
+    def spend(self, events):
+        accountant = self.accountant()
+        reserve = sum((event.loss for event in events), NOTHING)
+        with accountant.open_scope("fit", reserve=reserve * 2) as scope:
+            for event in events:
+                scope.request(event, role="test")
+        return accountant
+
+
+class TestDeep(AtTheRoot):
+    def place(self, accountant):
+        forest = accountant.open_scope("forest").parallel_records("trees", {"1": "0.5", "2": "0.4"})
+        tree = forest.side("1").poisson("draw", "0.3").parallel_cells("cells").sequential("left")
+        return tree.parallel_records("halves", {"S": "0.5", "E": "0.5"}).side("S")
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_random_trees_compose_as_their_twin(seed):
+    """Increments along the path agree with a composition of the whole tree, in any order."""
+    chance = random.Random(seed)
+    accountant = BudgetAccountant._unlimited()
+    askable, parallel = [accountant.open_scope("root")], []
+    for step in range(60):
+        scope = chance.choice(askable)
+        move = chance.randrange(6)
+        if move == 0:
+            askable.append(scope.sequential(f"s {step}"))
+        elif move == 1:
+            parallel.append(scope.parallel_cells(f"c {step}"))
+        elif move == 2:
+            sides = {"S": F(chance.randint(1, 5), 10), "E": F(chance.randint(1, 5), 10)}
+            both = scope.parallel_records(f"r {step}", sides)
+            askable += [both.side("S"), both.side("E")]
+        elif move == 3:
+            askable.append(scope.poisson(f"p {step}", F(chance.randint(1, 10), 10)))
+        else:
+            scope.request(chance.choice(EVENTS), role="test")
+        if parallel and chance.random() < 0.4:
+            askable.append(chance.choice(parallel).sequential(f"cell {step}"))
+    assert accountant.loss == composed_again(accountant.composition())
