@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
+import copy
 import uuid
 import warnings
 from abc import abstractmethod
@@ -11,8 +11,8 @@ from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dpforest.accounting.accountant import BudgetAccountant
 from dpforest.accounting.diffprivlib_adapter import DiffprivlibCeiling, is_diffprivlib_accountant
@@ -22,13 +22,15 @@ from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.scopes import Scope
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.schema import Domain
+from dpforest.domain.table import read_labels
 from dpforest.exceptions import ParameterTypeError, PrivacyLeakWarning
 from dpforest.forest.guarantee import Guarantee, make_guarantee
 from dpforest.forest.report import PrivacyReport, RunFacts, library_versions, make_report
 from dpforest.forest.settings import check_delta, check_epsilon
 from dpforest.mechanisms.entropy import RandomSource, make_source
 
-_FIT_NUMBER = itertools.count(1)
+#: Attributes that hold live budget; copies of an estimator share them.
+_NEVER_COPIED = frozenset({"accountant", "accountant_", "_scope"})
 
 
 @dataclass(slots=True)
@@ -66,8 +68,8 @@ class PrivateEstimator(BaseEstimator):
     random_state: Any
 
     @abstractmethod
-    def _build_plan(self, run: FitRun) -> Any:
-        """Make the plan; has an exact ``loss``."""
+    def _build_plan(self, epsilon: Fraction, delta: Fraction) -> Any:
+        """Check the remaining parameters and make the plan; has an exact ``loss``."""
 
     @abstractmethod
     def _train(self, run: FitRun, plan: Any, scope: Scope, table: Any) -> None:
@@ -78,11 +80,13 @@ class PrivateEstimator(BaseEstimator):
         """Make the encoder of a table."""
 
     def _fit(self, X: Any, y: Any) -> None:
-        run = self._start(X, y)
-        plan = self._build_plan(run)
+        epsilon, delta = check_epsilon(self.epsilon), check_delta(self.delta)
+        plan = self._build_plan(epsilon, delta)
+        run = self._start(epsilon, delta, X, y)
         accountant, run.external = self._open_accountant(run, plan.loss)
-        label = f"fit {next(_FIT_NUMBER)}: {type(self).__name__}"
-        with accountant.open_scope(label, reserve=plan.loss) as scope:
+        # The accountant numbers what it holds already; a count of the process would make equal
+        # fits report differently.
+        with accountant.open_scope(f"fit: {type(self).__name__}", reserve=plan.loss) as scope:
             table = self._encode(run, X, y)
             listing = self._register(plan.loss)
             self._train(run, plan, scope, table)
@@ -93,10 +97,10 @@ class PrivateEstimator(BaseEstimator):
         """Records as codes: the only place where a fit reads values."""
         return run.encoder.encode(X, y)
 
-    def _start(self, X: Any, y: Any) -> FitRun:
-        """Everything that can be refused without a look at any value."""
-        epsilon, delta = check_epsilon(self.epsilon), check_delta(self.delta)
+    def _start(self, epsilon: Fraction, delta: Fraction, X: Any, y: Any) -> FitRun:
+        """Whatever else can be refused without a look at any value."""
         source = make_source(self.random_state)
+        self._check_accountant()
         domain, leaks = self._resolve_domain(X, y)
         encoder = self._encoder(domain)
         encoder.check(X, y)
@@ -105,6 +109,8 @@ class PrivateEstimator(BaseEstimator):
     def _resolve_domain(self, X: Any, y: Any) -> tuple[Domain, list[str]]:
         """The declared domain; without one it is read off the data, which voids the guarantee."""
         if self.domain is None:
+            if y is None:
+                read_labels(y, type(self).__name__)  # refuses in scikit-learn's words
             leak = "no domain was declared, so bounds, categories and classes were read from the data"
             domain = Domain.draft(X, y, task=self._task)
         elif isinstance(self.domain, Domain):
@@ -129,20 +135,24 @@ class PrivateEstimator(BaseEstimator):
         self, run: FitRun, loss: PrivacyLoss
     ) -> tuple[BudgetAccountant, list[Any]]:
         """The shared accountant, or one of this fit's own size; a diffprivlib ceiling is charged now."""
-        if self.accountant is None:
-            return BudgetAccountant(run.epsilon, run.delta), []
         if isinstance(self.accountant, BudgetAccountant):
             return self.accountant, []
+        own = BudgetAccountant(run.epsilon, run.delta)
+        if self.accountant is None:
+            return own, []
         ceiling = self.accountant
-        if is_diffprivlib_accountant(ceiling):
+        if not isinstance(ceiling, DiffprivlibCeiling):
             ceiling = DiffprivlibCeiling(ceiling)
-        if isinstance(ceiling, DiffprivlibCeiling):
-            return BudgetAccountant(run.epsilon, run.delta), [ceiling.charge(loss, run.delta)]
-        raise ParameterTypeError(
-            "accountant", type(self.accountant).__name__,
-            "must be a BudgetAccountant, a diffprivlib.BudgetAccountant or None",
-            "Open one with BudgetAccountant(epsilon=..., delta=...)",
-        )  # fmt: skip
+        return own, [ceiling.charge(loss, run.delta)]
+
+    def _check_accountant(self) -> None:
+        ours = (type(None), BudgetAccountant, DiffprivlibCeiling)
+        if not isinstance(self.accountant, ours) and not is_diffprivlib_accountant(self.accountant):
+            raise ParameterTypeError(
+                "accountant", type(self.accountant).__name__,
+                "must be a BudgetAccountant, a diffprivlib.BudgetAccountant or None",
+                "Open one with BudgetAccountant(epsilon=..., delta=...)",
+            )  # fmt: skip
 
     def _register(self, loss: PrivacyLoss) -> FitListing | None:
         """List the fit in the process-wide ledger where nobody else keeps count of it."""
@@ -151,12 +161,30 @@ class PrivateEstimator(BaseEstimator):
         return register_fit(self._own_lineage(), type(self).__name__, loss)
 
     def _set_features_in(self, domain: Domain, X: Any) -> None:
-        """Width and, where the table has names, the names that the domain declares."""
+        """Width and, where columns were read by name, the names that the domain declares."""
         self.n_features_in_ = domain.n_features
-        if hasattr(X, "columns") or hasattr(X, "column_names"):
+        if set(domain.feature_names) <= set(table_names(X) or ()):
             self.feature_names_in_ = np.array(domain.feature_names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
+
+    def _check_feature_names(self, X: Any) -> None:
+        """Say in scikit-learn's words where a table's names are not those of the fit.
+
+        Columns are read by name, so their order and further columns do not matter.
+        """
+        if not hasattr(self, "feature_names_in_"):
+            return
+        names = table_names(X)
+        if names is None:
+            warnings.warn(
+                f"X does not have valid feature names, but {type(self).__name__} was fitted with "
+                "feature names",
+                UserWarning,
+                stacklevel=3,
+            )
+        elif not set(self.feature_names_in_) <= set(names):
+            validate_data(self, X, skip_check_array=True, reset=False)
 
     def _finish(
         self,
@@ -219,11 +247,26 @@ class PrivateEstimator(BaseEstimator):
         return str(self._lineage)
 
     def __sklearn_clone__(self) -> PrivateEstimator:
-        """Clone as scikit-learn does, and let the copy's fits be listed with this object's."""
-        parameters = {k: clone(v, safe=False) for k, v in self.get_params(deep=False).items()}
-        copy = type(self)(**parameters)
-        copy._lineage = self._own_lineage()
-        return copy
+        """Clone as scikit-learn does, with the same accountant and listed with this object."""
+        duplicate: PrivateEstimator = super().__sklearn_clone__()
+        duplicate.accountant = self.accountant  # a copy of another library's would spend twice
+        duplicate._lineage = self._own_lineage()
+        return duplicate
+
+    def __copy__(self) -> PrivateEstimator:
+        self._own_lineage()
+        duplicate = type(self).__new__(type(self))
+        duplicate.__dict__.update(self.__dict__)
+        return duplicate
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> PrivateEstimator:
+        """A deep copy of everything but the budget: accountant and its scopes stay the same."""
+        duplicate = self.__copy__()
+        memo[id(self)] = duplicate
+        for name, value in self.__dict__.items():
+            if name not in _NEVER_COPIED:
+                duplicate.__dict__[name] = copy.deepcopy(value, memo)
+        return duplicate
 
     def __getstate__(self) -> dict[str, Any]:
         """State without a live accountant: a fitted forest keeps its frozen ledger.
@@ -252,6 +295,16 @@ class PrivateEstimator(BaseEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "guarantee_")
+
+
+def table_names(X: Any) -> tuple[str, ...] | None:
+    """Column names of a data frame of any library, where all of them are text."""
+    names = getattr(X, "column_names", None)  # Arrow's tables hold data under "columns"
+    if names is None:
+        names = getattr(X, "columns", None)
+    if names is None or not all(isinstance(name, str) for name in names):
+        return None
+    return tuple(names)
 
 
 def spent_budget(loss: PrivacyLoss, guarantee: Guarantee) -> Budget:

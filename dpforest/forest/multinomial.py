@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from dpforest.accounting.allocation import resolve_allocation
 from dpforest.accounting.events import DiscreteGaussianNoise, GeometricNoise
@@ -74,7 +74,7 @@ class MultinomialForestClassifier(ClassifierMixin, PrivateEstimator):
         Levels of splits; every tree is complete, since stopping early would have to be paid for.
     allocation : str or Allocation, default="uniform"
         ``"theorem2"``, ``"uniform"``, ``"per_level"``, or an object such as
-        ``ExplicitAllocation(b1, b2, b3)``.
+        ``ExplicitAllocation(B1, B2, B3)``.
     criterion : str, default="gini_count"
         ``"gini_count"``, ``"majority_count"`` (scores that grow with the records),
         ``"gini_decrease"``, ``"entropy_decrease"`` (the paper's normalised scores).
@@ -226,8 +226,6 @@ class MultinomialForestClassifier(ClassifierMixin, PrivateEstimator):
     # -- what the base class asks for -----------------------------------------------------
 
     def _encoder(self, domain: Domain) -> DomainEncoder:
-        check_choice(self.invalid, "invalid", ("drop", "raise"))
-        check_choice(self.thresholds, "thresholds", ("cells", "lattice"))
         class_array(domain)
         return DomainEncoder(
             domain,
@@ -236,18 +234,20 @@ class MultinomialForestClassifier(ClassifierMixin, PrivateEstimator):
             estimator_name=type(self).__name__,
         )
 
-    def _build_plan(self, run: FitRun) -> ForestPlan:
+    def _build_plan(self, epsilon: Fraction, delta: Fraction) -> ForestPlan:
+        check_choice(self.invalid, "invalid", ("drop", "raise"))
+        check_choice(self.thresholds, "thresholds", ("cells", "lattice"))
         check_integer(self.verbose, "verbose", 0)
         check_n_jobs(self.n_jobs)
         leaves = check_choice(self.leaves, "leaves", _LEAVES)
         if leaves == "auto":
-            leaves = "gaussian" if run.delta else "geometric"
+            leaves = "gaussian" if delta else "geometric"
         draw = check_choice(self.selection, "selection", _SELECTIONS)
         joint = check_choice(self.choice, "choice", _CHOICES) == "joint"
         check_lattice_draw(self.thresholds, draw, joint)
         settings = PlanSettings(
-            epsilon=run.epsilon,
-            delta=run.delta,
+            epsilon=epsilon,
+            delta=delta,
             n_trees=check_integer(self.n_estimators, "n_estimators", 1),
             depth=check_integer(self.max_depth, "max_depth", 1, MAX_DEPTH),
             allocation=resolve_allocation(self.allocation),
@@ -309,7 +309,7 @@ class MultinomialForestClassifier(ClassifierMixin, PrivateEstimator):
             Columns in the order of ``classes_``.
         """
         check_is_fitted(self)
-        validate_data(self, X, skip_check_array=True, reset=False)
+        self._check_feature_names(X)
         codes = self._encoder_.encode_features(X, for_predict=True)[0].codes
         total = np.empty((codes.shape[0], self.forest_.n_classes), dtype=np.float64)
         forest = self.forest_

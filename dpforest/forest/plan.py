@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dpforest.accounting.accountant import BudgetAccountant
-from dpforest.accounting.allocation import Allocation, TreeShares
+from dpforest.accounting.allocation import Allocation, Theorem2Allocation, TreeShares
 from dpforest.accounting.conversion import rho_of_epsilon
 from dpforest.accounting.events import (
     DiscreteGaussianNoise,
@@ -114,10 +114,7 @@ def build_plan(settings: PlanSettings) -> ForestPlan:
         Leaf rule and delta do not fit, or the allocation asks for more than there is.
     """
     currency = "rho" if settings.delta else "epsilon"
-    if settings.leaves == "gaussian" and currency == "epsilon":
-        raise ParameterError(
-            "leaves", "gaussian", "needs delta > 0", 'Give a delta, or use leaves="geometric"'
-        )
+    _check_currency(settings, currency)
     total = (
         rho_of_epsilon(settings.epsilon, settings.delta)
         if currency == "rho"
@@ -135,6 +132,20 @@ def build_plan(settings: PlanSettings) -> ForestPlan:
     )
     _check_within(plan, settings, total)
     return plan
+
+
+def _check_currency(settings: PlanSettings, currency: str) -> None:
+    if settings.leaves == "gaussian" and currency == "epsilon":
+        raise ParameterError(
+            "leaves", "gaussian", "needs delta > 0", 'Give a delta, or use leaves="geometric"'
+        )
+    if isinstance(settings.allocation, Theorem2Allocation) and currency == "rho":
+        raise ParameterError(
+            "allocation",
+            settings.allocation.name,
+            "divides a pure epsilon, so it needs delta = 0",
+            'Use delta=0, or allocation="uniform"',
+        )
 
 
 def _check_within(plan: ForestPlan, settings: PlanSettings, total: Fraction) -> None:
