@@ -63,14 +63,25 @@ class TableFacts:
 
 @dataclass(frozen=True, slots=True)
 class LearnerBudget:
-    """What a learner may spend under add/remove: pure epsilon, or (epsilon, delta) by its rho."""
+    """What a learner may spend under add/remove: pure epsilon, or (epsilon, delta) by its rho.
+
+    Attributes
+    ----------
+    epsilon, delta : Fraction
+    concentrated : Fraction or None
+        The rho, where it is not the one that converts to (epsilon, delta): several records a
+        unit divide epsilon and rho by different factors.
+    """
 
     epsilon: Fraction
     delta: Fraction
+    concentrated: Fraction | None = None
 
     @property
     def rho(self) -> Fraction:
-        """The rho that converts to (epsilon, delta); 0 where delta is 0."""
+        """What may be spent in zero-concentrated differential privacy; 0 where delta is 0."""
+        if self.concentrated is not None:
+            return self.concentrated
         return rho_of_epsilon(self.epsilon, self.delta)
 
     def signal(self, approximate_rows: float) -> float:
