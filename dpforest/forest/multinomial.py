@@ -110,12 +110,12 @@ class MultinomialForestClassifier(ClassifierMixin, PrivateEstimator):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The domain's classes.
+        The domain's classes, sorted, since scikit-learn's scorers take columns in that order.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         The domain's feature names, where the table had names.
     forest_ : PrivateForest
-        Released trees.
+        Released trees; their leaves have the classes in the domain's order.
     accountant_ : BudgetAccountant or FrozenLedger
         The accountant this fit was charged to; its frozen ledger in a pickled or stored model.
     spent_ : Budget
@@ -262,8 +262,7 @@ class MultinomialForestClassifier(ClassifierMixin, PrivateEstimator):
     def _train(self, run: FitRun, plan: ForestPlan, scope: Scope, table: EncodedTable) -> None:
         trees = self._grow_trees(run, plan, scope, TrainingTable.of(table))
         variance = noise_variance(plan)
-        self.classes_ = class_array(run.domain)
-        self._set_forest(PrivateForest.stack(trees, table.n_classes, variance))
+        self._set_forest(PrivateForest.stack(trees, table.n_classes, variance), run.domain)
 
     def _grow_trees(
         self, run: FitRun, plan: ForestPlan, scope: Scope, table: TrainingTable
@@ -289,9 +288,12 @@ class MultinomialForestClassifier(ClassifierMixin, PrivateEstimator):
 
             return run_trees(grow, plan.n_trees, check_n_jobs(self.n_jobs))
 
-    def _set_forest(self, forest: PrivateForest) -> None:
+    def _set_forest(self, forest: PrivateForest, domain: Domain) -> None:
+        labels = class_array(domain)
+        order = class_order(labels)
         self.forest_ = forest
-        self._values = leaf_values(forest)
+        self.classes_ = labels[order]
+        self._values = leaf_values(forest).in_class_order(order)
 
     # -- prediction: released values only -------------------------------------------------
 
@@ -359,7 +361,21 @@ def class_array(domain: Domain) -> NDArray[Any]:
     """The declared classes as an array, in their declared order."""
     if domain.classes is None:
         raise DomainError("classes", "a classifier needs classes", "Declare at least two classes")
-    return np.array(domain.classes.labels)
+    labels = domain.classes.labels
+    kinds = {float if isinstance(label, int) else type(label) for label in labels}
+    if len(kinds) == 1 and len({type(label) is bool for label in labels}) == 1:
+        return np.array(labels)
+    # Numpy would turn numbers beside texts into texts, and booleans beside numbers into numbers.
+    mixed = np.empty(len(labels), dtype=object)
+    mixed[:] = labels
+    return mixed
+
+
+def class_order(labels: NDArray[Any]) -> NDArray[np.intp]:
+    """Positions that sort the labels; as declared where they are of kinds that do not compare."""
+    if labels.dtype == object:
+        return np.arange(labels.size)
+    return np.argsort(labels, kind="stable")
 
 
 def noise_variance(plan: ForestPlan) -> float:

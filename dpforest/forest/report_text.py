@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
 from dpforest.accounting.ledger import LossRecord, ScopeRecord
 from dpforest.forest.report import PrivacyReport
 
+#: Characters that Markdown reads as markup wherever they stand. An underscore or a dash inside a
+#: line can only make text slanted or nothing, and names are full of them.
+_MARKUP = re.compile(r"[\\|`*\[\]~]")
 #: Trees and scopes shown in full; the JSON holds all of them.
 SHOWN = 3
 
@@ -16,7 +20,7 @@ def report_markdown(report: PrivacyReport) -> str:
     """The whole report as Markdown."""
     parts = [
         f"# Privacy report: {report.estimator}",
-        f"**{report.sentence}**",
+        f"**{_cell(report.sentence)}**",
         _guarantee(report),
         _notices(report),
         "## Public facts\n\n" + _facts(report),
@@ -48,7 +52,7 @@ def _guarantee(report: PrivacyReport) -> str:
 
 
 def _notices(report: PrivacyReport) -> str:
-    lines = [f"**{notice.severity}**: {notice.text}" for notice in report.notices]
+    lines = [f"**{notice.severity}**: {_cell(notice.text)}" for notice in report.notices]
     if report.other_fits:
         lines.append(f"Fits in this process: {report.other_fits}")
     lines += [f"Charged outside this library: {_inline(entry)}" for entry in report.external]
@@ -159,12 +163,13 @@ def _list(lines: Iterable[str]) -> str:
 
 
 def _inline(entry: dict[str, Any]) -> str:
-    return ", ".join(f"{key} {value}" for key, value in entry.items())
+    return ", ".join(f"{key} {_cell(value)}" for key, value in entry.items())
 
 
 def _cell(text: str) -> str:
-    """Text that cannot break out of a table's cell."""
-    return str(text).replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")
+    """Text of others on one line, without power over the markup around it: cells, links, HTML."""
+    line = "".join(c if c.isprintable() else " " for c in str(text))
+    return _MARKUP.sub(r"\\\g<0>", line).replace("&", "&amp;").replace("<", "&lt;")
 
 
 def _number(value: float) -> str:

@@ -10,20 +10,21 @@ from typing import Any
 from dpforest.accounting.rationals import to_rational
 from dpforest.exceptions import ParameterError, ParameterTypeError
 
+#: Totals beyond these mean no privacy or no information, and would leave the range of doubles.
+SMALLEST_EPSILON, LARGEST_EPSILON = Fraction(1, 10**15), Fraction(10**15)
 #: Largest depth: 2**20 leaves a tree is past any use and within any memory.
 MAX_DEPTH = 20
 
 
 def check_epsilon(value: Any) -> Fraction:
     """A positive, finite total epsilon as an exact rational."""
-    if isinstance(value, numbers.Real) and (math.isnan(value) or math.isinf(value)):
-        raise ParameterError(
-            "epsilon", value, "must be a positive finite number", "Give the total budget of one fit, such as 1.0"
-        )
     epsilon = to_rational(value, "epsilon")
-    if epsilon <= 0:
+    if not SMALLEST_EPSILON <= epsilon <= LARGEST_EPSILON:
         raise ParameterError(
-            "epsilon", value, "must be a positive finite number", "Give the total budget of one fit, such as 1.0"
+            "epsilon",
+            value,
+            "must be a positive finite number (from 1e-15 to 1e15)",
+            "Give the total budget of one fit, such as 1.0",
         )
     return epsilon
 
@@ -42,12 +43,13 @@ def check_integer(value: Any, name: str, lowest: int, highest: int | None = None
     """A whole number within bounds."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
         raise ParameterTypeError(name, value, "must be a whole number", f"Give an int from {lowest} up")
-    if value < lowest or (highest is not None and value > highest):
+    number = int(value)
+    if number < lowest or (highest is not None and number > highest):
         upper = "" if highest is None else f" and at most {highest}"
         raise ParameterError(
             name, value, f"must be at least {lowest}{upper}", "Give a whole number in that range"
         )
-    return int(value)
+    return number
 
 
 def check_choice(value: Any, name: str, choices: tuple[str, ...]) -> str:
@@ -75,8 +77,8 @@ def check_lattice_draw(thresholds: str, draw: str, joint: bool) -> None:
         raise ParameterError(
             "choice",
             "joint",
-            'cannot draw from thresholds="lattice": every point is a candidate, so one number would '
-            "outweigh all values of a category by up to 2**32 to 1, and candidates carry no "
+            'cannot draw from thresholds="lattice": every point is a candidate, so one number '
+            "would outweigh all values of a category by up to 2**32 to 1, and candidates carry no "
             "weights that would make up for it",
             'Use choice="two_stage", or thresholds="cells"',
         )
@@ -108,7 +110,7 @@ def check_n_jobs(value: Any) -> int:
         return 1
     if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value == 0:
         raise ParameterError("n_jobs", value, "must be None or a non-zero whole number", "Use -1 for all processors")
-    if value > 0:
+    if int(value) > 0:
         return int(value)
     import os
 

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpforest.accounting.ledger import Budget, BudgetRecord, FrozenLedger
+from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.schema import Domain
 from dpforest.exceptions import ModelFormatError
 from dpforest.forest.guarantee import Guarantee
-from dpforest.forest.multinomial import class_array
 from dpforest.forest.report import PrivacyReport
 from dpforest.trees.private_tree import PrivateForest
 
@@ -63,11 +64,12 @@ def model_from_json(cls: type[Model], source: str | Path) -> Model:
     content = _read(cls, source)
     try:
         return _restore(cls, content)
-    except (KeyError, TypeError, ValueError, IndexError) as error:
-        if isinstance(error, ModelFormatError):
-            raise
+    except ModelFormatError:
+        raise
+    except Exception as error:  # whatever a damaged file makes of the readers below
         raise ModelFormatError(
-            f"the stored model is damaged ({type(error).__name__} while reading it). Store it again."
+            f"the stored model is damaged ({type(error).__name__} while reading it). "
+            "Store it again."
         ) from None
 
 
@@ -75,13 +77,14 @@ def _read(cls: type, source: str | Path) -> dict[str, Any]:
     text = source if isinstance(source, str) and source.lstrip().startswith("{") else None
     try:
         content = json.loads(Path(source).read_text("utf-8") if text is None else text)
-    except json.JSONDecodeError:
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError):
         raise ModelFormatError("the stored model is not JSON. Give what to_json() wrote.") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise ModelFormatError(f"not a {FORMAT}. Give what to_json() wrote.")
     if content.get("version") != VERSION:
         raise ModelFormatError(
-            f"format version {content.get('version')!r} is not {VERSION}. Use the dpforest that wrote it."
+            f"format version {content.get('version')!r} is not {VERSION}. "
+            "Use the dpforest that wrote it."
         )
     if content.get("estimator") != cls.__name__:
         raise ModelFormatError(
@@ -93,14 +96,14 @@ def _read(cls: type, source: str | Path) -> dict[str, Any]:
 
 def _restore(cls: type[Model], content: dict[str, Any]) -> Model:
     domain = Domain.from_json(json.dumps(content["domain"]))
-    model: Any = cls(domain=domain, **content["parameters"])
+    make: Any = cls
+    model = make(domain=domain, **content["parameters"])
     encoder = model._encoder(domain)
     model.domain_, model._encoder_ = domain, encoder
     model.n_features_in_ = domain.n_features
     if content["named_features"]:
         model.feature_names_in_ = np.array(domain.feature_names, dtype=object)
-    model.classes_ = class_array(domain)
-    model._set_forest(_forest_from_data(content["forest"], domain))
+    model._set_forest(_forest_from_data(content["forest"], encoder), domain)
     model.guarantee_ = Guarantee.model_validate(content["guarantee"])
     spent: Budget = BudgetRecord.model_validate(content["spent"]).budget
     model.spent_ = spent
@@ -138,40 +141,71 @@ def _forest_to_data(forest: PrivateForest) -> dict[str, Any]:
     }
 
 
-def _forest_from_data(data: dict[str, Any], domain: Domain) -> PrivateForest:
+def _forest_from_data(data: dict[str, Any], encoder: DomainEncoder) -> PrivateForest:
     forest = PrivateForest(
-        feature=np.array(data["feature"], dtype=np.int32),
-        low=np.array(data["low"], dtype=np.int64),
-        high=np.array(data["high"], dtype=np.int64),
-        labels=None if data["labels"] is None else np.array(data["labels"], dtype=np.int32),
-        counts=None if data["counts"] is None else np.array(data["counts"], dtype=np.int64),
+        feature=_integers(data["feature"], np.int32),
+        low=_integers(data["low"], np.int64),
+        high=_integers(data["high"], np.int64),
+        labels=None if data["labels"] is None else _integers(data["labels"], np.int32),
+        counts=None if data["counts"] is None else _integers(data["counts"], np.int64),
         noise_variance=float(data["noise_variance"]),
         n_classes=int(data["n_classes"]),
     )
-    check_forest(forest, domain.n_features)
+    check_forest(forest, encoder)
     return forest
 
 
-def check_forest(forest: PrivateForest, n_features: int) -> None:
-    """Refuse shapes and indices that prediction would follow out of bounds.
+def _integers(values: Any, dtype: type[np.signedinteger]) -> NDArray[Any]:
+    """Lists of whole numbers as an array; nothing is rounded or wrapped to fit."""
+    array = np.array(values, dtype=np.int64 if np.size(values) == 0 else None)
+    if array.dtype.kind != "i" or (array.astype(dtype) != array).any():
+        raise ModelFormatError("the stored trees hold what is no whole number. Store it again.")
+    return array.astype(dtype)
+
+
+def check_forest(forest: PrivateForest, encoder: DomainEncoder) -> None:
+    """Refuse shapes and numbers that prediction would follow out of bounds.
+
+    The kernels that descend do not check: a bound of a split outside its feature's codes
+    would become an address outside the table.
 
     Raises
     ------
     ModelFormatError
     """
-    leaves = forest.labels if forest.labels is not None else forest.counts
-    n_trees, n_nodes = forest.feature.shape
-    shapes_fit = (
-        leaves is not None
-        and n_trees > 0
-        and forest.low.shape == forest.high.shape == (n_trees, n_nodes)
-        and (n_nodes & (n_nodes + 1)) == 0
-        and leaves.shape[:2] == (n_trees, n_nodes + 1)
-        and (forest.counts is None or forest.counts.shape[2] == forest.n_classes)
-    )
-    in_range = forest.feature.min() >= -1 and forest.feature.max() < n_features
-    labels_fit = forest.labels is None or (
-        forest.labels.min() >= 0 and forest.labels.max() < forest.n_classes
-    )
-    if not (shapes_fit and in_range and labels_fit):
+    if not (_shapes_fit(forest) and _splits_fit(forest, encoder) and _leaves_fit(forest, encoder)):
         raise ModelFormatError("the stored trees do not fit together. Store the model again.")
+
+
+def _shapes_fit(forest: PrivateForest) -> bool:
+    if forest.feature.ndim != 2 or (forest.labels is None) == (forest.counts is None):
+        return False
+    n_trees, n_nodes = forest.feature.shape
+    leaves = (n_trees, n_nodes + 1)
+    return (
+        n_trees > 0
+        and n_nodes > 0
+        and n_nodes & (n_nodes + 1) == 0
+        and forest.low.shape == forest.high.shape == (n_trees, n_nodes)
+        and (forest.labels is None or forest.labels.shape == leaves)
+        and (forest.counts is None or forest.counts.shape == (*leaves, forest.n_classes))
+    )
+
+
+def _splits_fit(forest: PrivateForest, encoder: DomainEncoder) -> bool:
+    feature, low, high = forest.feature, forest.low, forest.high
+    if feature.min() < -1 or feature.max() >= encoder.n_codes.size:
+        return False
+    n_codes = encoder.n_codes[feature]  # of the last feature where there is no split
+    return bool(((feature == -1) | ((low >= 0) & (low <= high) & (high < n_codes))).all())
+
+
+def _leaves_fit(forest: PrivateForest, encoder: DomainEncoder) -> bool:
+    classes = encoder.domain.classes
+    if classes is None or forest.n_classes != len(classes.labels):
+        return False
+    if not 0 <= forest.noise_variance < np.inf:
+        return False
+    if forest.labels is None:
+        return True
+    return bool(forest.labels.min() >= 0 and forest.labels.max() < forest.n_classes)

@@ -38,6 +38,11 @@ class LeafValues:
     base: NDArray[np.float64]
     log_scale: bool
 
+    def in_class_order(self, order: NDArray[np.intp]) -> LeafValues:
+        """The same values with class ``order[k]`` in column k."""
+        values = np.ascontiguousarray(self.values[:, :, order])
+        return LeafValues(values, self.base[order], self.log_scale)
+
 
 def leaf_values(forest: PrivateForest) -> LeafValues:
     """Values for prediction: votes where leaves are labels, shrunk log-odds where they are counts."""
@@ -72,7 +77,7 @@ def log_odds_values(forest: PrivateForest) -> LeafValues:
 
 def released_prior(forest: PrivateForest) -> NDArray[np.float64]:
     """Class shares from the sum of all noisy counts, shape (n_classes,)."""
-    total = _counts(forest).sum(axis=(0, 1)).astype(np.float64)
+    total = _counts(forest).sum(axis=(0, 1), dtype=np.float64)
     n_summed = forest.feature.shape[0] * (forest.feature.shape[1] + 1)
     floor = max(1.0, float(np.sqrt(forest.noise_variance * n_summed)))
     positive = np.maximum(total, floor)
@@ -120,7 +125,8 @@ def shrink_counts(counts: NDArray[np.int64], noise_variance: float) -> ShrunkLea
     level = ShrunkLeaves(np.full((1, n_classes), 1.0 / n_classes), np.ones(1), np.zeros(1))
     n_nodes = 1
     while n_nodes <= n_leaves:
-        table = counts.reshape(n_nodes, -1, n_classes).sum(axis=1).astype(np.float64)
+        # Doubles: sums of counts that drown in noise may leave the range of int64.
+        table = counts.reshape(n_nodes, -1, n_classes).sum(axis=1, dtype=np.float64)
         variance = noise_variance * (n_leaves // n_nodes)
         parents = np.repeat(level.probabilities, 1 if n_nodes == 1 else 2, axis=0)
         level = _shrink_level(table, variance, parents)
