@@ -17,7 +17,9 @@ from dpforest.accounting.grants import Grant
 from dpforest.accounting.scopes import Scope
 from dpforest.mechanisms.entropy import RandomSource
 from dpforest.trees.kernels.leaves import leaf_counts, route_records, routed_leaf_counts
+from dpforest.trees.lattice_level import LevelLattice
 from dpforest.trees.level import LevelCells
+from dpforest.trees.offers import Level
 from dpforest.trees.private_tree import PrivateTree
 from dpforest.trees.records import Segments, Splits, TrainingTable
 from dpforest.trees.release import release_leaves, release_splits
@@ -43,22 +45,24 @@ class SharedRoot:
     def __init__(self, table: TrainingTable) -> None:
         self._table = table
         self._lock = threading.Lock()
-        self._cells: LevelCells | None = None
+        self._root: Level | None = None
 
-    def __call__(self, segments: Segments) -> LevelCells:
-        """Counted cells of the root that holds every record."""
+    def __call__(self, segments: Segments) -> Level:
+        """The counted root that holds every record."""
         with self._lock:
-            if self._cells is None:
-                self._cells = count_root(self._table, segments)
-            return self._cells
+            if self._root is None:
+                self._root = count_root(self._table, segments)
+            return self._root
 
 
-def count_root(table: TrainingTable, segments: Segments) -> LevelCells:
-    """Counted cells of a root that holds the given records."""
+def count_root(table: TrainingTable, segments: Segments) -> Level:
+    """A root that holds the given records, counted as the table's kind of codes is."""
+    if table.lattice is not None:
+        return LevelLattice.of_root(table).count(segments)
     return LevelCells.of_root(table).count(segments)
 
 
-CountRoot = Callable[[Segments], LevelCells]
+CountRoot = Callable[[Segments], Level]
 
 
 def grow_tree(
@@ -81,7 +85,7 @@ def grow_tree(
     source : RandomSource
         Words of this tree alone.
     counted_root : callable
-        From the root's records to its counted cells. Called after the first requests, so
+        From the root's records to the counted root. Called after the first requests, so
         that no count is made before something was paid; trees on the same records share it.
     level_done : callable, optional
         Called after each level and after the leaves.
@@ -99,14 +103,15 @@ def grow_tree(
     structure, estimation = draw_sides(table.n_records, plan, source)
     segments = Segments.of_root(structure)
     levels: list[Splits] = []
+    nodes: Level | None = None
     with tree_scopes(plan, scope) as (structure_scope, leaf_scope):
         for level in range(plan.depth):
             grants = request_roles(plan, structure_scope, level)
-            if level == 0:
-                cells = counted_root(segments)
+            if nodes is None:
+                nodes = counted_root(segments)
             else:
-                cells = cells.children(splits).count(segments)
-            splits = release_splits(cells, plan, grants, source)
+                nodes = nodes.children(levels[-1]).count(segments)
+            splits = release_splits(nodes, plan, grants, source)
             levels.append(splits)
             segments = segments.split(table.codes, splits)
             level_done()

@@ -1,6 +1,6 @@
 """One level of a growing tree on public cells: boxes, raw counts and scores of its nodes.
 
-Raw counts live here and nowhere else. Boxes are public: they follow from released splits.
+Raw counts of cells live here and nowhere else. Boxes are public: they follow from released splits.
 """
 
 from __future__ import annotations
@@ -12,8 +12,20 @@ from numpy.typing import NDArray
 
 from dpforest.trees.criteria import Criterion
 from dpforest.trees.kernels.histogram import child_histograms, level_histogram
-from dpforest.trees.kernels.routing import initial_boxes, update_boxes
-from dpforest.trees.kernels.scoring import score_level
+from dpforest.trees.kernels.routing import (
+    count_candidates,
+    initial_boxes,
+    nth_candidates,
+    update_boxes,
+)
+from dpforest.trees.kernels.scoring import (
+    candidate_spans,
+    feature_scores,
+    joint_scores,
+    score_level,
+    value_scores,
+)
+from dpforest.trees.offers import Offer
 from dpforest.trees.records import Segments, Splits, TrainingTable
 
 #: Raw counts and scores of a level are held for at most this many bytes at a time.
@@ -26,22 +38,68 @@ class Boxes:
 
     Attributes
     ----------
-    low, high : ndarray of int32, shape (n_nodes, D)
+    low, high : ndarray of int32 (int64 on a lattice), shape (n_nodes, D)
+        Smallest and largest code of each ordered feature.
     alive : ndarray of bool, shape (n_nodes, total_codes)
+        Which codes of each categorical feature are left.
+    offsets : ndarray of int64, shape (D + 1,)
+    ordered : ndarray of bool, shape (D,)
     """
 
-    low: NDArray[np.int32]
-    high: NDArray[np.int32]
+    low: NDArray[np.signedinteger]
+    high: NDArray[np.signedinteger]
     alive: NDArray[np.bool_]
+    offsets: NDArray[np.int64]
+    ordered: NDArray[np.bool_]
 
     @classmethod
-    def empty(cls, n_nodes: int, n_features: int, total: int) -> Boxes:
-        """Boxes yet to be filled."""
-        return cls(
-            np.empty((n_nodes, n_features), dtype=np.int32),
-            np.empty((n_nodes, n_features), dtype=np.int32),
-            np.empty((n_nodes, total), dtype=np.bool_),
-        )
+    def of_root(
+        cls,
+        n_codes: NDArray[np.int64],
+        offsets: NDArray[np.int64],
+        ordered: NDArray[np.bool_],
+        dtype: type[np.signedinteger] = np.int32,
+    ) -> Boxes:
+        """The whole domain."""
+        boxes = cls._empty(1, offsets, ordered, np.dtype(dtype))
+        initial_boxes(n_codes, offsets, boxes.low, boxes.high, boxes.alive)
+        return boxes
+
+    @classmethod
+    def _empty(
+        cls, n_nodes: int, offsets: NDArray[np.int64], ordered: NDArray[np.bool_], dtype: np.dtype
+    ) -> Boxes:
+        low = np.empty((n_nodes, ordered.size), dtype=dtype)
+        alive = np.empty((n_nodes, int(offsets[-1])), dtype=np.bool_)
+        return cls(low, np.empty_like(low), alive, offsets, ordered)
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of boxes."""
+        return int(self.low.shape[0])
+
+    def children(self, splits: Splits) -> Boxes:
+        """Boxes of the two children of each."""
+        new = self._empty(2 * self.n_nodes, self.offsets, self.ordered, self.low.dtype)
+        update_boxes(
+            self.low, self.high, self.alive, self.offsets, self.ordered,
+            splits.feature, splits.low, splits.high, new.low, new.high, new.alive,
+        )  # fmt: skip
+        return new
+
+    def n_candidates(self) -> NDArray[np.int64]:
+        """How many candidates each box leaves of each feature, shape (n_nodes, D)."""
+        out = np.empty(self.low.shape, dtype=np.int64)
+        count_candidates(self.low, self.high, self.alive, self.offsets, self.ordered, out)
+        return out
+
+    def nth_candidates(
+        self, features: NDArray[np.int64], places: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """Codes of the candidates at these places, shape (n_nodes,); -1 without feature."""
+        out = np.empty(features.size, dtype=np.int64)
+        nth_candidates(self.low, self.alive, self.offsets, self.ordered, features, places, out)
+        return out
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +127,12 @@ class LevelCells:
     @classmethod
     def of_root(cls, table: TrainingTable) -> LevelCells:
         """The root: the whole domain, nothing counted."""
-        boxes = Boxes.empty(1, table.n_codes.size, int(table.offsets[-1]))
-        initial_boxes(table.n_codes, table.offsets, boxes.low, boxes.high, boxes.alive)
-        return cls(table, boxes)
+        return cls(table, Boxes.of_root(table.n_codes, table.offsets, table.ordered))
 
     @property
     def n_nodes(self) -> int:
         """Nodes of this level."""
-        return int(self.boxes.low.shape[0])
+        return self.boxes.n_nodes
 
     @property
     def total(self) -> int:
@@ -108,7 +164,7 @@ class LevelCells:
         return [(a, min(a + size, self.n_nodes)) for a in range(0, self.n_nodes, size)]
 
     def scores(self, first: int, last: int, criterion: Criterion) -> NDArray[np.float64]:
-        """Raw scores of every candidate of nodes ``first … last - 1``; -inf where the box has none."""
+        """Raw scores of all candidates of nodes ``first … last - 1``; -inf where there is none."""
         out = np.empty((last - first, self.total), dtype=np.float64)
         table, boxes = self.table, self.boxes
         score_level(
@@ -120,13 +176,21 @@ class LevelCells:
 
     def children(self, splits: Splits) -> LevelCells:
         """The next level, not yet counted."""
-        table, old = self.table, self.boxes
-        new = Boxes.empty(2 * self.n_nodes, table.n_codes.size, self.total)
-        update_boxes(
-            old.low, old.high, old.alive, table.offsets, table.ordered,
-            splits.feature, splits.low, splits.high, new.low, new.high, new.alive,
-        )  # fmt: skip
-        return LevelCells(table, new, parents=self.counts)
+        return LevelCells(self.table, self.boxes.children(splits), parents=self.counts)
+
+    def n_candidates(self) -> NDArray[np.int64]:
+        """How many candidates each box leaves of each feature, shape (n_nodes, D); public."""
+        return self.boxes.n_candidates()
+
+    def nth_candidates(
+        self, features: NDArray[np.int64], places: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """Codes of the candidates at these places of the boxes; -1 without feature; public."""
+        return self.boxes.nth_candidates(features, places)
+
+    def scored(self, criterion: Criterion) -> ScoredCells:
+        """Scores of the level, made when asked for."""
+        return ScoredCells(self, criterion)
 
     def _counts_of(self, first: int, last: int) -> NDArray[np.int32]:
         if self.counts is not None:
@@ -140,9 +204,87 @@ class LevelCells:
         table = self.table
         starts = segments.starts[first : first + counts.shape[0] + 1]
         level_histogram(
-            table.codes, table.labels, segments.order, starts, table.offsets, table.n_classes, counts
-        )
+            table.codes, table.labels, segments.order, starts, table.offsets, table.n_classes,
+            counts,
+        )  # fmt: skip
 
     def _bytes_of(self, n_nodes: int) -> int:
         # int32 counts of each class, and a double for the score.
         return n_nodes * self.total * (4 * self.table.n_classes + 8)
+
+
+class ScoredCells:
+    """Scores of a counted level; those of the first stage are kept where they fit at once.
+
+    Parameters
+    ----------
+    level : LevelCells
+    criterion : Criterion
+    """
+
+    def __init__(self, level: LevelCells, criterion: Criterion) -> None:
+        self._level = level
+        self._criterion = criterion
+        self._kept: NDArray[np.float64] | None = None
+
+    def best(self) -> NDArray[np.float64]:
+        """Score of each feature in each node, the largest that it offers, shape (n_nodes, D)."""
+        return self._best(self._criterion.normalised)
+
+    def best_unnormalised(self) -> NDArray[np.float64]:
+        """The same before the criterion's normalisation, to be put beside other features."""
+        return self._best(False)
+
+    def _best(self, normalised: bool) -> NDArray[np.float64]:
+        level = self._level
+        best = np.empty((level.n_nodes, level.table.n_codes.size), dtype=np.float64)
+        chunks = level.chunks()
+        for first, last in chunks:
+            scores = level.scores(first, last, self._criterion)
+            feature_scores(scores, level.table.offsets, normalised, best[first:last])
+        # The value stage needs the same scores again.
+        self._kept = scores if len(chunks) == 1 else None
+        return best
+
+    def offer(self, features: NDArray[np.int64]) -> Offer:
+        """Candidates of the feature that each node drew; changes what was kept, so once only."""
+        level, kept = self._level, self._kept
+        chunks = level.chunks()
+        if kept is None and len(chunks) == 1:
+            kept = level.scores(0, level.n_nodes, self._criterion)
+        if kept is not None:
+            return self._offer_of(features, kept)
+        return self._offer_by_chunks(features, chunks)
+
+    def offer_jointly(self) -> Offer:
+        """Candidates of all features of each node in one row, in the order of the cells."""
+        level = self._level
+        offered = np.empty((level.n_nodes, level.total), dtype=np.float64)
+        for first, last in level.chunks():
+            offered[first:last] = level.scores(first, last, self._criterion)
+        joint_scores(offered, self._criterion.normalised)
+        starts = np.arange(level.n_nodes, dtype=np.int64) * level.total
+        return Offer(offered.ravel(), starts, starts + level.total)
+
+    def _offer_of(self, features: NDArray[np.int64], scores: NDArray[np.float64]) -> Offer:
+        offsets = self._level.table.offsets
+        value_scores(scores, offsets, features, self._criterion.normalised)
+        starts = np.empty(features.size, dtype=np.int64)
+        ends = np.empty(features.size, dtype=np.int64)
+        candidate_spans(offsets, features, starts, ends)
+        return Offer(scores.ravel(), starts, ends)
+
+    def _offer_by_chunks(self, features: NDArray[np.int64], chunks: list[tuple[int, int]]) -> Offer:
+        """For a level whose scores do not fit in memory at once: drawn features only."""
+        level = self._level
+        width = int(level.table.n_codes.max(initial=1))
+        offered = np.empty((level.n_nodes, width), dtype=np.float64)
+        sizes = np.empty(level.n_nodes, dtype=np.int64)
+        for first, last in chunks:
+            scores = level.scores(first, last, self._criterion)
+            part = self._offer_of(features[first:last], scores)
+            places = part.starts[:, None] + np.arange(width)
+            offered[first:last] = part.scores[np.minimum(places, part.scores.size - 1)]
+            sizes[first:last] = part.ends - part.starts
+        starts = np.arange(level.n_nodes, dtype=np.int64) * width
+        return Offer(offered.ravel(), starts, starts + sizes)

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.domain.matrix import EncodedTable
+from dpforest.domain.matrix import EncodedMatrix, EncodedTable
 from dpforest.trees.kernels.histogram import label_dtype
+from dpforest.trees.kernels.lattice import sorted_words
 from dpforest.trees.kernels.routing import apply_splits
 
 
@@ -23,6 +24,8 @@ class TrainingTable:
     n_codes, offsets : ndarray of int64, shapes (D,) and (D + 1,)
     ordered : ndarray of bool, shape (D,)
     n_classes : int
+    lattice : LatticeColumns or None
+        How the columns are read where codes are points of a fine lattice; None on public cells.
     """
 
     codes: NDArray
@@ -31,6 +34,7 @@ class TrainingTable:
     offsets: NDArray[np.int64]
     ordered: NDArray[np.bool_]
     n_classes: int
+    lattice: LatticeColumns | None = None
 
     @classmethod
     def of(cls, table: EncodedTable) -> TrainingTable:
@@ -38,12 +42,62 @@ class TrainingTable:
         matrix = table.matrix
         offsets = np.concatenate([[0], np.cumsum(matrix.n_codes)]).astype(np.int64)
         labels = np.ascontiguousarray(table.labels, dtype=label_dtype(table.n_classes))
-        return cls(matrix.codes, labels, matrix.n_codes, offsets, matrix.ordered, table.n_classes)
+        columns = matrix.codes, labels, matrix.n_codes, offsets, matrix.ordered, table.n_classes
+        # Four bytes a code is what the encoder makes of a lattice, and of nothing else.
+        if matrix.codes.dtype != np.uint32:
+            return cls(*columns)
+        return cls(*columns, LatticeColumns.of(matrix, labels, table.n_classes))
 
     @property
     def n_records(self) -> int:
         """Number of records; secret under add/remove."""
         return int(self.labels.size)
+
+
+@dataclass(frozen=True, slots=True)
+class LatticeColumns:
+    """Columns of a table on a lattice: ordered ones sorted, categorical ones as a table of cells.
+
+    Attributes
+    ----------
+    ordered, categorical : ndarray of int64
+        Features of each kind.
+    local : ndarray of int64, shape (D,)
+        Place of every feature among those of its kind.
+    words : ndarray of uint64, shape (ordered.size, n)
+        Records in the order of each ordered feature; secret. Sorted once, for all trees.
+    values : TrainingTable or None
+        The categorical features alone; None where there are none.
+    """
+
+    ordered: NDArray[np.int64]
+    categorical: NDArray[np.int64]
+    local: NDArray[np.int64]
+    words: NDArray[np.uint64]
+    values: TrainingTable | None
+
+    @classmethod
+    def of(cls, matrix: EncodedMatrix, labels: NDArray, n_classes: int) -> LatticeColumns:
+        """Sort the ordered columns and set the categorical ones apart."""
+        ordered = np.flatnonzero(matrix.ordered)
+        categorical = np.flatnonzero(~matrix.ordered)
+        local = np.empty(matrix.n_features, dtype=np.int64)
+        local[ordered] = np.arange(ordered.size)
+        local[categorical] = np.arange(categorical.size)
+        words = sorted_words(matrix.codes, ordered)
+        values = None
+        if categorical.size:
+            n_codes = matrix.n_codes[categorical]
+            codes = matrix.codes[:, categorical].astype(np.min_scalar_type(n_codes.max() - 1))
+            offsets = np.concatenate([[0], np.cumsum(n_codes)]).astype(np.int64)
+            columns = np.ascontiguousarray(codes), labels, n_codes, offsets
+            values = TrainingTable(*columns, matrix.ordered[categorical], n_classes)
+        return cls(ordered, categorical, local, words, values)
+
+    def among(self, kind: NDArray[np.int64], features: NDArray) -> NDArray[np.int64]:
+        """Places among the features of one kind; -1 for no feature and for the other kind."""
+        # No feature is -1, which picks the last one's place and is masked out.
+        return np.where(np.isin(features, kind), self.local[features], -1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,163 +13,152 @@ from dpforest.accounting.events import PermuteAndFlipSelection
 from dpforest.accounting.grants import Grant
 from dpforest.mechanisms.entropy import RandomSource
 from dpforest.mechanisms.labels import draw_label_by_count, draw_label_by_frequency
+from dpforest.mechanisms.lattice import draw_below, select_interval_point
 from dpforest.mechanisms.noise import add_discrete_gaussian_noise, add_geometric_noise
 from dpforest.mechanisms.selection import select_exponential, select_permute_and_flip
 from dpforest.mechanisms.uniform import select_uniform
 from dpforest.trees.criteria import Criterion
-from dpforest.trees.kernels.scoring import (
-    candidate_spans,
-    chosen_splits,
-    feature_scores,
-    joint_scores,
-    value_scores,
-)
+from dpforest.trees.kernels.scoring import chosen_splits
 from dpforest.trees.level import LevelCells
+from dpforest.trees.offers import Level, Offer, ScoredLevel
 from dpforest.trees.records import Splits
 from dpforest.trees.tree_plan import TreePlan
 
 
 def release_splits(
-    cells: LevelCells, plan: TreePlan, grants: list[Grant | None], source: RandomSource
+    level: Level, plan: TreePlan, grants: list[Grant | None], source: RandomSource
 ) -> Splits:
     """Draw the split of every node of a level: feature then value, or both at once.
 
     Parameters
     ----------
-    cells : LevelCells
+    level : Level
         Counted level.
     plan : TreePlan
     grants : list of Grant or None
-        One for each role of the level; None draws uniformly.
+        One for each role of the level; None draws uniformly from what the public boxes leave,
+        without a look at any record.
     source : RandomSource
     """
     if plan.joint:
-        return _release_joint(cells, plan, grants[0], source)
-    features, scores = _release_features(cells, plan, grants[0], source)
-    return _release_values(cells, plan, features, scores, grants[1], source)
+        features, codes = _release_joint(level, plan.criterion, grants[0], source)
+    else:
+        # Scores are made when first asked for, so not at all where nothing was paid.
+        scored = level.scored(plan.criterion)
+        features = _release_features(level, scored, plan.criterion, grants[0], source)
+        codes = _release_codes(level, scored, plan.criterion, features, grants[1], source)
+    splits = Splits.empty(features.size)
+    # Ordered features cut after the code, categorical ones single it out.
+    chosen_splits(level.table.ordered, features, codes, splits.feature, splits.low, splits.high)
+    return splits
 
 
 def _release_features(
-    cells: LevelCells, plan: TreePlan, grant: Grant | None, source: RandomSource
-) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
-    """Draw a feature for every node, by the best score that each feature offers."""
-    table, criterion = cells.table, plan.criterion
-    best = np.empty((cells.n_nodes, table.n_codes.size), dtype=np.float64)
-    chunks = cells.chunks()
-    for first, last in chunks:
-        scores = cells.scores(first, last, criterion)
-        feature_scores(scores, table.offsets, criterion.normalised, best[first:last])
-    starts = np.arange(cells.n_nodes, dtype=np.int64) * best.shape[1]
-    features = _select(best.ravel(), starts, starts + best.shape[1], criterion, grant, source)
-    # The value stage needs the same scores again: kept where the level is one chunk.
-    return features, scores if len(chunks) == 1 else None
-
-
-def _release_values(
-    cells: LevelCells,
-    plan: TreePlan,
-    features: NDArray[np.int64],
-    kept: NDArray[np.float64] | None,
-    grant: Grant | None,
-    source: RandomSource,
-) -> Splits:
-    """Draw a value of the feature that each node drew."""
-    criterion = plan.criterion
-    if kept is not None:
-        offered, starts, ends = _offered_values(cells, criterion, features, kept)
-    else:
-        offered, starts, ends = _offered_by_chunks(cells, criterion, features)
-    values = _select(offered, starts, ends, criterion, grant, source)
-    return _splits(cells, features, values)
-
-
-def _offered_values(
-    cells: LevelCells,
-    criterion: Criterion,
-    features: NDArray[np.int64],
-    scores: NDArray[np.float64],
-) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
-    """Flat scores and the span of each node's drawn feature in them; changes ``scores``."""
-    offsets = cells.table.offsets
-    value_scores(scores, offsets, features, criterion.normalised)
-    starts = np.empty(features.size, dtype=np.int64)
-    ends = np.empty(features.size, dtype=np.int64)
-    candidate_spans(offsets, features, starts, ends)
-    return scores.ravel(), starts, ends
-
-
-def _offered_by_chunks(
-    cells: LevelCells, criterion: Criterion, features: NDArray[np.int64]
-) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
-    """The same for a level whose scores do not fit in memory at once: drawn features only."""
-    width = int(cells.table.n_codes.max(initial=1))
-    offered = np.empty((cells.n_nodes, width), dtype=np.float64)
-    ends = np.empty(cells.n_nodes, dtype=np.int64)
-    for first, last in cells.chunks():
-        scores = cells.scores(first, last, criterion)
-        flat, begin, end = _offered_values(cells, criterion, features[first:last], scores)
-        places = begin[:, None] + np.arange(width)
-        offered[first:last] = flat[np.minimum(places, flat.size - 1)]
-        ends[first:last] = end - begin
-    starts = np.arange(cells.n_nodes, dtype=np.int64) * width
-    return offered.ravel(), starts, starts + ends
-
-
-def _release_joint(
-    cells: LevelCells, plan: TreePlan, grant: Grant | None, source: RandomSource
-) -> Splits:
-    """Draw feature and value of every node in one draw over all its candidates."""
-    criterion = plan.criterion
-    offered = np.empty((cells.n_nodes, cells.total), dtype=np.float64)
-    for first, last in cells.chunks():
-        offered[first:last] = cells.scores(first, last, criterion)
-    joint_scores(offered, criterion.normalised)
-    starts = np.arange(cells.n_nodes, dtype=np.int64) * cells.total
-    chosen = _select(offered.ravel(), starts, starts + cells.total, criterion, grant, source)
-    found = chosen >= 0
-    places = np.where(found, chosen, 0)
-    features = np.searchsorted(cells.table.offsets, places, side="right") - 1
-    values = np.where(found, places - cells.table.offsets[features], -1)
-    return _splits(cells, np.where(found, features, -1), values)
-
-
-def _select(
-    scores: NDArray[np.float64],
-    starts: NDArray[np.int64],
-    ends: NDArray[np.int64],
+    level: Level,
+    scored: ScoredLevel,
     criterion: Criterion,
     grant: Grant | None,
     source: RandomSource,
 ) -> NDArray[np.int64]:
-    """The line where the two flows meet: scores and a grant in, released choices out."""
+    """Draw a feature for every node, by the best score that each feature offers."""
+    n_features = level.table.n_codes.size
+    starts = np.arange(level.n_nodes, dtype=np.int64) * n_features
+    ends = starts + n_features
     if grant is None:
-        # No grant, no scores: only which candidates the public boxes leave.
-        return select_uniform(np.isfinite(scores), starts, ends, source)
+        return select_uniform((level.n_candidates() > 0).ravel(), starts, ends, source)
+    return _select(Offer(scored.best().ravel(), starts, ends), criterion, grant, source)
+
+
+def _release_codes(
+    level: Level,
+    scored: ScoredLevel,
+    criterion: Criterion,
+    features: NDArray[np.int64],
+    grant: Grant | None,
+    source: RandomSource,
+) -> NDArray[np.int64]:
+    """Draw a code of the feature that each node drew."""
+    if grant is not None:
+        return _select(scored.offer(features), criterion, grant, source)
+    sizes = level.n_candidates()[np.arange(features.size), features]
+    sizes[features < 0] = 0
+    return level.nth_candidates(features, draw_below(np.maximum(sizes, 1), source))
+
+
+def _release_joint(
+    level: Level, criterion: Criterion, grant: Grant | None, source: RandomSource
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Draw feature and code of every node in one draw over all its candidates."""
+    if grant is None:
+        return _uniform_jointly(level, source)
+    if not isinstance(level, LevelCells):
+        raise AssertionError("parameters refuse a joint draw on a lattice")
+    offer = level.scored(criterion).offer_jointly()
+    chosen = _select(offer, criterion, grant, source)
+    found = chosen >= 0
+    cells = np.where(found, chosen, 0)
+    features = np.searchsorted(level.table.offsets, cells, side="right") - 1
+    codes = np.where(found, cells - level.table.offsets[features], -1)
+    return np.where(found, features, -1), codes
+
+
+def _uniform_jointly(
+    level: Level, source: RandomSource
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The same from public boxes alone: every candidate with the same probability."""
+    ends = np.cumsum(level.n_candidates(), axis=1)
+    totals = ends[:, -1]
+    places = draw_below(np.maximum(totals, 1), source)
+    features = np.where(totals > 0, (ends <= places[:, None]).sum(axis=1), -1)
+    before = (ends - level.n_candidates())[np.arange(totals.size), features]
+    return features, level.nth_candidates(features, places - before)
+
+
+def _select(
+    offer: Offer, criterion: Criterion, grant: Grant, source: RandomSource
+) -> NDArray[np.int64]:
+    """The line where the two flows meet: scores and a grant in, released choices out.
+
+    Returns the place in each row, or where candidates stand for runs of codes the code; -1
+    where there is nothing to choose.
+    """
+    rows = offer.scores, offer.starts, offer.ends
+    if offer.firsts is not None and offer.lengths is not None:
+        return _select_point(offer, offer.firsts, offer.lengths, criterion, grant, source)
     if isinstance(grant.event, PermuteAndFlipSelection):
-        return select_permute_and_flip(scores, starts, ends, criterion.unit, grant, source)
-    return select_exponential(scores, starts, ends, criterion.unit, grant, source)
+        return select_permute_and_flip(*rows, criterion.unit, grant, source)
+    return select_exponential(*rows, criterion.unit, grant, source)
 
 
-def _splits(cells: LevelCells, features: NDArray[np.int64], values: NDArray[np.int64]) -> Splits:
-    """Splits from choices: ordered features cut after the value, categorical ones single it out."""
-    splits = Splits.empty(features.size)
-    chosen_splits(
-        cells.table.ordered, features, values, splits.feature, splits.low, splits.high
+def _select_point(
+    offer: Offer,
+    firsts: NDArray[np.int64],
+    lengths: NDArray[np.int64],
+    criterion: Criterion,
+    grant: Grant,
+    source: RandomSource,
+) -> NDArray[np.int64]:
+    """One code of each row, each with its own score; which interval held it is forgotten here."""
+    interval, offset = select_interval_point(
+        offer.scores, lengths, offer.starts, offer.ends, criterion.unit, grant, source
     )
-    return splits
+    codes = np.full(interval.size, -1, dtype=np.int64)
+    found = interval >= 0
+    codes[found] = firsts[(offer.starts + interval)[found]] + offset[found]
+    return codes
 
 
 def release_leaves(
     counts: NDArray[np.int64], plan: TreePlan, grant: Grant, source: RandomSource
 ) -> tuple[NDArray[np.int32] | None, NDArray[np.int64] | None]:
-    """Draw labels or noisy histograms for all leaves of a tree: (labels, None) or (None, counts)."""
+    """Draw labels or noisy counts for all leaves of a tree: (labels, None) or (None, counts)."""
     if plan.leaves == "geometric":
         return None, add_geometric_noise(counts, grant, source)
     if plan.leaves == "gaussian":
         return None, add_discrete_gaussian_noise(counts, grant, source)
     if plan.leaves == "label":
-        return draw_label_by_frequency(counts, grant, source).astype(np.int32), None
-    permute = plan.leaves == "count_label_permute_and_flip"
-    return draw_label_by_count(counts, grant, source, permute_and_flip=permute).astype(np.int32), None
-
-
+        labels = draw_label_by_frequency(counts, grant, source)
+    else:
+        permute = plan.leaves == "count_label_permute_and_flip"
+        labels = draw_label_by_count(counts, grant, source, permute_and_flip=permute)
+    return labels.astype(np.int32), None

@@ -123,3 +123,58 @@ def update_boxes(
             inside = low[node] <= cell - offsets[f] <= high[node]
             new_alive[left, cell] = alive[node, cell] and inside
             new_alive[right, cell] = alive[node, cell] and not inside
+
+
+@njit(cache=True, nogil=True)
+def count_candidates(
+    box_low: NDArray,
+    box_high: NDArray,
+    alive: NDArray,
+    offsets: NDArray,
+    ordered: NDArray,
+    out: NDArray,
+) -> None:
+    """Number of candidates that each box leaves of each feature, int64 (n_nodes, D); public.
+
+    Boxes as in :func:`update_boxes`. Cuts of an ordered feature lie below the box's top; of a
+    categorical one each alive value is a candidate if another is alive.
+    """
+    for node in range(out.shape[0]):
+        for f in range(out.shape[1]):
+            if ordered[f]:
+                out[node, f] = max(np.int64(box_high[node, f]) - np.int64(box_low[node, f]), 0)
+                continue
+            n_alive = 0
+            for cell in range(offsets[f], offsets[f + 1]):
+                n_alive += alive[node, cell]
+            out[node, f] = n_alive if n_alive > 1 else 0
+
+
+@njit(cache=True, nogil=True)
+def nth_candidates(
+    box_low: NDArray,
+    alive: NDArray,
+    offsets: NDArray,
+    ordered: NDArray,
+    features: NDArray,
+    places: NDArray,
+    out: NDArray,
+) -> None:
+    """Code of the candidate at a place among those of the box, in code order; public.
+
+    ``features``, ``places`` and ``out`` are int64 (n_nodes,); the place is below what
+    :func:`count_candidates` gives. Nodes with feature -1 get -1.
+    """
+    for node in range(features.shape[0]):
+        f = features[node]
+        if f < 0:
+            out[node] = -1
+        elif ordered[f]:
+            out[node] = np.int64(box_low[node, f]) + places[node]
+        else:
+            seen = np.int64(-1)
+            code = np.int64(-1)
+            while seen < places[node]:
+                code += 1
+                seen += np.int64(alive[node, offsets[f] + code])
+            out[node] = code
