@@ -129,7 +129,7 @@ class TestMixture:
         with mpmath.workdps(90):
             up, down = _both_terms(mpmath, probabilities, epsilons)
             exact = mpmath.mpf(bound.numerator) / bound.denominator
-            assert exact - up >= -mpmath.mpf(10) ** -80
+            assert exact - up >= -(mpmath.mpf(10) ** -80)
             assert exact - up <= mpmath.mpf(10) ** -39
             assert down <= up + mpmath.mpf(10) ** -80
         assert bound <= max(epsilons)

@@ -1,0 +1,62 @@
+"""The process-wide ledger of fits: repeated ones are counted and warned about."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+import warnings
+from fractions import Fraction as F
+
+import pytest
+
+from dpforest.accounting import PrivacyLoss
+from dpforest.accounting.fits import fit_ledger, register_fit
+from dpforest.exceptions import RepeatedFitWarning
+
+
+@pytest.fixture
+def lineage():
+    return uuid.uuid4().hex
+
+
+def test_the_first_fit_is_listed_in_silence(lineage):
+    listing = register_fit(lineage, "Forest", PrivacyLoss.pure(F(1, 10)))
+    assert (listing.n_fits, listing.epsilon, listing.epsilon_float) == (1, "1/10", 0.1)
+    assert listing in fit_ledger()
+
+
+def test_later_fits_add_up_and_warn(lineage):
+    register_fit(lineage, "Forest", PrivacyLoss.pure(F(1, 10)))
+    with pytest.warns(RepeatedFitWarning, match="fitted 2 times .* epsilon = 0.2") as caught:
+        listing = register_fit(lineage, "Forest", PrivacyLoss.pure(F(1, 10)), stacklevel=2)
+    assert caught[0].filename == __file__
+    assert "accountant=BudgetAccountant(epsilon=...)" in str(caught[0].message)
+    assert listing.epsilon == "1/5"
+
+
+def test_without_a_pure_epsilon_rho_is_told(lineage):
+    register_fit(lineage, "Forest", PrivacyLoss.concentrated(F(1, 8)))
+    with pytest.warns(RepeatedFitWarning, match="together spent rho = 0.25"):
+        listing = register_fit(lineage, "Forest", PrivacyLoss.concentrated(F(1, 8)))
+    assert (listing.epsilon, listing.rho) == ("inf", "1/4")
+
+
+def test_lineages_are_apart(lineage):
+    register_fit(lineage, "Forest", PrivacyLoss.pure(F(1)))
+    assert register_fit(lineage + "x", "Forest", PrivacyLoss.pure(F(1))).n_fits == 1
+
+
+def test_threads_lose_no_fit(lineage):
+    def fit():
+        for _ in range(50):
+            register_fit(lineage, "Forest", PrivacyLoss.pure(F(1, 10)))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RepeatedFitWarning)
+        threads = [threading.Thread(target=fit) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        listing = register_fit(lineage, "Forest", PrivacyLoss())
+    assert (listing.n_fits, listing.epsilon) == (401, "40")

@@ -1,0 +1,78 @@
+"""Grants: made by the accountant alone, good for one draw."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import sys
+import threading
+from fractions import Fraction as F
+
+import pytest
+
+from dpforest.accounting import BudgetAccountant, ExponentialSelection, GeometricNoise, Grant
+from dpforest.exceptions import GrantError
+
+EVENT = ExponentialSelection(F(1, 10), F(2))
+
+
+@pytest.fixture
+def grant():
+    scope = BudgetAccountant(1).open_scope("fit").sequential("tree 0")
+    return scope.request(EVENT, role="feature selection", cells=4, level=2)
+
+
+def test_a_grant_says_what_was_paid_for(grant):
+    assert grant.event is EVENT
+    assert (grant.role, grant.cells, grant.level) == ("feature selection", 4, 2)
+    assert grant.path == ("fit", "tree 0")
+    assert repr(grant) == "<Grant 'feature selection' over 4 cells in 'fit / tree 0', unused>"
+
+
+def test_it_is_consumed_once(grant):
+    assert grant.consume(ExponentialSelection, 3) is EVENT
+    assert grant.consumed
+    with pytest.raises(GrantError, match="was used before. Every draw needs a request"):
+        grant.consume(ExponentialSelection, 3)
+
+
+def test_other_event_or_more_cells_are_refused_and_leave_it_usable(grant):
+    with pytest.raises(GrantError, match="does not cover GeometricNoise"):
+        grant.consume(GeometricNoise, 1)
+    with pytest.raises(GrantError, match="grant for 4 cells .* does not cover 5"):
+        grant.consume(ExponentialSelection, 5)
+    assert grant.consume(ExponentialSelection, 4) is EVENT
+
+
+def test_it_cannot_be_made_copied_or_pickled(grant):
+    with pytest.raises(GrantError, match="cannot be made by hand"):
+        Grant(object(), EVENT, "role", 1, ())
+    for twice in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(GrantError, match="neither copied nor pickled"):
+            twice(grant)
+    with pytest.raises(AttributeError):
+        grant.cells = 9
+
+
+def test_one_of_eight_threads_gets_it(grant):
+    start, wins = threading.Barrier(8), []
+
+    def consume():
+        start.wait()
+        try:
+            grant.consume(ExponentialSelection, 1)
+            wins.append(1)
+        except GrantError:
+            pass
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=consume) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert len(wins) == 1
