@@ -141,7 +141,7 @@ def show_encoding(data: Any, repeats: int) -> None:
 
 
 def first_fit() -> None:
-    """Print the seconds of a first fit with an empty cache of compiled code, and of a second one."""
+    """Print the seconds of a first fit with an empty cache of compiled code, then a warm one."""
     code = (
         "import time; from dpforest import MultinomialForestClassifier as M; "
         "from dpforest.datasets import load_adult; d = load_adult(); s = time.perf_counter(); "

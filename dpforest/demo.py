@@ -51,8 +51,11 @@ def run_demo(
     baseline_accuracy, baseline_auc = _baseline(data, train, test)
     paths = _write_report(forest, Path(output_dir))
     print(str(forest.guarantee_), file=stream)
-    print(f"accuracy {accuracy:.4f}, AUC {auc:.4f}; non-private forest "
-          f"{baseline_accuracy:.4f}, {baseline_auc:.4f}", file=stream)
+    print(
+        f"accuracy {accuracy:.4f}, AUC {auc:.4f}; non-private forest "
+        f"{baseline_accuracy:.4f}, {baseline_auc:.4f}",
+        file=stream,
+    )
     result = {
         "accuracy": round(accuracy, 4),
         "auc": round(auc, 4),

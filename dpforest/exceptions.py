@@ -130,7 +130,8 @@ class MissingExtraError(DPForestError, ImportError):
         self.extra = extra
         self.purpose = purpose
         super().__init__(
-            f"{purpose} needs the package {package!r}. Install it with: pip install 'dpforest[{extra}]'."
+            f"{purpose} needs the package {package!r}. "
+            f"Install it with: pip install 'dpforest[{extra}]'."
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
