@@ -352,6 +352,7 @@ class MultinomialForestClassifier(ClassifierMixin, PrivateEstimator):
         tags.input_tags.allow_nan = True
         tags.input_tags.string = True
         tags.input_tags.categorical = True
+        tags.non_deterministic = self.random_state is None
         # Noise at a small epsilon may leave a small table at the prior.
         tags.classifier_tags.poor_score = True
         return tags

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BaseModel
 
 from dpforest.accounting.ledger import Budget, BudgetRecord, FrozenLedger
 from dpforest.domain.encoder import DomainEncoder
@@ -40,15 +41,20 @@ def model_to_json(model: Any, path: str | Path | None = None) -> str:
         "domain": json.loads(model.domain_.to_json()),
         "named_features": hasattr(model, "feature_names_in_"),
         "forest": _forest_to_data(model.forest_),
-        "spent": BudgetRecord.of(model.spent_).model_dump(mode="json"),
-        "guarantee": model.guarantee_.model_dump(mode="json"),
-        "report": model.privacy_report().model_dump(mode="json"),
-        "ledger": frozen.model_dump(mode="json"),
+        "spent": _data(BudgetRecord.of(model.spent_)),
+        "guarantee": _data(model.guarantee_),
+        "report": _data(model.privacy_report()),
+        "ledger": _data(frozen),
     }
     text = json.dumps(content)
     if path is not None:
         Path(path).write_text(text, encoding="utf-8")
     return text
+
+
+def _data(record: BaseModel) -> Any:
+    # Through JSON text: only there are infinite amounts written as text.
+    return json.loads(record.model_dump_json())
 
 
 def model_from_json(cls: type[Model], source: str | Path) -> Model:

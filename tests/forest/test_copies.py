@@ -1,0 +1,276 @@
+"""Copies of an estimator never copy budget: clone, deepcopy, pickle, cross-validation, threads."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import threading
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import Pipeline
+
+from dpforest import BudgetAccountant, BudgetExceeded, RepeatedFitWarning
+from dpforest.accounting.diffprivlib_adapter import DiffprivlibCeiling
+from dpforest.accounting.ledger import FrozenLedger
+from dpforest.exceptions import ParameterTypeError, ScopeError
+
+
+@pytest.fixture
+def ceiling():
+    """A diffprivlib accountant of epsilon 4, which is what two fits at 1 cost there."""
+    diffprivlib = pytest.importorskip("diffprivlib", exc_type=ImportError)
+    return diffprivlib.BudgetAccountant(epsilon=4, delta=0)
+
+
+# -- clone and deepcopy ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("duplicate", [clone, copy.copy, copy.deepcopy])
+def test_copies_share_the_accountant(duplicate, make_forest, table):
+    accountant = BudgetAccountant(5)
+    forest = make_forest(accountant=accountant, n_estimators=3)
+    twin = duplicate(forest)
+    assert twin is not forest and twin.accountant is accountant
+    assert twin.get_params() == forest.get_params()
+    forest.fit(*table())
+    assert not hasattr(twin, "forest_")
+    duplicate(forest).fit(*table())
+    twin.fit(*table())
+    assert accountant.spent.exact.epsilon == 3
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy])
+def test_copies_of_a_fitted_forest_predict_and_report_alike(duplicate, make_forest, table):
+    X, y = table()
+    accountant = BudgetAccountant(5)
+    forest = make_forest(accountant=accountant).fit(X, y)
+    twin = duplicate(forest)
+    assert twin.accountant_ is accountant and twin.accountant is accountant
+    assert np.array_equal(twin.predict_proba(X), forest.predict_proba(X))
+    assert twin.privacy_report() == forest.privacy_report()
+    assert accountant.spent.exact.epsilon == 1
+    twin.fit(X, y)
+    assert accountant.spent.exact.epsilon == 2
+
+
+def test_a_deep_copy_owns_its_arrays(make_forest, table):
+    forest = make_forest().fit(*table())
+    twin = copy.deepcopy(forest)
+    assert not np.shares_memory(twin.forest_.counts, forest.forest_.counts)
+    assert clone(forest).get_params() == forest.get_params()
+
+
+def test_copies_inside_other_estimators_share_it_too(make_forest):
+    accountant = BudgetAccountant(5)
+    pipeline = Pipeline([("forest", make_forest(accountant=accountant))])
+    for twin in (clone(pipeline), copy.deepcopy(pipeline)):
+        assert twin.named_steps["forest"].accountant is accountant
+
+
+def test_copies_share_the_ceiling_of_another_library(ceiling, make_forest):
+    for held in (ceiling, DiffprivlibCeiling(ceiling)):
+        forest = make_forest(accountant=held)
+        for twin in (clone(forest), copy.copy(forest), copy.deepcopy(forest)):
+            assert twin.accountant is held
+
+
+# -- tools that fit many times ---------------------------------------------------------------
+
+
+def test_cross_validation_charges_every_fit(make_forest, table):
+    accountant = BudgetAccountant("1/2")
+    forest = make_forest(epsilon="0.1", accountant=accountant)
+    scores = cross_val_score(forest, *table(), cv=5, error_score="raise")
+    assert scores.shape == (5,)
+    assert accountant.spent.exact.epsilon == Fraction(1, 2)
+    assert accountant.remaining.exact.epsilon == 0
+    assert len(accountant.composition().children) == 5
+    with pytest.raises(BudgetExceeded):
+        forest.fit(*table())
+
+
+def test_cross_validation_stops_when_the_budget_is_used_up(make_forest, table):
+    accountant = BudgetAccountant("0.35")
+    forest = make_forest(epsilon=0.1, accountant=accountant)
+    with pytest.raises(BudgetExceeded) as refusal:
+        cross_val_score(forest, *table(), cv=5, error_score="raise")
+    assert refusal.value.remaining.exact.epsilon == Fraction(5, 100)
+    assert accountant.spent.exact.epsilon == Fraction(3, 10)
+
+
+def test_grid_search_charges_every_fit(make_forest, table):
+    accountant = BudgetAccountant(1)
+    forest = make_forest(accountant=accountant)
+    grid = {"epsilon": ["1/100", 0.03], "max_depth": [1, 2]}
+    search = GridSearchCV(forest, grid, cv=3, error_score="raise").fit(*table())
+    # 3 folds of 2 depths at each epsilon, and one more fit of the best.
+    best = Fraction(str(search.best_params_["epsilon"]))
+    assert accountant.spent.exact.epsilon == 6 * Fraction(4, 100) + best
+    assert len(accountant.composition().children) == 13
+    assert search.best_estimator_.accountant_ is accountant
+
+
+def test_without_an_accountant_fits_are_listed_and_warned_of(make_forest, table):
+    forest = make_forest(epsilon=0.25)
+    with pytest.warns(RepeatedFitWarning, match="fitted [23] times") as caught:
+        cross_val_score(forest, *table(), cv=3, error_score="raise")
+    texts = [str(warning.message) for warning in caught]
+    assert "together spent epsilon = 0.5" in texts[0]
+    assert "together spent epsilon = 0.75" in texts[1] and "accountant=" in texts[1]
+    with pytest.warns(RepeatedFitWarning, match="fitted 4 times"):
+        clone(forest).fit(*table())
+    with pytest.warns(RepeatedFitWarning, match="fitted 5 times"):
+        copy.deepcopy(forest).fit(*table())
+    with pytest.warns(RepeatedFitWarning, match="fitted 6 times.* = 1.5") as caught:
+        forest.fit(*table())
+    assert caught[0].filename == __file__  # the warning points at the caller
+    report = forest.privacy_report()
+    assert "6 fits" in report.other_fits and "epsilon = 1.5" in report.other_fits
+    assert any("6 fits" in n.text and n.severity == "caution" for n in report.notices)
+    assert forest.spent_.epsilon == 0.25  # of this fit alone
+
+
+def test_a_forest_on_its_own_is_not_warned_of(make_forest, table):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(2):
+            forest = make_forest().fit(*table())
+    assert "first fit" in forest.privacy_report().other_fits
+
+
+def test_a_shared_accountant_is_not_warned_of(make_forest, table):
+    forest = make_forest(accountant=BudgetAccountant(5))
+    forest.fit(*table()).fit(*table())  # warnings are errors
+    assert forest.privacy_report().other_fits is None
+
+
+# -- pickles ---------------------------------------------------------------------------------
+
+
+def test_an_unfitted_estimator_with_a_live_accountant_is_not_pickled(make_forest, table):
+    forest = make_forest(accountant=BudgetAccountant(5))
+    with pytest.raises(ParameterTypeError, match="the copy could spend it twice"):
+        pickle.dumps(forest)
+    with pytest.raises(ParameterTypeError):
+        pickle.dumps(Pipeline([("forest", forest)]))
+    with pytest.raises(ParameterTypeError):
+        pickle.dumps(clone(forest.fit(*table())))
+    pickle.loads(pickle.dumps(make_forest())).fit(*table())
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_a_fitted_forest_is_pickled_with_a_frozen_ledger(shared, make_forest, table):
+    X, y = table()
+    accountant = BudgetAccountant(5) if shared else None
+    forest = make_forest(accountant=accountant).fit(X, y)
+    text = pickle.dumps(forest)
+    assert b"BudgetAccountant" not in text
+    thawed = pickle.loads(text)
+    assert isinstance(thawed.accountant_, FrozenLedger) and thawed.accountant is None
+    assert thawed.accountant_ == forest.accountant_.frozen()
+    assert thawed.accountant_.spent.exact.epsilon == 1
+    assert np.array_equal(thawed.predict_proba(X), forest.predict_proba(X))
+    assert np.array_equal(thawed.predict(X), forest.predict(X))
+    assert thawed.privacy_report() == forest.privacy_report()
+    assert thawed.spent_ == forest.spent_ and thawed.guarantee_ == forest.guarantee_
+    assert forest.accountant is accountant  # the original is as it was
+    again = pickle.loads(pickle.dumps(thawed))
+    assert again.accountant_ == thawed.accountant_
+
+
+def test_a_thawed_forest_can_be_fitted_on_its_own_budget(make_forest, table):
+    accountant = BudgetAccountant(5)
+    thawed = pickle.loads(pickle.dumps(make_forest(accountant=accountant).fit(*table())))
+    thawed.fit(*table())
+    assert accountant.spent.exact.epsilon == 1
+    assert thawed.accountant_.spent.exact.epsilon == 1
+
+
+# -- a ceiling of another library ------------------------------------------------------------
+
+
+def test_diffprivlib_is_charged_once_at_the_price_of_replacing(ceiling, make_forest, table):
+    forest = make_forest(epsilon="0.7", accountant=ceiling).fit(*table())
+    assert ceiling.spent_budget == [(1.4, 0)]
+    assert forest.spent_.exact.epsilon == Fraction(7, 10)
+    assert forest.accountant_.total.epsilon == 0.7
+    (entry,) = forest.privacy_report().external
+    assert entry["library"] == "diffprivlib" and entry["epsilon"] == 1.4
+    assert "diffprivlib" in forest.privacy_report().to_markdown()
+    assert forest.privacy_report().other_fits is None
+
+
+def test_diffprivlib_refuses_before_any_value_is_read(ceiling, make_forest, poisoned, table):
+    forest = make_forest(accountant=ceiling)
+    forest.fit(*table())
+    cross_val_score(forest, *table(), cv=[([0, 1], [2])], error_score="raise")
+    assert ceiling.spent_budget == [(2.0, 0), (2.0, 0)]
+    with pytest.raises(BudgetExceeded, match="diffprivlib") as refusal:
+        clone(forest).fit(*poisoned())
+    assert refusal.value.requested.epsilon == 2
+    assert len(ceiling.spent_budget) == 2
+
+
+def test_bad_parameters_do_not_charge_diffprivlib(ceiling, make_forest, poisoned):
+    with pytest.raises(ValueError, match="max_depth=0"):
+        make_forest(accountant=ceiling, max_depth=0).fit(*poisoned())
+    with pytest.raises(ValueError, match="X has 2 features"):
+        make_forest(accountant=ceiling).fit(*poisoned(4, 2))
+    assert ceiling.spent_budget == []
+
+
+def test_a_fitted_forest_is_pickled_without_the_other_library(ceiling, make_forest, table):
+    forest = make_forest(accountant=ceiling).fit(*table())
+    assert b"diffprivlib.accountant" not in pickle.dumps(forest)
+    assert pickle.loads(pickle.dumps(forest)).accountant is None
+    with pytest.raises(ParameterTypeError):
+        pickle.dumps(make_forest(accountant=ceiling))
+
+
+# -- threads and processes -------------------------------------------------------------------
+
+
+def test_threads_cannot_spend_more_than_there_is(make_forest, table):
+    n_threads, total = 8, Fraction(1)
+    accountant = BudgetAccountant(total)
+    start = threading.Barrier(n_threads + 1)
+    done = threading.Event()
+    seen: list[Fraction] = []
+
+    def fit(number: int) -> bool:
+        forest = make_forest(epsilon=0.3, accountant=accountant, n_jobs=2)
+        start.wait()
+        try:
+            forest.fit(*table(seed=number))
+        except BudgetExceeded:
+            return False
+        return True
+
+    def watch() -> None:
+        start.wait()
+        while not done.is_set():
+            seen.append(accountant.loss.epsilon)
+
+    with ThreadPoolExecutor(n_threads + 1) as pool:
+        watcher = pool.submit(watch)
+        results = [pool.submit(fit, number) for number in range(n_threads)]
+        granted = sum(result.result() for result in results)
+        done.set()
+        watcher.result()
+    assert granted == 3
+    assert accountant.spent.exact.epsilon == Fraction(9, 10)
+    assert max(seen) <= total
+    assert len(accountant.ledger) == 3 * 2 * (2 * 2 + 1)
+
+
+def test_another_process_may_not_spend(make_forest, table, monkeypatch):
+    accountant = BudgetAccountant(5)
+    monkeypatch.setattr(accountant, "_process", -1)
+    with pytest.raises(ScopeError, match="another process"):
+        make_forest(accountant=accountant).fit(*table())

@@ -1,0 +1,269 @@
+"""A forest as JSON: reads back to the same predictions, and nothing else is read at all."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpforest import BudgetAccountant, Domain, MultinomialForestClassifier
+from dpforest.accounting.allocation import ExplicitAllocation
+from dpforest.accounting.ledger import FrozenLedger
+from dpforest.datasets import load_mammographic_masses, load_vertebral
+from dpforest.exceptions import ModelFormatError, ParameterTypeError
+
+KINDS = [
+    {},
+    {"delta": 1e-6},
+    {"delta": 1e-6, "selection": "permute_and_flip", "choice": "joint"},
+    {"leaves": "label", "partition_rate": 1, "allocation": "theorem2"},
+    {"leaves": "count_label", "criterion": "entropy_decrease", "allocation": "per_level"},
+    {"random_state": 3, "allocation": ExplicitAllocation("0.01", "0.01", "0.01")},
+]
+
+
+@pytest.mark.parametrize("parameters", KINDS)
+def test_round_trip(parameters, make_forest, table, tmp_path):
+    X, y = table()
+    forest = make_forest(**parameters).fit(X, y)
+    text = forest.to_json(tmp_path / "forest.json")
+    stored = json.loads(text, parse_constant=pytest.fail)  # no NaN or Infinity: strict JSON
+    assert stored["format"] == "dpforest-model" and stored["version"] == 1
+    for source in (text, tmp_path / "forest.json", str(tmp_path / "forest.json")):
+        read = MultinomialForestClassifier.from_json(source)
+        assert np.array_equal(read.predict_proba(X), forest.predict_proba(X))
+        assert np.array_equal(read.predict(X), forest.predict(X))
+    assert read.to_json() == text
+    assert read.spent_ == forest.spent_ and read.guarantee_ == forest.guarantee_
+    assert read.privacy_report() == forest.privacy_report()
+    assert isinstance(read.accountant_, FrozenLedger)
+    assert read.accountant_ == forest.accountant_.frozen()
+    assert read.domain_ == forest.domain_ and read.n_features_in_ == 3
+    assert read.random_state is None and read.accountant is None
+
+
+@pytest.mark.parametrize("load", [load_mammographic_masses, load_vertebral])
+def test_round_trip_of_real_tables(load):
+    data = load()
+    forest = MultinomialForestClassifier(epsilon=1, domain=data.domain, n_estimators=3, max_depth=3)
+    forest.fit(data.data, data.target)
+    read = MultinomialForestClassifier.from_json(forest.to_json())
+    assert np.array_equal(read.predict_proba(data.data), forest.predict_proba(data.data))
+    assert read.classes_.tolist() == data.target_names.tolist()
+
+
+def test_names_survive(make_forest):
+    pandas = pytest.importorskip("pandas")
+    X = pandas.DataFrame({"age": [1, 2], "colour": ["red", "blue"], "size": [0.0, 0.5]})
+    forest = make_forest().fit(X, ["ill", "well"])
+    read = MultinomialForestClassifier.from_json(forest.to_json())
+    assert read.feature_names_in_.tolist() == ["age", "colour", "size"]
+    reordered = X[["size", "colour", "age"]]
+    assert np.array_equal(read.predict_proba(reordered), forest.predict_proba(X))
+
+
+def test_the_seed_and_the_accountant_are_not_written(make_forest, table):
+    accountant = BudgetAccountant(5, name="the household survey")
+    forest = make_forest(random_state=987654321, accountant=accountant).fit(*table())
+    assert "987654321" not in forest.to_json()
+    read = MultinomialForestClassifier.from_json(forest.to_json())
+    assert read.guarantee_.status == "demonstration"
+    assert read.accountant_.name == "the household survey"
+
+
+def test_a_stored_forest_can_be_fitted_again(make_forest, table):
+    forest = make_forest(epsilon=Fraction(1, 3), n_estimators=1).fit(*table())
+    read = MultinomialForestClassifier.from_json(forest.to_json())
+    assert read.fit(*table()).spent_.exact.epsilon == Fraction(1, 3)
+
+
+# -- what is no model ------------------------------------------------------------------------
+
+
+@pytest.fixture
+def stored(make_forest, table):
+    """A stored forest of labels as a dictionary to be damaged."""
+    return json.loads(make_forest().fit(*table()).to_json())
+
+
+@pytest.fixture
+def stored_labels(make_forest, table):
+    return json.loads(make_forest(leaves="label").fit(*table()).to_json())
+
+
+def read(content):
+    return MultinomialForestClassifier.from_json(json.dumps(content))
+
+
+def test_the_undamaged_file_is_read(stored, stored_labels):
+    read(stored), read(stored_labels)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("format", "dpforest-domain", "not a dpforest-model"),
+        ("version", 2, "format version 2 is not 1"),
+        ("version", None, "format version None"),
+        ("estimator", "Ridge", "is a 'Ridge', not a MultinomialForestClassifier"),
+        ("estimator", None, "is a None"),
+    ],
+)
+def test_files_of_another_kind(key, value, message, stored):
+    stored[key] = value
+    with pytest.raises(ModelFormatError, match=message):
+        read(stored)
+
+
+@pytest.mark.parametrize("text", ["{", '{"format": ', "{}", '{"a": 1}', "{" * 50])
+def test_text_that_is_no_model(text):
+    with pytest.raises(ModelFormatError):
+        MultinomialForestClassifier.from_json(text)
+
+
+def test_files_that_are_no_model(tmp_path):
+    for content in (b"[]", b"null", b"PK\x03\x04\xff\xfe", b"", b'"text"', b"[" * 100_000):
+        path = tmp_path / "model.json"
+        path.write_bytes(content)
+        with pytest.raises(ModelFormatError):
+            MultinomialForestClassifier.from_json(path)
+    with pytest.raises(FileNotFoundError):
+        MultinomialForestClassifier.from_json(tmp_path / "absent.json")
+
+
+def test_every_part_is_needed(stored):
+    for key in list(stored):
+        with pytest.raises(ModelFormatError):
+            read({k: v for k, v in stored.items() if k != key})
+    for key in stored["forest"]:
+        forest = {k: v for k, v in stored["forest"].items() if k != key}
+        with pytest.raises(ModelFormatError):
+            read(stored | {"forest": forest})
+
+
+# Splits that a kernel would follow out of the table, and numbers it would turn into others.
+BAD_SPLITS = [
+    ("feature", 3),
+    ("feature", -2),
+    ("feature", 2**31),
+    ("feature", 2**70),
+    ("feature", 0.5),
+    ("feature", None),
+    ("feature", "0"),
+    ("low", -1),
+    ("low", 2**32),
+    ("low", -(2**40)),
+    ("low", 10**4),
+    ("high", 256),
+    ("high", 2**32),
+    ("high", -1),
+    ("high", 2**63),
+]
+
+
+@pytest.mark.parametrize(("key", "value"), BAD_SPLITS)
+def test_splits_out_of_bounds(key, value, stored):
+    forest = stored["forest"]
+    forest["feature"][1][2], forest["low"][1][2], forest["high"][1][2] = 0, 0, 0
+    read(stored)
+    forest[key][1][2] = value
+    with pytest.raises(ModelFormatError):
+        read(stored)
+
+
+@pytest.mark.parametrize("key", ["feature", "low", "high", "labels", "counts"])
+@pytest.mark.parametrize("damage", ["tree", "node", "flat", "empty", "none"])
+def test_shapes_that_do_not_fit(key, damage, stored, stored_labels):
+    content = stored_labels if key == "labels" else stored
+    array = content["forest"][key]
+    content["forest"][key] = {
+        "tree": array[:-1],
+        "node": [tree[:-1] for tree in array],
+        "flat": array[0],
+        "empty": [],
+        "none": None,
+    }[damage]
+    with pytest.raises(ModelFormatError):
+        read(content)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("n_classes", 3),
+        ("n_classes", 1),
+        ("n_classes", "many"),
+        ("noise_variance", -1.0),
+        ("noise_variance", float("nan")),
+        ("noise_variance", float("inf")),
+        ("noise_variance", "loud"),
+    ],
+)
+def test_leaves_that_do_not_fit(key, value, stored):
+    stored["forest"][key] = value
+    with pytest.raises(ModelFormatError):
+        read(stored)
+
+
+@pytest.mark.parametrize("value", [2, -1, 0.5, 2**40])
+def test_labels_out_of_bounds(value, stored_labels):
+    stored_labels["forest"]["labels"][0][1] = value
+    with pytest.raises(ModelFormatError):
+        read(stored_labels)
+
+
+def test_labels_and_counts_together(stored, stored_labels):
+    stored["forest"]["labels"] = stored_labels["forest"]["labels"]
+    with pytest.raises(ModelFormatError):
+        read(stored)
+
+
+def test_a_domain_that_is_not_the_models(stored):
+    narrow = Domain(features={"age": (0, 1)}, classes=["a", "b"])
+    stored["domain"] = json.loads(narrow.to_json())
+    with pytest.raises(ModelFormatError):
+        read(stored)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@pytest.fixture(scope="module")
+def template():
+    domain = Domain(features={"age": (0, 100)}, classes=["a", "b"])
+    forest = MultinomialForestClassifier(epsilon=1, domain=domain, n_estimators=1, max_depth=1)
+    return forest.fit([[1]], ["a"]).to_json()
+
+
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+@given(data=st.data())
+def test_damage_anywhere_is_refused_or_harmless(data, template):
+    content = json.loads(template)
+    place = content
+    while True:
+        keys = list(place) if isinstance(place, dict) else list(range(len(place)))
+        key = data.draw(st.sampled_from(keys))
+        inner = place[key]
+        if not isinstance(inner, (dict, list)) or not inner or data.draw(st.booleans()):
+            break
+        place = inner
+    place[key] = data.draw(JSON)
+    try:
+        model = read(content)
+    except ModelFormatError:
+        return
+    probabilities = model.predict_proba([[5], [50]])
+    assert probabilities.shape == (2, 2) and np.isfinite(probabilities).all()
+
+
+def test_errors_of_other_kinds_are_not_hidden():
+    with pytest.raises(ParameterTypeError):
+        MultinomialForestClassifier(epsilon=1, domain=3).fit([[1]], [1])
