@@ -1,4 +1,4 @@
-"""What all tests share: numba's cache kept honest, hypothesis made repeatable, the data folder."""
+"""What all tests share: numba's cache kept honest, hypothesis made repeatable."""
 
 from __future__ import annotations
 
@@ -42,15 +42,3 @@ def _drop_stale_kernels(package: Path) -> None:
             stamp.write_text(digest)
         except OSError:  # a package that cannot be written to has its cache elsewhere
             continue
-
-
-@pytest.fixture(scope="session")
-def data_folder() -> Path:
-    """Folder of the benchmark tables, which are not part of the package.
-
-    Set ``DPFOREST_DATA`` to where they are; tests that need them are skipped without.
-    """
-    folder = Path(os.environ.get("DPFOREST_DATA", ROOT.parent / "shared" / "data"))
-    if not (folder / "adult.json").exists():
-        pytest.skip(f"no benchmark tables in {folder}; set DPFOREST_DATA to their folder")
-    return folder
