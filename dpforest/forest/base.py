@@ -68,8 +68,12 @@ class PrivateEstimator(BaseEstimator):
     random_state: Any
 
     @abstractmethod
-    def _build_plan(self, epsilon: Fraction, delta: Fraction) -> Any:
-        """Check the remaining parameters and make the plan; has an exact ``loss``."""
+    def _check_parameters(self, epsilon: Fraction, delta: Fraction) -> Any:
+        """Check the remaining parameters; what it returns is handed to ``_build_plan``."""
+
+    @abstractmethod
+    def _build_plan(self, run: FitRun, checked: Any) -> Any:
+        """Make the plan from public facts; has an exact ``loss`` and may be ``adaptive``."""
 
     @abstractmethod
     def _train(self, run: FitRun, plan: Any, scope: Scope, table: Any) -> None:
@@ -81,17 +85,19 @@ class PrivateEstimator(BaseEstimator):
 
     def _fit(self, X: Any, y: Any) -> None:
         epsilon, delta = check_epsilon(self.epsilon), check_delta(self.delta)
-        plan = self._build_plan(epsilon, delta)
+        checked = self._check_parameters(epsilon, delta)
         run = self._start(epsilon, delta, X, y)
+        plan = self._build_plan(run, checked)
         accountant, run.external = self._open_accountant(run, plan.loss)
         # The accountant numbers what it holds already; a count of the process would make equal
         # fits report differently.
-        with accountant.open_scope(f"fit: {type(self).__name__}", reserve=plan.loss) as scope:
+        label, adaptive = f"fit: {type(self).__name__}", getattr(plan, "adaptive", False)
+        with accountant.open_scope(label, reserve=plan.loss, adaptive=adaptive) as scope:
             table = self._encode(run, X, y)
             listing = self._register(plan.loss)
             self._train(run, plan, scope, table)
-            loss = scope.loss
-        self._finish(run, X, plan, accountant, scope, loss, listing)
+        # Closed, so without the reserve; where spending was adaptive its rho stays the cap's.
+        self._finish(run, X, plan, accountant, scope, scope.charged, listing)
 
     def _encode(self, run: FitRun, X: Any, y: Any) -> Any:
         """Records as codes: the only place where a fit reads values."""

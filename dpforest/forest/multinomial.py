@@ -234,7 +234,7 @@ class MultinomialForestClassifier(ClassifierMixin, PrivateEstimator):
             estimator_name=type(self).__name__,
         )
 
-    def _build_plan(self, epsilon: Fraction, delta: Fraction) -> ForestPlan:
+    def _check_parameters(self, epsilon: Fraction, delta: Fraction) -> ForestPlan:
         check_choice(self.invalid, "invalid", ("drop", "raise"))
         check_choice(self.thresholds, "thresholds", ("cells", "lattice"))
         check_integer(self.verbose, "verbose", 0)
@@ -258,6 +258,10 @@ class MultinomialForestClassifier(ClassifierMixin, PrivateEstimator):
             partition=check_partition_rate(self.partition_rate),
         )
         return build_plan(settings)
+
+    def _build_plan(self, run: FitRun, checked: ForestPlan) -> ForestPlan:
+        # The plan follows from the parameters alone.
+        return checked
 
     def _train(self, run: FitRun, plan: ForestPlan, scope: Scope, table: EncodedTable) -> None:
         trees = self._grow_trees(run, plan, scope, TrainingTable.of(table))
