@@ -1,0 +1,1 @@
+"""Compiled kernels that several learners share: numpy and numba only."""

@@ -1,0 +1,284 @@
+"""Random complete trees: drawing them from words, and walking records down them.
+
+A tree is a heap of ``2**depth - 1`` nodes. Node v looks at ``feature[v]``; code c goes left if
+bit c of its mask is set: ``mask[v, c // 64] >> (c % 64) & 1``. One feature, one code and one word
+of bits a step, whatever the kind of feature, and a tree of depth 6 takes 2 KB.
+
+The words are public randomness, expanded by SplitMix64 (Steele, Lea, Flood 2014): no claim of
+privacy rests on how structures are drawn, only on their not depending on records.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+_BLOCK = 512
+#: Features tried at random before those that can split are listed.
+_TRIES = 8
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _next(state):
+    """Next word of the stream in ``state``, shape (1,)."""
+    state[0] += np.uint64(0x9E3779B97F4A7C15)
+    z = state[0]
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _below(n: int, state: NDArray) -> int:
+    """Uniform integer below n, up to a bias of n / 2**32."""
+    return np.int64(((_next(state) >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32))
+
+
+@njit(cache=True, nogil=True)
+def _live_bins(
+    node: int, wanted: int, feature: NDArray, sides: NDArray, bin_starts: NDArray, live: NDArray
+) -> int:
+    """Bins of a feature that the ancestors leave to a node: marks them, returns how many."""
+    n_bins = bin_starts[wanted + 1] - bin_starts[wanted]
+    live[:n_bins] = True
+    child = node
+    while child > 0:
+        parent = (child - 1) // 2
+        if feature[parent] == wanted:
+            left = child == 2 * parent + 1
+            for b in range(n_bins):
+                if sides[parent, b] != left:
+                    live[b] = False
+        child = parent
+    total = 0
+    for b in range(n_bins):
+        total += live[b]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _draw_feature(
+    node: int,
+    allowed: NDArray,
+    feature: NDArray,
+    sides: NDArray,
+    bin_starts: NDArray,
+    live: NDArray,
+    state: NDArray,
+) -> int:
+    """A feature uniformly among those that can split the node's box, -1 where none can.
+
+    On return ``live`` holds its live bins.
+    """
+    for _ in range(_TRIES):
+        tried = allowed[_below(allowed.size, state)]
+        if _live_bins(node, tried, feature, sides, bin_starts, live) > 1:
+            return tried
+    able = np.empty(allowed.size, np.int64)
+    n_able = 0
+    for i in range(allowed.size):
+        if _live_bins(node, allowed[i], feature, sides, bin_starts, live) > 1:
+            able[n_able] = allowed[i]
+            n_able += 1
+    if n_able == 0:
+        return -1
+    chosen = able[_below(n_able, state)]
+    _live_bins(node, chosen, feature, sides, bin_starts, live)
+    return chosen
+
+
+@njit(cache=True, nogil=True)
+def _cut(live: NDArray, n_bins: int, has_missing: bool, side: NDArray, state: NDArray) -> None:
+    """Sides of an ordered feature's bins: a random threshold, missing on a random side."""
+    n_values = n_bins - has_missing
+    last = -1
+    n_live = 0
+    for b in range(n_values):
+        if live[b]:
+            n_live += 1
+            last = b
+    missing_left = False
+    if n_live > 1:
+        skip = _below(n_live - 1, state)
+        for b in range(n_values):
+            if live[b]:
+                if skip == 0:
+                    last = b
+                    break
+                skip -= 1
+        missing_left = _next(state) >> np.uint64(63) == 1
+    # With one live bin of values the split is values against missing.
+    for b in range(n_values):
+        side[b] = b <= last
+    if has_missing:
+        side[n_values] = missing_left
+
+
+@njit(cache=True, nogil=True)
+def _subset(live: NDArray, n_bins: int, side: NDArray, state: NDArray) -> None:
+    """Sides of a categorical feature's bins: each at random, one turned over if all live agree."""
+    n_live = 0
+    n_left = 0
+    for b in range(n_bins):
+        side[b] = _next(state) >> np.uint64(63) == 1
+        if live[b]:
+            n_live += 1
+            n_left += side[b]
+    if n_left != 0 and n_left != n_live:
+        return
+    turned = _below(n_live, state)
+    for b in range(n_bins):
+        if live[b]:
+            if turned == 0:
+                side[b] = not side[b]
+                return
+            turned -= 1
+
+
+@njit(cache=True, nogil=True)
+def draw_trees(
+    words: NDArray,
+    n_allowed: NDArray,
+    depth: int,
+    bins: NDArray,
+    bin_starts: NDArray,
+    offsets: NDArray,
+    ordered: NDArray,
+    has_missing: NDArray,
+    feature_out: NDArray,
+    mask_out: NDArray,
+) -> None:
+    """Draw complete random trees.
+
+    Parameters
+    ----------
+    words : uint64 array of shape (T,)
+    n_allowed : int64 array of shape (T,)
+        How many features, drawn at random, a tree may use.
+    depth : int
+    bins : int64 array of shape (total codes,)
+        Bin of every code within its feature, non-decreasing for an ordered one; a missing
+        value's is the last.
+    bin_starts, offsets : int64 arrays of shape (D + 1,)
+    ordered, has_missing : bool arrays of shape (D,)
+    feature_out : int32 array of shape (T, 2**depth - 1), overwritten
+    mask_out : uint64 array of shape (T, 2**depth - 1, W), overwritten
+        A node that nothing can split looks at feature 0 and sends every code left.
+    """
+    n_features = ordered.size
+    widest = 1
+    for f in range(n_features):
+        widest = max(widest, bin_starts[f + 1] - bin_starts[f])
+    n_nodes = (1 << depth) - 1
+    sides = np.empty((n_nodes, widest), np.bool_)
+    live = np.empty(widest, np.bool_)
+    pool = np.arange(n_features)
+    state = np.empty(1, np.uint64)
+    for tree in range(words.size):
+        state[0] = words[tree]
+        for i in range(min(n_allowed[tree], n_features)):
+            other = i + _below(n_features - i, state)
+            pool[i], pool[other] = pool[other], pool[i]
+        allowed = pool[: min(n_allowed[tree], n_features)]
+        feature = np.full(n_nodes, -1, np.int64)
+        for node in range(n_nodes):
+            f = _draw_feature(node, allowed, feature, sides, bin_starts, live, state)
+            feature[node] = f
+            feature_out[tree, node] = max(f, 0)
+            if f < 0:
+                mask_out[tree, node, :] = ~np.uint64(0)
+                continue
+            n_bins = bin_starts[f + 1] - bin_starts[f]
+            if ordered[f]:
+                _cut(live, n_bins, has_missing[f], sides[node], state)
+            else:
+                _subset(live, n_bins, sides[node], state)
+            mask_out[tree, node, :] = 0
+            for code in range(offsets[f + 1] - offsets[f]):
+                bit = np.uint64(sides[node, bins[offsets[f] + code]])
+                mask_out[tree, node, code >> 6] |= bit << np.uint64(code & 63)
+
+
+@njit(cache=True, nogil=True)
+def descend(
+    codes: NDArray,
+    first: int,
+    count: int,
+    feature: NDArray,
+    mask: NDArray,
+    depth: int,
+    node: NDArray,
+) -> None:
+    """Walk records ``first … first + count`` down one tree; ``node`` (int32) gets leaf numbers.
+
+    Parameters
+    ----------
+    codes : uint array of shape (n, D), C order
+    first, count : int
+    feature : int32 array of shape (2**depth - 1,)
+    mask : uint64 array of shape (2**depth - 1, W)
+    depth : int
+    node : int32 array, at least ``count`` long, overwritten
+    """
+    flat_codes = codes.reshape(codes.size)
+    flat_mask = mask.reshape(mask.size)
+    width = np.uint64(codes.shape[1])
+    n_words = np.uint64(mask.shape[1])
+    node[:count] = 0
+    for _ in range(depth):
+        row = np.uint64(first) * width
+        for i in range(count):
+            place = np.uint64(node[i])
+            code = np.uint64(flat_codes[row + np.uint64(feature[place])])
+            word = flat_mask[place * n_words + (code >> np.uint64(6))]
+            goes_left = np.int32((word >> (code & np.uint64(63))) & np.uint64(1))
+            node[i] = 2 * node[i] + 2 - goes_left
+            row += width
+    first_leaf = np.int32((1 << depth) - 1)
+    for i in range(count):
+        node[i] -= first_leaf
+
+
+@njit(cache=True, nogil=True)
+def tree_leaves(codes: NDArray, feature: NDArray, mask: NDArray, depth: int, out: NDArray) -> None:
+    """Leaf number of every record in every tree.
+
+    Parameters
+    ----------
+    codes : uint array of shape (n, D), C order
+    feature, mask : arrays of shape (T, 2**depth - 1) and (T, 2**depth - 1, W)
+    depth : int
+    out : integer array of shape (T, n), overwritten
+    """
+    node = np.empty(_BLOCK, np.int32)
+    for first in range(0, codes.shape[0], _BLOCK):
+        count = min(_BLOCK, codes.shape[0] - first)
+        for tree in range(feature.shape[0]):
+            descend(codes, first, count, feature[tree], mask[tree], depth, node)
+            for i in range(count):
+                out[tree, first + i] = node[i]
+
+
+@njit(cache=True, nogil=True)
+def add_leaf_values(
+    codes: NDArray, feature: NDArray, mask: NDArray, depth: int, values: NDArray, out: NDArray
+) -> None:
+    """Add the leaf values of every tree to every record's scores, tree after tree.
+
+    Parameters
+    ----------
+    codes : uint array of shape (n, D), C order
+    feature, mask : arrays of shape (T, 2**depth - 1) and (T, 2**depth - 1, W)
+    depth : int
+    values : float64 array of shape (T, 2**depth, C)
+    out : float64 array of shape (n, C), added to
+    """
+    node = np.empty(_BLOCK, np.int32)
+    for first in range(0, codes.shape[0], _BLOCK):
+        count = min(_BLOCK, codes.shape[0] - first)
+        for tree in range(feature.shape[0]):
+            descend(codes, first, count, feature[tree], mask[tree], depth, node)
+            for i in range(count):
+                for k in range(out.shape[1]):
+                    out[first + i, k] += values[tree, node[i], k]
