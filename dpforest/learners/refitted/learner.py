@@ -1,0 +1,206 @@
+"""Training a refitted forest: every request before its data, every value from a mechanism."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpforest.accounting.grants import Grant
+from dpforest.accounting.scopes import Scope
+from dpforest.learners.base import LearnerBudget, PartDone, TableFacts
+from dpforest.learners.kernels.rounds import (
+    add_steps,
+    candidate_sums,
+    lattice_residuals,
+    leaf_sums,
+)
+from dpforest.learners.quantiles import Bins, public_bins, release_quantiles
+from dpforest.learners.random_trees import RandomTrees, draw_random_trees
+from dpforest.learners.refitted.lattice import (
+    SCORE_UNIT,
+    SIZE_STEPS,
+    STEPS,
+    n_score_columns,
+)
+from dpforest.learners.refitted.linear_start import fit_linear_start
+from dpforest.learners.refitted.model import RefittedModel
+from dpforest.learners.refitted.plan import RefittedPlan, Role, build_plan
+from dpforest.learners.refitted.settings import RefittedSettings
+from dpforest.learners.refitted.steps import centred, curvature_per_record, shrunk_steps
+from dpforest.mechanisms.entropy import RandomSource
+from dpforest.mechanisms.noise import add_discrete_gaussian_noise
+from dpforest.mechanisms.selection import select_exponential
+from dpforest.trees.records import TrainingTable
+
+
+@dataclass(frozen=True, slots=True)
+class RefittedForest:
+    """Rounds of random trees, each fitted to the residuals of those before it.
+
+    Parameters
+    ----------
+    settings : RefittedSettings
+        The defaults are meant for all tables.
+    """
+
+    settings: RefittedSettings = field(default_factory=RefittedSettings)
+    name: ClassVar[str] = "refitted"
+
+    def plan(self, facts: TableFacts, budget: LearnerBudget) -> RefittedPlan:
+        """Make a plan that costs at most the budget, from public facts alone."""
+        return build_plan(facts, budget, self.settings)
+
+    def train(
+        self,
+        plan: RefittedPlan,
+        scope: Scope,
+        source: RandomSource,
+        table: TrainingTable,
+        facts: TableFacts,
+        part_done: PartDone,
+    ) -> RefittedModel:
+        """Make the plan's requests in ``scope``, each before its data is read, and release.
+
+        Notes
+        -----
+        **Claim**: what is returned costs ``plan.loss`` under add/remove of one record.
+        **Proof**: every value comes from a mechanism under a grant; scores of records are
+        functions of released values and the record's own codes, so the residuals of one record
+        change no other's. Sensitivities: ``lattice``, ``design``, ``quantiles``. **Tests**:
+        tests/learners/refitted.
+        """
+        prior = _release_prior(table, scope.request(plan.prior, role=Role.PRIOR), source)
+        bins = public_bins(facts, plan.settings.max_bins)
+        if plan.quantiles is not None:
+            grant = scope.request(plan.quantiles, role=Role.QUANTILES)
+            words = source.spawn("quantiles")
+            bins = release_quantiles(table, facts, grant, words, plan.settings.max_bins)
+        base = _base_scores(prior)
+        raw_scores = np.tile(base, (table.n_records, 1))
+        code_values = None
+        if plan.start is not None:
+            code_values = fit_linear_start(
+                plan.start, scope, source, table, facts, bins, prior, raw_scores
+            )
+            part_done()
+        rounds = _Rounds(plan, source, table, facts, bins, raw_scores)
+        fitted = []
+        for _ in range(plan.n_rounds):
+            fitted.append(rounds.run(scope))
+            part_done()
+        trees, steps, sizes = zip(*fitted, strict=True)
+        return RefittedModel(
+            plan.n_classes,
+            facts.offsets,
+            base,
+            code_values,
+            RandomTrees.joined(list(trees)),
+            np.stack(steps),
+            np.stack(sizes),
+        )
+
+
+class _Rounds:
+    """The rounds of one training: secret scores and residuals, and the streams of words."""
+
+    def __init__(
+        self,
+        plan: RefittedPlan,
+        source: RandomSource,
+        table: TrainingTable,
+        facts: TableFacts,
+        bins: Bins,
+        raw_scores: NDArray[np.float64],
+    ) -> None:
+        self.plan, self.table, self.facts, self.bins = plan, table, facts, bins
+        self.structure = source.spawn("structure")
+        self.selection = source.spawn("selection")
+        self.noise = source.spawn("sums")
+        self.raw_scores = raw_scores
+        self.raw_residuals = np.empty(raw_scores.shape, dtype=np.int32)
+
+    def run(self, scope: Scope) -> tuple[RandomTrees, NDArray[np.float64], NDArray[np.float64]]:
+        """One round: pick a tree, release its leaf sums, move every record by its leaf's step."""
+        plan = self.plan
+        trees = draw_random_trees(
+            plan.n_candidates, plan.depth, self.bins, self.facts, self.structure
+        )
+        selection = None
+        if plan.selection is not None:
+            selection = scope.request(plan.selection, role=Role.SELECTION)
+        grant = scope.request(plan.sums, role=Role.SUMS, cells=trees.n_leaves)
+        lattice_residuals(self.raw_scores, self.table.labels, STEPS, self.raw_residuals)
+        if selection is not None:
+            trees = trees.take([self._select(trees, selection)])
+        raw_leaves = trees.leaves(self.table.codes)[0]
+        steps, sizes = self._release_steps(raw_leaves, trees.n_leaves, grant)
+        add_steps(raw_leaves, steps, self.raw_scores)
+        return trees, steps, sizes
+
+    def _select(self, trees: RandomTrees, grant: Grant) -> int:
+        """Pick the tree whose leaves the residuals lean in most."""
+        n_columns = self.raw_scores.shape[1]
+        raw_sums = np.empty((trees.n_trees, trees.n_leaves, n_columns), dtype=np.int64)
+        codes = self.table.codes
+        candidate_sums(codes, self.raw_residuals, trees.feature, trees.mask, trees.depth, raw_sums)
+        raw_scores = candidate_scores(raw_sums)
+        starts, ends = np.array([0]), np.array([trees.n_trees])
+        return int(
+            select_exponential(raw_scores, starts, ends, SCORE_UNIT, grant, self.selection)[0]
+        )
+
+    def _release_steps(
+        self, raw_leaves: NDArray[np.int32], n_leaves: int, grant: Grant
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Noisy residual sums and sizes of every leaf, and the steps made of them."""
+        plan, n_columns = self.plan, self.raw_scores.shape[1]
+        raw_sums = np.empty((n_leaves, n_columns + 1), dtype=np.int64)
+        leaf_sums(raw_leaves, self.raw_residuals, raw_sums)
+        raw_sums[:, -1] *= SIZE_STEPS
+        released = add_discrete_gaussian_noise(raw_sums, grant, self.noise)
+        sizes = released[:, -1] / SIZE_STEPS
+        noise = float(plan.sums.sigma_squared) ** 0.5
+        steps = shrunk_steps(
+            centred(released[:, :-1] / STEPS),
+            sizes,
+            noise / STEPS,
+            noise / SIZE_STEPS,
+            curvature_per_record(plan.n_classes),
+            plan.settings.spread,
+            plan.settings.clip,
+        )
+        return plan.settings.step * steps, np.maximum(sizes, 0.0)
+
+
+def candidate_scores(sums: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Score of every candidate in lattice steps: the sum over leaves of |G|, or half its L1.
+
+    Parameters
+    ----------
+    sums : ndarray of int64, shape (m, n_leaves, C)
+
+    Notes
+    -----
+    **Relation**: add or remove one record. **Range**: 2 STEPS; see ``lattice.SCORE_RANGE``.
+    Half the L1 is a whole number, since over classes the sums add up to nothing.
+    """
+    if sums.shape[2] == 1:
+        return np.abs(sums).sum(axis=(1, 2)).astype(np.float64)
+    return np.maximum(sums, 0).sum(axis=(1, 2)).astype(np.float64)
+
+
+def _release_prior(table: TrainingTable, grant: Grant, source: RandomSource) -> NDArray[np.float64]:
+    """Class counts with noise, none below the noise, shape (K,)."""
+    raw_counts = np.bincount(table.labels, minlength=table.n_classes)
+    counts = add_discrete_gaussian_noise(raw_counts, grant, source.spawn("class prior"))
+    floor = max(1.0, float(grant.event.sigma_squared * table.n_classes) ** 0.5)  # type: ignore[attr-defined]
+    return np.maximum(counts, floor)
+
+
+def _base_scores(prior: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Log-odds of the released prior."""
+    logs = np.log(prior / prior.sum())
+    return logs[1:] - logs[:1] if n_score_columns(prior.size) == 1 else logs

@@ -1,0 +1,234 @@
+"""The plan of a refitted forest: a fixed list of requests, made from public facts alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpforest.accounting.accountant import BudgetAccountant
+from dpforest.accounting.events import DiscreteGaussianNoise, Event, ExponentialSelection
+from dpforest.accounting.losses import PrivacyLoss
+from dpforest.accounting.scopes import Scope
+from dpforest.exceptions import ParameterError
+from dpforest.learners.base import LearnerBudget, PlanPart, TableFacts
+from dpforest.learners.quantiles import quantile_sensitivity, quantiles_are_affordable
+from dpforest.learners.refitted.design import LinearDesign, n_columns
+from dpforest.learners.refitted.lattice import (
+    SCORE_RANGE,
+    sums_sensitivity_squared,
+)
+from dpforest.learners.refitted.settings import RefittedSettings
+
+_ROOT_SCALE = 2**40
+_ONE = Fraction(1)
+
+
+@dataclass(frozen=True, slots=True)
+class StartPlan:
+    """The linear start: one noisy Gram matrix, then noisy gradients."""
+
+    gram: DiscreteGaussianNoise
+    gradient: DiscreteGaussianNoise
+    n_gradients: int
+
+
+@dataclass(frozen=True, slots=True)
+class RefittedPlan:
+    """A refitted forest as a list of requests.
+
+    Attributes
+    ----------
+    n_classes, depth, n_candidates, n_rounds : int
+    prior : DiscreteGaussianNoise
+        One class histogram.
+    quantiles : DiscreteGaussianNoise or None
+        Histograms of all ordered features; None where they are not affordable.
+    start : StartPlan or None
+    selection : ExponentialSelection or None
+        Of one round; None where there is nothing to choose.
+    sums : DiscreteGaussianNoise
+        Of one round, in steps of the lattice.
+    settings : RefittedSettings
+        How released values become steps.
+    """
+
+    n_classes: int
+    depth: int
+    n_candidates: int
+    n_rounds: int
+    prior: DiscreteGaussianNoise
+    quantiles: DiscreteGaussianNoise | None
+    start: StartPlan | None
+    selection: ExponentialSelection | None
+    sums: DiscreteGaussianNoise
+    settings: RefittedSettings
+
+    @property
+    def loss(self) -> PrivacyLoss:
+        """Exact cost of the whole, composed by the accountant's own scopes."""
+        return _loss_of(lambda scope: charge(self, scope))
+
+    @property
+    def parts(self) -> tuple[PlanPart, ...]:
+        """What is released, in order."""
+        parts = [_part("class prior", "one noisy class histogram", self.prior, 1)]
+        if self.quantiles is not None:
+            text = "one noisy histogram of each ordered feature"
+            parts.append(_part("quantiles", text, self.quantiles, 1))
+        if self.start is not None:
+            steps = self.start.n_gradients
+            parts.append(_part("linear start: Gram matrix", "noisy x x'", self.start.gram, 1))
+            text = f"{steps} noisy gradients"
+            parts.append(_part("linear start: gradients", text, self.start.gradient, steps))
+        if self.selection is not None:
+            text = f"one of {self.n_candidates} random trees, {self.n_rounds} times"
+            parts.append(_part("structure", text, self.selection, self.n_rounds))
+        text = f"noisy residual sums and sizes of {2**self.depth} leaves, {self.n_rounds} times"
+        parts.append(_part("leaves", text, self.sums, self.n_rounds))
+        return tuple(parts)
+
+    def describe(self) -> dict[str, str]:
+        """The plan in words, for the report."""
+        start = "log-odds of the noisy class prior"
+        if self.start is not None:
+            start += f", then a linear model by {self.start.n_gradients} noisy gradients"
+        bins = "merged public cells" if self.quantiles is None else "private quantiles"
+        return {
+            "rounds": f"{self.n_rounds} trees of depth {self.depth}, fixed from public facts",
+            "structure": f"one of {self.n_candidates} public random trees a round",
+            "thresholds": f"{bins}, at most {self.settings.max_bins} bins a feature",
+            "start": start,
+            "leaves": "residuals rounded toward zero to a lattice, summed, discrete Gaussian noise",
+            "budget shares add up in": "rho",
+        }
+
+
+def plan_rho(budget: LearnerBudget) -> Fraction:
+    """The rho that a plan of this budget may add up to.
+
+    Every parameter of a plan is fixed before data is read, so a tighter composition of its
+    discrete Gaussians and bounded-range selections than zCDP (privacy loss distributions) may
+    be put here, together with an accountant that composes them in the same way.
+
+    Raises
+    ------
+    ParameterError
+        When delta is 0.
+    """
+    if not budget.delta:
+        raise ParameterError(
+            "delta",
+            0,
+            "must be positive for a refitted forest",
+            'Give a delta, or use strategy="auto"',
+        )
+    return budget.rho
+
+
+def build_plan(
+    facts: TableFacts, budget: LearnerBudget, settings: RefittedSettings
+) -> RefittedPlan:
+    """Make a plan that costs at most the budget, from public facts alone.
+
+    Parameters
+    ----------
+    facts : TableFacts
+        Without ``approximate_rows`` the smallest size is taken, without quantiles and start.
+    budget : LearnerBudget
+    settings : RefittedSettings
+
+    Raises
+    ------
+    ParameterError
+        When delta is 0.
+    """
+    rho = plan_rho(budget)
+    rows = facts.approximate_rows
+    signal = 0.0 if rows is None else budget.signal(rows)
+    size = settings.size(2 * signal / facts.n_classes)
+    left = rho * (1 - settings.prior_share)
+    quantiles = start = selection = None
+    if quantiles_are_affordable(facts, budget, settings.quantile_share):
+        quantiles = _noise(quantile_sensitivity(facts), rho * settings.quantile_share, 2**20)
+        left -= rho * settings.quantile_share
+    if settings.starts_linearly(signal, n_columns(facts), facts.n_classes):
+        start = _start(facts, rho * settings.start_share, settings)
+        left -= rho * settings.start_share
+    if size.n_candidates > 1:
+        share = left * settings.selection_share
+        selection = ExponentialSelection(_root(8 * share / size.n_rounds), SCORE_RANGE)
+        left -= share
+    return RefittedPlan(
+        n_classes=facts.n_classes,
+        depth=size.depth,
+        n_candidates=size.n_candidates,
+        n_rounds=size.n_rounds,
+        prior=_noise(_ONE, rho * settings.prior_share, 2**20),
+        quantiles=quantiles,
+        start=start,
+        selection=selection,
+        sums=_noise(sums_sensitivity_squared(facts.n_classes), left / size.n_rounds, 1),
+        settings=settings,
+    )
+
+
+def charge(plan: RefittedPlan, scope: Scope) -> None:
+    """Make every request of a plan without running anything; the grants are thrown away."""
+    scope.request(plan.prior, role=Role.PRIOR)
+    if plan.quantiles is not None:
+        scope.request(plan.quantiles, role=Role.QUANTILES)
+    if plan.start is not None:
+        scope.request(plan.start.gram, role=Role.GRAM)
+        for _ in range(plan.start.n_gradients):
+            scope.request(plan.start.gradient, role=Role.GRADIENT)
+    for _ in range(plan.n_rounds):
+        if plan.selection is not None:
+            scope.request(plan.selection, role=Role.SELECTION)
+        scope.request(plan.sums, role=Role.SUMS, cells=2**plan.depth)
+
+
+class Role:
+    """What the requests are for, in the ledger's words."""
+
+    PRIOR = "class prior"
+    QUANTILES = "quantiles"
+    GRAM = "linear start: Gram matrix"
+    GRADIENT = "linear start: gradient"
+    SELECTION = "tree selection"
+    SUMS = "leaf sums"
+
+
+def _start(facts: TableFacts, rho: Fraction, settings: RefittedSettings) -> StartPlan:
+    design = LinearDesign.of(facts)
+    n = settings.n_gradients
+    gram, gradients = rho * settings.gram_share, rho * (1 - settings.gram_share)
+    return StartPlan(
+        _noise(design.gram_sensitivity_squared, gram, 1),
+        _noise(design.gradient_sensitivity_squared(facts.n_classes), gradients / n, 1),
+        n,
+    )
+
+
+def _noise(sensitivity_squared: Fraction, rho: Fraction, steps: int) -> DiscreteGaussianNoise:
+    """Noise that costs at most ``rho``; its variance is rounded up to a multiple of 1 / steps."""
+    exact = sensitivity_squared / (2 * rho) * steps
+    return DiscreteGaussianNoise(Fraction(math.ceil(exact), steps), sensitivity_squared)
+
+
+def _root(square: Fraction) -> Fraction:
+    """A root rounded down."""
+    scaled = square * _ROOT_SCALE * _ROOT_SCALE
+    return Fraction(math.isqrt(scaled.numerator // scaled.denominator), _ROOT_SCALE)
+
+
+def _part(name: str, releases: str, event: Event, times: int) -> PlanPart:
+    return PlanPart(name, releases, event.loss * times)
+
+
+def _loss_of(requests: Callable[[Scope], None]) -> PrivacyLoss:
+    scratch = BudgetAccountant._unlimited()
+    with scratch.open_scope("plan") as scope:
+        requests(scope)
+        return scope.loss
