@@ -18,6 +18,8 @@ _HOMES = {
     "BudgetExceeded": "dpforest.exceptions",
     "CategoricalFeature": "dpforest.domain.schema",
     "Classes": "dpforest.domain.schema",
+    "CompRFCClassifier": "dpforest.consistent.comparison",
+    "CompRFIClassifier": "dpforest.consistent.comparison",
     "DPForestError": "dpforest.exceptions",
     "Domain": "dpforest.domain.schema",
     "DomainError": "dpforest.exceptions",
@@ -30,12 +32,33 @@ _HOMES = {
     "PrivacyLeakWarning": "dpforest.exceptions",
     "PrivacyReport": "dpforest.forest.report",
     "RepeatedFitWarning": "dpforest.exceptions",
+    "SafeBayesianForestClassifier": "dpforest.consistent.safe_bayesian",
 }
-_MODULES = ("accounting", "datasets", "domain", "exceptions", "forest", "mechanisms", "trees")
+_MODULES = (
+    "accounting",
+    "consistent",
+    "datasets",
+    "domain",
+    "exceptions",
+    "forest",
+    "mechanisms",
+    "trees",
+)
 
 if TYPE_CHECKING:
-    from dpforest import accounting, datasets, domain, exceptions, forest, mechanisms, trees
+    from dpforest import (
+        accounting,
+        consistent,
+        datasets,
+        domain,
+        exceptions,
+        forest,
+        mechanisms,
+        trees,
+    )
     from dpforest.accounting.accountant import BudgetAccountant
+    from dpforest.consistent.comparison import CompRFCClassifier, CompRFIClassifier
+    from dpforest.consistent.safe_bayesian import SafeBayesianForestClassifier
     from dpforest.domain.schema import (
         CategoricalFeature,
         Classes,
@@ -61,6 +84,8 @@ __all__ = [
     "BudgetExceeded",
     "CategoricalFeature",
     "Classes",
+    "CompRFCClassifier",
+    "CompRFIClassifier",
     "DPForestError",
     "Domain",
     "DomainError",
@@ -73,7 +98,9 @@ __all__ = [
     "PrivacyLeakWarning",
     "PrivacyReport",
     "RepeatedFitWarning",
+    "SafeBayesianForestClassifier",
     "accounting",
+    "consistent",
     "datasets",
     "domain",
     "exceptions",

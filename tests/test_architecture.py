@@ -24,9 +24,9 @@ LAYERS = {
     "trees": 3,
     "learners": 4,
     "forest": 5,
-    "consistent": 5,
-    "datasets": 6,
-    "demo": 7,
+    "consistent": 6,
+    "datasets": 7,
+    "demo": 8,
 }
 # Public names, and the command: they may name everything.
 ENTRANCES = {"__init__.py", "__main__.py"}
