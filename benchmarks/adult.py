@@ -48,9 +48,7 @@ def models(data: Any) -> dict[str, Callable[[float], Any]]:
 def _numeric_bounds(domain: Any) -> tuple[np.ndarray, np.ndarray]:
     """Public bounds of every column as numbers; a category is its position, a missing value -1."""
     lower = [-1 if f.kind == "categorical" or f.missing else f.lower for f in domain.features]
-    upper = [
-        len(f.categories) - 1 if f.kind == "categorical" else f.upper for f in domain.features
-    ]
+    upper = [len(f.categories) - 1 if f.kind == "categorical" else f.upper for f in domain.features]
     return np.array(lower, float), np.array(upper, float)
 
 

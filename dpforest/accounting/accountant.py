@@ -9,9 +9,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, NoReturn
 
+from dpforest.accounting.bounds import add_remove_price
 from dpforest.accounting.conversion import (
     conversion_method,
-    epsilon_of_rho,
     rho_of_epsilon,
 )
 from dpforest.accounting.events import Event
@@ -131,7 +131,7 @@ class BudgetAccountant:
         delta; ``delta`` is the one that goes with it.
         """
         loss = self.loss
-        epsilon, delta = self._best_bound(loss)
+        epsilon, delta, _ = add_remove_price(loss, self._delta)
         return Budget(float_up(epsilon), float_up(delta), float_up(loss.rho), loss)
 
     @property
@@ -220,12 +220,6 @@ class BudgetAccountant:
         if self._epsilon == math.inf:
             return math.inf
         return rho_of_epsilon(Fraction(self._epsilon), self._delta - delta_spent)
-
-    def _best_bound(self, loss: PrivacyLoss) -> tuple[Amount, Fraction]:
-        converted, _ = epsilon_of_rho(loss.rho, self._delta - loss.delta)
-        if loss.epsilon <= converted:
-            return loss.epsilon, loss.delta
-        return converted, self._delta
 
     def _free_label(self, label: str) -> str:
         taken = self._root._children

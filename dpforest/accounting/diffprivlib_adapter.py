@@ -14,10 +14,10 @@ from typing import Any, NoReturn
 
 from pydantic import BaseModel, ConfigDict
 
-from dpforest.accounting.conversion import epsilon_of_rho
+from dpforest.accounting.bounds import replace_one_price
 from dpforest.accounting.ledger import Budget
-from dpforest.accounting.losses import Amount, PrivacyLoss
-from dpforest.accounting.rationals import exact_text, exp_up, float_up, to_rational
+from dpforest.accounting.losses import PrivacyLoss
+from dpforest.accounting.rationals import exact_text, float_up, to_rational
 from dpforest.exceptions import BudgetExceeded, ParameterError, ParameterTypeError
 from dpforest.relations import NeighbouringRelation
 
@@ -158,37 +158,3 @@ class DiffprivlibCeiling:
 
     def __repr__(self) -> str:
         return f"DiffprivlibCeiling({self._accountant!r})"
-
-
-def replace_one_price(loss: PrivacyLoss, delta: Fraction) -> tuple[Amount, Fraction, str]:
-    """Return the (epsilon, delta) of an add/remove loss when one record is replaced.
-
-    Parameters
-    ----------
-    loss : PrivacyLoss
-        Under add/remove.
-    delta : Fraction
-        At which rho may be converted.
-
-    Returns
-    -------
-    epsilon : Fraction or math.inf
-    delta : Fraction
-        The one that goes with it.
-    derivation : str
-
-    Notes
-    -----
-    Replacing is one removal and one addition. Pure: 2 epsilon. Concentrated: 4 rho (group
-    privacy, Bun and Steinke 2016, Prop. 1.9), converted anew at delta. With a delta that was
-    spent already: (2 epsilon, (1 + e^epsilon) delta).
-    """
-    if loss.delta:
-        if loss.epsilon == math.inf:
-            return math.inf, loss.delta, "no finite epsilon"
-        doubled = (1 + Fraction(exp_up(Fraction(loss.epsilon)))) * loss.delta
-        return loss.epsilon * 2, min(doubled, Fraction(1)), "2 epsilon, (1 + e^epsilon) delta"
-    converted, method = epsilon_of_rho(loss.rho * 4, delta)
-    if loss.epsilon * 2 <= converted:
-        return loss.epsilon * 2, Fraction(0), "2 epsilon"
-    return converted, delta, f"4 rho, converted by {method}"

@@ -8,8 +8,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from dpforest.accounting.conversion import epsilon_of_rho
-from dpforest.accounting.losses import PrivacyLoss
+from dpforest.accounting.bounds import add_remove_price, replace_one_price
+from dpforest.accounting.losses import Amount, PrivacyLoss
 from dpforest.accounting.rationals import float_up
 from dpforest.relations import NeighbouringRelation
 
@@ -74,16 +74,13 @@ class Guarantee(BaseModel):
             return "VOID, no privacy guarantee: " + "; ".join(self.reasons) + "."
         native = self.bounds[0]
         text = (
-            f"The released model is ({_number(native.epsilon)}, {_number(native.delta)})-differentially "
+            f"The released model is ({native.epsilon:.6g}, {native.delta:.6g})-differentially "
             f"private when {self.unit} is added or removed"
         )
         if self.status == "demonstration":
-            return f"DEMONSTRATION ONLY: {text}, but only under this condition: " + "; ".join(self.reasons) + "."
+            conditions = "; ".join(self.reasons)
+            return f"DEMONSTRATION ONLY: {text}, but only under this condition: {conditions}."
         return text + "."
-
-
-def _number(value: float) -> str:
-    return f"{value:.6g}"
 
 
 def make_guarantee(
@@ -94,7 +91,8 @@ def make_guarantee(
     Parameters
     ----------
     loss : PrivacyLoss
-        What the fit spent, composed by its scopes.
+        What the fit spent, composed by its scopes, or the caps that it kept where its spending
+        depended on released values.
     delta : Fraction
         The delta at which zero-concentrated bounds are converted; 0 for pure claims only.
     leaks : tuple of str
@@ -102,7 +100,10 @@ def make_guarantee(
     seeded : bool
         Whether the noise came from a seed.
     """
-    bounds = (_native(loss, delta), _replace_one(loss, delta))
+    bounds = (
+        _bound(NeighbouringRelation.ADD_OR_REMOVE_ONE, loss.rho, add_remove_price(loss, delta)),
+        _bound(NeighbouringRelation.REPLACE_ONE, loss.rho * 4, replace_one_price(loss, delta)),
+    )
     reasons = list(leaks)
     if seeded:
         reasons.append(
@@ -113,49 +114,14 @@ def make_guarantee(
     return Guarantee(status=status, bounds=bounds, reasons=tuple(reasons))
 
 
-def _native(loss: PrivacyLoss, delta: Fraction) -> RelationBound:
-    epsilon, at_delta, derivation = best_bound(loss, delta)
+def _bound(
+    relation: NeighbouringRelation, rho: Amount, price: tuple[Amount, Fraction, str]
+) -> RelationBound:
+    epsilon, delta, derivation = price
     return RelationBound(
-        relation=NeighbouringRelation.ADD_OR_REMOVE_ONE,
-        epsilon=_float(epsilon),
-        delta=_float(at_delta),
-        rho=None if math.isinf(loss.rho) else _float(loss.rho),
+        relation=relation,
+        epsilon=float_up(epsilon),
+        delta=float_up(delta),
+        rho=None if rho == math.inf else float_up(rho),
         derivation=derivation,
     )
-
-
-def _replace_one(loss: PrivacyLoss, delta: Fraction) -> RelationBound:
-    """One removal and one addition: 2 epsilon, 4 rho, converted anew."""
-    twice = PrivacyLoss(loss.epsilon * 2, loss.rho * 4, Fraction(0))
-    if loss.delta:
-        # Group privacy of an (epsilon, delta) part costs (1 + e^epsilon) delta; it is not claimed here.
-        return RelationBound(
-            relation=NeighbouringRelation.REPLACE_ONE,
-            epsilon=math.inf,
-            delta=1.0,
-            rho=None,
-            derivation="not claimed beside an external (epsilon, delta) part",
-        )
-    epsilon, at_delta, derivation = best_bound(twice, delta)
-    return RelationBound(
-        relation=NeighbouringRelation.REPLACE_ONE,
-        epsilon=_float(epsilon),
-        delta=_float(at_delta),
-        rho=None if math.isinf(twice.rho) else _float(twice.rho),
-        derivation=f"one removal and one addition: {derivation} of 2 epsilon, 4 rho",
-    )
-
-
-def best_bound(loss: PrivacyLoss, delta: Fraction) -> tuple[Fraction | float, Fraction, str]:
-    """Smallest valid (epsilon, delta) of a loss: pure, or zero-concentrated converted at ``delta``."""
-    pure = (loss.epsilon, loss.delta, "pure composition")
-    if delta <= loss.delta or math.isinf(loss.rho):
-        return pure
-    converted, method = epsilon_of_rho(Fraction(loss.rho), delta - loss.delta)
-    if loss.epsilon <= converted:
-        return pure
-    return converted, delta, f"zero-concentrated composition, converted by {method}"
-
-
-def _float(amount: Fraction | float) -> float:
-    return float_up(amount) if isinstance(amount, Fraction) else amount

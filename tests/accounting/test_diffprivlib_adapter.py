@@ -13,10 +13,10 @@ import pytest
 
 from dpforest.accounting import BudgetAccountant, PrivacyLoss
 from dpforest.accounting.conversion import epsilon_of_rho
+from dpforest.accounting.bounds import replace_one_price
 from dpforest.accounting.diffprivlib_adapter import (
     DiffprivlibCeiling,
     is_diffprivlib_accountant,
-    replace_one_price,
 )
 from dpforest.exceptions import BudgetExceeded, ParameterError, ParameterTypeError
 
