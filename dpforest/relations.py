@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import StrEnum
 
 
-class NeighbouringRelation(str, Enum):
+class NeighbouringRelation(StrEnum):
     """When two tables count as neighbours.
 
     ``ADD_OR_REMOVE_ONE`` is the library's native relation: one table is the other with

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import threading
-from fractions import Fraction
 from typing import Any, NoReturn
 
 from pydantic import BaseModel, ConfigDict

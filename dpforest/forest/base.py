@@ -1,4 +1,4 @@
-"""What every private estimator does around its training: public facts first, budget second, records last."""
+"""What every private estimator does around its training: facts, then budget, then records."""
 
 from __future__ import annotations
 
@@ -117,7 +117,9 @@ class PrivateEstimator(BaseEstimator):
         if self.domain is None:
             if y is None:
                 read_labels(y, type(self).__name__)  # refuses in scikit-learn's words
-            leak = "no domain was declared, so bounds, categories and classes were read from the data"
+            leak = (
+                "no domain was declared, so bounds, categories and classes were read from the data"
+            )
             domain = Domain.draft(X, y, task=self._task)
         elif isinstance(self.domain, Domain):
             domain = self.domain
@@ -140,7 +142,7 @@ class PrivateEstimator(BaseEstimator):
     def _open_accountant(
         self, run: FitRun, loss: PrivacyLoss
     ) -> tuple[BudgetAccountant, list[Any]]:
-        """The shared accountant, or one of this fit's own size; a diffprivlib ceiling is charged now."""
+        """The shared accountant, or an own one; a diffprivlib ceiling is charged now."""
         if isinstance(self.accountant, BudgetAccountant):
             return self.accountant, []
         own = BudgetAccountant(run.epsilon, run.delta)
@@ -293,7 +295,7 @@ class PrivateEstimator(BaseEstimator):
             if not fitted:
                 raise ParameterTypeError(
                     "accountant", type(self.accountant).__name__,
-                    "cannot be pickled with an unfitted estimator, since the copy could spend it twice",
+                    "cannot be pickled with an unfitted estimator: the copy could spend it twice",
                     "Fit in this process (threads are fine), or pickle the fitted estimator",
                 )  # fmt: skip
             state["accountant"] = None

@@ -126,7 +126,8 @@ class MultinomialForestClassifier(ClassifierMixin, PrivateEstimator):
     Examples
     --------
     >>> from dpforest import Domain, MultinomialForestClassifier
-    >>> domain = Domain(features={"age": (0, 120), "smoker": ["no", "yes"]}, classes=["ill", "well"])
+    >>> features = {"age": (0, 120), "smoker": ["no", "yes"]}
+    >>> domain = Domain(features=features, classes=["ill", "well"])
     >>> forest = MultinomialForestClassifier(epsilon=1.0, domain=domain)
     >>> X = [[34, "no"], [71, "yes"], [55, "yes"], [18, "no"]]
     >>> forest = forest.fit(X, ["well", "ill", "ill", "well"])
@@ -384,7 +385,7 @@ def class_order(labels: NDArray[Any]) -> NDArray[np.intp]:
 
 
 def noise_variance(plan: ForestPlan) -> float:
-    """Variance of the noise on one leaf count; 0 where leaves are labels. From public parameters."""
+    """Variance of the noise on one leaf count, from public parameters; 0 where leaves are labels."""
     event = plan.tree.leaf_event
     if isinstance(event, GeometricNoise):
         return geometric_variance(Fraction(event.epsilon / event.l1_sensitivity))
@@ -399,5 +400,3 @@ def run_trees(grow: Any, n_trees: int, n_threads: int) -> list[PrivateTree]:
         return [grow(number) for number in range(n_trees)]
     with ThreadPoolExecutor(max_workers=n_threads) as pool:
         return list(pool.map(grow, range(n_trees)))
-
-

@@ -54,20 +54,24 @@ class ForestPlan:
         """Exact cost of the whole forest, composed by the accountant's own scopes."""
         return tree_loss(self.tree) * self.n_trees
 
-
     def describe(self) -> dict[str, str]:
         """The plan in words, for the report."""
         tree = self.tree
         sides = "all records serve for splits and leaves"
         if tree.partition is not None:
-            sides = f"each record draws its side, structure with probability {float(tree.partition):g}"
+            sides = (
+                f"each record draws its side, structure with probability {float(tree.partition):g}"
+            )
+        criterion = tree.criterion
         return {
             "trees": str(self.n_trees),
             "depth": f"{tree.depth} levels of splits, fixed from public facts",
             "allocation": self.allocation,
             "budget shares add up in": self.currency,
-            "criterion": f"{tree.criterion.name}, range {float(tree.criterion.score_range):.8g} under add/remove",
-            "choice": "feature and value in one draw" if tree.joint else "a feature, then its value",
+            "criterion": f"{criterion.name}, range {float(criterion.score_range):.8g} under add/remove",
+            "choice": "feature and value in one draw"
+            if tree.joint
+            else "a feature, then its value",
             "leaves": LEAF_RULES[tree.leaves].description,
             "records": sides,
         }
@@ -116,9 +120,7 @@ def build_plan(settings: PlanSettings) -> ForestPlan:
     currency = "rho" if settings.delta else "epsilon"
     _check_currency(settings, currency)
     total = (
-        rho_of_epsilon(settings.epsilon, settings.delta)
-        if currency == "rho"
-        else settings.epsilon
+        rho_of_epsilon(settings.epsilon, settings.delta) if currency == "rho" else settings.epsilon
     )
     shares = settings.allocation.shares(
         total,
@@ -128,7 +130,10 @@ def build_plan(settings: PlanSettings) -> ForestPlan:
         joint=settings.joint,
     )
     plan = ForestPlan(
-        settings.n_trees, _tree_plan(settings, shares, currency), currency, settings.allocation.describe()
+        settings.n_trees,
+        _tree_plan(settings, shares, currency),
+        currency,
+        settings.allocation.describe(),
     )
     _check_within(plan, settings, total)
     return plan
@@ -189,7 +194,10 @@ def _selection_event(
 def _leaf_event(leaves: str, share: Fraction, currency: str) -> Event:
     if not share:
         raise ParameterError(
-            "allocation", "no budget for leaves", "must leave a share for the leaves", "Lower the selection share"
+            "allocation",
+            "no budget for leaves",
+            "must leave a share for the leaves",
+            "Lower the selection share",
         )
     if leaves == "gaussian":
         return DiscreteGaussianNoise(1 / (2 * share), Fraction(1))

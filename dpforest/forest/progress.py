@@ -6,7 +6,6 @@ import threading
 from types import TracebackType
 from typing import Any
 
-
 _FORMAT = "{percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} "
 
 

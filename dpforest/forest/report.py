@@ -238,7 +238,8 @@ def _listing_text(listing: FitListing) -> str:
         return "first fit of this object and its clones in this process"
     return (
         f"{listing.n_fits} fits of this object and its clones in this process, which together may "
-        f"have spent epsilon = {listing.epsilon_float:.6g}, rho = {float(Fraction(listing.rho)):.6g} "
+        f"have spent epsilon = {listing.epsilon_float:.6g}, "
+        f"rho = {float(Fraction(listing.rho)):.6g} "
         "if they met the same records; this report speaks of the last one alone"
     )
 

@@ -36,7 +36,9 @@ def report_markdown(report: PrivacyReport) -> str:
 
 
 def _guarantee(report: PrivacyReport) -> str:
-    heading = "Guarantee" if report.guarantee.status != "void" else "What the paid part alone would give"
+    heading = (
+        "Guarantee" if report.guarantee.status != "void" else "What the paid part alone would give"
+    )
     rows = [
         (
             bound.relation.value,
@@ -83,7 +85,9 @@ def _facts(report: PrivacyReport) -> str:
         who = classes["declared_by"] or "nobody named"
         lines.append(f"Classes ({classes['status']}, declared by {who}): {_cell(labels)}.")
     rows_text = domain["approximate_rows"] or "not declared"
-    lines.append(f"Approximate number of rows: {rows_text}. Fingerprint: `{report.domain_fingerprint}`.")
+    lines.append(
+        f"Approximate number of rows: {rows_text}. Fingerprint: `{report.domain_fingerprint}`."
+    )
     return "\n\n".join(lines)
 
 
@@ -100,7 +104,9 @@ def _spending(report: PrivacyReport) -> str:
     trees = [row for row in report.spending if row.group == "tree"]
     others = [row for row in report.spending if row.group != "tree"]
     tree_rows = [
-        (row.name, str(row.requests), *_amounts(row.composed)) for row in trees[:SHOWN] if row.composed
+        (row.name, str(row.requests), *_amounts(row.composed))
+        for row in trees[:SHOWN]
+        if row.composed
     ]
     text = _table(("tree", "requests", "epsilon", "rho"), tree_rows)
     if len(trees) > SHOWN:
@@ -109,9 +115,7 @@ def _spending(report: PrivacyReport) -> str:
         (row.group, _cell(row.name), str(row.requests), str(row.cells), *_amounts(row.loss))
         for row in others
     ]
-    added = _table(
-        ("by", "name", "requests", "cells", "epsilon added up", "rho added up"), rows
-    )
+    added = _table(("by", "name", "requests", "cells", "epsilon added up", "rho added up"), rows)
     return (
         f"Composed, by tree:\n\n{text}\n\nRequests added up (what ran in parallel is counted "
         f"as if it had not):\n\n{added}"
@@ -127,7 +131,8 @@ def _scope_lines(scope: ScopeRecord, indent: int) -> Iterable[str]:
     sides = ""
     if scope.probabilities:
         sides = ", sides " + ", ".join(f"{name} {p}" for name, p in scope.probabilities.items())
-    yield f"{'  ' * indent}- {_cell(scope.label)} ({scope.kind}{sides}): epsilon {epsilon}, rho {rho}"
+    kind = f"{scope.kind}{sides}"
+    yield f"{'  ' * indent}- {_cell(scope.label)} ({kind}): epsilon {epsilon}, rho {rho}"
     for entry in scope.entries:
         cost = LossRecord.of(entry.loss)
         epsilon, rho = _amounts(cost)
@@ -139,7 +144,8 @@ def _scope_lines(scope: ScopeRecord, indent: int) -> Iterable[str]:
     for child in scope.children[:SHOWN]:
         yield from _scope_lines(child, indent + 1)
     if len(scope.children) > SHOWN:
-        yield f"{'  ' * (indent + 1)}- … {len(scope.children) - SHOWN} more scopes in the JSON report"
+        hidden = len(scope.children) - SHOWN
+        yield f"{'  ' * (indent + 1)}- … {hidden} more scopes in the JSON report"
 
 
 def _amounts(record: LossRecord | None) -> tuple[str, str]:

@@ -32,17 +32,23 @@ def check_epsilon(value: Any) -> Fraction:
 def check_delta(value: Any) -> Fraction:
     """A delta in [0, 1) as an exact rational."""
     if isinstance(value, numbers.Real) and math.isnan(value):
-        raise ParameterError("delta", value, "must lie in [0, 1)", "Use 0, or a tiny number such as 1e-6")
+        raise ParameterError(
+            "delta", value, "must lie in [0, 1)", "Use 0, or a tiny number such as 1e-6"
+        )
     delta = to_rational(value, "delta")
     if not 0 <= delta < 1:
-        raise ParameterError("delta", value, "must lie in [0, 1)", "Use 0, or a tiny number such as 1e-6")
+        raise ParameterError(
+            "delta", value, "must lie in [0, 1)", "Use 0, or a tiny number such as 1e-6"
+        )
     return delta
 
 
 def check_integer(value: Any, name: str, lowest: int, highest: int | None = None) -> int:
     """A whole number within bounds."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-        raise ParameterTypeError(name, value, "must be a whole number", f"Give an int from {lowest} up")
+        raise ParameterTypeError(
+            name, value, "must be a whole number", f"Give an int from {lowest} up"
+        )
     number = int(value)
     if number < lowest or (highest is not None and number > highest):
         upper = "" if highest is None else f" and at most {highest}"
@@ -56,7 +62,10 @@ def check_choice(value: Any, name: str, choices: tuple[str, ...]) -> str:
     """One of a few names."""
     if not isinstance(value, str) or value not in choices:
         raise ParameterError(
-            name, value, "must be one of " + ", ".join(repr(choice) for choice in choices), "Choose one of these"
+            name,
+            value,
+            "must be one of " + ", ".join(repr(choice) for choice in choices),
+            "Choose one of these",
         )
     return value
 
@@ -109,7 +118,9 @@ def check_n_jobs(value: Any) -> int:
     if value is None:
         return 1
     if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value == 0:
-        raise ParameterError("n_jobs", value, "must be None or a non-zero whole number", "Use -1 for all processors")
+        raise ParameterError(
+            "n_jobs", value, "must be None or a non-zero whole number", "Use -1 for all processors"
+        )
     if int(value) > 0:
         return int(value)
     import os

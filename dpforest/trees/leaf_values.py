@@ -45,7 +45,7 @@ class LeafValues:
 
 
 def leaf_values(forest: PrivateForest) -> LeafValues:
-    """Values for prediction: votes where leaves are labels, shrunk log-odds where they are counts."""
+    """Values for prediction: votes of drawn labels, or shrunk log-odds of noisy counts."""
     if forest.labels is not None:
         return vote_values(forest.labels, forest.n_classes)
     return log_odds_values(forest)

@@ -12,8 +12,8 @@ from fractions import Fraction as F
 import pytest
 
 from dpforest.accounting import BudgetAccountant, PrivacyLoss
-from dpforest.accounting.conversion import epsilon_of_rho
 from dpforest.accounting.bounds import replace_one_price
+from dpforest.accounting.conversion import epsilon_of_rho
 from dpforest.accounting.diffprivlib_adapter import (
     DiffprivlibCeiling,
     is_diffprivlib_accountant,

@@ -1,4 +1,4 @@
-"""Whatever a fit says or leaves behind, apart from what was paid for, is the same for every table."""
+"""What a fit says or leaves behind, apart from what was paid for, is the same for every table."""
 
 from __future__ import annotations
 
@@ -17,7 +17,12 @@ KINDS = [
     {},
     {"delta": 1e-6, "selection": "permute_and_flip"},
     {"choice": "joint", "criterion": "majority_count"},
-    {"leaves": "label", "partition_rate": 1, "allocation": "theorem2", "criterion": "gini_decrease"},
+    {
+        "leaves": "label",
+        "partition_rate": 1,
+        "allocation": "theorem2",
+        "criterion": "gini_decrease",
+    },
     {"leaves": "count_label_permute_and_flip", "criterion": "entropy_decrease"},
 ]
 
@@ -48,7 +53,11 @@ def heard(forest, X, y) -> tuple:
     logging.getLogger().addHandler(handler)
     logging.getLogger().setLevel(logging.DEBUG)
     try:
-        with warnings.catch_warnings(record=True) as caught, redirect_stdout(out), redirect_stderr(err):
+        with (
+            warnings.catch_warnings(record=True) as caught,
+            redirect_stdout(out),
+            redirect_stderr(err),
+        ):
             warnings.simplefilter("always")
             forest.fit(X, y)
     finally:

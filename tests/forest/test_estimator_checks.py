@@ -93,7 +93,11 @@ def test_tags_say_what_the_estimator_takes():
     assert not tags.input_tags.sparse
     assert tags.target_tags.required and not tags.target_tags.multi_output
     assert tags.non_deterministic
-    assert not MultinomialForestClassifier(epsilon=1, random_state=0).__sklearn_tags__().non_deterministic
+    assert (
+        not MultinomialForestClassifier(epsilon=1, random_state=0)
+        .__sklearn_tags__()
+        .non_deterministic
+    )
 
 
 def test_no_parameter_is_named_like_a_method_of_scikit_learn():

@@ -19,7 +19,12 @@ KINDS = [
     {"delta": 1e-6},
     {"selection": "permute_and_flip", "choice": "joint"},
     {"criterion": "majority_count", "leaves": "count_label_permute_and_flip"},
-    {"leaves": "label", "partition_rate": 1, "allocation": "theorem2", "criterion": "gini_decrease"},
+    {
+        "leaves": "label",
+        "partition_rate": 1,
+        "allocation": "theorem2",
+        "criterion": "gini_decrease",
+    },
 ]
 
 
@@ -78,7 +83,12 @@ def test_more_than_two_classes():
     data = load_vertebral()
     for parameters in KINDS:
         forest = MultinomialForestClassifier(
-            epsilon=1000, domain=data.domain, n_estimators=5, max_depth=4, random_state=0, **parameters
+            epsilon=1000,
+            domain=data.domain,
+            n_estimators=5,
+            max_depth=4,
+            random_state=0,
+            **parameters,
         ).fit(data.data, data.target)
         assert forest.classes_.tolist() == sorted(set(data.target))
         assert forest.score(data.data, data.target) > 0.6
@@ -139,7 +149,11 @@ def test_scorers_understand_the_columns_whatever_order_was_declared(table):
             classes=classes,
         )
         forest = MultinomialForestClassifier(
-            epsilon=1000, domain=domain, n_estimators=5, max_depth=4, accountant=BudgetAccountant(9999)
+            epsilon=1000,
+            domain=domain,
+            n_estimators=5,
+            max_depth=4,
+            accountant=BudgetAccountant(9999),
         )
         scores.append(cross_val_score(forest, X, y, scoring="roc_auc", cv=2).mean())
         scores.append(cross_val_score(forest, X, y, scoring="neg_log_loss", cv=2).mean() + 1.5)

@@ -74,7 +74,9 @@ def fitted(make_forest, table):
         X, y = table(N_ROWS)
         for i in range(0, 2 * N_DROPPED, 2):
             X[i] = [float("nan"), *X[i][1:]]
-        forest = make_forest(**{"accountant": BudgetAccountant(50, delta=1e-6), **parameters}).fit(X, y)
+        forest = make_forest(**{"accountant": BudgetAccountant(50, delta=1e-6), **parameters}).fit(
+            X, y
+        )
         kept = [(row, label) for row, label in zip(X, y, strict=True) if row[0] == row[0]]
         assert len(kept) == N_ROWS - N_DROPPED
         return forest, kept
