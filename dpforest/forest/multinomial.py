@@ -385,7 +385,7 @@ def class_order(labels: NDArray[Any]) -> NDArray[np.intp]:
 
 
 def noise_variance(plan: ForestPlan) -> float:
-    """Variance of the noise on one leaf count, from public parameters; 0 where leaves are labels."""
+    """Variance of the noise on one leaf count, a public number; 0 where leaves are labels."""
     event = plan.tree.leaf_event
     if isinstance(event, GeometricNoise):
         return geometric_variance(Fraction(event.epsilon / event.l1_sensitivity))

@@ -68,7 +68,7 @@ class ForestPlan:
             "depth": f"{tree.depth} levels of splits, fixed from public facts",
             "allocation": self.allocation,
             "budget shares add up in": self.currency,
-            "criterion": f"{criterion.name}, range {float(criterion.score_range):.8g} under add/remove",
+            "criterion": f"{criterion.name}, range {float(criterion.score_range):.8g}",
             "choice": "feature and value in one draw"
             if tree.joint
             else "a feature, then its value",
