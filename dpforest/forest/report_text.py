@@ -82,7 +82,7 @@ def _facts(report: PrivacyReport) -> str:
     if domain["classes"]:
         classes = domain["classes"]
         labels = ", ".join(str(label) for label in classes["labels"])
-        who = classes["declared_by"] or "nobody named"
+        who = _cell(classes["declared_by"] or "nobody named")
         lines.append(f"Classes ({classes['status']}, declared by {who}): {_cell(labels)}.")
     rows_text = domain["approximate_rows"] or "not declared"
     lines.append(

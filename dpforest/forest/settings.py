@@ -109,8 +109,15 @@ def check_partition_rate(value: Any) -> Fraction | None:
             "must be None or a positive number (structure points over estimation points)",
             "Use 1 for halves, or None to use all records for both",
         )
-    exact = rate / (1 + rate)
-    return Fraction(round(exact * 2**64), 2**64)
+    numerator = round(rate / (1 + rate) * 2**64)
+    if not 0 < numerator < 2**64:
+        raise ParameterError(
+            "partition_rate",
+            value,
+            "must leave both sides a probability of at least 2**-64",
+            "Use 1 for halves, or None to use all records for both",
+        )
+    return Fraction(numerator, 2**64)
 
 
 def check_n_jobs(value: Any) -> int:

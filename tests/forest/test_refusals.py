@@ -57,6 +57,8 @@ BAD_PARAMETERS = [
     ({"leaves": "gaussian"}, "needs delta > 0"),
     ({"partition_rate": 0}, "partition_rate=0"),
     ({"partition_rate": -1}, "partition_rate=-1"),
+    ({"partition_rate": 1e30}, "probability of at least 2**-64"),
+    ({"partition_rate": "1e-30"}, "probability of at least 2**-64"),
     ({"thresholds": "observed"}, "thresholds='observed'"),
     ({"invalid": "ignore"}, "invalid='ignore'"),
     ({"n_jobs": 0}, "n_jobs=0"),
