@@ -10,7 +10,8 @@ import pytest
 
 from dpforest.accounting.conversion import epsilon_of_rho
 from dpforest.accounting.losses import PrivacyLoss
-from dpforest.forest.guarantee import Guarantee, best_bound, make_guarantee
+from dpforest.accounting.rationals import float_up
+from dpforest.forest.guarantee import Guarantee, make_guarantee
 
 MILLIONTH = Fraction(1, 10**6)
 PURE = PrivacyLoss(Fraction(1), Fraction(1, 2), Fraction(0))
@@ -38,12 +39,16 @@ def test_replacing_is_converted_anew_from_four_rho():
 
 def test_the_smaller_valid_bound_is_reported():
     small = PrivacyLoss(Fraction(1, 10), Fraction(1, 200), Fraction(0))
-    assert best_bound(small, MILLIONTH)[:2] == (Fraction(1, 10), 0)
+    native = make_guarantee(small, MILLIONTH, (), seeded=False).bounds[0]
+    assert (native.epsilon, native.delta) == (0.1, 0)
     large = PrivacyLoss(Fraction(9), Fraction(1, 100), Fraction(0))
-    epsilon, delta, derivation = best_bound(large, MILLIONTH)
-    assert (epsilon, delta) == (epsilon_of_rho(Fraction(1, 100), MILLIONTH)[0], MILLIONTH)
-    assert epsilon < 9 and "zero-concentrated" in derivation
-    assert best_bound(large, Fraction(0))[0] == 9
+    native = make_guarantee(large, MILLIONTH, (), seeded=False).bounds[0]
+    assert (native.epsilon, native.delta) == (
+        float_up(epsilon_of_rho(Fraction(1, 100), MILLIONTH)[0]),
+        1e-6,
+    )
+    assert native.epsilon < 9 and "rho" in native.derivation
+    assert make_guarantee(large, Fraction(0), (), seeded=False).epsilon == 9
 
 
 def test_figures_are_rounded_up():
@@ -78,13 +83,12 @@ def test_no_claim():
     assert "not private" in guarantee.sentence
 
 
-def test_an_external_delta_part_claims_nothing_for_replacing():
-    loss = PrivacyLoss(Fraction(1), Fraction(1), MILLIONTH)
-    replaced = make_guarantee(loss, MILLIONTH, (), seeded=False).bounds[1]
-    assert replaced.epsilon == math.inf and "not claimed" in replaced.derivation
-    assert (
-        Guarantee.model_validate_json(
-            make_guarantee(loss, MILLIONTH, (), seeded=False).model_dump_json()
-        ).bounds[1]
-        == replaced
-    )
+def test_an_external_delta_part_grows_when_a_record_is_replaced():
+    loss = PrivacyLoss(Fraction(1), math.inf, MILLIONTH)
+    guarantee = make_guarantee(loss, MILLIONTH, (), seeded=False)
+    native, replaced = guarantee.bounds
+    assert (native.epsilon, native.delta, native.rho) == (1, 1e-6, None)
+    # Group privacy of two records: 2 epsilon, (1 + e^epsilon) delta.
+    assert replaced.epsilon == 2
+    assert replaced.delta == pytest.approx((1 + math.e) * 1e-6) and replaced.delta > 3.7e-6
+    assert Guarantee.model_validate_json(guarantee.model_dump_json()) == guarantee
