@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
 
 from dpforest.accounting.allocation import resolve_allocation
 from dpforest.accounting.events import DiscreteGaussianNoise, GeometricNoise
@@ -18,10 +15,11 @@ from dpforest.accounting.scopes import Scope
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.matrix import EncodedTable
 from dpforest.domain.schema import Domain
-from dpforest.exceptions import DomainError
-from dpforest.forest.base import FitRun, PrivateEstimator
+from dpforest.forest.base import FitRun
+from dpforest.forest.classifier import PrivateClassifier, class_array, class_order
 from dpforest.forest.plan import ForestPlan, PlanSettings, build_plan
 from dpforest.forest.progress import TreeProgress
+from dpforest.forest.released_trees import forest_from_data, forest_to_data
 from dpforest.forest.settings import (
     MAX_DEPTH,
     check_choice,
@@ -43,7 +41,7 @@ _CHOICES = ("two_stage", "joint")
 _LEAVES = ("auto", *LEAF_RULES)
 
 
-class MultinomialForestClassifier(ClassifierMixin, PrivateEstimator):
+class MultinomialForestClassifier(PrivateClassifier):
     """Random forest whose splits and leaves are drawn from multinomials under a privacy budget.
 
     Each split is drawn in two stages, a feature and then a value, each by the exponential
@@ -134,8 +132,6 @@ class MultinomialForestClassifier(ClassifierMixin, PrivateEstimator):
     >>> forest.spent_.epsilon
     1.0
     """
-
-    _task = "classification"
 
     def __init__(
         self,
@@ -300,24 +296,7 @@ class MultinomialForestClassifier(ClassifierMixin, PrivateEstimator):
         self.classes_ = labels[order]
         self._values = leaf_values(forest).in_class_order(order)
 
-    # -- prediction: released values only -------------------------------------------------
-
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Class probabilities; touches released values only and costs nothing.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n, n_features)
-            Values outside the domain follow fixed public rules; no record is dropped.
-
-        Returns
-        -------
-        ndarray of float64, shape (n, n_classes)
-            Columns in the order of ``classes_``.
-        """
-        check_is_fitted(self)
-        self._check_feature_names(X)
-        codes = self._encoder_.encode_features(X, for_predict=True)[0].codes
+    def _probabilities(self, codes: NDArray[Any]) -> NDArray[np.float64]:
         total = np.empty((codes.shape[0], self.forest_.n_classes), dtype=np.float64)
         forest = self.forest_
         sum_leaf_values(
@@ -325,63 +304,11 @@ class MultinomialForestClassifier(ClassifierMixin, PrivateEstimator):
         )
         return to_probabilities(total, self._values)
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Most probable class of each record, shape (n,)."""
-        probability = self.predict_proba(X)
-        return np.asarray(self.classes_[probability.argmax(axis=1)])
+    def _released_to_data(self) -> Any:
+        return forest_to_data(self.forest_)
 
-    # -- storage ----------------------------------------------------------------------------
-
-    def to_json(self, path: str | Path | None = None) -> str:
-        """The released model as JSON with a format version; :meth:`from_json` reads it back."""
-        from dpforest.forest.storage import model_to_json
-
-        check_is_fitted(self)
-        return model_to_json(self, path)
-
-    @classmethod
-    def from_json(cls, source: str | Path) -> MultinomialForestClassifier:
-        """Read a model that :meth:`to_json` wrote; it predicts identically.
-
-        Raises
-        ------
-        ModelFormatError
-            Not such a file, damaged, or of an unknown version.
-        """
-        from dpforest.forest.storage import model_from_json
-
-        return model_from_json(cls, source)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.string = True
-        tags.input_tags.categorical = True
-        tags.non_deterministic = self.random_state is None
-        # Noise at a small epsilon may leave a small table at the prior.
-        tags.classifier_tags.poor_score = True
-        return tags
-
-
-def class_array(domain: Domain) -> NDArray[Any]:
-    """The declared classes as an array, in their declared order."""
-    if domain.classes is None:
-        raise DomainError("classes", "a classifier needs classes", "Declare at least two classes")
-    labels = domain.classes.labels
-    kinds = {float if isinstance(label, int) else type(label) for label in labels}
-    if len(kinds) == 1 and len({type(label) is bool for label in labels}) == 1:
-        return np.array(labels)
-    # Numpy would turn numbers beside texts into texts, and booleans beside numbers into numbers.
-    mixed = np.empty(len(labels), dtype=object)
-    mixed[:] = labels
-    return mixed
-
-
-def class_order(labels: NDArray[Any]) -> NDArray[np.intp]:
-    """Positions that sort the labels; as declared where they are of kinds that do not compare."""
-    if labels.dtype == object:
-        return np.arange(labels.size)
-    return np.argsort(labels, kind="stable")
+    def _released_from_data(self, data: Any, encoder: DomainEncoder) -> None:
+        self._set_forest(forest_from_data(data, encoder), encoder.domain)
 
 
 def noise_variance(plan: ForestPlan) -> float:

@@ -8,16 +8,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import BaseModel
 
 from dpforest.accounting.ledger import Budget, BudgetRecord, FrozenLedger
-from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.schema import Domain
 from dpforest.exceptions import ModelFormatError
 from dpforest.forest.guarantee import Guarantee
 from dpforest.forest.report import PrivacyReport
-from dpforest.trees.private_tree import PrivateForest
 
 FORMAT = "dpforest-model"
 VERSION = 1
@@ -40,7 +37,7 @@ def model_to_json(model: Any, path: str | Path | None = None) -> str:
         "parameters": _parameters(model),
         "domain": json.loads(model.domain_.to_json()),
         "named_features": hasattr(model, "feature_names_in_"),
-        "forest": _forest_to_data(model.forest_),
+        "released": model._released_to_data(),
         "spent": _data(BudgetRecord.of(model.spent_)),
         "guarantee": _data(model.guarantee_),
         "report": _data(model.privacy_report()),
@@ -109,7 +106,7 @@ def _restore(cls: type[Model], content: dict[str, Any]) -> Model:
     model.n_features_in_ = domain.n_features
     if content["named_features"]:
         model.feature_names_in_ = np.array(domain.feature_names, dtype=object)
-    model._set_forest(_forest_from_data(content["forest"], encoder), domain)
+    model._released_from_data(content["released"], encoder)
     model.guarantee_ = Guarantee.model_validate(content["guarantee"])
     spent: Budget = BudgetRecord.model_validate(content["spent"]).budget
     model.spent_ = spent
@@ -133,85 +130,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     return getattr(value, "name", str(value))
-
-
-def _forest_to_data(forest: PrivateForest) -> dict[str, Any]:
-    return {
-        "feature": forest.feature.tolist(),
-        "low": forest.low.tolist(),
-        "high": forest.high.tolist(),
-        "labels": None if forest.labels is None else forest.labels.tolist(),
-        "counts": None if forest.counts is None else forest.counts.tolist(),
-        "noise_variance": forest.noise_variance,
-        "n_classes": forest.n_classes,
-    }
-
-
-def _forest_from_data(data: dict[str, Any], encoder: DomainEncoder) -> PrivateForest:
-    forest = PrivateForest(
-        feature=_integers(data["feature"], np.int32),
-        low=_integers(data["low"], np.int64),
-        high=_integers(data["high"], np.int64),
-        labels=None if data["labels"] is None else _integers(data["labels"], np.int32),
-        counts=None if data["counts"] is None else _integers(data["counts"], np.int64),
-        noise_variance=float(data["noise_variance"]),
-        n_classes=int(data["n_classes"]),
-    )
-    check_forest(forest, encoder)
-    return forest
-
-
-def _integers(values: Any, dtype: type[np.signedinteger]) -> NDArray[Any]:
-    """Lists of whole numbers as an array; nothing is rounded or wrapped to fit."""
-    array = np.array(values, dtype=np.int64 if np.size(values) == 0 else None)
-    if array.dtype.kind != "i" or (array.astype(dtype) != array).any():
-        raise ModelFormatError("the stored trees hold what is no whole number. Store it again.")
-    return array.astype(dtype)
-
-
-def check_forest(forest: PrivateForest, encoder: DomainEncoder) -> None:
-    """Refuse shapes and numbers that prediction would follow out of bounds.
-
-    The kernels that descend do not check: a bound of a split outside its feature's codes
-    would become an address outside the table.
-
-    Raises
-    ------
-    ModelFormatError
-    """
-    if not (_shapes_fit(forest) and _splits_fit(forest, encoder) and _leaves_fit(forest, encoder)):
-        raise ModelFormatError("the stored trees do not fit together. Store the model again.")
-
-
-def _shapes_fit(forest: PrivateForest) -> bool:
-    if forest.feature.ndim != 2 or (forest.labels is None) == (forest.counts is None):
-        return False
-    n_trees, n_nodes = forest.feature.shape
-    leaves = (n_trees, n_nodes + 1)
-    return (
-        n_trees > 0
-        and n_nodes > 0
-        and n_nodes & (n_nodes + 1) == 0
-        and forest.low.shape == forest.high.shape == (n_trees, n_nodes)
-        and (forest.labels is None or forest.labels.shape == leaves)
-        and (forest.counts is None or forest.counts.shape == (*leaves, forest.n_classes))
-    )
-
-
-def _splits_fit(forest: PrivateForest, encoder: DomainEncoder) -> bool:
-    feature, low, high = forest.feature, forest.low, forest.high
-    if feature.min() < -1 or feature.max() >= encoder.n_codes.size:
-        return False
-    n_codes = encoder.n_codes[feature]  # of the last feature where there is no split
-    return bool(((feature == -1) | ((low >= 0) & (low <= high) & (high < n_codes))).all())
-
-
-def _leaves_fit(forest: PrivateForest, encoder: DomainEncoder) -> bool:
-    classes = encoder.domain.classes
-    if classes is None or forest.n_classes != len(classes.labels):
-        return False
-    if not 0 <= forest.noise_variance < np.inf:
-        return False
-    if forest.labels is None:
-        return True
-    return bool(forest.labels.min() >= 0 and forest.labels.max() < forest.n_classes)

@@ -139,10 +139,10 @@ def test_every_part_is_needed(stored):
     for key in list(stored):
         with pytest.raises(ModelFormatError):
             read({k: v for k, v in stored.items() if k != key})
-    for key in stored["forest"]:
-        forest = {k: v for k, v in stored["forest"].items() if k != key}
+    for key in stored["released"]:
+        forest = {k: v for k, v in stored["released"].items() if k != key}
         with pytest.raises(ModelFormatError):
-            read(stored | {"forest": forest})
+            read(stored | {"released": forest})
 
 
 # Splits that a kernel would follow out of the table, and numbers it would turn into others.
@@ -167,7 +167,7 @@ BAD_SPLITS = [
 
 @pytest.mark.parametrize(("key", "value"), BAD_SPLITS)
 def test_splits_out_of_bounds(key, value, stored):
-    forest = stored["forest"]
+    forest = stored["released"]
     forest["feature"][1][2], forest["low"][1][2], forest["high"][1][2] = 0, 0, 0
     read(stored)
     forest[key][1][2] = value
@@ -179,8 +179,8 @@ def test_splits_out_of_bounds(key, value, stored):
 @pytest.mark.parametrize("damage", ["tree", "node", "flat", "empty", "none"])
 def test_shapes_that_do_not_fit(key, damage, stored, stored_labels):
     content = stored_labels if key == "labels" else stored
-    array = content["forest"][key]
-    content["forest"][key] = {
+    array = content["released"][key]
+    content["released"][key] = {
         "tree": array[:-1],
         "node": [tree[:-1] for tree in array],
         "flat": array[0],
@@ -204,20 +204,20 @@ def test_shapes_that_do_not_fit(key, damage, stored, stored_labels):
     ],
 )
 def test_leaves_that_do_not_fit(key, value, stored):
-    stored["forest"][key] = value
+    stored["released"][key] = value
     with pytest.raises(ModelFormatError):
         read(stored)
 
 
 @pytest.mark.parametrize("value", [2, -1, 0.5, 2**40])
 def test_labels_out_of_bounds(value, stored_labels):
-    stored_labels["forest"]["labels"][0][1] = value
+    stored_labels["released"]["labels"][0][1] = value
     with pytest.raises(ModelFormatError):
         read(stored_labels)
 
 
 def test_labels_and_counts_together(stored, stored_labels):
-    stored["forest"]["labels"] = stored_labels["forest"]["labels"]
+    stored["released"]["labels"] = stored_labels["released"]["labels"]
     with pytest.raises(ModelFormatError):
         read(stored)
 
