@@ -144,3 +144,7 @@ class PrivacyLeakWarning(UserWarning):
 
 class RepeatedFitWarning(UserWarning):
     """The same estimator, or a clone of it, has spent budget before in this process."""
+
+
+class WeakSignalWarning(UserWarning):
+    """The budget is too small for the declared or released number of records to teach much."""

@@ -202,6 +202,14 @@ class BudgetAccountant:
         """Open a sampled scope at the top; see ``Scope.poisson``."""
         return self._root.poisson(label, rate)
 
+    def check(self, loss: PrivacyLoss) -> None:
+        """Raise BudgetExceeded if this loss would not be granted now; spends nothing.
+
+        Another thread may spend between this and a request, which then raises by itself.
+        """
+        with self._lock:
+            self._admit(self._root.charged + loss, loss)
+
     # -- deciding -----------------------------------------------------------------------
 
     def _admit(self, loss: PrivacyLoss, requested: PrivacyLoss) -> None:

@@ -91,13 +91,26 @@ class PrivateEstimator(BaseEstimator):
         accountant, run.external = self._open_accountant(run, plan.loss)
         # The accountant numbers what it holds already; a count of the process would make equal
         # fits report differently.
-        label, adaptive = f"fit: {type(self).__name__}", getattr(plan, "adaptive", False)
-        with accountant.open_scope(label, reserve=plan.loss, adaptive=adaptive) as scope:
+        with self._open_scope(accountant, plan) as scope:
             table = self._encode(run, X, y)
             listing = self._register(plan.loss)
             self._train(run, plan, scope, table)
-        # Closed, so without the reserve; where spending was adaptive its rho stays the cap's.
-        self._finish(run, X, plan, accountant, scope, scope.charged, listing)
+        # Where spending depended on released values the caps are the bound, not what was realised.
+        loss = plan.loss if plan.adaptive else scope.loss
+        self._finish(run, X, plan, accountant, scope, loss, listing)
+
+    def _open_scope(self, accountant: BudgetAccountant, plan: Any) -> Scope:
+        """The fit's scope, with the whole plan set aside, all or nothing.
+
+        A plan that waits for a released value has caps instead; whether they fit is checked
+        now, and what it then plans is asked for request by request.
+        """
+        label = f"fit: {type(self).__name__}"
+        if not plan.adaptive:
+            return accountant.open_scope(label, reserve=plan.loss)
+        for route in plan.routes:
+            accountant.check(route)
+        return accountant.open_scope(label)
 
     def _encode(self, run: FitRun, X: Any, y: Any) -> Any:
         """Records as codes: the only place where a fit reads values."""

@@ -50,6 +50,11 @@ class ForestPlan:
     allocation: str
 
     @property
+    def adaptive(self) -> bool:
+        """Whether what is spent depends on released values: never here."""
+        return False
+
+    @property
     def loss(self) -> PrivacyLoss:
         """Exact cost of the whole forest, composed by the accountant's own scopes."""
         return tree_loss(self.tree) * self.n_trees

@@ -4,12 +4,41 @@ from __future__ import annotations
 
 import threading
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 _FORMAT = "{percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} "
 
 
-class TreeProgress:
+class _Progress:
+    """A bar that shows every step and no times: how long a step takes depends on the records."""
+
+    def __init__(self, total: int, unit: str, shown: bool) -> None:
+        self._lock = threading.Lock()
+        self._bar: Any = None
+        if shown:
+            from tqdm import tqdm
+
+            self._bar = tqdm(total=total, bar_format=_FORMAT + unit, mininterval=0, miniters=1)
+
+    def _step(self) -> None:
+        if self._bar is not None:
+            with self._lock:
+                self._bar.update(1)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+
+class TreeProgress(_Progress):
     """A bar over trees, shown where ``verbose`` is positive.
 
     Parameters
@@ -23,15 +52,8 @@ class TreeProgress:
 
     def __init__(self, n_trees: int, verbose: int, depth: int) -> None:
         self._by_level = verbose > 1
-        self._lock = threading.Lock()
-        self._bar: Any = None
-        if verbose > 0:
-            from tqdm import tqdm
-
-            total = n_trees * (depth + 1) if self._by_level else n_trees
-            unit = "levels" if self._by_level else "trees"
-            # Every step is shown and no times are: how long a step takes depends on the records.
-            self._bar = tqdm(total=total, bar_format=_FORMAT + unit, mininterval=0, miniters=1)
+        total = n_trees * (depth + 1) if self._by_level else n_trees
+        super().__init__(total, "levels" if self._by_level else "trees", verbose > 0)
 
     def level_done(self) -> None:
         """Count one finished level of one tree."""
@@ -43,19 +65,13 @@ class TreeProgress:
         if not self._by_level:
             self._step()
 
-    def _step(self) -> None:
-        if self._bar is not None:
-            with self._lock:
-                self._bar.update(1)
 
-    def __enter__(self) -> TreeProgress:
-        return self
+class PartProgress(_Progress):
+    """A bar over the parts of a training (rounds, tables, draws), where ``verbose`` is positive."""
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        if self._bar is not None:
-            self._bar.close()
+    def __init__(self, n_parts: int, verbose: int) -> None:
+        super().__init__(n_parts, "parts", verbose > 0)
+
+    def part_done(self) -> None:
+        """Count one finished part."""
+        self._step()
