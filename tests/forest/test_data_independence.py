@@ -24,6 +24,7 @@ KINDS = [
         "criterion": "gini_decrease",
     },
     {"leaves": "count_label_permute_and_flip", "criterion": "entropy_decrease"},
+    {"thresholds": "lattice"},
 ]
 
 

@@ -25,6 +25,7 @@ KINDS = [
         "allocation": "theorem2",
         "criterion": "gini_decrease",
     },
+    {"thresholds": "lattice"},
 ]
 
 

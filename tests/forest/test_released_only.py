@@ -18,9 +18,15 @@ from dpforest.accounting.grants import Grant
 from dpforest.domain.matrix import EncodedMatrix, EncodedTable
 from dpforest.mechanisms.entropy import RandomSource
 from dpforest.trees.kernels.predict import predict_leaves
+from dpforest.trees.lattice_level import LevelLattice
 from dpforest.trees.level import LevelCells
-from dpforest.trees.records import Segments, TrainingTable
+from dpforest.trees.records import LatticeColumns, Segments, TrainingTable
 
+#: Types that hold records or raw counts, and permissions to draw.
+SECRET_TYPES = (
+    TrainingTable, LatticeColumns, EncodedMatrix, EncodedTable, Segments, LevelCells, LevelLattice,
+    Grant,
+)  # fmt: skip
 # A number of records that nothing public has, and what is left of it by dropping.
 N_ROWS, N_DROPPED = 1237, 36
 SECRET_NUMBERS = {N_ROWS, N_ROWS - N_DROPPED, N_DROPPED}
@@ -31,6 +37,7 @@ KINDS = [
     {"choice": "joint"},
     {"leaves": "label", "partition_rate": 1, "allocation": "theorem2"},
     {"n_jobs": 2},
+    {"thresholds": "lattice"},
 ]
 
 
@@ -128,8 +135,7 @@ def test_no_table_no_count_no_number_of_records(parameters, fitted):
     for name, form in forms_of(forest).items():
         for item in reachable(form):
             assert not numbers_in(item) & SECRET_NUMBERS, (name, type(item))
-            assert not isinstance(item, (TrainingTable, EncodedMatrix, EncodedTable)), name
-            assert not isinstance(item, (Segments, LevelCells, Grant)), name
+            assert not isinstance(item, SECRET_TYPES), name
             if isinstance(item, np.ndarray) and item.shape[-2:] == counts.shape[-2:]:
                 assert not any(np.array_equal(item, c) for c in (*counts, counts)), name
 
@@ -177,7 +183,7 @@ def integers_of(content: Any) -> Iterator[int]:
 
 @pytest.mark.parametrize("parameters", KINDS)
 def test_records_are_gone_after_the_fit(parameters, fitted):
-    kinds = (TrainingTable, EncodedMatrix, EncodedTable, Segments, LevelCells, Grant)
+    kinds = SECRET_TYPES
     gc.collect()
     before = {id(item) for item in gc.get_objects() if isinstance(item, kinds)}
     forest, _ = fitted(**parameters)

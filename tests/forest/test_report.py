@@ -17,6 +17,7 @@ KINDS = [
     {"delta": 1e-6, "leaves": "geometric", "selection": "permute_and_flip"},
     {"partition_rate": "1/3", "leaves": "label"},
     {"random_state": 5},
+    {"thresholds": "lattice"},
 ]
 
 

@@ -23,6 +23,7 @@ KINDS = [
     {"leaves": "label", "partition_rate": 1, "allocation": "theorem2"},
     {"leaves": "count_label", "criterion": "entropy_decrease", "allocation": "per_level"},
     {"random_state": 3, "allocation": ExplicitAllocation("0.01", "0.01", "0.01")},
+    {"thresholds": "lattice"},
 ]
 
 
