@@ -33,6 +33,7 @@ from dpforest.domain.table import (
 )
 from dpforest.domain.values import is_missing, text_of, to_floats
 from dpforest.exceptions import DomainError, ParameterError
+from dpforest.observation import observe_read
 
 _SOURCE = "read from the data by Domain.draft"
 #: More distinct texts than this are no list to edit: the most frequent stay.
@@ -86,6 +87,8 @@ def draft_domain(
     for index in range(table.n_columns):
         table.check_column(index)
     names = table.names or tuple(f"x{index}" for index in range(table.n_columns))
+    if labels is not None:
+        observe_read("labels")
     domain = Domain(
         features=tuple(
             _draft_feature(name, table.column(index)) for index, name in enumerate(names)

@@ -20,6 +20,7 @@ from dpforest.domain.table import (
 )
 from dpforest.domain.values import CategoryLookup, to_floats
 from dpforest.exceptions import DomainError, InvalidRecordError, ParameterError
+from dpforest.observation import observe_read
 
 _MISSING_RULE = "a value is missing, and the domain does not allow that"
 _NUMBER_RULE = "a value is not a number"
@@ -318,5 +319,6 @@ def _midpoint_code(feature: NumericFeature, cells: Cells) -> int:
 
 
 def _label_codes(labels: Column, classes: Classes) -> NDArray[np.int32]:
+    observe_read("labels")
     lookup = CategoryLookup(classes.texts, unknown=-1, missing=-1)
     return _look_up(lookup, labels, -1)

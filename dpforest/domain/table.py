@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.exceptions import DomainError, ParameterError, ParameterTypeError
+from dpforest.observation import observe_read
 
 #: A column: numbers as an array, everything else as a list of Python objects.
 Column = NDArray[Any] | list[Any]
@@ -54,6 +55,7 @@ class ArrayTable:
 
     def column(self, index: int) -> Column:
         """Values of one column, by position."""
+        observe_read(f"column {index}")
         return column_of(self._array[:, index])
 
 
@@ -73,6 +75,7 @@ class FrameTable:
 
     def column(self, index: int) -> Column:
         """Values of one column."""
+        observe_read(f"column {index}")
         return _series_values(self._columns[index])
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import lru_cache
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,6 +20,16 @@ from dpforest.accounting.rationals import float_down
 from dpforest.exceptions import GrantError, ParameterError
 
 EventT = TypeVar("EventT", bound=Event)
+
+
+def public_candidates(scores: Any, starts: Any, ends: Any, *_: Any, **__: Any) -> Any:
+    """What is public of a selection's arguments: the rows, and which candidates are there."""
+    return np.isneginf(np.asarray(scores, dtype=np.float64)), np.asarray(starts), np.asarray(ends)
+
+
+def public_shape(counts: Any, *_: Any, **__: Any) -> Any:
+    """What is public of a table of counts: its shape."""
+    return np.shape(counts)
 
 
 def consume(grant: Grant | None, event_type: type[EventT], cells: int) -> EventT:

@@ -18,6 +18,7 @@ from dpforest.accounting.grants import Grant
 from dpforest.mechanisms.entropy import RandomSource
 from dpforest.mechanisms.kernels.lattice import REJECTED, uniform_below_rows
 from dpforest.mechanisms.selection import select_exponential
+from dpforest.observation import observed
 
 
 def select_interval_point(
@@ -78,6 +79,7 @@ def select_interval_point(
     return interval, draw_below(bounds, source)
 
 
+@observed(lambda bounds, source: bounds)
 def draw_below(bounds: NDArray[np.int64], source: RandomSource) -> NDArray[np.int64]:
     """Draw a uniform integer in [0, bound) for each positive bound, exactly.
 

@@ -19,7 +19,13 @@ from numpy.typing import ArrayLike, NDArray
 from dpforest.accounting.events import DiscreteGaussianNoise, GeometricNoise
 from dpforest.accounting.grants import Grant
 from dpforest.exceptions import ParameterError
-from dpforest.mechanisms.base import consume, exponent, require_sensitivity, variance
+from dpforest.mechanisms.base import (
+    consume,
+    exponent,
+    public_shape,
+    require_sensitivity,
+    variance,
+)
 from dpforest.mechanisms.entropy import RandomSource
 from dpforest.mechanisms.kernels.noise import (
     OPEN_ACCEPTANCE,
@@ -30,11 +36,13 @@ from dpforest.mechanisms.kernels.noise import (
     two_sided_geometric_values,
 )
 from dpforest.mechanisms.slow import finish_acceptance, finish_two_sided_geometric
+from dpforest.observation import observed
 
 _ONE = Fraction(1)
 _LIMIT = 2**62
 
 
+@observed(public_shape)
 def add_geometric_noise(
     counts: ArrayLike, grant: Grant | None, source: RandomSource
 ) -> NDArray[np.int64]:
@@ -86,6 +94,7 @@ def add_geometric_noise(
     return _noisy(table, noise, wide)
 
 
+@observed(public_shape)
 def add_discrete_gaussian_noise(
     counts: ArrayLike, grant: Grant | None, source: RandomSource
 ) -> NDArray[np.int64]:

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from dpforest.accounting.events import ExponentialSelection, PermuteAndFlipSelection
 from dpforest.accounting.grants import Grant
 from dpforest.exceptions import ParameterError
-from dpforest.mechanisms.base import as_rows, consume, exponent
+from dpforest.mechanisms.base import as_rows, consume, exponent, public_candidates
 from dpforest.mechanisms.entropy import RandomSource
 from dpforest.mechanisms.kernels.selection import (
     UNDECIDED,
@@ -23,10 +23,12 @@ from dpforest.mechanisms.kernels.selection import (
     select_noisy_maximum_rows,
 )
 from dpforest.mechanisms.slow import finish_exponential, finish_noisy_maximum
+from dpforest.observation import observed
 
 _NO_WEIGHTS = np.empty(0, dtype=np.float64)
 
 
+@observed(public_candidates)
 def select_exponential(
     scores: ArrayLike,
     starts: ArrayLike,
@@ -94,6 +96,7 @@ def select_exponential(
     return chosen
 
 
+@observed(public_candidates)
 def select_permute_and_flip(
     scores: ArrayLike,
     starts: ArrayLike,

@@ -8,10 +8,12 @@ from numpy.typing import NDArray
 from dpforest.mechanisms.entropy import RandomSource
 from dpforest.mechanisms.kernels.selection import UNDECIDED, select_exponential_rows
 from dpforest.mechanisms.slow import finish_exponential
+from dpforest.observation import observed
 
 _NO_WEIGHTS = np.empty(0, dtype=np.float64)
 
 
+@observed(lambda available, starts, ends, source: (available, starts, ends))
 def select_uniform(
     available: NDArray[np.bool_],
     starts: NDArray[np.int64],

@@ -17,6 +17,7 @@ from dpforest.mechanisms.lattice import draw_below, select_interval_point
 from dpforest.mechanisms.noise import add_discrete_gaussian_noise, add_geometric_noise
 from dpforest.mechanisms.selection import select_exponential, select_permute_and_flip
 from dpforest.mechanisms.uniform import select_uniform
+from dpforest.observation import observed
 from dpforest.trees.criteria import Criterion
 from dpforest.trees.kernels.scoring import chosen_splits
 from dpforest.trees.level import LevelCells
@@ -130,6 +131,7 @@ def _select(
     return select_exponential(*rows, criterion.unit, grant, source)
 
 
+@observed(lambda offer, *_: offer.starts.size)
 def _select_point(
     offer: Offer,
     firsts: NDArray[np.int64],
