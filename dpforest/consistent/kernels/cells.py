@@ -1,0 +1,192 @@
+"""Features of few values: counts of each value's records, and scores of all candidates at once.
+
+A node's cells are rows of int32 counts, one row a class: record r of class k adds one to
+``cells[at + k * stride + first + code]`` for every counted feature. In regression there are three
+rows of doubles: the number of records, the sum of their targets (minus the node's mean) and the
+sum of squares. Scores are computed cell by cell, without a branch, so that they are computed in
+parallel.
+
+Classification scores a candidate by the purity ``sum_k l_k**2 / l + sum_k r_k**2 / r`` of its
+children, which is the node's size minus its records times the weighted Gini impurity. With node
+totals t and ``dot = sum_k l_k t_k``, the right child's squares are
+``sum t_k**2 - 2 dot + sum l_k**2``. All sums are whole numbers below 2**53, so they are exact.
+
+Regression scores a candidate by minus the sum of its children's mean squared errors, or by the
+weighted decrease.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+#: Codes of the regression criteria.
+UNWEIGHTED = 0
+WEIGHTED = 1
+#: Regression scores are rounded to so many steps of the node's own error.
+STEPS = 2.0**30
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def count_classes(
+    rows: NDArray, labels: NDArray, records: NDArray, start: int, end: int,
+    features: NDArray, firsts: NDArray, n_features: int, cells: NDArray, at: int, stride: int,
+) -> None:  # fmt: skip
+    """Add records ``start … end - 1`` to the cells of the first ``n_features`` listed features.
+
+    Unsigned flat indices: signed ones would cost a wrap-around test at each cell. Records
+    outside, features inside, so that one increment need not wait for the one before.
+    """
+    flat = rows.reshape(rows.size)
+    width = np.uint64(rows.shape[1])
+    one = np.int32(1)
+    for i in range(np.uint64(start), np.uint64(end)):
+        record = np.uint64(records[i])
+        base = np.uint64(at) + np.uint64(labels[record]) * np.uint64(stride)
+        row = record * width
+        for j in range(np.uint64(n_features)):
+            code = np.uint64(flat[row + np.uint64(features[j])])
+            cells[base + np.uint64(firsts[j]) + code] += one
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def count_moments(
+    rows: NDArray, targets: NDArray, mean: float, records: NDArray, start: int, end: int,
+    features: NDArray, firsts: NDArray, n_features: int, cells: NDArray, stride: int,
+) -> None:  # fmt: skip
+    """As :func:`count_classes`, in regression."""
+    for i in range(start, end):
+        record = records[i]
+        off = targets[record] - mean
+        for j in range(n_features):
+            cell = firsts[j] + np.int64(rows[record, features[j]])
+            cells[cell] += 1.0
+            cells[cell + stride] += off
+            cells[cell + 2 * stride] += off * off
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _add_up(row: NDArray, features: NDArray, firsts: NDArray, n_features: int,
+            n_codes: NDArray, against_rest: NDArray) -> None:  # fmt: skip
+    """Turn cells of ordered features into sums up to each value."""
+    for j in range(n_features):
+        f = features[j]
+        if not against_rest[f]:
+            first = np.uint64(firsts[j])
+            running = 0.0
+            for cell in range(first, first + np.uint64(n_codes[f])):
+                running += row[cell]
+                row[cell] = running
+
+
+@njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
+def score_classes(
+    cells: NDArray, at: int, stride: int, totals: NDArray, n_node: int,
+    features: NDArray, firsts: NDArray, n_features: int, n_codes: NDArray,
+    against_rest: NDArray, any_ordered: bool, sums: NDArray, scores: NDArray,
+) -> None:  # fmt: skip
+    """Scores of all cells; ``-inf`` where a child would be empty.
+
+    ``sums`` is float64 of shape (4, at least ``stride``); its row 0 gets left children's sizes.
+    An ordered feature's unobserved value repeats the score of the value below it.
+    """
+    size, squares, dots = sums[0, :stride], sums[1, :stride], sums[2, :stride]
+    row, out = sums[3, :stride], scores[:stride]
+    size[:] = 0.0
+    squares[:] = 0.0
+    dots[:] = 0.0
+    node_squares = 0.0
+    for k in range(totals.shape[0]):
+        total = np.float64(totals[k])
+        if total == 0.0:
+            continue
+        node_squares += total * total
+        counts = cells[at + k * stride : at + (k + 1) * stride]
+        for j in range(stride):
+            row[j] = counts[j]
+        if any_ordered:
+            _add_up(row, features, firsts, n_features, n_codes, against_rest)
+        for j in range(stride):
+            size[j] += row[j]
+            squares[j] += row[j] * row[j]
+            dots[j] += row[j] * total
+    n = np.float64(n_node)
+    for j in range(stride):
+        right = node_squares - 2.0 * dots[j] + squares[j]
+        purity = squares[j] / size[j] + right / (n - size[j])
+        out[j] = purity if (size[j] > 0.0) & (size[j] < n) else -np.inf
+
+
+@njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
+def error_score(n_left, sum_left, square_left, n_node, sum_node, square_node, criterion):
+    """Score of a regression candidate from the sums of its left child and of the node.
+
+    Sums of doubles depend on their order, so without rounding two candidates that make the same
+    children would not tie, and min-max normalisation could turn the difference into anything.
+    """
+    n_right = n_node - n_left
+    sum_right = sum_node - sum_left
+    mean_left = sum_left / n_left
+    mean_right = sum_right / n_right
+    if criterion == WEIGHTED:
+        return np.rint((sum_left * mean_left + sum_right * mean_right) * (STEPS / square_node))
+    left = square_left / n_left - mean_left * mean_left
+    right = (square_node - square_left) / n_right - mean_right * mean_right
+    return -np.rint((left + right) * (STEPS / square_node * n_node))
+
+
+@njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
+def score_moments(
+    cells: NDArray, stride: int, moments: NDArray, features: NDArray, firsts: NDArray,
+    n_features: int, n_codes: NDArray, against_rest: NDArray, criterion: int,
+    sums: NDArray, scores: NDArray,
+) -> None:  # fmt: skip
+    """As :func:`score_classes`, in regression."""
+    for k in range(3):
+        row = sums[k, :stride]
+        for j in range(stride):
+            row[j] = cells[k * stride + j]
+        _add_up(row, features, firsts, n_features, n_codes, against_rest)
+    n_node = moments[0]
+    for j in range(stride):
+        size = sums[0, j]
+        score = error_score(size, sums[1, j], sums[2, j], n_node, moments[1], moments[2], criterion)
+        scores[j] = score if (size > 0.0) & (size < n_node) else -np.inf
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def span_cells(
+    scores: NDArray, features: NDArray, firsts: NDArray, n_features: int, n_codes: NDArray,
+    lows: NDArray, highs: NDArray,
+) -> None:  # fmt: skip
+    """Smallest and largest score that each counted feature offers, to its places in ``lows``
+    and ``highs``; ``inf`` and ``-inf`` where it offers none."""
+    for j in range(np.uint64(n_features)):
+        low, high = np.inf, -np.inf
+        first = np.uint64(firsts[j])
+        for cell in range(first, first + np.uint64(n_codes[features[j]])):
+            score = scores[cell]
+            high = max(high, score)
+            low = min(low, score if score != -np.inf else np.inf)
+        lows[features[j]] = low
+        highs[features[j]] = high
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def list_cells(
+    first: int, n_codes: int, against_rest: bool, sizes: NDArray, cell_scores: NDArray,
+    scores: NDArray, codes: NDArray,
+) -> int:  # fmt: skip
+    """Candidates of one counted feature, in order; returns how many."""
+    width = 0
+    below = 0.0
+    for code in range(n_codes):
+        size = sizes[first + code]
+        observed = size > (0.0 if against_rest else below)
+        below = size
+        if observed:
+            codes[width] = code
+            scores[width] = cell_scores[first + code]
+            width += scores[width] != -np.inf
+    return width

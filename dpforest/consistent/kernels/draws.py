@@ -1,0 +1,88 @@
+"""Softmax draws over scores after min-max normalisation.
+
+Weights are ``exp(scale * (score - top))``, with ``scale = strength / (largest - smallest)``; an
+infinite scale leaves the largest scores, equal scores are all alike.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from dpforest.consistent.kernels.streams import uniform
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def scale_of(strength, low, high):
+    """Factor of a score under min-max normalisation."""
+    return strength / (high - low) if high > low else 0.0
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def weight_of(score, top, scale):
+    """Weight of a candidate; none for a score of ``-inf``, which is no candidate."""
+    if score == -np.inf:
+        return 0.0
+    if scale == np.inf:
+        return 1.0 if score == top else 0.0
+    return np.exp(scale * (score - top))
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def sum_weights(scores: NDArray, width: int, top: float, scale: float) -> float:
+    """Sum of the weights of some candidates."""
+    total = 0.0
+    for j in range(width):
+        total += weight_of(scores[j], top, scale)
+    return total
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def draw_score(
+    scores: NDArray, width: int, top: float, scale: float, weights: NDArray, stream: NDArray
+) -> int:
+    """Index of a candidate drawn by its weight."""
+    total = 0.0
+    for j in range(width):
+        weights[j] = weight_of(scores[j], top, scale)
+        total += weights[j]
+    return draw(weights, width, total, stream)
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def draw(weights: NDArray, width: int, total: float, stream: NDArray) -> int:
+    """Index whose slice of the cumulated weights holds a uniform share of their total."""
+    aim = uniform(stream) * total
+    last = 0
+    running = 0.0
+    for j in range(width):
+        running += weights[j]
+        if weights[j] > 0.0:
+            last = j
+            if aim < running:
+                return j
+    return last  # rounding only
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def draw_label(totals: NDArray, strength: float, shares: NDArray, weights: NDArray,
+               stream: NDArray) -> int:  # fmt: skip
+    """A class by ``softmax(strength * share)`` of the counted records; of none, any class."""
+    n_records = np.float64(max(totals.sum(), 1))
+    top = 0.0
+    for k in range(totals.shape[0]):
+        shares[k] = np.float64(totals[k]) / n_records
+        top = max(top, shares[k])
+    return draw_score(shares, totals.shape[0], top, strength, weights, stream)
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def span_of(scores: NDArray, width: int) -> tuple[float, float]:
+    """Smallest and largest finite score; ``inf`` and ``-inf`` where there is none."""
+    low, high = np.inf, -np.inf
+    for j in range(width):
+        score = scores[j]
+        high = max(high, score)
+        low = min(low, score if score != -np.inf else np.inf)
+    return low, high

@@ -1,0 +1,83 @@
+"""A table as the kernels take it: ranks of the distinct values of each feature."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpforest.consistent.kernels.layout import Table
+
+#: A feature has a node histogram if its cells are at most this share of the records ...
+_CELLS_OF_RECORDS = 1 / 16
+#: ... and at most so many values.
+_MOST_COUNTED = 256
+#: Whole numbers in a range up to this many times the records are ranked by counting.
+_DENSE = 4
+
+
+def ranks(column: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Distinct values in ascending order, and each record's place among them."""
+    low, high = column.min(), column.max()
+    if high - low < _DENSE * column.size + 1024 and abs(low) < 2.0**52:
+        offsets = (column - low).astype(np.int64)
+        if np.array_equal(offsets + low, column):
+            present = np.bincount(offsets) > 0
+            place = np.cumsum(present) - 1
+            return np.flatnonzero(present) + low, place[offsets]
+    values, codes = np.unique(column, return_inverse=True)
+    return values, codes.reshape(-1)
+
+
+def encode_table(
+    X: NDArray[np.float64],
+    labels: NDArray | None,
+    targets: NDArray | None,
+    n_classes: int,
+    against_rest: NDArray[np.bool_],
+    keep_sorted: bool,
+) -> Table:
+    """Encode once for a forest.
+
+    Parameters
+    ----------
+    X : float64 array of shape (n, D)
+        Finite numbers.
+    labels, targets : arrays of shape (n,)
+        Class codes, or targets; the other is None.
+    n_classes : int
+        0 in regression.
+    against_rest : bool array of shape (D,)
+    keep_sorted : bool
+        Whether features of many values are kept in order in every node, rather than sorted where
+        they are drawn.
+    """
+    n_records, n_features = X.shape
+    encoded = [ranks(np.ascontiguousarray(X[:, f])) for f in range(n_features)]
+    sizes = np.array([values.size for values, _ in encoded], dtype=np.int64)
+    rows = np.empty((n_records, n_features), np.uint8 if sizes.max() <= 256 else np.uint32)
+    for f, (_, codes) in enumerate(encoded):
+        rows[:, f] = codes
+    cells = sizes * (n_classes or 3)
+    few = (sizes <= _MOST_COUNTED) & (cells <= max(_CELLS_OF_RECORDS * n_records, 64))
+    counted = np.flatnonzero(few)
+    ordered = np.flatnonzero(~few) if keep_sorted else np.empty(0, np.int64)
+    sorted_place = np.full(n_features, -1, np.int64)
+    sorted_place[ordered] = np.arange(ordered.size)
+    words = rows.T[ordered].astype(np.uint64) << np.uint64(32)
+    words |= np.arange(n_records, dtype=np.uint64)
+    words.sort(axis=1)
+    return Table(
+        rows=rows,
+        labels=np.empty(0, np.uint16) if labels is None else labels.astype(np.uint16),
+        targets=np.empty(0) if targets is None else np.ascontiguousarray(targets, np.float64),
+        n_classes=n_classes,
+        values=np.concatenate([values for values, _ in encoded]).astype(np.float64),
+        value_starts=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+        n_codes=sizes,
+        against_rest=against_rest.astype(np.bool_),
+        counted=counted,
+        firsts=(np.cumsum(sizes[counted]) - sizes[counted]).astype(np.int64),
+        n_cells=int(sizes[counted].sum()),
+        sorted_place=sorted_place,
+        words=words,
+    )
