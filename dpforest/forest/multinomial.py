@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from typing import Any
 
@@ -10,16 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.accounting.allocation import resolve_allocation
-from dpforest.accounting.events import DiscreteGaussianNoise, GeometricNoise
 from dpforest.accounting.scopes import Scope
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.matrix import EncodedTable
 from dpforest.domain.schema import Domain
 from dpforest.forest.base import FitRun
 from dpforest.forest.classifier import PrivateClassifier, class_array, class_order
-from dpforest.forest.plan import ForestPlan, PlanSettings, build_plan
 from dpforest.forest.progress import TreeProgress
-from dpforest.forest.released_trees import forest_from_data, forest_to_data
 from dpforest.forest.settings import (
     MAX_DEPTH,
     check_choice,
@@ -28,12 +24,14 @@ from dpforest.forest.settings import (
     check_n_jobs,
     check_partition_rate,
 )
+from dpforest.learners.multinomial.growing import grow_forest
+from dpforest.learners.multinomial.plan import ForestPlan, PlanSettings, build_plan
 from dpforest.trees.criteria import resolve_criterion
-from dpforest.trees.grower import CountRoot, SharedRoot, count_root, grow_tree
 from dpforest.trees.kernels.predict import sum_leaf_values
 from dpforest.trees.leaf_values import leaf_values, to_probabilities
-from dpforest.trees.private_tree import PrivateForest, PrivateTree, geometric_variance
-from dpforest.trees.records import Segments, TrainingTable
+from dpforest.trees.private_tree import PrivateForest
+from dpforest.trees.records import TrainingTable
+from dpforest.trees.storage import forest_from_data, forest_to_data
 from dpforest.trees.tree_plan import LEAF_RULES
 
 _SELECTIONS = ("exponential", "permute_and_flip")
@@ -261,33 +259,16 @@ class MultinomialForestClassifier(PrivateClassifier):
         return checked
 
     def _train(self, run: FitRun, plan: ForestPlan, scope: Scope, table: EncodedTable) -> None:
-        trees = self._grow_trees(run, plan, scope, TrainingTable.of(table))
-        variance = noise_variance(plan)
-        self._set_forest(PrivateForest.stack(trees, table.n_classes, variance), run.domain)
-
-    def _grow_trees(
-        self, run: FitRun, plan: ForestPlan, scope: Scope, table: TrainingTable
-    ) -> list[PrivateTree]:
-        root = SharedRoot(table)
-
-        def count_own_root(segments: Segments) -> Any:
-            return count_root(table, segments)
-
-        # With a partition every tree has structure points of its own, so a root of its own.
-        counted_root: CountRoot = root if plan.tree.partition is None else count_own_root
-
         with TreeProgress(plan.n_trees, self.verbose, plan.tree.depth) as progress:
-
-            def grow(number: int) -> PrivateTree:
-                source = run.source.spawn("tree", number)
-                with scope.sequential(f"tree {number}") as tree_scope:
-                    tree = grow_tree(
-                        table, plan.tree, tree_scope, source, counted_root, progress.level_done
-                    )
-                progress.tree_done()
-                return tree
-
-            return run_trees(grow, plan.n_trees, check_n_jobs(self.n_jobs))
+            forest = grow_forest(
+                plan,
+                scope,
+                run.source,
+                TrainingTable.of(table),
+                progress,
+                check_n_jobs(self.n_jobs),
+            )
+        self._set_forest(forest, run.domain)
 
     def _set_forest(self, forest: PrivateForest, domain: Domain) -> None:
         labels = class_array(domain)
@@ -308,22 +289,5 @@ class MultinomialForestClassifier(PrivateClassifier):
         return forest_to_data(self.forest_)
 
     def _released_from_data(self, data: Any, encoder: DomainEncoder) -> None:
-        self._set_forest(forest_from_data(data, encoder), encoder.domain)
-
-
-def noise_variance(plan: ForestPlan) -> float:
-    """Variance of the noise on one leaf count, a public number; 0 where leaves are labels."""
-    event = plan.tree.leaf_event
-    if isinstance(event, GeometricNoise):
-        return geometric_variance(Fraction(event.epsilon / event.l1_sensitivity))
-    if isinstance(event, DiscreteGaussianNoise):
-        return float(event.sigma_squared)
-    return 0.0
-
-
-def run_trees(grow: Any, n_trees: int, n_threads: int) -> list[PrivateTree]:
-    """Grow trees in threads; the list is in the order of their numbers whatever finished first."""
-    if n_threads == 1:
-        return [grow(number) for number in range(n_trees)]
-    with ThreadPoolExecutor(max_workers=n_threads) as pool:
-        return list(pool.map(grow, range(n_trees)))
+        n_classes = class_array(encoder.domain).size
+        self._set_forest(forest_from_data(data, encoder.n_codes, n_classes), encoder.domain)

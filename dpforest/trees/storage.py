@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.domain.encoder import DomainEncoder
 from dpforest.exceptions import ModelFormatError
 from dpforest.trees.private_tree import PrivateForest
 
@@ -25,8 +24,18 @@ def forest_to_data(forest: PrivateForest) -> dict[str, Any]:
     }
 
 
-def forest_from_data(data: dict[str, Any], encoder: DomainEncoder) -> PrivateForest:
-    """Read what :func:`forest_to_data` wrote; see :func:`check_forest`."""
+def forest_from_data(
+    data: dict[str, Any], n_codes: NDArray[np.int64], n_classes: int
+) -> PrivateForest:
+    """Read what :func:`forest_to_data` wrote; see :func:`check_forest`.
+
+    Parameters
+    ----------
+    data : dict
+    n_codes : ndarray of int64, shape (D,)
+        Codes of each feature, from the domain.
+    n_classes : int
+    """
     forest = PrivateForest(
         feature=_integers(data["feature"], np.int32),
         low=_integers(data["low"], np.int64),
@@ -36,7 +45,7 @@ def forest_from_data(data: dict[str, Any], encoder: DomainEncoder) -> PrivateFor
         noise_variance=float(data["noise_variance"]),
         n_classes=int(data["n_classes"]),
     )
-    check_forest(forest, encoder)
+    check_forest(forest, n_codes, n_classes)
     return forest
 
 
@@ -48,7 +57,7 @@ def _integers(values: Any, dtype: type[np.signedinteger]) -> NDArray[Any]:
     return array.astype(dtype)
 
 
-def check_forest(forest: PrivateForest, encoder: DomainEncoder) -> None:
+def check_forest(forest: PrivateForest, n_codes: NDArray[np.int64], n_classes: int) -> None:
     """Refuse shapes and numbers that prediction would follow out of bounds.
 
     The kernels that descend do not check: a bound of a split outside its feature's codes
@@ -58,7 +67,9 @@ def check_forest(forest: PrivateForest, encoder: DomainEncoder) -> None:
     ------
     ModelFormatError
     """
-    if not (_shapes_fit(forest) and _splits_fit(forest, encoder) and _leaves_fit(forest, encoder)):
+    if not (
+        _shapes_fit(forest) and _splits_fit(forest, n_codes) and _leaves_fit(forest, n_classes)
+    ):
         raise ModelFormatError("the stored trees do not fit together. Store the model again.")
 
 
@@ -77,17 +88,16 @@ def _shapes_fit(forest: PrivateForest) -> bool:
     )
 
 
-def _splits_fit(forest: PrivateForest, encoder: DomainEncoder) -> bool:
+def _splits_fit(forest: PrivateForest, n_codes: NDArray[np.int64]) -> bool:
     feature, low, high = forest.feature, forest.low, forest.high
-    if feature.min() < -1 or feature.max() >= encoder.n_codes.size:
+    if feature.min() < -1 or feature.max() >= n_codes.size:
         return False
-    n_codes = encoder.n_codes[feature]  # of the last feature where there is no split
-    return bool(((feature == -1) | ((low >= 0) & (low <= high) & (high < n_codes))).all())
+    ends = n_codes[feature]  # of the last feature where there is no split
+    return bool(((feature == -1) | ((low >= 0) & (low <= high) & (high < ends))).all())
 
 
-def _leaves_fit(forest: PrivateForest, encoder: DomainEncoder) -> bool:
-    classes = encoder.domain.classes
-    if classes is None or forest.n_classes != len(classes.labels):
+def _leaves_fit(forest: PrivateForest, n_classes: int) -> bool:
+    if forest.n_classes != n_classes:
         return False
     if not 0 <= forest.noise_variance < np.inf:
         return False

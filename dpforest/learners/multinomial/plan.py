@@ -20,8 +20,9 @@ from dpforest.accounting.events import (
     GeometricNoise,
     PermuteAndFlipSelection,
 )
-from dpforest.accounting.losses import PrivacyLoss
+from dpforest.accounting.losses import NO_LOSS, PrivacyLoss
 from dpforest.exceptions import ParameterError
+from dpforest.learners.base import PlanPart
 from dpforest.trees.criteria import Criterion
 from dpforest.trees.tree_plan import LEAF_RULES, TreePlan, charge_tree
 
@@ -58,6 +59,19 @@ class ForestPlan:
     def loss(self) -> PrivacyLoss:
         """Exact cost of the whole forest, composed by the accountant's own scopes."""
         return tree_loss(self.tree) * self.n_trees
+
+    @property
+    def parts(self) -> tuple[PlanPart, ...]:
+        """What is released, in order: structure of all trees, then leaves."""
+        tree = self.tree
+        choices = [event for event in (*tree.feature_events, *tree.value_events) if event]
+        structure = sum((event.loss for event in choices), NO_LOSS) * self.n_trees
+        text = f"splits of {self.n_trees} trees with {tree.depth} levels"
+        leaves = LEAF_RULES[tree.leaves].description
+        return (
+            PlanPart("structure", text, structure),
+            PlanPart("leaves", leaves, tree.leaf_event.loss * self.n_trees),
+        )
 
     def describe(self) -> dict[str, str]:
         """The plan in words, for the report."""
