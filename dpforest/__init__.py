@@ -36,6 +36,7 @@ _HOMES = {
 }
 _MODULES = (
     "accounting",
+    "audit",
     "consistent",
     "datasets",
     "domain",
@@ -48,6 +49,7 @@ _MODULES = (
 if TYPE_CHECKING:
     from dpforest import (
         accounting,
+        audit,
         consistent,
         datasets,
         domain,
@@ -100,6 +102,7 @@ __all__ = [
     "RepeatedFitWarning",
     "SafeBayesianForestClassifier",
     "accounting",
+    "audit",
     "consistent",
     "datasets",
     "domain",

@@ -18,6 +18,7 @@ PACKAGE = ROOT / "dpforest"
 LAYERS = {
     "exceptions": 0,
     "relations": 0,
+    "observation": 0,
     "domain": 1,
     "accounting": 1,
     "mechanisms": 2,
@@ -26,6 +27,7 @@ LAYERS = {
     "forest": 5,
     "consistent": 6,
     "datasets": 7,
+    "audit": 7,
     "demo": 8,
 }
 # Public names, and the command: they may name everything.

@@ -1,0 +1,196 @@
+"""The audit: runs on neighbouring datasets, an event that tells them apart, a certified bound."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpforest.audit.bounds import certified_epsilon, largest_certifiable, largest_epsilon
+from dpforest.audit.events import choose_event
+from dpforest.audit.neighbours import DatasetPair, as_pairs
+from dpforest.audit.result import AuditResult, FoundEvent, judge
+from dpforest.audit.subjects import Subject, as_subject, draw_outputs
+from dpforest.audit.worst_cases import worst_cases
+from dpforest.domain.schema import Domain
+from dpforest.exceptions import ParameterError
+
+
+def audit(
+    subject: Any,
+    pairs: Any = None,
+    *,
+    claimed_epsilon: Any = None,
+    delta: Any = None,
+    runs: int = 20_000,
+    confidence: float = 0.99,
+    domain: Domain | None = None,
+) -> AuditResult:
+    """Find a lower bound on epsilon and hold it against the claim.
+
+    Parameters
+    ----------
+    subject : Subject, estimator or callable
+        Whatever releases an output from a dataset: a function dataset -> numbers, one wrapped in
+        `Batched` that makes many runs at once, or an estimator (see `Estimator` for what it is
+        taken to release).
+    pairs : DatasetPair, tuple of two datasets, list of DatasetPair, or None
+        Neighbouring datasets. Of several the one that promises the largest bound is tested.
+        None: the built-in worst cases of ``domain``.
+    claimed_epsilon : float, optional
+        The claim. For an estimator the default is its ``epsilon``.
+    delta : float, optional
+        For an estimator the default is its ``delta``, else 0.
+    runs : int, default=20_000
+        Runs on each dataset. Half of them learn the event (divided over the pairs), half test it.
+    confidence : float, default=0.99
+        One minus the probability that the bound is too large, for the audit as a whole.
+    domain : Domain, optional
+        For the built-in pairs; for an estimator the default is its own.
+
+    Returns
+    -------
+    AuditResult
+
+    Raises
+    ------
+    ParameterError, ParameterTypeError
+        Parameters that make no sense, or datasets that are not neighbours.
+
+    Notes
+    -----
+    **Claim**: with probability at least ``confidence`` the subject is not (epsilon, delta)-DP
+    under the pair's relation for any epsilon below ``lower_bound``. **Proof**: pair, event, its
+    direction and the division of the error are functions of the learning runs. Given them, the
+    testing runs on each dataset are independent Bernoulli trials, so both Clopper-Pearson limits
+    hold together with probability >= confidence (Bonferroni over the two), and then
+    ln((p - delta) / q) >= lower_bound. One event of one pair is tested, so there is nothing more
+    to divide the error over. Runs must be independent. **Tests**: tests/audit/test_auditor.py.
+    """
+    claim, delta = _read_claim(subject, claimed_epsilon, delta)
+    alpha = _read_settings(runs, confidence)
+    candidates = _read_pairs(subject, pairs, domain)
+    audited = as_subject(subject)
+    test = _Test(audited, runs - runs // 2, delta, alpha)
+    learning = max(2, runs // 2 // len(candidates))
+    pair, outputs = _most_promising(test, candidates, learning)
+    found, bound, interval = test.run(pair, outputs)
+    largest = largest_certifiable(test.runs, delta, alpha)
+    verdict, reason = judge(bound, claim, largest, delta, confidence)
+    return AuditResult(
+        subject=audited.name,
+        pair=pair.name,
+        relation=pair.relation,
+        claimed_epsilon=claim,
+        delta=delta,
+        lower_bound=bound,
+        interval=(bound, interval),
+        event=found,
+        runs=runs,
+        confidence=confidence,
+        largest_certifiable=largest,
+        verdict=verdict,
+        reason=reason,
+    )
+
+
+_Outputs = tuple[NDArray, NDArray]
+
+
+@dataclass(frozen=True, slots=True)
+class _Test:
+    """What every pair is tried with."""
+
+    subject: Subject
+    runs: int
+    delta: float
+    alpha: float
+
+    def draw(self, pair: DatasetPair, runs: int) -> _Outputs:
+        """Outputs of so many runs on each dataset."""
+        first, second = (
+            draw_outputs(self.subject, dataset, runs, pair) for dataset in (pair.first, pair.second)
+        )
+        if first.shape != second.shape:
+            raise ParameterError(
+                "subject",
+                self.subject.name,
+                f"gives {first.shape[1]} numbers on one dataset, {second.shape[1]} on the other",
+                "Return arrays of one length; fill up with a number that is no output",
+            )
+        return first, second
+
+    def promise(self, learning: _Outputs) -> float:
+        """Bound that the learning runs promise."""
+        return choose_event(learning, None, self.runs, self.delta, self.alpha).promised
+
+    def run(self, pair: DatasetPair, learning: _Outputs) -> tuple[FoundEvent, float, float]:
+        """The event, its certified bound, and the upper end of what it shows."""
+        event = choose_event(
+            learning, self.draw(pair, self.runs), self.runs, self.delta, self.alpha
+        )
+        hits = [int(part.sum()) for part in np.split(event.happened, 2)]
+        more, less = hits if event.likelier_on_first else hits[::-1]
+        n, delta, alpha = self.runs, self.delta, self.alpha
+        bound = float(certified_epsilon(more, less, n, n, delta, alpha, event.share))
+        found = FoundEvent(
+            description=event.description,
+            likelier_on="first" if event.likelier_on_first else "second",
+            hits_first=hits[0],
+            hits_second=hits[1],
+            runs=n,
+        )
+        return found, bound, max(bound, largest_epsilon(more, less, n, delta, alpha))
+
+
+def _most_promising(
+    test: _Test, candidates: tuple[DatasetPair, ...], runs: int
+) -> tuple[DatasetPair, _Outputs]:
+    """The pair to test, with its learning runs."""
+    if len(candidates) == 1:
+        return candidates[0], test.draw(candidates[0], runs)
+    tried = [(pair, test.draw(pair, runs)) for pair in candidates]
+    promises = [test.promise(outputs) for _, outputs in tried]
+    return tried[int(np.argmax(promises))]
+
+
+def _read_claim(subject: Any, claim: Any, delta: Any) -> tuple[float, float]:
+    if claim is None:
+        claim = getattr(subject, "epsilon", None)
+    if delta is None:
+        delta = getattr(subject, "delta", 0) or 0
+    if claim is None:
+        raise ParameterError(
+            "claimed_epsilon", claim, "must be given", "Say which epsilon the subject claims"
+        )
+    epsilon, slack = float(claim), float(delta)
+    if not epsilon >= 0:
+        raise ParameterError("claimed_epsilon", claim, "must be at least 0", "Give the claim")
+    if not 0 <= slack < 1:
+        raise ParameterError("delta", delta, "must be at least 0 and below 1", "Give the claim")
+    return epsilon, slack
+
+
+def _read_settings(runs: Any, confidence: float) -> float:
+    if isinstance(runs, bool) or not isinstance(runs, (int, np.integer)) or runs < 4:
+        raise ParameterError(
+            "runs", runs, "must be a whole number of at least 4", "20,000 is a fair start"
+        )
+    if not 0 < confidence < 1:
+        raise ParameterError(
+            "confidence", confidence, "must lie strictly between 0 and 1", "0.99 is usual"
+        )
+    return 1 - confidence
+
+
+def _read_pairs(subject: Any, pairs: Any, domain: Domain | None) -> tuple[DatasetPair, ...]:
+    if pairs is not None:
+        return as_pairs(pairs)
+    domain = domain if domain is not None else getattr(subject, "domain", None)
+    if not isinstance(domain, Domain):
+        raise ParameterError(
+            "pairs", pairs, "built-in pairs need a domain", "Give pairs=..., or domain=..."
+        )
+    return worst_cases(domain)

@@ -1,0 +1,313 @@
+"""Every mechanism of the library as something to audit: subject, datasets, claim.
+
+``benchmarks/audit.py`` and the tests run through this list; a test fails when a public
+mechanism has no part here. Estimators are added by `estimator_part`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpforest.accounting.accountant import BudgetAccountant
+from dpforest.accounting.events import (
+    DiscreteGaussianNoise,
+    Event,
+    ExponentialSelection,
+    GeometricNoise,
+    PermuteAndFlipSelection,
+)
+from dpforest.audit.neighbours import DatasetPair
+from dpforest.audit.one_split import OneSplitTrees
+from dpforest.audit.subjects import Batched, Estimator, Subject
+from dpforest.audit.worst_cases import worst_cases
+from dpforest.domain.schema import Classes, Domain, NumericFeature
+from dpforest.mechanisms.entropy import SystemSource
+from dpforest.mechanisms.labels import draw_label_by_count, draw_label_by_frequency
+from dpforest.mechanisms.lattice import select_interval_point
+from dpforest.mechanisms.noise import add_discrete_gaussian_noise, add_geometric_noise
+from dpforest.mechanisms.selection import select_exponential, select_permute_and_flip
+from dpforest.trees.criteria import CRITERIA
+from dpforest.trees.tree_plan import TreePlan
+
+_ONE = Fraction(1)
+
+#: Two features of four values and two classes: every rule of a tree can go wrong on it.
+SMALL_DOMAIN = Domain(
+    features=tuple(
+        NumericFeature(name=name, lower=0, upper=3, integer=True) for name in ("a", "b")
+    ),
+    classes=Classes(labels=(0, 1)),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One thing to audit, with the claim it is held to.
+
+    Attributes
+    ----------
+    name : str
+    subject : Subject
+    pairs : tuple of DatasetPair
+    epsilon, delta : float
+        The claim, under add/remove.
+    covers : tuple of str
+        Public mechanisms or estimators that it runs.
+    """
+
+    name: str
+    subject: Subject
+    pairs: tuple[DatasetPair, ...]
+    epsilon: float
+    covers: tuple[str, ...]
+    delta: float = 0.0
+
+
+# -- releases from the class counts of one leaf --------------------------------------------------
+
+#: Labels of the records of one leaf, and one record more.
+LEAF_PAIRS = (
+    DatasetPair([0] * 3, [0] * 3 + [1], name="a class seen once in a leaf"),
+    DatasetPair([], [1], name="the first record of a leaf"),
+    DatasetPair([0] * 5 + [1] * 5, [0] * 5 + [1] * 6, name="a tie in a leaf"),
+)
+
+
+def class_counts(labels: Any, runs: int, n_classes: int = 2) -> NDArray[np.int64]:
+    """Class counts of a leaf, once a run, shape (runs, n_classes)."""
+    counts = np.bincount(np.asarray(labels, dtype=np.int64), minlength=n_classes)
+    return np.tile(counts, (runs, 1))
+
+
+def leaf_release(mechanism: Callable[..., Any], event: Event) -> Callable[[Any, int], Any]:
+    """A release from class counts as a batched function of the leaf's labels."""
+
+    def release(labels: Any, runs: int) -> Any:
+        grant = BudgetAccountant._unlimited(delta=Fraction(1, 2)).request(
+            event, role="audit", cells=runs
+        )
+        return mechanism(class_counts(labels, runs), grant, SystemSource())
+
+    return release
+
+
+def _leaf_parts() -> list[Part]:
+    one, permute = ExponentialSelection(_ONE, _ONE), PermuteAndFlipSelection(_ONE, _ONE)
+
+    def by_count_permuting(counts: Any, grant: Any, source: Any) -> Any:
+        return draw_label_by_count(counts, grant, source, permute_and_flip=True)
+
+    rules: list[tuple[str, Callable[..., Any], Event, float, float]] = [
+        ("label by count", draw_label_by_count, one, 1.0, 0.0),
+        ("label by count, permute-and-flip", by_count_permuting, permute, 1.0, 0.0),
+        (
+            "label by frequency",
+            draw_label_by_frequency,
+            ExponentialSelection(_ONE, Fraction(2)),
+            1.0,
+            0.0,
+        ),
+        ("geometric noise", add_geometric_noise, GeometricNoise(_ONE, _ONE), 1.0, 0.0),
+        # rho = 1/18 is (1, 0.02)-DP by rho + 2 sqrt(rho ln(1 / delta)) = 0.988.
+        (
+            "discrete Gaussian noise",
+            add_discrete_gaussian_noise,
+            DiscreteGaussianNoise(Fraction(9), _ONE),
+            1.0,
+            0.02,
+        ),
+    ]
+    return [
+        Part(
+            name,
+            Batched(leaf_release(mechanism, event), name),
+            LEAF_PAIRS,
+            epsilon,
+            tuple(
+                found
+                for found in ("draw_label_by_count", "draw_label_by_frequency",
+                              "add_geometric_noise", "add_discrete_gaussian_noise")
+                if found == mechanism.__name__
+            ),
+            delta,
+        )
+        for name, mechanism, event, epsilon, delta in rules
+    ]  # fmt: skip
+
+
+# -- selections ----------------------------------------------------------------------------------
+
+#: Votes of records for one of four candidates: a record raises one score by one.
+VOTE_PAIRS = (
+    DatasetPair([0] * 3, [0] * 3 + [2], name="a vote for a candidate without any"),
+    DatasetPair([], [3], name="the first vote"),
+    DatasetPair([0, 1, 2, 3], [0, 1, 2, 3, 3], name="a vote that breaks a tie"),
+)
+
+
+def vote_scores(votes: Any, runs: int) -> tuple[NDArray, NDArray, NDArray]:
+    """Scores of four candidates once a run, with starts and ends of the runs' rows."""
+    scores = np.tile(np.bincount(np.asarray(votes, dtype=np.int64), minlength=4), runs)
+    starts = np.arange(runs, dtype=np.int64) * 4
+    return scores.astype(np.float64), starts, starts + 4
+
+
+def selection(mechanism: Callable[..., Any], event: Event) -> Callable[[Any, int], Any]:
+    """A selection among four candidates as a batched function of the votes."""
+
+    def select(votes: Any, runs: int) -> Any:
+        grant = BudgetAccountant._unlimited().request(event, role="audit", cells=runs)
+        return mechanism(*vote_scores(votes, runs), _ONE, grant, SystemSource())
+
+    return select
+
+
+def lattice_point(values: Any, runs: int) -> NDArray[np.int64]:
+    """A cut among 16 lattice points, scored by how many values lie at or below it, at epsilon 1.
+
+    As in a tree the candidates go in as intervals of equal scores between the values.
+    """
+    ordered = np.unique(np.asarray(values, dtype=np.int64))
+    firsts = np.concatenate([[0], ordered])
+    lengths = np.diff(np.append(firsts, 16))
+    below = [float(np.sum(np.asarray(values) <= first)) for first in firsts]
+    below[0] -= float(np.sum(np.asarray(values) == 0)) if ordered[:1].tolist() == [0] else 0.0
+    size = firsts.size
+    starts = np.arange(runs, dtype=np.int64) * size
+    event = ExponentialSelection(_ONE, _ONE)
+    grant = BudgetAccountant._unlimited().request(event, role="audit", cells=runs)
+    interval, offset = select_interval_point(
+        np.tile(below, runs), np.tile(lengths, runs), starts, starts + size, _ONE, grant,
+        SystemSource(),
+    )  # fmt: skip
+    return firsts[interval] + offset
+
+
+def _selection_parts() -> list[Part]:
+    pairs = (
+        DatasetPair([3], [3, 8], name="a value that cuts an interval"),
+        DatasetPair([], [5], name="the first value"),
+        DatasetPair([4] * 6, [4] * 7, name="duplicates"),
+    )
+    exponential = selection(select_exponential, ExponentialSelection(_ONE, _ONE))
+    permuting = selection(select_permute_and_flip, PermuteAndFlipSelection(_ONE, _ONE))
+    return [
+        Part("exponential mechanism", Batched(exponential, "exponential mechanism"), VOTE_PAIRS, 1,
+             ("select_exponential",)),
+        Part("permute-and-flip", Batched(permuting, "permute-and-flip"), VOTE_PAIRS, 1,
+             ("select_permute_and_flip",)),
+        Part("threshold on a lattice", Batched(lattice_point, "threshold on a lattice"), pairs, 1,
+             ("select_interval_point",)),
+    ]  # fmt: skip
+
+
+# -- one-split trees -----------------------------------------------------------------------------
+
+
+def one_split_plan(
+    criterion: str = "gini_count",
+    *,
+    draw: str = "exponential",
+    joint: bool = False,
+    leaves: str = "count_label",
+    partition: Fraction | None = None,
+    selection_epsilon: Fraction = _ONE,
+    leaf_epsilon: Fraction = _ONE,
+) -> TreePlan:
+    """Plan of a one-split tree: so much for the split, halved over its choices, and for leaves."""
+    rule = CRITERIA[criterion]
+    event_type = ExponentialSelection if draw == "exponential" else PermuteAndFlipSelection
+    share = selection_epsilon if joint else selection_epsilon / 2
+    event = event_type(share, rule.score_range) if share else None
+    return TreePlan(
+        depth=1,
+        feature_events=(event,),
+        value_events=(None if joint else event,),
+        leaf_event=_leaf_event(leaves, leaf_epsilon),
+        leaves=leaves,
+        criterion=rule,
+        joint=joint,
+        partition=partition,
+    )
+
+
+def _leaf_event(leaves: str, epsilon: Fraction) -> Event:
+    if leaves == "geometric":
+        return GeometricNoise(epsilon, _ONE)
+    if leaves == "count_label_permute_and_flip":
+        return PermuteAndFlipSelection(epsilon, _ONE)
+    return ExponentialSelection(epsilon, Fraction(2 if leaves == "label" else 1))
+
+
+def _tree_parts() -> list[Part]:
+    half = Fraction(1, 2)
+    plans = {
+        f"one-split tree, {name}": one_split_plan(name) for name in CRITERIA
+    } | {
+        "one-split tree, joint choice": one_split_plan(joint=True),
+        "one-split tree, permute-and-flip": one_split_plan(draw="permute_and_flip"),
+        "one-split tree, noisy counts": one_split_plan(leaves="geometric"),
+        "one-split tree, free split": one_split_plan(selection_epsilon=Fraction(0)),
+        "one-split tree, secret sides": one_split_plan(
+            partition=half, selection_epsilon=2 * _ONE, leaf_epsilon=2 * _ONE
+        ),
+        "one-split tree, as published": one_split_plan(
+            "gini_decrease", leaves="label", partition=half,
+            selection_epsilon=2 * _ONE, leaf_epsilon=2 * _ONE,
+        ),
+    }  # fmt: skip
+    parts = []
+    for name, plan in plans.items():
+        subject = OneSplitTrees(SMALL_DOMAIN, plan, name)
+        pairs = worst_cases(SMALL_DOMAIN)
+        parts.append(Part(name, subject, pairs, float(subject.loss.epsilon), ()))
+    return parts
+
+
+def mechanism_parts() -> tuple[Part, ...]:
+    """Every mechanism alone, and one-split trees made of them."""
+    return (*_leaf_parts(), *_selection_parts(), *_tree_parts())
+
+
+# -- estimators ----------------------------------------------------------------------------------
+
+#: What makes a forest small, where an estimator has such a parameter.
+SMALL = {"n_estimators": 1, "max_depth": 1}
+
+
+def estimator_part(
+    estimator_type: type, domain: Domain = SMALL_DOMAIN, *, epsilon: float = 1.0, **parameters: Any
+) -> Part:
+    """An estimator as a part: one small fit a run, on the built-in worst cases of the domain.
+
+    Parameters
+    ----------
+    estimator_type : type
+        Takes ``epsilon`` and ``domain``.
+    domain : Domain
+    epsilon : float
+    **parameters
+        Further parameters of the estimator; ``factory`` names a class method that makes it.
+    """
+    factory = parameters.pop("factory", None)
+    make = getattr(estimator_type, factory) if factory else estimator_type
+    known = inspect.signature(estimator_type).parameters
+    small = {name: value for name, value in SMALL.items() if name in known}
+    estimator = make(epsilon=epsilon, domain=domain, **{**small, **parameters})
+    options = ", ".join(f"{key}={value!r}" for key, value in parameters.items())
+    name = f"{estimator_type.__name__}({', '.join(filter(None, [factory, options]))})"
+    return Part(
+        name,
+        Estimator(estimator, name=name),
+        worst_cases(domain),
+        epsilon,
+        (estimator_type.__name__,),
+        float(parameters.get("delta", 0)),
+    )

@@ -1,0 +1,158 @@
+"""Many one-split trees of one small table at once, made of the library's own parts.
+
+A forest makes a few thousand fits in ten seconds; an audit of a small epsilon wants a hundred
+thousand. So each run is a node of one wide level: the same boxes, counts, selections and leaf
+rules as in a forest, in one call each.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpforest.accounting.accountant import BudgetAccountant
+from dpforest.accounting.losses import PrivacyLoss
+from dpforest.accounting.scopes import Scope
+from dpforest.audit.neighbours import DatasetPair
+from dpforest.domain.encoder import DomainEncoder
+from dpforest.domain.matrix import EncodedTable
+from dpforest.domain.schema import Domain
+from dpforest.mechanisms.entropy import RandomSource, SystemSource
+from dpforest.trees.grower import draw_sides
+from dpforest.trees.level import Boxes, LevelCells
+from dpforest.trees.records import Segments, Splits, TrainingTable
+from dpforest.trees.release import release_leaves, release_splits
+from dpforest.trees.tree_plan import (
+    TreePlan,
+    charge_tree,
+    level_roles,
+    request_level,
+    tree_scopes,
+)
+
+
+class OneSplitTrees:
+    """Released one-split trees: feature, low and high of the split, then both leaves.
+
+    A subject of audits. Each step is a method, so that a planted fault replaces one of them.
+
+    Parameters
+    ----------
+    domain : Domain
+    plan : TreePlan
+        Of depth 1.
+    name : str
+    source : RandomSource, optional
+    """
+
+    def __init__(
+        self, domain: Domain, plan: TreePlan, name: str, source: RandomSource | None = None
+    ) -> None:
+        self.domain = domain
+        self.plan = plan
+        self.name = name
+        self.source = source or SystemSource()
+
+    @property
+    def loss(self) -> PrivacyLoss:
+        """What one tree costs, by the accountant."""
+        scratch = BudgetAccountant._unlimited()
+        with scratch.open_scope("one tree") as scope:
+            charge_tree(self.plan, scope)
+            return scope.loss
+
+    def sample(self, dataset: Any, runs: int, pair: DatasetPair) -> NDArray:
+        """One tree a run."""
+        table = TrainingTable.of(self.read(dataset))
+        with BudgetAccountant._unlimited().open_scope("many trees") as scope:
+            return self.grow(table, runs, scope)
+
+    def read(self, dataset: Any) -> EncodedTable:
+        """Records as codes, by the declared domain."""
+        return DomainEncoder(self.domain).encode(*dataset)
+
+    def grow(self, table: TrainingTable, runs: int, scope: Scope) -> NDArray:
+        """Released values of ``runs`` trees."""
+        structure, estimation = self.sides(table.n_records, runs)
+        with tree_scopes(self.plan, scope) as (structure_scope, leaf_scope):
+            splits = self.split(table, structure, structure_scope)
+            leaves = self.leaves(table, estimation, splits, leaf_scope)
+        return np.column_stack([splits.feature, splits.low, splits.high, leaves])
+
+    def sides(self, n_records: int, runs: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Which records serve for the split and which for the leaves, shapes (runs, n_records)."""
+        structure, estimation = draw_sides(n_records * runs, self.plan, self.source)
+        flat = np.zeros(n_records * runs, dtype=np.bool_)
+        flat[structure] = True
+        chosen = flat.reshape(runs, n_records)
+        return chosen, chosen if estimation is None else ~chosen
+
+    def split(self, table: TrainingTable, members: NDArray[np.bool_], scope: Scope) -> Splits:
+        """Draw the split of every tree."""
+        runs = members.shape[0]
+        grants = [
+            request_level(scope, event, role, 0, runs) for role, event in level_roles(self.plan, 0)
+        ]
+        return release_splits(self.level(table, members), self.plan, grants, self.source)
+
+    def level(self, table: TrainingTable, members: NDArray[np.bool_]) -> LevelCells:
+        """The roots of all trees as the nodes of one level."""
+        return many_roots(table, cell_counts(table, members))
+
+    def leaves(
+        self, table: TrainingTable, members: NDArray[np.bool_], splits: Splits, scope: Scope
+    ) -> NDArray:
+        """Released leaves of every tree, shape (runs, values of both leaves)."""
+        runs = members.shape[0]
+        # Leaves of all runs are one wide tree; each run's two are what one tree asks for.
+        grant = scope.request(self.plan.leaf_event, role="leaves", cells=2 * runs)
+        counts = leaf_counts(table, members, splits)
+        labels, histograms = release_leaves(counts, self.plan, grant, self.source)
+        released = labels if histograms is None else histograms
+        assert released is not None
+        return np.asarray(released).reshape(runs, -1)
+
+
+def cell_counts(table: TrainingTable, members: NDArray[np.bool_]) -> NDArray[np.int32]:
+    """Class counts of every cell in each run, shape (runs, total codes, n_classes)."""
+    runs = members.shape[0]
+    counts = np.zeros((runs, int(table.offsets[-1]), table.n_classes), dtype=np.int32)
+    for record in range(table.n_records):
+        cells = table.offsets[:-1] + table.codes[record]
+        counts[:, cells, table.labels[record]] += members[:, record, None]
+    return counts
+
+
+def many_roots(table: TrainingTable, counts: NDArray[np.int32]) -> LevelCells:
+    """A level whose nodes are all the whole domain, with these counts."""
+    runs = counts.shape[0]
+    root = Boxes.of_root(table.n_codes, table.offsets, table.ordered)
+    boxes = Boxes(
+        np.repeat(root.low, runs, axis=0),
+        np.repeat(root.high, runs, axis=0),
+        np.repeat(root.alive, runs, axis=0),
+        table.offsets,
+        table.ordered,
+    )
+    nobody = Segments(np.empty(0, dtype=np.int32), np.zeros(runs + 1, dtype=np.int64))
+    return LevelCells(table, boxes, nobody, counts)
+
+
+def leaf_counts(
+    table: TrainingTable, members: NDArray[np.bool_], splits: Splits
+) -> NDArray[np.int64]:
+    """Class counts of both leaves in each run, shape (2 * runs, n_classes), left before right."""
+    runs = members.shape[0]
+    counts = np.zeros((runs, 2, table.n_classes), dtype=np.int64)
+    for record in range(table.n_records):
+        # Feature -1 is no split: everything goes left.
+        codes = table.codes[record].astype(np.int64)[splits.feature]
+        inside = (splits.low <= codes) & (codes <= splits.high)
+        left = inside | (splits.feature < 0)
+        counts[np.arange(runs), (~left).astype(np.intp), table.labels[record]] += members[:, record]
+    return counts.reshape(2 * runs, -1)
+
+
+__all__ = ["OneSplitTrees", "cell_counts", "leaf_counts", "many_roots"]

@@ -1,0 +1,181 @@
+"""What can be audited: a function of a dataset, many runs of it at once, or an estimator."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from dpforest.accounting.accountant import BudgetAccountant
+from dpforest.audit.neighbours import DatasetPair
+from dpforest.exceptions import ParameterError, ParameterTypeError, PrivacyLeakWarning
+
+
+@runtime_checkable
+class Subject(Protocol):
+    """Something that releases an output from a dataset, again and again."""
+
+    @property
+    def name(self) -> str:
+        """For the result."""
+
+    def sample(self, dataset: Any, runs: int, pair: DatasetPair) -> NDArray:
+        """Outputs of independent runs on a dataset of the pair, shape (runs,) or (runs, k)."""
+
+
+def name_of(function: Callable[..., Any]) -> str:
+    """A function's name; the type's where it has none."""
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
+class Function:
+    """A plain function dataset -> output, called once a run.
+
+    Parameters
+    ----------
+    function : callable
+        Returns a number or an array of numbers, always of one length.
+    name : str, optional
+    """
+
+    def __init__(self, function: Callable[[Any], Any], name: str | None = None) -> None:
+        self._function = function
+        self.name = name or name_of(function)
+
+    def sample(self, dataset: Any, runs: int, pair: DatasetPair) -> NDArray:
+        """One call a run."""
+        return np.array([np.ravel(self._function(dataset)) for _ in range(runs)])
+
+
+class Batched:
+    """A function (dataset, runs) -> outputs of that many independent runs.
+
+    Parameters
+    ----------
+    function : callable
+        Returns an array of shape (runs,) or (runs, k).
+    name : str, optional
+    """
+
+    def __init__(self, function: Callable[[Any, int], Any], name: str | None = None) -> None:
+        self._function = function
+        self.name = name or name_of(function)
+
+    def sample(self, dataset: Any, runs: int, pair: DatasetPair) -> NDArray:
+        """One call for all runs."""
+        return np.asarray(self._function(dataset, runs))
+
+
+class Estimator:
+    """An estimator, cloned and fitted once a run; each fit has an accountant of its own.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Its ``random_state`` is taken away, since runs that share a seed are one run.
+    readout : callable (fitted estimator, probes) -> array, optional
+        What is released. The default is every array of released values of a dpforest forest and
+        the predictions for the probes: all distinct records of both datasets.
+    name : str, optional
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        readout: Callable[[Any, Any], Any] | None = None,
+        name: str | None = None,
+    ) -> None:
+        self._estimator = estimator
+        self._readout = readout or released_values
+        self.name = name or type(estimator).__name__
+
+    def sample(self, dataset: Any, runs: int, pair: DatasetPair) -> NDArray:
+        """One fit a run."""
+        X, y = dataset
+        probes = _distinct_records(pair)
+        with warnings.catch_warnings():
+            # An estimator that reads its domain from the data is a fault to be found.
+            warnings.simplefilter("ignore", PrivacyLeakWarning)
+            return np.array(
+                [np.ravel(self._readout(self._fresh().fit(X, y), probes)) for _ in range(runs)]
+            )
+
+    def _fresh(self) -> Any:
+        model = clone(self._estimator)
+        parameters = model.get_params(deep=False)
+        changes: dict[str, Any] = {}
+        if "random_state" in parameters:
+            changes["random_state"] = None
+        if "accountant" in parameters and "epsilon" in parameters:
+            changes["accountant"] = BudgetAccountant(
+                parameters["epsilon"], parameters.get("delta") or 0
+            )
+        return model.set_params(**changes)
+
+
+def as_subject(subject: Any) -> Subject:
+    """A subject as it is; an estimator or a function is wrapped.
+
+    Raises
+    ------
+    ParameterTypeError
+        If it is none of them.
+    """
+    if isinstance(subject, type):
+        pass
+    elif isinstance(subject, Subject):
+        return subject
+    elif hasattr(subject, "fit") and hasattr(subject, "get_params"):
+        return Estimator(subject)
+    elif callable(subject):
+        return Function(subject)
+    raise ParameterTypeError(
+        "subject",
+        type(subject).__name__,
+        "must be a Subject, an estimator or a function of a dataset",
+        "Wrap a function (dataset, runs) -> outputs in Batched",
+    )
+
+
+def draw_outputs(subject: Subject, dataset: Any, runs: int, pair: DatasetPair) -> NDArray:
+    """Outputs as an array of numbers of shape (runs, k).
+
+    Raises
+    ------
+    ParameterError
+        If the subject gave another number of outputs, or something that is no number.
+    """
+    outputs = np.asarray(subject.sample(dataset, runs, pair))
+    if outputs.dtype.kind not in "biuf" or outputs.shape[:1] != (runs,):
+        raise ParameterError(
+            "subject",
+            subject.name,
+            f"must give numbers of shape (runs, k), not {outputs.dtype} of shape {outputs.shape}",
+            "Return an array of one length from every run",
+        )
+    return outputs.reshape(runs, -1)
+
+
+def released_values(model: Any, probes: Any) -> NDArray:
+    """Arrays of released values of a fitted forest, and its predictions for the probes."""
+    forest = getattr(model, "forest_", None)
+    names = getattr(type(forest), "__dataclass_fields__", ())
+    arrays = [value for name in names if isinstance(value := getattr(forest, name), np.ndarray)]
+    if hasattr(model, "predict_proba"):
+        arrays.append(model.predict_proba(probes))
+    else:
+        arrays.append(np.asarray(model.predict(probes), dtype=np.float64))
+    return np.concatenate([np.ravel(array) for array in arrays])
+
+
+def _distinct_records(pair: DatasetPair) -> NDArray:
+    tables = [np.asarray(dataset[0]) for dataset in (pair.first, pair.second)]
+    rows = np.vstack([table for table in tables if table.size])
+    kept: dict[str, int] = {}
+    for index, row in enumerate(rows.tolist()):
+        kept.setdefault(repr(row), index)
+    return rows[list(kept.values())]
