@@ -17,8 +17,8 @@ from sklearn.utils.validation import (
 from dpforest.exceptions import ParameterError
 
 #: What a missing value of a categorical column becomes: a value of its own, below all others.
-_MISSING = -(2.0**53)
-_UNKNOWN = -1.0
+_MISSING = -(2**53)
+_UNKNOWN = -1
 
 
 class FeatureReader:

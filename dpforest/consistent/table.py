@@ -17,7 +17,7 @@ _DENSE = 4
 
 def ranks(column: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Distinct values in ascending order, and each record's place among them."""
-    low, high = column.min(), column.max()
+    low, high = float(column.min()), float(column.max())
     if high - low < _DENSE * column.size + 1024 and abs(low) < 2.0**52:
         offsets = (column - low).astype(np.int64)
         if np.array_equal(offsets + low, column):

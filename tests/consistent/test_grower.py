@@ -1,4 +1,4 @@
-"""The compiled grower against its slow twin: the same trees, split by split, from the same draws."""
+"""The compiled grower against its slow twin: the same trees from the same draws."""
 
 from __future__ import annotations
 
