@@ -14,16 +14,24 @@ __version__ = "0.1.0.dev0"
 # Where each public name lives. Type checkers read the imports below instead; a test
 # compares the two.
 _HOMES = {
+    "BRFClassifier": "dpforest.consistent.brf",
+    "BRFRegressor": "dpforest.consistent.brf",
     "BudgetAccountant": "dpforest.accounting.accountant",
     "BudgetExceeded": "dpforest.exceptions",
     "CategoricalFeature": "dpforest.domain.schema",
     "Classes": "dpforest.domain.schema",
     "CompRFCClassifier": "dpforest.consistent.comparison",
     "CompRFIClassifier": "dpforest.consistent.comparison",
+    "DMRFClassifier": "dpforest.consistent.dmrf",
+    "DMRFRegressor": "dpforest.consistent.dmrf",
     "DPForestError": "dpforest.exceptions",
+    "Denil14Classifier": "dpforest.consistent.denil14",
     "Domain": "dpforest.domain.schema",
     "DomainError": "dpforest.exceptions",
     "InvalidRecordError": "dpforest.exceptions",
+    "MRF2019Classifier": "dpforest.consistent.mrf2019",
+    "MRF2019Regressor": "dpforest.consistent.mrf2019",
+    "MRFClassifier": "dpforest.consistent.mrf",
     "MultinomialForestClassifier": "dpforest.forest.multinomial",
     "NeighbouringRelation": "dpforest.relations",
     "NumericFeature": "dpforest.domain.schema",
@@ -59,7 +67,12 @@ if TYPE_CHECKING:
         trees,
     )
     from dpforest.accounting.accountant import BudgetAccountant
+    from dpforest.consistent.brf import BRFClassifier, BRFRegressor
     from dpforest.consistent.comparison import CompRFCClassifier, CompRFIClassifier
+    from dpforest.consistent.denil14 import Denil14Classifier
+    from dpforest.consistent.dmrf import DMRFClassifier, DMRFRegressor
+    from dpforest.consistent.mrf import MRFClassifier
+    from dpforest.consistent.mrf2019 import MRF2019Classifier, MRF2019Regressor
     from dpforest.consistent.safe_bayesian import SafeBayesianForestClassifier
     from dpforest.domain.schema import (
         CategoricalFeature,
@@ -82,16 +95,24 @@ if TYPE_CHECKING:
     from dpforest.relations import NeighbouringRelation
 
 __all__ = [
+    "BRFClassifier",
+    "BRFRegressor",
     "BudgetAccountant",
     "BudgetExceeded",
     "CategoricalFeature",
     "Classes",
     "CompRFCClassifier",
     "CompRFIClassifier",
+    "DMRFClassifier",
+    "DMRFRegressor",
     "DPForestError",
+    "Denil14Classifier",
     "Domain",
     "DomainError",
     "InvalidRecordError",
+    "MRF2019Classifier",
+    "MRF2019Regressor",
+    "MRFClassifier",
     "MultinomialForestClassifier",
     "NeighbouringRelation",
     "NumericFeature",
