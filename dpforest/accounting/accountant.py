@@ -180,15 +180,21 @@ class BudgetAccountant:
         return self._root.request(event, role=role, cells=cells, level=level)
 
     def open_scope(
-        self, label: str, reserve: PrivacyLoss | None = None, adaptive: bool = False
+        self,
+        label: str,
+        reserve: PrivacyLoss | None = None,
+        adaptive: bool = False,
+        caps: tuple[PrivacyLoss, ...] = (),
     ) -> SequentialScope:
         """Open a sequential scope at the top, numbered if its name is taken.
 
-        See ``Scope.sequential`` for ``reserve`` and ``adaptive``; the second ``"fit"``
-        becomes ``"fit #2"``.
+        See ``Scope.sequential`` for the other parameters; the second ``"fit"`` becomes
+        ``"fit #2"``. Each of the ``caps`` must fit at present.
         """
         with self._lock:
-            return self._root.sequential(self._free_label(label), reserve, adaptive)
+            for cap in caps:
+                self.check(cap)
+            return self._root.sequential(self._free_label(label), reserve, adaptive, caps)
 
     def parallel_cells(self, label: str) -> ParallelCellsScope:
         """Open a scope at the top for disjoint cells; see ``Scope.parallel_cells``."""

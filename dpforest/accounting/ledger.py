@@ -175,6 +175,9 @@ class ScopeRecord(_Frozen):
         The reserve that was opened with it.
     adaptive : bool
         Whether its rho stays the reserve's because what is spent depends on released values.
+    caps : tuple of LossRecord
+        Alternatives of which what is spent in it always stays under one, because it depends on
+        released values in which currency it is counted.
     closed, reserve_kept : bool
         Whether it takes no more requests, and whether its reserve stayed spent after that.
     entries : tuple of LedgerEntry
@@ -188,6 +191,7 @@ class ScopeRecord(_Frozen):
     charged: LossRecord
     reserve: LossRecord | None
     adaptive: bool
+    caps: tuple[LossRecord, ...] = ()
     closed: bool
     reserve_kept: bool
     entries: tuple[LedgerEntry, ...]

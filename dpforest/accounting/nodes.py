@@ -64,6 +64,7 @@ class Node:
         label: str,
         reserve: PrivacyLoss | None = None,
         adaptive: bool = False,
+        caps: tuple[PrivacyLoss, ...] = (),
     ) -> None:
         self._accountant = accountant
         self._parent = parent
@@ -71,8 +72,11 @@ class Node:
         self._path: tuple[str, ...] = () if parent is None else (*parent._path, label)
         self._reserve = reserve
         self._adaptive = adaptive
+        self._caps = caps
         # Inside an adaptive scope no rho may rest on a pure epsilon fixed beforehand.
-        self._within_adaptive: bool = adaptive or (parent is not None and parent._within_adaptive)
+        self._within_adaptive: bool = (
+            adaptive or bool(caps) or (parent is not None and parent._within_adaptive)
+        )
         self._contains_adaptive = False
         self._entries: list[Entry] = []
         self._children: dict[str, Node] = {}
@@ -189,6 +193,9 @@ class Node:
             if reserve is not None and not reserve.covers(change.composed):
                 left = Budget.left(reserve.left_after(scope._composed))
                 raise BudgetExceeded(requested, left, where=f"reserve of {scope._name()!r}")
+            if scope._caps and not any(cap.covers(change.charged) for cap in scope._caps):
+                left = Budget.left(scope._caps[0].left_after(scope._charged))
+                raise BudgetExceeded(requested, left, where=f"caps of {scope._name()!r}")
         last = changes[-1]
         if last.scope._parent is None and last.charged != last.scope._charged:
             self._accountant._admit(last.charged, requested)
@@ -214,7 +221,7 @@ class Node:
         with self._accountant._lock:
             self._check_open()
             self._check_free(label)
-            newly_adaptive = self._mark_adaptive() if child._adaptive else []
+            newly_adaptive = self._mark_adaptive() if child._adaptive or child._caps else []
             try:
                 changes = child._changes(child._inner)
                 self._check(changes, child._charge(child._composed))
@@ -275,6 +282,7 @@ class Node:
             charged=LossRecord.of(self._charged),
             reserve=None if self._reserve is None else LossRecord.of(self._reserve),
             adaptive=self._adaptive,
+            caps=tuple(LossRecord.of(cap) for cap in self._caps),
             closed=self._closed,
             reserve_kept=self._reserve_kept,
             entries=entries,

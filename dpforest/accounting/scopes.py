@@ -30,7 +30,11 @@ class Scope(Node):
     """A scope of any kind: opened by an accountant or by another scope, closed by leaving it."""
 
     def sequential(
-        self, label: str, reserve: PrivacyLoss | None = None, adaptive: bool = False
+        self,
+        label: str,
+        reserve: PrivacyLoss | None = None,
+        adaptive: bool = False,
+        caps: tuple[PrivacyLoss, ...] = (),
     ) -> SequentialScope:
         """Open a scope whose spendings add up.
 
@@ -45,6 +49,12 @@ class Scope(Node):
             What is spent inside depends on released values (stopping early, a plan picked by
             a noisy count). Needs a reserve; rho then stays the reserve's for good, because
             a realised rho is no bound.
+        caps : tuple of PrivacyLoss
+            Alternatives fixed beforehand, such as a pure epsilon and a rho, where a released
+            value decides which is used. Every request keeps what is charged under one of them.
+            They are not set aside: reserve the part that is planned from the released value in
+            a scope inside. All that is released in the scope is then covered by the union of
+            the alternatives, by the accountant's own proof.
 
         Raises
         ------
@@ -57,7 +67,8 @@ class Scope(Node):
             raise ParameterError(
                 "adaptive", adaptive, "needs a reserve", "Give the cap as reserve=PrivacyLoss(...)"
             )
-        return self._adopt(SequentialScope(self._accountant, self, label, reserve, adaptive))
+        scope = SequentialScope(self._accountant, self, label, reserve, adaptive, caps)
+        return self._adopt(scope)
 
     def parallel_cells(self, label: str) -> ParallelCellsScope:
         """Open a scope whose children run on disjoint cells of a public partition."""

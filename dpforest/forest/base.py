@@ -95,22 +95,23 @@ class PrivateEstimator(BaseEstimator):
             table = self._encode(run, X, y)
             listing = self._register(plan.loss)
             self._train(run, plan, scope, table)
-        # Where spending depended on released values the caps are the bound, not what was realised.
+        # Where spending depended on released values the caps are the bound, not what was realised;
+        # the scope refused whatever would have passed them.
         loss = plan.loss if plan.adaptive else scope.loss
         self._finish(run, X, plan, accountant, scope, loss, listing)
 
     def _open_scope(self, accountant: BudgetAccountant, plan: Any) -> Scope:
         """The fit's scope, with the whole plan set aside, all or nothing.
 
-        A plan that waits for a released value has caps instead; whether they fit is checked
-        now, and what it then plans is asked for request by request.
+        A plan that waits for a released value sets its one cap aside; where there are two routes
+        (a pure epsilon or a rho) both must fit now, and every request keeps under one of them.
         """
         label = f"fit: {type(self).__name__}"
         if not plan.adaptive:
             return accountant.open_scope(label, reserve=plan.loss)
-        for route in plan.routes:
-            accountant.check(route)
-        return accountant.open_scope(label)
+        if len(plan.routes) == 1:
+            return accountant.open_scope(label, reserve=plan.routes[0], adaptive=True)
+        return accountant.open_scope(label, caps=plan.routes)
 
     def _encode(self, run: FitRun, X: Any, y: Any) -> Any:
         """Records as codes: the only place where a fit reads values."""
