@@ -30,7 +30,7 @@ def _next(state):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _below(n: int, state: NDArray) -> int:
+def _below(n, state):
     """Uniform integer below n, up to a bias of n / 2**32."""
     return np.int64(((_next(state) >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32))
 

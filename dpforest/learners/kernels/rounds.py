@@ -34,7 +34,8 @@ def lattice_residuals(scores: NDArray, labels: NDArray, steps: int, residuals: N
         for i in range(n):
             p = 1.0 / (1.0 + np.exp(-scores[i, 0]))
             distance = (1.0 - p) if labels[i] == 1 else p
-            size = np.int32(min(max(distance, 0.0), 1.0) * steps)
+            # The comparison is false for NaN too, which would break the bound.
+            size = np.int32(distance * steps) if 0.0 <= distance <= 1.0 else np.int32(0)
             residuals[i, 0] = size if labels[i] == 1 else -size
         return
     weight = np.empty(n_columns, np.float64)
@@ -50,7 +51,9 @@ def lattice_residuals(scores: NDArray, labels: NDArray, steps: int, residuals: N
         label = np.int64(labels[i])
         for k in range(n_columns):
             if k != label:
-                size = min(np.int32(weight[k] / total * steps), room)
+                share = weight[k] / total
+                size = np.int32(share * steps) if 0.0 <= share <= 1.0 else np.int32(0)
+                size = min(size, room)
                 residuals[i, k] = -size
                 room -= size
         residuals[i, label] = steps - room

@@ -116,6 +116,8 @@ class _Rounds:
         raw_scores: NDArray[np.float64],
     ) -> None:
         self.plan, self.table, self.facts, self.bins = plan, table, facts, bins
+        n_features = np.array(plan.settings.features_per_tree, dtype=np.int64)
+        self.n_features = np.resize(n_features, plan.n_candidates)
         self.structure = source.spawn("structure")
         self.selection = source.spawn("selection")
         self.noise = source.spawn("sums")
@@ -126,7 +128,7 @@ class _Rounds:
         """One round: pick a tree, release its leaf sums, move every record by its leaf's step."""
         plan = self.plan
         trees = draw_random_trees(
-            plan.n_candidates, plan.depth, self.bins, self.facts, self.structure
+            plan.n_candidates, plan.depth, self.bins, self.facts, self.structure, self.n_features
         )
         selection = None
         if plan.selection is not None:

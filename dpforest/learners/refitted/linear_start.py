@@ -18,6 +18,8 @@ from dpforest.mechanisms.entropy import RandomSource
 from dpforest.mechanisms.noise import add_discrete_gaussian_noise
 from dpforest.trees.records import TrainingTable
 
+#: Largest change of a weight in one step.
+MOST = 20.0
 #: Floors of p (1 - p) in a class's curvature, so that rare classes take no wild steps.
 _CURVATURE_FLOOR = {True: 0.1, False: 0.05}
 
@@ -78,7 +80,7 @@ def fit_linear_start(
         )
         released = add_discrete_gaussian_noise(raw_sums.ravel(), grant, words)
         gradient = centred(released.reshape(weights.shape) / (LEVELS * STEPS))
-        move = solve @ gradient / bend
+        move = np.clip(solve @ gradient / bend, -MOST, MOST)
         weights += move
         moved = _code_values(move, design, values, facts)
         add_code_values(table.codes, facts.offsets, moved, raw_scores)
@@ -105,7 +107,7 @@ def _code_values(
     values: NDArray[np.int64],
     facts: TableFacts,
 ) -> NDArray[np.float64]:
-    """What every code adds; the constant goes to the first feature's, since all records have one."""
+    """What every code adds; the first feature's codes take the constant, since all have one."""
     worth = weights[design.column] * (values / LEVELS)[:, None]
     worth[: int(facts.n_codes[0])] += weights[0]
     return worth

@@ -145,9 +145,9 @@ def build_plan(
         When delta is 0.
     """
     rho = plan_rho(budget)
-    rows = facts.approximate_rows
-    signal = 0.0 if rows is None else budget.signal(rows)
-    size = settings.size(2 * signal / facts.n_classes)
+    rows = facts.approximate_rows or 0.0
+    signal = budget.signal(rows)
+    size = settings.size(signal, rows, facts.n_classes)
     left = rho * (1 - settings.prior_share)
     quantiles = start = selection = None
     if quantiles_are_affordable(facts, budget, settings.quantile_share):

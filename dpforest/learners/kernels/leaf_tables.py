@@ -1,0 +1,37 @@
+"""Class counts of every leaf of every tree in one pass, and class counts of a coarse score."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from dpforest.learners.kernels.random_trees import descend
+
+_BLOCK = 512
+
+
+@njit(cache=True, nogil=True)
+def add_leaf_tables(
+    codes: NDArray, labels: NDArray, feature: NDArray, mask: NDArray, depth: int, tables: NDArray
+) -> None:
+    """Count every record in its leaf of every tree, by class.
+
+    A block of records walks down all trees while its codes are in the cache.
+
+    Parameters
+    ----------
+    codes : uint array of shape (n, D), C order
+    labels : uint array of shape (n,)
+    feature, mask : arrays of shape (T, 2**depth - 1) and (T, 2**depth - 1, W)
+    depth : int
+    tables : int64 array of shape (T, 2**depth, K), added to
+    """
+    node = np.empty(_BLOCK, np.int32)
+    for first in range(0, codes.shape[0], _BLOCK):
+        count = min(_BLOCK, codes.shape[0] - first)
+        for tree in range(feature.shape[0]):
+            descend(codes, first, count, feature[tree], mask[tree], depth, node)
+            table = tables[tree]
+            for i in range(count):
+                table[node[i], labels[first + i]] += 1
