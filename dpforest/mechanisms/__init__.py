@@ -11,6 +11,7 @@ from dpforest.mechanisms.labels import draw_label_by_count, draw_label_by_freque
 from dpforest.mechanisms.lattice import select_interval_point
 from dpforest.mechanisms.noise import add_discrete_gaussian_noise, add_geometric_noise
 from dpforest.mechanisms.selection import select_exponential, select_permute_and_flip
+from dpforest.mechanisms.streamed import select_exponential_streamed
 
 __all__ = [
     "FixedWords",
@@ -23,6 +24,7 @@ __all__ = [
     "draw_label_by_frequency",
     "make_source",
     "select_exponential",
+    "select_exponential_streamed",
     "select_interval_point",
     "select_permute_and_flip",
 ]

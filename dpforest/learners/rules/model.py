@@ -1,0 +1,178 @@
+"""The released model of the rules learner: one decision tree of released values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpforest.exceptions import ModelFormatError
+from dpforest.learners.rules.directions import Direction
+
+#: Steepness of the soft cuts that grade records by their distance to a cut, in units of the
+#: direction's public width.
+STEEPNESS = 20.0
+#: Weight of the leaf a record lies in, against its soft shares in all leaves.
+HARD_WEIGHT = 2.0
+_FORMAT = "dpforest-rules"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Node:
+    """An inner node: values of ``direction`` up to ``threshold`` go left."""
+
+    direction: Direction
+    threshold: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RuleModel:
+    """A decision tree over public directions.
+
+    Attributes
+    ----------
+    nodes : tuple of (Node or None), length 2^depth - 1
+        In heap order; None sends every record left.
+    probabilities : ndarray of float64, shape (2^depth, n_classes)
+        Of the leaves, from left to right.
+    labels : ndarray of int64, shape (2^depth,)
+        Drawn labels; most likely class where none was drawn.
+    n_features : int
+    """
+
+    nodes: tuple[Node | None, ...]
+    probabilities: NDArray[np.float64]
+    labels: NDArray[np.int64]
+    n_features: int
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return int(self.probabilities.shape[1])
+
+    def log_odds(self, codes: NDArray[Any]) -> NDArray[np.float64]:
+        """Log-probabilities of coded records, shape (n, n_classes).
+
+        A record shares in the leaves by its distances to the cuts on its way, and has the
+        larger part in the one it lies in. So records are graded and not only sorted.
+        """
+        soft, hard = np.zeros((2, codes.shape[0], self.labels.size))
+        self._route(codes, 0, np.ones(codes.shape[0]), np.ones(codes.shape[0]), soft, hard)
+        shares = (soft + HARD_WEIGHT * hard) / (1.0 + HARD_WEIGHT)
+        return np.log(shares @ self.probabilities)
+
+    def leaves(self, codes: NDArray[Any]) -> NDArray[np.int64]:
+        """Index of the leaf that each record lies in."""
+        soft, hard = np.zeros((2, codes.shape[0], self.labels.size))
+        self._route(codes, 0, np.ones(codes.shape[0]), np.ones(codes.shape[0]), soft, hard)
+        return np.argmax(hard, axis=1)
+
+    def _route(
+        self,
+        codes: NDArray[Any],
+        place: int,
+        share: NDArray[np.float64],
+        inside: NDArray[np.float64],
+        soft: NDArray[np.float64],
+        hard: NDArray[np.float64],
+    ) -> None:
+        if place >= len(self.nodes):
+            leaf = place - len(self.nodes)
+            soft[:, leaf], hard[:, leaf] = share, inside
+            return
+        node = self.nodes[place]
+        if node is None:
+            self._route(codes, 2 * place + 1, share, inside, soft, hard)
+            return
+        values = node.direction.values(codes)
+        distance = (values - node.threshold - 0.5) / node.direction.width
+        right = 1.0 / (1.0 + np.exp(-STEEPNESS * distance))
+        beyond = (values > node.threshold).astype(np.float64)
+        self._route(codes, 2 * place + 1, share * (1 - right), inside * (1 - beyond), soft, hard)
+        self._route(codes, 2 * place + 2, share * right, inside * beyond, soft, hard)
+
+    def feature_importances(self) -> NDArray[np.float64]:
+        """Share of the model's effect that each feature carries, shape (D,), sum 1 or all 0.
+
+        The effect of a cut is how far the mean probabilities of its two sides are apart, halved
+        with each level; a sum's is divided by how far each feature moves it.
+        """
+        effect = np.zeros(self.n_features)
+        for place, node in enumerate(self.nodes):
+            if node is None:
+                continue
+            level = (place + 1).bit_length() - 1
+            below = self.labels.size >> (level + 1)
+            first = (place + 1 - (1 << level)) * 2 * below
+            left = self._mean(2 * place + 1, first, below)
+            right = self._mean(2 * place + 2, first + below, below)
+            spans = node.direction.spans()
+            apart = float(np.abs(left - right).sum()) / 2**level
+            np.add.at(effect, list(node.direction.features), apart * spans / spans.sum())
+        total = effect.sum()
+        return effect / total if total else effect
+
+    def _mean(self, place: int, first: int, n_leaves: int) -> NDArray[np.float64]:
+        """Mean probabilities below a node; only its leftmost leaf counts where nothing is cut."""
+        if place >= len(self.nodes):
+            return self.probabilities[first]
+        if self.nodes[place] is None:
+            return self._mean(2 * place + 1, first, n_leaves // 2)
+        half = n_leaves // 2
+        left = self._mean(2 * place + 1, first, half)
+        return 0.5 * (left + self._mean(2 * place + 2, first + half, half))
+
+    def to_data(self) -> dict[str, Any]:
+        """The model as JSON-ready data."""
+        return {
+            "format": _FORMAT,
+            "version": 1,
+            "n_features": self.n_features,
+            "nodes": [None if node is None else _node_data(node) for node in self.nodes],
+            "probabilities": self.probabilities.tolist(),
+            "labels": self.labels.tolist(),
+        }
+
+    @classmethod
+    def from_data(cls, data: dict[str, Any]) -> RuleModel:
+        """Read what `to_data` wrote.
+
+        Raises
+        ------
+        ModelFormatError
+            When it is of another format or version, or parts are missing or do not fit.
+        """
+        if data.get("format") != _FORMAT or data.get("version") != 1:
+            raise ModelFormatError(f"not a {_FORMAT} model of version 1.")
+        try:
+            model = cls(
+                tuple(None if node is None else _node_of(node) for node in data["nodes"]),
+                np.array(data["probabilities"], dtype=np.float64),
+                np.array(data["labels"], dtype=np.int64),
+                int(data["n_features"]),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise ModelFormatError(f"a {_FORMAT} model is damaged: {error}.") from error
+        n_leaves = len(model.nodes) + 1
+        if model.probabilities.shape[:1] != (n_leaves,) or model.labels.shape != (n_leaves,):
+            raise ModelFormatError(f"a {_FORMAT} model is damaged: leaves do not fit the nodes.")
+        return model
+
+
+def _node_data(node: Node) -> dict[str, Any]:
+    return {
+        "features": list(node.direction.features),
+        "tables": [table.tolist() for table in node.direction.tables],
+        "threshold": node.threshold,
+    }
+
+
+def _node_of(data: dict[str, Any]) -> Node:
+    tables = tuple(np.array(table, dtype=np.int64) for table in data["tables"])
+    features = tuple(int(f) for f in data["features"])
+    if len(features) != len(tables) or not all(table.size for table in tables):
+        raise ValueError("features and tables of a node do not fit")
+    threshold = int(data["threshold"])
+    return Node(Direction(features, tables, np.array([threshold])), threshold)

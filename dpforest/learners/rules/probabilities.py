@@ -1,0 +1,100 @@
+"""Class probabilities of leaves from released values only: all of it post-processing.
+
+A drawn label says nothing of how often it is right. Without counts the answer is a modest
+public confidence that grows with R; with noisy counts it moves from there toward them, by as
+much as their noise allows.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: Confidence above chance of an uncounted label: LIMIT * R / (R + HALFWAY).
+CONFIDENCE_LIMIT = 0.65
+CONFIDENCE_HALFWAY = 12.0
+#: Pseudo-count of what counts are shrunk toward.
+PRIOR_STRENGTH = 30.0
+PROBABILITY_FLOOR = 0.005
+_VARIANCE_FLOOR = 0.02
+
+
+def confidence(signal: float, n_classes: int) -> float:
+    """Probability that a label is right, as far as R alone tells.
+
+    A little below the mean of what was measured, on 28 small tables.
+    """
+    above = CONFIDENCE_LIMIT * signal / (signal + CONFIDENCE_HALFWAY)
+    return 1.0 / n_classes + (1.0 - 1.0 / n_classes) * above
+
+
+def uncounted_probabilities(
+    labels: NDArray[np.int64], n_classes: int, signal: float
+) -> NDArray[np.float64]:
+    """Probabilities of leaves of which only labels are known, shape (n_leaves, n_classes)."""
+    right = confidence(signal, n_classes)
+    table = np.full((labels.size, n_classes), (1.0 - right) / max(n_classes - 1, 1))
+    table[np.arange(labels.size), labels] = right
+    return table
+
+
+def counted_probabilities(
+    labels: NDArray[np.int64], counts: NDArray[np.int64], variance: float, signal: float
+) -> NDArray[np.float64]:
+    """Probabilities of leaves with noisy class counts, shape (n_leaves, n_classes).
+
+    First one share of right labels and one class prior for all leaves, then each leaf's own
+    counts, each step shrunk toward the one before by its noise.
+
+    Parameters
+    ----------
+    labels : ndarray of int64, shape (n_leaves,)
+    counts : ndarray of int64, shape (n_leaves, n_classes)
+        Noisy; may be negative.
+    variance : float
+        Of the noise on one count.
+    signal : float
+        R.
+    """
+    n_leaves, n_classes = counts.shape
+    expected = np.full(2, 1.0 - confidence(signal, n_classes))
+    expected[0] = 1.0 - expected[0]
+    right = counts[np.arange(n_leaves), labels].sum()
+    answers = np.array([right, counts.sum() - right], dtype=np.float64)
+    # The wrong ones are a sum of n_classes - 1 counts a leaf; the mean is close enough.
+    share = shrink(answers, variance * n_leaves * n_classes / 2, expected)[0]
+    uniform = np.full(n_classes, 1.0 / n_classes)
+    prior = shrink(counts.sum(axis=0).astype(np.float64), variance * n_leaves, uniform)
+    table = np.empty((n_leaves, n_classes))
+    for leaf, label in enumerate(labels):
+        others = np.where(np.arange(n_classes) == label, 0.0, np.maximum(prior, 0.01))
+        start = (1.0 - share) * others / max(others.sum(), 1e-9)
+        start[label] = share
+        table[leaf] = shrink(counts[leaf].astype(np.float64), variance, start)
+    return table
+
+
+def prior_probabilities(counts: NDArray[np.int64], variance: float) -> NDArray[np.float64]:
+    """Class shares from one noisy histogram, shape (n_classes,)."""
+    uniform = np.full(counts.size, 1.0 / counts.size)
+    return shrink(counts.astype(np.float64), variance, uniform, strength=10.0)
+
+
+def shrink(
+    counts: NDArray[np.float64],
+    variance: float,
+    start: NDArray[np.float64],
+    strength: float = PRIOR_STRENGTH,
+) -> NDArray[np.float64]:
+    """Move from ``start`` toward noisy counts by the weight n_eff / (n_eff + strength).
+
+    n_eff = m / (1 + variance / (m q)): m is the noisy size, kept above its noise, q the
+    largest p (1 - p) of the start.
+    """
+    size = counts.sum()
+    mass = max(size, np.sqrt(variance * counts.size), 1e-9)
+    spread = max(float((start * (1 - start)).max()), _VARIANCE_FLOOR)
+    effective = mass / (1.0 + variance / (mass * spread))
+    moved = start + effective / (effective + strength) * (counts - start * size) / mass
+    moved = np.maximum(moved, PROBABILITY_FLOOR)
+    return moved / moved.sum()
