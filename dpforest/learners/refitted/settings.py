@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-
 #: Below so many declared rows a fit is quick enough for more candidates.
 FEW_ROWS = 20_000
 
