@@ -156,7 +156,8 @@ def _scores(
         together += np.clip(ratios, -_CLIP, _CLIP)
         if index < _MAX_COLUMNS:
             yield score(f"log ratio of column {index}", ratios)
-            yield score(f"column {index}", later.columns[:, index])
+            yield score(f"column {index}", later.raw[:, index].astype(np.float64))
+            yield score(f"minus column {index}", -later.raw[:, index].astype(np.float64))
     if n_columns > 1:
         yield score("sum of the columns' log ratios", together)
         if learn.columns.size <= _MAX_TREE_CELLS:

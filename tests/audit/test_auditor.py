@@ -1,0 +1,208 @@
+"""The audit on subjects whose epsilon is known, and its answers to bad input."""
+
+import time
+
+import numpy as np
+import pytest
+
+from dpforest import MultinomialForestClassifier, ParameterError
+from dpforest.audit import (
+    SMALL_DOMAIN,
+    AuditResult,
+    Batched,
+    DatasetPair,
+    Estimator,
+    audit,
+    worst_case,
+)
+from dpforest.exceptions import ParameterTypeError
+
+PAIR = DatasetPair([0, 0], [0, 0, 1], name="one more")
+LN3 = float(np.log(3))
+
+
+def responses(keep=0.75, seed=0):
+    """Randomised response about whether there is a 1: epsilon = ln(keep / (1 - keep))."""
+    rng = np.random.default_rng(seed)
+
+    def respond(records, runs):
+        truth = float(1 in list(records))
+        return np.where(rng.random(runs) < keep, truth, 1 - truth)
+
+    return Batched(respond, "randomised response")
+
+
+@pytest.mark.parametrize(("claim", "verdict"), [(1.0, "violates"), (1.2, "consistent")])
+def test_the_bound_comes_close_to_the_truth_from_below(claim, verdict):
+    result = audit(responses(), PAIR, claimed_epsilon=claim, runs=40_000)
+    assert 1.03 < result.lower_bound <= LN3
+    assert result.interval[0] == result.lower_bound
+    assert LN3 < result.interval[1] < 1.2
+    assert result.verdict == verdict
+    assert f"claimed {claim:.4g}" in result.reason
+
+
+def test_a_bound_is_too_large_no_more_often_than_stated():
+    # 250 audits at 90 %: more than 55 errors have probability below 1e-7 at an error of 10 %.
+    subject = responses(seed=1)
+    results = [
+        audit(subject, PAIR, claimed_epsilon=LN3, runs=400, confidence=0.9) for _ in range(250)
+    ]
+    assert sum(result.lower_bound > LN3 for result in results) <= 55
+    assert all((r.verdict == "violates") == (r.lower_bound > LN3) for r in results)
+
+
+def test_nothing_is_found_where_there_is_nothing_to_find():
+    rng = np.random.default_rng(2)
+    subject = Batched(lambda _, runs: rng.integers(0, 50, size=(runs, 6)), "noise")
+    results = [
+        audit(subject, PAIR, claimed_epsilon=0, runs=400, confidence=0.99) for _ in range(30)
+    ]
+    assert sum(result.verdict == "violates" for result in results) <= 6
+
+
+def test_of_several_pairs_the_one_that_shows_most_is_tested():
+    blind = DatasetPair([0, 0], [0], name="nothing to see")
+    result = audit(responses(), [blind, PAIR, blind], claimed_epsilon=1, runs=40_000)
+    assert result.pair == "one more"
+    assert result.lower_bound > 1.0
+    assert result.runs == 40_000
+
+
+def test_a_delta_that_covers_the_leak_is_believed():
+    def leaks(records, runs, rng=np.random.default_rng(3)):
+        return (rng.random(runs) < 0.05) & (1 in list(records))
+
+    subject = Batched(leaks)
+    with_delta = audit(subject, PAIR, claimed_epsilon=0.5, delta=0.06, runs=20_000)
+    without = audit(subject, PAIR, claimed_epsilon=0.5, runs=20_000)
+    assert with_delta.verdict == "consistent" and with_delta.lower_bound == 0.0
+    assert without.verdict == "violates" and without.lower_bound > 3.0
+    assert without.interval[1] == float("inf")
+    assert '"Infinity"' in without.model_dump_json()
+    assert AuditResult.model_validate_json(without.model_dump_json()) == without
+
+
+def test_events_are_learnt_in_numbers_that_never_repeat():
+    rng = np.random.default_rng(4)
+    subject = Batched(lambda records, runs: rng.laplace(sum(records), 1.0, runs), "Laplace")
+    result = audit(subject, PAIR, claimed_epsilon=0.5, runs=40_000)
+    assert 0.85 < result.lower_bound <= 1.0
+    assert "column 0: " in result.event.description
+
+
+def test_the_result_says_what_was_found():
+    result = audit(responses(), PAIR, claimed_epsilon=1, runs=2000, confidence=0.95)
+    event = result.event
+    assert event.likelier_on in ("first", "second")
+    assert event.runs == 1000
+    hits = (event.hits_first, event.hits_second)
+    assert abs(max(hits) / 1000 - 0.75) < 0.1 and abs(min(hits) / 1000 - 0.25) < 0.1
+    assert str(result).startswith("randomised response on 'one more': ")
+    with pytest.raises(ValueError, match="frozen"):
+        result.lower_bound = 0.0
+
+
+def test_an_infinite_claim_never_passes():
+    result = audit(responses(), PAIR, claimed_epsilon=float("inf"), runs=4000)
+    assert result.verdict == "inconclusive"
+    assert result.reason.startswith("A claim of infinite epsilon promises nothing")
+    assert result.lower_bound > 0.9
+
+
+def test_too_few_runs_are_inconclusive():
+    result = audit(responses(keep=1.0), PAIR, claimed_epsilon=5, runs=100)
+    assert result.verdict == "inconclusive"
+    assert "Use more runs" in result.reason
+    assert result.largest_certifiable <= 5
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"claimed_epsilon": None}, "Say which epsilon the subject claims"),
+        ({"claimed_epsilon": -1}, "must be at least 0"),
+        ({"claimed_epsilon": float("nan")}, "must be at least 0"),
+        ({"delta": 1}, "must be at least 0 and below 1"),
+        ({"runs": 3}, "must be a whole number of at least 4"),
+        ({"runs": 1e5}, "must be a whole number of at least 4"),
+        ({"confidence": 1.0}, "must lie strictly between 0 and 1"),
+    ],
+)
+def test_settings_that_make_no_sense(changes, text):
+    settings = {"claimed_epsilon": 1, "runs": 100, **changes}
+    with pytest.raises(ParameterError, match=text):
+        audit(responses(), PAIR, **settings)
+
+
+def test_subjects_that_make_no_sense():
+    with pytest.raises(ParameterTypeError, match="must be a Subject, an estimator or a function"):
+        audit(3, PAIR, claimed_epsilon=1)
+    with pytest.raises(ParameterTypeError, match="must be a Subject, an estimator or a function"):
+        audit(MultinomialForestClassifier, PAIR, claimed_epsilon=1)
+    with pytest.raises(ParameterError, match="must give numbers of shape"):
+        audit(Batched(lambda d, n: ["a"] * n, "texts"), PAIR, claimed_epsilon=1, runs=10)
+    with pytest.raises(ParameterError, match="must give numbers of shape"):
+        audit(Batched(lambda d, n: np.zeros(n + 1)), PAIR, claimed_epsilon=1, runs=10)
+    with pytest.raises(ParameterError, match="gives 2 numbers on one dataset, 3 on the other"):
+        audit(lambda records: list(records), PAIR, claimed_epsilon=1, runs=10)
+    with pytest.raises(ParameterError, match="built-in pairs need a domain"):
+        audit(responses(), claimed_epsilon=1)
+
+
+def test_a_plain_function_is_called_once_a_run():
+    calls = []
+    audit(lambda records: calls.append(len(records)) or 0.0, PAIR, claimed_epsilon=1, runs=50)
+    assert calls.count(2) == calls.count(3) == 50
+
+
+def test_an_estimator_brings_claim_and_pairs_and_its_seed_is_taken_away():
+    forest = MultinomialForestClassifier(
+        epsilon=3, domain=SMALL_DOMAIN, n_estimators=1, max_depth=1, random_state=0
+    )
+    result = audit(forest, runs=200)
+    assert result.claimed_epsilon == 3
+    assert result.subject == "MultinomialForestClassifier"
+    assert result.verdict != "violates"
+    pair = worst_case(SMALL_DOMAIN, "the only record")
+    outputs = Estimator(forest).sample(pair.second, 20, pair)
+    assert len(np.unique(outputs, axis=0)) > 1
+
+
+def test_fits_of_an_audit_are_not_listed_as_repeated_fits():
+    # Warnings are errors here, so a RepeatedFitWarning would end the test.
+    forest = MultinomialForestClassifier(epsilon=1, domain=SMALL_DOMAIN, n_estimators=1)
+    pair = worst_case(SMALL_DOMAIN, "duplicates")
+    assert Estimator(forest).sample(pair.first, 3, pair).shape[0] == 3
+    assert not hasattr(forest, "forest_")
+
+
+def test_a_readout_says_what_is_released():
+    pair = worst_case(SMALL_DOMAIN, "duplicates")
+    forest = MultinomialForestClassifier(
+        epsilon=1, domain=SMALL_DOMAIN, n_estimators=1, max_depth=1
+    )
+    subject = Estimator(forest, lambda model, probes: model.forest_.feature, name="feature")
+    assert subject.sample(pair.first, 5, pair).shape == (5, 1)
+    assert audit(subject, pair, claimed_epsilon=1, runs=40).subject == "feature"
+
+
+def test_a_forest_without_a_domain_is_found_out():
+    features = np.array([[0.0], [1.0]] * 3)
+    wider = np.vstack([features, [[5.0]]])
+    pair = DatasetPair((features, [0, 1] * 3), (wider, [0, 1] * 3 + [1]), name="a wider range")
+    forest = MultinomialForestClassifier(epsilon=1, n_estimators=1, max_depth=1)
+    subject = Estimator(forest, lambda m, _: [m.domain_.features[0].upper], name="range")
+    result = audit(subject, pair, claimed_epsilon=1, runs=400)
+    assert result.verdict == "violates"
+
+
+def test_hundred_thousand_runs_of_a_leaf_take_seconds():
+    from dpforest.audit.catalogue import mechanism_parts
+
+    part = next(part for part in mechanism_parts() if part.name == "label by count")
+    started = time.perf_counter()
+    result = audit(part.subject, part.pairs[0], claimed_epsilon=1, runs=100_000)
+    assert time.perf_counter() - started < 20  # a few tenths where nobody else computes
+    assert result.verdict == "consistent"
+    assert result.lower_bound > 0.7

@@ -1,0 +1,30 @@
+"""The audit finds every planted fault at the error rate at which it accuses no real part.
+
+A few repetitions each here, all of which must find it. The power is measured by
+``benchmarks/audit.py`` with 100 repetitions: docs/audit_results.md.
+"""
+
+import os
+
+from dpforest.audit import audit
+
+# That of benchmarks/audit.py, or smaller: 0.001 over 50 parts and 200 repetitions.
+ERROR = 0.001 / (50 * 200)
+REPETITIONS = int(os.environ.get("DPFOREST_AUDIT_REPETITIONS", "3"))
+
+
+def test_the_audit_finds(fault):
+    for _ in range(REPETITIONS):
+        result = audit(
+            fault.subject, fault.pair, claimed_epsilon=fault.epsilon, delta=fault.delta,
+            runs=fault.runs, confidence=1 - ERROR,
+        )  # fmt: skip
+        assert result.verdict == "violates", result.reason
+
+
+def test_the_published_forest_shows_several_times_its_claim(planted_faults):
+    fault = next(f for f in planted_faults if f.name == "the multinomial forest as published")
+    result = audit(fault.subject, fault.pair, claimed_epsilon=1, runs=20_000, confidence=0.999)
+    # A threshold beside the value 1 exists only where a record lies there.
+    assert result.lower_bound > 5
+    assert result.event.likelier_on == "second"
