@@ -78,7 +78,7 @@ class RefittedSettings:
         if level < 900:
             return Size(4, n_candidates, 120)
         if n_classes == 2:
-            return Size(6, n_candidates, 120 if level < 15_000 else 240)
+            return Size(6, n_candidates, 120 if level < 10_000 else 240)
         if level < 2500:
             return Size(5, n_candidates, 180)
         return Size(6 if level < 5000 else 8, n_candidates, 240)
