@@ -33,6 +33,7 @@ from dpforest.mechanisms.labels import draw_label_by_count, draw_label_by_freque
 from dpforest.mechanisms.lattice import select_interval_point
 from dpforest.mechanisms.noise import add_discrete_gaussian_noise, add_geometric_noise
 from dpforest.mechanisms.selection import select_exponential, select_permute_and_flip
+from dpforest.mechanisms.streamed import Envelope, StreamedBlocks, select_exponential_streamed
 from dpforest.trees.criteria import CRITERIA
 from dpforest.trees.tree_plan import TreePlan
 
@@ -169,6 +170,23 @@ def selection(mechanism: Callable[..., Any], event: Event) -> Callable[[Any, int
     return select
 
 
+def streamed_selection(votes: Any, runs: int) -> NDArray[np.int64]:
+    """The same four candidates as two blocks of two, which the mechanism never holds at once."""
+    counts = np.bincount(np.asarray(votes, dtype=np.int64), minlength=4).astype(np.int64)
+    make = StreamedBlocks.of(lambda k: counts[2 * k : 2 * k + 2], 2)
+    built: list[StreamedBlocks] = []
+
+    def once(envelope: Envelope) -> StreamedBlocks:
+        if not built:
+            built.append(make(envelope))
+        return built[0]
+
+    event = ExponentialSelection(_ONE, _ONE)
+    grant = BudgetAccountant._unlimited().request(event, role="audit", cells=runs)
+    drawn = select_exponential_streamed([once] * runs, _ONE, grant, SystemSource())
+    return np.array([2 * block + place for block, place in drawn])
+
+
 def lattice_point(values: Any, runs: int) -> NDArray[np.int64]:
     """A cut among 16 lattice points, scored by how many values lie at or below it, at epsilon 1.
 
@@ -203,6 +221,9 @@ def _selection_parts() -> list[Part]:
              ("select_exponential",)),
         Part("permute-and-flip", Batched(permuting, "permute-and-flip"), VOTE_PAIRS, 1,
              ("select_permute_and_flip",)),
+        Part("streamed exponential mechanism",
+             Batched(streamed_selection, "streamed exponential mechanism"), VOTE_PAIRS, 1,
+             ("select_exponential_streamed",)),
         Part("threshold on a lattice", Batched(lattice_point, "threshold on a lattice"), pairs, 1,
              ("select_interval_point",)),
     ]  # fmt: skip

@@ -249,14 +249,14 @@ def _shown(event: Read | Release) -> tuple[Any, ...]:
 
 def _form(output: Any) -> Any:
     """Shape and type of an output."""
-    if isinstance(output, tuple):
+    if isinstance(output, (tuple, list)):
         return tuple(_form(part) for part in output)
     return (output.shape, output.dtype.str) if isinstance(output, np.ndarray) else type(output)
 
 
 def _copy(output: Any) -> Any:
-    if isinstance(output, tuple):
-        return tuple(_copy(part) for part in output)
+    if type(output) in (tuple, list):
+        return type(output)(_copy(part) for part in output)
     return output.copy() if isinstance(output, np.ndarray) else output
 
 

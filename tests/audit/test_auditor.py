@@ -70,7 +70,9 @@ def test_of_several_pairs_the_one_that_shows_most_is_tested():
 
 
 def test_a_delta_that_covers_the_leak_is_believed():
-    def leaks(records, runs, rng=np.random.default_rng(3)):
+    rng = np.random.default_rng(3)
+
+    def leaks(records, runs):
         return (rng.random(runs) < 0.05) & (1 in list(records))
 
     subject = Batched(leaks)
