@@ -27,7 +27,7 @@ from dpforest.audit.neighbours import DatasetPair
 from dpforest.audit.one_split import OneSplitTrees
 from dpforest.audit.subjects import Batched, Estimator, Subject
 from dpforest.audit.worst_cases import worst_cases
-from dpforest.domain.schema import Classes, Domain, NumericFeature
+from dpforest.domain.schema import Classes, Domain, NumericFeature, NumericTarget
 from dpforest.mechanisms.entropy import SystemSource
 from dpforest.mechanisms.labels import draw_label_by_count, draw_label_by_frequency
 from dpforest.mechanisms.lattice import select_interval_point
@@ -45,6 +45,10 @@ SMALL_DOMAIN = Domain(
         NumericFeature(name=name, lower=0, upper=3, integer=True) for name in ("a", "b")
     ),
     classes=Classes(labels=(0, 1)),
+)
+#: The same features with a number to predict.
+SMALL_TARGET_DOMAIN = Domain(
+    features=SMALL_DOMAIN.features, target=NumericTarget(lower=0.0, upper=1.0)
 )
 
 
@@ -304,7 +308,11 @@ SMALL = {"n_estimators": 1, "max_depth": 1}
 
 
 def estimator_part(
-    estimator_type: type, domain: Domain = SMALL_DOMAIN, *, epsilon: float = 1.0, **parameters: Any
+    estimator_type: type,
+    domain: Domain | None = None,
+    *,
+    epsilon: float = 1.0,
+    **parameters: Any,
 ) -> Part:
     """An estimator as a part: one small fit a run, on the built-in worst cases of the domain.
 
@@ -312,11 +320,15 @@ def estimator_part(
     ----------
     estimator_type : type
         Takes ``epsilon`` and ``domain``.
-    domain : Domain
+    domain : Domain, optional
+        The default is the small one of this module for the estimator's task.
     epsilon : float
     **parameters
         Further parameters of the estimator; ``factory`` names a class method that makes it.
     """
+    if domain is None:
+        task = getattr(estimator_type, "_task", "classification")
+        domain = SMALL_TARGET_DOMAIN if task == "regression" else SMALL_DOMAIN
     factory = parameters.pop("factory", None)
     make = getattr(estimator_type, factory) if factory else estimator_type
     known = inspect.signature(estimator_type).parameters

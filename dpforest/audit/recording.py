@@ -249,8 +249,10 @@ def _shown(event: Read | Release) -> tuple[Any, ...]:
 
 def _form(output: Any) -> Any:
     """Shape and type of an output."""
-    if isinstance(output, (tuple, list)):
+    if isinstance(output, tuple):
         return tuple(_form(part) for part in output)
+    if isinstance(output, list):
+        return len(output)  # outcomes of which each has a form of its own, as released
     return (output.shape, output.dtype.str) if isinstance(output, np.ndarray) else type(output)
 
 
