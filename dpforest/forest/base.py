@@ -6,6 +6,8 @@ import copy
 import uuid
 import warnings
 from abc import abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal
@@ -31,6 +33,8 @@ from dpforest.mechanisms.entropy import RandomSource, make_source
 
 #: Attributes that hold live budget; copies of an estimator share them.
 _NEVER_COPIED = frozenset({"accountant", "accountant_", "_scope"})
+#: Attributes of a fit beside those that end in an underscore.
+_FITTED = frozenset({"_scope", "_facts", "_stored_report"})
 
 
 @dataclass(slots=True)
@@ -44,6 +48,8 @@ class FitRun:
     source: RandomSource
     leaks: list[str] = field(default_factory=list)
     external: list[Any] = field(default_factory=list)
+    #: The plan that released values led to, where the one before waited for them.
+    settled: Any = None
 
 
 class PrivateEstimator(BaseEstimator):
@@ -66,6 +72,11 @@ class PrivateEstimator(BaseEstimator):
     accountant: Any
     invalid: Any
     random_state: Any
+
+    guarantee_: Guarantee
+    _scope: Scope | ScopeRecord
+    _facts: RunFacts
+    _stored_report: PrivacyReport | None
 
     @abstractmethod
     def _check_parameters(self, epsilon: Fraction, delta: Fraction) -> Any:
@@ -91,14 +102,16 @@ class PrivateEstimator(BaseEstimator):
         accountant, run.external = self._open_accountant(run, plan.loss)
         # The accountant numbers what it holds already; a count of the process would make equal
         # fits report differently.
-        with self._open_scope(accountant, plan) as scope:
-            table = self._encode(run, X, y)
-            listing = self._register(plan.loss)
-            self._train(run, plan, scope, table)
-        # Where spending depended on released values the caps are the bound, not what was realised;
-        # the scope refused whatever would have passed them.
-        loss = plan.loss if plan.adaptive else scope.loss
-        self._finish(run, X, plan, accountant, scope, loss, listing)
+        with self._unfitted_on_failure():
+            with self._open_scope(accountant, plan) as scope:
+                table = self._encode(run, X, y)
+                listing = self._register(plan.loss)
+                self._forget_fit()
+                self._train(run, plan, scope, table)
+            # Where spending depended on released values the caps are the bound, not what was
+            # realised; the scope refused whatever would have passed them.
+            loss = plan.loss if plan.adaptive else scope.loss
+            self._finish(run, X, plan, accountant, scope, loss, listing)
 
     def _open_scope(self, accountant: BudgetAccountant, plan: Any) -> Scope:
         """The fit's scope, with the whole plan set aside, all or nothing.
@@ -218,26 +231,50 @@ class PrivateEstimator(BaseEstimator):
         loss: PrivacyLoss,
         listing: FitListing | None,
     ) -> None:
-        self.domain_ = run.domain
-        self._set_features_in(run.domain, X)
-        self._encoder_ = run.encoder
-        self.accountant_ = accountant
-        self.guarantee_ = make_guarantee(loss, run.delta, tuple(run.leaks), run.source.seeded)
-        self.spent_ = spent_budget(loss, self.guarantee_)
-        self._stored_report: PrivacyReport | None = None
-        # Written out when somebody asks: a closed scope does not change any more.
-        self._scope: Scope | ScopeRecord = scope
-        self._facts = RunFacts(
+        guarantee = make_guarantee(loss, run.delta, tuple(run.leaks), run.source.seeded)
+        facts = RunFacts(
             estimator=type(self).__name__,
             parameters={name: repr(value) for name, value in self._reported_parameters().items()},
             domain=run.domain,
-            plan=plan.describe(),
+            plan=(run.settled or plan).describe(),
             randomness=run.source.describe(),
             external=tuple(run.external),
             listing=listing,
-            guarantee=self.guarantee_,
+            guarantee=guarantee,
             versions=library_versions(),
         )
+        self._set_features_in(run.domain, X)
+        # All at once: what was released is never seen beside the guarantee of another fit.
+        self.__dict__.update(
+            domain_=run.domain,
+            _encoder_=run.encoder,
+            accountant_=accountant,
+            spent_=spent_budget(loss, guarantee),
+            _stored_report=None,
+            # Written out when somebody asks: a closed scope does not change any more.
+            _scope=scope,
+            _facts=facts,
+            guarantee_=guarantee,
+        )
+
+    @contextmanager
+    def _unfitted_on_failure(self) -> Iterator[None]:
+        """Leave nothing of a fit that failed or was interrupted after its records were read."""
+        try:
+            yield
+        except BaseException:
+            if not hasattr(self, "guarantee_"):
+                self._forget_fit()
+            raise
+
+    def _forget_fit(self) -> None:
+        """Become unfitted before anything is released, so that a fit that fails leaves nothing.
+
+        Whatever an earlier fit released is still what its own guarantee says, but nobody could
+        tell it from what a failed fit left behind.
+        """
+        for name in [name for name in vars(self) if name.endswith("_") or name in _FITTED]:
+            self.__dict__.pop(name, None)
 
     def _reported_parameters(self) -> dict[str, Any]:
         """Parameters for the report: the seed itself, the domain and the accountant stay out."""
@@ -264,9 +301,8 @@ class PrivateEstimator(BaseEstimator):
 
     def _own_lineage(self) -> str:
         """Name shared by an object and its clones, under which their fits are listed."""
-        if not hasattr(self, "_lineage"):
-            self._lineage = uuid.uuid4().hex
-        return str(self._lineage)
+        # One step of the interpreter, so that threads which clone at once agree on a name.
+        return str(self.__dict__.setdefault("_lineage", uuid.uuid4().hex))
 
     def __sklearn_clone__(self) -> PrivateEstimator:
         """Clone as scikit-learn does, with the same accountant and listed with this object."""

@@ -28,7 +28,7 @@ from dpforest.learners.multinomial.growing import grow_forest
 from dpforest.learners.multinomial.plan import ForestPlan, PlanSettings, build_plan
 from dpforest.trees.criteria import resolve_criterion
 from dpforest.trees.kernels.predict import sum_leaf_values
-from dpforest.trees.leaf_values import leaf_values, to_probabilities
+from dpforest.trees.leaf_values import LeafValues, leaf_values, to_probabilities
 from dpforest.trees.private_tree import PrivateForest
 from dpforest.trees.records import TrainingTable
 from dpforest.trees.storage import forest_from_data, forest_to_data
@@ -130,6 +130,9 @@ class MultinomialForestClassifier(PrivateClassifier):
     >>> forest.spent_.epsilon
     1.0
     """
+
+    forest_: PrivateForest
+    _served: tuple[PrivateForest, LeafValues]
 
     def __init__(
         self,
@@ -273,17 +276,17 @@ class MultinomialForestClassifier(PrivateClassifier):
     def _set_forest(self, forest: PrivateForest, domain: Domain) -> None:
         labels = class_array(domain)
         order = class_order(labels)
-        self.forest_ = forest
-        self.classes_ = labels[order]
-        self._values = leaf_values(forest).in_class_order(order)
+        values = leaf_values(forest).in_class_order(order)
+        # Together, so that the splits of one forest are never read with the leaves of another.
+        self.__dict__.update(forest_=forest, classes_=labels[order], _served=(forest, values))
 
     def _probabilities(self, codes: NDArray[Any]) -> NDArray[np.float64]:
-        total = np.empty((codes.shape[0], self.forest_.n_classes), dtype=np.float64)
-        forest = self.forest_
+        forest, values = self._served
+        total = np.empty((codes.shape[0], forest.n_classes), dtype=np.float64)
         sum_leaf_values(
-            codes, forest.feature, forest.low, forest.high, forest.depth, self._values.values, total
+            codes, forest.feature, forest.low, forest.high, forest.depth, values.values, total
         )
-        return to_probabilities(total, self._values)
+        return to_probabilities(total, values)
 
     def _released_to_data(self) -> Any:
         return forest_to_data(self.forest_)

@@ -150,6 +150,24 @@ def test_a_shared_accountant_is_not_warned_of(make_forest, table):
     assert forest.privacy_report().other_fits is None
 
 
+def test_threads_that_clone_at_once_agree_on_the_lineage(make_forest, monkeypatch):
+    import uuid
+
+    # Every thread draws a name before any of them can set it.
+    drawn, real = threading.Barrier(4), uuid.uuid4
+
+    def draw_together():
+        name = real()
+        drawn.wait(timeout=10)
+        return name
+
+    monkeypatch.setattr(uuid, "uuid4", draw_together)
+    forest = make_forest()
+    with ThreadPoolExecutor(4) as pool:
+        names = list(pool.map(lambda _: clone(forest)._lineage, range(4)))
+    assert len(set(names)) == 1
+
+
 # -- pickles ---------------------------------------------------------------------------------
 
 

@@ -1,0 +1,71 @@
+"""A fit that fails or is interrupted leaves nothing that could be taken for a fitted forest."""
+
+from __future__ import annotations
+
+import pytest
+from sklearn.exceptions import NotFittedError
+
+from dpforest import BudgetAccountant, InvalidRecordError, ParameterError
+from dpforest.forest import base
+
+
+@pytest.fixture
+def fitted(make_forest, table):
+    return make_forest(accountant=BudgetAccountant(9)).fit(*table())
+
+
+def released(forest):
+    return {name for name in vars(forest) if name.endswith("_")}
+
+
+@pytest.mark.parametrize("where", ["make_guarantee", "spent_budget", "library_versions"])
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
+def test_an_interrupted_refit_leaves_an_unfitted_forest(where, error, fitted, table, monkeypatch):
+    def interrupted(*_):
+        raise error
+
+    monkeypatch.setattr(base, where, interrupted)
+    with pytest.raises(error):
+        fitted.fit(*table(seed=1))
+    assert released(fitted) == set()
+    for use in (lambda: fitted.predict(table()[0]), fitted.privacy_report, fitted.to_json):
+        with pytest.raises(NotFittedError):
+            use()
+    # It was spent all the same, and the object can be fitted again.
+    assert fitted.accountant.spent.exact.epsilon == 2
+    monkeypatch.undo()
+    assert fitted.fit(*table()).privacy_report().guarantee.status == "holds"
+
+
+def test_a_training_that_fails_leaves_an_unfitted_forest(fitted, table, monkeypatch):
+    set_forest = type(fitted)._set_forest
+
+    def fail_after(self, *arguments):
+        set_forest(self, *arguments)
+        raise MemoryError
+
+    monkeypatch.setattr(type(fitted), "_set_forest", fail_after)
+    with pytest.raises(MemoryError):
+        fitted.fit(*table())
+    assert released(fitted) == set()
+    assert fitted.accountant.spent.exact.epsilon == 2  # its reserve is kept
+
+
+def test_a_first_fit_that_fails_leaves_nothing_either(make_forest, table, monkeypatch):
+    monkeypatch.setattr(base, "make_guarantee", lambda *_: 1 / 0)
+    forest = make_forest()
+    with pytest.raises(ZeroDivisionError):
+        forest.fit(*table())
+    assert released(forest) == set()
+
+
+def test_what_is_refused_before_anything_is_released_leaves_the_old_fit(fitted, table):
+    forest, guarantee = fitted.forest_, fitted.guarantee_
+    X, y = table()
+    with pytest.raises(ParameterError):
+        fitted.set_params(max_depth=0).fit(X, y)
+    fitted.set_params(max_depth=2, invalid="raise")
+    with pytest.raises(InvalidRecordError):
+        fitted.fit([[float("inf"), "red", 0.0]], ["ill"])
+    assert fitted.forest_ is forest and fitted.guarantee_ is guarantee
+    assert fitted.predict(X).shape == (60,)
