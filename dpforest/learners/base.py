@@ -129,10 +129,20 @@ class ReleasedModel(Protocol):
         """Class scores of coded records, shape (n, n_classes); softmax makes them probabilities."""
 
     def feature_importances(self) -> NDArray[np.float64]:
-        """Share of the released model's effect that each feature carries, shape (D,), sum 1 or all 0."""
+        """Share of the effect that each feature carries, shape (D,), sum 1 or all 0."""
 
     def to_data(self) -> dict[str, Any]:
-        """The model as JSON-ready data; ``from_data`` of its class reads it back."""
+        """The model as JSON-ready data, all numbers finite; ``from_data`` reads it back."""
+
+    @classmethod
+    def from_data(cls, data: dict[str, Any], facts: TableFacts) -> ReleasedModel:
+        """Read what ``to_data`` wrote, checked against the facts: kernels do not check.
+
+        Raises
+        ------
+        ModelFormatError
+            Damaged: a shape, an index or a range does not fit.
+        """
 
 
 class Learner(Protocol):

@@ -15,7 +15,11 @@ from numpy.typing import NDArray
 from dpforest.learners.base import TableFacts
 from dpforest.learners.kernels.random_trees import add_leaf_values, draw_trees, tree_leaves
 from dpforest.learners.quantiles import Bins
+from dpforest.learners.storage import reading, require, whole_number, whole_numbers
 from dpforest.mechanisms.entropy import RandomSource
+
+#: Deepest trees that are read back: their leaves are 2**depth a tree.
+MAX_DEPTH = 20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,14 +87,32 @@ class RandomTrees:
         }
 
     @classmethod
-    def from_data(cls, data: dict[str, Any]) -> RandomTrees:
-        """Read what ``to_data`` wrote."""
-        feature = np.array(data["feature"], dtype=np.int32)
-        n_words = int(data["hex_digits"]) // 16
-        text = "".join(node for tree in data["left_codes"] for node in tree)
-        words = np.frombuffer(bytes.fromhex(text), dtype=">u8").astype(np.uint64)
-        mask = words.reshape(*feature.shape, n_words)[:, :, ::-1]
-        return cls(int(data["depth"]), feature, np.ascontiguousarray(mask))
+    def from_data(cls, data: dict[str, Any], facts: TableFacts) -> RandomTrees:
+        """Read what ``to_data`` wrote, checked so that no record leaves the tables.
+
+        Raises
+        ------
+        ModelFormatError
+        """
+        kind = "random trees"
+        with reading(kind):
+            depth = whole_number(data["depth"], "depth of trees", 1, MAX_DEPTH)
+            shape = len(data["feature"]), (1 << depth) - 1
+            last = facts.n_features - 1
+            feature = whole_numbers(data["feature"], shape, "features of trees", 0, last, np.int32)
+            n_words = mask_words(facts)
+            nodes = [node for tree in data["left_codes"] for node in tree]
+            fits = len(nodes) == feature.size > 0 and data["hex_digits"] == 16 * n_words
+            require(fits, kind, "its masks do not fit the nodes")
+            require(all(len(n) == 16 * n_words for n in nodes), kind, "a mask is of another width")
+            words = np.frombuffer(bytes.fromhex("".join(nodes)), dtype=">u8").astype(np.uint64)
+            mask = words.reshape(*shape, n_words)[:, :, ::-1]
+            return cls(depth, feature, np.ascontiguousarray(mask))
+
+
+def mask_words(facts: TableFacts) -> int:
+    """Words of a node's mask: a bit for every code of the feature with the most codes."""
+    return -(-int(facts.n_codes.max()) // 64)
 
 
 def draw_random_trees(
@@ -125,7 +147,7 @@ def draw_random_trees(
     """
     shape = (n_trees, (1 << depth) - 1)
     feature = np.empty(shape, dtype=np.int32)
-    mask = np.empty((*shape, -(-int(facts.n_codes.max()) // 64)), dtype=np.uint64)
+    mask = np.empty((*shape, mask_words(facts)), dtype=np.uint64)
     allowed = np.full(n_trees, facts.n_features) if n_features is None else n_features
     draw_trees(
         source.words(n_trees),

@@ -114,8 +114,8 @@ def test_structures_depend_on_the_words_alone(facts):
     assert np.array_equal(one.feature, two.feature) and np.array_equal(one.mask, two.mask)
 
 
-def test_storage_gives_the_same_trees(trees):
-    again = RandomTrees.from_data(json.loads(json.dumps(trees.to_data())))
+def test_storage_gives_the_same_trees(trees, facts):
+    again = RandomTrees.from_data(json.loads(json.dumps(trees.to_data())), facts)
     assert again.depth == trees.depth
     assert np.array_equal(again.feature, trees.feature)
     assert np.array_equal(again.mask, trees.mask)

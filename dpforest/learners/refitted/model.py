@@ -8,8 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpforest.learners.base import TableFacts
 from dpforest.learners.kernels.linear import add_code_values
 from dpforest.learners.random_trees import RandomTrees
+from dpforest.learners.refitted.lattice import n_score_columns
+from dpforest.learners.storage import reading, real_numbers, require
+
+_KIND = "refitted forest"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,15 +93,29 @@ class RefittedModel:
         }
 
     @classmethod
-    def from_data(cls, data: dict[str, Any]) -> RefittedModel:
-        """Read what ``to_data`` wrote."""
-        values = data["code_values"]
-        return cls(
-            n_classes=int(data["n_classes"]),
-            offsets=np.array(data["offsets"], dtype=np.int64),
-            base=np.array(data["base"], dtype=np.float64),
-            code_values=None if values is None else np.array(values, dtype=np.float64),
-            trees=RandomTrees.from_data(data["trees"]),
-            steps=np.array(data["steps"], dtype=np.float64),
-            sizes=np.array(data["sizes"], dtype=np.float64),
-        )
+    def from_data(cls, data: dict[str, Any], facts: TableFacts) -> RefittedModel:
+        """Read what ``to_data`` wrote, checked against the public facts.
+
+        Raises
+        ------
+        ModelFormatError
+        """
+        with reading(_KIND):
+            n_classes, offsets = facts.n_classes, facts.offsets
+            require(data["kind"] == "refitted", _KIND, "it is of another kind")
+            require(data["n_classes"] == n_classes, _KIND, "its classes are not the domain's")
+            require(data["offsets"] == offsets.tolist(), _KIND, "its codes are not the domain's")
+            trees = RandomTrees.from_data(data["trees"], facts)
+            n_columns, leaves = n_score_columns(n_classes), (trees.n_trees, trees.n_leaves)
+            values = data["code_values"]
+            if values is not None:
+                values = real_numbers(values, (int(offsets[-1]), n_columns), "code values")
+            return cls(
+                n_classes=n_classes,
+                offsets=offsets,
+                base=real_numbers(data["base"], (n_columns,), "base of scores"),
+                code_values=values,
+                trees=trees,
+                steps=real_numbers(data["steps"], (*leaves, n_columns), "steps of leaves"),
+                sizes=real_numbers(data["sizes"], leaves, "sizes of leaves", low=0.0),
+            )

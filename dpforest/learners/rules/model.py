@@ -9,7 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.exceptions import ModelFormatError
+from dpforest.learners.base import TableFacts
 from dpforest.learners.rules.directions import Direction
+from dpforest.learners.storage import (
+    reading,
+    real_numbers,
+    require,
+    whole_number,
+    whole_numbers,
+)
 
 #: Steepness of the soft cuts that grade records by their distance to a cut, in units of the
 #: direction's public width.
@@ -17,6 +25,9 @@ STEEPNESS = 20.0
 #: Weight of the leaf a record lies in, against its soft shares in all leaves.
 HARD_WEIGHT = 2.0
 _FORMAT = "dpforest-rules"
+_KIND = "rules model"
+#: Largest entry of a stored table; sums of them stay far inside 64 bits.
+_LARGEST = 2**40
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,6 +120,8 @@ class RuleModel:
             left = self._mean(2 * place + 1, first, below)
             right = self._mean(2 * place + 2, first + below, below)
             spans = node.direction.spans()
+            if not spans.any():  # a sum of random subsets, none of which parts anything
+                continue
             apart = float(np.abs(left - right).sum()) / 2**level
             np.add.at(effect, list(node.direction.features), apart * spans / spans.sum())
         total = effect.sum()
@@ -136,29 +149,28 @@ class RuleModel:
         }
 
     @classmethod
-    def from_data(cls, data: dict[str, Any]) -> RuleModel:
-        """Read what `to_data` wrote.
+    def from_data(cls, data: dict[str, Any], facts: TableFacts) -> RuleModel:
+        """Read what `to_data` wrote, checked against the public facts.
 
         Raises
         ------
         ModelFormatError
             When it is of another format or version, or parts are missing or do not fit.
         """
-        if data.get("format") != _FORMAT or data.get("version") != 1:
-            raise ModelFormatError(f"not a {_FORMAT} model of version 1.")
-        try:
-            model = cls(
-                tuple(None if node is None else _node_of(node) for node in data["nodes"]),
-                np.array(data["probabilities"], dtype=np.float64),
-                np.array(data["labels"], dtype=np.int64),
-                int(data["n_features"]),
+        with reading(_KIND):
+            if data.get("format") != _FORMAT or data.get("version") != 1:
+                raise ModelFormatError(f"not a {_FORMAT} model of version 1.")
+            require(data["n_features"] == facts.n_features, _KIND, "its features do not fit")
+            n_leaves, n_classes = len(data["nodes"]) + 1, facts.n_classes
+            require(n_leaves & (n_leaves - 1) == 0, _KIND, "nodes do not make a complete tree")
+            nodes = tuple(None if node is None else _node_of(node, facts) for node in data["nodes"])
+            shape, least = (n_leaves, n_classes), np.finfo(np.float64).tiny
+            return cls(
+                nodes,
+                real_numbers(data["probabilities"], shape, "table of leaves", least, 1.0),
+                whole_numbers(data["labels"], (n_leaves,), "labels of leaves", 0, n_classes - 1),
+                facts.n_features,
             )
-        except (KeyError, TypeError, ValueError) as error:
-            raise ModelFormatError(f"a {_FORMAT} model is damaged: {error}.") from error
-        n_leaves = len(model.nodes) + 1
-        if model.probabilities.shape[:1] != (n_leaves,) or model.labels.shape != (n_leaves,):
-            raise ModelFormatError(f"a {_FORMAT} model is damaged: leaves do not fit the nodes.")
-        return model
 
 
 def _node_data(node: Node) -> dict[str, Any]:
@@ -169,10 +181,14 @@ def _node_data(node: Node) -> dict[str, Any]:
     }
 
 
-def _node_of(data: dict[str, Any]) -> Node:
-    tables = tuple(np.array(table, dtype=np.int64) for table in data["tables"])
-    features = tuple(int(f) for f in data["features"])
-    if len(features) != len(tables) or not all(table.size for table in tables):
-        raise ValueError("features and tables of a node do not fit")
-    threshold = int(data["threshold"])
-    return Node(Direction(features, tables, np.array([threshold])), threshold)
+def _node_of(data: dict[str, Any], facts: TableFacts) -> Node:
+    features, tables = data["features"], data["tables"]
+    whole_numbers(features, (len(features),), "features of a node", 0, facts.n_features - 1)
+    require(len(features) == len(tables) > 0, _KIND, "features and tables of a node do not fit")
+    arrays = tuple(
+        whole_numbers(table, (int(facts.n_codes[f]),), "table of a node", -_LARGEST, _LARGEST)
+        for f, table in zip(features, tables, strict=True)
+    )
+    low, high = sum(int(t.min()) for t in arrays), sum(int(t.max()) for t in arrays)
+    threshold = whole_number(data["threshold"], "threshold of a node", low - 1, high)
+    return Node(Direction(tuple(features), arrays, np.array([threshold])), threshold)

@@ -133,7 +133,7 @@ def test_storage_gives_the_same_scores(facts_of, table_of, rows):
     facts = facts_of([40, -300, 7], 3, rows)
     table = table_of(facts, 300)
     model, *_ = run(SMALL, facts, table)
-    again = RefittedModel.from_data(json.loads(json.dumps(model.to_data())))
+    again = RefittedModel.from_data(json.loads(json.dumps(model.to_data())), facts)
     assert np.array_equal(again.log_odds(table.codes), model.log_odds(table.codes))
     assert np.array_equal(again.feature_importances(), model.feature_importances())
 

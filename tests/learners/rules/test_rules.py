@@ -141,7 +141,7 @@ def test_one_seed_gives_one_model_and_json_gives_it_back(facts_of, table_of):
     plan, table = LEARNER.plan(facts, budget(1)), table_of(facts, 150)
     first, second = (train(facts, table, plan, seed=4)[0] for _ in range(2))
     assert first.to_data() == second.to_data()
-    again = RuleModel.from_data(json.loads(json.dumps(first.to_data())))
+    again = RuleModel.from_data(json.loads(json.dumps(first.to_data())), facts)
     assert np.array_equal(again.log_odds(table.codes), first.log_odds(table.codes))
     assert np.array_equal(again.feature_importances(), first.feature_importances())
 
@@ -151,7 +151,7 @@ def test_one_seed_gives_one_model_and_json_gives_it_back(facts_of, table_of):
     [
         ({"format": "other"}, "not a dpforest-rules model of version 1"),
         ({"version": 2}, "not a dpforest-rules model of version 1"),
-        ({"labels": [0]}, "leaves do not fit the nodes"),
+        ({"labels": [0]}, "labels of leaves is damaged: its shape"),
         ({"nodes": [{"features": [0], "tables": [], "threshold": 1}]}, "damaged"),
         ({"probabilities": "no"}, "damaged"),
     ],
@@ -160,7 +160,7 @@ def test_damaged_data_is_refused(change, text, facts_of, table_of):
     facts = facts_with(facts_of, 20)
     model, *_ = train(facts, table_of(facts, 30), LEARNER.plan(facts, budget(1)))
     with pytest.raises(ModelFormatError, match=text):
-        RuleModel.from_data({**model.to_data(), **change})
+        RuleModel.from_data({**model.to_data(), **change}, facts)
 
 
 # -- directions ------------------------------------------------------------------------------
