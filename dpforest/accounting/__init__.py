@@ -1,6 +1,7 @@
 """Accounting: what may be spent, what was spent, and how it composes."""
 
 from dpforest.accounting.accountant import BudgetAccountant
+from dpforest.accounting.detached import DetachedAccountant
 from dpforest.accounting.events import (
     DiscreteGaussianNoise,
     Event,
@@ -16,6 +17,7 @@ from dpforest.accounting.losses import PrivacyLoss
 __all__ = [
     "Budget",
     "BudgetAccountant",
+    "DetachedAccountant",
     "DiscreteGaussianNoise",
     "Event",
     "ExponentialSelection",

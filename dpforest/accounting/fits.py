@@ -1,26 +1,37 @@
-"""The process-wide ledger of fits that no shared accountant keeps count of.
+"""The process-wide ledger of fits: how often an object and its clones were fitted, and on what.
 
 With ``accountant=None`` every fit opens an accountant of its own, so five cross-validation
 fits spend five times epsilon on overlapping records. Nobody adds that up but this ledger: fits
-of an object and its clones are listed under one lineage. It lives and dies with the process,
-and worker processes have one each; it reports, and refuses nothing.
+of an object and its clones are listed under one lineage, those charged to a shared accountant
+too. It lives with the process, reports, and refuses nothing. A pickled or stored object carries
+what was known of its lineage; where it is read back the two histories are joined, each fit once.
 """
 
 from __future__ import annotations
 
 import math
+import os
 import threading
+import uuid
 import warnings
+from dataclasses import dataclass, field
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from dpforest.accounting.losses import NO_LOSS, PrivacyLoss
-from dpforest.accounting.rationals import exact_text, float_up
+from dpforest.accounting.rationals import exact_text, float_up, parse_amount
 from dpforest.exceptions import RepeatedFitWarning
 
+#: Where a fit is charged that no shared accountant keeps count of.
+OWN_BUDGET = "a budget of its own"
 
-class FitListing(BaseModel):
-    """What an estimator and its clones have spent in this process so far.
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="strings")
+
+
+class FitListing(_Frozen):
+    """What an estimator and its clones have spent so far, as far as this process knows.
 
     Attributes
     ----------
@@ -32,9 +43,9 @@ class FitListing(BaseModel):
         Their losses added up (they may have met the same records), as rationals.
     epsilon_float : float
         The same epsilon, rounded up.
+    charged : dict of int
+        Fits by where they were charged.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="strings")
 
     estimator: str
     n_fits: int
@@ -42,25 +53,95 @@ class FitListing(BaseModel):
     rho: str
     delta: str
     epsilon_float: float
+    charged: dict[str, int]
+
+
+class EarlierFits(_Frozen):
+    """Fits of one lineage that one process charged to one place; travels with stored objects."""
+
+    process: str
+    charged_to: str
+    n_fits: int = Field(ge=1)
+    epsilon: str
+    rho: str
+    delta: str
+
+    @property
+    def loss(self) -> PrivacyLoss:
+        """Their losses added up."""
+        delta = parse_amount(self.delta)
+        assert not isinstance(delta, float)
+        return PrivacyLoss(parse_amount(self.epsilon), parse_amount(self.rho), delta)
+
+
+@dataclass(slots=True)
+class _Lineage:
+    """Fits of one lineage by (process, where charged).
+
+    A process counts under a name of its own, so the larger of two counts under one name holds
+    the smaller one, and histories that met before are joined without counting a fit twice.
+    """
+
+    estimator: str
+    counts: dict[tuple[str, str], tuple[int, PrivacyLoss]] = field(default_factory=dict)
+
+    def add(self, key: tuple[str, str], n_fits: int, loss: PrivacyLoss) -> None:
+        before, spent = self.counts.get(key, (0, NO_LOSS))
+        self.counts[key] = before + n_fits, spent + loss
+
+    def join(self, key: tuple[str, str], n_fits: int, loss: PrivacyLoss) -> None:
+        if n_fits > self.counts.get(key, (0, NO_LOSS))[0]:
+            self.counts[key] = n_fits, loss
+
+    def listing(self) -> FitListing:
+        charged: dict[str, int] = {}
+        for (_, place), (n_fits, _) in self.counts.items():
+            charged[place] = charged.get(place, 0) + n_fits
+        total = sum((loss for _, loss in self.counts.values()), NO_LOSS)
+        return FitListing(
+            estimator=self.estimator,
+            n_fits=sum(charged.values()),
+            epsilon=exact_text(total.epsilon),
+            rho=exact_text(total.rho),
+            delta=exact_text(total.delta),
+            epsilon_float=float_up(total.epsilon),
+            charged=charged,
+        )
 
 
 _lock = threading.Lock()
-_lineages: dict[str, tuple[str, int, PrivacyLoss]] = {}
+_lineages: dict[str, _Lineage] = {}
+_process = (os.getpid(), uuid.uuid4().hex)
+
+
+def _process_name() -> str:
+    """This process's name; a forked child counts under another one."""
+    global _process
+    if _process[0] != os.getpid():
+        _process = os.getpid(), uuid.uuid4().hex
+    return _process[1]
 
 
 def register_fit(
-    lineage: str, estimator_name: str, loss: PrivacyLoss, *, stacklevel: int = 5
+    lineage: str,
+    estimator_name: str,
+    loss: PrivacyLoss,
+    *,
+    charged_to: str = OWN_BUDGET,
+    stacklevel: int = 5,
 ) -> FitListing:
-    """List one fit, and warn from the second one of a lineage on.
+    """List one fit; warn from the second one of a lineage on where no accountant counts it.
 
     Parameters
     ----------
     lineage : str
-        Identity that an object shares with its clones.
+        Identity that an object shares with its clones and stored copies.
     estimator_name : str
         For the text.
     loss : PrivacyLoss
         What the fit may spend.
+    charged_to : str
+        Where, in words. A shared accountant keeps its own ceiling, so nobody is warned.
     stacklevel : int
         Of the warning; the default points at the caller of ``fit``.
 
@@ -75,38 +156,57 @@ def register_fit(
         Names the number of fits and their summed epsilon, and how to share one accountant.
     """
     with _lock:
-        _, n_fits, total = _lineages.get(lineage, (estimator_name, 0, NO_LOSS))
-        n_fits, total = n_fits + 1, total + loss
-        _lineages[lineage] = (estimator_name, n_fits, total)
-    if n_fits > 1:
-        warnings.warn(_warning_text(estimator_name, n_fits, total), RepeatedFitWarning, stacklevel)
-    return _listing(estimator_name, n_fits, total)
+        known = _lineages.setdefault(lineage, _Lineage(estimator_name))
+        known.estimator = estimator_name
+        known.add((_process_name(), charged_to), 1, loss)
+        listing = known.listing()
+    if listing.n_fits > 1 and charged_to == OWN_BUDGET:
+        warnings.warn(_warning_text(listing), RepeatedFitWarning, stacklevel)
+    return listing
 
 
 def fit_ledger() -> tuple[FitListing, ...]:
-    """Return every lineage that was fitted in this process, in order of its first fit."""
+    """Return every lineage of whose fits this process knows, in the order it learnt of them."""
     with _lock:
-        return tuple(_listing(*entry) for entry in _lineages.values())
+        return tuple(lineage.listing() for lineage in _lineages.values())
 
 
-def _listing(estimator: str, n_fits: int, total: PrivacyLoss) -> FitListing:
-    return FitListing(
-        estimator=estimator,
-        n_fits=n_fits,
-        epsilon=exact_text(total.epsilon),
-        rho=exact_text(total.rho),
-        delta=exact_text(total.delta),
-        epsilon_float=float_up(total.epsilon),
+def earlier_fits(lineage: str) -> tuple[EarlierFits, ...]:
+    """What is known of a lineage, for an object that leaves the process."""
+    with _lock:
+        known = _lineages.get(lineage)
+        counts = {} if known is None else dict(known.counts)
+    return tuple(
+        EarlierFits(
+            process=process,
+            charged_to=place,
+            n_fits=n_fits,
+            epsilon=exact_text(loss.epsilon),
+            rho=exact_text(loss.rho),
+            delta=exact_text(loss.delta),
+        )
+        for (process, place), (n_fits, loss) in counts.items()
     )
 
 
-def _warning_text(estimator: str, n_fits: int, total: PrivacyLoss) -> str:
-    if total.epsilon == math.inf:
-        together = f"rho = {float_up(total.rho):.6g}"
+def recall_fits(lineage: str, estimator_name: str, earlier: tuple[EarlierFits, ...]) -> None:
+    """Join what an object that was read back knows of its lineage to what this process knows."""
+    if not earlier:
+        return
+    with _lock:
+        known = _lineages.setdefault(lineage, _Lineage(estimator_name))
+        for fits in earlier:
+            known.join((fits.process, fits.charged_to), fits.n_fits, fits.loss)
+
+
+def _warning_text(listing: FitListing) -> str:
+    if listing.epsilon == exact_text(math.inf):
+        together = f"rho = {float_up(parse_amount(listing.rho)):.6g}"
     else:
-        together = f"epsilon = {float_up(total.epsilon):.6g}"
+        together = f"epsilon = {listing.epsilon_float:.6g}"
     return (
-        f"this {estimator} and its clones have been fitted {n_fits} times in this process and "
-        f"together spent {together}, if they met the same records. To put one ceiling over all "
-        "of them, pass the same accountant=BudgetAccountant(epsilon=...) to each."
+        f"this {listing.estimator} and its clones have been fitted {listing.n_fits} times (known "
+        f"to this process) and together spent {together}, if they met the same records. To put "
+        "one ceiling over all of them, pass the same accountant=BudgetAccountant(epsilon=...) to "
+        "each."
     )

@@ -17,8 +17,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dpforest.accounting.accountant import BudgetAccountant
+from dpforest.accounting.detached import DetachedAccountant, charged_to
 from dpforest.accounting.diffprivlib_adapter import DiffprivlibCeiling, is_diffprivlib_accountant
-from dpforest.accounting.fits import FitListing, register_fit
+from dpforest.accounting.fits import FitListing, earlier_fits, recall_fits, register_fit
 from dpforest.accounting.ledger import Budget, FrozenLedger, ScopeRecord
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.scopes import Scope
@@ -181,6 +182,8 @@ class PrivateEstimator(BaseEstimator):
         return own, [ceiling.charge(loss, run.delta)]
 
     def _check_accountant(self) -> None:
+        if isinstance(self.accountant, DetachedAccountant):
+            self.accountant.refuse()
         ours = (type(None), BudgetAccountant, DiffprivlibCeiling)
         if not isinstance(self.accountant, ours) and not is_diffprivlib_accountant(self.accountant):
             raise ParameterTypeError(
@@ -189,11 +192,10 @@ class PrivateEstimator(BaseEstimator):
                 "Open one with BudgetAccountant(epsilon=..., delta=...)",
             )  # fmt: skip
 
-    def _register(self, loss: PrivacyLoss) -> FitListing | None:
-        """List the fit in the process-wide ledger where nobody else keeps count of it."""
-        if self.accountant is not None:
-            return None
-        return register_fit(self._own_lineage(), type(self).__name__, loss)
+    def _register(self, loss: PrivacyLoss) -> FitListing:
+        """List the fit in the process-wide ledger, with where it was charged."""
+        place = charged_to(self.accountant)
+        return register_fit(self._own_lineage(), type(self).__name__, loss, charged_to=place)
 
     def _set_features_in(self, domain: Domain, X: Any) -> None:
         """Width and, where columns were read by name, the names that the domain declares."""
@@ -229,7 +231,7 @@ class PrivateEstimator(BaseEstimator):
         accountant: BudgetAccountant,
         scope: Scope,
         loss: PrivacyLoss,
-        listing: FitListing | None,
+        listing: FitListing,
     ) -> None:
         guarantee = make_guarantee(loss, run.delta, tuple(run.leaks), run.source.seeded)
         facts = RunFacts(
@@ -333,7 +335,8 @@ class PrivateEstimator(BaseEstimator):
         ------
         ParameterTypeError
             An unfitted estimator holds a live accountant: a copy in another process could
-            spend the same budget again.
+            spend the same budget again. A fitted one has a :class:`DetachedAccountant` in its
+            place, so that a copy does not spend outside of it either.
         """
         state: dict[str, Any] = dict(super().__getstate__())
         fitted = "accountant_" in state
@@ -341,15 +344,23 @@ class PrivateEstimator(BaseEstimator):
             state["_scope"] = self._composition()
         if fitted and isinstance(state["accountant_"], BudgetAccountant):
             state["accountant_"] = state["accountant_"].frozen()
-        if state.get("accountant") is not None:
+        if not isinstance(self.accountant, (type(None), DetachedAccountant)):
             if not fitted:
                 raise ParameterTypeError(
                     "accountant", type(self.accountant).__name__,
                     "cannot be pickled with an unfitted estimator: the copy could spend it twice",
                     "Fit in this process (threads are fine), or pickle the fitted estimator",
                 )  # fmt: skip
-            state["accountant"] = None
+            state["accountant"] = DetachedAccountant(charged_to(self.accountant))
+        state["_lineage"] = self._own_lineage()
+        state["_earlier_fits"] = earlier_fits(state["_lineage"])
         return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take a pickled state; fits that were known where it came from are known here too."""
+        earlier = state.pop("_earlier_fits", ())
+        super().__setstate__(state)
+        recall_fits(self._own_lineage(), type(self).__name__, earlier)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "guarantee_")

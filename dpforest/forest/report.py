@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import platform
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -16,9 +15,10 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from dpforest.accounting.fits import FitListing
+from dpforest.accounting.fits import OWN_BUDGET, FitListing
 from dpforest.accounting.ledger import LossRecord, ScopeRecord
 from dpforest.accounting.losses import ZERO, PrivacyLoss
+from dpforest.accounting.rationals import float_up, parse_amount
 from dpforest.domain.schema import Domain
 from dpforest.exceptions import ModelFormatError
 from dpforest.forest.guarantee import Guarantee
@@ -85,8 +85,8 @@ class PrivacyReport(_Frozen):
     randomness : str
     external : tuple of dict
         Spending charged to an accountant of another library.
-    other_fits : str or None
-        What the process-wide ledger knows about fits of the same object and its clones.
+    other_fits : str
+        What was known about fits of the same object and its clones, and where they were charged.
     notices : tuple of Notice
     not_covered : tuple of str
     versions : dict of str
@@ -105,7 +105,7 @@ class PrivacyReport(_Frozen):
     composition: ScopeRecord
     randomness: str
     external: tuple[dict[str, Any], ...]
-    other_fits: str | None
+    other_fits: str
     notices: tuple[Notice, ...]
     not_covered: tuple[str, ...]
     versions: dict[str, str]
@@ -153,7 +153,7 @@ class RunFacts:
     plan: dict[str, str]
     randomness: str
     external: tuple[Any, ...]
-    listing: FitListing | None
+    listing: FitListing
     guarantee: Guarantee
     versions: dict[str, str]
 
@@ -172,7 +172,7 @@ def make_report(facts: RunFacts, composition: ScopeRecord) -> PrivacyReport:
         composition=composition,
         randomness=facts.randomness,
         external=tuple(entry.model_dump(mode="json") for entry in facts.external),
-        other_fits=None if facts.listing is None else _listing_text(facts.listing),
+        other_fits=_listing_text(facts.listing),
         notices=tuple(_notices(facts)),
         not_covered=NOT_COVERED,
         versions=dict(facts.versions),
@@ -224,8 +224,11 @@ def _row(group: Any, name: str, entries: list[Any]) -> SpendingRow:
 def _notices(facts: RunFacts) -> list[Notice]:
     severity: Literal["void", "caution"] = "void" if facts.guarantee.status == "void" else "caution"
     notices = [Notice(severity=severity, text=reason) for reason in facts.guarantee.reasons]
-    if facts.listing is not None and facts.listing.n_fits > 1:
-        notices.append(Notice(severity="caution", text=_listing_text(facts.listing)))
+    if facts.listing.n_fits > 1:
+        counted = OWN_BUDGET not in facts.listing.charged
+        notices.append(
+            Notice(severity="note" if counted else "caution", text=_listing_text(facts.listing))
+        )
     if any(entry.get("declared_by") is None for entry in _entries(facts.domain)):
         notices.append(
             Notice(severity="note", text="Some public facts do not say who declared them.")
@@ -234,12 +237,14 @@ def _notices(facts: RunFacts) -> list[Notice]:
 
 
 def _listing_text(listing: FitListing) -> str:
+    where = ", ".join(f"{n} charged to {place}" for place, n in listing.charged.items())
     if listing.n_fits == 1:
-        return "first fit of this object and its clones in this process"
+        (place,) = listing.charged
+        return f"first fit of this object and its clones known to its process, charged to {place}"
     return (
-        f"{listing.n_fits} fits of this object and its clones in this process, which together may "
-        f"have spent epsilon = {listing.epsilon_float:.6g}, "
-        f"rho = {float(Fraction(listing.rho)):.6g} "
+        f"{listing.n_fits} fits of this object and its clones known to its process ({where}), "
+        f"which together may have spent epsilon = {listing.epsilon_float:.6g}, "
+        f"rho = {float_up(parse_amount(listing.rho)):.6g} "
         "if they met the same records; this report speaks of the last one alone"
     )
 

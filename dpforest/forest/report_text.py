@@ -55,10 +55,9 @@ def _guarantee(report: PrivacyReport) -> str:
 
 def _notices(report: PrivacyReport) -> str:
     lines = [f"**{notice.severity}**: {_cell(notice.text)}" for notice in report.notices]
-    if report.other_fits:
-        lines.append(f"Fits in this process: {report.other_fits}")
+    lines.append(f"Fits of this object: {_cell(report.other_fits)}")
     lines += [f"Charged outside this library: {_inline(entry)}" for entry in report.external]
-    return "## Notices\n\n" + _list(lines) if lines else ""
+    return "## Notices\n\n" + _list(lines)
 
 
 def _facts(report: PrivacyReport) -> str:

@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 import numpy as np
 from pydantic import BaseModel
 
+from dpforest.accounting.detached import DetachedAccountant, charged_to
+from dpforest.accounting.fits import EarlierFits, earlier_fits, recall_fits
 from dpforest.accounting.ledger import Budget, BudgetRecord, FrozenLedger
 from dpforest.domain.schema import Domain
 from dpforest.exceptions import ModelFormatError
@@ -36,6 +38,9 @@ def model_to_json(model: Any, path: str | Path | None = None) -> str:
         "estimator": type(model).__name__,
         "parameters": _parameters(model),
         "domain": json.loads(model.domain_.to_json()),
+        "detached_from": None if model.accountant is None else charged_to(model.accountant),
+        "lineage": model._own_lineage(),
+        "earlier_fits": [_data(fits) for fits in earlier_fits(model._own_lineage())],
         "named_features": hasattr(model, "feature_names_in_"),
         "released": model._released_to_data(),
         "spent": _data(BudgetRecord.of(model.spent_)),
@@ -100,7 +105,11 @@ def _read(cls: type, source: str | Path) -> dict[str, Any]:
 def _restore(cls: type[Model], content: dict[str, Any]) -> Model:
     domain = Domain.from_json(json.dumps(content["domain"]))
     make: Any = cls
-    model = make(domain=domain, **content["parameters"])
+    ceiling = content["detached_from"]
+    accountant = None if ceiling is None else DetachedAccountant(str(ceiling))
+    model = make(domain=domain, accountant=accountant, **content["parameters"])
+    model._lineage = str(content["lineage"])
+    earlier = tuple(EarlierFits.model_validate(fits) for fits in content["earlier_fits"])
     encoder = model._encoder(domain)
     model.domain_, model._encoder_ = domain, encoder
     model.n_features_in_ = domain.n_features
@@ -112,6 +121,7 @@ def _restore(cls: type[Model], content: dict[str, Any]) -> Model:
     model.spent_ = spent
     model.accountant_ = FrozenLedger.model_validate(content["ledger"])
     model._stored_report = PrivacyReport.model_validate(content["report"])
+    recall_fits(model._lineage, cls.__name__, earlier)
     return model
 
 

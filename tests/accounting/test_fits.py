@@ -9,8 +9,14 @@ from fractions import Fraction as F
 
 import pytest
 
-from dpforest.accounting import PrivacyLoss
-from dpforest.accounting.fits import fit_ledger, register_fit
+from dpforest.accounting import PrivacyLoss, fits
+from dpforest.accounting.fits import (
+    OWN_BUDGET,
+    earlier_fits,
+    fit_ledger,
+    recall_fits,
+    register_fit,
+)
 from dpforest.exceptions import RepeatedFitWarning
 
 
@@ -44,6 +50,41 @@ def test_without_a_pure_epsilon_rho_is_told(lineage):
 def test_lineages_are_apart(lineage):
     register_fit(lineage, "Forest", PrivacyLoss.pure(F(1)))
     assert register_fit(lineage + "x", "Forest", PrivacyLoss.pure(F(1))).n_fits == 1
+
+
+def test_a_fit_under_a_shared_accountant_is_listed_in_silence(lineage):
+    for _ in range(2):
+        listing = register_fit(lineage, "Forest", PrivacyLoss.pure(F(1)), charged_to="ceiling")
+    with pytest.warns(RepeatedFitWarning, match="fitted 3 times .* epsilon = 3"):
+        listing = register_fit(lineage, "Forest", PrivacyLoss.pure(F(1)))
+    assert listing.charged == {"ceiling": 2, OWN_BUDGET: 1} and listing.n_fits == 3
+
+
+def test_histories_that_met_before_are_joined_without_counting_twice(lineage, monkeypatch):
+    for _ in range(2):
+        register_fit(lineage, "Forest", PrivacyLoss.pure(F(1, 3)), charged_to="ceiling")
+    carried = earlier_fits(lineage)
+    elsewhere = lineage + " in another process"
+    recall_fits(elsewhere, "Forest", carried)
+    # A child after a fork counts under another name.
+    monkeypatch.setattr(fits.os, "getpid", lambda: -1)
+    register_fit(elsewhere, "Forest", PrivacyLoss.pure(F(1, 3)), charged_to="ceiling")
+    brought_back = earlier_fits(elsewhere)
+    monkeypatch.undo()
+    register_fit(lineage, "Forest", PrivacyLoss.concentrated(F(1, 9)), charged_to="other")
+    for _ in range(2):
+        recall_fits(lineage, "Forest", brought_back)
+        recall_fits(lineage, "Forest", carried)
+    listing = register_fit(lineage, "Forest", PrivacyLoss(), charged_to="ceiling")
+    assert listing.n_fits == 5 and listing.charged == {"ceiling": 4, "other": 1}
+    assert (listing.epsilon, listing.rho) == ("inf", str(3 * F(1, 18) + F(1, 9)))
+
+
+def test_nothing_is_known_of_who_was_never_fitted(lineage):
+    n_known = len(fit_ledger())
+    assert earlier_fits(lineage) == ()
+    recall_fits(lineage, "Forest", ())
+    assert len(fit_ledger()) == n_known
 
 
 def test_threads_lose_no_fit(lineage):

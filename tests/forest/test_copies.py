@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import pickle
+import subprocess
+import sys
 import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
@@ -16,9 +18,10 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import Pipeline
 
 from dpforest import BudgetAccountant, BudgetExceeded, RepeatedFitWarning
+from dpforest.accounting.detached import DetachedAccountant
 from dpforest.accounting.diffprivlib_adapter import DiffprivlibCeiling
 from dpforest.accounting.ledger import FrozenLedger
-from dpforest.exceptions import ParameterTypeError, ScopeError
+from dpforest.exceptions import ParameterError, ParameterTypeError, ScopeError
 
 
 @pytest.fixture
@@ -144,10 +147,18 @@ def test_a_forest_on_its_own_is_not_warned_of(make_forest, table):
     assert "first fit" in forest.privacy_report().other_fits
 
 
-def test_a_shared_accountant_is_not_warned_of(make_forest, table):
-    forest = make_forest(accountant=BudgetAccountant(5))
-    forest.fit(*table()).fit(*table())  # warnings are errors
-    assert forest.privacy_report().other_fits is None
+def test_a_shared_accountant_is_not_warned_of_but_its_fits_are_listed(make_forest, table):
+    forest = make_forest(accountant=BudgetAccountant(5, name="survey"))
+    report = forest.fit(*table()).privacy_report()
+    assert report.other_fits.startswith("first fit") and "'survey'" in report.other_fits
+    report = forest.fit(*table()).privacy_report()  # warnings are errors
+    assert "2 fits" in report.other_fits and "2 charged to accountant 'survey'" in report.other_fits
+    assert any("2 fits" in n.text and n.severity == "note" for n in report.notices)
+    # One that is not charged there is told of with those that were.
+    with pytest.warns(RepeatedFitWarning, match="fitted 3 times.* = 3"):
+        report = forest.set_params(accountant=None).fit(*table()).privacy_report()
+    assert "2 charged to accountant 'survey', 1 charged to a budget of its own" in report.other_fits
+    assert any("3 fits" in n.text and n.severity == "caution" for n in report.notices)
 
 
 def test_threads_that_clone_at_once_agree_on_the_lineage(make_forest, monkeypatch):
@@ -190,7 +201,8 @@ def test_a_fitted_forest_is_pickled_with_a_frozen_ledger(shared, make_forest, ta
     text = pickle.dumps(forest)
     assert b"BudgetAccountant" not in text
     thawed = pickle.loads(text)
-    assert isinstance(thawed.accountant_, FrozenLedger) and thawed.accountant is None
+    assert isinstance(thawed.accountant_, FrozenLedger)
+    assert (thawed.accountant is None) == (not shared)
     assert thawed.accountant_ == forest.accountant_.frozen()
     assert thawed.accountant_.spent.exact.epsilon == 1
     assert np.array_equal(thawed.predict_proba(X), forest.predict_proba(X))
@@ -202,12 +214,69 @@ def test_a_fitted_forest_is_pickled_with_a_frozen_ledger(shared, make_forest, ta
     assert again.accountant_ == thawed.accountant_
 
 
-def test_a_thawed_forest_can_be_fitted_on_its_own_budget(make_forest, table):
-    accountant = BudgetAccountant(5)
-    thawed = pickle.loads(pickle.dumps(make_forest(accountant=accountant).fit(*table())))
-    thawed.fit(*table())
-    assert accountant.spent.exact.epsilon == 1
-    assert thawed.accountant_.spent.exact.epsilon == 1
+def pickled(forest):
+    return pickle.loads(pickle.dumps(forest))
+
+
+def stored(forest):
+    return type(forest).from_json(forest.to_json())
+
+
+@pytest.mark.parametrize("read_back", [pickled, stored])
+def test_a_forest_that_is_read_back_does_not_forget_its_ceiling(
+    read_back, make_forest, table, poisoned
+):
+    accountant = BudgetAccountant(5, name="survey")
+    original = make_forest(accountant=accountant).fit(*table())
+    forest = read_back(original)
+    for copied in (forest, clone(forest), copy.deepcopy(forest), pickled(forest), stored(forest)):
+        assert isinstance(copied.accountant, DetachedAccountant)
+        assert "survey" in repr(copied.accountant) and "set_params" in repr(copied.accountant)
+        with pytest.raises(ParameterError, match="outside of that ceiling") as refusal:
+            copied.fit(*poisoned())
+        assert refusal.value.parameter == "accountant"
+    assert forest.predict(table()[0]).shape == (60,)  # the old fit is as it was
+    # Chosen on purpose: the old ceiling, another one, or none.
+    forest.set_params(accountant=accountant).fit(*table())
+    assert accountant.spent.exact.epsilon == 2
+    with pytest.warns(RepeatedFitWarning, match="fitted 3 times"):
+        forest.set_params(accountant=None).fit(*table())
+    assert forest.accountant_.spent.exact.epsilon == 1
+    assert accountant.spent.exact.epsilon == 2
+
+
+@pytest.mark.parametrize("read_back", [pickled, stored])
+def test_earlier_fits_are_known_where_a_forest_is_read_back(read_back, make_forest, table):
+    forest = make_forest().fit(*table())
+    with pytest.warns(RepeatedFitWarning, match="fitted 2 times"):
+        report = read_back(forest).fit(*table()).privacy_report()
+    assert "2 fits" in report.other_fits
+    with pytest.warns(RepeatedFitWarning, match="fitted 3 times"):
+        forest.fit(*table())
+
+
+FIT_ELSEWHERE = """
+import pickle, sys
+forest = pickle.load(sys.stdin.buffer)
+forest.fit([[1, "red", 0.0], [2, "blue", 1.0]], ["ill", "well"])
+report = forest.privacy_report().other_fits
+sys.stdout.buffer.write(pickle.dumps((report, forest, forest.to_json())))
+"""
+
+
+def test_fits_in_several_processes_are_joined(make_forest, table):
+    forest = make_forest().fit(*table())
+    start = [sys.executable, "-W", "ignore", "-c", FIT_ELSEWHERE]
+    given = pickle.dumps(forest)
+    answers = [
+        subprocess.run(start, input=given, capture_output=True, check=True).stdout for _ in range(2)
+    ]
+    for report, thawed, text in map(pickle.loads, answers):
+        assert report.startswith("2 fits")
+        assert type(thawed).from_json(text).predict([[1, "red", 0.0]]).shape == (1,)
+    # One fit here, one in each of two processes, each known from a pickle and from a JSON text.
+    with pytest.warns(RepeatedFitWarning, match="fitted 4 times"):
+        assert "4 fits" in forest.fit(*table()).privacy_report().other_fits
 
 
 # -- a ceiling of another library ------------------------------------------------------------
@@ -221,7 +290,7 @@ def test_diffprivlib_is_charged_once_at_the_price_of_replacing(ceiling, make_for
     (entry,) = forest.privacy_report().external
     assert entry["library"] == "diffprivlib" and entry["epsilon"] == 1.4
     assert "diffprivlib" in forest.privacy_report().to_markdown()
-    assert forest.privacy_report().other_fits is None
+    assert "charged to a diffprivlib accountant" in forest.privacy_report().other_fits
 
 
 def test_diffprivlib_refuses_before_any_value_is_read(ceiling, make_forest, poisoned, table):
@@ -246,7 +315,9 @@ def test_bad_parameters_do_not_charge_diffprivlib(ceiling, make_forest, poisoned
 def test_a_fitted_forest_is_pickled_without_the_other_library(ceiling, make_forest, table):
     forest = make_forest(accountant=ceiling).fit(*table())
     assert b"diffprivlib.accountant" not in pickle.dumps(forest)
-    assert pickle.loads(pickle.dumps(forest)).accountant is None
+    thawed = pickle.loads(pickle.dumps(forest))
+    with pytest.raises(ParameterError, match="a diffprivlib accountant"):
+        thawed.fit(*table())
     with pytest.raises(ParameterTypeError):
         pickle.dumps(make_forest(accountant=ceiling))
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpforest import BudgetAccountant, Domain, MultinomialForestClassifier
+from dpforest import BudgetAccountant, Domain, MultinomialForestClassifier, RepeatedFitWarning
 from dpforest.accounting.allocation import ExplicitAllocation
 from dpforest.accounting.ledger import FrozenLedger
 from dpforest.datasets import load_mammographic_masses, load_vertebral
@@ -45,6 +45,7 @@ def test_round_trip(parameters, make_forest, table, tmp_path):
     assert read.accountant_ == forest.accountant_.frozen()
     assert read.domain_ == forest.domain_ and read.n_features_in_ == 3
     assert read.random_state is None and read.accountant is None
+    assert read._lineage == forest._lineage
 
 
 @pytest.mark.parametrize("load", [load_mammographic_masses, load_vertebral])
@@ -79,7 +80,8 @@ def test_the_seed_and_the_accountant_are_not_written(make_forest, table):
 def test_a_stored_forest_can_be_fitted_again(make_forest, table):
     forest = make_forest(epsilon=Fraction(1, 3), n_estimators=1).fit(*table())
     read = MultinomialForestClassifier.from_json(forest.to_json())
-    assert read.fit(*table()).spent_.exact.epsilon == Fraction(1, 3)
+    with pytest.warns(RepeatedFitWarning, match="fitted 2 times"):
+        assert read.fit(*table()).spent_.exact.epsilon == Fraction(1, 3)
 
 
 # -- what is no model ------------------------------------------------------------------------
