@@ -94,7 +94,9 @@ class ConsistentForest(BaseEstimator):
 
     def _numbers(self, X: Any) -> NDArray[np.float64]:
         check_is_fitted(self)
-        return self._reader.transform(self, X)
+        X = self._reader.transform(self, X)
+        # A read-only table would have the kernels compiled once more.
+        return np.require(X, requirements=["C", "W"])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

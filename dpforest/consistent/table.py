@@ -23,7 +23,7 @@ def ranks(column: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.
         if np.array_equal(offsets + low, column):
             present = np.bincount(offsets) > 0
             place = np.cumsum(present) - 1
-            return np.flatnonzero(present) + low, place[offsets]
+            return (np.flatnonzero(present) + low).astype(np.float64), place[offsets]
     values, codes = np.unique(column, return_inverse=True)
     return values, codes.reshape(-1)
 
@@ -69,7 +69,7 @@ def encode_table(
     return Table(
         rows=rows,
         labels=np.empty(0, np.uint16) if labels is None else labels.astype(np.uint16),
-        targets=np.empty(0) if targets is None else np.ascontiguousarray(targets, np.float64),
+        targets=np.empty(0) if targets is None else np.array(targets, dtype=np.float64),
         n_classes=n_classes,
         values=np.concatenate([values for values, _ in encoded]).astype(np.float64),
         value_starts=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),

@@ -12,6 +12,7 @@ import pytest
 from dpforest.consistent.answers import Label, Mean
 from dpforest.consistent.candidates import AllFeatures, PoissonFeatures, RandomFeatures
 from dpforest.consistent.grower import grow_forest
+from dpforest.consistent.kernels import compiling
 from dpforest.consistent.kernels.grow import grow_tree
 from dpforest.consistent.records import BernoulliInclusion, Everyone, Partition
 from dpforest.consistent.rules import ForestRules, Stop
@@ -198,3 +199,15 @@ def test_tied_votes_are_broken_at_random_and_always_alike():
     assert abs(share - 0.5) < 6.2 * 0.5 / math.sqrt(len(pairs))  # alpha 1e-9
     assert 0 < wins < tied.sum()
     assert np.array_equal(forest.votes(X[::-1]), votes[::-1])
+
+
+def test_parts_compile_where_numba_has_no_option_against_counts(monkeypatch):
+    njit = compiling.njit
+
+    def without_option(**options):
+        if "_nrt" in options:
+            raise KeyError("_nrt")
+        return njit(**options)
+
+    monkeypatch.setattr(compiling, "njit", without_option)
+    assert compiling.part(cache=False)(lambda x: x + 1)(1) == 2

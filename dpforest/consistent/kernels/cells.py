@@ -18,8 +18,9 @@ weighted decrease.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from dpforest.consistent.kernels.compiling import part
 
 #: Codes of the regression criteria.
 UNWEIGHTED = 0
@@ -28,7 +29,7 @@ WEIGHTED = 1
 STEPS = 2.0**30
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@part()
 def count_classes(
     rows: NDArray, labels: NDArray, records: NDArray, start: int, end: int,
     features: NDArray, firsts: NDArray, n_features: int, cells: NDArray, at: int, stride: int,
@@ -50,7 +51,7 @@ def count_classes(
             cells[base + np.uint64(firsts[j]) + code] += one
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@part()
 def count_moments(
     rows: NDArray, targets: NDArray, mean: float, records: NDArray, start: int, end: int,
     features: NDArray, firsts: NDArray, n_features: int, cells: NDArray, stride: int,
@@ -66,7 +67,7 @@ def count_moments(
             cells[cell + 2 * stride] += off * off
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@part()
 def _add_up(row: NDArray, features: NDArray, firsts: NDArray, n_features: int,
             n_codes: NDArray, against_rest: NDArray) -> None:  # fmt: skip
     """Turn cells of ordered features into sums up to each value."""
@@ -80,7 +81,7 @@ def _add_up(row: NDArray, features: NDArray, firsts: NDArray, n_features: int,
                 row[cell] = running
 
 
-@njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
+@part(error_model="numpy")
 def score_classes(
     cells: NDArray, at: int, stride: int, totals: NDArray, n_node: int,
     features: NDArray, firsts: NDArray, n_features: int, n_codes: NDArray,
@@ -118,7 +119,7 @@ def score_classes(
         out[j] = purity if (size[j] > 0.0) & (size[j] < n) else -np.inf
 
 
-@njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
+@part(error_model="numpy")
 def error_score(n_left, sum_left, square_left, n_node, sum_node, square_node, criterion):
     """Score of a regression candidate from the sums of its left child and of the node.
 
@@ -136,7 +137,7 @@ def error_score(n_left, sum_left, square_left, n_node, sum_node, square_node, cr
     return -np.rint((left + right) * (STEPS / square_node * n_node))
 
 
-@njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
+@part(error_model="numpy")
 def score_moments(
     cells: NDArray, stride: int, moments: NDArray, features: NDArray, firsts: NDArray,
     n_features: int, n_codes: NDArray, against_rest: NDArray, criterion: int,
@@ -155,7 +156,7 @@ def score_moments(
         scores[j] = score if (size > 0.0) & (size < n_node) else -np.inf
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@part()
 def span_cells(
     scores: NDArray, features: NDArray, firsts: NDArray, n_features: int, n_codes: NDArray,
     lows: NDArray, highs: NDArray,
@@ -173,7 +174,7 @@ def span_cells(
         highs[features[j]] = high
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@part()
 def list_cells(
     first: int, n_codes: int, against_rest: bool, sizes: NDArray, cell_scores: NDArray,
     scores: NDArray, codes: NDArray,

@@ -7,19 +7,19 @@ infinite scale leaves the largest scores, equal scores are all alike.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from dpforest.consistent.kernels.compiling import part
 from dpforest.consistent.kernels.streams import uniform
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@part()
 def scale_of(strength, low, high):
     """Factor of a score under min-max normalisation."""
     return strength / (high - low) if high > low else 0.0
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@part()
 def weight_of(score, top, scale):
     """Weight of a candidate; none for a score of ``-inf``, which is no candidate."""
     if score == -np.inf:
@@ -29,7 +29,7 @@ def weight_of(score, top, scale):
     return np.exp(scale * (score - top))
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@part()
 def sum_weights(scores: NDArray, width: int, top: float, scale: float) -> float:
     """Sum of the weights of some candidates."""
     total = 0.0
@@ -38,7 +38,7 @@ def sum_weights(scores: NDArray, width: int, top: float, scale: float) -> float:
     return total
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@part()
 def draw_score(
     scores: NDArray, width: int, top: float, scale: float, weights: NDArray, stream: NDArray
 ) -> int:
@@ -50,7 +50,7 @@ def draw_score(
     return draw(weights, width, total, stream)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@part()
 def draw(weights: NDArray, width: int, total: float, stream: NDArray) -> int:
     """Index whose slice of the cumulated weights holds a uniform share of their total."""
     aim = uniform(stream) * total
@@ -65,7 +65,7 @@ def draw(weights: NDArray, width: int, total: float, stream: NDArray) -> int:
     return last  # rounding only
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@part()
 def draw_label(totals: NDArray, strength: float, shares: NDArray, weights: NDArray,
                stream: NDArray) -> int:  # fmt: skip
     """A class by ``softmax(strength * share)`` of the counted records; of none, any class."""
@@ -77,7 +77,7 @@ def draw_label(totals: NDArray, strength: float, shares: NDArray, weights: NDArr
     return draw_score(shares, totals.shape[0], top, strength, weights, stream)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@part()
 def span_of(scores: NDArray, width: int) -> tuple[float, float]:
     """Smallest and largest finite score; ``inf`` and ``-inf`` where there is none."""
     low, high = np.inf, -np.inf

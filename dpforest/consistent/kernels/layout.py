@@ -1,7 +1,6 @@
-"""What the kernels take: the encoded table and the rules of a forest, as plain named tuples.
+"""What the kernels take: the encoded table, the rules of a forest and a tree's working room.
 
-Compiled code takes a tuple apart where it enters and passes plain arrays on: handing tuples of
-arrays down costs reference counts that are dearer than a small node.
+Named tuples, because compiled code takes them apart at no cost.
 """
 
 from __future__ import annotations
@@ -85,6 +84,83 @@ class StopRule(NamedTuple):
     split_from: int  # fewest estimation points of a node that is split
     child_from: int  # fewest estimation points of a child
     max_depth: int
+
+
+class Room(NamedTuple):
+    """Arrays of one tree: what every node writes over, and what is kept between nodes.
+
+    Attributes
+    ----------
+    structure, estimation : int32 arrays
+        Record numbers grouped by node; the same array where the same records serve for both.
+    words : uint64 array of shape (n_sorted, n_structure + 1)
+        The structure points of each node in the order of features of many values.
+    cells : int32 array
+        Class counts of counted features. Slots of ``slot_size`` cells; slot 0 is for counts made
+        afresh, the others are kept with nodes.
+    moment_cells : float64 array
+        The same for regression, afresh only.
+    stream : uint64 array of shape (1,)
+        Where the node is in its stream of random numbers.
+    totals, left : int64 arrays of shape (K,)
+        Class counts of the node, and of a left child.
+    moments : float64 array of shape (4,)
+        Number, sum and sum of squares of the node's targets minus their mean, and the mean.
+    features : int64 array of shape (D,)
+        Features; those drawn come first.
+    lows, highs : float64 arrays of shape (D,)
+        Smallest and largest score that each drawn feature offers; ``inf`` and ``-inf`` if none.
+    scores, codes : float64 and int64 arrays
+        Candidates of one feature.
+    weights, shares : float64 arrays
+        For draws.
+    is_counted : bool array of shape (D,)
+        Whether the feature is one of few values.
+    own, own_firsts : int64 arrays of shape (D,)
+        Features that a node counts afresh, with their first cells.
+    own_place, kept_place : int64 arrays of shape (D,)
+        First cell of each feature among those counted afresh, and among those kept; or -1.
+    sums : float64 array of shape (4, n_cells)
+        Sums of left children, cell by cell.
+    cell_scores : float64 array of shape (n_cells,)
+    sorted : uint64 array
+        Room to sort a node's words in, and to split them.
+    picked, buffer : int32 arrays
+        Picked records; records on their way right.
+    marks : bool array
+        Codes of picked records; False between uses.
+    is_left : uint8 array of shape (n,)
+        Sides of the records that were split last.
+    """
+
+    structure: NDArray
+    estimation: NDArray
+    words: NDArray
+    cells: NDArray
+    moment_cells: NDArray
+    stream: NDArray
+    totals: NDArray
+    left: NDArray
+    moments: NDArray
+    features: NDArray
+    lows: NDArray
+    highs: NDArray
+    scores: NDArray
+    codes: NDArray
+    weights: NDArray
+    shares: NDArray
+    is_counted: NDArray
+    own: NDArray
+    own_firsts: NDArray
+    own_place: NDArray
+    kept_place: NDArray
+    sums: NDArray
+    cell_scores: NDArray
+    sorted: NDArray
+    picked: NDArray
+    buffer: NDArray
+    marks: NDArray
+    is_left: NDArray
 
 
 class Tree(NamedTuple):

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from dpforest.consistent.kernels.compiling import part
 from dpforest.consistent.kernels.streams import shuffle_first
 
 _ONE = np.uint64(1)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@part()
 def count_labels(labels: NDArray, records: NDArray, start: int, end: int, totals: NDArray) -> bool:
     """Class counts of a node; returns whether all its records are of one class."""
     totals[:] = 0
@@ -23,7 +23,7 @@ def count_labels(labels: NDArray, records: NDArray, start: int, end: int, totals
     return True
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@part()
 def take_moments(
     targets: NDArray, records: NDArray, start: int, end: int, moments: NDArray
 ) -> bool:
@@ -45,7 +45,7 @@ def take_moments(
     return low >= high
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@part()
 def pick_records(
     records: NDArray, start: int, end: int, n_points: int, stream: NDArray, picked: NDArray
 ) -> int:
@@ -54,12 +54,13 @@ def pick_records(
     if n_points == 0 or count <= n_points:
         return 0
     own = picked[:count]
-    own[:] = records[start:end]
+    for i in range(count):
+        own[i] = records[start + i]
     shuffle_first(stream, own, 0, n_points)
     return n_points
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@part()
 def keep_in_range(
     rows: NDArray, feature: int, picked: NDArray, n_picked: int, against_rest: bool,
     width: int, marks: NDArray, scores: NDArray, codes: NDArray,
@@ -86,7 +87,7 @@ def keep_in_range(
         marks[rows[picked[i], feature]] = False
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@part()
 def split_records(
     rows, records, start, end, feature, low, high,
     buffer, is_left,

@@ -8,18 +8,18 @@ however many classes there are.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from dpforest.consistent.kernels.cells import error_score
+from dpforest.consistent.kernels.compiling import part
 
 _SHIFT = np.uint64(32)
 _RECORD = np.uint64(2**32 - 1)
 _ONE = np.uint64(1)
-_INSERTION = 24
+_RUN = 16
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@part()
 def keep_words(words: NDArray, kept: NDArray, out: NDArray) -> None:
     """Words of the records with ``kept[record]`` (uint8), order kept.
 
@@ -33,7 +33,7 @@ def keep_words(words: NDArray, kept: NDArray, out: NDArray) -> None:
             place += np.uint64(kept[word & _RECORD])
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@part()
 def split_words(words: NDArray, start: int, end: int, is_left: NDArray, buffer: NDArray) -> None:
     """Bring the words of left records to the front, for every feature; order is kept."""
     for f in range(words.shape[0]):
@@ -52,28 +52,56 @@ def split_words(words: NDArray, start: int, end: int, is_left: NDArray, buffer: 
             row[left + i] = buffer[i]
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@part()
 def sort_words(
     rows: NDArray, feature: int, records: NDArray, start: int, end: int, out: NDArray
 ) -> None:
-    """Words of a node's records in ascending order, from ``out[0]`` on."""
+    """Words of a node's records in ascending order, from ``out[0]`` on; ``out`` has twice the
+    room.
+
+    Short runs are sorted by insertion, then merged.
+    """
     count = end - start
     for i in range(count):
         record = np.uint64(records[start + i])
         out[i] = (np.uint64(rows[record, np.uint64(feature)]) << _SHIFT) | record
-    if count > _INSERTION:
-        out[:count].sort()
-        return
-    for i in range(1, count):
-        word = out[i]
-        j = i
-        while j > 0 and out[j - 1] > word:
-            out[j] = out[j - 1]
-            j -= 1
-        out[j] = word
+    for first in range(0, count, _RUN):
+        for i in range(first + 1, min(first + _RUN, count)):
+            word = out[i]
+            j = i
+            while j > first and out[j - 1] > word:
+                out[j] = out[j - 1]
+                j -= 1
+            out[j] = word
+    run = _RUN
+    while run < count:
+        for first in range(0, count - run, 2 * run):
+            _merge(out, first, first + run, min(first + 2 * run, count), count)
+        run *= 2
 
 
-@njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
+@part()
+def _merge(words, first, middle, last, spare):
+    """Merge two neighbouring runs; the first one is moved to ``words[spare:]`` before."""
+    length = np.uint64(middle - first)
+    for i in range(length):
+        words[np.uint64(spare) + i] = words[np.uint64(first) + i]
+    left, right = np.uint64(spare), np.uint64(middle)
+    left_end, end = np.uint64(spare) + length, np.uint64(last)
+    place = np.uint64(first)
+    while left < left_end and right < end:
+        is_left = np.uint64(words[left] < words[right])  # all words differ
+        words[place] = words[left] if is_left else words[right]
+        place += _ONE
+        left += is_left
+        right += _ONE - is_left
+    while left < left_end:
+        words[place] = words[left]
+        place += _ONE
+        left += _ONE
+
+
+@part(error_model="numpy")
 def _purity(squares, dot, node_squares, n_left, n_node):
     right = node_squares - 2 * dot + squares
     return np.float64(squares) / np.float64(n_left) + np.float64(right) / np.float64(
@@ -81,7 +109,7 @@ def _purity(squares, dot, node_squares, n_left, n_node):
     )
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@part()
 def scan_classes(
     words, start, end, labels, totals,
     against_rest, left, scores, codes,
@@ -123,7 +151,7 @@ def scan_classes(
     return np.int64(width)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@part()
 def scan_targets(
     words: NDArray, start: int, end: int, targets: NDArray, moments: NDArray,
     against_rest: bool, criterion: int, scores: NDArray, codes: NDArray,
