@@ -1,0 +1,1 @@
+"""What several benchmarks share: tables and splits, models, scores, stored results, reports."""
