@@ -31,7 +31,14 @@ from dpforest.domain.table import (
     read_labels,
     read_table,
 )
-from dpforest.domain.values import is_missing, text_of, to_floats
+from dpforest.domain.values import (
+    UNREADABLE,
+    Meaning,
+    is_boolean,
+    meaning_of,
+    text_of,
+    to_floats,
+)
 from dpforest.exceptions import DomainError, ParameterError
 from dpforest.observation import observe_read
 
@@ -40,7 +47,6 @@ _SOURCE = "read from the data by Domain.draft"
 _MOST_CATEGORIES = 255
 #: Bounds beyond this would have an infinite width.
 _LARGEST = 8e307
-_BOOLEANS = frozenset({bool, np.bool_})
 
 
 def draft_domain(
@@ -125,8 +131,8 @@ def _draft_feature(name: str, column: Column) -> NumericFeature | CategoricalFea
 def _holds_booleans(column: Column) -> bool:
     if isinstance(column, np.ndarray):
         return column.dtype.kind == "b"
-    present = {type(value) for value in column if not is_missing(value)}
-    return bool(present) and present <= _BOOLEANS
+    present = [value for value in column if meaning_of(value) is not None]
+    return bool(present) and all(map(is_boolean, present))
 
 
 def _draft_numeric(name: str, numbers: NDArray[np.float64]) -> NumericFeature:
@@ -161,31 +167,24 @@ def _range_of(finite: NDArray[np.float64], integer: bool) -> tuple[float, float]
 
 
 def _draft_categorical(name: str, values: list[Any]) -> CategoricalFeature:
-    present = [value for value in values if not _is_empty(value)]
-    counts = Counter(map(_safe_text, present))
-    categories = sorted(counts)
-    if len(categories) > _MOST_CATEGORIES:
-        # Ties by text, so that the order of rows plays no part.
-        ranked = sorted(counts, key=lambda text: (-counts[text], text))
-        categories = sorted(ranked[:_MOST_CATEGORIES])
+    texts: dict[Meaning, str] = {}
+    counts: Counter[Meaning] = Counter()
+    for value in values:
+        meaning = meaning_of(value)
+        counts[meaning] += 1
+        if meaning not in (None, UNREADABLE):
+            text = text_of(value).rstrip("\0").strip()
+            # The least text stands for its meaning: the order of rows plays no part.
+            texts[meaning] = min(texts.get(meaning, text), text)
+    # Ties by text, for the same reason.
+    ranked = sorted(texts, key=lambda meaning: (-counts[meaning], texts[meaning]))
     return CategoricalFeature(
         name=name,
-        categories=tuple(categories),
-        missing=len(present) < len(values),
+        categories=tuple(sorted(texts[m] for m in ranked[:_MOST_CATEGORIES])) or ("unreadable",),
+        missing=counts[None] > 0,
         source=_SOURCE,
         status="drafted",
     )
-
-
-def _is_empty(value: Any) -> bool:
-    return is_missing(value) or (isinstance(value, str) and not value)
-
-
-def _safe_text(value: Any) -> str:
-    try:
-        return text_of(value)
-    except Exception:
-        return type(value).__name__
 
 
 def _draft_output(labels: Column | None, task: str | None) -> dict[str, Any]:
@@ -193,7 +192,7 @@ def _draft_output(labels: Column | None, task: str | None) -> dict[str, Any]:
     if labels is None:
         return {}
     values = labels.tolist() if isinstance(labels, np.ndarray) else labels
-    values = [value for value in values if not _is_empty(value)]
+    values = [value for value in values if meaning_of(value) is not None]
     continuous = any(_is_fraction(value) for value in values)
     if task == "classification" and continuous:
         raise ParameterError(
@@ -212,9 +211,9 @@ def _is_fraction(value: Any) -> bool:
 
 
 def _draft_classes(values: list[Any]) -> Classes:
-    distinct: dict[str, Label] = {}
+    distinct: dict[Meaning, Label] = {}
     for value in values:
-        distinct.setdefault(text_of(value), _plain_label(value))
+        distinct.setdefault(meaning_of(value), _plain_label(value))
     labels = sorted(distinct.values(), key=lambda label: (isinstance(label, str), label))
     if len(labels) < 2:
         raise DomainError(

@@ -37,7 +37,8 @@ _Faults = list[tuple[str, NDArray[np.bool_]]]
 class DomainEncoder:
     """Encode tables by a domain, without learning anything from them.
 
-    What becomes of a record depends on that record and the domain alone:
+    What becomes of a record depends on that record and the domain alone, whatever the
+    container and the type of its columns (see `dpforest.domain.values.meaning_of`):
 
     ========================================  =============================================
     value                                     becomes
@@ -130,8 +131,9 @@ class DomainEncoder:
         ----------
         X : array, list or data frame of shape (n_samples, n_features)
             Frames are read by name if they have all declared names, else by position.
+            An empty list is a table without records.
         y : array, list or series of shape (n_samples,)
-            Labels, compared with the declared classes as text.
+            Labels, compared with the declared classes by meaning, like categories.
 
         Returns
         -------
@@ -193,7 +195,7 @@ class DomainEncoder:
         return self.domain.classes
 
     def _open(self, X: Any) -> _Selection:
-        table = read_table(X)
+        table = read_table(X, n_columns=self.domain.n_features)
         indices = select_columns(table, self.domain.feature_names, self.estimator_name)
         for index in indices:
             table.check_column(index)
@@ -282,12 +284,13 @@ def _category_codes(
 
 def _look_up(lookup: CategoryLookup, column: Column, missing: int) -> NDArray[np.int32]:
     if not isinstance(column, np.ndarray):
-        return lookup.encode(column, len(column))
+        return lookup.encode(column)
     if column.dtype.kind != "f":
-        return lookup.encode(column.tolist(), len(column))
+        return lookup.encode(column.tolist())
     # Every NaN in a list is an object of its own, which the lookup would remember one by one.
-    absent = np.isnan(column)
-    codes = lookup.encode(np.where(absent, 0, column).tolist(), len(column))
+    numbers, _ = to_floats(column)
+    absent = np.isnan(numbers)
+    codes = lookup.encode(np.where(absent, 0, numbers).tolist())
     codes[absent] = missing
     return codes
 

@@ -11,11 +11,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from dpforest.domain.values import is_missing, text_of
+from dpforest.domain.values import Meaning, is_missing, is_number_text, meaning_of, text_of
 from dpforest.exceptions import DomainError
 
 #: Codes of one feature must fit two bytes, with room for "unknown" and "missing".
 MAX_CATEGORIES = 65_000
+#: Tables of votes and probabilities have an entry a class.
+MAX_CLASSES = 65_536
 #: Integers up to here are exact as doubles.
 MAX_INTEGER = 2**53
 
@@ -132,15 +134,44 @@ class NumericFeature(Declaration):
         return self
 
 
+def _check_meanings(entry: str, values: Iterable[Any], nouns: str) -> None:
+    """Refuse values that no reading of a table could always tell apart, or from a gap.
+
+    Text "01" becomes the number 1 where a whole column reads as numbers, and stays text where
+    one record does not: were "01" and "1" two categories, one record could change others.
+    Values are named by their positions: somebody may have read them off records.
+    """
+    positions: dict[Meaning, int] = {}
+    for position, value in enumerate(values):
+        meaning = meaning_of(value)
+        if meaning is None:
+            raise DomainError(
+                entry,
+                f"of the {nouns} the one at position {position} reads as missing, as NaN and "
+                "empty text do",
+                "Give it another name",
+            )
+        first = positions.setdefault(meaning, position)
+        if first != position:
+            raise DomainError(
+                entry,
+                f"{nouns} must differ, and those at positions {first} and {position} mean the "
+                "same: what reads as a number or boolean is compared as a double, text without "
+                "surrounding white space",
+                "Remove one, or recode the column, such as by a letter in front of digits",
+            )
+
+
 class CategoricalFeature(Declaration):
-    """A feature with public categories, compared as text.
+    """A feature with public categories, compared as numbers where they read as such, else as text.
 
     Parameters
     ----------
     name : str
         Name of the column.
     categories : tuple of str
-        Every category that has a meaning. Numbers and booleans are turned into text.
+        Every category that has a meaning. Numbers and booleans are turned into text. They
+        must differ in meaning: 1, "1", "01", " 1" and True are the same category.
     other : str, optional
         The category that stands for every value not listed. Without one, a code of its
         own is reserved for them.
@@ -163,8 +194,7 @@ class CategoricalFeature(Declaration):
 
     @model_validator(mode="after")
     def _check(self) -> CategoricalFeature:
-        if len(set(self.categories)) != len(self.categories):
-            raise DomainError(self.name, "categories must differ", "Remove the repeated ones")
+        _check_meanings(self.name, self.categories, "categories")
         if self.other is not None and self.other not in self.categories:
             raise DomainError(
                 self.name, "other must be one of the categories", "Add it to the categories"
@@ -174,14 +204,7 @@ class CategoricalFeature(Declaration):
     @property
     def holds_numbers(self) -> bool:
         """Whether any category reads as a number, so that a number is never a position."""
-        return any(_is_number(category) for category in self.categories)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        return math.isfinite(float(text))
-    except ValueError:
-        return False
+        return any(map(is_number_text, self.categories))
 
 
 Feature = Annotated[NumericFeature | CategoricalFeature, Field(discriminator="kind")]
@@ -194,7 +217,8 @@ class Classes(Declaration):
     Parameters
     ----------
     labels : tuple of str, bool, int or float
-        At least two, different also when written as text (1 and "1" are the same label).
+        From 2 to 65,536, finite and different in meaning: 1, "1", "1.0" and True are the
+        same label.
     """
 
     labels: tuple[Label, ...]
@@ -211,15 +235,16 @@ class Classes(Declaration):
     def _check(self) -> Classes:
         if len(self.labels) < 2:
             raise DomainError("classes", "at least two classes are needed", "List every class")
-        if any(is_missing(label) for label in self.labels):
-            raise DomainError("classes", "a label must not be NaN", "Name the class")
-        if len(set(self.texts)) != len(self.labels):
-            raise DomainError("classes", "labels must differ as text", "Remove the repeated ones")
+        if len(self.labels) > MAX_CLASSES:
+            raise DomainError("classes", f"at most {MAX_CLASSES} classes", "Join rare classes")
+        _check_meanings("classes", self.labels, "labels")
+        if any(meaning_of(label) in (math.inf, -math.inf) for label in self.labels):
+            raise DomainError("classes", "a label must not be infinite", "Name the class")
         return self
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The labels as text, which is how they are compared."""
+        """The labels as text."""
         return tuple(text_of(label) for label in self.labels)
 
 

@@ -1,10 +1,12 @@
 """Tables of any kind, read column by column: arrays and lists by position, frames by narwhals.
 
-What is checked here is shape and type only. No message holds a value or a number of rows.
+What is checked here is shape and type only. No message of this module holds a value or a
+number of rows. (Drafting, which is not private, tells the shape of an empty table.)
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import Any, NoReturn, Protocol
 
@@ -98,7 +100,10 @@ def _check_series(series: Any, name: str) -> None:
 
 
 def _series_values(series: Any) -> Column:
-    if series.dtype.is_numeric() and not series.dtype.is_decimal():
+    dtype = series.dtype
+    # One large number makes a column of 128 bits, which numpy has not.
+    if dtype.is_numeric() and not dtype.is_decimal() and "128" not in str(dtype):
+        # Gaps turn integers into doubles here, which changes no meaning: see values.py.
         values = np.asarray(series.to_numpy())
         if values.dtype.kind in "biuf":
             return values
@@ -114,8 +119,16 @@ def _refuse_times(name: str) -> NoReturn:
     )
 
 
-def read_table(X: Any) -> Table:
+def read_table(X: Any, n_columns: int | None = None) -> Table:
     """Open a table for reading by column; see `Table`.
+
+    Parameters
+    ----------
+    X : array, list or data frame of shape (n_samples, n_features)
+        The table.
+    n_columns : int, optional
+        Width of a table that says nothing of its shape, such as an empty list: a table
+        without records is as good as one with a single record. By default it is refused.
 
     Raises
     ------
@@ -133,9 +146,12 @@ def read_table(X: Any) -> Table:
         )
     if not isinstance(X, (np.ndarray, list, tuple)):
         frame = _as_frame(X)
-        if frame is not None:
+        if frame is not None and (n_columns is None or frame.shape != (0, 0)):
             return FrameTable(frame)
-    array = _as_array(X, "X")
+        X = X if frame is None else []
+    array = _as_array(X, "X", two_levels=True)
+    if n_columns is not None and array.shape in ((0,), (0, 0)):
+        array = array.reshape(0, n_columns)
     if array.ndim != 2:
         raise ParameterError(
             "X",
@@ -165,23 +181,37 @@ def _as_frame(X: Any) -> Any:
     return native if isinstance(native, nw.DataFrame) else None
 
 
-def _as_array(values: Any, name: str) -> NDArray[Any]:
+def _as_array(values: Any, name: str, *, two_levels: bool = False) -> NDArray[Any]:
     """Anything else as an array; values keep their own type where they come in lists."""
-    failed = False
-    try:
-        # A list of numbers and texts would become all text without dtype=object.
-        if isinstance(values, (list, tuple)):
-            array = np.array(values, dtype=object)
-        else:
-            array = np.asarray(values)
-    except Exception:
-        failed = True
-    # Outside the handler: numpy's own message may hold values.
-    if failed:
+    array: NDArray[Any] | None = None
+    # A list of numbers and texts would become all text without dtype=object.
+    in_lists = isinstance(values, (list, tuple))
+    with contextlib.suppress(Exception):
+        array = np.array(values, dtype=object) if in_lists else np.asarray(values)
+    if two_levels and in_lists and (array is None or array.ndim > 2):
+        array = _rows_of_cells(values)
+    # Outside any handler: numpy's own message may hold values.
+    if array is None:
         raise ParameterTypeError(
             name, Described("an object"), "cannot be read as a table", "Pass an array or a frame"
         )
     _check_kind(array, name)
+    return array
+
+
+def _rows_of_cells(rows: Sequence[Any]) -> NDArray[Any] | None:
+    """Lists of lists as a table of cells, however deep; None if rows differ in width.
+
+    Numpy goes as deep as all cells allow, so that one plain cell would decide the shape.
+    """
+    if not all(isinstance(row, (list, tuple, np.ndarray)) for row in rows):
+        return None
+    if len({len(row) for row in rows}) != 1:
+        return None
+    array = np.empty((len(rows), len(rows[0])), dtype=object)
+    for i, row in enumerate(rows):
+        for j, cell in enumerate(row):
+            array[i, j] = cell
     return array
 
 

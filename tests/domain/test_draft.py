@@ -54,6 +54,17 @@ def test_frames_and_file(tmp_path):
     assert kinds == [("numeric", True), ("categorical", True), ("categorical", False)]
 
 
+def test_texts_of_one_meaning_are_one_category():
+    rows = [["01", "true", "x"], ["1", "FALSE", " x"], [True, None, "nan"], ["x", "", b"x"]]
+    features = Domain.draft(rows).features
+    assert [(f.categories, f.missing) for f in features] == [
+        (("01", "x"), False),
+        (("FALSE", "true"), True),
+        (("x",), True),
+    ]
+    assert Domain.draft(rows, ["1", 1, " a", "a"]).classes.labels == (" a", "1")
+
+
 VALUES = st.one_of(
     st.none(),
     st.booleans(),

@@ -216,7 +216,7 @@ def test_a_record_is_encoded_by_itself(rows, labels, thresholds):
 def test_objects_and_frames_agree(rows):
     pandas = pytest.importorskip("pandas")
     domain = Domain(
-        features={"n": (0, 10), "c": {"categories": ["A", "1", "True", "12"], "missing": True}}
+        features={"n": (0, 10), "c": {"categories": ["A", "1", "False", "12"], "missing": True}}
     )
     encoder = DomainEncoder(domain)
     matrix, keep = encoder.encode_features(rows)
@@ -226,14 +226,14 @@ def test_objects_and_frames_agree(rows):
     assert (matrix.codes == again.codes)[keep].all()
 
 
-def test_labels_compare_as_text():
+def test_labels_compare_by_meaning():
     numbers = Domain(features={"a": (0, 1)}, classes=[0, 1])
     words = Domain(features={"a": (0, 1)}, classes=["0", "1"])
     logical = Domain(features={"a": (0, 1)}, classes=[False, True])
     for labels in ([0, 1], [0.0, 1.0], np.array([0, 1], np.int8), np.array([0.0, 1.0])):
         for domain in (numbers, words, logical):
             assert DomainEncoder(domain).encode_labels(labels).tolist() == [0, 1]
-    assert DomainEncoder(words).encode_labels(["0", "1", "01", None]).tolist() == [0, 1, -1, -1]
+    assert DomainEncoder(words).encode_labels(["0", "1", "01", None]).tolist() == [0, 1, 1, -1]
     assert DomainEncoder(logical).encode_labels([True, np.bool_(False)]).tolist() == [1, 0]
     # A number is never the position of a label.
     assert DomainEncoder(DOMAIN).encode_labels([0, 1, "yes"]).tolist() == [-1, -1, 1]
@@ -259,6 +259,14 @@ def test_no_rows_and_one_class_are_normal():
     assert table.matrix.codes.shape == (0, 4)
     assert table.labels.shape == (0,)
     assert encoder.encode(as_pandas()[:0], []).matrix.codes.shape == (0, 4)
+    # What says nothing of its width is a table without records as well.
+    frame = pytest.importorskip("pandas").DataFrame
+    for nothing in ([], (), np.array([]), np.empty((0, 0)), frame(), frame([])):
+        encoder.check(nothing, [])
+        assert encoder.encode(nothing, []).matrix.codes.shape == (0, 4)
+    for other in ([[]], np.empty((0, 3)), frame(columns=["a"])):
+        with pytest.raises(ParameterError, match="is expecting 4 features"):
+            encoder.check(other, [])
     assert encoder.encode(ROWS, ["unknown"] * 4).matrix.codes.shape == (0, 4)
     assert set(encoder.encode(ROWS, ["no"] * 4).labels) == {0}
 

@@ -31,9 +31,9 @@ def test_short_forms_equal_long_forms():
         classes=("no", "yes"),
     )
     assert short == small_domain()
-    domain = Domain(features={"a": (0, 1), "b": [1, 2.0, True, "x"]}, target=(0, 5))
+    domain = Domain(features={"a": (0, 1), "b": [1, 2.0, False, "x"]}, target=(0, 5))
     assert domain.features[0] == NumericFeature(name="a", lower=0, upper=1)
-    assert domain.features[1].categories == ("1", "2", "True", "x")
+    assert domain.features[1].categories == ("1", "2", "False", "x")
     assert domain.target == NumericTarget(lower=0, upper=5)
     assert domain.n_features == 2
     assert domain.feature_names == ("a", "b")
@@ -67,7 +67,24 @@ def test_labels_keep_their_type():
         (lambda: CategoricalFeature(name="c", categories=("a",), other="b"), "c", "other must"),
         (lambda: Classes(labels=("a",)), "classes", "at least two classes"),
         (lambda: Classes(labels=()), "classes", "at least two classes"),
-        (lambda: Classes(labels=(1, "1")), "classes", "differ as text"),
+        (
+            lambda: Classes(labels=(1, "1")),
+            "classes",
+            "labels must differ, and those at positions 0",
+        ),
+        (lambda: Classes(labels=(2, True, 1)), "classes", "positions 1 and 2 mean the same"),
+        (lambda: Classes(labels=(2**53, 2**53 + 1)), "classes", "compared as a double"),
+        (lambda: Classes(labels=(0, 10**5000)), "classes", "infinite"),
+        (lambda: Classes(labels=("a", "")), "classes", "position 1 reads as missing"),
+        (lambda: Classes(labels=range(65_537)), "classes", "at most 65536 classes"),
+        (
+            lambda: CategoricalFeature(name="c", categories=("x", "01", "1")),
+            "c",
+            "positions 1 and 2",
+        ),
+        (lambda: CategoricalFeature(name="c", categories=(" a", "a")), "c", "white space"),
+        (lambda: CategoricalFeature(name="c", categories=("true", "1")), "c", "differ"),
+        (lambda: CategoricalFeature(name="c", categories=("a", "NaN")), "c", "reads as missing"),
         (lambda: Classes(labels=(1.0, float("nan"))), "classes", "NaN"),
         (lambda: Domain(features=[]), "features", "at least 1"),
         (lambda: Domain(features={"a": 3}), "a", "must be a"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 from decimal import Decimal
 from fractions import Fraction
@@ -9,12 +10,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpforest.domain.values import CategoryLookup, is_missing, text_of, to_floats
+from dpforest.domain.values import CategoryLookup, is_missing, meaning_of, text_of, to_floats
 
 
 def look_up(categories, *values, positions=False):
     lookup = CategoryLookup(categories, unknown=-2, missing=-1, positions=positions)
-    return lookup.encode(list(values), len(values)).tolist()
+    return lookup.encode(list(values)).tolist()
 
 
 def test_text():
@@ -22,6 +23,37 @@ def test_text():
     assert [text_of(value) for value in values] == [
         "a", "3", "3", "3", "0.5", "True", "False", "0", "1.50",
     ]  # fmt: skip
+    values = [Fraction(5, 2), np.float32(0.1), 2**60, 1e300, b"a", np.timedelta64(3, "D")]
+    assert [text_of(value) for value in values] == [
+        "2.5", "0.10000000149011612", str(2**60), str(int(1e300)), "a", "3 days",
+    ]  # fmt: skip
+    # Python refuses to print integers of more than 4300 digits.
+    assert [text_of(value) for value in (math.inf, -(10**5000))] == ["inf", "-inf"]
+
+
+def test_meanings():
+    class Hostile:
+        @property
+        def __class__(self):
+            raise RuntimeError("secret")
+
+    assert [
+        meaning_of(v) for v in (1, "1", " 01\n", "1.0", True, "TRUE", b"1", Decimal("1.00"))
+    ] == [1.0] * 8
+    assert [meaning_of(v) for v in (None, "", "  ", "nan", "-NaN", math.nan, Decimal("nan"))] == [
+        None
+    ] * 7
+    assert [meaning_of(v) for v in (" a b ", b"a b", np.str_("a b\0"), "a b\0")] == ["a b"] * 4
+    assert [meaning_of(v) for v in (10**400, "1e400", np.longdouble("1e4000"), "inf")] == [
+        math.inf
+    ] * 4
+    # Numbers are doubles: a reader that knows no other type changes no meaning.
+    assert meaning_of(2**53 + 1) == meaning_of(float(2**53)) == meaning_of(str(2**53 + 1))
+    assert meaning_of(Decimal("0.10")) == meaning_of(0.1) == meaning_of("0.1000")
+    assert meaning_of(1 + 0j) == "(1+0j)"
+    # Nothing that has a meaning means the same as what cannot be read.
+    for value in (Hostile(), b"\xff", Decimal("snan"), (10**5000,)):
+        assert meaning_of(value) == ""
 
 
 def test_missing():
@@ -31,7 +63,7 @@ def test_missing():
     for value in (0, "", "nan", np.zeros(2), [], Decimal("snan")):
         assert not is_missing(value)
     assert look_up(("a",), None, math.nan, pandas.NA, pandas.NaT, "") == [-1] * 5
-    assert look_up(("a", ""), "") == [1]
+    assert look_up(("a",), " ", "nan", "NaN", "None") == [-1, -1, -1, -2]
 
 
 def test_numbers_match_categories_by_value():
@@ -40,7 +72,7 @@ def test_numbers_match_categories_by_value():
         0, 1, 1, 2, 2, 2,
     ]  # fmt: skip
     assert look_up(categories, "0", "1", "x", 7, math.inf, 2 + 0j, 2.5 + 0j) == [
-        0, -2, 3, -2, -2, -2, 2,
+        0, 1, 3, -2, -2, -2, -2,
     ]  # fmt: skip
 
 
@@ -50,18 +82,31 @@ def test_booleans_match_words_and_digits():
 
 
 def test_positions_are_a_last_resort():
-    assert look_up(("a", "b"), 0, 1.0, 2, -1, 0.5, "0", positions=True) == [0, 1, -2, -2, -2, -2]
-    assert look_up(("a", "b"), 0, 1) == [-2, -2]
+    values = [0, 1.0, "1", True, 2, -1, 0.5, math.inf]
+    assert look_up(("a", "b"), *values, positions=True) == [0, 1, 1, 1, -2, -2, -2, -2]
+    assert look_up(("a", "b"), 0, 1, "0") == [-2, -2, -2]
 
 
 def test_equal_values_have_equal_codes_in_any_order():
     """The lookup remembers, and Python holds True, 1 and 1.0 for one key."""
-    values = [True, 1, 1.0, np.int64(1), Decimal(1), Fraction(1), 1 + 0j]
+    values = [True, 1, 1.0, "1", "1.0", "true", np.int64(1), Decimal(1), Fraction(1)]
     for categories in (("1", "True"), ("True", "1"), ("True",), ("1.0",), ("a", "b"), ("01", "1")):
         alone = [look_up(categories, value, positions=True)[0] for value in values]
         assert len(set(alone)) == 1
         assert look_up(categories, *values, positions=True) == alone
         assert look_up(categories, *values[::-1], positions=True) == alone
+
+
+def test_equal_values_of_other_types_are_looked_up_one_by_one():
+    """Python's equality says nothing of texts, and a memory keyed by it would mix them up."""
+    zone = datetime.timezone(datetime.timedelta(hours=1))
+    noon = datetime.datetime(2020, 1, 1, 12, tzinfo=datetime.UTC)
+    for one, other in ((noon, noon.astimezone(zone)), ((1, 2), (1.0, 2)), ((True,), (1,))):
+        assert one == other
+        for values in ([one, other], [other, one], [other, {}, one]):
+            codes = look_up((str(one),), *values)
+            assert codes == [0 if value is one else -2 for value in values]
+    assert look_up(("0.1",), Decimal("0.10"), Decimal("0.1")) == [0, 0]
 
 
 def test_what_cannot_be_hashed_or_printed_is_unknown():
@@ -81,10 +126,10 @@ def test_floats_from_objects():
     expected = [1, 2.5, *[math.nan] * 3, 3, 1, *[math.nan] * 2, 1.5, -math.inf]
     np.testing.assert_array_equal(numbers, expected)
     assert unparsable is None
-    odd = ["x", 1j, np.complex128(1), np.array([1]), {}, 10**400, b"z", 7]
+    odd = ["x", 1j, np.complex128(1), np.array([1]), {}, b"z", 7, 10**400, -(10**400), "true"]
     numbers, unparsable = to_floats(odd)
-    assert unparsable.tolist() == [True] * 7 + [False]
-    assert numbers[-1] == 7
+    assert unparsable.tolist() == [True] * 6 + [False] * 4
+    assert numbers[6:].tolist() == [7, math.inf, -math.inf, 1]
 
 
 def test_both_ways_to_floats_agree():
