@@ -120,12 +120,14 @@ class PlanSettings:
     partition: Fraction | None
 
 
-def build_plan(settings: PlanSettings) -> ForestPlan:
+def build_plan(settings: PlanSettings, rho: Fraction | None = None) -> ForestPlan:
     """Turn parameters into events; the plan never costs more than (epsilon, delta).
 
     Parameters
     ----------
     settings : PlanSettings
+    rho : Fraction, optional
+        With delta > 0: what may be spent, where it is less than what converts to the two.
 
     Returns
     -------
@@ -138,9 +140,9 @@ def build_plan(settings: PlanSettings) -> ForestPlan:
     """
     currency = "rho" if settings.delta else "epsilon"
     _check_currency(settings, currency)
-    total = (
-        rho_of_epsilon(settings.epsilon, settings.delta) if currency == "rho" else settings.epsilon
-    )
+    total = settings.epsilon
+    if currency == "rho":
+        total = rho_of_epsilon(settings.epsilon, settings.delta) if rho is None else rho
     shares = settings.allocation.shares(
         total,
         settings.n_trees,

@@ -1,0 +1,71 @@
+"""The released multinomial forest as a model of log-odds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpforest.learners.base import TableFacts
+from dpforest.learners.storage import reading, require
+from dpforest.trees.kernels.predict import sum_leaf_values
+from dpforest.trees.leaf_values import leaf_values
+from dpforest.trees.private_tree import PrivateForest
+from dpforest.trees.storage import forest_from_data, forest_to_data
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MultinomialModel:
+    """Released trees of a multinomial forest, and the log-odds made of them.
+
+    Attributes
+    ----------
+    forest : PrivateForest
+    n_features : int
+    """
+
+    forest: PrivateForest
+    n_features: int
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return self.forest.n_classes
+
+    def log_odds(self, codes: NDArray[Any]) -> NDArray[np.float64]:
+        """Class scores of coded records, shape (n, n_classes)."""
+        values = leaf_values(self.forest)
+        total = np.empty((codes.shape[0], self.n_classes), dtype=np.float64)
+        forest = self.forest
+        sum_leaf_values(
+            codes, forest.feature, forest.low, forest.high, forest.depth, values.values, total
+        )
+        return total + values.base
+
+    def feature_importances(self) -> NDArray[np.float64]:
+        """Share of the splits that drew each feature; a level weighs half the one above it."""
+        level = np.floor(np.log2(np.arange(1, self.forest.feature.shape[1] + 1)))
+        weights = np.broadcast_to(0.5**level, self.forest.feature.shape)
+        used = self.forest.feature >= 0
+        sums = np.zeros(self.n_features)
+        np.add.at(sums, self.forest.feature[used], weights[used])
+        return sums / sums.sum() if used.any() else sums
+
+    def to_data(self) -> dict[str, Any]:
+        """The model as JSON-ready data."""
+        return forest_to_data(self.forest)
+
+    @classmethod
+    def from_data(cls, data: dict[str, Any], facts: TableFacts) -> MultinomialModel:
+        """Read what :meth:`to_data` wrote, checked against the public facts.
+
+        Raises
+        ------
+        ModelFormatError
+        """
+        with reading("multinomial forest"):
+            forest = forest_from_data(data, facts.n_codes, facts.n_classes)
+            require(forest.counts is not None, "multinomial forest", "its leaves have no counts")
+            return cls(forest, facts.n_features)
