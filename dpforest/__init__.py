@@ -39,8 +39,10 @@ _HOMES = {
     "ParameterError": "dpforest.exceptions",
     "PrivacyLeakWarning": "dpforest.exceptions",
     "PrivacyReport": "dpforest.forest.report",
+    "PrivateForestClassifier": "dpforest.forest.private",
     "RepeatedFitWarning": "dpforest.exceptions",
     "SafeBayesianForestClassifier": "dpforest.consistent.safe_bayesian",
+    "WeakSignalWarning": "dpforest.exceptions",
 }
 _MODULES = (
     "accounting",
@@ -89,8 +91,10 @@ if TYPE_CHECKING:
         ParameterError,
         PrivacyLeakWarning,
         RepeatedFitWarning,
+        WeakSignalWarning,
     )
     from dpforest.forest.multinomial import MultinomialForestClassifier
+    from dpforest.forest.private import PrivateForestClassifier
     from dpforest.forest.report import PrivacyReport
     from dpforest.relations import NeighbouringRelation
 
@@ -120,8 +124,10 @@ __all__ = [
     "ParameterError",
     "PrivacyLeakWarning",
     "PrivacyReport",
+    "PrivateForestClassifier",
     "RepeatedFitWarning",
     "SafeBayesianForestClassifier",
+    "WeakSignalWarning",
     "accounting",
     "audit",
     "consistent",

@@ -19,7 +19,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from dpforest.accounting.accountant import BudgetAccountant
 from dpforest.accounting.detached import DetachedAccountant, charged_to
 from dpforest.accounting.diffprivlib_adapter import DiffprivlibCeiling, is_diffprivlib_accountant
-from dpforest.accounting.fits import FitListing, earlier_fits, recall_fits, register_fit
+from dpforest.accounting.fits import (
+    FitListing,
+    count_seed,
+    earlier_fits,
+    recall_fits,
+    register_fit,
+)
 from dpforest.accounting.ledger import Budget, FrozenLedger, ScopeRecord
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.scopes import Scope
@@ -30,7 +36,14 @@ from dpforest.exceptions import ParameterTypeError, PrivacyLeakWarning
 from dpforest.forest.guarantee import Guarantee, make_guarantee
 from dpforest.forest.report import PrivacyReport, RunFacts, library_versions, make_report
 from dpforest.forest.settings import check_delta, check_epsilon
-from dpforest.mechanisms.entropy import RandomSource, make_source
+from dpforest.mechanisms.entropy import (
+    RandomSource,
+    SeededSource,
+    describe_source,
+    is_seeded,
+    make_source,
+)
+from dpforest.observation import releases_observed
 
 #: Attributes that hold live budget; copies of an estimator share them.
 _NEVER_COPIED = frozenset({"accountant", "accountant_", "_scope"})
@@ -49,6 +62,9 @@ class FitRun:
     source: RandomSource
     leaks: list[str] = field(default_factory=list)
     external: list[Any] = field(default_factory=list)
+    #: Releases that observers had handled before, and earlier fits from the same seed.
+    observed_before: int = field(default_factory=releases_observed)
+    seed_reused: bool = False
     #: The plan that released values led to, where the one before waited for them.
     settled: Any = None
 
@@ -107,6 +123,7 @@ class PrivateEstimator(BaseEstimator):
             with self._open_scope(accountant, plan) as scope:
                 table = self._encode(run, X, y)
                 listing = self._register(plan.loss)
+                run.seed_reused = self._reuses_seed(run.source)
                 self._forget_fit()
                 self._train(run, plan, scope, table)
             # Where spending depended on released values the caps are the bound, not what was
@@ -197,6 +214,12 @@ class PrivateEstimator(BaseEstimator):
         place = charged_to(self.accountant)
         return register_fit(self._own_lineage(), type(self).__name__, loss, charged_to=place)
 
+    def _reuses_seed(self, source: RandomSource) -> bool:
+        """Whether this object or a clone was fitted from the same seed before."""
+        if not isinstance(source, SeededSource):
+            return False
+        return count_seed(self._own_lineage(), type(self).__name__, source.digest) > 1
+
     def _set_features_in(self, domain: Domain, X: Any) -> None:
         """Width and, where columns were read by name, the names that the domain declares."""
         self.n_features_in_ = domain.n_features
@@ -233,13 +256,20 @@ class PrivateEstimator(BaseEstimator):
         loss: PrivacyLoss,
         listing: FitListing,
     ) -> None:
-        guarantee = make_guarantee(loss, run.delta, tuple(run.leaks), run.source.seeded)
+        guarantee = make_guarantee(
+            loss,
+            run.delta,
+            tuple(run.leaks),
+            is_seeded(run.source),
+            seed_reused=run.seed_reused,
+            observed=releases_observed() != run.observed_before,
+        )
         facts = RunFacts(
             estimator=type(self).__name__,
             parameters={name: repr(value) for name, value in self._reported_parameters().items()},
             domain=run.domain,
             plan=(run.settled or plan).describe(),
-            randomness=run.source.describe(),
+            randomness=describe_source(run.source),
             external=tuple(run.external),
             listing=listing,
             guarantee=guarantee,

@@ -1,0 +1,216 @@
+"""Plans of the private forest: which learner, with what, and a forecast, before any data."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict
+
+from dpforest.accounting.events import GeometricNoise
+from dpforest.accounting.losses import PrivacyLoss
+from dpforest.accounting.rationals import float_up
+from dpforest.domain.encoder import DomainEncoder
+from dpforest.exceptions import ParameterError
+from dpforest.learners.base import Learner, LearnerBudget, LearnerPlan, PlanPart, TableFacts
+
+#: Share of epsilon that buys a noisy number of records where none is declared. Whatever the table,
+#: that puts a noise of about 1 / share on R: much where R is small, nothing where it is large.
+COUNT_SHARE = Fraction(1, 20)
+#: Role of that count in the ledger.
+COUNT_ROLE = "number of records"
+#: Below this R a budget can hardly teach more than the noisy class prior.
+HOPELESS_SIGNAL = 8.0
+_ROOT_SCALE = 10**24
+
+
+def table_facts(encoder: DomainEncoder, approximate_rows: float | None) -> TableFacts:
+    """Public facts about the table that an encoder makes."""
+    classes = encoder.domain.classes
+    missing = np.array([f.missing for f in encoder.domain.features], dtype=np.bool_)
+    return TableFacts(
+        n_codes=encoder.n_codes,
+        ordered=encoder.ordered,
+        has_missing_code=missing,
+        scaled=tuple(
+            _scaled(int(n), bool(m)) if ordered else None
+            for n, m, ordered in zip(encoder.n_codes, missing, encoder.ordered, strict=True)
+        ),
+        n_classes=len(classes.labels) if classes is not None else 1,
+        approximate_rows=approximate_rows,
+    )
+
+
+def _scaled(n_codes: int, has_missing_code: bool) -> np.ndarray:
+    """Place of each cell in the public order of cells, in (0, 1); 0.5 for a missing value."""
+    n_cells = n_codes - has_missing_code
+    middle = (np.arange(n_cells) + 0.5) / n_cells
+    return np.append(middle, 0.5) if has_missing_code else middle
+
+
+@dataclass(frozen=True, slots=True)
+class PrivateForestPlan:
+    """What one fit of the private forest asks for.
+
+    Attributes
+    ----------
+    strategy : str
+        Name of the learner; ``"auto"`` where it waits for the noisy number of records.
+    learner : Learner or None
+    plan : LearnerPlan or None
+        None where it waits for the noisy number of records.
+    count : GeometricNoise or None
+        Buys that number; None where it is declared.
+    loss : PrivacyLoss
+        Exact cost; the caps where spending depends on the released number.
+    signal : float or None
+        R of the whole budget, from the declared number of records.
+    facts : TableFacts
+    budget : LearnerBudget
+        What the learner may spend.
+    """
+
+    strategy: str
+    learner: Learner | None
+    plan: LearnerPlan | None
+    count: GeometricNoise | None
+    loss: PrivacyLoss
+    signal: float | None
+    facts: TableFacts
+    budget: LearnerBudget
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether what is spent depends on a released value."""
+        return self.count is not None
+
+    @property
+    def routes(self) -> tuple[PrivacyLoss, ...]:
+        """The most that either currency can come to, where the plan is adaptive."""
+        pure = PrivacyLoss.pure(self.budget.epsilon)
+        return (pure, PrivacyLoss.concentrated(self.budget.rho)) if self.budget.delta else (pure,)
+
+    @property
+    def parts(self) -> tuple[PlanPart, ...]:
+        """What is released, in order, as far as it is known."""
+        known = self.plan.parts if self.plan is not None else ()
+        if self.count is None:
+            return known
+        return PlanPart(COUNT_ROLE, "a noisy count of all records", self.count.loss), *known
+
+    def describe(self) -> dict[str, str]:
+        """The plan in words, for the report."""
+        words = {"strategy": self.strategy}
+        if self.count is not None:
+            words[COUNT_ROLE] = "bought: a noisy count, and the rest of the plan from it"
+        if self.signal is not None:
+            words["signal R"] = f"{self.signal:.4g}"
+        if self.plan is not None:
+            words |= self.plan.describe()
+        return words
+
+
+class PlannedPart(BaseModel):
+    """One line of a plan summary."""
+
+    model_config = ConfigDict(frozen=True, ser_json_inf_nan="strings")
+
+    name: str
+    releases: str
+    epsilon: float
+    rho: float
+    share: float
+
+
+class PlanSummary(BaseModel):
+    """A plan to be read before any data is touched.
+
+    Attributes
+    ----------
+    strategy : str
+    epsilon, delta : float
+        The whole budget.
+    signal : float or None
+        R: rows over the noise of one class histogram on the whole budget.
+    teachable : bool or None
+        Whether the budget can be expected to teach more than the noisy class prior.
+    forecast : str
+    parts : tuple of PlannedPart
+        What would be released and what each part costs.
+    details : dict of str
+    """
+
+    model_config = ConfigDict(frozen=True, ser_json_inf_nan="strings")
+
+    strategy: str
+    epsilon: float
+    delta: float
+    signal: float | None
+    teachable: bool | None
+    forecast: str
+    parts: tuple[PlannedPart, ...]
+    details: dict[str, str]
+
+
+def summarise(plan: PrivateForestPlan, epsilon: Fraction, delta: Fraction) -> PlanSummary:
+    """Put a plan into numbers and words."""
+    parts = plan.parts
+    by_rho = any(part.loss.epsilon == float("inf") for part in parts)
+    return PlanSummary(
+        strategy=plan.strategy,
+        epsilon=float_up(epsilon),
+        delta=float_up(delta),
+        signal=plan.signal,
+        teachable=None if plan.signal is None else plan.signal >= HOPELESS_SIGNAL,
+        forecast=forecast(plan.signal),
+        parts=tuple(_planned(part, plan.loss, by_rho) for part in parts),
+        details=plan.describe(),
+    )
+
+
+def _planned(part: PlanPart, total: PrivacyLoss, by_rho: bool) -> PlannedPart:
+    own, whole = (part.loss.rho, total.rho) if by_rho else (part.loss.epsilon, total.epsilon)
+    return PlannedPart(
+        name=part.name,
+        releases=part.releases,
+        epsilon=float_up(part.loss.epsilon),
+        rho=float_up(part.loss.rho),
+        share=float(own / whole) if whole else 0.0,
+    )
+
+
+def forecast(signal: float | None) -> str:
+    """What the budget can be expected to teach, in a sentence."""
+    if signal is None:
+        return "unknown until the noisy number of records is bought; declare approximate_rows"
+    if signal < HOPELESS_SIGNAL:
+        return (
+            f"R = {signal:.3g}: the budget is too small for this many records to teach more than "
+            "the shares of the classes; raise epsilon or gather more records"
+        )
+    if signal < 150:
+        return f"R = {signal:.3g}: a simple rule can be learnt, little more"
+    return f"R = {signal:.3g}: enough for a forest"
+
+
+def count_event(budget: LearnerBudget) -> GeometricNoise:
+    """The noisy number of records, for at most its share of the budget in either currency."""
+    epsilon = budget.epsilon * COUNT_SHARE
+    if budget.delta:
+        # Where epsilon is large or delta tiny, rho is the scarcer one: rho = epsilon^2 / 2.
+        square = 2 * budget.rho * COUNT_SHARE * _ROOT_SCALE**2
+        epsilon = min(epsilon, Fraction(math.isqrt(math.floor(square)), _ROOT_SCALE))
+    return GeometricNoise(epsilon, Fraction(1))
+
+
+def check_rows(value: Any) -> float:
+    """A positive number of rows, that need not be whole."""
+    a_number = isinstance(value, (int, float, np.integer, np.floating))
+    if not a_number or isinstance(value, bool) or not 0 < value < math.inf:
+        raise ParameterError(
+            "approximate_rows", value, "must be a positive number", "Give a public guess"
+        )
+    return float(value)
