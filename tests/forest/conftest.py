@@ -9,6 +9,17 @@ import numpy as np
 import pytest
 
 from dpforest import Domain, MultinomialForestClassifier
+from dpforest.learners.refitted.learner import RefittedForest
+from dpforest.learners.refitted.settings import RefittedSettings, Size
+from dpforest.learners.registry import LEARNERS, Entry
+from dpforest.learners.rules.learner import RulesLearner
+from dpforest.learners.rules.settings import RulesSettings
+
+#: Learners of the private forest that are small enough for many fits.
+QUICK = {
+    "rules": RulesLearner(RulesSettings(n_sums=12, n_cuts=7)),
+    "refitted": RefittedForest(RefittedSettings(fixed_size=Size(3, 4, 12))),
+}
 
 
 def small_domain() -> Domain:
@@ -52,6 +63,18 @@ def make_forest(domain: Domain) -> Callable[..., MultinomialForestClassifier]:
         return MultinomialForestClassifier(**{**small, **parameters})
 
     return make
+
+
+@pytest.fixture
+def quick_learners(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the private forest make small learners of the kinds that it would have made."""
+    make = Entry.make
+
+    def make_small(entry: Entry) -> Any:
+        name = next(name for name, other in LEARNERS.items() if other == entry)
+        return QUICK[name] if name in QUICK else make(entry)
+
+    monkeypatch.setattr(Entry, "make", make_small)
 
 
 class TouchedError(BaseException):

@@ -1,0 +1,213 @@
+"""A private forest says and keeps what was released, and nothing else that records could move."""
+
+from __future__ import annotations
+
+import gc
+import io
+import math
+import pickle
+import types
+import warnings
+from contextlib import redirect_stderr, redirect_stdout
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpforest import BudgetAccountant, PrivateForestClassifier
+from dpforest.accounting.grants import Grant
+from dpforest.domain.matrix import EncodedMatrix, EncodedTable
+from dpforest.mechanisms.entropy import RandomSource
+from dpforest.trees.records import TrainingTable
+
+DELTA = "1e-6"
+KINDS = [
+    {"strategy": "rules"},
+    {"strategy": "refitted", "delta": DELTA},
+    {"strategy": "multinomial"},
+    {"strategy": "multinomial", "delta": DELTA},
+]
+if find_spec("dpforest.learners.one_shot") is not None:
+    KINDS += [{"strategy": "one_shot"}, {"strategy": "one_shot", "delta": DELTA}]
+pytestmark = pytest.mark.usefixtures("quick_learners")
+
+#: Numbers of records that nothing public has: given, dropped, kept.
+N_ROWS, N_DROPPED = 1237, 136
+SECRET_NUMBERS = {N_ROWS, N_DROPPED, N_ROWS - N_DROPPED}
+SECRET_TYPES = (
+    TrainingTable, EncodedMatrix, EncodedTable, Grant, RandomSource, np.random.Generator,
+)  # fmt: skip
+SKIPPED = (type, types.ModuleType, types.BuiltinFunctionType, types.CodeType, types.FrameType)
+
+
+@pytest.fixture
+def make_forest(domain):
+    declared = domain.model_copy(update={"approximate_rows": 60})
+
+    def make(**parameters: Any) -> PrivateForestClassifier:
+        return PrivateForestClassifier(**{"epsilon": 8, "domain": declared, **parameters})
+
+    return make
+
+
+@pytest.fixture
+def tables(table):
+    """Neighbours and tables at the far ends, all allowed under the small domain."""
+    X, y = table(40)
+    return {
+        "whole": (X, y),
+        "one less": (X[:-1], y[:-1]),
+        "one changed": (X[:-1] + [[3, "purple", math.inf]], y[:-1] + ["secretly"]),
+        "one class": (X, ["ill"] * len(y)),
+        "one value": ([X[0]] * 30, y[:30]),
+        "one record": (X[:1], y[:1]),
+        "all dropped": ([[math.nan, None, math.inf]] * 9, y[:9]),
+        "empty": (np.empty((0, 3), dtype=object), np.empty(0, dtype=object)),
+    }
+
+
+def heard(forest, X, y) -> tuple:
+    """Output and warnings of a fit."""
+    out, err = io.StringIO(), io.StringIO()
+    with (
+        warnings.catch_warnings(record=True) as caught,
+        redirect_stdout(out),
+        redirect_stderr(err),
+    ):
+        warnings.simplefilter("always")
+        forest.fit(X, y)
+    return out.getvalue(), err.getvalue(), [(w.category, str(w.message)) for w in caught]
+
+
+@pytest.mark.parametrize("parameters", KINDS, ids=str)
+def test_every_table_leaves_the_same_report_behind(parameters, tables, make_forest):
+    reports, shapes, spoken = {}, {}, {}
+    for name, (X, y) in tables.items():
+        forest = make_forest(verbose=1, **parameters)
+        spoken[name] = heard(forest, X, y)
+        reports[name] = (
+            forest.privacy_report().to_json(),
+            forest.privacy_report().to_markdown(),
+            forest.accountant_.to_json(),
+        )
+        shapes[name] = sorted(
+            (key, type(value), getattr(value, "shape", None), getattr(value, "dtype", None))
+            for key, value in vars(forest).items()
+        )
+        if parameters["strategy"] != "rules":  # a drawn rule holds what it asks for, no more
+            shapes[name].append(shape_of(forest.model_.to_data()))
+    for kept in (reports, shapes, spoken):
+        assert all(value == kept["whole"] for value in kept.values())
+    assert "parts" in spoken["whole"][1] and ":" not in spoken["whole"][1]
+
+
+def shape_of(data: Any) -> Any:
+    """Keys and lengths of nested data, without the values."""
+    if isinstance(data, dict):
+        return {key: shape_of(value) for key, value in data.items()}
+    if isinstance(data, list):
+        return np.shape(data)
+    return type(data)
+
+
+@pytest.mark.parametrize("parameters", KINDS, ids=str)
+def test_the_report_lists_what_was_released(parameters, tables, make_forest):
+    forest = make_forest(**parameters).fit(*tables["whole"])
+    plan = forest.plan()
+    report = forest.privacy_report()
+    text = report.to_markdown()
+    assert f"| strategy | {parameters['strategy']} |" in text and "| signal R |" in text
+    assert report.plan == plan.details and len(plan.parts) >= 1
+    roles = {row.name: row for row in report.spending if row.group == "role"}
+    assert roles and all(role in text for role in roles)
+    total = {entry.role for entry in forest.accountant_.ledger}
+    assert total == set(roles)
+
+
+def reachable(root: Any) -> list[Any]:
+    """Everything that an object holds, through attributes, slots, containers and closures."""
+    seen: dict[int, Any] = {}
+    stack = [root]
+    while stack:
+        item = stack.pop()
+        if id(item) in seen or isinstance(item, SKIPPED):
+            continue
+        seen[id(item)] = item
+        if isinstance(item, np.ndarray):
+            stack.extend([item.base, *(item.ravel().tolist() if item.dtype == object else [])])
+        elif isinstance(item, types.FunctionType):
+            stack.extend(cell.cell_contents for cell in item.__closure__ or ())
+        else:
+            stack.extend(gc.get_referents(item))
+    return list(seen.values())
+
+
+def numbers_in(item: Any) -> set[int]:
+    """What could be a number of records."""
+    if isinstance(item, np.ndarray):
+        return {item.size, *item.shape}
+    if isinstance(item, (int, np.integer)) and not isinstance(item, bool):
+        return {int(item)}
+    if isinstance(item, (list, tuple, dict, set, frozenset, str, bytes)):
+        return {len(item)}
+    return set()
+
+
+@pytest.mark.parametrize("parameters", KINDS, ids=str)
+@pytest.mark.parametrize("rows", [None, 900])
+def test_no_table_and_no_number_of_records_is_kept(parameters, rows, make_forest, table, domain):
+    X, y = table(N_ROWS)
+    for i in range(N_DROPPED):
+        X[i] = [math.nan, *X[i][1:]]
+    forest = make_forest(
+        accountant=BudgetAccountant(50, delta=1e-6),
+        domain=domain.model_copy(update={"approximate_rows": rows}),
+        epsilon="0.5",
+        **parameters,
+    ).fit(X, y)
+    forms = {
+        "live": forest,
+        "pickled": pickle.loads(pickle.dumps(forest)),
+        "stored": PrivateForestClassifier.from_json(forest.to_json()),
+        "report": forest.privacy_report(),
+    }
+    for name, form in forms.items():
+        for item in reachable(form):
+            if isinstance(item, (str, bytes)):
+                continue  # lengths of hexadecimal masks and of texts
+            assert not isinstance(item, SECRET_TYPES), name
+            assert not numbers_in(item) & SECRET_NUMBERS, (name, type(item))
+
+
+@pytest.mark.parametrize("parameters", KINDS, ids=str)
+def test_records_are_gone_after_the_fit(parameters, make_forest, table):
+    gc.collect()
+    before = {id(item) for item in gc.get_objects() if isinstance(item, SECRET_TYPES)}
+    forest = make_forest(**parameters).fit(*table(50))
+    gc.collect()
+    left = [
+        item
+        for item in gc.get_objects()
+        if isinstance(item, SECRET_TYPES) and id(item) not in before
+    ]
+    assert left == [] and forest.model_ is not None
+
+
+@pytest.mark.parametrize("parameters", KINDS, ids=str)
+def test_a_seed_is_where_the_caller_put_it_and_nowhere_else(parameters, make_forest, table):
+    seed = 918273645
+    forest = make_forest(random_state=seed, **parameters).fit(*table(50))
+    holders = [
+        name
+        for name, value in vars(forest).items()
+        if any(numbers_in(item) & {seed} for item in reachable(value))
+    ]
+    assert holders == ["random_state"]
+    assert str(seed) not in forest.to_json() + forest.privacy_report().to_markdown()
+
+
+def test_noise_is_not_drawn_again_alike(make_forest, table):
+    for parameters in KINDS:
+        first, second = (make_forest(**parameters).fit(*table(50)) for _ in range(2))
+        assert first.model_.to_data() != second.model_.to_data()

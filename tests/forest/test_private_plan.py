@@ -1,0 +1,151 @@
+"""Plans of the private forest: read before any data, never above the budget."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpforest import BudgetAccountant, NumericFeature, PrivateForestClassifier
+from dpforest.domain.encoder import DomainEncoder
+from dpforest.exceptions import ParameterError, ParameterTypeError
+from dpforest.forest.private import make_plan, planned, remaining_budget
+from dpforest.forest.private_plan import COUNT_ROLE, COUNT_SHARE, count_event, table_facts
+from dpforest.learners.base import LearnerBudget
+from dpforest.learners.registry import LEARNERS, pick_strategy
+
+KINDS = [
+    ("rules", 0),
+    ("rules", "1e-6"),
+    ("refitted", "1e-6"),
+    ("multinomial", 0),
+    ("multinomial", "1e-6"),
+]
+
+
+def facts_of(domain, rows):
+    return table_facts(DomainEncoder(domain), rows)
+
+
+def test_facts_are_the_encoder_s(domain):
+    given = domain.features[0]
+    missing = NumericFeature(name=given.name, lower=0, upper=100, missing=True)
+    domain = domain.model_copy(update={"features": (missing, *domain.features[1:])})
+    encoder = DomainEncoder(domain)
+    facts = table_facts(encoder, 40.0)
+    assert facts.n_codes.tolist() == list(encoder.n_codes)
+    assert facts.has_missing_code.tolist() == [True, False, False]
+    assert facts.ordered.tolist() == [True, False, True]
+    assert facts.n_classes == 2 and facts.approximate_rows == 40.0
+    for n_codes, is_ordered, scaled in zip(facts.n_codes, facts.ordered, facts.scaled, strict=True):
+        assert (scaled is not None) == is_ordered
+        if scaled is not None:
+            assert scaled.shape == (n_codes,) and scaled.min() > 0 and scaled.max() < 1
+    assert facts.scaled[0][-1] == 0.5 and (np.diff(facts.scaled[0][:-1]) > 0).all()
+    assert (np.diff(facts.scaled[2]) > 0).all()
+
+
+@pytest.mark.parametrize(("strategy", "delta"), KINDS)
+@pytest.mark.parametrize("epsilon", ["0.001", "1", "50"])
+@pytest.mark.parametrize("rows", [1, 400, 1e6])
+def test_parts_add_up_to_the_loss_and_stay_below_the_budget(strategy, delta, epsilon, rows, domain):
+    epsilon, delta = Fraction(epsilon), Fraction(delta)
+    plan = make_plan(strategy, facts_of(domain, float(rows)), epsilon, delta)
+    assert not plan.adaptive and plan.strategy == strategy
+    total = plan.parts[0].loss
+    for part in plan.parts[1:]:
+        total = total + part.loss
+    assert total == plan.loss
+    budget = LearnerBudget(epsilon, delta)
+    assert plan.loss.epsilon <= epsilon or plan.loss.rho <= budget.rho
+    with BudgetAccountant(epsilon, delta).open_scope("fit", reserve=plan.loss):
+        pass
+
+
+@pytest.mark.parametrize(("strategy", "delta"), KINDS)
+@pytest.mark.parametrize("epsilon", ["0.001", "1", "5000"])
+def test_a_bought_count_leaves_room_in_either_currency(strategy, delta, epsilon, domain):
+    epsilon, delta = Fraction(epsilon), Fraction(delta)
+    waiting = make_plan(strategy, facts_of(domain, None), epsilon, delta)
+    assert waiting.adaptive and waiting.plan is None and waiting.signal is None
+    assert [part.name for part in waiting.parts] == [COUNT_ROLE]
+    rest = remaining_budget(epsilon, delta, waiting.count)
+    for rows in (1.0, 300.0):
+        settled = planned(strategy, facts_of(domain, rows), rest, waiting.count)
+        assert settled.parts[0].loss == waiting.count.loss
+        assert any(route.covers(settled.loss) for route in waiting.routes)
+
+
+@pytest.mark.parametrize("delta", [Fraction(1, 10**6), Fraction(1, 10**900), Fraction(1, 3)])
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10**6), Fraction(1), Fraction(10**6)])
+def test_the_count_takes_its_share_at_most(epsilon, delta):
+    budget = LearnerBudget(epsilon, delta)
+    loss = count_event(budget).loss
+    assert 0 < loss.epsilon <= COUNT_SHARE * epsilon and loss.rho <= COUNT_SHARE * budget.rho
+    assert count_event(LearnerBudget(epsilon, Fraction(0))).loss.epsilon == COUNT_SHARE * epsilon
+
+
+def test_the_rule_goes_by_public_signal_alone(domain):
+    few, many = facts_of(domain, 50.0), facts_of(domain, 1e5)
+    pure = LearnerBudget(Fraction(1), Fraction(0))
+    both = LearnerBudget(Fraction(1), Fraction(1, 10**6))
+    assert pick_strategy(few, pure) == pick_strategy(few, both) == "rules"
+    assert (pick_strategy(many, pure), pick_strategy(many, both)) == ("one_shot", "refitted")
+    assert set(LEARNERS) == {"rules", "one_shot", "refitted", "multinomial"}
+
+
+def test_a_plan_is_read_without_data_and_spends_nothing(domain):
+    accountant = BudgetAccountant(1, delta=1e-6)
+    forest = PrivateForestClassifier(
+        epsilon=1, delta=1e-6, domain=domain, strategy="multinomial", accountant=accountant
+    )
+    before = vars(forest).copy()
+    plan = forest.plan(approximate_rows=4000)
+    assert vars(forest) == before and accountant.ledger == ()
+    assert plan.strategy == "multinomial" and (plan.epsilon, plan.delta) == (1.0, 1e-6)
+    assert sum(part.share for part in plan.parts) == pytest.approx(1)
+    assert plan.teachable and plan.signal == pytest.approx(
+        4000 * float(2 * LearnerBudget(Fraction(1), Fraction(1, 10**6)).rho) ** 0.5
+    )
+    assert plan.model_validate_json(plan.model_dump_json()) == plan
+    assert not PrivateForestClassifier(epsilon="0.001").plan(domain, 100).teachable
+
+
+def test_without_a_number_of_rows_the_plan_says_what_it_waits_for(domain):
+    plan = PrivateForestClassifier(epsilon=2).plan(domain)
+    assert plan.strategy == "auto" and plan.signal is None and plan.teachable is None
+    assert "declare approximate_rows" in plan.forecast
+    assert [(part.name, part.epsilon, part.share) for part in plan.parts] == [
+        (COUNT_ROLE, 0.1, 0.05)
+    ]
+    assert "noisy count" in plan.details[COUNT_ROLE]
+
+
+def test_declared_rows_serve_unless_others_are_given(domain):
+    declared = domain.model_copy(update={"approximate_rows": 200})
+    forest = PrivateForestClassifier(epsilon=1, domain=declared, strategy="multinomial")
+    assert forest.plan().signal == pytest.approx(200 / 2**0.5)
+    assert forest.plan(approximate_rows=np.float64(50.5)).signal == pytest.approx(50.5 / 2**0.5)
+    assert forest.plan(domain).signal is None
+
+
+@pytest.mark.parametrize("rows", [0, -1, float("nan"), float("inf"), True, "100"])
+def test_a_number_of_rows_is_a_positive_number(rows, domain):
+    with pytest.raises(ParameterError, match="approximate_rows=.*must be a positive number"):
+        PrivateForestClassifier(epsilon=1).plan(domain, rows)
+
+
+def test_a_plan_needs_a_domain():
+    with pytest.raises(ParameterTypeError, match="a plan needs the public facts"):
+        PrivateForestClassifier(epsilon=1).plan()
+    with pytest.raises(ParameterTypeError, match="a plan needs the public facts"):
+        PrivateForestClassifier(epsilon=1).plan({"age": (0, 1)})
+
+
+def test_what_cannot_be_planned_is_refused(domain):
+    with pytest.raises(ParameterError, match="strategy='refitted': needs delta > 0"):
+        PrivateForestClassifier(epsilon=1, strategy="refitted").plan(domain)
+    for strategy in ("boosted", None, ["rules"]):
+        with pytest.raises(ParameterError, match="strategy=.*must be one of 'auto', 'rules'"):
+            PrivateForestClassifier(epsilon=1, strategy=strategy).plan(domain)
