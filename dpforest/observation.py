@@ -7,6 +7,7 @@ passes, and on a replay hands out what was released before.
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable
 from typing import Any, ParamSpec, Protocol, TypeVar
 
@@ -36,6 +37,13 @@ class Observer(Protocol):
 
 
 _observer: Observer | None = None
+_handled = itertools.count(1)
+_last_handled = 0
+
+
+def releases_observed() -> int:
+    """How many releases an observer has handled in this process; any of them may be replaced."""
+    return _last_handled
 
 
 def set_observer(observer: Observer | None) -> Observer | None:
@@ -65,6 +73,8 @@ def observed(public: Callable[..., Any]) -> Callable[[Callable[P, R]], Callable[
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
             if _observer is None:
                 return mechanism(*args, **kwargs)
+            global _last_handled
+            _last_handled = next(_handled)
             grant = next((a for a in (*args, *kwargs.values()) if hasattr(a, "consume")), None)
             result: R = _observer.release(
                 mechanism.__name__,

@@ -110,6 +110,7 @@ class _Lineage:
 
 
 _lock = threading.Lock()
+_seeds: dict[tuple[str, str, bytes], int] = {}
 _lineages: dict[str, _Lineage] = {}
 _process = (os.getpid(), uuid.uuid4().hex)
 
@@ -163,6 +164,14 @@ def register_fit(
     if listing.n_fits > 1 and charged_to == OWN_BUDGET:
         warnings.warn(_warning_text(listing), RepeatedFitWarning, stacklevel)
     return listing
+
+
+def count_seed(lineage: str, estimator_name: str, digest: bytes) -> int:
+    """How many fits of a lineage drew from one seed in this process, this one included."""
+    key = lineage, estimator_name, digest
+    with _lock:
+        _seeds[key] = _seeds.get(key, 0) + 1
+        return _seeds[key]
 
 
 def fit_ledger() -> tuple[FitListing, ...]:

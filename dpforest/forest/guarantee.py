@@ -35,7 +35,8 @@ class Guarantee(BaseModel):
     ----------
     status : {"holds", "demonstration", "void", "none"}
         ``demonstration``: seeded noise, so it holds only against those who neither know the
-        seed nor can search for it, and for one fit. ``void``: something was learnt without paying.
+        seed nor can search for it, and for one fit; or an observer that may have replaced what
+        was drawn. ``void``: something was learnt without paying.
         ``none``: the model is not private and claims nothing.
     unit : str
         What is protected.
@@ -78,13 +79,37 @@ class Guarantee(BaseModel):
             f"private when {self.unit} is added or removed"
         )
         if self.status == "demonstration":
+            these = "this condition" if len(self.reasons) == 1 else "these conditions"
             conditions = "; ".join(self.reasons)
-            return f"DEMONSTRATION ONLY: {text}, but only under this condition: {conditions}."
+            return f"DEMONSTRATION ONLY: {text}, but only under {these}: {conditions}."
         return text + "."
 
 
+SEEDED = (
+    "the noise came from random_state, so it holds only against those who neither know "
+    "the seed nor can search for it, and for one fit"
+)
+#: A refit on changed data with the same seed voids both fits; one on the same data, as tools make
+#: them, releases nothing new. Which of them it was must not be looked up in the records, so the
+#: status stays a demonstration's and the reason says what it depends on.
+SEED_REUSED = (
+    "this object or a clone was fitted before with the same random_state, so the same noise may "
+    "have been used twice: if the records changed in between, neither fit has any guarantee"
+)
+OBSERVED = (
+    "an observer took part in the fit (as an audit's recording does), so it holds only if it "
+    "handed on what the mechanisms drew"
+)
+
+
 def make_guarantee(
-    loss: PrivacyLoss, delta: Fraction, leaks: tuple[str, ...], seeded: bool
+    loss: PrivacyLoss,
+    delta: Fraction,
+    leaks: tuple[str, ...],
+    seeded: bool,
+    *,
+    seed_reused: bool = False,
+    observed: bool = False,
 ) -> Guarantee:
     """Judge a finished fit.
 
@@ -98,20 +123,20 @@ def make_guarantee(
     leaks : tuple of str
         What was learnt without paying, in words; any of them voids the guarantee.
     seeded : bool
-        Whether the noise came from a seed.
+        Whether the noise came from a seed, or a source of somebody else's.
+    seed_reused : bool
+        Whether an earlier fit of the object or a clone drew from the same seed.
+    observed : bool
+        Whether an observer handled a release, which it may replace.
     """
     bounds = (
         _bound(NeighbouringRelation.ADD_OR_REMOVE_ONE, loss.rho, add_remove_price(loss, delta)),
         _bound(NeighbouringRelation.REPLACE_ONE, loss.rho * 4, replace_one_price(loss, delta)),
     )
-    reasons = list(leaks)
-    if seeded:
-        reasons.append(
-            "the noise came from random_state, so it holds only against those who neither know "
-            "the seed nor can search for it, and for one fit"
-        )
-    status: Status = "void" if leaks else "demonstration" if seeded else "holds"
-    return Guarantee(status=status, bounds=bounds, reasons=tuple(reasons))
+    texts = ((seeded, SEEDED), (seed_reused, SEED_REUSED), (observed, OBSERVED))
+    conditions = tuple(text for applies, text in texts if applies)
+    status: Status = "void" if leaks else "demonstration" if conditions else "holds"
+    return Guarantee(status=status, bounds=bounds, reasons=(*leaks, *conditions))
 
 
 def _bound(

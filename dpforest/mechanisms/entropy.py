@@ -31,10 +31,11 @@ class RandomSource(ABC):
     ----------
     seeded : bool
         Whether somebody chose the stream. Then a guarantee holds only against those who
-        neither know the seed nor can search for it, and for one fit.
+        neither know the seed nor can search for it, and for one fit. What a fit may claim is
+        decided by :func:`is_seeded`, which takes no class's word for it.
     """
 
-    seeded: bool = False
+    seeded: bool = True
 
     @abstractmethod
     def words(self, n: int) -> Words:
@@ -61,6 +62,8 @@ class SystemSource(RandomSource):
     Holds a block of unused words only: those handed out are wiped from it, and a pickled or
     copied source is a fresh one without any state.
     """
+
+    seeded = False
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -122,6 +125,11 @@ class SeededSource(RandomSource):
         self._bits = np.random.Philox(key=int.from_bytes(digest[:16], "little"))
         self._spawned: set[tuple[int | str, ...]] = set()
         self._lock = threading.Lock()
+
+    @property
+    def digest(self) -> bytes:
+        """A digest that equal seeds share; the seed could be searched for in it."""
+        return hashlib.sha256(f"dpforest seed|{self._seed}|{self._path}".encode()).digest()
 
     def words(self, n: int) -> Words:
         with self._lock:
@@ -203,6 +211,24 @@ def make_source(random_state: Any = None) -> RandomSource:
     if isinstance(random_state, RandomSource):
         return random_state
     return SeededSource(random_state)
+
+
+def is_seeded(source: RandomSource) -> bool:
+    """Whether somebody may have chosen the words: all but the operating system's own source.
+
+    By its exact class, since a source of somebody else's may say about itself what it likes.
+    """
+    return type(source) is not SystemSource
+
+
+def describe_source(source: RandomSource) -> str:
+    """Say where the words come from; of a foreign source only that it is one."""
+    if type(source) in (SystemSource, SeededSource, FixedWords):
+        return source.describe()
+    return (
+        f"a source of somebody else's ({type(source).__name__}) given by the caller as "
+        "random_state (demonstration only)"
+    )
 
 
 def _system_words(n: int) -> Words:
