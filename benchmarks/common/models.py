@@ -18,8 +18,11 @@ DELTA = 1e-6
 #: That the stored results of DP-EBM were made with; kept, so that they can be mixed.
 EBM_DELTA = 1e-5
 
-#: An unfitted classifier from the table, the training records' number, epsilon and a seed for
-#: models that are not ours: ours draw their noise from the operating system.
+#: Between a model's name and a choice of its grid.
+GRID = ": "
+
+#: An unfitted classifier from the table, the number of its training records, epsilon, and a seed
+#: for models that are not ours: ours draw their noise from the operating system.
 Maker = Callable[[Table, int, float, int], Any]
 
 
@@ -84,8 +87,12 @@ def private_forests(strategies: Iterable[str]) -> Iterator[Model]:
             if strategy == "refitted" and not delta:
                 continue
             for declares_rows in (False, True):
-                name = f"dpforest {strategy}, delta={delta:g}" + ", rows" * declares_rows
+                name = f"dpforest {strategy}, {_of_delta(delta)}" + ", rows" * declares_rows
                 yield Model(name, _private_forest(strategy, delta, declares_rows))
+
+
+def _of_delta(delta: float) -> str:
+    return "delta=1e-6" if delta else "pure"
 
 
 def _private_forest(strategy: str, delta: float, declares_rows: bool) -> Maker:
@@ -132,7 +139,7 @@ def multinomial_forests() -> Iterator[Model]:
         return make
 
     for delta in (0, DELTA):
-        yield Model(f"multinomial forest, delta={delta:g}", maker(delta))
+        yield Model(f"multinomial forest, {_of_delta(delta)}", maker(delta))
 
 
 def diffprivlib_forest(trees: int, depth: int, name: str) -> Model:
@@ -185,7 +192,9 @@ def peers(tuned: bool) -> list[Model]:
         found.append(diffprivlib_forest(10, 5, "diffprivlib forest"))
         sizes = [(trees, depth) for trees in (5, 10, 30, 100) for depth in (4, 6, 8)]
         found += [
-            diffprivlib_forest(trees, depth, f"diffprivlib forest: {trees} trees, depth {depth}")
+            diffprivlib_forest(
+                trees, depth, f"diffprivlib forest{GRID}{trees} trees, depth {depth}"
+            )
             for trees, depth in sizes * tuned
         ]
     if find_spec("interpret"):

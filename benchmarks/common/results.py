@@ -13,20 +13,21 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from common.models import GRID
 from common.tables import REPOSITORY
 
 Line = dict[str, Any]
 Key = tuple[str, str, float | None, int]
 
-#: Stored name of a package's model, and the configurations that are its defaults, by ours.
+#: Our name of another package's model, and the configurations that are its defaults, by theirs.
 _STORED = {
-    "diffprivlib forest": ("dpl_rf", ("T10_d5@ord", "T10_d5@oh")),
-    "diffprivlib logistic regression": ("dpl_lr", ("C1@unit",)),
-    "diffprivlib naive Bayes": ("dpl_gnb", ("ord", "oh")),
-    "DP-EBM": ("dp_ebm", ("default",)),
-    "DP-EBM, one against the rest": ("dp_ebm_ovr", ("default",)),
-    "dp-xgboost": ("dpxgb", ("example",)),
-    "dp-xgboost, one against the rest": ("dpxgb_ovr", ("example",)),
+    "dpl_rf": ("diffprivlib forest", ("T10_d5@ord", "T10_d5@oh")),
+    "dpl_lr": ("diffprivlib logistic regression", ("C1@unit",)),
+    "dpl_gnb": ("diffprivlib naive Bayes", ("ord", "oh")),
+    "dp_ebm": ("DP-EBM", ("default",)),
+    "dp_ebm_ovr": ("DP-EBM", ("default",)),
+    "dpxgb": ("dp-xgboost", ("example",)),
+    "dpxgb_ovr": ("dp-xgboost", ("example",)),
 }
 
 
@@ -78,46 +79,59 @@ def bench_folder() -> Path:
     return Path(os.environ.get("DPFOREST_BENCH", REPOSITORY.parent / "shared" / "bench"))
 
 
-def stored_peers(splits: dict[tuple[str, int], str]) -> Iterator[Line]:
-    """Stored results on our own splits, in our form; the choices of a grid are marked.
+def stored_peers() -> Iterator[Line]:
+    """Stored results in our form, each with its configuration and its split's fingerprint.
 
-    Parameters
-    ----------
-    splits : dict
-        Fingerprints by (dataset, seed).
+    Where a package is for two classes only, those for more are of one model a class against the
+    rest, at its part of the budget.
     """
-    of_stored = {name: (ours, defaults) for ours, (name, defaults) in _STORED.items()}
     for row in read_lines(bench_folder() / "results" / "peers.jsonl"):
-        known = of_stored.get(row["estimator"])
-        same_split = splits.get((row["dataset"], row["seed"])) == row.get("split")
-        if known is not None and same_split and "acc" in row:
+        if row["estimator"] in _STORED and "acc" in row:
+            model, defaults = _STORED[row["estimator"]]
             yield {
                 "dataset": row["dataset"],
-                "model": known[0],
+                "model": model,
                 "choice": row["config"],
-                "default": row["config"] in known[1],
+                "default": row["config"] in defaults,
                 "epsilon": row["eps"],
                 "seed": row["seed"],
+                "split": row["split"],
                 "accuracy": row["acc"],
                 "auc": row["auc"],
-                "n_classes": row["classes"],
-                "stored": True,
             }
 
 
-def best_choices(lines: Iterable[Line], only_defaults: bool) -> Iterator[Line]:
-    """One line a fit: of each model, dataset and epsilon the choice of the best mean accuracy.
+def as_choice(line: Line) -> Line:
+    """A result line of another package that ran here, in the form of the stored ones."""
+    model, _, choice = line["model"].partition(GRID)
+    return {**line, "model": model, "choice": choice or "default", "default": not choice}
 
-    Chosen on test labels at no cost, which no user can do: an optimistic bound, also among the
-    two encodings of a default.
+
+def defaults_of(lines: Iterable[Line]) -> Iterator[Line]:
+    """The results at the defaults; of several encodings the best, see `best_choices`."""
+    yield from best_choices(line for line in lines if line["default"])
+
+
+def best_of_grids(lines: Iterable[Line]) -> Iterator[Line]:
+    """The best choice wherever more than the defaults ran, see `best_choices`."""
+    lines = list(lines)
+    tuned = {_group_of(line) for line in lines if not line["default"]}
+    yield from best_choices(line for line in lines if _group_of(line) in tuned)
+
+
+def best_choices(lines: Iterable[Line]) -> Iterator[Line]:
+    """Of each dataset, model and epsilon the choice with the best mean accuracy, all its lines.
+
+    Chosen on test labels at no cost, which no user can do: an optimistic bound.
     """
     groups: dict[tuple[str, str, float], dict[str, list[Line]]] = {}
     for line in lines:
-        if line["default"] or not only_defaults:
-            group = groups.setdefault((line["dataset"], line["model"], line["epsilon"]), {})
-            group.setdefault(line["choice"], []).append(line)
+        groups.setdefault(_group_of(line), {}).setdefault(line["choice"], []).append(line)
     for choices in groups.values():
         most = max(map(len, choices.values()))
-        whole = [lines for lines in choices.values() if len(lines) >= min(3, most)]
-        best = max(whole, key=lambda fits: sum(fit["accuracy"] for fit in fits) / len(fits))
-        yield from best
+        whole = [fits for fits in choices.values() if len(fits) >= min(3, most)]
+        yield from max(whole, key=lambda fits: sum(fit["accuracy"] for fit in fits) / len(fits))
+
+
+def _group_of(line: Line) -> tuple[str, str, float]:
+    return line["dataset"], line["model"], line["epsilon"]
