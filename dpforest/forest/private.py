@@ -264,8 +264,10 @@ def planned(
     strategy: str, facts: TableFacts, budget: LearnerBudget, count: GeometricNoise | None = None
 ) -> PrivateForestPlan:
     """The plan where a number of records is known: declared, or bought by ``count``."""
-    signal = budget.signal(facts.approximate_rows or 1.0)
     chosen = pick_strategy(facts, budget) if strategy == "auto" else strategy
+    # Rules are drawn at the pure epsilon, so with a delta too that is what they can learn from.
+    own = LearnerBudget(budget.epsilon, Fraction(0)) if chosen == "rules" else budget
+    signal = own.signal(facts.approximate_rows or 1.0)
     learner = LEARNERS[chosen].make()
     plan = learner.plan(facts, budget)
     loss = plan.loss if count is None else plan.loss + count.loss

@@ -67,7 +67,8 @@ class PrivateForestPlan:
     loss : PrivacyLoss
         Exact cost; the caps where spending depends on the released number.
     signal : float or None
-        R of the whole budget, from the declared number of records.
+        R of the budget in the currency that the strategy spends, from the declared or released
+        number of records.
     facts : TableFacts
     budget : LearnerBudget
         What the learner may spend.
@@ -134,7 +135,8 @@ class PlanSummary(BaseModel):
     epsilon, delta : float
         The whole budget.
     signal : float or None
-        R: rows over the noise of one class histogram on the whole budget.
+        R: rows over the noise of one class histogram on the whole budget, in the currency that
+        the strategy spends: rules always go by the pure epsilon.
     teachable : bool or None
         Whether the budget can be expected to teach more than the noisy class prior.
     forecast : str

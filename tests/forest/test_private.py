@@ -426,7 +426,7 @@ def test_a_tiny_epsilon_is_no_worse_than_the_noisy_prior(
     """
     n = 200
     domain = domain.model_copy(update={"approximate_rows": None if bought else n})
-    epsilon = epsilon_of_signal(signal, n, delta)
+    epsilon = epsilon_of_signal(signal, n, 0 if strategy in ("auto", "rules") else delta)
     test_X, test_y = table(400, seed=999)
     own, prior = [], []
     for seed in range(20):
@@ -446,7 +446,7 @@ def test_a_tiny_epsilon_is_no_worse_than_the_noisy_prior(
 def test_far_below_what_teaches_the_whole_budget_goes_to_the_prior(
     delta, make_forest, table, declared
 ):
-    forest = make_forest(epsilon=epsilon_of_signal(1.5, N, delta), delta=delta, domain=declared)
+    forest = make_forest(epsilon=epsilon_of_signal(1.5, N, 0), delta=delta, domain=declared)
     X, y = table(N)
     probability = forest.fit(X, y).predict_proba(X)
     assert (probability == probability[0]).all()

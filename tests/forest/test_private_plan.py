@@ -112,6 +112,13 @@ def test_a_plan_is_read_without_data_and_spends_nothing(domain):
     assert not PrivateForestClassifier(epsilon="0.001").plan(domain, 100).teachable
 
 
+@pytest.mark.parametrize("delta", [0, 1e-6])
+def test_rules_go_by_the_pure_epsilon_with_a_delta_too(delta, domain):
+    plan = PrivateForestClassifier(epsilon=1, delta=delta).plan(domain, 30)
+    assert plan.strategy == "rules" and plan.teachable
+    assert plan.signal == pytest.approx(30 / 2**0.5)
+
+
 def test_without_a_number_of_rows_the_plan_says_what_it_waits_for(domain):
     plan = PrivateForestClassifier(epsilon=2).plan(domain)
     assert plan.strategy == "auto" and plan.signal is None and plan.teachable is None
