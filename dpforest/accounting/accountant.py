@@ -15,6 +15,7 @@ from dpforest.accounting.conversion import (
     rho_of_epsilon,
 )
 from dpforest.accounting.events import Event
+from dpforest.accounting.figures import figure_down
 from dpforest.accounting.grants import Grant
 from dpforest.accounting.ledger import (
     Budget,
@@ -268,6 +269,6 @@ class BudgetAccountant:
     def __repr__(self) -> str:
         name = f", name={self._name!r}" if self._name else ""
         return (
-            f"BudgetAccountant(epsilon={float(self._epsilon):.6g}, "
-            f"delta={float(self._delta):.6g}{name})"
+            f"BudgetAccountant(epsilon={figure_down(self._epsilon)}, "
+            f"delta={figure_down(self._delta)}{name})"
         )

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from dpforest.accounting.figures import figure_up
 from dpforest.accounting.losses import NO_LOSS, PrivacyLoss
 from dpforest.accounting.rationals import exact_text, float_up, parse_amount
 from dpforest.exceptions import RepeatedFitWarning
@@ -210,9 +211,9 @@ def recall_fits(lineage: str, estimator_name: str, earlier: tuple[EarlierFits, .
 
 def _warning_text(listing: FitListing) -> str:
     if listing.epsilon == exact_text(math.inf):
-        together = f"rho = {float_up(parse_amount(listing.rho)):.6g}"
+        together = f"rho = {figure_up(parse_amount(listing.rho))}"
     else:
-        together = f"epsilon = {listing.epsilon_float:.6g}"
+        together = f"epsilon = {figure_up(parse_amount(listing.epsilon))}"
     return (
         f"this {listing.estimator} and its clones have been fitted {listing.n_fits} times (known "
         f"to this process) and together spent {together}, if they met the same records. To put "

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from dpforest.accounting.figures import figure_down, figure_up
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.rationals import exact_text, float_up, parse_amount, shortest_down
 from dpforest.exceptions import ModelFormatError
@@ -33,25 +34,28 @@ class Budget:
         nothing when the accountant has no delta.
     exact : PrivacyLoss
         Pure epsilon, rho and the delta spent, as rationals.
+    left_over : bool
+        Whether it is what may be spent or remains; its text is then rounded down.
     """
 
     epsilon: float
     delta: float
     rho: float
     exact: PrivacyLoss
+    left_over: bool = field(default=False, compare=False, repr=False)
 
     @classmethod
     def left(cls, loss: PrivacyLoss) -> Budget:
         """Budget that remains, rounded down."""
-        return cls(
-            shortest_down(loss.epsilon), shortest_down(loss.delta), shortest_down(loss.rho), loss
-        )
+        epsilon, delta, rho = map(shortest_down, (loss.epsilon, loss.delta, loss.rho))
+        return cls(epsilon, delta, rho, loss, left_over=True)
 
     def __str__(self) -> str:
-        text = f"epsilon={self.epsilon:.6g}"
+        figure = figure_down if self.left_over else figure_up
+        text = f"epsilon={figure(self.epsilon)}"
         if self.delta:
-            text += f", delta={self.delta:.6g}"
-        return f"({text}, rho={self.rho:.6g})"
+            text += f", delta={figure(self.delta)}"
+        return f"({text}, rho={figure(self.rho)})"
 
 
 class _Frozen(BaseModel):
@@ -228,7 +232,7 @@ class FrozenLedger(_Frozen):
     @property
     def total(self) -> Budget:
         """What might have been spent."""
-        return self.total_record.budget
+        return replace(self.total_record.budget, left_over=True)
 
     @property
     def spent(self) -> Budget:
@@ -238,7 +242,7 @@ class FrozenLedger(_Frozen):
     @property
     def remaining(self) -> Budget:
         """What was left then."""
-        return self.remaining_record.budget
+        return replace(self.remaining_record.budget, left_over=True)
 
     @property
     def ledger(self) -> tuple[LedgerEntry, ...]:

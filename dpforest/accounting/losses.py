@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
+from dpforest.accounting.figures import figure_up
+
 #: A rational number, or ``math.inf`` where a bound does not exist.
 Amount = Fraction | float
 
@@ -85,8 +87,8 @@ class PrivacyLoss:
         )
 
     def __str__(self) -> str:
-        text = f"epsilon={float(self.epsilon):.6g}, rho={float(self.rho):.6g}"
-        return f"({text}, delta={float(self.delta):.6g})" if self.delta else f"({text})"
+        text = f"epsilon={figure_up(self.epsilon)}, rho={figure_up(self.rho)}"
+        return f"({text}, delta={figure_up(self.delta)})" if self.delta else f"({text})"
 
 
 NO_LOSS = PrivacyLoss()

@@ -9,6 +9,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from dpforest.accounting.bounds import add_remove_price, replace_one_price
+from dpforest.accounting.figures import figure_up
 from dpforest.accounting.losses import Amount, PrivacyLoss
 from dpforest.accounting.rationals import float_up
 from dpforest.relations import NeighbouringRelation
@@ -75,8 +76,8 @@ class Guarantee(BaseModel):
             return "VOID, no privacy guarantee: " + "; ".join(self.reasons) + "."
         native = self.bounds[0]
         text = (
-            f"The released model is ({native.epsilon:.6g}, {native.delta:.6g})-differentially "
-            f"private when {self.unit} is added or removed"
+            f"The released model is ({figure_up(native.epsilon)}, {figure_up(native.delta)})-"
+            f"differentially private when {self.unit} is added or removed"
         )
         if self.status == "demonstration":
             these = "this condition" if len(self.reasons) == 1 else "these conditions"

@@ -15,10 +15,11 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from dpforest.accounting.figures import figure_up
 from dpforest.accounting.fits import OWN_BUDGET, FitListing
 from dpforest.accounting.ledger import LossRecord, ScopeRecord
 from dpforest.accounting.losses import ZERO, PrivacyLoss
-from dpforest.accounting.rationals import float_up, parse_amount
+from dpforest.accounting.rationals import parse_amount
 from dpforest.domain.schema import Domain
 from dpforest.exceptions import ModelFormatError
 from dpforest.forest.guarantee import Guarantee
@@ -243,8 +244,8 @@ def _listing_text(listing: FitListing) -> str:
         return f"first fit of this object and its clones known to its process, charged to {place}"
     return (
         f"{listing.n_fits} fits of this object and its clones known to its process ({where}), "
-        f"which together may have spent epsilon = {listing.epsilon_float:.6g}, "
-        f"rho = {float_up(parse_amount(listing.rho)):.6g} "
+        f"which together may have spent epsilon = {figure_up(parse_amount(listing.epsilon))}, "
+        f"rho = {figure_up(parse_amount(listing.rho))} "
         "if they met the same records; this report speaks of the last one alone"
     )
 

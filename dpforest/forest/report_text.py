@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from dpforest.accounting.figures import figure_up
 from dpforest.accounting.ledger import LossRecord, ScopeRecord
 from dpforest.forest.report import PrivacyReport
 
@@ -42,9 +43,9 @@ def _guarantee(report: PrivacyReport) -> str:
     rows = [
         (
             bound.relation.value,
-            _number(bound.epsilon),
-            _number(bound.delta),
-            "-" if bound.rho is None else _number(bound.rho),
+            figure_up(bound.epsilon),
+            figure_up(bound.delta),
+            "-" if bound.rho is None else figure_up(bound.rho),
             bound.derivation,
         )
         for bound in report.guarantee.bounds
@@ -150,7 +151,7 @@ def _scope_lines(scope: ScopeRecord, indent: int) -> Iterable[str]:
 def _amounts(record: LossRecord | None) -> tuple[str, str]:
     if record is None:
         return "-", "-"
-    return _number(record.epsilon_float), _number(record.rho_float)
+    return figure_up(record.epsilon_float), figure_up(record.rho_float)
 
 
 def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
@@ -175,7 +176,3 @@ def _cell(text: str) -> str:
     """Text of others on one line, without power over the markup around it: cells, links, HTML."""
     line = "".join(c if c.isprintable() else " " for c in str(text))
     return _MARKUP.sub(r"\\\g<0>", line).replace("&", "&amp;").replace("<", "&lt;")
-
-
-def _number(value: float) -> str:
-    return f"{value:.6g}"

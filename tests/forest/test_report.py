@@ -9,6 +9,7 @@ from fractions import Fraction
 import pytest
 
 from dpforest import BudgetAccountant, Domain, MultinomialForestClassifier, PrivacyReport
+from dpforest.accounting.figures import figure_up
 from dpforest.exceptions import ModelFormatError
 
 KINDS = [
@@ -178,7 +179,7 @@ def test_markdown_holds_what_matters(parameters, report_of, tmp_path):
     for heading in ("Public facts", "Plan", "Spending", "Composition", "Randomness", "Not covered"):
         assert f"## {heading}\n" in text
     for bound in report.guarantee.bounds:
-        assert f"| {bound.relation.value} | {bound.epsilon:.6g} |" in text
+        assert f"| {bound.relation.value} | {figure_up(bound.epsilon)} |" in text
     for line in report.not_covered:
         assert f"- {line}" in text
     assert report.domain_fingerprint in text
