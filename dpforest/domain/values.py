@@ -26,9 +26,11 @@ from numpy.typing import NDArray
 Meaning = str | float | None
 
 UNREADABLE = ""
-#: Types whose equal values have one meaning, so that they may be remembered by equality; and
-#: for which numpy's conversion to double is float(), without warnings.
+#: Types for which numpy's conversion to double is float(), without warnings.
 _PLAIN_TYPES = frozenset({float, int, bool, str, type(None)})
+#: Types whose equal values have one meaning, so that they may be remembered by equality. Not
+#: numpy's numbers: in single precision they are equal to doubles that they are not.
+_REMEMBERED_TYPES = _PLAIN_TYPES | {np.str_}
 _BOOLEAN_WORDS = {"false": 0.0, "true": 1.0}
 _BOOLEANS = (bool, np.bool_)
 _NUMBERS = (numbers.Real, Decimal, np.bool_)
@@ -167,12 +169,12 @@ class CategoryLookup(dict[Any, int]):
 
     def encode(self, values: list[Any]) -> NDArray[np.int32]:
         """Codes of many values, as an int32 array of shape (n_values,)."""
-        plain = _PLAIN_TYPES.issuperset(map(type, values))
-        codes = map(self.__getitem__ if plain else self._code_of_any, values)
+        all_remembered = _REMEMBERED_TYPES.issuperset(map(type, values))
+        codes = map(self.__getitem__ if all_remembered else self._code_of_any, values)
         return np.fromiter(codes, dtype=np.int32, count=len(values))
 
     def _code_of_any(self, value: Any) -> int:
-        return self[value] if type(value) in _PLAIN_TYPES else self._code_of(value)
+        return self[value] if type(value) in _REMEMBERED_TYPES else self._code_of(value)
 
     def _code_of(self, value: Any) -> int:
         meaning = meaning_of(value)
