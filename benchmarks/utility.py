@@ -198,8 +198,8 @@ def run(jobs: list[Job], arguments: argparse.Namespace) -> None:
 
 def versions() -> dict[str, str]:
     """Of the interpreter and the packages that figures depend on."""
-    found = {"python": platform.python_version()}
-    for package in ("dpforest", "numpy", "scikit-learn", "diffprivlib", "interpret-core"):
+    found = {"python": platform.python_version(), "dpforest": dpforest.__version__}
+    for package in ("numpy", "scikit-learn", "diffprivlib", "interpret-core"):
         try:
             found[package] = version(package)
         except PackageNotFoundError:

@@ -193,8 +193,3 @@ def stratified_split(table: Table, seed: int) -> Split:
     train = np.flatnonzero(~is_test)
     generator.shuffle(train)
     return Split(train, np.flatnonzero(is_test))
-
-
-def describe(table: Table) -> dict[str, Any]:
-    """The sizes that a result line carries."""
-    return {"n_features": table.X.shape[1], "n_classes": table.n_classes}
