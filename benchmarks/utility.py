@@ -94,9 +94,9 @@ class Runner:
             "n_classes": table.n_classes,
         }
         model = self.models[job.model]
-        made = model.make(table, split.train.size, job.epsilon or 0.0, job.seed)
         try:
             with quiet():
+                made = model.make(table, split.train.size, job.epsilon or 0.0, job.seed)
                 return line | measured(made, model.features(table), table, split)
         except Exception as error:  # one failure must not end the run
             return line | {"error": f"{type(error).__name__}: {str(error)[:300]}"}

@@ -6,7 +6,6 @@ import argparse
 import math
 import shlex
 import sys
-from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -307,12 +306,11 @@ def lead_of(
     return float(np.mean(leads)), float(np.sqrt(np.sum(variances)) / len(leads))
 
 
-def series(report: Report, metric: str) -> dict[str, dict[str, list[float]]]:
-    """By dataset and model the means over the epsilons, for the plots."""
-    found: dict[str, dict[str, list[float]]] = defaultdict(dict)
-    for name in report.sets:
-        for model in report.models:
-            means = [report.mean(model, name, e, metric) for e in report.epsilons]
-            if not all(map(math.isnan, means)):
-                found[name][model] = means
+def series(report: Report, sets: list[str], metric: str) -> dict[str, list[float]]:
+    """Of each model that has all the sets, the means over the epsilons, for the plots."""
+    found = {}
+    for model in report.models:
+        means = [report.mean_of(model, sets, epsilon, metric) for epsilon in report.epsilons]
+        if not all(map(math.isnan, means)):
+            found[model] = means
     return found
