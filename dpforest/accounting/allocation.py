@@ -8,7 +8,7 @@ accountant's scopes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any, Protocol, runtime_checkable
 
@@ -277,6 +277,40 @@ def resolve_allocation(allocation: Any) -> Allocation:
             'Use, say, allocation="uniform" or UniformAllocation()',
         )  # fmt: skip
     return allocation
+
+
+_OBJECTS: dict[str, type[Any]] = {
+    kind.__name__: kind
+    for kind in (Theorem2Allocation, UniformAllocation, PerLevelAllocation, ExplicitAllocation)
+}
+
+
+def allocation_to_data(allocation: Allocation) -> dict[str, Any]:
+    """Write an allocation down: its class, and its numbers as text.
+
+    Of a class of somebody else's only the name is kept.
+    """
+    kind = type(allocation)
+    if _OBJECTS.get(kind.__name__) is not kind:
+        return {"class": None, "name": str(allocation.name)}
+    values = {field.name: getattr(allocation, field.name) for field in fields(kind)}
+    return {"class": kind.__name__, **{name: _as_text(value) for name, value in values.items()}}
+
+
+def allocation_from_data(data: dict[str, Any]) -> Allocation | str:
+    """Read what :func:`allocation_to_data` wrote; the name where the class is somebody else's."""
+    values = dict(data)
+    kind = values.pop("class")
+    if kind is None:
+        return str(values["name"])
+    made: Allocation = _OBJECTS[kind](**values)
+    return made
+
+
+def _as_text(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [str(part) for part in value]
+    return None if value is None else str(value)
 
 
 def _with_levels(

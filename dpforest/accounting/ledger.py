@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -206,6 +207,15 @@ class ScopeRecord(_Frozen):
         yield self
         for child in self.children:
             yield from child.walk()
+
+    def apart(self) -> ScopeRecord:
+        """This scope by itself: the same, with its entries numbered from 0."""
+        return self._numbered(itertools.count())
+
+    def _numbered(self, numbers: Iterator[int]) -> ScopeRecord:
+        entries = tuple(e.model_copy(update={"index": next(numbers)}) for e in self.entries)
+        children = tuple(child._numbered(numbers) for child in self.children)
+        return self.model_copy(update={"entries": entries, "children": children})
 
     @property
     def ledger(self) -> tuple[LedgerEntry, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import re
 from collections.abc import Sequence
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, Context, Decimal
 from fractions import Fraction
@@ -17,6 +18,7 @@ from dpforest.exceptions import ParameterError, ParameterTypeError
 _GRID_STEP = Decimal(1).scaleb(-40)
 
 _DIGITS = 60
+_EXACT = re.compile(r"-?[0-9]{1,4000}(/[0-9]{1,4000})?")
 _UPWARDS = Context(prec=_DIGITS, rounding=ROUND_CEILING, Emax=MAX_EMAX, Emin=MIN_EMIN)
 _WIDE = Context(prec=400, rounding=ROUND_CEILING, Emax=MAX_EMAX, Emin=MIN_EMIN)
 
@@ -113,8 +115,15 @@ def exact_text(value: Amount) -> str:
 
 
 def parse_amount(text: str) -> Amount:
-    """Read what :func:`exact_text` wrote."""
-    return math.inf if text == "inf" else Fraction(text)
+    """Read what :func:`exact_text` wrote; ValueError for anything else.
+
+    Other forms of numbers are refused, since one like 1e999999999 would be worked out.
+    """
+    if text == "inf":
+        return math.inf
+    if not _EXACT.fullmatch(text):
+        raise ValueError("not an exact amount")
+    return Fraction(text)
 
 
 def sqrt_down(value: Fraction) -> Fraction:

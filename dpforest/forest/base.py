@@ -28,14 +28,15 @@ from dpforest.accounting.fits import (
 )
 from dpforest.accounting.ledger import Budget, FrozenLedger, ScopeRecord
 from dpforest.accounting.losses import PrivacyLoss
+from dpforest.accounting.rationals import exact_text
 from dpforest.accounting.scopes import Scope
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.schema import Domain
 from dpforest.domain.table import read_labels
 from dpforest.exceptions import ParameterTypeError, PrivacyLeakWarning
-from dpforest.forest.guarantee import Guarantee, make_guarantee
+from dpforest.forest.guarantee import Guarantee
 from dpforest.forest.report import PrivacyReport, RunFacts, library_versions, make_report
-from dpforest.forest.settings import check_delta, check_epsilon
+from dpforest.forest.settings import check_delta, check_epsilon, storable
 from dpforest.mechanisms.entropy import (
     RandomSource,
     SeededSource,
@@ -48,7 +49,7 @@ from dpforest.observation import releases_observed
 #: Attributes that hold live budget; copies of an estimator share them.
 _NEVER_COPIED = frozenset({"accountant", "accountant_", "_scope"})
 #: Attributes of a fit beside those that end in an underscore.
-_FITTED = frozenset({"_scope", "_facts", "_stored_report"})
+_FITTED = frozenset({"_scope", "_facts"})
 
 
 @dataclass(slots=True)
@@ -60,6 +61,9 @@ class FitRun:
     domain: Domain
     encoder: DomainEncoder
     source: RandomSource
+    settings: dict[str, Any]
+    parameters: dict[str, str]
+    charged_to: str
     leaks: list[str] = field(default_factory=list)
     external: list[Any] = field(default_factory=list)
     #: Releases that observers had handled before, and earlier fits from the same seed.
@@ -93,7 +97,6 @@ class PrivateEstimator(BaseEstimator):
     guarantee_: Guarantee
     _scope: Scope | ScopeRecord
     _facts: RunFacts
-    _stored_report: PrivacyReport | None
 
     @abstractmethod
     def _check_parameters(self, epsilon: Fraction, delta: Fraction) -> Any:
@@ -122,7 +125,7 @@ class PrivateEstimator(BaseEstimator):
         with self._unfitted_on_failure():
             with self._open_scope(accountant, plan) as scope:
                 table = self._encode(run, X, y)
-                listing = self._register(plan.loss)
+                listing = self._register(plan.loss, run.charged_to)
                 run.seed_reused = self._reuses_seed(run.source)
                 self._forget_fit()
                 self._train(run, plan, scope, table)
@@ -155,7 +158,19 @@ class PrivateEstimator(BaseEstimator):
         domain, leaks = self._resolve_domain(X, y)
         encoder = self._encoder(domain)
         encoder.check(X, y)
-        return FitRun(epsilon, delta, domain, encoder, source, leaks)
+        # As they are now: what is set while a fit runs, or after it, was not fitted.
+        reported = self._reported_parameters()
+        return FitRun(
+            epsilon,
+            delta,
+            domain,
+            encoder,
+            source,
+            {name: storable(value) for name, value in reported.items()},
+            {name: repr(value) for name, value in reported.items()},
+            charged_to(self.accountant),
+            leaks,
+        )
 
     def _resolve_domain(self, X: Any, y: Any) -> tuple[Domain, list[str]]:
         """The declared domain; without one it is read off the data, which voids the guarantee."""
@@ -209,9 +224,8 @@ class PrivateEstimator(BaseEstimator):
                 "Open one with BudgetAccountant(epsilon=..., delta=...)",
             )  # fmt: skip
 
-    def _register(self, loss: PrivacyLoss) -> FitListing:
+    def _register(self, loss: PrivacyLoss, place: str) -> FitListing:
         """List the fit in the process-wide ledger, with where it was charged."""
-        place = charged_to(self.accountant)
         return register_fit(self._own_lineage(), type(self).__name__, loss, charged_to=place)
 
     def _reuses_seed(self, source: RandomSource) -> bool:
@@ -256,25 +270,23 @@ class PrivateEstimator(BaseEstimator):
         loss: PrivacyLoss,
         listing: FitListing,
     ) -> None:
-        guarantee = make_guarantee(
-            loss,
-            run.delta,
-            tuple(run.leaks),
-            is_seeded(run.source),
-            seed_reused=run.seed_reused,
-            observed=releases_observed() != run.observed_before,
-        )
         facts = RunFacts(
             estimator=type(self).__name__,
-            parameters={name: repr(value) for name, value in self._reported_parameters().items()},
-            domain=run.domain,
-            plan=(run.settled or plan).describe(),
+            settings=run.settings,
+            parameters=run.parameters,
+            charged_to=run.charged_to,
+            delta=exact_text(run.delta),
+            leaks=tuple(run.leaks),
+            seeded=is_seeded(run.source),
+            seed_reused=run.seed_reused,
+            observed=releases_observed() != run.observed_before,
             randomness=describe_source(run.source),
+            plan=(run.settled or plan).describe(),
             external=tuple(run.external),
             listing=listing,
-            guarantee=guarantee,
             versions=library_versions(),
         )
+        guarantee = facts.judge(loss)
         self._set_features_in(run.domain, X)
         # All at once: what was released is never seen beside the guarantee of another fit.
         self.__dict__.update(
@@ -282,7 +294,6 @@ class PrivateEstimator(BaseEstimator):
             _encoder_=run.encoder,
             accountant_=accountant,
             spent_=spent_budget(loss, guarantee),
-            _stored_report=None,
             # Written out when somebody asks: a closed scope does not change any more.
             _scope=scope,
             _facts=facts,
@@ -322,9 +333,7 @@ class PrivateEstimator(BaseEstimator):
             With ``to_json`` and ``to_markdown``.
         """
         check_is_fitted(self)
-        if self._stored_report is not None:
-            return self._stored_report
-        return make_report(self._facts, self._composition())
+        return make_report(self._facts, self.domain_, self.guarantee_, self._composition())
 
     def _composition(self) -> ScopeRecord:
         return self._scope if isinstance(self._scope, ScopeRecord) else self._scope.record()

@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, model_validator
 
 from dpforest.accounting.bounds import add_remove_price, replace_one_price
 from dpforest.accounting.figures import figure_up
@@ -53,6 +53,12 @@ class Guarantee(BaseModel):
     unit: str = "one record"
     bounds: tuple[RelationBound, ...] = ()
     reasons: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _claims_have_figures(self) -> Guarantee:
+        if self.status in ("holds", "demonstration") and not self.bounds:
+            raise ValueError("a claim needs its bounds")
+        return self
 
     @property
     def epsilon(self) -> float:

@@ -23,6 +23,7 @@ from dpforest.forest.settings import (
     check_lattice_draw,
     check_n_jobs,
     check_partition_rate,
+    check_verbose,
 )
 from dpforest.learners.multinomial.growing import grow_forest
 from dpforest.learners.multinomial.plan import ForestPlan, PlanSettings, build_plan
@@ -235,7 +236,7 @@ class MultinomialForestClassifier(PrivateClassifier):
     def _check_parameters(self, epsilon: Fraction, delta: Fraction) -> ForestPlan:
         check_choice(self.invalid, "invalid", ("drop", "raise"))
         check_choice(self.thresholds, "thresholds", ("cells", "lattice"))
-        check_integer(self.verbose, "verbose", 0)
+        check_verbose(self.verbose)
         check_n_jobs(self.n_jobs)
         leaves = check_choice(self.leaves, "leaves", _LEAVES)
         if leaves == "auto":

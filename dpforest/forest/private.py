@@ -41,8 +41,8 @@ from dpforest.forest.settings import (
     check_choice,
     check_delta,
     check_epsilon,
-    check_integer,
     check_n_jobs,
+    check_verbose,
 )
 from dpforest.learners.base import LearnerBudget, ReleasedModel, TableFacts
 from dpforest.learners.registry import LEARNERS, pick_strategy
@@ -176,7 +176,7 @@ class PrivateForestClassifier(PrivateClassifier):
 
     def _check_parameters(self, epsilon: Fraction, delta: Fraction) -> str:
         check_choice(self.invalid, "invalid", ("drop", "raise"))
-        check_integer(self.verbose, "verbose", 0)
+        check_verbose(self.verbose)
         check_n_jobs(self.n_jobs)
         strategy = check_choice(self.strategy, "strategy", _STRATEGIES)
         if strategy == "refitted" and not delta:

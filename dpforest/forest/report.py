@@ -7,7 +7,7 @@ depends on the records.
 from __future__ import annotations
 
 import platform
-from dataclasses import dataclass
+from fractions import Fraction
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from dpforest.accounting.diffprivlib_adapter import ExternalEntry
 from dpforest.accounting.figures import figure_up
 from dpforest.accounting.fits import OWN_BUDGET, FitListing
 from dpforest.accounting.ledger import LossRecord, ScopeRecord
@@ -22,7 +23,7 @@ from dpforest.accounting.losses import ZERO, PrivacyLoss
 from dpforest.accounting.rationals import parse_amount
 from dpforest.domain.schema import Domain
 from dpforest.exceptions import ModelFormatError
-from dpforest.forest.guarantee import Guarantee
+from dpforest.forest.guarantee import Guarantee, make_guarantee
 
 _VERSION: Literal[1] = 1
 _LIBRARIES = ("dpforest", "numpy", "numba", "scikit-learn", "pydantic", "narwhals")
@@ -35,6 +36,13 @@ NOT_COVERED = (
     "Errors raised with invalid='raise': they are for the curator's desk.",
     "Whatever else is published about the same people: budgets of all releases add up.",
     "What the model teaches about a person because it is true of people like them.",
+    "Tables of 2**31 records or more: counts are exact below that, which is taken for granted.",
+)
+
+
+_RAISED = (
+    "fitted with invalid='raise': that nothing was raised tells that no record broke a rule of the "
+    "domain, and no epsilon covers that; refit with invalid='drop' before anything is released"
 )
 
 
@@ -144,37 +152,76 @@ def _written(text: str, path: str | Path | None) -> str:
     return text
 
 
-@dataclass(frozen=True, slots=True)
-class RunFacts:
-    """What a fit hands to its report: public and released facts only."""
+class RunFacts(_Frozen):
+    """What a fit hands to its guarantee and report: public and released facts only.
+
+    Attributes
+    ----------
+    estimator : str
+    settings : dict
+        Constructor parameters as they were fitted, as JSON can hold them.
+    parameters : dict of str
+        The same as given, for people.
+    charged_to : str
+        Where the fit was charged.
+    delta : str
+        At which rho may be converted, exactly.
+    leaks : tuple of str
+        What was learnt without paying.
+    seeded, seed_reused, observed : bool
+        See :func:`dpforest.forest.guarantee.make_guarantee`.
+    randomness : str
+    plan : dict of str
+    external : tuple of ExternalEntry
+    listing : FitListing
+    versions : dict of str
+    """
 
     estimator: str
+    settings: dict[str, Any]
     parameters: dict[str, str]
-    domain: Domain
-    plan: dict[str, str]
+    charged_to: str
+    delta: str
+    leaks: tuple[str, ...]
+    seeded: bool
+    seed_reused: bool
+    observed: bool
     randomness: str
-    external: tuple[Any, ...]
+    plan: dict[str, str]
+    external: tuple[ExternalEntry, ...]
     listing: FitListing
-    guarantee: Guarantee
     versions: dict[str, str]
 
+    def judge(self, loss: PrivacyLoss) -> Guarantee:
+        """What a fit with these facts may claim for its loss."""
+        return make_guarantee(
+            loss,
+            Fraction(parse_amount(self.delta)),
+            self.leaks,
+            self.seeded,
+            seed_reused=self.seed_reused,
+            observed=self.observed,
+        )
 
-def make_report(facts: RunFacts, composition: ScopeRecord) -> PrivacyReport:
+
+def make_report(
+    facts: RunFacts, domain: Domain, guarantee: Guarantee, composition: ScopeRecord
+) -> PrivacyReport:
     """Put a finished fit into words and tables."""
     return PrivacyReport(
-        sentence=facts.guarantee.sentence,
-        guarantee=facts.guarantee,
+        sentence=guarantee.sentence,
+        guarantee=guarantee,
         estimator=facts.estimator,
         parameters=facts.parameters,
-        domain=facts.domain.model_dump(mode="json"),
-        domain_fingerprint=facts.domain.fingerprint(),
+        domain=domain.model_dump(mode="json"),
+        domain_fingerprint=domain.fingerprint(),
         plan=facts.plan,
         spending=tuple(spending_rows(composition)),
         composition=composition,
         randomness=facts.randomness,
         external=tuple(entry.model_dump(mode="json") for entry in facts.external),
         other_fits=_listing_text(facts.listing),
-        notices=tuple(_notices(facts)),
+        notices=tuple(_notices(facts, domain, guarantee)),
         not_covered=NOT_COVERED,
         versions=dict(facts.versions),
     )
@@ -222,15 +269,17 @@ def _row(group: Any, name: str, entries: list[Any]) -> SpendingRow:
     )
 
 
-def _notices(facts: RunFacts) -> list[Notice]:
-    severity: Literal["void", "caution"] = "void" if facts.guarantee.status == "void" else "caution"
-    notices = [Notice(severity=severity, text=reason) for reason in facts.guarantee.reasons]
+def _notices(facts: RunFacts, domain: Domain, guarantee: Guarantee) -> list[Notice]:
+    severity: Literal["void", "caution"] = "void" if guarantee.status == "void" else "caution"
+    notices = [Notice(severity=severity, text=reason) for reason in guarantee.reasons]
+    if facts.settings.get("invalid") == "raise":
+        notices.append(Notice(severity="caution", text=_RAISED))
     if facts.listing.n_fits > 1:
         counted = OWN_BUDGET not in facts.listing.charged
         notices.append(
             Notice(severity="note" if counted else "caution", text=_listing_text(facts.listing))
         )
-    if any(entry.get("declared_by") is None for entry in _entries(facts.domain)):
+    if any(entry.get("declared_by") is None for entry in _entries(domain)):
         notices.append(
             Notice(severity="note", text="Some public facts do not say who declared them.")
         )

@@ -7,6 +7,9 @@ import numbers
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
+from dpforest.accounting.allocation import Allocation, allocation_from_data, allocation_to_data
 from dpforest.accounting.rationals import to_rational
 from dpforest.exceptions import ParameterError, ParameterTypeError
 
@@ -41,6 +44,11 @@ def check_delta(value: Any) -> Fraction:
             "delta", value, "must lie in [0, 1)", "Use 0, or a tiny number such as 1e-6"
         )
     return delta
+
+
+def check_verbose(value: Any) -> int:
+    """How much progress is shown; True is 1."""
+    return int(value) if isinstance(value, bool) else check_integer(value, "verbose", 0)
 
 
 def check_integer(value: Any, name: str, lowest: int, highest: int | None = None) -> int:
@@ -133,3 +141,21 @@ def check_n_jobs(value: Any) -> int:
     import os
 
     return max(1, (os.cpu_count() or 1) + 1 + int(value))
+
+
+def storable(value: Any) -> Any:
+    """A parameter as JSON can hold it; :func:`stored` reads it back."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, Allocation) and not isinstance(value, type):
+        return {"allocation": allocation_to_data(value)}
+    return str(value)
+
+
+def stored(value: Any) -> Any:
+    """Read what :func:`storable` wrote."""
+    if isinstance(value, dict):
+        return allocation_from_data(value["allocation"])
+    return value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeVar
@@ -10,13 +11,18 @@ from typing import Any, TypeVar
 import numpy as np
 from pydantic import BaseModel
 
-from dpforest.accounting.detached import DetachedAccountant, charged_to
-from dpforest.accounting.fits import EarlierFits, earlier_fits, recall_fits
-from dpforest.accounting.ledger import Budget, BudgetRecord, FrozenLedger
+from dpforest.accounting.detached import DetachedAccountant
+from dpforest.accounting.fits import OWN_BUDGET, EarlierFits, earlier_fits, recall_fits
+from dpforest.accounting.ledger import BudgetRecord, FrozenLedger, LossRecord, ScopeRecord
+from dpforest.accounting.rationals import parse_amount
+from dpforest.accounting.verify import claimed_loss, verify_composition
 from dpforest.domain.schema import Domain
 from dpforest.exceptions import ModelFormatError
+from dpforest.forest.base import spent_budget
 from dpforest.forest.guarantee import Guarantee
-from dpforest.forest.report import PrivacyReport
+from dpforest.forest.report import RunFacts
+from dpforest.forest.settings import stored
+from dpforest.mechanisms.entropy import SystemSource
 
 FORMAT = "dpforest-model"
 VERSION = 1
@@ -27,25 +33,26 @@ Model = TypeVar("Model")
 def model_to_json(model: Any, path: str | Path | None = None) -> str:
     """Write a fitted classifier as JSON.
 
-    The text holds released values, public facts and the frozen ledger; no accountant, and
-    no seed: a ``random_state`` is not written, the guarantee's mark is.
+    The text holds released values, public facts and the frozen ledger, and the parameters that
+    were fitted; no accountant, and no seed: a ``random_state`` is not written, its mark is.
     """
     ledger = model.accountant_
     frozen = ledger if isinstance(ledger, FrozenLedger) else ledger.frozen()
+    facts = model._facts
     content = {
         "format": FORMAT,
         "version": VERSION,
         "estimator": type(model).__name__,
-        "parameters": _parameters(model),
+        "parameters": facts.settings,
         "domain": json.loads(model.domain_.to_json()),
-        "detached_from": None if model.accountant is None else charged_to(model.accountant),
-        "lineage": model._own_lineage(),
-        "earlier_fits": [_data(fits) for fits in earlier_fits(model._own_lineage())],
         "named_features": hasattr(model, "feature_names_in_"),
         "released": model._released_to_data(),
         "spent": _data(BudgetRecord.of(model.spent_)),
         "guarantee": _data(model.guarantee_),
-        "report": _data(model.privacy_report()),
+        "fit": {k: v for k, v in _data(facts).items() if k != "settings"},
+        "lineage": model._own_lineage(),
+        "earlier_fits": [_data(fits) for fits in earlier_fits(model._own_lineage())],
+        "scope": model._composition().label,
         "ledger": _data(frozen),
     }
     text = json.dumps(content)
@@ -61,6 +68,10 @@ def _data(record: BaseModel) -> Any:
 
 def model_from_json(cls: type[Model], source: str | Path) -> Model:
     """Read a fitted classifier; see :func:`model_to_json`.
+
+    Its guarantee and report are made anew from its ledger's entries, its domain and what is noted
+    about its fit; a file that claims anything else is refused. Nobody's word is checked beyond
+    that: who can write the file can write a consistent one.
 
     Parameters
     ----------
@@ -104,39 +115,91 @@ def _read(cls: type, source: str | Path) -> dict[str, Any]:
 
 def _restore(cls: type[Model], content: dict[str, Any]) -> Model:
     domain = Domain.from_json(json.dumps(content["domain"]))
+    facts = RunFacts.model_validate(content["fit"] | {"settings": content["parameters"]})
+    _check_facts(facts, domain, cls.__name__)
+    ledger = FrozenLedger.model_validate(content["ledger"])
+    scope = _fit_scope(ledger, content["scope"])
+    loss = claimed_loss(scope, Fraction(parse_amount(facts.delta)))
+    guarantee = _agreed(Guarantee.model_validate(content["guarantee"]), facts.judge(loss))
+    if BudgetRecord.model_validate(content["spent"]).exact != LossRecord.of(loss):
+        raise _contradiction("what it says was spent does not follow from its ledger")
     make: Any = cls
-    ceiling = content["detached_from"]
-    accountant = None if ceiling is None else DetachedAccountant(str(ceiling))
-    model = make(domain=domain, accountant=accountant, **content["parameters"])
-    model._lineage = str(content["lineage"])
-    earlier = tuple(EarlierFits.model_validate(fits) for fits in content["earlier_fits"])
+    model = make(domain=domain, **_parameters(facts))
     encoder = model._encoder(domain)
-    model.domain_, model._encoder_ = domain, encoder
     model.n_features_in_ = domain.n_features
     if content["named_features"]:
         model.feature_names_in_ = np.array(domain.feature_names, dtype=object)
     model._released_from_data(content["released"], encoder)
-    model.guarantee_ = Guarantee.model_validate(content["guarantee"])
-    spent: Budget = BudgetRecord.model_validate(content["spent"]).budget
-    model.spent_ = spent
-    model.accountant_ = FrozenLedger.model_validate(content["ledger"])
-    model._stored_report = PrivacyReport.model_validate(content["report"])
+    model.__dict__.update(
+        domain_=domain,
+        _encoder_=encoder,
+        accountant_=ledger,
+        spent_=spent_budget(loss, guarantee),
+        guarantee_=guarantee,
+        _lineage=str(content["lineage"]),
+        _scope=scope,
+        _facts=facts,
+    )
+    earlier = tuple(EarlierFits.model_validate(fits) for fits in content["earlier_fits"])
     recall_fits(model._lineage, cls.__name__, earlier)
-    return model
+    restored: Model = model
+    return restored
 
 
-def _parameters(model: Any) -> dict[str, Any]:
-    """Constructor parameters that JSON can hold; what it cannot is public and in the report."""
-    hidden = ("domain", "accountant", "random_state")
-    parameters = {k: v for k, v in model.get_params(deep=False).items() if k not in hidden}
-    return {k: _plain(v) for k, v in parameters.items()}
+def _parameters(facts: RunFacts) -> dict[str, Any]:
+    """Parameters as they were fitted, with a mark where the accountant was."""
+    own = facts.charged_to == OWN_BUDGET
+    accountant = None if own else DetachedAccountant(facts.charged_to)
+    return {"accountant": accountant, **{k: stored(v) for k, v in facts.settings.items()}}
 
 
-def _plain(value: Any) -> Any:
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    if isinstance(value, Fraction):
-        return str(value)
-    if isinstance(value, np.generic):
-        return value.item()
-    return getattr(value, "name", str(value))
+def _check_facts(facts: RunFacts, domain: Domain, estimator: str) -> None:
+    """Refuse facts about a fit that its domain or its randomness contradicts."""
+    if facts.estimator != estimator:
+        raise _contradiction("its report is of another estimator")
+    if domain.drafted_entries and not facts.leaks:
+        raise _contradiction("its domain was drafted from data, and no leak is noted")
+    if not facts.seeded and facts.randomness != SystemSource().describe():
+        raise _contradiction("its noise is not the operating system's, and no seed is noted")
+
+
+def _fit_scope(ledger: FrozenLedger, label: Any) -> ScopeRecord:
+    """The fit's scope in a ledger whose figures all follow from its entries."""
+    problems = verify_composition(ledger.scopes)
+    if problems:
+        raise _contradiction(problems[0])
+    if ledger.spent_record.exact != ledger.scopes.charged:
+        raise _contradiction("the ledger's total is not that of its scopes")
+    scopes = [scope for scope in ledger.scopes.children if scope.label == label]
+    if len(scopes) != 1 or not scopes[0].closed:
+        raise _contradiction("its ledger does not hold the finished fit")
+    return scopes[0].apart()
+
+
+def _agreed(written: Guarantee, rebuilt: Guarantee) -> Guarantee:
+    """The guarantee that follows from the ledger; refused if the file claims another one.
+
+    Where the file's figure was converted from rho by other means than are at hand here (with or
+    without dp_accounting), both may be right: then only what can be shown here is claimed.
+    """
+    same_means = [bound.derivation for bound in written.bounds] == [
+        bound.derivation for bound in rebuilt.bounds
+    ]
+    claims = [(g.status, g.unit, g.reasons, len(g.bounds)) for g in (written, rebuilt)]
+    if claims[0] != claims[1] or (same_means and not _close(written, rebuilt)):
+        raise _contradiction("the guarantee does not follow from its ledger")
+    return rebuilt
+
+
+def _close(written: Guarantee, rebuilt: Guarantee) -> bool:
+    """Whether figures agree, but for what releases of a converting library differ by."""
+    for one, other in zip(written.bounds, rebuilt.bounds, strict=True):
+        if (one.relation, one.delta, one.rho) != (other.relation, other.delta, other.rho):
+            return False
+        if not math.isclose(one.epsilon, other.epsilon, rel_tol=1e-6):
+            return False
+    return True
+
+
+def _contradiction(what: str) -> ModelFormatError:
+    return ModelFormatError(f"the stored model contradicts itself: {what}. Store it again.")

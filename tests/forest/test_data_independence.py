@@ -100,6 +100,12 @@ def test_progress_counts_trees_and_levels(tables, make_forest):
     assert heard(make_forest(verbose=0), X, y) == ("", "", [], "")
 
 
+def test_verbose_may_be_a_truth(tables, make_forest):
+    X, y = tables["whole"]
+    assert heard(make_forest(verbose=True), X, y) == heard(make_forest(verbose=1), X, y)
+    assert heard(make_forest(verbose=False), X, y) == ("", "", [], "")
+
+
 def test_progress_does_not_depend_on_threads(tables, make_forest):
     said = {heard(make_forest(verbose=2, n_jobs=n), *tables["whole"])[1] for n in (1, 2, 2)}
     assert len(said) == 1

@@ -6,7 +6,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from dpforest import BudgetAccountant, InvalidRecordError, ParameterError
-from dpforest.forest import base
+from dpforest.forest import base, report
 
 
 @pytest.fixture
@@ -18,13 +18,18 @@ def released(forest):
     return {name for name in vars(forest) if name.endswith("_")}
 
 
-@pytest.mark.parametrize("where", ["make_guarantee", "spent_budget", "library_versions"])
+@pytest.mark.parametrize(
+    ("module", "where"),
+    [(report, "make_guarantee"), (base, "spent_budget"), (base, "library_versions")],
+)
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
-def test_an_interrupted_refit_leaves_an_unfitted_forest(where, error, fitted, table, monkeypatch):
-    def interrupted(*_):
+def test_an_interrupted_refit_leaves_an_unfitted_forest(
+    module, where, error, fitted, table, monkeypatch
+):
+    def interrupted(*_, **__):
         raise error
 
-    monkeypatch.setattr(base, where, interrupted)
+    monkeypatch.setattr(module, where, interrupted)
     with pytest.raises(error):
         fitted.fit(*table(seed=1))
     assert released(fitted) == set()
@@ -52,7 +57,7 @@ def test_a_training_that_fails_leaves_an_unfitted_forest(fitted, table, monkeypa
 
 
 def test_a_first_fit_that_fails_leaves_nothing_either(make_forest, table, monkeypatch):
-    monkeypatch.setattr(base, "make_guarantee", lambda *_: 1 / 0)
+    monkeypatch.setattr(base, "spent_budget", lambda *_: 1 / 0)
     forest = make_forest()
     with pytest.raises(ZeroDivisionError):
         forest.fit(*table())

@@ -167,6 +167,18 @@ def test_unsigned_facts_are_pointed_out(report_of):
     assert "declared by us" in report.to_markdown()
 
 
+def test_raising_is_told_of_but_is_no_part_of_the_guarantee(report_of):
+    report = report_of(invalid="raise")
+    assert report.guarantee.status == "holds"
+    (notice,) = [n for n in report.notices if "invalid='raise'" in n.text]
+    assert notice.severity == "caution" and "refit with invalid='drop'" in notice.text
+    assert not any("refit with" in n.text for n in report_of().notices)
+
+
+def test_what_is_taken_for_granted_is_said(report_of):
+    assert any("2**31 records" in line for line in report_of().not_covered)
+
+
 # -- Markdown --------------------------------------------------------------------------------
 
 

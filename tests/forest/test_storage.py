@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -11,10 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpforest import BudgetAccountant, Domain, MultinomialForestClassifier, RepeatedFitWarning
-from dpforest.accounting.allocation import ExplicitAllocation
-from dpforest.accounting.ledger import FrozenLedger
+from dpforest.accounting import PrivacyLoss, conversion
+from dpforest.accounting.allocation import (
+    ExplicitAllocation,
+    PerLevelAllocation,
+    UniformAllocation,
+)
+from dpforest.accounting.ledger import FrozenLedger, LossRecord
 from dpforest.datasets import load_mammographic_masses, load_vertebral
-from dpforest.exceptions import ModelFormatError, ParameterTypeError
+from dpforest.exceptions import ModelFormatError, ParameterTypeError, PrivacyLeakWarning
+from dpforest.forest.guarantee import Guarantee
 
 KINDS = [
     {},
@@ -230,6 +237,150 @@ def test_a_domain_that_is_not_the_models(stored):
     stored["domain"] = json.loads(narrow.to_json())
     with pytest.raises(ModelFormatError):
         read(stored)
+
+
+# -- a file that claims what does not follow ---------------------------------------------------
+
+
+@pytest.fixture
+def drafted(make_forest, table):
+    with pytest.warns(PrivacyLeakWarning):
+        return json.loads(make_forest(domain=None).fit(*table()).to_json())
+
+
+def halved(content):
+    for bound in content["guarantee"]["bounds"]:
+        bound["epsilon"] /= 2
+
+
+def pretend(content):
+    content["guarantee"] |= {"status": "holds", "reasons": []}
+
+
+def edit_ledger(content):
+    tree = content["ledger"]["scopes"]["children"][0]["children"][0]
+    tree["composed"] = tree["charged"] = LossRecord.of(PrivacyLoss()).model_dump()
+
+
+CLAIMS = {
+    "a smaller epsilon": (halved, "guarantee does not follow"),
+    "another unit": (lambda c: c["guarantee"].update(unit="nobody"), "guarantee does not follow"),
+    "no bounds": (lambda c: c["guarantee"].update(bounds=[]), "damaged"),
+    "one bound": (lambda c: c["guarantee"]["bounds"].pop(), "guarantee does not follow"),
+    "a smaller sum": (edit_ledger, "contradicts itself: tree 0: its total"),
+    "less spent": (
+        lambda c: c["spent"]["exact"].update(epsilon="1/9", epsilon_float=0.2),
+        "what it says was spent",
+    ),
+    "another ledger": (
+        lambda c: c["ledger"]["spent_record"].update(c["ledger"]["remaining_record"]),
+        "the ledger's total",
+    ),
+    "another fit": (lambda c: c.update(scope="fit: another"), "does not hold the finished fit"),
+    "another estimator": (lambda c: c["fit"].update(estimator="Ridge"), "of another estimator"),
+    "other noise": (lambda c: c["fit"].update(randomness="dice"), "no seed is noted"),
+    "a larger delta": (lambda c: c["fit"].update(delta="1/2"), "guarantee does not follow"),
+}
+
+
+@pytest.mark.parametrize("claim", CLAIMS)
+def test_a_claim_that_does_not_follow_is_refused(claim, make_forest, table):
+    damage, message = CLAIMS[claim]
+    delta = 1e-6 if claim == "a larger delta" else 0
+    content = json.loads(make_forest(delta=delta).fit(*table()).to_json())
+    read(content)
+    damage(content)
+    with pytest.raises(ModelFormatError, match=message):
+        read(content)
+
+
+def test_void_and_demonstrations_stay_what_they_are(drafted, make_forest, table):
+    assert read(drafted).guarantee_.status == "void"
+    seeded = json.loads(make_forest(random_state=1).fit(*table()).to_json())
+    assert read(seeded).guarantee_.status == "demonstration"
+    for content in (drafted, seeded):
+        pretend(content)
+        with pytest.raises(ModelFormatError, match="guarantee does not follow"):
+            read(content)
+    drafted["fit"]["leaks"] = []
+    with pytest.raises(ModelFormatError, match="drafted from data, and no leak is noted"):
+        read(drafted)
+    seeded["fit"]["seeded"] = False
+    with pytest.raises(ModelFormatError, match="no seed is noted"):
+        read(seeded)
+
+
+def test_a_void_guarantee_without_bounds_is_told_without_them():
+    assert "VOID" in Guarantee(status="void", reasons=("bounds were read",)).sentence
+    for status in ("holds", "demonstration"):
+        with pytest.raises(ValueError, match="a claim needs its bounds"):
+            Guarantee(status=status)
+
+
+def test_a_machine_that_converts_otherwise_claims_what_it_can_show(make_forest, table, monkeypatch):
+    # As from one machine with dp_accounting to one without it, and back.
+    pytest.importorskip("dp_accounting")
+    forest = make_forest(delta=1e-6).fit(*table())
+    tight = forest.to_json()
+    with monkeypatch.context() as patch:
+        patch.setattr(conversion, "_library_bound", lambda *_: None)
+        conversion._epsilon_of_rho.cache_clear()
+        loose = MultinomialForestClassifier.from_json(tight)
+        assert loose.guarantee_.epsilon > forest.guarantee_.epsilon
+        assert loose.privacy_report().guarantee == loose.guarantee_
+        assert loose.spent_.exact == forest.spent_.exact
+        text = loose.to_json()
+    conversion._epsilon_of_rho.cache_clear()
+    assert MultinomialForestClassifier.from_json(text).guarantee_ == forest.guarantee_
+
+
+# -- parameters --------------------------------------------------------------------------------
+
+ALLOCATIONS = [
+    "uniform",
+    UniformAllocation("0.4", "0.25"),
+    PerLevelAllocation([1, "1/3"], feature_share="1/7"),
+    PerLevelAllocation(),
+    ExplicitAllocation("0.01", "1/300", Fraction(1, 7)),
+]
+
+
+@pytest.mark.parametrize("allocation", ALLOCATIONS, ids=str)
+def test_parameters_are_read_back_as_they_were_fitted(allocation, make_forest, table):
+    X, y = table()
+    given = {
+        "allocation": allocation,
+        "epsilon": Fraction(4, 5),
+        "n_estimators": np.int64(2),
+        "thresholds": "cells",
+        "partition_rate": Decimal("0.5"),
+    }
+    forest = make_forest(**given).fit(X, y)
+    forest.set_params(
+        epsilon=0.001, n_estimators=99, thresholds="lattice", allocation="theorem2", verbose=2,
+        partition_rate=None, accountant=BudgetAccountant(3),
+    )  # fmt: skip
+    report = forest.privacy_report()
+    read = MultinomialForestClassifier.from_json(forest.to_json())
+    assert read.epsilon == "4/5" and read.n_estimators == 2 and read.verbose == 0
+    assert read.thresholds == "cells" and read.partition_rate == "0.5"
+    assert read.allocation == allocation and type(read.allocation) is type(allocation)
+    assert read.accountant is None  # what it was fitted under
+    assert np.array_equal(read.predict_proba(X), forest.predict_proba(X))
+    assert read.privacy_report() == report and report.parameters["verbose"] == "0"
+    with pytest.warns(RepeatedFitWarning):
+        assert read.fit(X, y).spent_.exact == forest.spent_.exact
+
+
+class Mine(UniformAllocation):
+    """Somebody else's allocation."""
+
+    name = "mine"
+
+
+def test_an_allocation_of_somebody_elses_keeps_its_name(make_forest, table):
+    text = make_forest(allocation=Mine()).fit(*table()).to_json()
+    assert MultinomialForestClassifier.from_json(text).allocation == "mine"
 
 
 JSON = st.recursive(

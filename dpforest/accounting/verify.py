@@ -1,0 +1,188 @@
+"""Checking books that were read from a file: every total worked out again from the entries.
+
+Whoever can write the file can write a consistent one; what is refused here is a file whose parts
+contradict each other, so that no figure is printed that does not follow from the entries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields
+from fractions import Fraction
+from typing import Any
+
+from dpforest.accounting.bounds import add_remove_price
+from dpforest.accounting.events import (
+    DiscreteGaussianNoise,
+    Event,
+    ExponentialSelection,
+    ExternalSpend,
+    GeometricNoise,
+    PermuteAndFlipSelection,
+)
+from dpforest.accounting.ledger import LedgerEntry, LossRecord, ScopeRecord
+from dpforest.accounting.losses import NO_LOSS, PrivacyLoss
+from dpforest.accounting.rationals import mixture_epsilon, parse_amount
+
+#: Events whose loss is worked out again; an entry of any other is taken at its word.
+EVENTS: dict[str, type[Event]] = {
+    kind.mechanism: kind
+    for kind in (
+        DiscreteGaussianNoise,
+        ExponentialSelection,
+        ExternalSpend,
+        GeometricNoise,
+        PermuteAndFlipSelection,
+    )
+}
+
+
+def verify_composition(record: ScopeRecord) -> tuple[str, ...]:
+    """Work the totals of a tree of scopes out again, from its entries alone.
+
+    Parameters
+    ----------
+    record : ScopeRecord
+
+    Returns
+    -------
+    tuple of str
+        What does not follow, scope by scope; empty where the books are consistent.
+
+    Notes
+    -----
+    Checked: the loss of every entry follows from its mechanism and parameters; every scope
+    composes its entries and children by its own rule (docs/accounting.md) and is charged what its
+    reserve says; no scope is above its reserve, or above all of its caps; every double beside a
+    rational is that rational rounded up. Held by tests/accounting/test_verify.py.
+    """
+    try:
+        return tuple(_problems(record, within_adaptive=False))
+    except (ValueError, ZeroDivisionError, ArithmeticError) as error:
+        return (f"{record.label or 'accountant'}: not readable ({type(error).__name__})",)
+
+
+def claimed_loss(record: ScopeRecord, delta: Fraction) -> PrivacyLoss:
+    """What a finished fit's scope entitles to claim: what was spent, or what it was kept under.
+
+    Parameters
+    ----------
+    record : ScopeRecord
+        Of one fit.
+    delta : Fraction
+        At which alternative caps in rho may be converted.
+
+    Notes
+    -----
+    Where spending depended on released values the realised amounts are no bound. One cap is the
+    claim then. With alternatives the runs are split by the cap they ended under, which proves the
+    largest epsilon that any of them comes to, at delta (see ``BudgetAccountant``).
+    """
+    if record.caps:
+        prices = [add_remove_price(cap.loss, delta) for cap in record.caps]
+        return PrivacyLoss(max(price[0] for price in prices), float("inf"), delta)
+    if record.adaptive and record.reserve is not None:
+        return record.reserve.loss
+    return record.composed.loss
+
+
+def _problems(record: ScopeRecord, within_adaptive: bool) -> Iterator[str]:
+    name = record.label or "accountant"
+    within_adaptive = within_adaptive or record.adaptive or bool(record.caps)
+    for entry in record.entries:
+        if not _entry_follows(entry):
+            yield f"{name}: the loss of entry {entry.index} does not follow from its parameters"
+    for child in record.children:
+        yield from _problems(child, within_adaptive)
+    if record.composed.loss not in _compositions(record, within_adaptive):
+        yield f"{name}: its total does not follow from its entries"
+    if record.charged.loss != _charged(record):
+        yield f"{name}: what it is charged does not follow from its total and reserve"
+    if record.reserve is not None and not record.reserve.loss.covers(record.composed.loss):
+        yield f"{name}: it is above its reserve"
+    if record.caps and not any(cap.loss.covers(record.charged.loss) for cap in record.caps):
+        yield f"{name}: it is above its caps"
+    written = (record.composed, record.charged, record.reserve, *record.caps)
+    if any(amount != LossRecord.of(amount.loss) for amount in written if amount is not None):
+        yield f"{name}: a figure is not its rational rounded up"
+
+
+def _entry_follows(entry: LedgerEntry) -> bool:
+    kind = EVENTS.get(entry.mechanism)
+    if kind is None:
+        return min(entry.loss.epsilon, entry.loss.rho, entry.loss.delta) >= 0
+    names = [field.name for field in fields(kind)]
+    if sorted(names) != sorted(entry.parameters):
+        return False
+    values: dict[str, Any] = {
+        name: text if name == "description" else parse_amount(text)
+        for name, text in entry.parameters.items()
+    }
+    return entry.cells > 0 and kind(**values).loss == entry.loss
+
+
+def _compositions(record: ScopeRecord, within_adaptive: bool) -> list[PrivacyLoss]:
+    """What a scope may compose to; see :func:`_adaptivities` for why there may be two."""
+    children = [child.charged.loss for child in record.children]
+    parts = [*(entry.loss for entry in record.entries), *children]
+    if record.kind == "parallel cells":
+        return [_largest(children)] if not record.entries else []
+    if record.kind == "sequential":
+        return [sum(parts, NO_LOSS)]
+    weights = {name: Fraction(p) for name, p in record.probabilities.items()}
+    if any(p <= 0 for p in weights.values()) or sum(weights.values()) > 1:
+        return []
+    if record.kind == "poisson":
+        losses, shares = [sum(parts, NO_LOSS)], [weights["rate"]] if "rate" in weights else []
+    else:
+        by_name = {child.label: child.charged.loss for child in record.children}
+        losses = [by_name.get(name, NO_LOSS) for name in weights]
+        shares = list(weights.values())
+        if record.entries or set(by_name) - set(weights):
+            return []
+    if len(shares) != len(losses):
+        return []
+    return [_mixed(shares, losses, adaptive) for adaptive in _adaptivities(record, within_adaptive)]
+
+
+def _adaptivities(record: ScopeRecord, within_adaptive: bool) -> tuple[bool, ...]:
+    """Whether spending inside counts as adaptive: no, yes, or either.
+
+    A scope that was opened as adaptive after the last request elsewhere and spent nothing changes
+    no total until the next request.
+    """
+    inside = [s for s in record.walk() if s is not record and (s.adaptive or s.caps)]
+    if within_adaptive:
+        return (True,)
+    if not inside:
+        return (False,)
+    return (True, False) if all(s.charged.loss == NO_LOSS for s in inside) else (True,)
+
+
+def _mixed(shares: list[Fraction], losses: list[PrivacyLoss], adaptive: bool) -> PrivacyLoss:
+    worst = _largest(losses)
+    if worst == NO_LOSS:
+        return NO_LOSS
+    epsilon = mixture_epsilon(shares, [loss.epsilon for loss in losses])
+    rho = worst.rho
+    if not adaptive and not worst.delta:
+        rho = min(rho, epsilon * epsilon / 2)
+    return PrivacyLoss(epsilon, rho, shares[0] * worst.delta if len(shares) == 1 else worst.delta)
+
+
+def _largest(losses: list[PrivacyLoss]) -> PrivacyLoss:
+    worst = NO_LOSS
+    for loss in losses:
+        worst = worst.maximum(loss)
+    return worst
+
+
+def _charged(record: ScopeRecord) -> PrivacyLoss:
+    composed, reserve = record.composed.loss, record.reserve
+    if reserve is None:
+        return composed
+    if not record.closed or record.reserve_kept:
+        return reserve.loss.maximum(composed)
+    if record.adaptive:
+        return PrivacyLoss(composed.epsilon, reserve.loss.rho, reserve.loss.delta)
+    return composed
