@@ -38,9 +38,11 @@ LEARNERS: dict[str, Entry] = {
 }
 
 
-#: Signal for each class, 2 R / K, from which tables of noisy counts pass selected rules.
+#: Signal for each class, 2 R / K, from which refitted forests pass selected rules.
 REFITTED_SIGNAL = 400.0
-ONE_SHOT_SIGNAL = 400.0
+#: The same for one-shot forests, in pure epsilon: rules of two labels hold out longer.
+ONE_SHOT_SIGNAL_OF_TWO = 2500.0
+ONE_SHOT_SIGNAL = 500.0
 
 
 def pick_strategy(facts: TableFacts, budget: LearnerBudget) -> str:
@@ -53,4 +55,5 @@ def pick_strategy(facts: TableFacts, budget: LearnerBudget) -> str:
     signal = 2 * budget.signal(facts.approximate_rows or 1.0) / max(facts.n_classes, 2)
     if budget.delta:
         return "refitted" if signal >= REFITTED_SIGNAL else "rules"
-    return "one_shot" if signal >= ONE_SHOT_SIGNAL else "rules"
+    limit = ONE_SHOT_SIGNAL_OF_TWO if facts.n_classes <= 2 else ONE_SHOT_SIGNAL
+    return "one_shot" if signal >= limit else "rules"
