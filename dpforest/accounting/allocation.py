@@ -1,8 +1,8 @@
 """Who may ask for how much: which share of a total each level, choice and leaf of a tree gets.
 
 Shares are in the currency of the plan: pure epsilon or rho. Both add along a tree, so the
-same arithmetic serves both. An allocation only proposes; what it costs is decided by the
-accountant's scopes.
+same arithmetic serves both. An allocation with ``in_epsilon = True`` gives epsilons in either
+case. An allocation only proposes; what it costs is decided by the accountant's scopes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _HALF = Fraction(1, 2)
 
 @dataclass(frozen=True, slots=True)
 class TreeShares:
-    """Shares of one tree, in the currency of the plan.
+    """Shares of one tree, in the currency of the plan unless the allocation says otherwise.
 
     Attributes
     ----------
@@ -203,19 +203,24 @@ class PerLevelAllocation:
 class ExplicitAllocation:
     """B1, B2 and B3 of each draw as given; the total is only a ceiling.
 
+    All three are epsilons of the draw they are for, whether the plan adds up in epsilon or (with
+    a delta) in rho: there each draw is priced by its rho.
+
     Parameters
     ----------
     B1, B2 : number
-        For every feature selection and every value selection of a level. With a joint choice
-        the two are added.
+        Epsilon of every feature selection and every value selection of a level. With a joint
+        choice the two are added.
     B3 : number
-        For the leaves of a tree.
+        Epsilon of the leaves of a tree. Gaussian leaves have none; they get the noise whose rho
+        is that of any release at this epsilon, B3 squared over 2.
     """
 
     B1: Any
     B2: Any
     B3: Any
     name = "explicit"
+    in_epsilon = True
 
     def __post_init__(self) -> None:
         for parameter in ("B1", "B2", "B3"):
@@ -233,7 +238,7 @@ class ExplicitAllocation:
 
     def describe(self) -> str:
         """Say in words how the total is divided."""
-        return f"as given for each draw: B1 = {self.B1}, B2 = {self.B2}, B3 = {self.B3}"
+        return f"epsilon of each draw as given: B1 = {self.B1}, B2 = {self.B2}, B3 = {self.B3}"
 
 
 _BY_NAME: dict[str, type[Any]] = {

@@ -8,6 +8,7 @@ keeps the books. diffprivlib is never imported here: whatever has its methods wi
 from __future__ import annotations
 
 import math
+import os
 import threading
 from typing import Any, NoReturn
 
@@ -17,11 +18,22 @@ from dpforest.accounting.bounds import replace_one_price
 from dpforest.accounting.ledger import Budget
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.rationals import exact_text, float_up, to_rational
-from dpforest.exceptions import BudgetExceeded, ParameterError, ParameterTypeError
+from dpforest.exceptions import BudgetExceeded, ParameterError, ParameterTypeError, ScopeError
 from dpforest.relations import NeighbouringRelation
 
 #: diffprivlib checks, then spends, without a lock; all of our charges pass through this one.
 _LOCK = threading.Lock()
+_forked = False
+
+
+def _note_fork() -> None:
+    global _forked, _LOCK
+    # The lock may have been held by a thread that does not exist here.
+    _forked, _LOCK = True, threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_note_fork)
 
 
 class ExternalEntry(BaseModel):
@@ -52,6 +64,26 @@ class ExternalEntry(BaseModel):
     derivation: str
 
 
+def ceiling_of(accountant: Any) -> DiffprivlibCeiling:
+    """The ceiling of a ``diffprivlib.BudgetAccountant``, or the ceiling itself.
+
+    Raises
+    ------
+    ScopeError
+        In a forked process, where an accountant may be a copy of the parent's and does not tell.
+        Wrap one that was made there in a :class:`DiffprivlibCeiling`.
+    """
+    if isinstance(accountant, DiffprivlibCeiling):
+        return accountant
+    if _forked:
+        raise ScopeError(
+            "in a forked process a diffprivlib accountant may be a copy of the parent's, which "
+            "must not spend. Use threads (n_jobs does), or wrap one that was made in this process "
+            "in DiffprivlibCeiling(accountant)."
+        )
+    return DiffprivlibCeiling(accountant)
+
+
 def is_diffprivlib_accountant(candidate: Any) -> bool:
     """Whether an object has what the adapter uses of a ``diffprivlib.BudgetAccountant``."""
     methods = ("spend", "check", "remaining", "total")
@@ -72,7 +104,8 @@ class DiffprivlibCeiling:
     Notes
     -----
     Charges made here exclude each other. diffprivlib itself has no lock, so its own models must
-    not spend from the same accountant in another thread meanwhile.
+    not spend from the same accountant in another thread meanwhile. A forked process has a copy of
+    the accountant, so a ceiling takes charges only in the process that made it.
     """
 
     def __init__(self, accountant: Any) -> None:
@@ -82,6 +115,7 @@ class DiffprivlibCeiling:
                 "Give one, or a dpforest.BudgetAccountant",
             )  # fmt: skip
         self._accountant = accountant
+        self._process = os.getpid()
 
     @property
     def accountant(self) -> Any:
@@ -108,7 +142,14 @@ class DiffprivlibCeiling:
             If the accountant refuses; nothing is charged.
         ParameterError
             If the loss has no finite price.
+        ScopeError
+            In a forked process.
         """
+        if os.getpid() != self._process:
+            raise ScopeError(
+                "this diffprivlib accountant belongs to another process, and a copy of it must not "
+                "spend. Use threads (n_jobs does), or spend in the process that made it."
+            )
         epsilon, at_delta, derivation = replace_one_price(loss, to_rational(delta, "delta"))
         if epsilon == math.inf:
             raise ParameterError(

@@ -18,7 +18,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dpforest.accounting.accountant import BudgetAccountant
 from dpforest.accounting.detached import DetachedAccountant, charged_to
-from dpforest.accounting.diffprivlib_adapter import DiffprivlibCeiling, is_diffprivlib_accountant
+from dpforest.accounting.diffprivlib_adapter import (
+    DiffprivlibCeiling,
+    ceiling_of,
+    is_diffprivlib_accountant,
+)
 from dpforest.accounting.fits import (
     FitListing,
     count_seed,
@@ -208,10 +212,7 @@ class PrivateEstimator(BaseEstimator):
         own = BudgetAccountant(run.epsilon, run.delta)
         if self.accountant is None:
             return own, []
-        ceiling = self.accountant
-        if not isinstance(ceiling, DiffprivlibCeiling):
-            ceiling = DiffprivlibCeiling(ceiling)
-        return own, [ceiling.charge(loss, run.delta)]
+        return own, [ceiling_of(self.accountant).charge(loss, run.delta)]
 
     def _check_accountant(self) -> None:
         if isinstance(self.accountant, DetachedAccountant):

@@ -217,7 +217,9 @@ class MultinomialForestClassifier(PrivateClassifier):
         BudgetExceeded
             The accountant holds less than the plan asks for; nothing was read or spent.
         InvalidRecordError
-            Only with ``invalid="raise"``; nothing was released or spent.
+            Only with ``invalid="raise"``; nothing was released, nor spent from a
+            ``BudgetAccountant``. A diffprivlib accountant stays charged: it is charged before
+            any record is read and takes nothing back.
         """
         self._fit(X, y)
         return self

@@ -65,6 +65,13 @@ def test_explicit_shares_are_as_given():
     assert explicit.shares(F(1), 7, 2, partitioned=True, joint=True).feature == (F(3, 10),) * 2
 
 
+def test_explicit_shares_are_epsilons_and_say_so():
+    assert ExplicitAllocation(1, 1, 1).in_epsilon
+    words = ExplicitAllocation(1, 2, 3).describe()
+    assert words == "epsilon of each draw as given: B1 = 1, B2 = 2, B3 = 3"
+    assert not hasattr(UniformAllocation(), "in_epsilon")
+
+
 @pytest.mark.parametrize("name", ["theorem2", "uniform", "per_level"])
 def test_names(name):
     allocation = resolve_allocation(name)

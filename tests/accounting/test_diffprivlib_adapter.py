@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+import os
 import pickle
 import sys
 import threading
@@ -16,9 +17,10 @@ from dpforest.accounting.bounds import replace_one_price
 from dpforest.accounting.conversion import epsilon_of_rho
 from dpforest.accounting.diffprivlib_adapter import (
     DiffprivlibCeiling,
+    ceiling_of,
     is_diffprivlib_accountant,
 )
-from dpforest.exceptions import BudgetExceeded, ParameterError, ParameterTypeError
+from dpforest.exceptions import BudgetExceeded, ParameterError, ParameterTypeError, ScopeError
 
 DELTA = F(1, 10**6)
 
@@ -128,6 +130,45 @@ def test_a_ceiling_is_never_duplicated():
     assert copy.deepcopy(ceiling) is ceiling
     with pytest.raises(ParameterTypeError, match="is live and cannot be pickled"):
         pickle.dumps(ceiling)
+
+
+def test_a_ceiling_does_not_charge_in_another_process(monkeypatch):
+    stand_in = StandIn()
+    ceiling = DiffprivlibCeiling(stand_in)
+    monkeypatch.setattr(ceiling, "_process", -1)
+    with pytest.raises(ScopeError, match="belongs to another process"):
+        ceiling.charge(PrivacyLoss.pure(F(1, 10)))
+    assert stand_in.charges == []
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_a_forked_process_spends_from_no_copy():
+    stand_in, loss = StandIn(), PrivacyLoss.pure(F(1, 10))
+    ceiling = DiffprivlibCeiling(stand_in)
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        told = []
+        try:
+            for charge in (
+                lambda: ceiling.charge(loss),
+                lambda: ceiling_of(ceiling).charge(loss),
+                lambda: ceiling_of(stand_in).charge(loss),
+                lambda: DiffprivlibCeiling(StandIn()).charge(loss),
+            ):
+                try:
+                    charge()
+                    told.append("charged")
+                except ScopeError:
+                    told.append("refused")
+        finally:
+            os.write(writing, " ".join(told).encode())
+            os._exit(0)
+    os.waitpid(child, 0)
+    assert os.read(reading, 100) == b"refused refused refused charged"
+    os.close(reading), os.close(writing)
+    assert ceiling_of(stand_in).charge(loss).epsilon == 0.2
 
 
 def test_what_has_no_price_is_refused():

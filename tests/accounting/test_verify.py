@@ -123,7 +123,8 @@ def test_no_figure_can_be_changed_alone(books):
     # the rule of a scope with one part, and a cap or a sensitivity that no figure rests on.
     assert len(list(places(dumped))) > 300
     assert set(harmless) <= {
-        "cells", "closed", "kind", "adaptive", "reserve_kept", "score_range", "l1_sensitivity", "S", "E",
+        "cells", "closed", "kind", "adaptive", "reserve_kept", "score_range", "l1_sensitivity",
+        "S", "E",
     }, harmless  # fmt: skip
 
 

@@ -18,9 +18,15 @@ from dpforest import (
     MultinomialForestClassifier,
     ParameterError,
 )
-from dpforest.accounting.allocation import ExplicitAllocation, PerLevelAllocation
+from dpforest.accounting.allocation import (
+    ExplicitAllocation,
+    PerLevelAllocation,
+    UniformAllocation,
+)
 from dpforest.accounting.fits import fit_ledger
 from dpforest.exceptions import ParameterTypeError
+from dpforest.learners.multinomial.plan import PlanSettings, build_plan
+from dpforest.trees.criteria import GINI_COUNT_CRITERION
 
 BAD_PARAMETERS = [
     ({"epsilon": 0}, "epsilon=0"),
@@ -85,6 +91,59 @@ def test_bad_parameters(parameters, message, declared, make_forest, poisoned):
     assert_nothing_spent(accountant)
     assert len(fit_ledger()) == n_listed
     assert not hasattr(forest, "forest_")
+
+
+def test_an_epsilon_that_is_no_rho_is_named(make_forest):
+    forest = make_forest(epsilon="1e-15", delta=1e-6)
+    plan = forest._check_parameters(Fraction("1e-15"), Fraction("1e-6"))
+    assert plan.loss.rho > 0  # the smallest epsilon still is one
+    settings = PlanSettings(
+        epsilon=Fraction("1e-15"), delta=Fraction("1e-6"), n_trees=1, depth=1,
+        allocation=UniformAllocation(), criterion=GINI_COUNT_CRITERION, draw="exponential",
+        joint=False, leaves="gaussian", partition=None,
+    )  # fmt: skip
+    with pytest.raises(ParameterError, match="epsilon=1e-15: is so small.* delta = 1e-06"):
+        build_plan(settings, rho=Fraction(0))
+
+
+EXPLICIT = [
+    {},
+    {"choice": "joint"},
+    {"selection": "permute_and_flip", "leaves": "geometric"},
+    {"leaves": "count_label"},
+    {"partition_rate": 1},
+]
+
+
+@pytest.mark.parametrize("parameters", EXPLICIT)
+def test_explicit_shares_are_epsilons_of_draws_with_a_delta_too(parameters, make_forest, table):
+    allocation = ExplicitAllocation("0.01", "0.02", "0.03")
+    parameters |= {"epsilon": 3, "allocation": allocation}
+    for delta in (0, 1e-6):
+        forest = make_forest(delta=delta, **parameters).fit(*table())
+        drawn = {entry.role: entry.loss for entry in forest.accountant_.ledger}
+        selections = {e.epsilon for role, e in drawn.items() if "selection" in role}
+        joint = parameters.get("choice") == "joint"
+        shares = {Fraction(3, 100)} if joint else {Fraction(1, 100), Fraction(2, 100)}
+        assert selections == shares
+        (leaf,) = [loss for role, loss in drawn.items() if role.startswith("leaf")]
+        if leaf.epsilon == math.inf:
+            assert leaf.rho == Fraction(3, 100) ** 2 / 2
+        else:
+            assert leaf.epsilon == Fraction(3, 100)
+        assert "epsilon of each draw" in forest.privacy_report().plan["allocation"]
+
+
+def test_explicit_shares_may_fit_in_either_currency(make_forest, table):
+    # 2 trees of 2 levels: too much in epsilon, little in rho, and the other way round.
+    explicit = {"epsilon": 1, "delta": 1e-6, "leaves": "geometric", "n_estimators": 2}
+    many = ExplicitAllocation("0.12", "0.12", "0.05")
+    assert make_forest(allocation=many, **explicit).fit(*table()).spent_.epsilon <= 1
+    few = ExplicitAllocation("0.001", "0.001", "0.49")
+    forest = make_forest(allocation=few, **explicit).fit(*table())
+    assert forest.spent_.exact.epsilon == Fraction("0.988") and forest.spent_.delta == 0
+    with pytest.raises(ParameterError, match="asks for .* of a total rho of"):
+        make_forest(allocation=ExplicitAllocation(1, 1, 1), **explicit).fit(*table())
 
 
 def assert_nothing_spent(accountant):

@@ -20,6 +20,7 @@ from dpforest.accounting.events import (
     GeometricNoise,
     PermuteAndFlipSelection,
 )
+from dpforest.accounting.figures import figure_down, figure_up
 from dpforest.accounting.losses import NO_LOSS, PrivacyLoss
 from dpforest.exceptions import ParameterError
 from dpforest.learners.base import PlanPart
@@ -143,6 +144,12 @@ def build_plan(settings: PlanSettings, rho: Fraction | None = None) -> ForestPla
     total = settings.epsilon
     if currency == "rho":
         total = rho_of_epsilon(settings.epsilon, settings.delta) if rho is None else rho
+    if not total:
+        raise ParameterError(
+            "epsilon", float(settings.epsilon),
+            f"is so small that it converts to no rho at delta = {float(settings.delta)!r}",
+            "Raise epsilon, or use delta=0",
+        )  # fmt: skip
     shares = settings.allocation.shares(
         total,
         settings.n_trees,
@@ -152,7 +159,7 @@ def build_plan(settings: PlanSettings, rho: Fraction | None = None) -> ForestPla
     )
     plan = ForestPlan(
         settings.n_trees,
-        _tree_plan(settings, shares, currency),
+        _tree_plan(settings, shares, "epsilon" if _in_epsilon(settings) else currency),
         currency,
         settings.allocation.describe(),
     )
@@ -174,14 +181,21 @@ def _check_currency(settings: PlanSettings, currency: str) -> None:
         )
 
 
+def _in_epsilon(settings: PlanSettings) -> bool:
+    """Whether the allocation gives epsilons, whatever currency the plan adds up in."""
+    return bool(getattr(settings.allocation, "in_epsilon", False))
+
+
 def _check_within(plan: ForestPlan, settings: PlanSettings, total: Fraction) -> None:
     loss = plan.loss
+    if _in_epsilon(settings) and loss.epsilon <= settings.epsilon:
+        return  # its draws may also add up in epsilon, which needs no delta
     spent = loss.rho if plan.currency == "rho" else loss.epsilon
     if spent > total:
         raise ParameterError(
             "allocation",
             settings.allocation.name,
-            f"asks for {float(spent):.6g} of a total {plan.currency} of {float(total):.6g}",
+            f"asks for {figure_up(spent)} of a total {plan.currency} of {figure_down(total)}",
             "Ask for less in each draw, or use fewer trees or levels",
         )
 
@@ -221,7 +235,9 @@ def _leaf_event(leaves: str, share: Fraction, currency: str) -> Event:
             "Lower the selection share",
         )
     if leaves == "gaussian":
-        return DiscreteGaussianNoise(1 / (2 * share), Fraction(1))
+        # An epsilon stands for the rho of any release at it, epsilon^2 / 2.
+        rho = share * share / 2 if currency == "epsilon" else share
+        return DiscreteGaussianNoise(1 / (2 * rho), Fraction(1))
     if leaves == "geometric":
         return GeometricNoise(_epsilon_of(share, currency, 2), Fraction(1))
     if leaves == "count_label_permute_and_flip":
