@@ -1,0 +1,212 @@
+"""Private calibration: what the summed scores are worth as probabilities.
+
+Summed log-odds of trees that look at the same records say the same thing many times. For two
+classes a logistic curve is fitted to one noisy histogram of the score; for more, one exponential
+mechanism picks the scale of the score and the power of the prior.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpforest.accounting.grants import Grant
+from dpforest.learners.kernels.score_tables import add_pair_scores, add_score_histogram
+from dpforest.learners.one_shot.leaf_scores import LeafScores
+from dpforest.learners.one_shot.noise import add_count_noise, noise_variance
+from dpforest.mechanisms.entropy import RandomSource
+from dpforest.mechanisms.selection import select_exponential
+
+Floats = NDArray[np.float64]
+
+#: How far off the expected slope and intercept may be.
+SLOPE_SPREAD = 2.0
+INTERCEPT_SPREAD = 1.0
+#: Shares of ones between which a bin's sampling variance is taken.
+SHARE_BOUNDS = (0.05, 0.95)
+#: Slopes are tried from 0 to this many spreads above what is expected.
+_REACH = 4.0
+#: Interior edges of the histogram, in units of the score's expected spread.
+_POSITIVE_EDGES = np.array([0.3, 0.6, 1.0, 1.5, 2.2, 3.2, 4.5])
+EDGES = np.concatenate([-_POSITIVE_EDGES[::-1], [0.0], _POSITIVE_EDGES])
+_GRID_POINTS = 41
+_STAGES = 4
+
+#: Steps of the lattice on which log scores are summed; one record moves a sum by 0 to STEPS.
+STEPS = 2**20
+SCORE_UNIT = Fraction(1, STEPS)
+_SLOPES = np.concatenate([[0.0], 0.15 * 1.55 ** np.arange(11.0)])
+_POWERS = np.array([0.25, 0.5, 0.75, 1.0, 1.5])
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """Scores of classes become ``slope * score + base``.
+
+    Attributes
+    ----------
+    slope : float
+        Of the summed scores times ``LeafScores.scale``.
+    base : ndarray of float64, shape (K,)
+    """
+
+    slope: float
+    base: Floats
+
+
+def uncalibrated(leaves: LeafScores, slope: float) -> Calibration:
+    """The released prior, and the slope that is expected."""
+    return Calibration(slope, np.log(leaves.prior))
+
+
+def release_histogram_calibration(
+    leaves: LeafScores,
+    raw_scores: Floats,
+    raw_labels: NDArray[np.unsignedinteger],
+    slope: float,
+    grant: Grant,
+    source: RandomSource,
+) -> Calibration:
+    """Fit a logistic curve to a noisy histogram of the score; two classes.
+
+    Parameters
+    ----------
+    leaves : LeafScores
+        Released; the edges come from it.
+    raw_scores : ndarray of float64, shape (n,)
+        Scaled log-odds of class 1 of every record: a function of released values and the
+        record's own codes. Secret.
+    raw_labels : ndarray of uint, shape (n,)
+        Secret.
+    slope : float
+        Expected.
+    grant : Grant
+        For count noise with sensitivity 1.
+    source : RandomSource
+
+    Notes
+    -----
+    **Claim**: the event's. **Relation**: add or remove one record. **Sensitivity**: a record
+    adds 1 to one count, and its bin depends on no other record. **Tests**:
+    tests/learners/one_shot/test_calibration.py.
+    """
+    unit = expected_spread(leaves)
+    edges = unit * EDGES
+    raw_counts = np.zeros((edges.size + 1, 2), dtype=np.int64)
+    add_score_histogram(raw_scores, raw_labels, edges, raw_counts)
+    counts = add_count_noise(raw_counts, grant, source).astype(np.float64)
+    centres = np.concatenate([[1.15 * edges[0]], (edges[1:] + edges[:-1]) / 2, [1.15 * edges[-1]]])
+    start = float(np.log(leaves.prior[1] / leaves.prior[0]))
+    noise = noise_variance(grant.event)
+    slope, intercept = fit_logistic(centres, counts, noise, np.array([slope, start]))
+    return Calibration(slope, np.array([0.0, intercept]))
+
+
+def expected_spread(leaves: LeafScores) -> float:
+    """Standard deviation of the scaled log-odds: between trees that agree and that do not."""
+    difference = leaves.scores[:, :, 1] - leaves.scores[:, :, 0]
+    spreads = np.sqrt((leaves.masses * difference**2).sum(axis=1))
+    agreeing, independent = spreads.sum(), float(np.sqrt((spreads**2).sum()))
+    return max(leaves.scale * math.sqrt(agreeing * independent), 1e-6)
+
+
+def fit_logistic(
+    centres: Floats, counts: Floats, noise: float, expected: Floats
+) -> tuple[float, float]:
+    """Slope and intercept of log-odds over a score, from noisy counts.
+
+    Posterior means under a normal prior on both, slopes not negative, on a grid that closes in.
+    In a bin, ones less p times all is normal around nothing, with the variance of sampling (at
+    the last stage's p) and of the noise: where that drowns the counts the prior is left.
+
+    Parameters
+    ----------
+    centres : ndarray of float64, shape (B,)
+    counts : ndarray of float64, shape (B, 2)
+    noise : float
+        Variance of the noise on one count.
+    expected : ndarray of float64, shape (2,)
+        Slope and intercept, before the counts are looked at.
+    """
+    spread = np.array([SLOPE_SPREAD, INTERCEPT_SPREAD])
+    low, high = expected - _REACH * spread, expected + _REACH * spread
+    low[0] = 0.0
+    mean = expected
+    for _ in range(_STAGES):
+        slopes, intercepts = np.linspace(low, high, _GRID_POINTS).T
+        prior = ((slopes - expected[0]) / spread[0]) ** 2 / 2
+        prior = prior[:, None] + ((intercepts - expected[1]) / spread[1]) ** 2 / 2
+        fit = _log_likelihood(slopes, intercepts, centres, counts, noise, mean) - prior
+        weights = np.exp(fit - fit.max())
+        weights /= weights.sum()
+        sides = weights.sum(axis=1), weights.sum(axis=0)
+        mean = np.array([sides[0] @ slopes, sides[1] @ intercepts])
+        apart = [sides[0] @ (slopes - mean[0]) ** 2, sides[1] @ (intercepts - mean[1]) ** 2]
+        # Never narrower than two steps of this grid.
+        width = np.maximum(4.0 * np.sqrt(apart), 2.0 * (high - low) / _GRID_POINTS)
+        low, high = np.maximum(low, mean - width), np.minimum(high, mean + width)
+    return float(mean[0]), float(mean[1])
+
+
+def _log_likelihood(
+    slopes: Floats, intercepts: Floats, centres: Floats, counts: Floats, noise: float, mean: Floats
+) -> Floats:
+    """Of every slope and intercept, shape (slopes, intercepts)."""
+    totals = np.maximum(counts.sum(axis=1), 0.0)
+    share = np.clip(expit(mean[0] * centres + mean[1]), *SHARE_BOUNDS)
+    variance = share * (1.0 - share) * totals + noise * (share**2 + (1.0 - share) ** 2) + 1e-9
+    p = expit(slopes[:, None, None] * centres + intercepts[:, None])
+    excess = counts[:, 1] * (1.0 - p) - counts[:, 0] * p
+    return -(excess**2 / variance).sum(axis=2) / 2.0
+
+
+def expit(log_odds: Floats) -> Floats:
+    """Probability of log-odds."""
+    return 1.0 / (1.0 + np.exp(-np.clip(log_odds, -30.0, 30.0)))
+
+
+def release_pair_calibration(
+    leaves: LeafScores,
+    raw_scores: Floats,
+    raw_labels: NDArray[np.unsignedinteger],
+    bound: float,
+    grant: Grant,
+    source: RandomSource,
+) -> Calibration:
+    """Pick (slope, power) of softmax(slope * score + power * log prior) by its log score.
+
+    Parameters
+    ----------
+    leaves : LeafScores
+        Released.
+    raw_scores : ndarray of float64, shape (n, K)
+        Scaled scores of every record: a function of released values and the record's own codes.
+        Secret.
+    raw_labels : ndarray of uint, shape (n,)
+        Secret.
+    bound : float
+        B, from the plan.
+    grant : Grant
+        For an ``ExponentialSelection`` of score range 1.
+    source : RandomSource
+
+    Notes
+    -----
+    **Claim**: the event's. **Relation**: add or remove one record. **Sensitivity**: the score of
+    a pair is sum over records of max(log p_y, -B) / B + 1, each part rounded down to a multiple
+    of 1 / STEPS. A part lies in [0, 1] after rounding and depends on its own record only, so a
+    record more moves every pair's score by something in [0, 1]: range 1.
+    **Tests**: tests/learners/one_shot/test_calibration.py.
+    """
+    slopes, powers = np.repeat(_SLOPES, _POWERS.size), np.tile(_POWERS, _SLOPES.size)
+    log_prior = np.log(leaves.prior)
+    raw_totals = np.zeros(slopes.size, dtype=np.int64)
+    add_pair_scores(raw_scores, raw_labels, log_prior, slopes, powers, bound, STEPS, raw_totals)
+    starts, ends = np.array([0]), np.array([slopes.size])
+    totals = raw_totals.astype(np.float64)
+    chosen = int(select_exponential(totals, starts, ends, SCORE_UNIT, grant, source)[0])
+    return Calibration(float(slopes[chosen]), powers[chosen] * log_prior)

@@ -1,0 +1,162 @@
+"""Training a one-shot forest: two or three releases, each requested before its data is read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpforest.accounting.grants import Grant
+from dpforest.accounting.scopes import Scope
+from dpforest.learners.base import LearnerBudget, PartDone, TableFacts
+from dpforest.learners.kernels.leaf_tables import add_leaf_tables
+from dpforest.learners.one_shot.calibration import (
+    Calibration,
+    release_histogram_calibration,
+    release_pair_calibration,
+    uncalibrated,
+)
+from dpforest.learners.one_shot.leaf_scores import LeafScores, score_leaves
+from dpforest.learners.one_shot.model import OneShotModel
+from dpforest.learners.one_shot.noise import add_count_noise, noise_variance
+from dpforest.learners.one_shot.plan import OneShotPlan, Role, build_plan, cells_of
+from dpforest.learners.one_shot.settings import OneShotSettings
+from dpforest.learners.one_shot.structures import draw_structures, live_leaves
+from dpforest.learners.quantiles import public_bins, release_quantiles
+from dpforest.learners.random_trees import RandomTrees
+from dpforest.mechanisms.entropy import RandomSource
+from dpforest.trees.records import TrainingTable
+
+
+@dataclass(frozen=True, slots=True)
+class OneShotForest:
+    """Public random trees whose leaves are all counted and released at once.
+
+    Parameters
+    ----------
+    settings : OneShotSettings
+        The defaults are meant for all tables.
+    """
+
+    settings: OneShotSettings = field(default_factory=OneShotSettings)
+    name: ClassVar[str] = "one_shot"
+
+    def plan(self, facts: TableFacts, budget: LearnerBudget) -> OneShotPlan:
+        """Make a plan that costs at most the budget, from public facts alone."""
+        return build_plan(facts, budget, self.settings)
+
+    def train(
+        self,
+        plan: OneShotPlan,
+        scope: Scope,
+        source: RandomSource,
+        table: TrainingTable,
+        facts: TableFacts,
+        part_done: PartDone,
+    ) -> OneShotModel:
+        """Make the plan's requests in ``scope``, each before its data is read, and release.
+
+        Notes
+        -----
+        **Claim**: what is returned costs ``plan.loss`` under add/remove of one record.
+        **Proof**: bins, leaf tables and calibration come from mechanisms under grants;
+        structures are public; the rest is post-processing. Sensitivities: ``quantiles``,
+        `release_tables`, ``calibration``. **Tests**: tests/learners/one_shot.
+        """
+        prior, prior_variance = None, 0.0
+        if plan.prior is not None:
+            grant = scope.request(plan.prior, role=Role.PRIOR)
+            prior = release_prior(table, grant, source.spawn("class prior"))
+            prior_variance = noise_variance(plan.prior)
+        bins = public_bins(facts, plan.settings.max_bins)
+        if plan.quantiles is not None:
+            grant = scope.request(plan.quantiles, role=Role.QUANTILES)
+            words = source.spawn("quantiles")
+            bins = release_quantiles(table, facts, grant, words, plan.settings.max_bins)
+            part_done()
+        trees = draw_structures(plan.size, bins, facts, source.spawn("structure"))
+        grant = scope.request(plan.leaves, role=Role.LEAVES, cells=cells_of(plan, Role.LEAVES))
+        tables = release_tables(table, trees, grant, source.spawn("leaf tables"))
+        live = live_leaves(trees)
+        leaves = score_leaves(
+            tables,
+            live,
+            noise_variance(plan.leaves),
+            plan.settings.strength,
+            prior,
+            prior_variance,
+        )
+        part_done()
+        slope = plan.settings.slope(leaves.size * plan.signal_per_row)
+        calibration = uncalibrated(leaves, slope)
+        if plan.calibration is not None:
+            cells = cells_of(plan, Role.CALIBRATION)
+            grant = scope.request(plan.calibration, role=Role.CALIBRATION, cells=cells)
+            words = source.spawn("calibration")
+            calibration = release_calibration(table, trees, leaves, slope, plan, grant, words)
+            part_done()
+        return assemble(facts, trees, leaves, calibration)
+
+
+def release_prior(table: TrainingTable, grant: Grant, source: RandomSource) -> NDArray[np.int64]:
+    """Release class counts, shape (K,): a record adds 1 to one of them."""
+    raw_counts = np.bincount(table.labels, minlength=table.n_classes).astype(np.int64)
+    return add_count_noise(raw_counts, grant, source)
+
+
+def release_tables(
+    table: TrainingTable, trees: RandomTrees, grant: Grant, source: RandomSource
+) -> NDArray[np.int64]:
+    """Release class counts of all leaves of all trees, shape (T, L, K), stacked.
+
+    Notes
+    -----
+    **Claim**: the event's. **Relation**: add or remove one record. **Sensitivity**: a record
+    lies in one leaf of each tree, so it adds 1 to one count of each of the T tables: L1 and L2
+    squared are T. **Tests**: tests/learners/one_shot/test_learner.py.
+    """
+    raw_tables = np.zeros((trees.n_trees, trees.n_leaves, table.n_classes), dtype=np.int64)
+    add_leaf_tables(table.codes, table.labels, trees.feature, trees.mask, trees.depth, raw_tables)
+    # A mechanism counts the rows of a table as its cells.
+    rows = raw_tables.reshape(-1, table.n_classes)
+    return add_count_noise(rows, grant, source).reshape(raw_tables.shape)
+
+
+def release_calibration(
+    table: TrainingTable,
+    trees: RandomTrees,
+    leaves: LeafScores,
+    slope: float,
+    plan: OneShotPlan,
+    grant: Grant,
+    source: RandomSource,
+) -> Calibration:
+    """Second pass over the records: where their scores lie."""
+    raw_scores = np.zeros((table.n_records, 1 if table.n_classes == 2 else table.n_classes))
+    trees.add_values(table.codes, _leaf_values(leaves, leaves.scale), raw_scores)
+    if table.n_classes == 2:
+        return release_histogram_calibration(
+            leaves, raw_scores[:, 0], table.labels, slope, grant, source
+        )
+    return release_pair_calibration(leaves, raw_scores, table.labels, plan.log_bound, grant, source)
+
+
+def assemble(
+    facts: TableFacts, trees: RandomTrees, leaves: LeafScores, calibration: Calibration
+) -> OneShotModel:
+    """Put the calibrated scale into the leaves' values."""
+    values = _leaf_values(leaves, calibration.slope * leaves.scale)
+    base = calibration.base
+    if facts.n_classes == 2:
+        base = base[1:] - base[:1]
+    return OneShotModel(facts.n_classes, facts.n_features, base, trees, values, leaves.masses)
+
+
+def _leaf_values(leaves: LeafScores, factor: float) -> NDArray[np.float64]:
+    """Log-odds of class 1 for two classes, else a score a class, shape (T, L, C)."""
+    scores = leaves.scores
+    if scores.shape[2] == 2:
+        scores = scores[:, :, 1:] - scores[:, :, :1]
+    return np.ascontiguousarray(factor * scores)

@@ -1,0 +1,210 @@
+"""The plan of a one-shot forest: three requests at most, made from public facts alone."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpforest.accounting.accountant import BudgetAccountant
+from dpforest.accounting.events import (
+    DiscreteGaussianNoise,
+    Event,
+    ExponentialSelection,
+    GeometricNoise,
+)
+from dpforest.accounting.losses import PrivacyLoss
+from dpforest.accounting.scopes import Scope
+from dpforest.learners.base import LearnerBudget, PlanPart, TableFacts
+from dpforest.learners.one_shot.settings import N_SCORE_BINS, OneShotSettings, Size
+from dpforest.learners.quantiles import quantile_sensitivity, quantiles_are_affordable
+
+_ROOT_SCALE = 2**40
+_VARIANCE_STEPS = 2**20
+_ONE = Fraction(1)
+
+#: Noise on counts, in either currency.
+CountNoise = GeometricNoise | DiscreteGaussianNoise
+
+
+class Role:
+    """What the requests are for, in the ledger's words."""
+
+    PRIOR = "class prior"
+    QUANTILES = "quantiles"
+    LEAVES = "leaf tables"
+    CALIBRATION = "calibration"
+
+
+@dataclass(frozen=True, slots=True)
+class OneShotPlan:
+    """A one-shot forest as a list of requests.
+
+    Attributes
+    ----------
+    n_classes : int
+    size : Size
+    prior : CountNoise or None
+        One class histogram, where no calibration is bought.
+    quantiles : CountNoise or None
+        Histograms of all ordered features; None where they are not affordable.
+    leaves : CountNoise
+        Class counts of all leaves of all trees, stacked.
+    calibration : CountNoise, ExponentialSelection or None
+        One histogram of the score for two classes, a selected pair for more; None where the
+        budget teaches nothing.
+    signal_per_row : float
+        R of one row: what turns a released size into a released R.
+    log_bound : float
+        Largest loss in log probability that the selection looks at.
+    settings : OneShotSettings
+        How released values become scores.
+    """
+
+    n_classes: int
+    size: Size
+    prior: CountNoise | None
+    quantiles: CountNoise | None
+    leaves: CountNoise
+    calibration: CountNoise | ExponentialSelection | None
+    signal_per_row: float
+    log_bound: float
+    settings: OneShotSettings
+
+    @property
+    def loss(self) -> PrivacyLoss:
+        """Exact cost of the whole, composed by the accountant's own scopes."""
+        scratch = BudgetAccountant._unlimited()
+        with scratch.open_scope("plan") as scope:
+            charge(self, scope)
+            return scope.loss
+
+    @property
+    def parts(self) -> tuple[PlanPart, ...]:
+        """What is released, in order."""
+        n_trees = self.size.n_trees
+        texts = {
+            Role.PRIOR: "one noisy class histogram",
+            Role.QUANTILES: "one noisy histogram of each ordered feature",
+            Role.LEAVES: f"noisy class counts of {2**self.size.depth} leaves of {n_trees} trees",
+            Role.CALIBRATION: "noisy class counts of the score in a few bins"
+            if self.n_classes == 2
+            else "one of a few scales of score and prior",
+        }
+        return tuple(PlanPart(role, texts[role], event.loss) for role, event in self.events)
+
+    @property
+    def events(self) -> tuple[tuple[str, Event], ...]:
+        """Roles and events, in order."""
+        listed = (
+            (Role.PRIOR, self.prior),
+            (Role.QUANTILES, self.quantiles),
+            (Role.LEAVES, self.leaves),
+            (Role.CALIBRATION, self.calibration),
+        )
+        return tuple((role, event) for role, event in listed if event is not None)
+
+    def describe(self) -> dict[str, str]:
+        """The plan in words, for the report."""
+        size = self.size
+        features = " or ".join(map(str, size.features_per_tree))
+        bins = "merged public cells" if self.quantiles is None else "private quantiles"
+        calibration = "none" if self.calibration is None else self.calibration.mechanism
+        return {
+            "trees": f"{size.n_trees} of depth {size.depth}, fixed from public facts",
+            "structure": f"public: each tree cuts {features} features evenly, in turn",
+            "thresholds": f"{bins}, at most {self.settings.max_bins} bins a feature",
+            "leaves": f"class counts of all trees in one release: {self.leaves.mechanism}",
+            "calibration": calibration,
+            "budget shares add up in": (
+                "epsilon" if isinstance(self.leaves, GeometricNoise) else "rho"
+            ),
+        }
+
+
+def build_plan(facts: TableFacts, budget: LearnerBudget, settings: OneShotSettings) -> OneShotPlan:
+    """Make a plan that costs at most the budget, from public facts alone.
+
+    Parameters
+    ----------
+    facts : TableFacts
+        Without ``approximate_rows`` the smallest size is taken, without quantiles and
+        calibration.
+    budget : LearnerBudget
+        Pure epsilon pays for geometric noise, (epsilon, delta) for discrete Gaussian noise.
+    settings : OneShotSettings
+    """
+    rows = facts.approximate_rows
+    signal = 0.0 if rows is None else budget.signal(rows)
+    size = settings.size(facts.n_features, facts.n_classes, signal, bool(budget.delta))
+    total = budget.rho if budget.delta else budget.epsilon
+    left = total
+    prior = quantiles = None
+    if quantiles_are_affordable(facts, budget, settings.quantile_share):
+        share = total * settings.quantile_share
+        quantiles = _noise(quantile_sensitivity(facts), share, budget)
+        left -= share
+    calibration, share = _calibration(facts, budget, settings, signal, total)
+    if calibration is None:
+        share = total * settings.prior_share
+        prior = _noise(_ONE, share, budget)
+    left -= share
+    return OneShotPlan(
+        n_classes=facts.n_classes,
+        size=size,
+        prior=prior,
+        quantiles=quantiles,
+        leaves=_noise(Fraction(size.n_trees), left, budget),
+        calibration=calibration,
+        signal_per_row=budget.signal(1.0),
+        log_bound=math.log(facts.n_classes) + settings.bound_over_even(signal),
+        settings=settings,
+    )
+
+
+def _calibration(
+    facts: TableFacts,
+    budget: LearnerBudget,
+    settings: OneShotSettings,
+    signal: float,
+    total: Fraction,
+) -> tuple[CountNoise | ExponentialSelection | None, Fraction]:
+    """Calibration, and what is taken from the total for it."""
+    if signal < _needed_signal(facts, settings):
+        return None, Fraction(0)
+    if facts.n_classes == 2:
+        share = total * settings.histogram_share
+        return _noise(_ONE, share, budget), share
+    share = total * settings.selection_share
+    return ExponentialSelection(_root(8 * share) if budget.delta else share, _ONE), share
+
+
+def _needed_signal(facts: TableFacts, settings: OneShotSettings) -> float:
+    return settings.histogram_signal if facts.n_classes == 2 else settings.selection_signal
+
+
+def charge(plan: OneShotPlan, scope: Scope) -> None:
+    """Make every request of a plan without running anything; the grants are thrown away."""
+    for role, event in plan.events:
+        scope.request(event, role=role, cells=cells_of(plan, role))
+
+
+def cells_of(plan: OneShotPlan, role: str) -> int:
+    """Rows of a release: leaves of all trees, bins of the score."""
+    if role == Role.LEAVES:
+        return plan.size.n_trees * 2**plan.size.depth
+    return N_SCORE_BINS if role == Role.CALIBRATION and plan.n_classes == 2 else 1
+
+
+def _noise(sensitivity: Fraction, share: Fraction, budget: LearnerBudget) -> CountNoise:
+    """Noise that costs at most ``share``; a variance is rounded up."""
+    if not budget.delta:
+        return GeometricNoise(share, sensitivity)
+    exact = sensitivity / (2 * share) * _VARIANCE_STEPS
+    return DiscreteGaussianNoise(Fraction(math.ceil(exact), _VARIANCE_STEPS), sensitivity)
+
+
+def _root(square: Fraction) -> Fraction:
+    """A root rounded down."""
+    scaled = square * _ROOT_SCALE * _ROOT_SCALE
+    return Fraction(math.isqrt(scaled.numerator // scaled.denominator), _ROOT_SCALE)

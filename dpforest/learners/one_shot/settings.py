@@ -1,0 +1,105 @@
+"""Choices of the one-shot forest: one fixed default for all tables, nothing learnt from them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+#: Bins of the calibration's histogram.
+N_SCORE_BINS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How many trees, how deep, and how many features of its own each one has, in turn."""
+
+    n_trees: int
+    depth: int
+    features_per_tree: tuple[int, ...]
+
+
+def size_by_rule(n_features: int, n_classes: int, signal: float, concentrated: bool) -> Size:
+    """Size by the number of features D, K and R, all public.
+
+    A pass uses every feature once. In pure epsilon-DP the noise grows with the number of trees,
+    so one pass over pairs is the rule, over triples where there are many features, and more
+    passes only where the signal carries them. Discrete Gaussian noise grows with its root.
+
+    Parameters
+    ----------
+    n_features, n_classes : int
+    signal : float
+        R.
+    concentrated : bool
+        Whether the noise is Gaussian.
+    """
+    own = (2,) if n_features <= 16 else (2, 3) if n_features <= 30 else (3,)
+    depth = 7 if n_features <= 16 else 9
+    by_feature = signal / n_features
+    passes = 2 if concentrated or by_feature >= 300.0 else 1
+    if by_feature >= (1000.0 if concentrated else 3000.0):
+        own, depth, passes = (3,), 9, 4
+    elif n_features <= 16 and n_classes > 2 and by_feature < 37.5 * n_classes:
+        # Too little for pairs: a leaf's counts are divided among the classes. A second tree on
+        # the same single feature would say nothing new.
+        own, depth, passes = (1,), 9, 1
+    elif n_features <= 16 and by_feature < 150.0:
+        depth = 5
+    n_trees = math.ceil(passes * n_features * len(own) / sum(own))
+    return Size(n_trees, depth, own)
+
+
+@dataclass(frozen=True, slots=True)
+class OneShotSettings:
+    """Shares of the budget, sizes by a public rule, and the constants of what follows.
+
+    Attributes
+    ----------
+    quantile_share : Fraction
+        Of the whole, where quantiles are affordable.
+    histogram_share, selection_share : Fraction
+        Of the whole, for the calibration of two classes and of more.
+    histogram_signal, selection_signal : float
+        Smallest R for which a calibration is bought.
+    prior_share : Fraction
+        Of the whole, for a class histogram where no calibration is bought.
+    expected_slope : float
+        Of the scaled score, before a calibration has looked at it.
+    full_signal : float
+        Released R from which that is expected; less below, down to nothing, the prior.
+    max_bins : int
+    fixed_size : Size or None
+        In place of `size_by_rule`.
+    strength : float
+        Pseudo-count of a node's parent in the shrinkage.
+    """
+
+    quantile_share: Fraction = Fraction(10, 100)
+    histogram_share: Fraction = Fraction(10, 100)
+    selection_share: Fraction = Fraction(4, 100)
+    histogram_signal: float = 150.0
+    selection_signal: float = 500.0
+    prior_share: Fraction = Fraction(10, 100)
+    expected_slope: float = 2.0
+    full_signal: float = 600.0
+    max_bins: int = 32
+    fixed_size: Size | None = None
+    strength: float = 10.0
+
+    def slope(self, released_signal: float) -> float:
+        """Slope that is expected; a model of noise alone says the prior."""
+        return self.expected_slope * min(max(released_signal, 0.0) / self.full_signal, 1.0)
+
+    def bound_over_even(self, signal: float) -> float:
+        """How much worse than even shares a log probability may look to the selection.
+
+        A small bound sharpens the draw and hides overconfidence; a large budget needs neither.
+        """
+        return min(max(signal / 1500.0, 4.0), 6.0)
+
+    def size(self, n_features: int, n_classes: int, signal: float, concentrated: bool) -> Size:
+        """The fixed size, or the rule's."""
+        if self.fixed_size is not None:
+            return self.fixed_size
+        return size_by_rule(n_features, n_classes, signal, concentrated)
