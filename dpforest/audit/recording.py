@@ -270,4 +270,6 @@ class _ListHandler(logging.Handler):
         self._lines = lines
 
     def emit(self, record: logging.LogRecord) -> None:
+        if record.name.partition(".")[0] == "numba":
+            return  # it tells of compiling, which only the first call of a kernel does
         self._lines.append(f"{record.levelname} {record.name}: {record.getMessage()}")
