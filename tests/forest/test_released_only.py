@@ -189,7 +189,11 @@ def test_records_are_gone_after_the_fit(parameters, fitted):
     before = {id(item) for item in gc.get_objects() if issubclass(type(item), kinds)}
     forest, _ = fitted(**parameters)
     gc.collect()
-    left = [item for item in gc.get_objects() if issubclass(type(item), kinds) and id(item) not in before]
+    left = [
+        item
+        for item in gc.get_objects()
+        if issubclass(type(item), kinds) and id(item) not in before
+    ]
     assert left == []
     assert forest.forest_ is not None
 
