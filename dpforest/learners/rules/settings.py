@@ -1,4 +1,9 @@
-"""Constants of the rules learner: chosen on nine small tables, confirmed on eighteen others."""
+"""Constants of the rules learner.
+
+The family of trees and the stages were compared on seventeen small public tables, the last shares
+at epsilon 0.1 on all of them; ten other tables served for the confidence and calibration constants.
+So none of these is a clean confirmation.
+"""
 
 from __future__ import annotations
 
