@@ -30,7 +30,7 @@ from dpforest.accounting.fits import (
     recall_fits,
     register_fit,
 )
-from dpforest.accounting.ledger import Budget, FrozenLedger, ScopeRecord
+from dpforest.accounting.ledger import Budget, ScopeRecord
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.rationals import exact_text
 from dpforest.accounting.scopes import Scope
@@ -421,6 +421,3 @@ def spent_budget(loss: PrivacyLoss, guarantee: Guarantee) -> Budget:
     native = guarantee.bounds[0]
     rho = native.rho if native.rho is not None else float("inf")
     return Budget(native.epsilon, native.delta, rho, loss)
-
-
-__all__ = ["FitRun", "FrozenLedger", "PrivateEstimator"]
