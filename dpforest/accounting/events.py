@@ -13,20 +13,23 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from dpforest.accounting.losses import Amount, PrivacyLoss
-from dpforest.accounting.rationals import exact_text
-from dpforest.exceptions import ParameterError, ParameterTypeError
+from dpforest.accounting.rationals import exact_text, to_rational
+from dpforest.exceptions import ParameterError
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
     """One release under add/remove; subclasses name a mechanism and its parameters.
 
+    Numbers are read by ``to_rational``: an int, a Decimal or text exactly, a float as its shortest
+    decimal; so every loss that follows from them is a rational.
+
     Raises
     ------
     ParameterTypeError
-        For a parameter that is no exact rational (read numbers with ``to_rational`` first).
+        For a parameter that is no number.
     ParameterError
-        For a negative parameter, or a sensitivity that is not positive.
+        For NaN, a negative parameter, or a sensitivity that is not positive and finite.
     """
 
     mechanism: ClassVar[str] = ""
@@ -36,7 +39,9 @@ class Event:
     def __post_init__(self) -> None:
         for field in fields(self):
             if field.type != "str":
-                _check_amount(field.name, getattr(self, field.name), field.name in self.positive)
+                value = getattr(self, field.name)
+                amount = _read_amount(field.name, value, field.name in self.positive)
+                object.__setattr__(self, field.name, amount)  # frozen for everybody else
 
     @property
     def loss(self) -> PrivacyLoss:
@@ -53,14 +58,14 @@ class Event:
         }
 
 
-def _check_amount(name: str, value: Any, positive: bool) -> None:
-    if isinstance(value, bool) or not (isinstance(value, (Fraction, int)) or value == math.inf):
-        raise ParameterTypeError(
-            name, value, "must be a Fraction", "Read it with to_rational first"
-        )
-    if value < 0 or (positive and not 0 < value < math.inf):
+def _read_amount(name: str, value: Any, positive: bool) -> Amount:
+    """A parameter as a rational, or as the infinity that some parameters may be."""
+    endless = isinstance(value, float) and value == math.inf
+    amount: Amount = math.inf if endless else to_rational(value, name)
+    if amount < 0 or (positive and not 0 < amount < math.inf):
         rule = "must be positive and finite" if positive else "must not be negative"
         raise ParameterError(name, value, rule, "Give a larger number")
+    return amount
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,9 +139,7 @@ class DiscreteGaussianNoise(Event):
     def loss(self) -> PrivacyLoss:
         if not self.sigma_squared:
             return PrivacyLoss.concentrated(math.inf)
-        return PrivacyLoss.concentrated(
-            Fraction(self.l2_sensitivity_squared) / (2 * self.sigma_squared)
-        )
+        return PrivacyLoss.concentrated(self.l2_sensitivity_squared / (2 * self.sigma_squared))
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,5 +158,5 @@ class ExternalSpend(Event):
     @property
     def loss(self) -> PrivacyLoss:
         if self.delta:
-            return PrivacyLoss(self.epsilon, math.inf, Fraction(self.delta))
+            return PrivacyLoss(self.epsilon, math.inf, self.delta)
         return PrivacyLoss.pure(self.epsilon)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 from fractions import Fraction as F
 
+import numpy as np
 import pytest
 
 from dpforest.accounting import (
+    BudgetAccountant,
     DiscreteGaussianNoise,
     ExponentialSelection,
     ExternalSpend,
@@ -15,6 +18,7 @@ from dpforest.accounting import (
     PermuteAndFlipSelection,
     PrivacyLoss,
 )
+from dpforest.accounting.rationals import to_rational
 from dpforest.exceptions import ParameterError, ParameterTypeError
 
 
@@ -43,9 +47,49 @@ def test_parameters_as_text():
     assert event.parameters == {"epsilon": "1/3", "delta": "0", "description": "a mean"}
 
 
-@pytest.mark.parametrize("value", [0.1, math.nan, "0.1", None, True])
-def test_inexact_parameters_are_refused(value):
-    with pytest.raises(ParameterTypeError, match="epsilon=.*must be a Fraction"):
+NUMBERS = [1, True + 0, 0.1, "0.1", "1/3", Decimal("0.25"), F(1, 7), np.int64(2), np.float64(0.5)]
+
+
+@pytest.mark.parametrize("number", NUMBERS, ids=repr)
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda n: ExponentialSelection(n, n),
+        lambda n: PermuteAndFlipSelection(n, n),
+        lambda n: GeometricNoise(n, n),
+        lambda n: DiscreteGaussianNoise(n, n),
+        lambda n: ExternalSpend(n, 0, "a mean"),
+    ],
+)
+def test_numbers_of_any_kind_are_exact_rationals(make, number):
+    event = make(number)
+    exact = to_rational(number, "n")
+    assert event == make(exact) and event.parameters == make(exact).parameters
+    numbers = [getattr(event, name) for name in event.parameters if name != "description"]
+    assert {type(value) for value in numbers} == {F} and numbers[0] == exact
+    losses = [event.loss.epsilon, event.loss.rho, event.loss.delta]
+    assert {type(amount) for amount in losses if amount != math.inf} == {F}
+    # What an event's constructor takes, a request takes.
+    accountant = BudgetAccountant(epsilon=1000, delta="1/2")
+    accountant.request(event, role="any")
+    assert accountant.ledger[0].parameters == event.parameters
+
+
+def test_an_infinite_epsilon_stays_one():
+    for infinity in (math.inf, np.float64(math.inf)):
+        assert GeometricNoise(infinity, 1).parameters["epsilon"] == "inf"
+        assert GeometricNoise(infinity, 1).loss.epsilon == math.inf
+
+
+@pytest.mark.parametrize("value", [None, True, 1j, [1]])
+def test_parameters_that_are_no_numbers_are_refused(value):
+    with pytest.raises(ParameterTypeError, match="epsilon=.*must be a number"):
+        ExponentialSelection(value, F(1))
+
+
+@pytest.mark.parametrize("value", [math.nan, -math.inf, "nothing", "inf", "nan", "1/0"])
+def test_numbers_that_are_no_finite_ones_are_refused(value):
+    with pytest.raises(ParameterError, match="epsilon=.*must be a finite number"):
         ExponentialSelection(value, F(1))
 
 
@@ -56,3 +100,5 @@ def test_impossible_parameters_are_refused():
         ExponentialSelection(F(1), F(0))
     with pytest.raises(ParameterError, match="l2_sensitivity_squared=.*must be positive"):
         DiscreteGaussianNoise(F(1), F(0))
+    with pytest.raises(ParameterError, match="l1_sensitivity=inf: must be positive and finite"):
+        GeometricNoise(1, math.inf)
