@@ -47,6 +47,7 @@ from dpforest.forest.settings import (
 from dpforest.learners.base import LearnerBudget, ReleasedModel, TableFacts
 from dpforest.learners.registry import LEARNERS, pick_strategy
 from dpforest.mechanisms.noise import add_geometric_noise
+from dpforest.trees.counting import MemoryRecords, RecordCount, Records
 from dpforest.trees.private_tree import geometric_variance
 from dpforest.trees.records import TrainingTable
 
@@ -194,7 +195,7 @@ class PrivateForestClassifier(PrivateClassifier):
     def _train(
         self, run: FitRun, plan: PrivateForestPlan, scope: Scope, table: EncodedTable
     ) -> None:
-        records = TrainingTable.of(table)
+        records = MemoryRecords(TrainingTable.of(table), check_n_jobs(self.n_jobs))
         settled = settle_plan(plan, run, scope, records)
         run.settled = settled
         if settled.learner is None or settled.plan is None:
@@ -203,6 +204,7 @@ class PrivateForestClassifier(PrivateClassifier):
         with (
             scope.sequential(settled.strategy, reserve=settled.plan.loss) as training,
             PartProgress(len(settled.plan.parts), self.verbose) as progress,
+            records.threads(),
         ):
             model = settled.learner.train(
                 settled.plan, training, run.source, records, settled.facts, progress.part_done
@@ -245,14 +247,13 @@ def make_plan(
 
 
 def settle_plan(
-    plan: PrivateForestPlan, run: FitRun, scope: Scope, table: TrainingTable
+    plan: PrivateForestPlan, run: FitRun, scope: Scope, records: Records
 ) -> PrivateForestPlan:
     """Buy the noisy number of records where the plan waits for one, and plan the rest from it."""
     if plan.count is None:
         return plan
     grant = scope.request(plan.count, role=COUNT_ROLE)
-    exact = np.array([table.n_records], dtype=np.int64)
-    noisy = add_geometric_noise(exact, grant, run.source.spawn(COUNT_ROLE))
+    noisy = add_geometric_noise(records.total(RecordCount()), grant, run.source.spawn(COUNT_ROLE))
     facts = replace(plan.facts, approximate_rows=cautious_rows(int(noisy[0]), plan.count))
     rest = remaining_budget(run.epsilon, run.delta, plan.count)
     settled = planned(plan.strategy, facts, rest, plan.count)

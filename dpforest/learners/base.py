@@ -18,7 +18,7 @@ from dpforest.accounting.conversion import rho_of_epsilon
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.scopes import Scope
 from dpforest.mechanisms.entropy import RandomSource
-from dpforest.trees.records import TrainingTable
+from dpforest.trees.counting import Records
 
 #: Called after each finished part of a training; counts parts, never records.
 PartDone = Callable[[], None]
@@ -160,7 +160,7 @@ class Learner(Protocol):
         plan: Any,
         scope: Scope,
         source: RandomSource,
-        table: TrainingTable,
+        records: Records,
         facts: TableFacts,
         part_done: PartDone,
     ) -> ReleasedModel:

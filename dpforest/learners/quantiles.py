@@ -18,7 +18,7 @@ from dpforest.accounting.grants import Grant
 from dpforest.learners.base import LearnerBudget, TableFacts
 from dpforest.mechanisms.entropy import RandomSource
 from dpforest.mechanisms.noise import add_discrete_gaussian_noise, add_geometric_noise
-from dpforest.trees.records import TrainingTable
+from dpforest.trees.counting import CodeCounts, Records
 
 #: Share of a bin's mass that goes by cells rather than by records, so that the thin tail of a
 #: skewed feature keeps some thresholds.
@@ -99,13 +99,13 @@ def quantile_sensitivity(facts: TableFacts) -> Fraction:
 
 
 def release_quantiles(
-    table: TrainingTable, facts: TableFacts, grant: Grant, source: RandomSource, max_bins: int
+    records: Records, facts: TableFacts, grant: Grant, source: RandomSource, max_bins: int
 ) -> Bins:
     """Release one noisy histogram of every ordered feature, and merge its cells to bins.
 
     Parameters
     ----------
-    table : TrainingTable
+    records : Records
         Secret.
     facts : TableFacts
     grant : Grant
@@ -122,9 +122,7 @@ def release_quantiles(
     tests/learners/test_quantiles.py.
     """
     ordered = np.flatnonzero(facts.ordered)
-    raw_counts = np.concatenate(
-        [np.bincount(table.codes[:, f], minlength=int(facts.n_codes[f])) for f in ordered]
-    )
+    raw_counts = records.total(CodeCounts(ordered))
     counts = _add_noise(raw_counts, grant, source).astype(np.float64)
     ends = np.cumsum(facts.n_codes[ordered])
     public = public_bins(facts, max_bins)

@@ -16,6 +16,7 @@ from dpforest.learners.quantiles import (
     release_quantiles,
 )
 from dpforest.mechanisms.entropy import SeededSource
+from dpforest.trees.counting import MemoryRecords
 
 DELTA = Fraction(1, 10**6)
 
@@ -41,7 +42,7 @@ def test_quantiles_follow_the_records(facts_of, table_of, grant, event):
     sensitivity = quantile_sensitivity(facts)
     assert sensitivity == 2
     paid = grant(event(Fraction(9), sensitivity))
-    bins = release_quantiles(table, facts, paid, SeededSource(5), 32)
+    bins = release_quantiles(MemoryRecords(table), facts, paid, SeededSource(5), 32)
     first = bins_of(bins, facts, 0)
     assert np.all(np.diff(first) >= 0) and first[-1] == first[-2] + 1 and first[-1] <= 32
     widths = np.bincount(first[:-1])
@@ -55,7 +56,9 @@ def test_quantiles_follow_the_records(facts_of, table_of, grant, event):
 def test_quantiles_of_no_records_are_bins_all_the_same(facts_of, table_of, grant, n_records):
     facts = facts_of([257, -4, 2], 2)
     paid = grant(DiscreteGaussianNoise(Fraction(10**4), Fraction(2)))
-    bins = release_quantiles(table_of(facts, n_records), facts, paid, SeededSource(5), 32)
+    bins = release_quantiles(
+        MemoryRecords(table_of(facts, n_records)), facts, paid, SeededSource(5), 32
+    )
     assert bins.starts.size == 4 and 2 <= bins.starts[1] <= 33
     assert np.all((bins.place >= 0) & (bins.place <= 1))
 
@@ -71,7 +74,7 @@ def test_one_record_moves_every_histogram_by_one(facts_of, table_of, grant, monk
         shorter = type(table)(
             table.codes[:n], table.labels[:n], table.n_codes, table.offsets, table.ordered, 2
         )
-        release_quantiles(shorter, facts, None, SeededSource(5), 32)
+        release_quantiles(MemoryRecords(shorter), facts, None, SeededSource(5), 32)
     moved = seen[0] - seen[1]
     assert np.abs(moved).sum() == (moved**2).sum() == quantile_sensitivity(facts)
 

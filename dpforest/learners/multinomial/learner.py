@@ -13,8 +13,8 @@ from dpforest.learners.multinomial.growing import grow_forest
 from dpforest.learners.multinomial.model import MultinomialModel
 from dpforest.learners.multinomial.plan import ForestPlan, PlanSettings, build_plan
 from dpforest.mechanisms.entropy import RandomSource
+from dpforest.trees.counting import Records
 from dpforest.trees.criteria import GINI_COUNT_CRITERION
-from dpforest.trees.records import TrainingTable
 
 #: Trees and levels by R; more of either divides the budget further.
 SIZES = ((100.0, 3, 3), (1000.0, 5, 5), (float("inf"), 10, 8))
@@ -56,12 +56,14 @@ class MultinomialForest:
         plan: ForestPlan,
         scope: Scope,
         source: RandomSource,
-        table: TrainingTable,
+        records: Records,
         facts: TableFacts,
         part_done: PartDone,
     ) -> MultinomialModel:
         """Make the plan's requests in ``scope``, each before its data is read, and release."""
-        forest = grow_forest(plan, scope, source, table, _Parts(part_done))
+        forest = grow_forest(
+            plan, scope, source, records.whole(), _Parts(part_done), records.n_threads
+        )
         return MultinomialModel(forest, facts.n_features)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +19,10 @@ from dpforest.accounting.grants import Grant
 from dpforest.learners.kernels.score_tables import add_pair_scores, add_score_histogram
 from dpforest.learners.one_shot.leaf_scores import LeafScores
 from dpforest.learners.one_shot.noise import add_count_noise, noise_variance
+from dpforest.learners.random_trees import RandomTrees
 from dpforest.mechanisms.entropy import RandomSource
 from dpforest.mechanisms.selection import select_exponential
+from dpforest.trees.counting import Block, Records
 
 Floats = NDArray[np.float64]
 
@@ -58,6 +61,68 @@ class Calibration:
     base: Floats
 
 
+class Scoring(Protocol):
+    """What released values make of a record: scores that calibration will bend."""
+
+    def scores(self, codes: NDArray[Any]) -> Floats:
+        """Scores of coded records, shape (n, C): C = 1 for two classes."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LeafScoring:
+    """Sums of released values of leaves.
+
+    Attributes
+    ----------
+    trees : RandomTrees
+    values : ndarray of float64, shape (n_trees, n_leaves, C)
+    """
+
+    trees: RandomTrees
+    values: Floats
+
+    def scores(self, codes: NDArray[Any]) -> Floats:
+        """Scores of coded records, shape (n, C)."""
+        scores = np.zeros((codes.shape[0], self.values.shape[2]))
+        self.trees.add_values(codes, self.values, scores)
+        return scores
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoreHistogram:
+    """Class counts by bins of the score, shape (B, 2)."""
+
+    scoring: Scoring
+    edges: Floats
+
+    def count(self, block: Block) -> NDArray[np.int64]:
+        """Class counts of a block."""
+        counts = np.zeros((self.edges.size + 1, 2), dtype=np.int64)
+        scores = np.ascontiguousarray(self.scoring.scores(block.table.codes)[:, 0])
+        add_score_histogram(scores, block.table.labels, self.edges, counts)
+        return counts
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PairTotals:
+    """Log scores of softmax pairs in steps of a lattice, shape (J,)."""
+
+    scoring: Scoring
+    log_prior: Floats
+    slopes: Floats
+    powers: Floats
+    bound: float
+
+    def count(self, block: Block) -> NDArray[np.int64]:
+        """Totals of a block."""
+        totals = np.zeros(self.slopes.size, dtype=np.int64)
+        add_pair_scores(
+            self.scoring.scores(block.table.codes), block.table.labels, self.log_prior,
+            self.slopes, self.powers, self.bound, STEPS, totals,
+        )  # fmt: skip
+        return totals
+
+
 def uncalibrated(leaves: LeafScores, slope: float) -> Calibration:
     """The released prior, and the slope that is expected."""
     return Calibration(slope, np.log(leaves.prior))
@@ -65,8 +130,8 @@ def uncalibrated(leaves: LeafScores, slope: float) -> Calibration:
 
 def release_histogram_calibration(
     leaves: LeafScores,
-    raw_scores: Floats,
-    raw_labels: NDArray[np.unsignedinteger],
+    records: Records,
+    scoring: Scoring,
     slope: float,
     grant: Grant,
     source: RandomSource,
@@ -77,11 +142,10 @@ def release_histogram_calibration(
     ----------
     leaves : LeafScores
         Released; the edges come from it.
-    raw_scores : ndarray of float64, shape (n,)
-        Scaled log-odds of class 1 of every record: a function of released values and the
-        record's own codes. Secret.
-    raw_labels : ndarray of uint, shape (n,)
+    records : Records
         Secret.
+    scoring : Scoring
+        Scaled log-odds of class 1: a function of released values and a record's own codes.
     slope : float
         Expected.
     grant : Grant
@@ -96,8 +160,7 @@ def release_histogram_calibration(
     """
     unit = expected_spread(leaves)
     edges = unit * EDGES
-    raw_counts = np.zeros((edges.size + 1, 2), dtype=np.int64)
-    add_score_histogram(raw_scores, raw_labels, edges, raw_counts)
+    raw_counts = records.total(ScoreHistogram(scoring, edges))
     counts = add_count_noise(raw_counts, grant, source).astype(np.float64)
     centres = np.concatenate([[1.15 * edges[0]], (edges[1:] + edges[:-1]) / 2, [1.15 * edges[-1]]])
     start = float(np.log(leaves.prior[1] / leaves.prior[0]))
@@ -171,8 +234,8 @@ def expit(log_odds: Floats) -> Floats:
 
 def release_pair_calibration(
     leaves: LeafScores,
-    raw_scores: Floats,
-    raw_labels: NDArray[np.unsignedinteger],
+    records: Records,
+    scoring: Scoring,
     bound: float,
     grant: Grant,
     source: RandomSource,
@@ -183,11 +246,10 @@ def release_pair_calibration(
     ----------
     leaves : LeafScores
         Released.
-    raw_scores : ndarray of float64, shape (n, K)
-        Scaled scores of every record: a function of released values and the record's own codes.
+    records : Records
         Secret.
-    raw_labels : ndarray of uint, shape (n,)
-        Secret.
+    scoring : Scoring
+        Scaled scores of all classes: a function of released values and a record's own codes.
     bound : float
         B, from the plan.
     grant : Grant
@@ -204,8 +266,7 @@ def release_pair_calibration(
     """
     slopes, powers = np.repeat(_SLOPES, _POWERS.size), np.tile(_POWERS, _SLOPES.size)
     log_prior = np.log(leaves.prior)
-    raw_totals = np.zeros(slopes.size, dtype=np.int64)
-    add_pair_scores(raw_scores, raw_labels, log_prior, slopes, powers, bound, STEPS, raw_totals)
+    raw_totals = records.total(PairTotals(scoring, log_prior, slopes, powers, bound))
     starts, ends = np.array([0]), np.array([slopes.size])
     totals = raw_totals.astype(np.float64)
     chosen = int(select_exponential(totals, starts, ends, SCORE_UNIT, grant, source)[0])

@@ -14,6 +14,7 @@ from dpforest.learners.base import LearnerBudget, PartDone, TableFacts
 from dpforest.learners.kernels.leaf_tables import add_leaf_tables
 from dpforest.learners.one_shot.calibration import (
     Calibration,
+    LeafScoring,
     release_histogram_calibration,
     release_pair_calibration,
     uncalibrated,
@@ -27,7 +28,7 @@ from dpforest.learners.one_shot.structures import draw_structures, live_leaves
 from dpforest.learners.quantiles import public_bins, release_quantiles
 from dpforest.learners.random_trees import RandomTrees
 from dpforest.mechanisms.entropy import RandomSource
-from dpforest.trees.records import TrainingTable
+from dpforest.trees.counting import Block, ClassCounts, Records
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ class OneShotForest:
         plan: OneShotPlan,
         scope: Scope,
         source: RandomSource,
-        table: TrainingTable,
+        records: Records,
         facts: TableFacts,
         part_done: PartDone,
     ) -> OneShotModel:
@@ -68,17 +69,17 @@ class OneShotForest:
         prior, prior_variance = None, 0.0
         if plan.prior is not None:
             grant = scope.request(plan.prior, role=Role.PRIOR)
-            prior = release_prior(table, grant, source.spawn("class prior"))
+            prior = release_prior(records, grant, source.spawn("class prior"))
             prior_variance = noise_variance(plan.prior)
         bins = public_bins(facts, plan.settings.max_bins)
         if plan.quantiles is not None:
             grant = scope.request(plan.quantiles, role=Role.QUANTILES)
             words = source.spawn("quantiles")
-            bins = release_quantiles(table, facts, grant, words, plan.settings.max_bins)
+            bins = release_quantiles(records, facts, grant, words, plan.settings.max_bins)
             part_done()
         trees = draw_structures(plan.size, bins, facts, source.spawn("structure"))
         grant = scope.request(plan.leaves, role=Role.LEAVES, cells=cells_of(plan, Role.LEAVES))
-        tables = release_tables(table, trees, grant, source.spawn("leaf tables"))
+        tables = release_tables(records, trees, grant, source.spawn("leaf tables"))
         live = live_leaves(trees)
         leaves = score_leaves(
             tables,
@@ -95,19 +96,32 @@ class OneShotForest:
             cells = cells_of(plan, Role.CALIBRATION)
             grant = scope.request(plan.calibration, role=Role.CALIBRATION, cells=cells)
             words = source.spawn("calibration")
-            calibration = release_calibration(table, trees, leaves, slope, plan, grant, words)
+            calibration = release_calibration(records, trees, leaves, slope, plan, grant, words)
             part_done()
         return assemble(facts, trees, leaves, calibration)
 
 
-def release_prior(table: TrainingTable, grant: Grant, source: RandomSource) -> NDArray[np.int64]:
+@dataclass(frozen=True, slots=True, eq=False)
+class LeafTables:
+    """Class counts of all leaves of all trees, shape (T, L, K)."""
+
+    trees: RandomTrees
+
+    def count(self, block: Block) -> NDArray[np.int64]:
+        """Class counts of a block."""
+        trees, table = self.trees, block.table
+        counts = np.zeros((trees.n_trees, trees.n_leaves, table.n_classes), dtype=np.int64)
+        add_leaf_tables(table.codes, table.labels, trees.feature, trees.mask, trees.depth, counts)
+        return counts
+
+
+def release_prior(records: Records, grant: Grant, source: RandomSource) -> NDArray[np.int64]:
     """Release class counts, shape (K,): a record adds 1 to one of them."""
-    raw_counts = np.bincount(table.labels, minlength=table.n_classes).astype(np.int64)
-    return add_count_noise(raw_counts, grant, source)
+    return add_count_noise(records.total(ClassCounts()), grant, source)
 
 
 def release_tables(
-    table: TrainingTable, trees: RandomTrees, grant: Grant, source: RandomSource
+    records: Records, trees: RandomTrees, grant: Grant, source: RandomSource
 ) -> NDArray[np.int64]:
     """Release class counts of all leaves of all trees, shape (T, L, K), stacked.
 
@@ -117,15 +131,14 @@ def release_tables(
     lies in one leaf of each tree, so it adds 1 to one count of each of the T tables: L1 and L2
     squared are T. **Tests**: tests/learners/one_shot/test_learner.py.
     """
-    raw_tables = np.zeros((trees.n_trees, trees.n_leaves, table.n_classes), dtype=np.int64)
-    add_leaf_tables(table.codes, table.labels, trees.feature, trees.mask, trees.depth, raw_tables)
+    raw_tables = records.total(LeafTables(trees))
     # A mechanism counts the rows of a table as its cells.
-    rows = raw_tables.reshape(-1, table.n_classes)
+    rows = raw_tables.reshape(-1, raw_tables.shape[2])
     return add_count_noise(rows, grant, source).reshape(raw_tables.shape)
 
 
 def release_calibration(
-    table: TrainingTable,
+    records: Records,
     trees: RandomTrees,
     leaves: LeafScores,
     slope: float,
@@ -134,13 +147,10 @@ def release_calibration(
     source: RandomSource,
 ) -> Calibration:
     """Second pass over the records: where their scores lie."""
-    raw_scores = np.zeros((table.n_records, 1 if table.n_classes == 2 else table.n_classes))
-    trees.add_values(table.codes, _leaf_values(leaves, leaves.scale), raw_scores)
-    if table.n_classes == 2:
-        return release_histogram_calibration(
-            leaves, raw_scores[:, 0], table.labels, slope, grant, source
-        )
-    return release_pair_calibration(leaves, raw_scores, table.labels, plan.log_bound, grant, source)
+    scoring = LeafScoring(trees, _leaf_values(leaves, leaves.scale))
+    if plan.n_classes == 2:
+        return release_histogram_calibration(leaves, records, scoring, slope, grant, source)
+    return release_pair_calibration(leaves, records, scoring, plan.log_bound, grant, source)
 
 
 def assemble(

@@ -11,14 +11,9 @@ from numpy.typing import NDArray
 from dpforest.accounting.grants import Grant
 from dpforest.accounting.scopes import Scope
 from dpforest.learners.base import LearnerBudget, PartDone, TableFacts
-from dpforest.learners.kernels.rounds import (
-    add_steps,
-    candidate_sums,
-    lattice_residuals,
-    leaf_sums,
-)
 from dpforest.learners.quantiles import Bins, public_bins, release_quantiles
 from dpforest.learners.random_trees import RandomTrees, draw_random_trees
+from dpforest.learners.refitted.history import CandidateSums, LeafSums, ScoreHistory, TreeMove
 from dpforest.learners.refitted.lattice import (
     SCORE_UNIT,
     SIZE_STEPS,
@@ -33,7 +28,7 @@ from dpforest.learners.refitted.steps import centred, curvature_per_record, shru
 from dpforest.mechanisms.entropy import RandomSource
 from dpforest.mechanisms.noise import add_discrete_gaussian_noise
 from dpforest.mechanisms.selection import select_exponential
-from dpforest.trees.records import TrainingTable
+from dpforest.trees.counting import ClassCounts, Records
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +53,7 @@ class RefittedForest:
         plan: RefittedPlan,
         scope: Scope,
         source: RandomSource,
-        table: TrainingTable,
+        records: Records,
         facts: TableFacts,
         part_done: PartDone,
     ) -> RefittedModel:
@@ -72,21 +67,21 @@ class RefittedForest:
         change no other's. Sensitivities: ``lattice``, ``design``, ``quantiles``. **Tests**:
         tests/learners/refitted.
         """
-        prior = _release_prior(table, scope.request(plan.prior, role=Role.PRIOR), source)
+        prior = _release_prior(records, scope.request(plan.prior, role=Role.PRIOR), source)
         bins = public_bins(facts, plan.settings.max_bins)
         if plan.quantiles is not None:
             grant = scope.request(plan.quantiles, role=Role.QUANTILES)
             words = source.spawn("quantiles")
-            bins = release_quantiles(table, facts, grant, words, plan.settings.max_bins)
+            bins = release_quantiles(records, facts, grant, words, plan.settings.max_bins)
         base = _base_scores(prior)
-        raw_scores = np.tile(base, (table.n_records, 1))
+        history = ScoreHistory(base)
         code_values = None
         if plan.start is not None:
-            code_values = fit_linear_start(
-                plan.start, scope, source, table, facts, bins, prior, raw_scores
+            code_values, history = fit_linear_start(
+                plan.start, scope, source, records, facts, bins, prior, history
             )
             part_done()
-        rounds = _Rounds(plan, source, table, facts, bins, raw_scores)
+        rounds = _Rounds(plan, source, records, facts, bins, history)
         fitted = []
         for _ in range(plan.n_rounds):
             fitted.append(rounds.run(scope))
@@ -104,28 +99,27 @@ class RefittedForest:
 
 
 class _Rounds:
-    """The rounds of one training: secret scores and residuals, and the streams of words."""
+    """The rounds of one training: what was released so far, and the streams of words."""
 
     def __init__(
         self,
         plan: RefittedPlan,
         source: RandomSource,
-        table: TrainingTable,
+        records: Records,
         facts: TableFacts,
         bins: Bins,
-        raw_scores: NDArray[np.float64],
+        history: ScoreHistory,
     ) -> None:
-        self.plan, self.table, self.facts, self.bins = plan, table, facts, bins
+        self.plan, self.records, self.facts, self.bins = plan, records, facts, bins
         n_features = np.array(plan.settings.features_per_tree, dtype=np.int64)
         self.n_features = np.resize(n_features, plan.n_candidates)
         self.structure = source.spawn("structure")
         self.selection = source.spawn("selection")
         self.noise = source.spawn("sums")
-        self.raw_scores = raw_scores
-        self.raw_residuals = np.empty(raw_scores.shape, dtype=np.int32)
+        self.history = history
 
     def run(self, scope: Scope) -> tuple[RandomTrees, NDArray[np.float64], NDArray[np.float64]]:
-        """One round: pick a tree, release its leaf sums, move every record by its leaf's step."""
+        """One round: pick a tree, release its leaf sums, let its steps move every record."""
         plan = self.plan
         trees = draw_random_trees(
             plan.n_candidates, plan.depth, self.bins, self.facts, self.structure, self.n_features
@@ -134,33 +128,26 @@ class _Rounds:
         if plan.selection is not None:
             selection = scope.request(plan.selection, role=Role.SELECTION)
         grant = scope.request(plan.sums, role=Role.SUMS, cells=trees.n_leaves)
-        lattice_residuals(self.raw_scores, self.table.labels, STEPS, self.raw_residuals)
         if selection is not None:
             trees = trees.take([self._select(trees, selection)])
-        raw_leaves = trees.leaves(self.table.codes)[0]
-        steps, sizes = self._release_steps(raw_leaves, trees.n_leaves, grant)
-        add_steps(raw_leaves, steps, self.raw_scores)
+        steps, sizes = self._release_steps(trees, grant)
+        self.history = self.history.then(TreeMove(trees, steps))
         return trees, steps, sizes
 
     def _select(self, trees: RandomTrees, grant: Grant) -> int:
         """Pick the tree whose leaves the residuals lean in most."""
-        n_columns = self.raw_scores.shape[1]
-        raw_sums = np.empty((trees.n_trees, trees.n_leaves, n_columns), dtype=np.int64)
-        codes = self.table.codes
-        candidate_sums(codes, self.raw_residuals, trees.feature, trees.mask, trees.depth, raw_sums)
-        raw_scores = candidate_scores(raw_sums)
+        raw_scores = candidate_scores(self.records.total(CandidateSums(self.history, trees)))
         starts, ends = np.array([0]), np.array([trees.n_trees])
         return int(
             select_exponential(raw_scores, starts, ends, SCORE_UNIT, grant, self.selection)[0]
         )
 
     def _release_steps(
-        self, raw_leaves: NDArray[np.int32], n_leaves: int, grant: Grant
+        self, tree: RandomTrees, grant: Grant
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Noisy residual sums and sizes of every leaf, and the steps made of them."""
-        plan, n_columns = self.plan, self.raw_scores.shape[1]
-        raw_sums = np.empty((n_leaves, n_columns + 1), dtype=np.int64)
-        leaf_sums(raw_leaves, self.raw_residuals, raw_sums)
+        plan = self.plan
+        raw_sums = self.records.total(LeafSums(self.history, tree))
         raw_sums[:, -1] *= SIZE_STEPS
         released = add_discrete_gaussian_noise(raw_sums, grant, self.noise)
         sizes = released[:, -1] / SIZE_STEPS
@@ -194,11 +181,11 @@ def candidate_scores(sums: NDArray[np.int64]) -> NDArray[np.float64]:
     return np.maximum(sums, 0).sum(axis=(1, 2)).astype(np.float64)
 
 
-def _release_prior(table: TrainingTable, grant: Grant, source: RandomSource) -> NDArray[np.float64]:
+def _release_prior(records: Records, grant: Grant, source: RandomSource) -> NDArray[np.float64]:
     """Class counts with noise, none below the noise, shape (K,)."""
-    raw_counts = np.bincount(table.labels, minlength=table.n_classes)
+    raw_counts = records.total(ClassCounts())
     counts = add_discrete_gaussian_noise(raw_counts, grant, source.spawn("class prior"))
-    floor = max(1.0, float(grant.event.sigma_squared * table.n_classes) ** 0.5)  # type: ignore[attr-defined]
+    floor = max(1.0, float(grant.event.sigma_squared * counts.size) ** 0.5)  # type: ignore[attr-defined]
     return np.maximum(counts, floor)
 
 

@@ -7,16 +7,21 @@ from numpy.typing import NDArray
 
 from dpforest.accounting.scopes import Scope
 from dpforest.learners.base import TableFacts
-from dpforest.learners.kernels.linear import add_code_values, gradient_sums, gram_sums
-from dpforest.learners.kernels.rounds import lattice_residuals
 from dpforest.learners.quantiles import Bins
 from dpforest.learners.refitted.design import LEVELS, LinearDesign
+from dpforest.learners.refitted.history import (
+    CodeMove,
+    DesignedColumns,
+    GradientSums,
+    GramSums,
+    ScoreHistory,
+)
 from dpforest.learners.refitted.lattice import STEPS
 from dpforest.learners.refitted.plan import Role, StartPlan
 from dpforest.learners.refitted.steps import centred
 from dpforest.mechanisms.entropy import RandomSource
 from dpforest.mechanisms.noise import add_discrete_gaussian_noise
-from dpforest.trees.records import TrainingTable
+from dpforest.trees.counting import Records
 
 #: Largest change of a weight in one step.
 MOST = 20.0
@@ -28,28 +33,30 @@ def fit_linear_start(
     plan: StartPlan,
     scope: Scope,
     source: RandomSource,
-    table: TrainingTable,
+    records: Records,
     facts: TableFacts,
     bins: Bins,
     prior: NDArray[np.float64],
-    raw_scores: NDArray[np.float64],
-) -> NDArray[np.float64]:
-    """Release a linear model, and move the records' secret scores by it.
+    history: ScoreHistory,
+) -> tuple[NDArray[np.float64], ScoreHistory]:
+    """Release a linear model, step by step.
 
     Parameters
     ----------
     plan : StartPlan
-    scope, source, table, facts
+    scope, source, records, facts
     bins : Bins
         Public or released; ``place`` makes the values of ordered features.
     prior : ndarray of float64, shape (K,)
         Released class counts.
-    raw_scores : ndarray of float64, shape (n, C), moved in place
+    history : ScoreHistory
 
     Returns
     -------
-    ndarray of float64, shape (total codes, C)
+    values : ndarray of float64, shape (total codes, C)
         What every code adds to the scores; the constant is shared out over the first feature.
+    history : ScoreHistory
+        With the steps.
 
     Notes
     -----
@@ -60,31 +67,26 @@ def fit_linear_start(
     design = LinearDesign.of(facts)
     values = design.values(bins)
     grant = scope.request(plan.gram, role=Role.GRAM)
-    raw_gram = np.empty((design.n_columns, design.n_columns), dtype=np.int64)
-    gram_sums(table.codes, facts.offsets, design.column, values, LEVELS, raw_gram)
+    columns = DesignedColumns(facts.offsets, design.column, values, design.n_columns, LEVELS)
+    raw_gram = records.total(GramSums(columns))
     upper = np.triu_indices(design.n_columns)
     gram = np.zeros(raw_gram.shape)
     gram[upper] = add_discrete_gaussian_noise(raw_gram[upper], grant, source.spawn("gram"))
     noise = float(plan.gram.sigma_squared) ** 0.5 / LEVELS**2
     solve = _ridge_inverse((gram + np.triu(gram, 1).T) / LEVELS**2, noise)
     bend = _curvatures(prior)
-    weights = np.zeros((design.n_columns, raw_scores.shape[1]))
-    raw_residuals = np.empty(raw_scores.shape, dtype=np.int32)
-    raw_sums = np.empty(weights.shape, dtype=np.int64)
+    weights = np.zeros((design.n_columns, history.base.size))
     words = source.spawn("gradients")
     for _ in range(plan.n_gradients):
         grant = scope.request(plan.gradient, role=Role.GRADIENT)
-        lattice_residuals(raw_scores, table.labels, STEPS, raw_residuals)
-        gradient_sums(
-            table.codes, facts.offsets, design.column, values, LEVELS, raw_residuals, raw_sums
-        )
+        raw_sums = records.total(GradientSums(history, columns))
         released = add_discrete_gaussian_noise(raw_sums.ravel(), grant, words)
         gradient = centred(released.reshape(weights.shape) / (LEVELS * STEPS))
         move = np.clip(solve @ gradient / bend, -MOST, MOST)
         weights += move
         moved = _code_values(move, design, values, facts)
-        add_code_values(table.codes, facts.offsets, moved, raw_scores)
-    return _code_values(weights, design, values, facts)
+        history = history.then(CodeMove(facts.offsets, moved))
+    return _code_values(weights, design, values, facts), history
 
 
 def _ridge_inverse(gram: NDArray[np.float64], noise: float) -> NDArray[np.float64]:

@@ -31,6 +31,7 @@ from dpforest.learners.rules.settings import RulesSettings
 from dpforest.mechanisms.entropy import RandomSource
 from dpforest.mechanisms.noise import add_geometric_noise
 from dpforest.mechanisms.streamed import select_exponential_streamed
+from dpforest.trees.counting import Records
 from dpforest.trees.private_tree import geometric_variance
 from dpforest.trees.records import TrainingTable
 
@@ -62,11 +63,12 @@ class RulesLearner:
         plan: RulesPlan,
         scope: Scope,
         source: RandomSource,
-        table: TrainingTable,
+        records: Records,
         facts: TableFacts,
         part_done: PartDone,
     ) -> RuleModel:
         """Make the plan's requests in ``scope``, each before its data is read, and release."""
+        table = records.whole()
         if not plan.stages:
             return _release_prior(plan, scope, source, table, part_done)
         tree = GrownTree(facts)

@@ -18,6 +18,8 @@ from dpforest.learners.one_shot.calibration import (
 )
 from dpforest.learners.one_shot.leaf_scores import LeafScores
 from dpforest.mechanisms.entropy import SeededSource
+from dpforest.trees.counting import MemoryRecords
+from dpforest.trees.records import TrainingTable
 
 CENTRES = np.linspace(-3.0, 3.0, 16)
 
@@ -31,6 +33,25 @@ def leaves_of(prior: list[float]) -> LeafScores:
 def grant_for(event):
     scope = BudgetAccountant._unlimited().open_scope("calibration")
     return scope.request(event, role="calibration", cells=16)
+
+
+class Scored:
+    """Records whose only code is their number, and the scores that somebody gave them."""
+
+    def __init__(self, scores: np.ndarray) -> None:
+        self._scores = scores if scores.ndim == 2 else scores[:, None]
+
+    def scores(self, codes: np.ndarray) -> np.ndarray:
+        return np.ascontiguousarray(self._scores[codes[:, 0]])
+
+
+def records_with(scores: np.ndarray, labels: np.ndarray) -> tuple[MemoryRecords, Scored]:
+    n_codes = np.array([2**16])
+    codes = np.arange(len(scores), dtype=np.uint16)[:, None]
+    offsets, ordered = np.array([0, 2**16]), np.array([True])
+    n_classes = 2 if scores.ndim == 1 else scores.shape[1]
+    table = TrainingTable(codes, labels.astype(np.uint8), n_codes, offsets, ordered, n_classes)
+    return MemoryRecords(table), Scored(scores)
 
 
 def histogram(slope: float, intercept: float, n: float) -> np.ndarray:
@@ -71,7 +92,7 @@ def test_a_record_moves_the_histogram_by_one(monkeypatch):
     scores, labels = generator.normal(size=300), generator.integers(0, 2, 300).astype(np.uint8)
     event = GeometricNoise(Fraction(1), Fraction(1))
     for n in (300, 299, 1, 0):
-        data = scores[:n], labels[:n]
+        data = records_with(scores[:n], labels[:n])
         grant = grant_for(event)
         release_histogram_calibration(leaves_of([0.4, 0.6]), *data, 2.0, grant, SeededSource(n))
     raw_tables = seen
@@ -86,7 +107,7 @@ def test_a_record_moves_all_pairs_within_a_range_of_one(monkeypatch):
     event = ExponentialSelection(Fraction(1, 100), Fraction(1))
     leaves = leaves_of([0.2, 0.3, 0.5])
     for n in range(50, 39, -1):
-        data = scores[:n], labels[:n].astype(np.uint8)
+        data = records_with(scores[:n], labels[:n])
         release_pair_calibration(leaves, *data, 3.0, grant_for(event), SeededSource(n))
     moved = -np.diff(np.array(seen), axis=0)
     assert moved.min() >= 0 and moved.max() <= STEPS
@@ -104,8 +125,7 @@ def test_the_selected_pair_is_the_best_where_the_budget_is_ample():
     event = ExponentialSelection(Fraction(10), Fraction(1))
     found = release_pair_calibration(
         leaves_of(prior.tolist()),
-        scores,
-        np.minimum(labels, 2).astype(np.uint8),
+        *records_with(scores, np.minimum(labels, 2)),
         5.0,
         grant_for(event),
         SeededSource(6),

@@ -16,6 +16,7 @@ from dpforest.learners.one_shot import OneShotForest, OneShotModel, learner
 from dpforest.learners.one_shot.plan import Role
 from dpforest.learners.one_shot.settings import OneShotSettings, Size
 from dpforest.mechanisms.entropy import SeededSource
+from dpforest.trees.counting import MemoryRecords
 from dpforest.trees.records import TrainingTable
 
 PURE = LearnerBudget(Fraction(1), Fraction(0))
@@ -50,7 +51,9 @@ def fit(table, facts, budget, seed=1, settings=None):
     plan = forest.plan(facts, budget)
     accountant = BudgetAccountant(budget.epsilon, budget.delta)
     with accountant.open_scope("fit", reserve=plan.loss) as scope:
-        model = forest.train(plan, scope, SeededSource(seed), table, facts, lambda: None)
+        model = forest.train(
+            plan, scope, SeededSource(seed), MemoryRecords(table), facts, lambda: None
+        )
         spent = scope.loss
     return model, plan, spent
 
@@ -180,4 +183,6 @@ def test_a_release_wants_a_grant_for_all_its_leaves():
             return self.scope.request(event, role=role, cells=1)
 
     with BudgetAccountant(1).open_scope("fit") as scope, pytest.raises(GrantError, match="cells"):
-        forest.train(plan, Stingy(scope), SeededSource(1), table_of(9, 2), facts, lambda: None)
+        forest.train(
+            plan, Stingy(scope), SeededSource(1), MemoryRecords(table_of(9, 2)), facts, lambda: None
+        )

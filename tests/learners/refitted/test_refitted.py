@@ -17,6 +17,7 @@ from dpforest.learners.refitted.plan import charge
 from dpforest.learners.refitted.settings import RefittedSettings, Size
 from dpforest.learners.refitted.steps import shrunk_steps
 from dpforest.mechanisms.entropy import SeededSource
+from dpforest.trees.counting import Block, MemoryRecords
 
 DELTA = Fraction(1, 10**6)
 SMALL = RefittedForest(RefittedSettings(fixed_size=Size(3, 4, 10)))
@@ -31,7 +32,9 @@ def run(learner, facts, table, epsilon=Fraction(2), seed=1):
     accountant = BudgetAccountant(epsilon, DELTA)
     done = []
     with accountant.open_scope("fit", reserve=plan.loss) as scope:
-        model = learner.train(plan, scope, SeededSource(seed), table, facts, lambda: done.append(1))
+        model = learner.train(
+            plan, scope, SeededSource(seed), MemoryRecords(table), facts, lambda: done.append(1)
+        )
         assert scope.loss == plan.loss
     return model, plan, accountant, len(done)
 
@@ -120,12 +123,13 @@ def test_scores_of_training_are_those_of_the_model(facts_of, table_of, monkeypat
     class Watched(learner._Rounds):
         def __init__(self, *arguments):
             super().__init__(*arguments)
-            kept.append(self.raw_scores)
+            kept.append(self)
 
     monkeypatch.setattr(learner, "_Rounds", Watched)
     model, plan, _, _ = run(SMALL, facts, table)
     assert plan.start is not None
-    assert np.allclose(kept[0], model.log_odds(table.codes), rtol=0, atol=1e-9)
+    scores = kept[0].history.scores(Block(table))
+    assert np.allclose(scores, model.log_odds(table.codes), rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("rows", [None, 30_000.0])

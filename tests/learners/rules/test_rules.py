@@ -15,6 +15,7 @@ from dpforest.learners.rules import RuleModel, RulesLearner, RulesSettings
 from dpforest.learners.rules.directions import draw_directions
 from dpforest.learners.rules.plan import family_size
 from dpforest.mechanisms.entropy import SeededSource
+from dpforest.trees.counting import MemoryRecords
 
 SMALL = RulesSettings(n_sums=10, n_cuts=7)
 LEARNER = RulesLearner(SMALL)
@@ -34,7 +35,9 @@ def train(facts, table, plan, seed=0, epsilon=1):
     accountant = BudgetAccountant(epsilon)
     done = []
     with accountant.open_scope("fit", reserve=plan.loss) as scope:
-        model = LEARNER.train(plan, scope, SeededSource(seed), table, facts, lambda: done.append(1))
+        model = LEARNER.train(
+            plan, scope, SeededSource(seed), MemoryRecords(table), facts, lambda: done.append(1)
+        )
         spent = scope.loss
     assert len(done) == len(plan.parts)
     return model, spent, accountant

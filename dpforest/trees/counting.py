@@ -1,0 +1,160 @@
+"""Exact sums over records, wherever those lie: what learners ask of a table.
+
+A learner does not loop over records. It says what a block of records adds (a `Counting`), and
+`Records` adds blocks up. The sums are integers, so neither the blocks nor their order nor the
+number of threads can be told from a total.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpforest.trees.records import TrainingTable
+
+
+@dataclass(slots=True, eq=False)
+class Block:
+    """Some of the records; secret.
+
+    Attributes
+    ----------
+    table : TrainingTable
+    first : int
+        Records before these in the whole.
+    kept : dict
+        What countings made of these records and may need again. Each of them can be made anew
+        from the records and released values, so that a block may be lost.
+    """
+
+    table: TrainingTable
+    first: int = 0
+    kept: dict[str, Any] = field(default_factory=dict)
+
+
+class Counting(Protocol):
+    """What a block of records adds to a total: a pure function, and one that can be sent."""
+
+    def count(self, block: Block) -> NDArray[np.int64]:
+        """Integers of one shape for every block, the empty one included; secret."""
+
+
+class Records(Protocol):
+    """All records of a fit; secret."""
+
+    def total(self, counting: Counting) -> NDArray[np.int64]:
+        """Sum of what all blocks add; secret."""
+
+    def whole(self) -> TrainingTable:
+        """All records as one table, where they are one."""
+
+    @property
+    def n_threads(self) -> int:
+        """How many threads a learner may use."""
+
+
+class MemoryRecords:
+    """Records that lie in memory, cut into one block a thread.
+
+    Parameters
+    ----------
+    table : TrainingTable
+    n_threads : int
+        No total depends on it.
+    """
+
+    def __init__(self, table: TrainingTable, n_threads: int = 1) -> None:
+        self._table, self._n_threads = table, n_threads
+        self._pool: ThreadPoolExecutor | None = None
+        self._blocks = slices(table, n_threads)
+
+    def total(self, counting: Counting) -> NDArray[np.int64]:
+        """Sum of what all blocks add; secret."""
+        if self._pool is None:
+            return sum_of(map(counting.count, self._blocks))
+        return sum_of(self._pool.map(counting.count, self._blocks))
+
+    def whole(self) -> TrainingTable:
+        """The table."""
+        return self._table
+
+    @property
+    def n_threads(self) -> int:
+        """How many threads a learner may use."""
+        return self._n_threads
+
+    @contextmanager
+    def threads(self) -> Iterator[MemoryRecords]:
+        """Count in as many threads as there are blocks, until the end of the context."""
+        if len(self._blocks) == 1:
+            yield self
+            return
+        with ThreadPoolExecutor(len(self._blocks)) as pool:
+            self._pool = pool
+            try:
+                yield self
+            finally:
+                self._pool = None
+
+
+def slices(table: TrainingTable, n_slices: int) -> list[Block]:
+    """Cut a table into blocks of about equal size; one on a lattice, whose order is of all."""
+    if n_slices == 1 or table.lattice is not None:
+        return [Block(table)]
+    ends = [table.n_records * (i + 1) // n_slices for i in range(n_slices)]
+    starts = [0, *ends[:-1]]
+    return [
+        Block(replace(table, codes=table.codes[a:b], labels=table.labels[a:b]), a)
+        for a, b in zip(starts, ends, strict=True)
+    ]
+
+
+def sum_of(parts: Iterator[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """Add up; there is at least one part."""
+    total = next(parts)
+    for part in parts:
+        total = total + part
+    return total
+
+
+@dataclass(frozen=True, slots=True)
+class RecordCount:
+    """How many records there are, shape (1,)."""
+
+    def count(self, block: Block) -> NDArray[np.int64]:
+        """Number of a block's records."""
+        return np.array([block.table.n_records], dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class ClassCounts:
+    """Records of each class, shape (K,): a record adds 1 to one of them."""
+
+    def count(self, block: Block) -> NDArray[np.int64]:
+        """Class counts of a block."""
+        table = block.table
+        return np.bincount(table.labels, minlength=table.n_classes).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CodeCounts:
+    """Records of each code of some features, one after the other; a record adds 1 to one each.
+
+    Attributes
+    ----------
+    features : ndarray of int64
+    """
+
+    features: NDArray[np.int64]
+
+    def count(self, block: Block) -> NDArray[np.int64]:
+        """Code counts of a block."""
+        codes, n_codes = block.table.codes, block.table.n_codes
+        parts = [np.bincount(codes[:, f], minlength=int(n_codes[f])) for f in self.features]
+        return np.concatenate(parts).astype(np.int64)

@@ -1,0 +1,70 @@
+"""Totals over records: no block, no thread and no lost memory shows in them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from dpforest.trees.counting import (
+    Block,
+    ClassCounts,
+    CodeCounts,
+    MemoryRecords,
+    RecordCount,
+    slices,
+)
+from dpforest.trees.records import TrainingTable
+
+
+def table_of(n: int) -> TrainingTable:
+    generator = np.random.default_rng(n)
+    codes = np.column_stack([generator.integers(0, 5, n), generator.integers(0, 9, n)])
+    labels = generator.integers(0, 3, n).astype(np.uint8)
+    n_codes, offsets = np.array([5, 9]), np.array([0, 5, 14])
+    return TrainingTable(
+        codes.astype(np.uint8), labels, n_codes, offsets, np.array([True, False]), 3
+    )
+
+
+@dataclass(frozen=True)
+class Places:
+    """Sum of record numbers, which knows where a block begins."""
+
+    def count(self, block: Block) -> np.ndarray:
+        return np.array([np.arange(block.first, block.first + block.table.n_records).sum()])
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 7, 100])
+@pytest.mark.parametrize("n_threads", [1, 2, 3, 8])
+def test_totals_do_not_depend_on_threads(n, n_threads):
+    table = table_of(n)
+    records = MemoryRecords(table, n_threads)
+    with records.threads():
+        assert records.total(RecordCount()).tolist() == [n]
+        assert records.total(Places()).tolist() == [n * (n - 1) // 2]
+        assert np.array_equal(records.total(ClassCounts()), np.bincount(table.labels, minlength=3))
+        codes = records.total(CodeCounts(np.array([1, 0])))
+    assert np.array_equal(codes[:9], np.bincount(table.codes[:, 1], minlength=9))
+    assert np.array_equal(codes[9:], np.bincount(table.codes[:, 0], minlength=5))
+    assert records.whole() is table
+
+
+def test_blocks_are_the_table_in_order():
+    table = table_of(11)
+    blocks = slices(table, 4)
+    assert [block.first for block in blocks] == [0, 2, 5, 8]
+    assert np.array_equal(np.concatenate([b.table.codes for b in blocks]), table.codes)
+    assert np.array_equal(np.concatenate([b.table.labels for b in blocks]), table.labels)
+
+
+def test_an_error_in_a_thread_is_raised_and_ends_the_threads():
+    class Broken:
+        def count(self, block):
+            raise RuntimeError("broken")
+
+    records = MemoryRecords(table_of(10), 2)
+    with pytest.raises(RuntimeError, match="broken"), records.threads():
+        records.total(Broken())
+    assert records.total(RecordCount()).tolist() == [10]
