@@ -1,0 +1,1 @@
+"""The papers' tables and figures, remade: ``python benchmarks/papers <table>``."""
