@@ -7,5 +7,9 @@ A module has ``NAME``, ``tasks(folder, repeats=…)``, ``evaluate(task, folder)`
 from __future__ import annotations
 
 TABLES = {
+    "safe_bayesian": "papers.tables.safe_bayesian",
     "mrf2020_table1": "papers.tables.mrf2020_table1",
+    "mrf2019_table2": "papers.tables.mrf2019_table2",
+    "mrf2019_table3": "papers.tables.mrf2019_table3",
+    "mrf2019_figures": "papers.tables.mrf2019_figures",
 }
