@@ -45,7 +45,7 @@ def main(arguments: list[str] | None = None) -> int:
             print(f"{name:24s} {_summary(import_module(TABLES[name]))}")
         return 0
     table = import_module(TABLES[options.table])
-    results = options.results or _RESULTS / f"{options.table}.jsonl"
+    results = options.results or _RESULTS / f"{getattr(table, 'RESULTS', options.table)}.jsonl"
     output = options.output or _PAGES / f"{options.table}.md"
     tasks = _chosen(_tasks(table, options), options)
     if not options.report:

@@ -12,4 +12,9 @@ TABLES = {
     "mrf2019_table2": "papers.tables.mrf2019_table2",
     "mrf2019_table3": "papers.tables.mrf2019_table3",
     "mrf2019_figures": "papers.tables.mrf2019_figures",
+    "dmrf_table3": "papers.tables.dmrf_table3",
+    "dmrf_table4": "papers.tables.dmrf_table4",
+    "dmrf_table5": "papers.tables.dmrf_table5",
+    "dmrf_table6": "papers.tables.dmrf_table6",
+    "dmrf_figures": "papers.tables.dmrf_figures",
 }
