@@ -35,6 +35,8 @@ LEAF_SIZES: dict[str, Callable[[int], int]] = {
     "√n·ln n": lambda n: math.ceil(math.sqrt(n) * math.log(n)),
     "√n": lambda n: math.ceil(math.sqrt(n)),
 }
+#: What is too slow for more records: pivots are drawn again until both sides are full.
+LARGEST = {"CompRF-C, leaves of k": 256_000}
 Make = Callable[[int, int, int], Any]
 
 
@@ -85,17 +87,24 @@ NOT_CLAIMED: dict[str, Make] = {
 }
 
 
-def fits(seeds: int, largest: int) -> Iterator[Line]:
-    """Everything to be run, seeds outermost so that a stopped run has all forests."""
-    for seed in range(seeds):
-        for n in (size for size in SIZES if size <= largest):
-            for rule in LEAF_SIZES:
-                for name in CLAIMED:
-                    yield {"task": "classes", "k": rule, "forest": name, "n": n, "seed": seed}
-                for name in REGRESSORS:
-                    yield {"task": "targets", "k": rule, "forest": name, "n": n, "seed": seed}
-            for name in NOT_CLAIMED:
-                yield {"task": "classes", "k": "own", "forest": name, "n": n, "seed": seed}
+def fits(seeds: int, largest: int) -> list[Line]:
+    """Everything to be run; the largest tables last, so that a stopped run has all forests."""
+    found = [
+        {"task": task, "k": rule, "forest": name, "n": n, "seed": seed}
+        for seed in range(seeds)
+        for n in SIZES
+        for task, rule, name in forests()
+        if n <= min(largest, LARGEST.get(name, largest))
+    ]
+    return sorted(found, key=lambda fit: fit["n"] == SIZES[-1])
+
+
+def forests() -> Iterator[tuple[str, str, str]]:
+    """Task, leaf size and name of every forest."""
+    for rule in LEAF_SIZES:
+        yield from (("classes", rule, name) for name in CLAIMED)
+        yield from (("targets", rule, name) for name in REGRESSORS)
+    yield from (("classes", "own", name) for name in NOT_CLAIMED)
 
 
 def key_of(line: Line) -> tuple[Any, ...]:
