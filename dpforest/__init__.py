@@ -40,9 +40,14 @@ _HOMES = {
     "PrivacyLeakWarning": "dpforest.exceptions",
     "PrivacyReport": "dpforest.forest.report",
     "PrivateForestClassifier": "dpforest.forest.private",
+    "PrivateForestRegressor": "dpforest.forest.private_regressor",
     "RepeatedFitWarning": "dpforest.exceptions",
+    "ReportError": "dpforest.exceptions",
     "SafeBayesianForestClassifier": "dpforest.consistent.safe_bayesian",
     "WeakSignalWarning": "dpforest.exceptions",
+    "diff_reports": "dpforest.forest.report_diff",
+    "report_schema": "dpforest.forest.report_schema",
+    "verify_report": "dpforest.forest.report_check",
 }
 _MODULES = (
     "accounting",
@@ -91,11 +96,16 @@ if TYPE_CHECKING:
         ParameterError,
         PrivacyLeakWarning,
         RepeatedFitWarning,
+        ReportError,
         WeakSignalWarning,
     )
     from dpforest.forest.multinomial import MultinomialForestClassifier
     from dpforest.forest.private import PrivateForestClassifier
+    from dpforest.forest.private_regressor import PrivateForestRegressor
     from dpforest.forest.report import PrivacyReport
+    from dpforest.forest.report_check import verify_report
+    from dpforest.forest.report_diff import diff_reports
+    from dpforest.forest.report_schema import report_schema
     from dpforest.relations import NeighbouringRelation
 
 __all__ = [
@@ -125,18 +135,23 @@ __all__ = [
     "PrivacyLeakWarning",
     "PrivacyReport",
     "PrivateForestClassifier",
+    "PrivateForestRegressor",
     "RepeatedFitWarning",
+    "ReportError",
     "SafeBayesianForestClassifier",
     "WeakSignalWarning",
     "accounting",
     "audit",
     "consistent",
     "datasets",
+    "diff_reports",
     "domain",
     "exceptions",
     "forest",
     "mechanisms",
+    "report_schema",
     "trees",
+    "verify_report",
 ]
 
 

@@ -9,7 +9,13 @@ from numpy.typing import NDArray
 
 from dpforest.domain.cells import Cells, cells_of, lattice_of
 from dpforest.domain.matrix import EncodedMatrix, EncodedTable
-from dpforest.domain.schema import CategoricalFeature, Classes, Domain, NumericFeature
+from dpforest.domain.schema import (
+    CategoricalFeature,
+    Classes,
+    Domain,
+    NumericFeature,
+    NumericTarget,
+)
 from dpforest.domain.table import (
     Column,
     Table,
@@ -18,6 +24,7 @@ from dpforest.domain.table import (
     read_table,
     select_columns,
 )
+from dpforest.domain.targets import target_steps
 from dpforest.domain.values import CategoryLookup, to_floats
 from dpforest.exceptions import DomainError, InvalidRecordError, ParameterError
 from dpforest.observation import observe_read
@@ -63,6 +70,8 @@ class DomainEncoder:
         Public cells of at most ``max_cells`` a feature, or a lattice of up to 2**32 points.
     max_cells : int
         Largest number of codes of a numeric feature, 2 to 65,536.
+    task : {"classification", "regression"}
+        Whether labels are classes or numbers between the domain's target bounds.
     estimator_name : str
         Whose name stands in error messages.
 
@@ -81,10 +90,12 @@ class DomainEncoder:
         thresholds: str = "cells",
         max_cells: int = 256,
         *,
+        task: str = "classification",
         estimator_name: str = "DomainEncoder",
     ) -> None:
         _check_choice("invalid", invalid, ("drop", "raise"))
         _check_choice("thresholds", thresholds, ("cells", "lattice"))
+        _check_choice("task", task, ("classification", "regression"))
         if isinstance(max_cells, bool) or not isinstance(max_cells, (int, np.integer)):
             _refuse_max_cells(max_cells)
         if not 2 <= max_cells <= 2**16:
@@ -92,6 +103,7 @@ class DomainEncoder:
         self.domain = domain
         self.invalid = invalid
         self.thresholds = thresholds
+        self.task = task
         self.max_cells = int(max_cells)
         self.estimator_name = estimator_name
         self.cells = tuple(map(self._grid_of, domain.features))
@@ -121,7 +133,7 @@ class DomainEncoder:
         """
         table = self._open(X)
         if y is not FEATURES_ONLY:
-            self._classes()
+            self._check_declared()
             self._read_labels(y, table)
 
     def encode(self, X: Any, y: Any) -> EncodedTable:
@@ -133,7 +145,8 @@ class DomainEncoder:
             Frames are read by name if they have all declared names, else by position.
             An empty list is a table without records.
         y : array, list or series of shape (n_samples,)
-            Labels, compared with the declared classes by meaning, like categories.
+            Labels, compared with the declared classes by meaning, like categories; for
+            regression numbers, clipped to the declared bounds.
 
         Returns
         -------
@@ -144,16 +157,22 @@ class DomainEncoder:
         InvalidRecordError
             With ``invalid="raise"``, if some record breaks a rule.
         """
-        classes = self._classes()
+        self._check_declared()
         table = self._open(X)
         labels = self._read_labels(y, table)
         matrix, keep = self._encode_table(table, for_predict=False)
-        codes = _label_codes(labels, classes)
-        self._apply("y", [(_LABEL_RULE, codes < 0)], keep)
+        if self.task == "classification":
+            codes = _label_codes(labels, self._classes())
+            faults: _Faults = [(_LABEL_RULE, codes < 0)]
+        else:
+            codes, faults = _target_steps(labels, self._target())
+        self._apply("y", faults, keep)
         if not keep.all():
             matrix = EncodedMatrix(matrix.codes[keep], matrix.n_codes, matrix.ordered)
             codes = codes[keep]
-        return EncodedTable(matrix, codes, len(classes.labels))
+        if self.task == "classification":
+            return EncodedTable(matrix, codes, len(self._classes().labels))
+        return EncodedTable(matrix, np.zeros_like(codes), 2, codes)
 
     def encode_features(
         self, X: Any, *, for_predict: bool = False
@@ -193,6 +212,19 @@ class DomainEncoder:
         if self.domain.classes is None:
             raise DomainError("classes", "no classes are declared", "Declare at least two")
         return self.domain.classes
+
+    def _target(self) -> NumericTarget:
+        if self.domain.target is None:
+            raise DomainError(
+                "target", "no target bounds are declared", "Declare target=(lower, upper)"
+            )
+        return self.domain.target
+
+    def _check_declared(self) -> None:
+        if self.task == "classification":
+            self._classes()
+        else:
+            self._target()
 
     def _open(self, X: Any) -> _Selection:
         table = read_table(X, n_columns=self.domain.n_features)
@@ -319,6 +351,18 @@ def _numeric_codes(
 def _midpoint_code(feature: NumericFeature, cells: Cells) -> int:
     middle = feature.lower + (feature.upper - feature.lower) / 2
     return int(cells.encode(np.array([middle]))[0])
+
+
+def _target_steps(labels: Column, target: NumericTarget) -> tuple[NDArray[np.int32], _Faults]:
+    """Places of targets between the bounds; what is no finite number breaks a rule."""
+    observe_read("labels")
+    numbers, unparsable = to_floats(labels)
+    steps, absent = target_steps(numbers, target)
+    infinite = np.isinf(numbers)
+    if unparsable is None:
+        return steps, [(_INFINITE_RULE, infinite), (_MISSING_RULE, absent)]
+    absent &= ~unparsable
+    return steps, [(_NUMBER_RULE, unparsable), (_INFINITE_RULE, infinite), (_MISSING_RULE, absent)]
 
 
 def _label_codes(labels: Column, classes: Classes) -> NDArray[np.int32]:

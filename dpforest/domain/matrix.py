@@ -44,21 +44,24 @@ class EncodedMatrix:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EncodedTable:
-    """Codes of a table together with its class codes.
+    """Codes of a table together with its class codes, or with its targets.
 
     Attributes
     ----------
     matrix : EncodedMatrix
         Features.
     labels : int32 array of shape (n_records,)
-        Class codes ``0 … n_classes - 1``. Raw.
+        Class codes ``0 … n_classes - 1``. Raw. All 0 where there are targets.
     n_classes : int
-        Number of declared classes. Public.
+        Number of declared classes; 2, the two bounds, where there are targets. Public.
+    targets : int32 array of shape (n_records,), or None
+        Places between the declared bounds in steps of ``targets.TARGET_STEPS``. Raw.
     """
 
     matrix: EncodedMatrix
     labels: NDArray[np.int32]
     n_classes: int
+    targets: NDArray[np.int32] | None = None
 
     def __repr__(self) -> str:
         return f"EncodedTable({self.matrix!r}, n_classes={self.n_classes})"

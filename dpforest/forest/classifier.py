@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,15 +13,14 @@ from sklearn.utils.validation import check_is_fitted
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.schema import Domain
 from dpforest.exceptions import DomainError
-from dpforest.forest.base import PrivateEstimator
+from dpforest.forest.released import ReleasedEstimator
 
 
-class PrivateClassifier(ClassifierMixin, PrivateEstimator):
+class PrivateClassifier(ClassifierMixin, ReleasedEstimator):
     """Base of private classifiers.
 
-    A subclass keeps what it released, gives class probabilities of coded records
-    (``_probabilities``), and reads and writes what it released (``_released_to_data``,
-    ``_released_from_data``).
+    A subclass keeps what it released and gives class probabilities of coded records
+    (``_probabilities``).
     """
 
     _task = "classification"
@@ -31,14 +29,6 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):
     @abstractmethod
     def _probabilities(self, codes: NDArray[Any]) -> NDArray[np.float64]:
         """Class probabilities of coded records, columns in the order of ``classes_``."""
-
-    @abstractmethod
-    def _released_to_data(self) -> Any:
-        """Released values as JSON-ready data."""
-
-    @abstractmethod
-    def _released_from_data(self, data: Any, encoder: DomainEncoder) -> None:
-        """Take released values from data, checked so that prediction stays in bounds."""
 
     def _encoder(self, domain: Domain) -> DomainEncoder:
         class_array(domain)
@@ -66,32 +56,8 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):
         probability = self.predict_proba(X)
         return np.asarray(self.classes_[probability.argmax(axis=1)])
 
-    def to_json(self, path: str | Path | None = None) -> str:
-        """The released model as JSON with a format version; :meth:`from_json` reads it back."""
-        from dpforest.forest.storage import model_to_json
-
-        check_is_fitted(self)
-        return model_to_json(self, path)
-
-    @classmethod
-    def from_json(cls, source: str | Path) -> Self:
-        """Read a model that :meth:`to_json` wrote; it predicts identically.
-
-        Raises
-        ------
-        ModelFormatError
-            Not such a file, damaged, or of an unknown version.
-        """
-        from dpforest.forest.storage import model_from_json
-
-        return model_from_json(cls, source)
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.string = True
-        tags.input_tags.categorical = True
-        tags.non_deterministic = self.random_state is None
         # Noise at a small epsilon may leave a small table at the prior.
         tags.classifier_tags.poor_score = True
         return tags

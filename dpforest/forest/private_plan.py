@@ -14,6 +14,7 @@ from dpforest.accounting.events import GeometricNoise
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.rationals import float_up
 from dpforest.domain.encoder import DomainEncoder
+from dpforest.domain.targets import TARGET_STEPS
 from dpforest.exceptions import ParameterError
 from dpforest.learners.base import Learner, LearnerBudget, LearnerPlan, PlanPart, TableFacts
 
@@ -29,7 +30,7 @@ _ROOT_SCALE = 10**24
 
 def table_facts(encoder: DomainEncoder, approximate_rows: float | None) -> TableFacts:
     """Public facts about the table that an encoder makes."""
-    classes = encoder.domain.classes
+    classes, is_regression = encoder.domain.classes, encoder.task == "regression"
     missing = np.array([f.missing for f in encoder.domain.features], dtype=np.bool_)
     return TableFacts(
         n_codes=encoder.n_codes,
@@ -39,8 +40,9 @@ def table_facts(encoder: DomainEncoder, approximate_rows: float | None) -> Table
             _scaled(int(n), bool(m)) if ordered else None
             for n, m, ordered in zip(encoder.n_codes, missing, encoder.ordered, strict=True)
         ),
-        n_classes=len(classes.labels) if classes is not None else 1,
+        n_classes=2 if classes is None or is_regression else len(classes.labels),
         approximate_rows=approximate_rows,
+        unit=TARGET_STEPS if is_regression else 1,
     )
 
 

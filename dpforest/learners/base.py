@@ -38,9 +38,11 @@ class TableFacts:
         For an ordered feature the public value of each code, scaled to [0, 1] over the declared
         bounds (the middle of its cell; 0.5 for missing); None for a categorical feature.
     n_classes : int
-        1 for regression.
+        2, the bounds of the target, for regression.
     approximate_rows : float or None
         Declared, or bought from the budget; None where neither is known.
+    unit : int
+        What a record adds to class counts in all: 1, or the steps of a regression's target.
     """
 
     n_codes: NDArray[np.int64]
@@ -49,6 +51,7 @@ class TableFacts:
     scaled: tuple[NDArray[np.float64] | None, ...]
     n_classes: int
     approximate_rows: float | None
+    unit: int = 1
 
     @property
     def n_features(self) -> int:

@@ -109,10 +109,14 @@ def slices(table: TrainingTable, n_slices: int) -> list[Block]:
         return [Block(table)]
     ends = [table.n_records * (i + 1) // n_slices for i in range(n_slices)]
     starts = [0, *ends[:-1]]
-    return [
-        Block(replace(table, codes=table.codes[a:b], labels=table.labels[a:b]), a)
-        for a, b in zip(starts, ends, strict=True)
-    ]
+    return [Block(rows_of(table, a, b), a) for a, b in zip(starts, ends, strict=True)]
+
+
+def rows_of(table: TrainingTable, first: int, last: int) -> TrainingTable:
+    """Some rows of a table, in place."""
+    targets = None if table.targets is None else table.targets[first:last]
+    codes, labels = table.codes[first:last], table.labels[first:last]
+    return replace(table, codes=codes, labels=labels, targets=targets)
 
 
 def sum_of(parts: Iterator[NDArray[np.int64]]) -> NDArray[np.int64]:
@@ -134,11 +138,17 @@ class RecordCount:
 
 @dataclass(frozen=True, slots=True)
 class ClassCounts:
-    """Records of each class, shape (K,): a record adds 1 to one of them."""
+    """Records of each class, shape (K,): a record adds 1 to one of them.
+
+    With targets a record adds parts to both, ``TARGET_STEPS`` in all.
+    """
 
     def count(self, block: Block) -> NDArray[np.int64]:
         """Class counts of a block."""
         table = block.table
+        if table.targets is not None:
+            ones = int(table.targets.sum(dtype=np.int64))
+            return np.array([table.unit * table.n_records - ones, ones], dtype=np.int64)
         return np.bincount(table.labels, minlength=table.n_classes).astype(np.int64)
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.domain.matrix import EncodedMatrix, EncodedTable
+from dpforest.domain.targets import TARGET_STEPS
 from dpforest.trees.kernels.histogram import label_dtype
 from dpforest.trees.kernels.lattice import sorted_words
 from dpforest.trees.kernels.routing import apply_splits
@@ -26,6 +27,10 @@ class TrainingTable:
     n_classes : int
     lattice : LatticeColumns or None
         How the columns are read where codes are points of a fine lattice; None on public cells.
+    targets : ndarray of int32, shape (n,), or None
+        For regression: places between the target's bounds, in steps of `TARGET_STEPS`. A record
+        then counts as ``TARGET_STEPS - t`` parts of class 0 and ``t`` parts of class 1, and
+        what is learnt as the share of class 1 is the mean.
     """
 
     codes: NDArray
@@ -35,6 +40,7 @@ class TrainingTable:
     ordered: NDArray[np.bool_]
     n_classes: int
     lattice: LatticeColumns | None = None
+    targets: NDArray[np.int32] | None = None
 
     @classmethod
     def of(cls, table: EncodedTable) -> TrainingTable:
@@ -45,8 +51,24 @@ class TrainingTable:
         columns = matrix.codes, labels, matrix.n_codes, offsets, matrix.ordered, table.n_classes
         # Four bytes a code is what the encoder makes of a lattice, and of nothing else.
         if matrix.codes.dtype != np.uint32:
-            return cls(*columns)
+            return cls(*columns, targets=table.targets)
         return cls(*columns, LatticeColumns.of(matrix, labels, table.n_classes))
+
+    @property
+    def unit(self) -> int:
+        """What a record adds to class counts in all: 1, or the steps of a target."""
+        return 1 if self.targets is None else TARGET_STEPS
+
+    def tossed(self, words: NDArray[np.uint64]) -> TrainingTable:
+        """The same records with each target replaced by a class: 1 with probability t / steps.
+
+        A record's class follows from its own target and its own word, so whatever is released
+        of tossed records is as private as of any others; the coins are secret and forgotten.
+        The share of class 1 is the mean of the targets, in expectation.
+        """
+        assert self.targets is not None
+        places = (words >> np.uint64(48)).astype(np.int64)  # uniform below 2**16, the steps
+        return replace(self, labels=(places < self.targets).astype(np.uint8), targets=None)
 
     @property
     def n_records(self) -> int:

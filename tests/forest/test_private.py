@@ -23,8 +23,8 @@ from dpforest import (
 from dpforest.accounting.events import GeometricNoise
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.exceptions import ModelFormatError, ParameterError
-from dpforest.forest import private
-from dpforest.forest.private_plan import COUNT_ROLE
+from dpforest.forest import private_training
+from dpforest.forest.private_plan import COUNT_ROLE, table_facts
 from dpforest.learners.base import LearnerBudget
 from dpforest.learners.registry import LEARNERS
 from dpforest.mechanisms.entropy import SeededSource
@@ -267,7 +267,7 @@ def test_a_training_that_fails_keeps_its_reserve(
 
 def test_a_learner_that_asks_for_more_is_stopped(make_forest, table, monkeypatch):
     forest = make_forest(strategy="multinomial")
-    real = private.planned
+    real = private_training.planned
 
     def with_twice_as_many_trees(*arguments: Any) -> Any:
         from dataclasses import replace
@@ -276,7 +276,7 @@ def test_a_learner_that_asks_for_more_is_stopped(make_forest, table, monkeypatch
         greedy = replace(plan.plan, n_trees=2 * plan.plan.n_trees)
         return replace(plan, plan=greedy)
 
-    monkeypatch.setattr(private, "planned", with_twice_as_many_trees)
+    monkeypatch.setattr(private_training, "planned", with_twice_as_many_trees)
     with pytest.raises(BudgetExceeded):
         forest.fit(*table(N))
 
@@ -389,7 +389,7 @@ def test_damaged_models_are_refused_or_harmless(strategy, delta, make_forest, ta
     """Any one change is refused with our error, or predicts finite probabilities."""
     X, y = table(N)
     forest = make_forest(strategy=strategy, delta=delta).fit(X, y)
-    facts = private.table_facts(forest._encoder_, None)
+    facts = table_facts(forest._encoder_, None)
     entry = LEARNERS[strategy]
     codes = forest._encoder_.encode_features(X)[0].codes
     refused = 0

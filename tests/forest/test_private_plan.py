@@ -10,7 +10,7 @@ import pytest
 from dpforest import BudgetAccountant, NumericFeature, PrivateForestClassifier
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.exceptions import ParameterError, ParameterTypeError
-from dpforest.forest.private import make_plan, planned, remaining_budget
+from dpforest.forest.private_training import make_plan, planned, remaining_budget
 from dpforest.forest.private_plan import COUNT_ROLE, COUNT_SHARE, count_event, table_facts
 from dpforest.learners.base import LearnerBudget
 from dpforest.learners.registry import LEARNERS, pick_strategy

@@ -35,3 +35,35 @@ def add_leaf_tables(
             table = tables[tree]
             for i in range(count):
                 table[node[i], labels[first + i]] += 1
+
+
+@njit(cache=True, nogil=True)
+def add_target_tables(
+    codes: NDArray,
+    targets: NDArray,
+    steps: int,
+    feature: NDArray,
+    mask: NDArray,
+    depth: int,
+    tables: NDArray,
+) -> None:
+    """The same for targets: ``steps - t`` parts in column 0, ``t`` parts in column 1.
+
+    Parameters
+    ----------
+    codes : uint array of shape (n, D), C order
+    targets : int32 array of shape (n,), from 0 to ``steps``
+    steps : int
+    feature, mask, depth
+        As in `add_leaf_tables`.
+    tables : int64 array of shape (T, 2**depth, 2), added to
+    """
+    node = np.empty(_BLOCK, np.int32)
+    for first in range(0, codes.shape[0], _BLOCK):
+        count = min(_BLOCK, codes.shape[0] - first)
+        for tree in range(feature.shape[0]):
+            descend(codes, first, count, feature[tree], mask[tree], depth, node)
+            table = tables[tree]
+            for i in range(count):
+                table[node[i], 0] += steps - targets[first + i]
+                table[node[i], 1] += targets[first + i]

@@ -60,6 +60,28 @@ def lattice_residuals(scores: NDArray, labels: NDArray, steps: int, residuals: N
 
 
 @njit(cache=True, nogil=True)
+def target_residuals(
+    scores: NDArray, targets: NDArray, target_steps: int, steps: int, residuals: NDArray
+) -> None:
+    """Target less expectation of every record, rounded toward zero to a multiple of 1 / steps.
+
+    ``|r| <= steps``, as for two classes; the bound is kept by force.
+
+    Parameters
+    ----------
+    scores : float64 array of shape (n, 1)
+        Log-odds of the expectation between the target's bounds.
+    targets : int32 array of shape (n,)
+    target_steps, steps : int
+    residuals : int32 array of shape (n, 1), overwritten
+    """
+    for i in range(scores.shape[0]):
+        p = 1.0 / (1.0 + np.exp(-scores[i, 0]))
+        apart = targets[i] / target_steps - p
+        residuals[i, 0] = np.int32(apart * steps) if -1.0 <= apart <= 1.0 else np.int32(0)
+
+
+@njit(cache=True, nogil=True)
 def candidate_sums(
     codes: NDArray, residuals: NDArray, feature: NDArray, mask: NDArray, depth: int, sums: NDArray
 ) -> None:

@@ -27,6 +27,28 @@ def add_score_histogram(scores: NDArray, labels: NDArray, edges: NDArray, counts
 
 
 @njit(cache=True, nogil=True)
+def add_target_histogram(
+    scores: NDArray, targets: NDArray, steps: int, edges: NDArray, counts: NDArray
+) -> None:
+    """The same for targets: ``steps - t`` parts in column 0, ``t`` parts in column 1.
+
+    Parameters
+    ----------
+    scores : float64 array of shape (n,)
+    targets : int32 array of shape (n,), from 0 to ``steps``
+    steps : int
+    edges : float64 array of shape (B - 1,), rising
+    counts : int64 array of shape (B, 2), added to
+    """
+    for i in range(scores.size):
+        bin_of = 0
+        while bin_of < edges.size and scores[i] >= edges[bin_of]:
+            bin_of += 1
+        counts[bin_of, 0] += steps - targets[i]
+        counts[bin_of, 1] += targets[i]
+
+
+@njit(cache=True, nogil=True)
 def add_pair_scores(
     scores: NDArray,
     labels: NDArray,

@@ -16,7 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.accounting.grants import Grant
-from dpforest.learners.kernels.score_tables import add_pair_scores, add_score_histogram
+from dpforest.learners.kernels.score_tables import (
+    add_pair_scores,
+    add_score_histogram,
+    add_target_histogram,
+)
 from dpforest.learners.one_shot.leaf_scores import LeafScores
 from dpforest.learners.one_shot.noise import add_count_noise, noise_variance
 from dpforest.learners.random_trees import RandomTrees
@@ -99,7 +103,11 @@ class ScoreHistogram:
         """Class counts of a block."""
         counts = np.zeros((self.edges.size + 1, 2), dtype=np.int64)
         scores = np.ascontiguousarray(self.scoring.scores(block.table.codes)[:, 0])
-        add_score_histogram(scores, block.table.labels, self.edges, counts)
+        table = block.table
+        if table.targets is None:
+            add_score_histogram(scores, table.labels, self.edges, counts)
+        else:
+            add_target_histogram(scores, table.targets, table.unit, self.edges, counts)
         return counts
 
 
@@ -133,6 +141,7 @@ def release_histogram_calibration(
     records: Records,
     scoring: Scoring,
     slope: float,
+    unit: int,
     grant: Grant,
     source: RandomSource,
 ) -> Calibration:
@@ -148,23 +157,25 @@ def release_histogram_calibration(
         Scaled log-odds of class 1: a function of released values and a record's own codes.
     slope : float
         Expected.
+    unit : int
+        What a record adds to class counts in all, u.
     grant : Grant
-        For count noise with sensitivity 1.
+        For count noise with sensitivity u.
     source : RandomSource
 
     Notes
     -----
     **Claim**: the event's. **Relation**: add or remove one record. **Sensitivity**: a record
-    adds 1 to one count, and its bin depends on no other record. **Tests**:
+    adds 1 to one count, or parts a + b = u to the two of a bin, which depends on no other
+    record. **Tests**:
     tests/learners/one_shot/test_calibration.py.
     """
-    unit = expected_spread(leaves)
-    edges = unit * EDGES
+    edges = expected_spread(leaves) * EDGES
     raw_counts = records.total(ScoreHistogram(scoring, edges))
-    counts = add_count_noise(raw_counts, grant, source).astype(np.float64)
+    counts = add_count_noise(raw_counts, grant, source) / unit
     centres = np.concatenate([[1.15 * edges[0]], (edges[1:] + edges[:-1]) / 2, [1.15 * edges[-1]]])
     start = float(np.log(leaves.prior[1] / leaves.prior[0]))
-    noise = noise_variance(grant.event)
+    noise = noise_variance(grant.event, unit)
     slope, intercept = fit_logistic(centres, counts, noise, np.array([slope, start]))
     return Calibration(slope, np.array([0.0, intercept]))
 

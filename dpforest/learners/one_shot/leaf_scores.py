@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,11 +51,11 @@ class _Level:
 
 
 def score_leaves(
-    tables: NDArray[np.int64],
+    tables: NDArray[Any],
     live: NDArray[np.bool_],
     noise_variance: float,
     strength: float,
-    prior: NDArray[np.int64] | None = None,
+    prior: NDArray[Any] | None = None,
     prior_variance: float = 0.0,
 ) -> LeafScores:
     """Shrink every node toward its parent by its noise, from the root downward.
@@ -66,14 +67,14 @@ def score_leaves(
 
     Parameters
     ----------
-    tables : ndarray of int64, shape (T, L, K)
+    tables : ndarray of int64 or float64, shape (T, L, K)
         Noisy counts, L a power of two.
     live : ndarray of bool, shape (T, L)
     noise_variance : float
         Of the noise on one count.
     strength : float
         A.
-    prior : ndarray of int64, shape (K,), optional
+    prior : ndarray of int64 or float64, shape (K,), optional
         Noisy class counts of their own, with noise of ``prior_variance``.
     """
     n_trees, n_leaves, n_classes = tables.shape
@@ -99,7 +100,7 @@ def _root(
     counts: Floats,
     live: NDArray[np.bool_],
     noise_variance: float,
-    prior: NDArray[np.int64] | None,
+    prior: NDArray[Any] | None,
     prior_variance: float,
 ) -> tuple[_Level, Floats]:
     """Class shares and size from all trees' totals, each weighed by its noise."""

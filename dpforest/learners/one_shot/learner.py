@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dpforest.accounting.grants import Grant
 from dpforest.accounting.scopes import Scope
 from dpforest.learners.base import LearnerBudget, PartDone, TableFacts
-from dpforest.learners.kernels.leaf_tables import add_leaf_tables
+from dpforest.learners.kernels.leaf_tables import add_leaf_tables, add_target_tables
 from dpforest.learners.one_shot.calibration import (
     Calibration,
     LeafScoring,
@@ -69,8 +69,8 @@ class OneShotForest:
         prior, prior_variance = None, 0.0
         if plan.prior is not None:
             grant = scope.request(plan.prior, role=Role.PRIOR)
-            prior = release_prior(records, grant, source.spawn("class prior"))
-            prior_variance = noise_variance(plan.prior)
+            prior = release_prior(records, grant, source.spawn("class prior")) / facts.unit
+            prior_variance = noise_variance(plan.prior, facts.unit)
         bins = public_bins(facts, plan.settings.max_bins)
         if plan.quantiles is not None:
             grant = scope.request(plan.quantiles, role=Role.QUANTILES)
@@ -82,9 +82,9 @@ class OneShotForest:
         tables = release_tables(records, trees, grant, source.spawn("leaf tables"))
         live = live_leaves(trees)
         leaves = score_leaves(
-            tables,
+            tables / facts.unit,
             live,
-            noise_variance(plan.leaves),
+            noise_variance(plan.leaves, facts.unit),
             plan.settings.strength,
             prior,
             prior_variance,
@@ -96,7 +96,9 @@ class OneShotForest:
             cells = cells_of(plan, Role.CALIBRATION)
             grant = scope.request(plan.calibration, role=Role.CALIBRATION, cells=cells)
             words = source.spawn("calibration")
-            calibration = release_calibration(records, trees, leaves, slope, plan, grant, words)
+            calibration = release_calibration(
+                records, trees, leaves, slope, plan, facts.unit, grant, words
+            )
             part_done()
         return assemble(facts, trees, leaves, calibration)
 
@@ -111,12 +113,16 @@ class LeafTables:
         """Class counts of a block."""
         trees, table = self.trees, block.table
         counts = np.zeros((trees.n_trees, trees.n_leaves, table.n_classes), dtype=np.int64)
-        add_leaf_tables(table.codes, table.labels, trees.feature, trees.mask, trees.depth, counts)
+        shape = trees.feature, trees.mask, trees.depth
+        if table.targets is None:
+            add_leaf_tables(table.codes, table.labels, *shape, counts)
+        else:
+            add_target_tables(table.codes, table.targets, table.unit, *shape, counts)
         return counts
 
 
 def release_prior(records: Records, grant: Grant, source: RandomSource) -> NDArray[np.int64]:
-    """Release class counts, shape (K,): a record adds 1 to one of them."""
+    """Release class counts, shape (K,): a record adds 1 to one of them, or u in all."""
     return add_count_noise(records.total(ClassCounts()), grant, source)
 
 
@@ -129,7 +135,8 @@ def release_tables(
     -----
     **Claim**: the event's. **Relation**: add or remove one record. **Sensitivity**: a record
     lies in one leaf of each tree, so it adds 1 to one count of each of the T tables: L1 and L2
-    squared are T. **Tests**: tests/learners/one_shot/test_learner.py.
+    squared are T. With targets it adds a and b to the two counts of a leaf, a + b = u, so L1 is
+    T u and L2 squared at most T u^2. **Tests**: tests/learners/one_shot/test_learner.py.
     """
     raw_tables = records.total(LeafTables(trees))
     # A mechanism counts the rows of a table as its cells.
@@ -143,13 +150,14 @@ def release_calibration(
     leaves: LeafScores,
     slope: float,
     plan: OneShotPlan,
+    unit: int,
     grant: Grant,
     source: RandomSource,
 ) -> Calibration:
     """Second pass over the records: where their scores lie."""
     scoring = LeafScoring(trees, _leaf_values(leaves, leaves.scale))
     if plan.n_classes == 2:
-        return release_histogram_calibration(leaves, records, scoring, slope, grant, source)
+        return release_histogram_calibration(leaves, records, scoring, slope, unit, grant, source)
     return release_pair_calibration(leaves, records, scoring, plan.log_bound, grant, source)
 
 

@@ -22,14 +22,14 @@ def add_count_noise(
     return add_discrete_gaussian_noise(raw_counts, grant, source)
 
 
-def noise_variance(event: Event) -> float:
-    """Variance of the noise on one count.
+def noise_variance(event: Event, unit: int = 1) -> float:
+    """Variance of the noise on one count, where a record counts for ``unit`` parts.
 
     P(k) proportional to r^|k| has variance 2 r / (1 - r)^2, and 1 - r = -expm1(-a).
     """
     if isinstance(event, DiscreteGaussianNoise):
-        return float(event.sigma_squared)
+        return float(event.sigma_squared) / unit**2
     if not isinstance(event, GeometricNoise):
         raise AssertionError("noise on counts is geometric or Gaussian")
     a = float(event.epsilon / event.l1_sensitivity)
-    return 2.0 * math.exp(-a) / math.expm1(-a) ** 2
+    return 2.0 * math.exp(-a) / math.expm1(-a) ** 2 / unit**2

@@ -147,14 +147,14 @@ def build_plan(facts: TableFacts, budget: LearnerBudget, settings: OneShotSettin
     calibration, share = _calibration(facts, budget, settings, signal, total)
     if calibration is None:
         share = total * settings.prior_share
-        prior = _noise(_ONE, share, budget)
+        prior = _class_noise(1, share, budget, facts.unit)
     left -= share
     return OneShotPlan(
         n_classes=facts.n_classes,
         size=size,
         prior=prior,
         quantiles=quantiles,
-        leaves=_noise(Fraction(size.n_trees), left, budget),
+        leaves=_class_noise(size.n_trees, left, budget, facts.unit),
         calibration=calibration,
         signal_per_row=budget.signal(1.0),
         log_bound=math.log(facts.n_classes) + settings.bound_over_even(signal),
@@ -174,7 +174,7 @@ def _calibration(
         return None, Fraction(0)
     if facts.n_classes == 2:
         share = total * settings.histogram_share
-        return _noise(_ONE, share, budget), share
+        return _class_noise(1, share, budget, facts.unit), share
     share = total * settings.selection_share
     return ExponentialSelection(_root(8 * share) if budget.delta else share, _ONE), share
 
@@ -194,6 +194,14 @@ def cells_of(plan: OneShotPlan, role: str) -> int:
     if role == Role.LEAVES:
         return plan.size.n_trees * 2**plan.size.depth
     return N_SCORE_BINS if role == Role.CALIBRATION and plan.n_classes == 2 else 1
+
+
+def _class_noise(n_tables: int, share: Fraction, budget: LearnerBudget, unit: int) -> CountNoise:
+    """Noise on stacked class counts, to each of which a record adds ``unit`` parts in all.
+
+    Its parts a and b of a table have a + b = unit and a^2 + b^2 <= unit^2.
+    """
+    return _noise(Fraction(n_tables * (unit**2 if budget.delta else unit)), share, budget)
 
 
 def _noise(sensitivity: Fraction, share: Fraction, budget: LearnerBudget) -> CountNoise:

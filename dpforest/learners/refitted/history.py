@@ -18,6 +18,7 @@ from dpforest.learners.kernels.rounds import (
     candidate_sums,
     lattice_residuals,
     leaf_sums,
+    target_residuals,
 )
 from dpforest.learners.random_trees import RandomTrees
 from dpforest.learners.refitted.lattice import STEPS
@@ -115,7 +116,11 @@ class ScoreHistory:
         scores = self.scores(block)
         if residuals is None:
             residuals = np.empty(scores.shape, dtype=np.int32)
-        lattice_residuals(scores, block.table.labels, STEPS, residuals)
+        table = block.table
+        if table.targets is None:
+            lattice_residuals(scores, table.labels, STEPS, residuals)
+        else:
+            target_residuals(scores, table.targets, table.unit, STEPS, residuals)
         block.kept[_RESIDUALS] = len(self.moves), residuals
         return residuals
 

@@ -67,7 +67,8 @@ class RefittedForest:
         change no other's. Sensitivities: ``lattice``, ``design``, ``quantiles``. **Tests**:
         tests/learners/refitted.
         """
-        prior = _release_prior(records, scope.request(plan.prior, role=Role.PRIOR), source)
+        grant = scope.request(plan.prior, role=Role.PRIOR)
+        prior = _release_prior(records, facts.unit, grant, source)
         bins = public_bins(facts, plan.settings.max_bins)
         if plan.quantiles is not None:
             grant = scope.request(plan.quantiles, role=Role.QUANTILES)
@@ -181,12 +182,14 @@ def candidate_scores(sums: NDArray[np.int64]) -> NDArray[np.float64]:
     return np.maximum(sums, 0).sum(axis=(1, 2)).astype(np.float64)
 
 
-def _release_prior(records: Records, grant: Grant, source: RandomSource) -> NDArray[np.float64]:
-    """Class counts with noise, none below the noise, shape (K,)."""
+def _release_prior(
+    records: Records, unit: int, grant: Grant, source: RandomSource
+) -> NDArray[np.float64]:
+    """Class counts with noise, none below the noise, shape (K,); a record counts for ``unit``."""
     raw_counts = records.total(ClassCounts())
     counts = add_discrete_gaussian_noise(raw_counts, grant, source.spawn("class prior"))
-    floor = max(1.0, float(grant.event.sigma_squared * counts.size) ** 0.5)  # type: ignore[attr-defined]
-    return np.maximum(counts, floor)
+    variance = float(grant.event.sigma_squared) / unit**2  # type: ignore[attr-defined]
+    return np.maximum(counts / unit, max(1.0, (variance * counts.size) ** 0.5))
 
 
 def _base_scores(prior: NDArray[np.float64]) -> NDArray[np.float64]:

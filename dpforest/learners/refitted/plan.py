@@ -165,7 +165,7 @@ def build_plan(
         depth=size.depth,
         n_candidates=size.n_candidates,
         n_rounds=size.n_rounds,
-        prior=_noise(_ONE, rho * settings.prior_share, 2**20),
+        prior=_noise(_ONE * facts.unit**2, rho * settings.prior_share, 2**20),
         quantiles=quantiles,
         start=start,
         selection=selection,

@@ -94,7 +94,7 @@ def test_a_record_moves_the_histogram_by_one(monkeypatch):
     for n in (300, 299, 1, 0):
         data = records_with(scores[:n], labels[:n])
         grant = grant_for(event)
-        release_histogram_calibration(leaves_of([0.4, 0.6]), *data, 2.0, grant, SeededSource(n))
+        release_histogram_calibration(leaves_of([0.4, 0.6]), *data, 2.0, 1, grant, SeededSource(n))
     raw_tables = seen
     assert np.abs(raw_tables[0] - raw_tables[1]).sum() == 1
     assert np.abs(raw_tables[2] - raw_tables[3]).sum() == 1

@@ -1,0 +1,167 @@
+"""What the private forests for classes and for numbers share: plan, training, released model."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from dpforest.accounting.scopes import Scope
+from dpforest.domain.encoder import DomainEncoder
+from dpforest.domain.matrix import EncodedTable
+from dpforest.domain.schema import Domain
+from dpforest.exceptions import ModelFormatError, ParameterError, ParameterTypeError
+from dpforest.forest.base import FitRun
+from dpforest.forest.private_plan import (
+    PlanSummary,
+    PrivateForestPlan,
+    check_rows,
+    summarise,
+    table_facts,
+)
+from dpforest.forest.private_training import make_plan, settle_plan, warn_if_hopeless
+from dpforest.forest.progress import PartProgress
+from dpforest.forest.released import ReleasedEstimator
+from dpforest.forest.settings import (
+    check_choice,
+    check_delta,
+    check_epsilon,
+    check_n_jobs,
+    check_verbose,
+)
+from dpforest.learners.base import ReleasedModel
+from dpforest.learners.registry import LEARNERS
+from dpforest.mechanisms.entropy import RandomSource
+from dpforest.trees.counting import MemoryRecords
+from dpforest.trees.records import TrainingTable
+
+_STRATEGIES = ("auto", *LEARNERS)
+
+
+class PrivateForest(ReleasedEstimator):
+    """Base of the private forests: parameters, plan, training.
+
+    A subclass says what a released model means for its task (``_set_model``).
+    """
+
+    strategy_: str
+    model_: ReleasedModel
+
+    def __init__(
+        self,
+        *,
+        epsilon: Any,
+        delta: Any = 0,
+        domain: Domain | None = None,
+        strategy: str = "auto",
+        accountant: Any = None,
+        invalid: str = "drop",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.domain = domain
+        self.strategy = strategy
+        self.accountant = accountant
+        self.invalid = invalid
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def plan(
+        self, domain: Domain | None = None, approximate_rows: float | None = None
+    ) -> PlanSummary:
+        """What a fit would release, what each part costs, and what it can be expected to teach.
+
+        Touches no data and spends nothing.
+
+        Parameters
+        ----------
+        domain : Domain, optional
+            Instead of the estimator's.
+        approximate_rows : float, optional
+            Instead of the domain's.
+        """
+        domain = domain if domain is not None else self.domain
+        if not isinstance(domain, Domain):
+            raise ParameterTypeError(
+                "domain", type(domain).__name__, "a plan needs the public facts",
+                "Give a Domain with classes",
+            )  # fmt: skip
+        epsilon, delta = check_epsilon(self.epsilon), check_delta(self.delta)
+        strategy = self._check_parameters(epsilon, delta)
+        rows = domain.approximate_rows if approximate_rows is None else check_rows(approximate_rows)
+        facts = table_facts(self._encoder(domain), rows)
+        return summarise(make_plan(strategy, facts, epsilon, delta), epsilon, delta)
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """Share of the released model's effect that each feature carries; sum 1, or all 0."""
+        check_is_fitted(self)
+        return self.model_.feature_importances()
+
+    # -- what the base class asks for -----------------------------------------------------
+
+    def _check_parameters(self, epsilon: Fraction, delta: Fraction) -> str:
+        check_choice(self.invalid, "invalid", ("drop", "raise"))
+        check_verbose(self.verbose)
+        check_n_jobs(self.n_jobs)
+        strategy = check_choice(self.strategy, "strategy", _STRATEGIES)
+        if strategy == "refitted" and not delta:
+            raise ParameterError(
+                "strategy", strategy, "needs delta > 0", 'Give a delta, or use "one_shot"'
+            )
+        return strategy
+
+    def _build_plan(self, run: FitRun, checked: str) -> PrivateForestPlan:
+        facts = table_facts(run.encoder, run.domain.approximate_rows)
+        plan = make_plan(checked, facts, run.epsilon, run.delta)
+        warn_if_hopeless(plan.signal, stacklevel=5)
+        return plan
+
+    def _train(
+        self, run: FitRun, plan: PrivateForestPlan, scope: Scope, table: EncodedTable
+    ) -> None:
+        n_jobs = check_n_jobs(self.n_jobs)
+        records = MemoryRecords(TrainingTable.of(table), n_jobs)
+        settled = settle_plan(plan, run, scope, records)
+        run.settled = settled
+        if settled.learner is None or settled.plan is None:
+            raise AssertionError("a settled plan has a learner")
+        records = self._records_for(settled.strategy, records, run.source)
+        # Set aside as a whole: a training that fails inside keeps all of it spent.
+        with (
+            scope.sequential(settled.strategy, reserve=settled.plan.loss) as training,
+            PartProgress(len(settled.plan.parts), self.verbose) as progress,
+            records.threads(),
+        ):
+            model = settled.learner.train(
+                settled.plan, training, run.source, records, settled.facts, progress.part_done
+            )
+        self._set_model(model, settled.strategy, run.domain)
+
+    def _records_for(
+        self, strategy: str, records: MemoryRecords, source: RandomSource
+    ) -> MemoryRecords:
+        """Records as the strategy takes them."""
+        return records
+
+    @abstractmethod
+    def _set_model(self, model: ReleasedModel, strategy: str, domain: Domain) -> None:
+        """Take what was released."""
+
+    def _released_to_data(self) -> Any:
+        return {"strategy": self.strategy_, "model": self.model_.to_data()}
+
+    def _released_from_data(self, data: Any, encoder: DomainEncoder) -> None:
+        facts = table_facts(encoder, None)
+        if data["strategy"] not in LEARNERS:
+            raise ModelFormatError("the stored model is of no known strategy. Store it again.")
+        model = LEARNERS[data["strategy"]].read(data["model"], facts)
+        self._set_model(model, data["strategy"], encoder.domain)

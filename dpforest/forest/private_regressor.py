@@ -1,0 +1,148 @@
+"""PrivateForestRegressor: the private forest for numbers between declared bounds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from dpforest.domain.encoder import DomainEncoder
+from dpforest.domain.schema import Domain
+from dpforest.exceptions import DomainError
+from dpforest.forest.private_base import PrivateForest
+from dpforest.learners.base import ReleasedModel
+from dpforest.mechanisms.entropy import RandomSource
+from dpforest.trees.counting import MemoryRecords
+
+#: Strategies that draw by counts of whole records.
+_BY_CLASSES = frozenset({"rules", "multinomial"})
+
+
+class PrivateForestRegressor(RegressorMixin, PrivateForest):
+    """Private regressor that is good without tuning.
+
+    A target y between declared bounds is the number t = (y - lower) / (upper - lower) in [0, 1],
+    and the forest learns the log-odds of its expectation: the fractional logistic model of
+    Papke and Wooldridge (1996), whose likelihood is highest at the conditional mean. So every
+    prediction lies between the bounds, and everything that holds for two classes holds here:
+    a record counts t for one and 1 - t for the other, its residual is at most 1.
+
+    Parameters
+    ----------
+    epsilon : float, int, str, Decimal or Fraction
+        Total budget of one fit under add/remove of one record. No default.
+    delta : float, default=0
+        As in :class:`PrivateForestClassifier`.
+    domain : Domain or None
+        Public facts with ``target=(lower, upper)``; targets outside are clipped. None reads them
+        off the data, which voids the guarantee.
+    strategy : {"auto", "rules", "one_shot", "refitted", "multinomial"}, default="auto"
+        Rules and the multinomial forest see each record with a class of its own coin, 1 with
+        probability t.
+    accountant, invalid, random_state, n_jobs, verbose
+        As in :class:`PrivateForestClassifier`.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+    strategy_ : str
+        What was learnt.
+    feature_importances_ : ndarray of float64, shape (n_features,)
+        From released values.
+    accountant_, spent_, guarantee_
+        As in :class:`MultinomialForestClassifier`.
+
+    Notes
+    -----
+    Bounds decide what noise there is: the noise on a mean is in units of upper - lower. Declare
+    them as narrow as what is publicly known allows.
+
+    Examples
+    --------
+    >>> from dpforest import Domain, PrivateForestRegressor
+    >>> domain = Domain(features={"age": (0, 120)}, target=(0, 300), approximate_rows=4)
+    >>> PrivateForestRegressor(epsilon=1.0, domain=domain).plan().teachable
+    False
+    """
+
+    _task = "regression"
+
+    def fit(self, X: Any, y: Any) -> PrivateForestRegressor:
+        """Train under the budget; see :meth:`MultinomialForestClassifier.fit` for the errors.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, n_features)
+        y : array-like of shape (n,)
+            Numbers.
+        """
+        self._fit(X, y)
+        return self
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Expected target of each record; touches released values only and costs nothing.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, n_features)
+            Values outside the domain follow fixed public rules; no record is dropped.
+
+        Returns
+        -------
+        ndarray of float64, shape (n,)
+            Between the declared bounds.
+        """
+        check_is_fitted(self)
+        self._check_feature_names(X)
+        codes = self._encoder_.encode_features(X, for_predict=True)[0].codes
+        scores = self.model_.log_odds(codes)
+        share = 1.0 / (1.0 + np.exp(np.clip(scores[:, 0] - scores[:, 1], -700.0, 700.0)))
+        lower, upper = target_bounds(self.domain_)
+        return lower * (1.0 - share) + upper * share
+
+    # -- what the base class asks for -----------------------------------------------------
+
+    def _encoder(self, domain: Domain) -> DomainEncoder:
+        target_bounds(domain)
+        return DomainEncoder(
+            domain, invalid=self.invalid, task="regression", estimator_name=type(self).__name__
+        )
+
+    def _records_for(
+        self, strategy: str, records: MemoryRecords, source: RandomSource
+    ) -> MemoryRecords:
+        """Records with targets, or with classes by each record's own coin."""
+        if strategy not in _BY_CLASSES:
+            return records
+        table = records.whole()
+        words = source.spawn("target coins").words(table.n_records)
+        return MemoryRecords(table.tossed(words), records.n_threads)
+
+    def _set_model(self, model: ReleasedModel, strategy: str, domain: Domain) -> None:
+        self.model_ = model
+        self.strategy_ = strategy
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # Noise at a small epsilon may leave a small table at the mean.
+        tags.regressor_tags.poor_score = True
+        return tags
+
+
+def target_bounds(domain: Domain) -> tuple[float, float]:
+    """The declared bounds of the target.
+
+    Raises
+    ------
+    DomainError
+        When there are none.
+    """
+    if domain.target is None:
+        raise DomainError(
+            "target", "a regressor needs bounds of the target", "Declare target=(lower, upper)"
+        )
+    return float(domain.target.lower), float(domain.target.upper)

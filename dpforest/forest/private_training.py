@@ -1,0 +1,88 @@
+"""From parameters and public facts to a plan, and from a noisy count to the rest of it."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from fractions import Fraction
+
+from dpforest.accounting.events import GeometricNoise
+from dpforest.accounting.losses import PrivacyLoss
+from dpforest.accounting.scopes import Scope
+from dpforest.exceptions import WeakSignalWarning
+from dpforest.forest.base import FitRun
+from dpforest.forest.private_plan import (
+    COUNT_ROLE,
+    HOPELESS_SIGNAL,
+    PrivateForestPlan,
+    count_event,
+    forecast,
+)
+from dpforest.learners.base import LearnerBudget, TableFacts
+from dpforest.learners.registry import LEARNERS, pick_strategy
+from dpforest.mechanisms.noise import add_geometric_noise
+from dpforest.trees.counting import RecordCount, Records
+from dpforest.trees.private_tree import geometric_variance
+
+
+def make_plan(
+    strategy: str, facts: TableFacts, epsilon: Fraction, delta: Fraction
+) -> PrivateForestPlan:
+    """The plan of a fit; it waits for a noisy count where no number of rows is declared."""
+    budget = LearnerBudget(epsilon, delta)
+    if facts.approximate_rows is None:
+        count = count_event(budget)
+        caps = PrivacyLoss(epsilon, float("inf"), delta) if delta else PrivacyLoss.pure(epsilon)
+        return PrivateForestPlan(strategy, None, None, count, caps, None, facts, budget)
+    return planned(strategy, facts, budget)
+
+
+def settle_plan(
+    plan: PrivateForestPlan, run: FitRun, scope: Scope, records: Records
+) -> PrivateForestPlan:
+    """Buy the noisy number of records where the plan waits for one, and plan the rest from it."""
+    if plan.count is None:
+        return plan
+    grant = scope.request(plan.count, role=COUNT_ROLE)
+    noisy = add_geometric_noise(records.total(RecordCount()), grant, run.source.spawn(COUNT_ROLE))
+    facts = replace(plan.facts, approximate_rows=cautious_rows(int(noisy[0]), plan.count))
+    rest = remaining_budget(run.epsilon, run.delta, plan.count)
+    settled = planned(plan.strategy, facts, rest, plan.count)
+    warn_if_hopeless(settled.signal, stacklevel=6)
+    return settled
+
+
+def planned(
+    strategy: str, facts: TableFacts, budget: LearnerBudget, count: GeometricNoise | None = None
+) -> PrivateForestPlan:
+    """The plan where a number of records is known: declared, or bought by ``count``."""
+    chosen = pick_strategy(facts, budget) if strategy == "auto" else strategy
+    # Rules are drawn at the pure epsilon, so with a delta too that is what they can learn from.
+    own = LearnerBudget(budget.epsilon, Fraction(0)) if chosen == "rules" else budget
+    signal = own.signal(facts.approximate_rows or 1.0)
+    learner = LEARNERS[chosen].make()
+    plan = learner.plan(facts, budget)
+    loss = plan.loss if count is None else plan.loss + count.loss
+    return PrivateForestPlan(chosen, learner, plan, count, loss, signal, facts, budget)
+
+
+def cautious_rows(noisy: int, count: GeometricNoise) -> float:
+    """A released number of records less the standard deviation of its noise, at least 1.
+
+    Taking too many records for granted makes a small table worse than its class shares; taking
+    too few costs a large one nothing.
+    """
+    return max(noisy - geometric_variance(Fraction(count.epsilon)) ** 0.5, 1.0)
+
+
+def remaining_budget(epsilon: Fraction, delta: Fraction, count: GeometricNoise) -> LearnerBudget:
+    """What is left for the learner after the noisy count, in either currency."""
+    whole = LearnerBudget(epsilon, delta)
+    left = whole.rho - Fraction(count.loss.rho) if delta else None
+    return LearnerBudget(epsilon - Fraction(count.loss.epsilon), delta, left)
+
+
+def warn_if_hopeless(signal: float | None, stacklevel: int) -> None:
+    """Warn where the budget can hardly teach anything; from a declared or released number."""
+    if signal is not None and signal < HOPELESS_SIGNAL:
+        warnings.warn(forecast(signal), WeakSignalWarning, stacklevel=stacklevel)
