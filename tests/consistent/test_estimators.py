@@ -353,3 +353,15 @@ def test_probabilities_are_shares_of_votes():
     assert np.allclose(probability * 8, np.round(probability * 8), atol=1e-5)
     assert np.allclose(probability.sum(axis=1), 1)
     assert np.array_equal(model.classes_[probability.argmax(axis=1)], model.predict(X))
+
+
+def test_every_forest_is_reached_through_the_subpackage():
+    import dpforest
+    from dpforest import consistent
+
+    homes = {name: home for name, home in dpforest._HOMES.items() if ".consistent." in home}
+    assert set(consistent.__all__) == set(homes) == set(consistent._HOMES)
+    for name in consistent.__all__:
+        assert getattr(consistent, name) is getattr(dpforest, name)
+    with pytest.raises(AttributeError, match="has no attribute 'MRF'"):
+        consistent.MRF  # noqa: B018
