@@ -10,7 +10,7 @@ PYTHON ?=
 VENV := .venv
 NEWEST := .venv-newest
 LOCKED := constraints/locked.txt
-TEST_EXTRAS := accounting,diffprivlib,frames,plots,test
+TEST_EXTRAS := accounting,diffprivlib,frames,plots,report,test
 # One file's tests stay together, so that what they share is made once.
 PYTEST_FLAGS ?= -n 2 --dist loadfile
 DEMO_FLAGS ?=
@@ -79,5 +79,5 @@ $(VENV)/.ready-lint: $(VENV)/.ready-run
 $(NEWEST)/.ready-test: pyproject.toml | $(NEWEST)/bin/python
 	$(NEWEST)/bin/python -m pip install -q --upgrade --upgrade-strategy eager flit_core
 	$(NEWEST)/bin/python -m pip install -q --upgrade --upgrade-strategy eager \
-		--no-build-isolation -e '.[frames,test]'
+		--no-build-isolation -e '.[frames,report,test]'
 	@touch $@

@@ -122,6 +122,25 @@ class ModelFormatError(DPForestError, ValueError):
     """A stored model cannot be read: not one of ours, damaged, or of an unknown version."""
 
 
+class ReportError(DPForestError, ValueError):
+    """A privacy report does not follow from its own entries, or is not of the given model.
+
+    Attributes
+    ----------
+    problems : tuple of str
+        What does not follow.
+    """
+
+    def __init__(self, problems: tuple[str, ...]) -> None:
+        self.problems = tuple(problems)
+        shown = "; ".join(self.problems[:3])
+        more = f"; and {len(self.problems) - 3} more" if len(self.problems) > 3 else ""
+        super().__init__(f"the report does not hold: {shown}{more}. Do not rely on it.")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.problems,)
+
+
 class MissingExtraError(DPForestError, ImportError):
     """An optional package is needed; the message names the extra that brings it."""
 

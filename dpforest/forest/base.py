@@ -38,8 +38,10 @@ from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.schema import Domain
 from dpforest.domain.table import read_labels
 from dpforest.exceptions import ParameterTypeError, PrivacyLeakWarning
+from dpforest.forest.digests import model_fingerprint
 from dpforest.forest.guarantee import Guarantee
-from dpforest.forest.report import PrivacyReport, RunFacts, library_versions, make_report
+from dpforest.forest.report import PrivacyReport, RunFacts
+from dpforest.forest.report_making import library_versions, make_report
 from dpforest.forest.settings import check_delta, check_epsilon, storable
 from dpforest.mechanisms.entropy import (
     RandomSource,
@@ -331,10 +333,18 @@ class PrivateEstimator(BaseEstimator):
         Returns
         -------
         PrivacyReport
-            With ``to_json`` and ``to_markdown``.
+            With ``to_html``, ``to_json`` and ``to_markdown``.
         """
         check_is_fitted(self)
-        return make_report(self._facts, self.domain_, self.guarantee_, self._composition())
+        return make_report(
+            self._facts, self.domain_, self.guarantee_, self._composition(), self.fingerprint_
+        )
+
+    @property
+    def fingerprint_(self) -> str:
+        """Digest of what was released, by which a report says which model it speaks of."""
+        check_is_fitted(self)
+        return model_fingerprint(self)
 
     def _composition(self) -> ScopeRecord:
         return self._scope if isinstance(self._scope, ScopeRecord) else self._scope.record()

@@ -6,44 +6,24 @@ depends on the records.
 
 from __future__ import annotations
 
-import platform
 from fractions import Fraction
-from functools import cache
-from importlib import metadata
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
 from dpforest.accounting.diffprivlib_adapter import ExternalEntry
-from dpforest.accounting.figures import figure_up
-from dpforest.accounting.fits import OWN_BUDGET, FitListing
+from dpforest.accounting.fits import FitListing
 from dpforest.accounting.ledger import LossRecord, ScopeRecord
-from dpforest.accounting.losses import ZERO, PrivacyLoss
+from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.rationals import parse_amount
-from dpforest.domain.schema import Domain
-from dpforest.exceptions import ModelFormatError
+from dpforest.exceptions import MissingExtraError, ModelFormatError
 from dpforest.forest.guarantee import Guarantee, make_guarantee
 
-_VERSION: Literal[1] = 1
-_LIBRARIES = ("dpforest", "numpy", "numba", "scikit-learn", "pydantic", "narwhals")
+if TYPE_CHECKING:
+    from dpforest.forest.report_diff import ReportDiff
 
-#: What epsilon does not speak about; the same for every run.
-NOT_COVERED = (
-    "Scores computed on the training records (cross-validation, tuning, early stopping) and "
-    "choices made after seeing them.",
-    "How long fit took and how much memory it used.",
-    "Errors raised with invalid='raise': they are for the curator's desk.",
-    "Whatever else is published about the same people: budgets of all releases add up.",
-    "What the model teaches about a person because it is true of people like them.",
-    "Tables of 2**31 records or more: counts are exact below that, which is taken for granted.",
-)
-
-
-_RAISED = (
-    "fitted with invalid='raise': that nothing was raised tells that no record broke a rule of the "
-    "domain, and no epsilon covers that; refit with invalid='drop' before anything is released"
-)
+_VERSION: Literal[2] = 2
 
 
 class _Frozen(BaseModel):
@@ -52,13 +32,14 @@ class _Frozen(BaseModel):
 
 
 class SpendingRow(_Frozen):
-    """Requests that share a tree, a level, a role or a mechanism.
+    """Requests that share a stage, a tree, a level, a role or a mechanism.
 
+    Stages are the parts of a fit, where these are not its trees.
     ``loss`` adds the requests up as if each record paid for all of them; only ``composed``
     figures of the composition tree are what was spent.
     """
 
-    group: Literal["tree", "level", "role", "mechanism"]
+    group: Literal["stage", "tree", "level", "role", "mechanism"]
     name: str
     requests: int
     cells: int
@@ -71,6 +52,19 @@ class Notice(_Frozen):
 
     severity: Literal["void", "caution", "note"]
     text: str
+
+
+class ClaimBasis(_Frozen):
+    """What the guarantee rests on beside the composition; see :class:`RunFacts`."""
+
+    settings: dict[str, Any]
+    charged_to: str
+    delta: str
+    leaks: tuple[str, ...]
+    seeded: bool
+    seed_reused: bool
+    observed: bool
+    listing: FitListing
 
 
 class PrivacyReport(_Frozen):
@@ -99,10 +93,16 @@ class PrivacyReport(_Frozen):
     notices : tuple of Notice
     not_covered : tuple of str
     versions : dict of str
+    basis : ClaimBasis
+        What else the guarantee follows from, so that it can be worked out again.
+    model_fingerprint : str
+        Digest of what the model released; the estimator's ``fingerprint_``.
+    digest : str
+        Digest of all the rest of the report.
     """
 
     format: Literal["dpforest-report"] = "dpforest-report"
-    version: Literal[1] = _VERSION
+    version: Literal[2] = _VERSION
     sentence: str
     guarantee: Guarantee
     estimator: str
@@ -118,10 +118,66 @@ class PrivacyReport(_Frozen):
     notices: tuple[Notice, ...]
     not_covered: tuple[str, ...]
     versions: dict[str, str]
+    basis: ClaimBasis
+    model_fingerprint: str
+    digest: str
+
+    @property
+    def facts(self) -> RunFacts:
+        """What the fit handed to its guarantee and report, put together again."""
+        external = tuple(ExternalEntry.model_validate(entry) for entry in self.external)
+        return RunFacts(
+            estimator=self.estimator,
+            parameters=self.parameters,
+            randomness=self.randomness,
+            plan=self.plan,
+            external=external,
+            versions=self.versions,
+            **{name: getattr(self.basis, name) for name in ClaimBasis.model_fields},
+        )
 
     def to_json(self, path: str | Path | None = None) -> str:
-        """Write the report as JSON, to a file too if ``path`` is given."""
+        """Write the report as JSON, to a file too if ``path`` is given.
+
+        ``dpforest.report_schema()`` is the JSON Schema that it keeps to.
+        """
         return _written(self.model_dump_json(indent=1), path)
+
+    def to_html(self, path: str | Path | None = None, audit: Any = None) -> str:
+        """Write the report as one page that needs nothing else: no network, no scripts.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            A file that it is written to as well.
+        audit : AuditResult or OneRunResult, or several of them, optional
+            Audits of this estimator; what they found is shown beside the claim.
+
+        Raises
+        ------
+        MissingExtraError
+            Without ``jinja2``, which the extra ``report`` brings.
+        ParameterTypeError
+            If ``audit`` is something else.
+        """
+        from dpforest.forest.report_page import report_html
+
+        return _written(report_html(self, audit), path)
+
+    def diff(self, other: PrivacyReport) -> ReportDiff:
+        """What differs from this report to another one; see :func:`dpforest.diff_reports`."""
+        from dpforest.forest.report_diff import diff_reports
+
+        return diff_reports(self, other)
+
+    def _repr_html_(self) -> str | None:
+        """The guarantee in short, for notebooks; None where ``jinja2`` is missing."""
+        from dpforest.forest.report_page import summary_html
+
+        try:
+            return summary_html(self)
+        except MissingExtraError:
+            return None
 
     def to_markdown(self, path: str | Path | None = None) -> str:
         """Write the report as Markdown, to a file too if ``path`` is given."""
@@ -202,103 +258,3 @@ class RunFacts(_Frozen):
             seed_reused=self.seed_reused,
             observed=self.observed,
         )
-
-
-def make_report(
-    facts: RunFacts, domain: Domain, guarantee: Guarantee, composition: ScopeRecord
-) -> PrivacyReport:
-    """Put a finished fit into words and tables."""
-    return PrivacyReport(
-        sentence=guarantee.sentence,
-        guarantee=guarantee,
-        estimator=facts.estimator,
-        parameters=facts.parameters,
-        domain=domain.model_dump(mode="json"),
-        domain_fingerprint=domain.fingerprint(),
-        plan=facts.plan,
-        spending=tuple(spending_rows(composition)),
-        composition=composition,
-        randomness=facts.randomness,
-        external=tuple(entry.model_dump(mode="json") for entry in facts.external),
-        other_fits=_listing_text(facts.listing),
-        notices=tuple(_notices(facts, domain, guarantee)),
-        not_covered=NOT_COVERED,
-        versions=dict(facts.versions),
-    )
-
-
-@cache
-def library_versions() -> dict[str, str]:
-    """Versions of Python and of the libraries that the run rests on."""
-    versions = {"python": platform.python_version()}
-    for name in _LIBRARIES:
-        try:
-            versions[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            versions[name] = "not installed as a package"
-    return versions
-
-
-def spending_rows(composition: ScopeRecord) -> list[SpendingRow]:
-    """Requests by tree (with what each composes to), level, role and mechanism."""
-    rows = [_tree_row(tree) for tree in composition.children]
-    entries = composition.ledger
-    for group in ("level", "role", "mechanism"):
-        names = list(dict.fromkeys(getattr(entry, group) for entry in entries))
-        for name in names:
-            chosen = [entry for entry in entries if getattr(entry, group) == name]
-            rows.append(_row(group, str(name), chosen))
-    return rows
-
-
-def _tree_row(tree: ScopeRecord) -> SpendingRow:
-    row = _row("tree", tree.label, list(tree.ledger))
-    return row.model_copy(update={"composed": tree.composed})
-
-
-def _row(group: Any, name: str, entries: list[Any]) -> SpendingRow:
-    loss = PrivacyLoss(ZERO, ZERO, ZERO)
-    for entry in entries:
-        loss = loss + entry.loss
-    return SpendingRow(
-        group=group,
-        name=name,
-        requests=len(entries),
-        cells=sum(entry.cells for entry in entries),
-        loss=LossRecord.of(loss),
-    )
-
-
-def _notices(facts: RunFacts, domain: Domain, guarantee: Guarantee) -> list[Notice]:
-    severity: Literal["void", "caution"] = "void" if guarantee.status == "void" else "caution"
-    notices = [Notice(severity=severity, text=reason) for reason in guarantee.reasons]
-    if facts.settings.get("invalid") == "raise":
-        notices.append(Notice(severity="caution", text=_RAISED))
-    if facts.listing.n_fits > 1:
-        counted = OWN_BUDGET not in facts.listing.charged
-        notices.append(
-            Notice(severity="note" if counted else "caution", text=_listing_text(facts.listing))
-        )
-    if any(entry.get("declared_by") is None for entry in _entries(domain)):
-        notices.append(
-            Notice(severity="note", text="Some public facts do not say who declared them.")
-        )
-    return notices
-
-
-def _listing_text(listing: FitListing) -> str:
-    where = ", ".join(f"{n} charged to {place}" for place, n in listing.charged.items())
-    if listing.n_fits == 1:
-        (place,) = listing.charged
-        return f"first fit of this object and its clones known to its process, charged to {place}"
-    return (
-        f"{listing.n_fits} fits of this object and its clones known to its process ({where}), "
-        f"which together may have spent epsilon = {figure_up(parse_amount(listing.epsilon))}, "
-        f"rho = {figure_up(parse_amount(listing.rho))} "
-        "if they met the same records; this report speaks of the last one alone"
-    )
-
-
-def _entries(domain: Domain) -> list[dict[str, Any]]:
-    dumped = domain.model_dump(mode="json")
-    return [*dumped["features"], *(dumped[k] for k in ("classes", "target") if dumped[k])]

@@ -32,8 +32,13 @@ def report_markdown(report: PrivacyReport) -> str:
         "## Not covered\n\n" + _list(report.not_covered),
         "## Parameters\n\n" + _pairs(report.parameters),
         "## Versions\n\n" + _pairs(report.versions),
+        "## Fingerprints\n\n" + _fingerprints(report),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _fingerprints(report: PrivacyReport) -> str:
+    return _pairs({"released model": report.model_fingerprint, "this report": report.digest})
 
 
 def _guarantee(report: PrivacyReport) -> str:
@@ -101,14 +106,14 @@ def _values(entry: dict[str, Any]) -> str:
 
 
 def _spending(report: PrivacyReport) -> str:
-    trees = [row for row in report.spending if row.group == "tree"]
-    others = [row for row in report.spending if row.group != "tree"]
-    tree_rows = [
-        (row.name, str(row.requests), *_amounts(row.composed))
-        for row in trees[:SHOWN]
-        if row.composed
+    parts = ("stage", "tree")
+    others = [row for row in report.spending if row.group not in parts]
+    stages, trees = ([row for row in report.spending if row.group == part] for part in parts)
+    part_rows = [
+        (row.group, _cell(row.name), str(row.requests), *_amounts(row.composed))
+        for row in [*stages, *trees[:SHOWN]]
     ]
-    text = _table(("tree", "requests", "epsilon", "rho"), tree_rows)
+    text = _table(("part", "name", "requests", "epsilon", "rho"), part_rows)
     if len(trees) > SHOWN:
         text += f"\n\n… and {len(trees) - SHOWN} more trees in the JSON report."
     rows = [
@@ -117,8 +122,8 @@ def _spending(report: PrivacyReport) -> str:
     ]
     added = _table(("by", "name", "requests", "cells", "epsilon added up", "rho added up"), rows)
     return (
-        f"Composed, by tree:\n\n{text}\n\nRequests added up (what ran in parallel is counted "
-        f"as if it had not):\n\n{added}"
+        f"Composed, by part of the fit:\n\n{text}\n\nRequests added up (what ran in parallel is "
+        f"counted as if it had not):\n\n{added}"
     )
 
 

@@ -19,6 +19,7 @@ from dpforest.accounting.verify import claimed_loss, verify_composition
 from dpforest.domain.schema import Domain
 from dpforest.exceptions import ModelFormatError
 from dpforest.forest.base import spent_budget
+from dpforest.forest.digests import released_content
 from dpforest.forest.guarantee import Guarantee
 from dpforest.forest.report import RunFacts
 from dpforest.forest.settings import stored
@@ -42,11 +43,7 @@ def model_to_json(model: Any, path: str | Path | None = None) -> str:
     content = {
         "format": FORMAT,
         "version": VERSION,
-        "estimator": type(model).__name__,
-        "parameters": facts.settings,
-        "domain": json.loads(model.domain_.to_json()),
-        "named_features": hasattr(model, "feature_names_in_"),
-        "released": model._released_to_data(),
+        **released_content(model),
         "spent": _data(BudgetRecord.of(model.spent_)),
         "guarantee": _data(model.guarantee_),
         "fit": {k: v for k, v in _data(facts).items() if k != "settings"},
@@ -116,11 +113,11 @@ def _read(cls: type, source: str | Path) -> dict[str, Any]:
 def _restore(cls: type[Model], content: dict[str, Any]) -> Model:
     domain = Domain.from_json(json.dumps(content["domain"]))
     facts = RunFacts.model_validate(content["fit"] | {"settings": content["parameters"]})
-    _check_facts(facts, domain, cls.__name__)
+    check_facts(facts, domain, cls.__name__)
     ledger = FrozenLedger.model_validate(content["ledger"])
     scope = _fit_scope(ledger, content["scope"])
     loss = claimed_loss(scope, Fraction(parse_amount(facts.delta)))
-    guarantee = _agreed(Guarantee.model_validate(content["guarantee"]), facts.judge(loss))
+    guarantee = agreed_guarantee(Guarantee.model_validate(content["guarantee"]), facts.judge(loss))
     if BudgetRecord.model_validate(content["spent"]).exact != LossRecord.of(loss):
         raise _contradiction("what it says was spent does not follow from its ledger")
     make: Any = cls
@@ -153,7 +150,7 @@ def _parameters(facts: RunFacts) -> dict[str, Any]:
     return {"accountant": accountant, **{k: stored(v) for k, v in facts.settings.items()}}
 
 
-def _check_facts(facts: RunFacts, domain: Domain, estimator: str) -> None:
+def check_facts(facts: RunFacts, domain: Domain, estimator: str) -> None:
     """Refuse facts about a fit that its domain or its randomness contradicts."""
     if facts.estimator != estimator:
         raise _contradiction("its report is of another estimator")
@@ -176,8 +173,8 @@ def _fit_scope(ledger: FrozenLedger, label: Any) -> ScopeRecord:
     return scopes[0].apart()
 
 
-def _agreed(written: Guarantee, rebuilt: Guarantee) -> Guarantee:
-    """The guarantee that follows from the ledger; refused if the file claims another one.
+def agreed_guarantee(written: Guarantee, rebuilt: Guarantee) -> Guarantee:
+    """The guarantee that follows from a ledger; refused if another one is written down.
 
     Where the file's figure was converted from rho by other means than are at hand here (with or
     without dp_accounting), both may be right: then only what can be shown here is claimed.

@@ -48,7 +48,7 @@ def test_text_that_is_no_report(text):
 
 def test_reports_of_other_versions_are_refused(report_of):
     content = json.loads(report_of().to_json())
-    for change in ({"version": 2}, {"extra": 1}, {"format": "dpforest-ledger"}):
+    for change in ({"version": 1}, {"extra": 1}, {"format": "dpforest-ledger"}):
         with pytest.raises(ModelFormatError):
             PrivacyReport.from_json(json.dumps(content | change))
 

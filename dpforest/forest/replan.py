@@ -1,0 +1,83 @@
+"""A fit's plan made again from what its report says: settings, domain, and no data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dpforest.accounting.allocation import resolve_allocation
+from dpforest.accounting.rationals import exact_text
+from dpforest.domain.schema import Domain
+from dpforest.exceptions import ParameterError
+from dpforest.forest.base import FitRun, PrivateEstimator
+from dpforest.forest.report import PrivacyReport
+from dpforest.forest.settings import check_delta, check_epsilon, storable, stored
+from dpforest.mechanisms.entropy import SystemSource
+
+
+def estimator_of(name: str) -> type[Any]:
+    """The private estimator of dpforest of that name.
+
+    Raises
+    ------
+    LookupError
+        If there is none.
+    """
+    import dpforest.forest.multinomial
+    import dpforest.forest.private
+    import dpforest.forest.private_regressor  # noqa: F401 - all make themselves known as subclasses
+
+    pending: list[type[Any]] = [PrivateEstimator]
+    while pending:
+        kind = pending.pop()
+        if kind.__name__ == name and kind.__module__.startswith("dpforest."):
+            return kind
+        pending += kind.__subclasses__()
+    raise LookupError(f"dpforest has no private estimator {name!r}")
+
+
+def remade_plan(report: PrivacyReport) -> Any:
+    """The plan that a report's settings and domain lead to.
+
+    Parameters
+    ----------
+    report : PrivacyReport
+
+    Returns
+    -------
+    plan, None or str
+        None where it cannot be made here, because a part of it is of somebody else's making; a
+        text where the settings contradict themselves.
+    """
+    facts, domain = report.facts, Domain.model_validate(report.domain)
+    try:
+        kind = estimator_of(report.estimator)
+    except LookupError:
+        return None
+    if _is_foreign(facts.settings.get("allocation")):
+        return None
+    try:
+        model = kind(domain=domain, **{k: stored(v) for k, v in facts.settings.items()})
+        epsilon, delta = check_epsilon(model.epsilon), check_delta(model.delta)
+        written = {k: storable(v) for k, v in model._reported_parameters().items()}
+        if written != facts.settings or set(written) != set(facts.parameters):
+            return "its parameters are not those of its estimator"
+        if exact_text(delta) != facts.delta:
+            return "its delta is not the one of its parameters"
+        run = FitRun(
+            epsilon, delta, domain, model._encoder(domain), SystemSource(),
+            facts.settings, facts.parameters, facts.charged_to,
+        )  # fmt: skip
+        return model._build_plan(run, model._check_parameters(epsilon, delta))
+    except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
+        return f"its settings make no plan ({type(error).__name__})"
+
+
+def _is_foreign(allocation: Any) -> bool:
+    """Whether an allocation is noted by a name that only its maker can resolve."""
+    if not isinstance(allocation, str):
+        return False
+    try:
+        resolve_allocation(allocation)
+    except ParameterError:
+        return True
+    return False

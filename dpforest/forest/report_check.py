@@ -1,0 +1,306 @@
+"""Verifying a privacy report: every figure in it worked out again from its entries.
+
+A report is a few independent facts (entries, settings, domain, what was learnt without paying) and
+much that follows from them. Here the rest is made again and compared, leaf by leaf. What follows
+from nothing else in the report is compared with the model, or is held by the digest alone.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from dpforest.accounting.bounds import replace_one_price
+from dpforest.accounting.conversion import conversion_method
+from dpforest.accounting.ledger import ScopeRecord
+from dpforest.accounting.losses import PrivacyLoss
+from dpforest.accounting.rationals import exact_text, float_up, parse_amount
+from dpforest.accounting.verify import claimed_loss, verify_composition
+from dpforest.domain.schema import Domain
+from dpforest.exceptions import ModelFormatError, ReportError
+from dpforest.forest.digests import canonical_bytes
+from dpforest.forest.replan import estimator_of, remade_plan
+from dpforest.forest.report import PrivacyReport
+from dpforest.forest.report_diff import differing_leaves
+from dpforest.forest.report_making import make_report, report_digest
+from dpforest.forest.storage import agreed_guarantee, check_facts
+
+#: Leaves that follow from nothing else in a report; see docs/report.md.
+UNFOUNDED = (
+    "who declared the public facts, and from which source",
+    "roles, levels and numbers of cells of the entries",
+    "where the fit was charged, and the object's earlier fits",
+    "how parameters were written, and versions",
+)
+#: Plans convert rho in doubles of another library, whose releases may differ by this much.
+_PLAN_TOLERANCE = 1e-6
+
+
+class Verification(BaseModel):
+    """What :func:`verify_report` found to hold.
+
+    Attributes
+    ----------
+    held : tuple of str
+        What was worked out again, or compared, and agreed.
+    taken_at_its_word : tuple of str
+        What only the report's own digest, or the absence of a model to compare with, speaks for.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    held: tuple[str, ...]
+    taken_at_its_word: tuple[str, ...]
+
+    def __str__(self) -> str:
+        words = "; ".join(self.taken_at_its_word) or "nothing"
+        return f"The report holds: {'; '.join(self.held)}. Taken at its word: {words}."
+
+
+def verify_report(report: PrivacyReport | str | Path, model: Any = None) -> Verification:
+    """Work every figure of a privacy report out again, and compare it with a model.
+
+    Parameters
+    ----------
+    report : PrivacyReport, str or Path
+        A report, its JSON text, or the path of its JSON file.
+    model : estimator, str or Path, optional
+        What the report is said to be of: a fitted estimator, the JSON that it wrote, or the path
+        of that file. Without it nothing ties the report to a model.
+
+    Returns
+    -------
+    Verification
+        What held, and what had to be taken at its word.
+
+    Raises
+    ------
+    ReportError
+        If anything does not follow, was changed, or is not of that model; ``problems`` lists it.
+
+    Notes
+    -----
+    Worked out again: the loss of every entry from its mechanism and parameters; the total of every
+    scope by its rule; the guarantee, its conversions and its sentence; all tables; the plan from
+    the settings and the domain; the fingerprint of the domain, and with a model all that the model
+    knows. The digest finds a change of anything else, but who can write a report can write one
+    with a fitting digest: without the model, or the word of whoever published the digest, a
+    forged report whose parts agree is accepted. Held by tests/forest/test_report_check.py.
+    """
+    record = _read(report)
+    problems = list(_problems(record))
+    held, unfounded = ["digest", "totals of all scopes", "guarantee and tables"], [*UNFOUNDED]
+    if not problems:
+        planned, why_not = _plan_problems(record)
+        problems += planned
+        (unfounded if why_not else held).append(why_not or "plan and settings")
+    if model is None:
+        unfounded.append("which model it is of (no model was given)")
+    elif not problems:
+        problems += _model_problems(record, model)
+        held.append("everything against the model and its fingerprint")
+        unfounded = ["what the model's own file says of its fit"]
+    if problems:
+        raise ReportError(tuple(problems))
+    return Verification(held=tuple(held), taken_at_its_word=tuple(unfounded))
+
+
+# -- reading ------------------------------------------------------------------------------------
+
+
+def _read(report: PrivacyReport | str | Path) -> PrivacyReport:
+    """The report as its text says it, to the letter: nothing is coerced, ignored or read twice."""
+    if isinstance(report, PrivacyReport):
+        text = report.model_dump_json()
+    elif isinstance(report, str) and report.lstrip().startswith("{"):
+        text = report
+    else:
+        text = Path(report).read_text("utf-8")
+    try:
+        data = json.loads(text, object_pairs_hook=_once, parse_constant=_refuse)
+        record = PrivacyReport.from_json(text)
+        if canonical_bytes(data) == canonical_bytes(json.loads(record.model_dump_json())):
+            return record
+    except (ModelFormatError, ValueError, RecursionError):
+        raise ReportError(("it is no dpforest-report of this version",)) from None
+    raise ReportError(("it is not written as a dpforest-report is",))
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key stands twice")
+    return found
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(constant)
+
+
+# -- what follows from the report itself ----------------------------------------------------------
+
+
+def _problems(record: PrivacyReport) -> Iterator[str]:
+    if record.digest != report_digest(record):
+        yield "its digest is that of another text"
+    yield from verify_composition(record.composition)
+    yield from _place_problems(record.composition)
+    try:
+        yield from _remade_problems(record)
+    except (ModelFormatError, ValueError, ArithmeticError, LookupError, AssertionError) as error:
+        yield f"its parts cannot be put together again ({type(error).__name__})"
+
+
+def _place_problems(root: ScopeRecord) -> Iterator[str]:
+    """Entries are numbered in order and know where they stand; a finished fit is closed."""
+    if root != root.apart():
+        yield "its entries are not numbered in order"
+    if any(entry.path != path for path, scope in _paths(root, ()) for entry in scope.entries):
+        yield "an entry does not stand in the scope that it names"
+    if not root.closed:
+        yield "its composition is of a fit that was not finished"
+
+
+def _paths(
+    scope: ScopeRecord, above: tuple[str, ...]
+) -> Iterator[tuple[tuple[str, ...], ScopeRecord]]:
+    path = (*above, scope.label)
+    yield path, scope
+    for child in scope.children:
+        yield from _paths(child, path)
+
+
+def _remade_problems(record: PrivacyReport) -> Iterator[str]:
+    facts, domain = record.facts, Domain.model_validate(record.domain)
+    check_facts(facts, domain, record.estimator)
+    loss = claimed_loss(record.composition, Fraction(parse_amount(facts.delta)))
+    try:
+        remade_guarantee = agreed_guarantee(record.guarantee, facts.judge(loss))
+    except ModelFormatError:
+        yield "the guarantee does not follow from the composition"
+        remade_guarantee = record.guarantee
+    guarantee = record.guarantee
+    for written, shown in zip(guarantee.bounds, remade_guarantee.bounds, strict=True):
+        if written.derivation != shown.derivation and written.epsilon < shown.epsilon:
+            yield f"its epsilon cannot be shown here, where it is {shown.derivation}"
+        elif "converted" not in written.derivation and written != shown:
+            yield "the guarantee does not follow from the composition"
+    remade = make_report(facts, domain, guarantee, record.composition, record.model_fingerprint)
+    for place in differing_leaves(*map(_data, (record, remade))):
+        yield f"{place} does not follow from the rest of the report"
+    yield from _listing_problems(record, loss)
+    yield from _external_problems(record)
+
+
+def _data(report: PrivacyReport) -> Any:
+    return json.loads(report.model_dump_json(exclude={"digest"}))
+
+
+def _listing_problems(record: PrivacyReport, loss: PrivacyLoss) -> Iterator[str]:
+    listing = record.basis.listing
+    epsilon = parse_amount(listing.epsilon)
+    if listing.estimator != record.estimator or listing.n_fits != sum(listing.charged.values()):
+        yield "its list of fits contradicts itself"
+    if listing.epsilon_float != float_up(epsilon) or min(listing.charged.values(), default=0) < 1:
+        yield "a figure in its list of fits does not follow"
+    if listing.charged.get(record.basis.charged_to, 0) < 1:
+        yield "its list of fits does not hold this one"
+    if epsilon < loss.epsilon < math.inf:
+        yield "its list of fits sums to less than this one"
+
+
+def _external_problems(record: PrivacyReport) -> Iterator[str]:
+    """A fit with a plan of its own is charged elsewhere at the plan's replace-one price."""
+    reserve = record.composition.reserve
+    delta = Fraction(parse_amount(record.basis.delta))
+    for entry in record.facts.external:
+        floats = (entry.exact_epsilon, entry.epsilon), (entry.exact_delta, entry.delta)
+        if any(float_up(parse_amount(exact)) != shown for exact, shown in floats):
+            yield "a charge elsewhere is not its rational rounded up"
+        if reserve is None or record.composition.adaptive:
+            continue
+        epsilon, at_delta, derivation = replace_one_price(reserve.loss, delta)
+        if derivation == entry.derivation and (
+            (entry.exact_epsilon, entry.exact_delta) != (exact_text(epsilon), exact_text(at_delta))
+            or (entry.library, entry.relation) != ("diffprivlib", "replace one record")
+        ):
+            yield "a charge elsewhere does not follow from the plan"
+
+
+# -- the plan -------------------------------------------------------------------------------------
+
+
+def _plan_problems(record: PrivacyReport) -> tuple[list[str], str]:
+    """What contradicts the plan made anew, or why it could not be made."""
+    import dpforest
+
+    written_by = record.versions.get("dpforest")
+    if written_by != dpforest.__version__ and written_by != "not installed as a package":
+        return [], "the plan (made by another version of dpforest)"
+    converted = [b.derivation for b in record.guarantee.bounds if "converted by" in b.derivation]
+    if converted and not all(text.endswith(conversion_method()) for text in converted):
+        return [], "the plan (its conversions are of other means)"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        plan = remade_plan(record)
+    if plan is None:
+        return [], "the plan (of an estimator that is not dpforest's)"
+    return list(_planned(record, plan)), ""
+
+
+def _planned(record: PrivacyReport, plan: Any) -> Iterator[str]:
+    if isinstance(plan, str):
+        yield plan
+        return
+    root = record.composition
+    if plan.adaptive:
+        # The rest was planned from a released value, which only the model's maker knows.
+        written = root.caps or ((root.reserve,) if root.reserve is not None else ())
+        if root.adaptive != (len(plan.routes) == 1):
+            yield "its composition is not adaptive in the way that its plan is"
+        expected = plan.routes
+    else:
+        if root.adaptive or root.caps:
+            yield "its composition is adaptive, and its plan is not"
+        written, expected = (root.reserve,) if root.reserve is not None else (), (plan.loss,)
+        if plan.describe() != record.plan:
+            yield "its plan is not the one that its settings and domain lead to"
+    if len(written) != len(expected) or not all(
+        record_ is not None and _alike(record_.loss, loss)
+        for record_, loss in zip(written, expected, strict=True)
+    ):
+        yield "what was set aside is not what its plan costs"
+
+
+def _alike(one: PrivacyLoss, other: PrivacyLoss) -> bool:
+    """Equal, but for what another release of a converting library may make of a plan's rho."""
+    pairs = ((one.epsilon, other.epsilon), (one.rho, other.rho), (one.delta, other.delta))
+    return all(a == b or math.isclose(a, b, rel_tol=_PLAN_TOLERANCE) for a, b in pairs)
+
+
+# -- the model ------------------------------------------------------------------------------------
+
+
+def _model_problems(record: PrivacyReport, model: Any) -> Iterator[str]:
+    if isinstance(model, (str, Path)):
+        try:
+            model = estimator_of(record.estimator).from_json(model)
+        except (ModelFormatError, LookupError) as error:
+            yield f"the model cannot be read ({error})"
+            return
+    if record.model_fingerprint != model.fingerprint_:
+        yield "it is not of this model: the fingerprints differ"
+    own = model.privacy_report()
+    # Read back where conversions are made by other means, a model claims what can be shown there.
+    means = [[b.derivation for b in r.guarantee.bounds] for r in (record, own)]
+    ignored = ("guarantee.", "sentence") if means[0] != means[1] else ()
+    for place in differing_leaves(_data(record), _data(own)):
+        if not place.startswith(ignored) or not ignored:
+            yield f"{place} is not what the model says"

@@ -1,0 +1,160 @@
+"""Making the privacy report of a finished fit: tables, notices and digests from public facts."""
+
+from __future__ import annotations
+
+import json
+import platform
+import re
+from functools import cache
+from importlib import metadata
+from typing import Any, Literal
+
+from dpforest.accounting.figures import figure_up
+from dpforest.accounting.fits import OWN_BUDGET, FitListing
+from dpforest.accounting.ledger import LossRecord, ScopeRecord
+from dpforest.accounting.losses import ZERO, PrivacyLoss
+from dpforest.accounting.rationals import parse_amount
+from dpforest.domain.schema import Domain
+from dpforest.forest.digests import digest_of
+from dpforest.forest.guarantee import Guarantee
+from dpforest.forest.report import ClaimBasis, Notice, PrivacyReport, RunFacts, SpendingRow
+
+_LIBRARIES = ("dpforest", "numpy", "numba", "scikit-learn", "pydantic", "narwhals")
+
+#: What epsilon does not speak about; the same for every run.
+NOT_COVERED = (
+    "Scores computed on the training records (cross-validation, tuning, early stopping) and "
+    "choices made after seeing them.",
+    "How long fit took and how much memory it used.",
+    "Errors raised with invalid='raise': they are for the curator's desk.",
+    "Whatever else is published about the same people: budgets of all releases add up.",
+    "What the model teaches about a person because it is true of people like them.",
+    "Tables of 2**31 records or more: counts are exact below that, which is taken for granted.",
+)
+
+
+_RAISED = (
+    "fitted with invalid='raise': that nothing was raised tells that no record broke a rule of the "
+    "domain, and no epsilon covers that; refit with invalid='drop' before anything is released"
+)
+
+
+#: How the scope of a tree is called.
+_TREE = re.compile(r"tree \d+")
+
+
+def make_report(
+    facts: RunFacts,
+    domain: Domain,
+    guarantee: Guarantee,
+    composition: ScopeRecord,
+    model_fingerprint: str,
+) -> PrivacyReport:
+    """Put a finished fit into words and tables."""
+    report = PrivacyReport(
+        sentence=guarantee.sentence,
+        guarantee=guarantee,
+        estimator=facts.estimator,
+        parameters=facts.parameters,
+        domain=domain.model_dump(mode="json"),
+        domain_fingerprint=domain.fingerprint(),
+        plan=facts.plan,
+        spending=tuple(spending_rows(composition)),
+        composition=composition,
+        randomness=facts.randomness,
+        external=tuple(entry.model_dump(mode="json") for entry in facts.external),
+        other_fits=_listing_text(facts.listing),
+        notices=tuple(_notices(facts, domain, guarantee)),
+        not_covered=NOT_COVERED,
+        versions=dict(facts.versions),
+        basis=ClaimBasis(**{name: getattr(facts, name) for name in ClaimBasis.model_fields}),
+        model_fingerprint=model_fingerprint,
+        digest="",
+    )
+    return report.model_copy(update={"digest": report_digest(report)})
+
+
+def report_digest(report: PrivacyReport) -> str:
+    """Digest of everything in a report but the digest itself."""
+    data = json.loads(report.model_dump_json(exclude={"digest"}))
+    return digest_of(data)
+
+
+@cache
+def library_versions() -> dict[str, str]:
+    """Versions of Python and of the libraries that the run rests on."""
+    versions = {"python": platform.python_version()}
+    for name in _LIBRARIES:
+        try:
+            versions[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            versions[name] = "not installed as a package"
+    return versions
+
+
+def spending_rows(composition: ScopeRecord) -> list[SpendingRow]:
+    """Requests by stage and tree (with what each composes to), level, role and mechanism."""
+    trees = [scope for scope in composition.walk() if _TREE.fullmatch(scope.label)]
+    rows = [_scope_row("tree", tree) for tree in trees]
+    if not trees or trees[0] not in composition.children:
+        rows = [_scope_row("stage", stage) for stage in composition.children] + rows
+    entries = composition.ledger
+    for group in ("level", "role", "mechanism"):
+        names = list(dict.fromkeys(getattr(entry, group) for entry in entries))
+        for name in names:
+            chosen = [entry for entry in entries if getattr(entry, group) == name]
+            rows.append(_row(group, str(name), chosen))
+    return rows
+
+
+def _scope_row(group: str, scope: ScopeRecord) -> SpendingRow:
+    row = _row(group, scope.label, list(scope.ledger))
+    return row.model_copy(update={"composed": scope.composed})
+
+
+def _row(group: Any, name: str, entries: list[Any]) -> SpendingRow:
+    loss = PrivacyLoss(ZERO, ZERO, ZERO)
+    for entry in entries:
+        loss = loss + entry.loss
+    return SpendingRow(
+        group=group,
+        name=name,
+        requests=len(entries),
+        cells=sum(entry.cells for entry in entries),
+        loss=LossRecord.of(loss),
+    )
+
+
+def _notices(facts: RunFacts, domain: Domain, guarantee: Guarantee) -> list[Notice]:
+    severity: Literal["void", "caution"] = "void" if guarantee.status == "void" else "caution"
+    notices = [Notice(severity=severity, text=reason) for reason in guarantee.reasons]
+    if facts.settings.get("invalid") == "raise":
+        notices.append(Notice(severity="caution", text=_RAISED))
+    if facts.listing.n_fits > 1:
+        counted = OWN_BUDGET not in facts.listing.charged
+        notices.append(
+            Notice(severity="note" if counted else "caution", text=_listing_text(facts.listing))
+        )
+    if any(entry.get("declared_by") is None for entry in _entries(domain)):
+        notices.append(
+            Notice(severity="note", text="Some public facts do not say who declared them.")
+        )
+    return notices
+
+
+def _listing_text(listing: FitListing) -> str:
+    where = ", ".join(f"{n} charged to {place}" for place, n in listing.charged.items())
+    if listing.n_fits == 1:
+        (place,) = listing.charged
+        return f"first fit of this object and its clones known to its process, charged to {place}"
+    return (
+        f"{listing.n_fits} fits of this object and its clones known to its process ({where}), "
+        f"which together may have spent epsilon = {figure_up(parse_amount(listing.epsilon))}, "
+        f"rho = {figure_up(parse_amount(listing.rho))} "
+        "if they met the same records; this report speaks of the last one alone"
+    )
+
+
+def _entries(domain: Domain) -> list[dict[str, Any]]:
+    dumped = domain.model_dump(mode="json")
+    return [*dumped["features"], *(dumped[k] for k in ("classes", "target") if dumped[k])]

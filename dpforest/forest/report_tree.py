@@ -1,0 +1,273 @@
+"""The composition tree of a report as a page shows it: branches alike once, every rule named."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from dpforest.accounting.figures import figure_up
+from dpforest.accounting.ledger import LedgerEntry, LossRecord, ScopeRecord
+from dpforest.accounting.losses import Amount, PrivacyLoss
+from dpforest.accounting.rationals import exact_text, parse_amount
+
+#: A rational longer than this is shown rounded up only.
+_SHORT = 16
+
+RULES = {
+    "sequential": "Sequential. One record may meet all of it, so the losses add up.",
+    "parallel cells": (
+        "Parallel over cells of the domain. A record lies in one of them, so the largest counts."
+    ),
+    "parallel records": (
+        "Parallel over records. Each record enters one side, by a secret draw of its own. "
+        "ε = ln Σ p·e^ε over the sides, where being left out counts with ε = 0, and never more "
+        "than the largest side. ρ = the largest side's, or ε²/2 if that is smaller and all "
+        "spending was fixed beforehand. δ = the largest side's."
+    ),
+    "poisson": (
+        "Sampled. Each record takes part with probability q, by a secret draw of its own. What is "
+        "inside adds up to (ε', ρ', δ'); then ε = ln(1 + q·(e^ε' − 1)), ρ = ρ', or ε²/2 if that is "
+        "smaller and all spending was fixed beforehand, δ = q·δ'."
+    ),
+}
+TOTALS = {
+    "sequential": "sum",
+    "parallel cells": "largest",
+    "parallel records": "mixture over the sides",
+    "poisson": "sampled",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """An amount for people: six digits rounded up, the ratio beside them where it is short."""
+
+    text: str
+    ratio: str
+    rounded: bool
+
+    @classmethod
+    def of(cls, amount: Amount) -> Figure:
+        """Write an amount down."""
+        if isinstance(amount, float) and math.isinf(amount):
+            return cls("∞", "", False)
+        exact, text = Fraction(amount), figure_up(amount)
+        if Fraction(text) == exact:
+            return cls(text, "", False)
+        ratio = exact_text(exact)
+        return cls(text, ratio if len(ratio) <= _SHORT else "", True)
+
+
+@dataclass(frozen=True, slots=True)
+class Amounts:
+    """Epsilon, rho and delta as figures."""
+
+    epsilon: Figure
+    rho: Figure
+    delta: Figure
+
+    @classmethod
+    def of(cls, loss: PrivacyLoss) -> Amounts:
+        """Write a loss down."""
+        return cls(*map(Figure.of, (loss.epsilon, loss.rho, loss.delta)))
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Entries that are alike, or branches that are alike, in a scope's table."""
+
+    name: str
+    detail: str
+    levels: str
+    cells: str
+    times: int
+    probability: str
+    each: Amounts
+    together: Amounts
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A scope, or several that are alike, as a page shows it."""
+
+    name: str
+    times: int
+    kind: str
+    rule: str
+    total_word: str
+    probabilities: str
+    notes: tuple[str, ...]
+    rows: tuple[Row, ...]
+    total: Amounts
+    counts: Amounts
+    branches: tuple[Branch, ...]
+    has_levels: bool
+    has_delta: bool
+
+
+def branch_of(root: ScopeRecord) -> Branch:
+    """The whole tree."""
+    return _branch([root], 1)
+
+
+def _branch(members: list[ScopeRecord], times: int) -> Branch:
+    """A branch from all scopes of the fit that are alike; ``times`` of them are siblings."""
+    first = members[0]
+    runs = _runs([_shape(child, outermost=True) for child in first.children], first.kind)
+    branches = tuple(
+        _branch([member.children[i] for member in members for i in run], len(run)) for run in runs
+    )
+    rows = [*_entry_rows(members), *_branch_rows(first, runs)]
+    return Branch(
+        name=_joined([child.label for child in _siblings(members, times)]),
+        times=times,
+        kind=first.kind,
+        rule=RULES.get(first.kind, first.kind),
+        total_word=TOTALS.get(first.kind, "total"),
+        probabilities=", ".join(f"{k}: {_share(p)}" for k, p in first.probabilities.items()),
+        notes=tuple(_notes(first)),
+        rows=tuple(rows),
+        total=Amounts.of(first.composed.loss),
+        counts=Amounts.of(first.charged.loss),
+        branches=branches,
+        has_levels=any(row.levels for row in rows),
+        has_delta=any(row.each.delta.text != "0" for row in rows),
+    )
+
+
+def _siblings(members: list[ScopeRecord], times: int) -> list[ScopeRecord]:
+    """Those under the first parent, whose names stand for the others'."""
+    return members[:times]
+
+
+def _shape(scope: ScopeRecord, outermost: bool = False) -> tuple[Any, ...]:
+    """Everything about a scope but its own name, places in the ledger and numbers of cells."""
+    return (
+        "" if outermost else scope.label,
+        scope.kind,
+        tuple(scope.probabilities.items()),
+        *(_exact(r) for r in (scope.composed, scope.charged, scope.reserve, *scope.caps)),
+        scope.adaptive,
+        scope.closed,
+        scope.reserve_kept,
+        tuple((entry.level, *_entry_kind(entry)) for entry in scope.entries),
+        tuple(_shape(child) for child in scope.children),
+    )
+
+
+def _exact(record: LossRecord | None) -> tuple[str, ...]:
+    return () if record is None else (record.epsilon, record.rho, record.delta)
+
+
+def _entry_kind(entry: LedgerEntry) -> tuple[Any, ...]:
+    amounts = (entry.epsilon, entry.rho, entry.delta)
+    return entry.role, entry.mechanism, tuple(entry.parameters.items()), *amounts
+
+
+def _runs(kinds: list[tuple[Any, ...]], rule: str = "") -> list[list[int]]:
+    """Positions of what is alike, in the order in which it first stands."""
+    if rule == "parallel records":  # sides have probabilities of their own
+        return [[i] for i in range(len(kinds))]
+    found: dict[tuple[Any, ...], list[int]] = {}
+    for place, kind in enumerate(kinds):
+        found.setdefault(kind, []).append(place)
+    return list(found.values())
+
+
+def _entry_rows(members: list[ScopeRecord]) -> Iterable[Row]:
+    first = members[0]
+    for run in _runs([_entry_kind(entry) for entry in first.entries]):
+        entry = first.entries[run[0]]
+        cells = [member.entries[i].cells for member in members for i in run]
+        levels = [level for i in run if (level := first.entries[i].level) is not None]
+        yield Row(
+            name=entry.role,
+            detail=f"{entry.mechanism} ({_parameters(entry)})",
+            levels=_ranges(sorted(set(levels))),
+            cells=_span(cells),
+            times=len(run),
+            probability="",
+            each=Amounts.of(entry.loss),
+            together=Amounts.of(_times(entry.loss, len(run))),
+        )
+
+
+def _branch_rows(scope: ScopeRecord, runs: list[list[int]]) -> Iterable[Row]:
+    for run in runs:
+        child = scope.children[run[0]]
+        share = scope.probabilities.get(child.label, "")
+        yield Row(
+            name=_joined([scope.children[i].label for i in run]),
+            detail="opened below",
+            levels="",
+            cells="",
+            times=len(run),
+            probability=_share(share) if share else "",
+            each=Amounts.of(child.charged.loss),
+            together=Amounts.of(_times(child.charged.loss, len(run))),
+        )
+
+
+def _times(loss: PrivacyLoss, n: int) -> PrivacyLoss:
+    return PrivacyLoss(loss.epsilon * n, loss.rho * n, loss.delta * n)
+
+
+def _parameters(entry: LedgerEntry) -> str:
+    return ", ".join(f"{k} {_parameter(v)}" for k, v in entry.parameters.items())
+
+
+def _parameter(text: str) -> str:
+    try:
+        figure = Figure.of(parse_amount(text))
+    except ValueError:
+        return text
+    return figure.ratio or figure.text + ("↑" if figure.rounded else "")
+
+
+def _share(text: str) -> str:
+    share = Fraction(text)
+    return text if len(text) <= _SHORT else f"{float(share):.6g}"
+
+
+def _notes(scope: ScopeRecord) -> Iterable[str]:
+    if scope.caps:
+        caps = " or ".join(_cap(cap.loss) for cap in scope.caps)
+        yield (
+            f"What is spent here depends on released values, so it was kept under {caps}, and "
+            "that is what it is claimed at."
+        )
+    if scope.adaptive and scope.reserve is not None:
+        yield (
+            "What is spent here depends on released values, so it was kept under what was set "
+            f"aside, {_cap(scope.reserve.loss)}, and that is what it is claimed at."
+        )
+    if scope.charged.loss != scope.composed.loss:
+        yield "It counts towards the scope around it as more than its total: what was set aside."
+    if scope.reserve_kept:
+        yield "All of what was set aside stays spent, because a run in it failed."
+
+
+def _cap(loss: PrivacyLoss) -> str:
+    if loss.epsilon != math.inf:
+        return f"ε = {figure_up(loss.epsilon)}"
+    return f"ρ = {figure_up(loss.rho)}"
+
+
+def _joined(names: list[str]) -> str:
+    if len(names) <= 2:
+        return " and ".join(names)
+    return f"{names[0]} … {names[-1]}"
+
+
+def _span(numbers: list[int]) -> str:
+    low, high = min(numbers), max(numbers)
+    return str(low) if low == high else f"{low}–{high}"
+
+
+def _ranges(levels: list[int]) -> str:
+    if len(levels) > 2 and levels[-1] - levels[0] == len(levels) - 1:
+        return f"{levels[0]}–{levels[-1]}"
+    return ", ".join(map(str, levels))
