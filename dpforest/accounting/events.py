@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from dpforest.accounting.losses import Amount, PrivacyLoss
-from dpforest.accounting.rationals import exact_text, to_rational
+from dpforest.accounting.rationals import exact_text, parse_amount, to_rational
 from dpforest.exceptions import ParameterError
 
 
@@ -160,3 +160,34 @@ class ExternalSpend(Event):
         if self.delta:
             return PrivacyLoss(self.epsilon, math.inf, self.delta)
         return PrivacyLoss.pure(self.epsilon)
+
+
+#: Events by the name of their mechanism.
+EVENTS: dict[str, type[Event]] = {
+    kind.mechanism: kind
+    for kind in (
+        DiscreteGaussianNoise,
+        ExponentialSelection,
+        ExternalSpend,
+        GeometricNoise,
+        PermuteAndFlipSelection,
+    )
+}
+
+
+def read_event(mechanism: str, parameters: dict[str, str]) -> Event | None:
+    """Read an event back from its mechanism and its ``parameters``; None if there is no such one.
+
+    Raises
+    ------
+    ValueError
+        For values that no event has.
+    """
+    kind = EVENTS.get(mechanism)
+    if kind is None or sorted(field.name for field in fields(kind)) != sorted(parameters):
+        return None
+    values: dict[str, Any] = {
+        name: text if name == "description" else parse_amount(text)
+        for name, text in parameters.items()
+    }
+    return kind(**values)

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from dpforest.accounting.certificate_record import CertificateRecord
 from dpforest.accounting.figures import figure_down, figure_up
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.rationals import exact_text, float_up, parse_amount, shortest_down
@@ -183,6 +184,9 @@ class ScopeRecord(_Frozen):
     caps : tuple of LossRecord
         Alternatives of which what is spent in it always stays under one, because it depends on
         released values in which currency it is counted.
+    certificate : CertificateRecord or None
+        The list of releases that it grants and nothing else, with the (epsilon, delta) that was
+        shown for it; charged with the first of them.
     closed, reserve_kept : bool
         Whether it takes no more requests, and whether its reserve stayed spent after that.
     entries : tuple of LedgerEntry
@@ -197,6 +201,7 @@ class ScopeRecord(_Frozen):
     reserve: LossRecord | None
     adaptive: bool
     caps: tuple[LossRecord, ...] = ()
+    certificate: CertificateRecord | None = None
     closed: bool
     reserve_kept: bool
     entries: tuple[LedgerEntry, ...]

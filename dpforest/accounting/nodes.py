@@ -82,6 +82,8 @@ class Node:
         self._children: dict[str, Node] = {}
         self._inner = self._composed = self._charged = NO_LOSS
         self._closed = self._reserve_kept = False
+        # Of an adaptive scope: whether the accountant had granted nothing when it was opened.
+        self._was_first = False
 
     # -- reading ------------------------------------------------------------------------
 
@@ -221,6 +223,7 @@ class Node:
         with self._accountant._lock:
             self._check_open()
             self._check_free(label)
+            child._was_first = child._adaptive and not self._root()._has_granted()
             newly_adaptive = self._mark_adaptive() if child._adaptive or child._caps else []
             try:
                 changes = child._changes(child._inner)
@@ -259,6 +262,13 @@ class Node:
                     f"scope {scope._name()!r} is closed and takes no more requests. Open a new one."
                 )
             scope = scope._parent
+
+    def _root(self) -> Node:
+        return self if self._parent is None else self._parent._root()
+
+    def _has_granted(self) -> bool:
+        """Whether anything was granted in it or in a scope inside."""
+        return bool(self._entries) or any(c._has_granted() for c in self._children.values())
 
     def _spends_adaptively(self) -> bool:
         return self._within_adaptive or self._contains_adaptive

@@ -142,18 +142,22 @@ class SequentialScope(Scope):
             If a reserve around it or the accountant's total does not allow it. Nothing is
             spent, and a smaller request may still be granted.
         ScopeError
-            If the scope is closed.
+            If the scope is closed, or is certified for another release.
         """
         _check_request(event, role, cells)
         cells, loss = operator.index(cells), _checked_loss(event)
         with self._accountant._lock:
             self._check_open()
+            self._check_next(event)
             changes = self._changes(self._inner + loss)
             self._check(changes, loss)
             # The entry comes before the grant: a crash in between leaves the budget spent.
             self._entries.append(Entry(event, loss, role, cells, level))
             self._commit(changes)
         return grants.issue(event, role, cells, self._path, level)
+
+    def _check_next(self, event: Event) -> None:
+        """Refuse what is not on the scope's list, where it has one."""
 
     def _inner_with(self, child: Node, charged: PrivacyLoss) -> PrivacyLoss:
         inner, old = self._inner, child._charged

@@ -7,34 +7,14 @@ contradict each other, so that no figure is printed that does not follow from th
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import fields
 from fractions import Fraction
-from typing import Any
 
 from dpforest.accounting.bounds import add_remove_price
-from dpforest.accounting.events import (
-    DiscreteGaussianNoise,
-    Event,
-    ExponentialSelection,
-    ExternalSpend,
-    GeometricNoise,
-    PermuteAndFlipSelection,
-)
+from dpforest.accounting.certificates import Certificate
+from dpforest.accounting.events import EVENTS, Event, read_event
 from dpforest.accounting.ledger import LedgerEntry, LossRecord, ScopeRecord
 from dpforest.accounting.losses import NO_LOSS, PrivacyLoss
-from dpforest.accounting.rationals import mixture_epsilon, parse_amount
-
-#: Events whose loss is worked out again; an entry of any other is taken at its word.
-EVENTS: dict[str, type[Event]] = {
-    kind.mechanism: kind
-    for kind in (
-        DiscreteGaussianNoise,
-        ExponentialSelection,
-        ExternalSpend,
-        GeometricNoise,
-        PermuteAndFlipSelection,
-    )
-}
+from dpforest.accounting.rationals import mixture_epsilon
 
 
 def verify_composition(record: ScopeRecord) -> tuple[str, ...]:
@@ -51,10 +31,11 @@ def verify_composition(record: ScopeRecord) -> tuple[str, ...]:
 
     Notes
     -----
-    Checked: the loss of every entry follows from its mechanism and parameters; every scope
-    composes its entries and children by its own rule (docs/accounting.md) and is charged what its
-    reserve says; no scope is above its reserve, or above all of its caps; every double beside a
-    rational is that rational rounded up. Held by tests/accounting/test_verify.py.
+    Checked: the loss of every entry follows from its mechanism and parameters; a certified scope
+    holds the releases it was certified for, in order, and the certificate follows from them; every
+    scope composes its entries and children by its own rule (docs/accounting.md) and is charged
+    what its reserve says; no scope is above its reserve, or above all of its caps; every double
+    beside a rational is that rational rounded up. Held by tests/accounting/test_verify.py.
     """
     try:
         return tuple(_problems(record, within_adaptive=False))
@@ -92,6 +73,8 @@ def _problems(record: ScopeRecord, within_adaptive: bool) -> Iterator[str]:
     for entry in record.entries:
         if not _entry_follows(entry):
             yield f"{name}: the loss of entry {entry.index} does not follow from its parameters"
+    if record.certificate is not None:
+        yield from _certificate_problems(record, record.certificate.certificate)
     for child in record.children:
         yield from _problems(child, within_adaptive)
     if record.composed.loss not in _compositions(record, within_adaptive):
@@ -108,17 +91,28 @@ def _problems(record: ScopeRecord, within_adaptive: bool) -> Iterator[str]:
 
 
 def _entry_follows(entry: LedgerEntry) -> bool:
-    kind = EVENTS.get(entry.mechanism)
-    if kind is None:
+    if entry.mechanism not in EVENTS:  # taken at its word
         return min(entry.loss.epsilon, entry.loss.rho, entry.loss.delta) >= 0
-    names = [field.name for field in fields(kind)]
-    if sorted(names) != sorted(entry.parameters):
-        return False
-    values: dict[str, Any] = {
-        name: text if name == "description" else parse_amount(text)
-        for name, text in entry.parameters.items()
-    }
-    return entry.cells > 0 and kind(**values).loss == entry.loss
+    event = _event_of(entry)
+    return event is not None and entry.cells > 0 and event.loss == entry.loss
+
+
+def _event_of(entry: LedgerEntry) -> Event | None:
+    return read_event(entry.mechanism, entry.parameters)
+
+
+def _certificate_problems(record: ScopeRecord, certificate: Certificate) -> Iterator[str]:
+    """A certified scope: the list is what was granted, and is what it says."""
+    name = record.label
+    if record.kind != "sequential" or record.children or record.caps or record.adaptive:
+        yield f"{name}: a scope of its kind cannot be certified"
+    if not certificate.holds:
+        yield f"{name}: its certificate does not follow from its list of releases"
+    if record.reserve is None or record.reserve.loss != certificate.loss:
+        yield f"{name}: its certificate is not what was set aside for it"
+    planned = (certificate.event_at(place) for place in range(len(record.entries)))
+    if [_event_of(entry) for entry in record.entries] != list(planned):
+        yield f"{name}: its entries are not those that it was certified for"
 
 
 def _compositions(record: ScopeRecord, within_adaptive: bool) -> list[PrivacyLoss]:
@@ -127,6 +121,10 @@ def _compositions(record: ScopeRecord, within_adaptive: bool) -> list[PrivacyLos
     parts = [*(entry.loss for entry in record.entries), *children]
     if record.kind == "parallel cells":
         return [_largest(children)] if not record.entries else []
+    if record.certificate is not None:
+        certificate, inner = record.certificate.certificate, sum(parts, NO_LOSS)
+        whole = PrivacyLoss(certificate.epsilon, inner.rho, certificate.delta)
+        return [whole if record.entries else NO_LOSS]
     if record.kind == "sequential":
         return [sum(parts, NO_LOSS)]
     weights = {name: Fraction(p) for name, p in record.probabilities.items()}

@@ -1,0 +1,85 @@
+"""A certificate as frozen data: the list of releases in texts, read back to be worked out again."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from dpforest.accounting.certificates import METHOD, Block, Certificate
+from dpforest.accounting.events import Event, read_event
+from dpforest.accounting.rationals import exact_text
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class EventRecord(_Frozen):
+    """One release: its mechanism, and its parameters as rationals in text."""
+
+    mechanism: str
+    parameters: dict[str, str]
+
+    @classmethod
+    def of(cls, event: Event) -> EventRecord:
+        """Write an event down."""
+        return cls(mechanism=event.mechanism, parameters=event.parameters)
+
+
+class BlockRecord(_Frozen):
+    """A few releases in order, so many times over."""
+
+    events: tuple[EventRecord, ...] = Field(min_length=1)
+    times: int = Field(ge=1, le=10**6)
+
+
+class CertificateRecord(_Frozen):
+    """That a list of releases, fixed beforehand, is (epsilon, delta)-DP.
+
+    Attributes
+    ----------
+    epsilon, delta : str
+        As rationals.
+    method : str
+        How that was shown.
+    blocks : tuple of BlockRecord
+        The list.
+    """
+
+    epsilon: str
+    delta: str
+    method: str
+    blocks: tuple[BlockRecord, ...]
+
+    @classmethod
+    def of(cls, certificate: Certificate) -> CertificateRecord:
+        """Write a certificate down."""
+        return cls(
+            epsilon=exact_text(certificate.epsilon),
+            delta=exact_text(certificate.delta),
+            method=METHOD,
+            blocks=tuple(
+                BlockRecord(events=tuple(map(EventRecord.of, block.events)), times=block.times)
+                for block in certificate.blocks
+            ),
+        )
+
+    @property
+    def certificate(self) -> Certificate:
+        """The certificate that was written down, not yet worked out again.
+
+        Raises
+        ------
+        ValueError
+            Not readable.
+        """
+        blocks = tuple(Block(tuple(map(_read, b.events)), b.times) for b in self.blocks)
+        return Certificate(blocks, Fraction(self.epsilon), Fraction(self.delta))
+
+
+def _read(record: EventRecord) -> Event:
+    event = read_event(record.mechanism, record.parameters)
+    if event is None:
+        raise ValueError("no such event")
+    return event

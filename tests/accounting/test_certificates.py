@@ -1,0 +1,229 @@
+"""Certificates: never below what a list of releases really costs, and close to it."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction as F
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+from scipy.stats import norm
+
+from dpforest.accounting.certificates import (
+    METHOD,
+    Block,
+    Certificate,
+    certify,
+    delta_bound,
+    epsilon_bound,
+    grouped,
+    smoothing,
+)
+from dpforest.accounting.conversion import epsilon_of_rho
+from dpforest.accounting.events import (
+    DiscreteGaussianNoise,
+    ExponentialSelection,
+    ExternalSpend,
+    GeometricNoise,
+    PermuteAndFlipSelection,
+)
+from dpforest.accounting.losses import PrivacyLoss
+from dpforest.exceptions import ParameterError
+
+MILLIONTH = F(1, 10**6)
+
+
+def gaussian(sigma_squared, sensitivity_squared=1):
+    return DiscreteGaussianNoise(F(sigma_squared), F(sensitivity_squared))
+
+
+def discrete_law(sigma_squared, width=80):
+    points = np.arange(-width, width + 1)
+    weights = np.exp(-(points**2) / (2.0 * sigma_squared))
+    return points, weights / weights.sum()
+
+
+def exact_delta(sigma_squared, shift, epsilon):
+    """P(S) - e^eps Q(S) for independent discrete Gaussian entries that move by ``shift``."""
+    losses, law = np.zeros(1), np.ones(1)
+    points, weights = discrete_law(sigma_squared)
+    for move in shift:
+        # Under Q the entry is y, and its loss is (2 y move - move^2) / (2 sigma^2).
+        step = (2 * points * move - move**2) / (2.0 * sigma_squared)
+        losses = (losses[:, None] + step).ravel()
+        law = (law[:, None] * weights).ravel()
+    return float(law @ np.maximum(np.exp(losses) - math.exp(epsilon), 0.0))
+
+
+def analytic_mu(epsilon, delta):
+    """Balle and Wang 2018, Theorem 8, solved for mu."""
+
+    def excess(mu):
+        tail = math.exp(epsilon) * norm.cdf(-mu / 2 - epsilon / mu)
+        return norm.cdf(mu / 2 - epsilon / mu) - tail - delta
+
+    return brentq(excess, 1e-4, 50, xtol=1e-14)
+
+
+class TestDiscreteGaussian:
+    @pytest.mark.parametrize("sigma_squared", [4, 20, 100])
+    @pytest.mark.parametrize("shift", [(1,), (2,), (1, 1), (2, 1), (3,)])
+    def test_is_above_the_exact_sum_and_near_it(self, sigma_squared, shift):
+        squared = sum(move**2 for move in shift)
+        blocks = (Block((gaussian(sigma_squared, squared),)),)
+        for epsilon in (0.0, 0.1, 0.37, 1.0):
+            exact = exact_delta(sigma_squared, shift, epsilon)
+            bound = delta_bound(blocks, F(str(epsilon)), MILLIONTH)
+            assert exact <= bound
+            # As a normal release with a variance that is smaller by tau^2 < 1.3.
+            assert bound <= exact_delta(sigma_squared - 1.4, shift, epsilon) * 1.02 + 1e-6
+
+    def test_several_releases_are_the_sum_of_their_shifts(self):
+        events = gaussian(30), gaussian(40, 4), gaussian(30)
+        blocks = Block((events[0],)), Block(events[1:])
+        exact = 0.0
+        losses, law = np.zeros(1), np.ones(1)
+        for sigma_squared, move in ((30, 1), (40, 2), (30, 1)):
+            points, weights = discrete_law(sigma_squared, 45)
+            step = (2 * points * move - move**2) / (2.0 * sigma_squared)
+            losses, law = (losses[:, None] + step).ravel(), (law[:, None] * weights).ravel()
+        exact = float(law @ np.maximum(np.exp(losses) - math.exp(0.5), 0.0))
+        bound = delta_bound(blocks, F(1, 2), MILLIONTH)
+        assert exact <= bound <= exact * 1.1
+
+    @pytest.mark.parametrize("epsilon", ["0.1", "1", "5"])
+    @pytest.mark.parametrize("delta", ["1e-3", "1e-6", "1e-10"])
+    def test_much_noise_is_the_closed_form(self, epsilon, delta):
+        mu = analytic_mu(float(epsilon), float(delta))
+        step = F(10**4)  # counted in steps of a lattice, so the lattice plays no part
+        blocks = (Block((gaussian(F(step**2 * 10) / F(mu) ** 2, step**2),), 10),)
+        found = epsilon_bound(blocks, F(delta))
+        assert float(epsilon) <= found <= float(epsilon) * (1 + 5e-6) + 1e-6
+
+    def test_agrees_with_dp_accounting(self):
+        distribution = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
+        one = distribution.from_discrete_gaussian_mechanism(
+            20.0, sensitivity=4, value_discretization_interval=1e-4, pessimistic_estimate=False
+        )
+        theirs = one.self_compose(12)
+        blocks = (Block((gaussian(400, 16),), 12),)
+        for epsilon in (0.5, 1.0, 3.0):
+            lower = theirs.get_delta_for_epsilon(epsilon)
+            assert lower <= delta_bound(blocks, F(epsilon), MILLIONTH) <= lower * 1.06
+
+    @pytest.mark.parametrize("entries", [1, 30, 2**32])
+    @pytest.mark.parametrize("closeness", [F(1, 10**6), F(1, 10**10)])
+    def test_the_smoothing_is_as_close_as_it_says(self, entries, closeness):
+        tau_squared = float(smoothing(F(entries), closeness))
+        h = 2 * sum(math.exp(-2 * math.pi**2 * tau_squared * k**2) for k in range(1, 5))
+        assert entries * (math.log1p(h) - math.log1p(-h)) <= float(closeness)
+        # And h bounds how far the sum over a shifted lattice is from its integral.
+        for shift in (0.0, 0.25, 0.5):
+            points = np.arange(-60, 61) - shift
+            total = np.exp(-(points**2) / (2 * tau_squared)).sum()
+            assert abs(total / math.sqrt(2 * math.pi * tau_squared) - 1) <= h + 1e-14
+
+    def test_the_integers_drawn_around_a_normal_are_the_discrete_gaussian(self):
+        # The step of the proof, by integration: tau^2 = 1/2 leaves a difference that can be seen.
+        sigma_squared, tau_squared, centre = 3.0, 0.5, 2
+        h = 2 * sum(math.exp(-2 * math.pi**2 * tau_squared * k**2) for k in range(1, 5))
+        x = np.linspace(centre - 25, centre + 25, 200_001)
+        density = norm.pdf(x, centre, math.sqrt(sigma_squared - tau_squared))
+        normaliser = sum(np.exp(-((x - j) ** 2) / (2 * tau_squared)) for j in range(-40, 45))
+        points, law = discrete_law(sigma_squared, 12)
+        for k, probability in zip(points + centre, law, strict=True):
+            drawn = np.exp(-((k - x) ** 2) / (2 * tau_squared)) / normaliser
+            mass = float((density * drawn).sum() * (x[1] - x[0]))
+            assert abs(math.log(probability / mass)) <= math.log1p(h) - math.log1p(-h) + 1e-9
+
+
+class TestMixedLists:
+    blocks = (
+        Block((gaussian(1200),)),
+        Block((gaussian(F(10**6), F(100)),), 6),
+        Block((ExponentialSelection(F("0.02"), F(2)), gaussian(F(10**7), F(1000))), 60),
+    )
+
+    def test_is_between_a_fixed_choice_and_the_zcdp_conversion(self):
+        rho = Certificate(self.blocks, F(1), MILLIONTH).rho
+        found = epsilon_bound(self.blocks, MILLIONTH)
+        assert found < epsilon_of_rho(rho, MILLIONTH)[0] * F(97, 100)
+        # A normal law with the same rho, to which all of it comes closest.
+        mu = math.sqrt(2 * float(rho))
+        lower = brentq(lambda e: analytic_mu(e, 1e-6) - mu, 0.01, 10)
+        assert lower * 0.99 <= found <= lower * 1.01
+
+    def test_monotone_in_noise_length_and_epsilon(self):
+        def bound(noise, n, selection, epsilon=F(1)):
+            events = (ExponentialSelection(F(selection), F(2)), gaussian(noise))
+            return delta_bound((Block(events, n),), epsilon, MILLIONTH)
+
+        base = bound(2000, 40, "0.05")
+        assert base < bound(1900, 40, "0.05") and base < bound(2000, 41, "0.05")
+        assert base < bound(2000, 40, "0.051") and base < bound(2000, 40, "0.05", F("0.99"))
+
+    def test_pure_releases_are_counted(self):
+        gaussian_alone = epsilon_bound(self.blocks, MILLIONTH)
+        for event in (GeometricNoise(F("0.1"), F(1)), PermuteAndFlipSelection(F("0.1"), F(1))):
+            found = epsilon_bound((*self.blocks, Block((event,))), MILLIONTH)
+            assert gaussian_alone < found < gaussian_alone + F("0.1")
+        nothing = GeometricNoise(F(0), F(1)), ExponentialSelection(F(0), F(1))
+        assert epsilon_bound((*self.blocks, Block(nothing)), MILLIONTH) == gaussian_alone
+
+    @pytest.mark.parametrize(
+        "event",
+        [
+            ExternalSpend(F(1, 10), F(0), "elsewhere"),
+            gaussian(0),
+            gaussian(1),
+            GeometricNoise(math.inf, F(1)),
+            ExponentialSelection(math.inf, F(1)),
+        ],
+        ids=["another kind", "no noise", "little noise", "endless", "endless selection"],
+    )
+    def test_nothing_is_known_of_some(self, event):
+        assert delta_bound((*self.blocks, Block((event,))), F(100), MILLIONTH) == 1.0
+
+    def test_a_group_is_shifted_as_often(self):
+        twice = grouped(self.blocks, 2)
+        events = [e for block in twice for e in block.events]
+        assert events[0] == gaussian(1200, 4) and events[2].epsilon == F("0.04")
+        assert [b.times for b in twice] == [1, 6, 60]
+        two = epsilon_bound(twice, MILLIONTH)
+        rho = 4 * Certificate(self.blocks, F(1), MILLIONTH).rho
+        assert 2 * epsilon_bound(self.blocks, MILLIONTH) < two < epsilon_of_rho(rho, MILLIONTH)[0]
+        with pytest.raises(ParameterError, match="has no certificate"):
+            grouped((Block((ExternalSpend(F(1), F(0), "x"),)),), 2)
+
+
+class TestCertificate:
+    blocks = TestMixedLists.blocks
+
+    def test_is_given_from_the_bound_on(self):
+        least = epsilon_bound(self.blocks, MILLIONTH)
+        certificate = certify(self.blocks, least, MILLIONTH)
+        assert certificate.loss == PrivacyLoss(least, certificate.rho, MILLIONTH)
+        with pytest.raises(ParameterError, match="less than the list of releases"):
+            certify(self.blocks, least * F(999, 1000), MILLIONTH)
+        for epsilon, delta in ((F(0), MILLIONTH), (F(1), F(0)), (F(1), F(1))):
+            assert not Certificate(self.blocks, epsilon, delta).holds
+
+    def test_the_conversion_of_rho_will_do_too(self):
+        # So little noise that the normal law is no guide.
+        blocks = (Block((gaussian(F(1, 2)),)),)
+        assert delta_bound(blocks, F(20), MILLIONTH) == 1.0
+        rho = Certificate(blocks, F(1), MILLIONTH).rho
+        assert certify(blocks, epsilon_of_rho(rho, MILLIONTH)[0], MILLIONTH).holds
+
+    def test_lists_its_releases_in_order(self):
+        certificate = certify(self.blocks, F(2), MILLIONTH)
+        listed = [certificate.event_at(i) for i in range(certificate.n_releases)]
+        expected = [e for b in self.blocks for e in itertools.chain(*[b.events] * b.times)]
+        assert listed == expected and len(listed) == 1 + 6 + 120
+        assert certificate.event_at(len(listed)) is None
+        assert certificate.rho == sum(event.loss.rho for event in listed)
+
+    def test_the_method_has_a_name(self):
+        assert "Balle and Wang" in METHOD and "Dong, Durfee, Rogers" in METHOD
