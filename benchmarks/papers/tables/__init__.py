@@ -9,6 +9,7 @@ from __future__ import annotations
 TABLES = {
     "safe_bayesian": "papers.tables.safe_bayesian",
     "mrf2020_table1": "papers.tables.mrf2020_table1",
+    "explain_mrf2020": "papers.tables.explain_mrf2020",
     "mrf2019_table2": "papers.tables.mrf2019_table2",
     "mrf2019_table3": "papers.tables.mrf2019_table3",
     "mrf2019_figures": "papers.tables.mrf2019_figures",

@@ -20,6 +20,14 @@ N_SPLITS = 10
 #: Above so many records CompRF, which is slow there, has fewer repeats.
 _LONG, _LONG_REPEATS = 10_000, 3
 _WITHIN = 1.5
+#: Every printed figure of hepatitis is far below the share of its larger class, and all are those
+#: of its last column: see explain_mrf2020.
+_READ: dict[str, dict[str, Any]] = {"hepatitis": {"target": "histology"}}
+
+
+def read_row(folder: Path, name: str) -> PaperSet:
+    """The dataset of a row, with the target that the row's figures are of."""
+    return read(folder, name, **_READ.get(name, {}))
 
 
 def forest(method: str, data: PaperSet, seed: int) -> Any:
@@ -55,7 +63,7 @@ def tasks(folder: Path, repeats: int = 10) -> Iterator[Task]:
 
 def evaluate(task: Task, folder: Path) -> dict[str, float]:
     """Accuracy on one fold."""
-    data = read(folder, task.dataset)
+    data = read_row(folder, task.dataset)
     train, test = folds(data.y, task.repeat, N_SPLITS)[task.fold]
     model = forest(task.method, data, task.seed).fit(data.X[train], data.y[train])
     return {"accuracy": float(np.mean(model.predict(data.X[test]) == data.y[test]))}
