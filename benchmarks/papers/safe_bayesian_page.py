@@ -100,10 +100,12 @@ def draws(lines: list[Line], sets: Sequence[str]) -> str:
     for name in sets:
         for draw in ("printed", "equal", "natural"):
             cells = [spread(cell_of(lines, name, "S-Bayes", key, draw)) for key in _WAYS.values()]
+            log = cell_of(lines, name, "S-Bayes", "log_probability", draw, scale=1)
             forest = spread(cell_of(lines, name, "RF-Gini", draw=draw))
             counts = sizes(lines, name, draw)
-            rows.append([name, draw, counts, *cells, forest])
+            rows.append([name, draw, counts, *cells, forest, spread(log, 3)])
     head = ["set", "draw", "train + test", "best tree", "BMA", "S-Bayes, m = 5", "RF-Gini"]
+    head.append("log probability, m = 5")
     return table(head, rows, 3)
 
 
@@ -140,7 +142,7 @@ def sizes(lines: Iterable[Line], name: str, draw: str = "printed") -> str:
 
 def spread(cell: tuple[float, ...] | None, digits: int = 2) -> str:
     """Mean ± standard deviation."""
-    return "–" if cell is None else f"{cell[0]:.{digits}f} ± {cell[1]:.{digits}f}"
+    return "–" if cell is None else f"{cell[0]:.{digits}f} ± {cell[1]:.{digits}f}".replace("-", "−")
 
 
 def compared(printed: Cell, ours: tuple[float, float, int] | None, digits: int = 2) -> str:
@@ -148,8 +150,8 @@ def compared(printed: Cell, ours: tuple[float, float, int] | None, digits: int =
     if ours is None:
         return f"{printed[0]:.{digits}f} / –"
     mark = "\\*" if is_far(printed, ours) else ""
-    change = f"{ours[0] - printed[0]:+.{digits}f}".replace("-", "−")
-    return f"{printed[0]:.{digits}f} / {spread(ours, digits)} ({change}){mark}"
+    text = f"{printed[0]:.{digits}f} / {spread(ours, digits)} ({ours[0] - printed[0]:+.{digits}f})"
+    return text.replace("-", "−") + mark
 
 
 def is_far(printed: Cell, ours: tuple[float, float, int]) -> bool:
