@@ -134,7 +134,7 @@ class PrivateForest(ReleasedEstimator):
         run.settled = settled
         if settled.learner is None or settled.plan is None:
             raise AssertionError("a settled plan has a learner")
-        records = self._records_for(settled.strategy, records, run.source)
+        records = self._prepare(settled, scope, records, run.source)
         # Set aside as a whole: a training that fails inside keeps all of it spent.
         with (
             scope.sequential(settled.strategy, reserve=settled.plan.loss) as training,
@@ -146,10 +146,10 @@ class PrivateForest(ReleasedEstimator):
             )
         self._set_model(model, settled.strategy, run.domain)
 
-    def _records_for(
-        self, strategy: str, records: MemoryRecords, source: RandomSource
+    def _prepare(
+        self, plan: PrivateForestPlan, scope: Scope, records: MemoryRecords, source: RandomSource
     ) -> MemoryRecords:
-        """Records as the strategy takes them."""
+        """Records as the learner takes them; may buy what the plan has for that."""
         return records
 
     @abstractmethod

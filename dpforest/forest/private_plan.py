@@ -23,6 +23,11 @@ from dpforest.learners.base import Learner, LearnerBudget, LearnerPlan, PlanPart
 COUNT_SHARE = Fraction(1, 20)
 #: Role of that count in the ledger.
 COUNT_ROLE = "number of records"
+#: Role of the counts that a regression's range is made of, and the share of epsilon for them.
+RANGE_ROLE = "range of the target"
+RANGE_SHARE = Fraction(1, 20)
+#: Least epsilon times rows of those counts.
+RANGE_SIGNAL = 100.0
 #: Below this R a budget can hardly teach more than the noisy class prior.
 HOPELESS_SIGNAL = 8.0
 _ROOT_SCALE = 10**24
@@ -74,6 +79,8 @@ class PrivateForestPlan:
     facts : TableFacts
     budget : LearnerBudget
         What the learner may spend.
+    target_range : GeometricNoise or None
+        Buys the range of a regression's targets, where that is worth it.
     """
 
     strategy: str
@@ -84,6 +91,7 @@ class PrivateForestPlan:
     signal: float | None
     facts: TableFacts
     budget: LearnerBudget
+    target_range: GeometricNoise | None = None
 
     @property
     def adaptive(self) -> bool:
@@ -99,10 +107,13 @@ class PrivateForestPlan:
     @property
     def parts(self) -> tuple[PlanPart, ...]:
         """What is released, in order, as far as it is known."""
-        known = self.plan.parts if self.plan is not None else ()
-        if self.count is None:
-            return known
-        return PlanPart(COUNT_ROLE, "a noisy count of all records", self.count.loss), *known
+        bought = []
+        if self.count is not None:
+            bought.append(PlanPart(COUNT_ROLE, "a noisy count of all records", self.count.loss))
+        if self.target_range is not None:
+            text = "noisy counts of the target in a few cells"
+            bought.append(PlanPart(RANGE_ROLE, text, self.target_range.loss))
+        return *bought, *(self.plan.parts if self.plan is not None else ())
 
     def describe(self) -> dict[str, str]:
         """The plan in words, for the report."""
@@ -200,14 +211,23 @@ def forecast(signal: float | None) -> str:
     return f"R = {signal:.3g}: enough for a forest"
 
 
-def count_event(budget: LearnerBudget) -> GeometricNoise:
-    """The noisy number of records, for at most its share of the budget in either currency."""
-    epsilon = budget.epsilon * COUNT_SHARE
+def count_event(budget: LearnerBudget, share: Fraction = COUNT_SHARE) -> GeometricNoise:
+    """Noisy counts of disjoint records, for at most a share of the budget in either currency."""
+    epsilon = budget.epsilon * share
     if budget.delta:
         # Where epsilon is large or delta tiny, rho is the scarcer one: rho = epsilon^2 / 2.
-        square = 2 * budget.rho * COUNT_SHARE * _ROOT_SCALE**2
+        square = 2 * budget.rho * share * _ROOT_SCALE**2
         epsilon = min(epsilon, Fraction(math.isqrt(math.floor(square)), _ROOT_SCALE))
     return GeometricNoise(epsilon, Fraction(1))
+
+
+def range_event(facts: TableFacts, budget: LearnerBudget) -> GeometricNoise | None:
+    """The counts that a regression's range is made of; None where they would drown in noise."""
+    if facts.unit == 1:
+        return None
+    event = count_event(budget, RANGE_SHARE)
+    enough = float(event.epsilon) * (facts.approximate_rows or 0.0) >= RANGE_SIGNAL
+    return event if enough else None
 
 
 def check_rows(value: Any) -> float:

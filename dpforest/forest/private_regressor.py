@@ -9,10 +9,14 @@ from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from dpforest.accounting.scopes import Scope
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.schema import Domain
-from dpforest.exceptions import DomainError
+from dpforest.domain.targets import TARGET_STEPS
+from dpforest.exceptions import DomainError, ModelFormatError
 from dpforest.forest.private_base import PrivateForest
+from dpforest.forest.private_plan import RANGE_ROLE, PrivateForestPlan
+from dpforest.forest.target_range import release_target_range
 from dpforest.learners.base import ReleasedModel
 from dpforest.mechanisms.entropy import RandomSource
 from dpforest.trees.counting import MemoryRecords
@@ -51,6 +55,8 @@ class PrivateForestRegressor(RegressorMixin, PrivateForest):
     feature_names_in_ : ndarray of str
     strategy_ : str
         What was learnt.
+    target_range_ : tuple of float
+        Between what predictions lie.
     feature_importances_ : ndarray of float64, shape (n_features,)
         From released values.
     accountant_, spent_, guarantee_
@@ -59,7 +65,8 @@ class PrivateForestRegressor(RegressorMixin, PrivateForest):
     Notes
     -----
     Bounds decide what noise there is: the noise on a mean is in units of upper - lower. Declare
-    them as narrow as what is publicly known allows.
+    them as narrow as what is publicly known allows. Where the table is large for the budget, a
+    twentieth of it buys noisy counts that tell a narrower range; targets outside are clipped.
 
     Examples
     --------
@@ -101,8 +108,16 @@ class PrivateForestRegressor(RegressorMixin, PrivateForest):
         codes = self._encoder_.encode_features(X, for_predict=True)[0].codes
         scores = self.model_.log_odds(codes)
         share = 1.0 / (1.0 + np.exp(np.clip(scores[:, 0] - scores[:, 1], -700.0, 700.0)))
-        lower, upper = target_bounds(self.domain_)
+        lower, upper = self.target_range_
         return lower * (1.0 - share) + upper * share
+
+    @property
+    def target_range_(self) -> tuple[float, float]:
+        """Bounds of what is predicted: the declared ones, or narrower ones that were released."""
+        check_is_fitted(self)
+        lower, upper = target_bounds(self.domain_)
+        low, high = (steps / TARGET_STEPS for steps in self.target_steps_)
+        return lower * (1 - low) + upper * low, lower * (1 - high) + upper * high
 
     # -- what the base class asks for -----------------------------------------------------
 
@@ -112,15 +127,28 @@ class PrivateForestRegressor(RegressorMixin, PrivateForest):
             domain, invalid=self.invalid, task="regression", estimator_name=type(self).__name__
         )
 
-    def _records_for(
-        self, strategy: str, records: MemoryRecords, source: RandomSource
+    def _prepare(
+        self, plan: PrivateForestPlan, scope: Scope, records: MemoryRecords, source: RandomSource
     ) -> MemoryRecords:
-        """Records with targets, or with classes by each record's own coin."""
-        if strategy not in _BY_CLASSES:
-            return records
-        table = records.whole()
-        words = source.spawn("target coins").words(table.n_records)
-        return MemoryRecords(table.tossed(words), records.n_threads)
+        """Targets between released bounds, or classes by each record's own coin."""
+        table, self.target_steps_ = records.whole(), (0, TARGET_STEPS)
+        if plan.target_range is not None:
+            grant = scope.request(plan.target_range, role=RANGE_ROLE)
+            self.target_steps_ = release_target_range(records, grant, source.spawn(RANGE_ROLE))
+            table = table.rescaled(*self.target_steps_)
+        if plan.strategy in _BY_CLASSES:
+            table = table.tossed(source.spawn("target coins").words(table.n_records))
+        return MemoryRecords(table, records.n_threads)
+
+    def _released_to_data(self) -> Any:
+        return {"target_steps": list(self.target_steps_), **super()._released_to_data()}
+
+    def _released_from_data(self, data: Any, encoder: DomainEncoder) -> None:
+        low, high = (int(steps) for steps in data["target_steps"])
+        if not 0 <= low < high <= TARGET_STEPS:
+            raise ModelFormatError("the stored range of the target is no range. Store it again.")
+        self.target_steps_ = low, high
+        super()._released_from_data(data, encoder)
 
     def _set_model(self, model: ReleasedModel, strategy: str, domain: Domain) -> None:
         self.model_ = model

@@ -17,6 +17,7 @@ from dpforest.forest.private_plan import (
     PrivateForestPlan,
     count_event,
     forecast,
+    range_event,
 )
 from dpforest.learners.base import LearnerBudget, TableFacts
 from dpforest.learners.registry import LEARNERS, pick_strategy
@@ -56,14 +57,23 @@ def planned(
     strategy: str, facts: TableFacts, budget: LearnerBudget, count: GeometricNoise | None = None
 ) -> PrivateForestPlan:
     """The plan where a number of records is known: declared, or bought by ``count``."""
+    target_range = range_event(facts, budget)
+    bought = [event for event in (count, target_range) if event is not None]
+    if target_range is not None:
+        budget = budget_after(budget, target_range)
     chosen = pick_strategy(facts, budget) if strategy == "auto" else strategy
+    if chosen == "one_shot" and strategy == "auto":
+        # Picked beside a delta only where the signal is small, and there pure noise is smaller.
+        budget = LearnerBudget(budget.epsilon, Fraction(0))
     # Rules are drawn at the pure epsilon, so with a delta too that is what they can learn from.
     own = LearnerBudget(budget.epsilon, Fraction(0)) if chosen == "rules" else budget
     signal = own.signal(facts.approximate_rows or 1.0)
     learner = LEARNERS[chosen].make()
     plan = learner.plan(facts, budget)
-    loss = plan.loss if count is None else plan.loss + count.loss
-    return PrivateForestPlan(chosen, learner, plan, count, loss, signal, facts, budget)
+    loss = sum((event.loss for event in bought), start=plan.loss)
+    return PrivateForestPlan(
+        chosen, learner, plan, count, loss, signal, facts, budget, target_range
+    )
 
 
 def cautious_rows(noisy: int, count: GeometricNoise) -> float:
@@ -77,9 +87,13 @@ def cautious_rows(noisy: int, count: GeometricNoise) -> float:
 
 def remaining_budget(epsilon: Fraction, delta: Fraction, count: GeometricNoise) -> LearnerBudget:
     """What is left for the learner after the noisy count, in either currency."""
-    whole = LearnerBudget(epsilon, delta)
-    left = whole.rho - Fraction(count.loss.rho) if delta else None
-    return LearnerBudget(epsilon - Fraction(count.loss.epsilon), delta, left)
+    return budget_after(LearnerBudget(epsilon, delta), count)
+
+
+def budget_after(budget: LearnerBudget, event: GeometricNoise) -> LearnerBudget:
+    """What an event leaves of a budget, in either currency."""
+    left = budget.rho - Fraction(event.loss.rho) if budget.delta else None
+    return LearnerBudget(budget.epsilon - Fraction(event.loss.epsilon), budget.delta, left)
 
 
 def warn_if_hopeless(signal: float | None, stacklevel: int) -> None:

@@ -52,6 +52,10 @@ def pick_strategy(facts: TableFacts, budget: LearnerBudget) -> str:
     table; sums of many noisy tables win above. The limits are in 2 R / K, with R = n / sigma_1
     (``LearnerBudget.signal``) and K classes; docs/private_forest.md says how they were found.
     """
+    if facts.unit > 1:
+        # Means need no labels: tables of one-shot forests hold out where rules would guess.
+        enough = budget.delta and budget.signal(facts.approximate_rows or 1.0) >= REFITTED_SIGNAL
+        return "refitted" if enough else "one_shot"
     signal = 2 * budget.signal(facts.approximate_rows or 1.0) / max(facts.n_classes, 2)
     if budget.delta:
         return "refitted" if signal >= REFITTED_SIGNAL else "rules"

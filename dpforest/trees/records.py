@@ -59,6 +59,15 @@ class TrainingTable:
         """What a record adds to class counts in all: 1, or the steps of a target."""
         return 1 if self.targets is None else TARGET_STEPS
 
+    def rescaled(self, low: int, high: int) -> TrainingTable:
+        """The same records with targets between other bounds, in steps of the present ones.
+
+        Targets outside are clipped. A function of each record alone, given released bounds.
+        """
+        assert self.targets is not None
+        inside = np.clip(self.targets.astype(np.int64), low, high) - low
+        return replace(self, targets=(inside * TARGET_STEPS // (high - low)).astype(np.int32))
+
     def tossed(self, words: NDArray[np.uint64]) -> TrainingTable:
         """The same records with each target replaced by a class: 1 with probability t / steps.
 

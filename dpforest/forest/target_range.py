@@ -1,0 +1,86 @@
+"""Where a regression's targets are: a narrower range than the declared one, from noisy counts.
+
+Noise is in units of the target's bounds, so bounds that are far too wide drown a table that a
+small part of the budget can find.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpforest.accounting.events import GeometricNoise
+from dpforest.accounting.grants import Grant
+from dpforest.domain.targets import TARGET_STEPS
+from dpforest.mechanisms.entropy import RandomSource
+from dpforest.mechanisms.noise import add_geometric_noise
+from dpforest.trees.counting import Block, Records
+from dpforest.trees.private_tree import geometric_variance
+
+#: Cells of equal width between the declared bounds.
+N_CELLS = 64
+#: Share of the records that may be cut off at each end, so many deviations of the noise beside.
+_TAIL, _DEVIATIONS = 0.005, 2.0
+#: Part of the range that is added at each end, and least cells of a range.
+_MARGIN, _LEAST_CELLS = 0.1, 2
+
+
+@dataclass(frozen=True, slots=True)
+class TargetCells:
+    """Records by cell of their target, shape (N_CELLS,): a record adds 1 to one of them."""
+
+    def count(self, block: Block) -> NDArray[np.int64]:
+        """Counts of a block."""
+        targets = block.table.targets
+        assert targets is not None
+        cells = np.minimum(targets.astype(np.int64) * N_CELLS // TARGET_STEPS, N_CELLS - 1)
+        return np.bincount(cells, minlength=N_CELLS).astype(np.int64)
+
+
+def release_target_range(records: Records, grant: Grant, source: RandomSource) -> tuple[int, int]:
+    """Release a range of targets in steps between the declared bounds.
+
+    Parameters
+    ----------
+    records : Records
+        With targets. Secret.
+    grant : Grant
+        For geometric noise with sensitivity 1.
+    source : RandomSource
+
+    Returns
+    -------
+    low, high : int
+        0 and ``TARGET_STEPS`` where the noise hides where the targets are.
+
+    Notes
+    -----
+    **Claim**: the event's. **Relation**: add or remove one record. **Sensitivity**: a record adds
+    1 to one of the counts. The range is made of noisy counts alone. **Tests**:
+    tests/forest/test_target_range.py.
+    """
+    event = grant.event
+    if not isinstance(event, GeometricNoise):
+        raise AssertionError("the range is bought with geometric noise")
+    counts = add_geometric_noise(records.total(TargetCells()), grant, source)
+    deviation = geometric_variance(Fraction(event.epsilon / event.l1_sensitivity)) ** 0.5
+    first = _empty_cells(counts, deviation)
+    last = N_CELLS - _empty_cells(counts[::-1], deviation)
+    if last - first < _LEAST_CELLS:
+        return 0, TARGET_STEPS
+    margin = _MARGIN * (last - first)
+    width = TARGET_STEPS // N_CELLS
+    low = max(int((first - margin) * width), 0)
+    return low, min(int((last + margin) * width), TARGET_STEPS)
+
+
+def _empty_cells(counts: NDArray[np.int64], deviation: float) -> int:
+    """How many cells from one end hold no more than a tail, as far as the noise lets one see."""
+    sums = np.cumsum(counts)
+    allowed = _TAIL * max(float(sums[-1]), 0.0)
+    allowed_sums = allowed + _DEVIATIONS * deviation * np.sqrt(np.arange(1, counts.size + 1))
+    over = np.flatnonzero(sums > allowed_sums)
+    return int(over[0]) if over.size else 0
