@@ -9,6 +9,9 @@ from __future__ import annotations
 TABLES = {
     "safe_bayesian": "papers.tables.safe_bayesian",
     "mrf2020_table1": "papers.tables.mrf2020_table1",
+    "mrf2020_table3": "papers.tables.mrf2020_table3",
+    "mrf2020_figure4": "papers.tables.mrf2020_figure4",
+    "mrf2020_figure7": "papers.tables.mrf2020_figure7",
     "explain_mrf2020": "papers.tables.explain_mrf2020",
     "mrf2019_table2": "papers.tables.mrf2019_table2",
     "mrf2019_table3": "papers.tables.mrf2019_table3",
@@ -17,5 +20,6 @@ TABLES = {
     "dmrf_table4": "papers.tables.dmrf_table4",
     "dmrf_table5": "papers.tables.dmrf_table5",
     "dmrf_table6": "papers.tables.dmrf_table6",
+    "dmrf_explain": "papers.tables.dmrf_explain",
     "dmrf_figures": "papers.tables.dmrf_figures",
 }
