@@ -48,8 +48,9 @@ METHOD = (
     "bounded range (Dong, Durfee, Rogers 2020) by backward recursion"
 )
 
-#: Sum of all s: what closeness to the normal law may cost. tau follows from it.
-_CLOSENESS = Fraction(1, 10**7)
+#: S over epsilon: what closeness to the normal law may cost. tau follows from it.
+_CLOSENESS = Fraction(1, 10**6)
+_LEAST_EPSILON = Fraction(1, 10**3)
 #: Rounding of doubles: relative to the result, and to the terms it is a difference of. Each is many
 #: times what some hundred steps with errors below 1e-11 come to.
 _RELATIVE_SLACK = 1e-7
@@ -163,7 +164,7 @@ def delta_bound(blocks: tuple[Block, ...], epsilon: Fraction, target: Fraction) 
     float
         1 where nothing is known: an event of another kind, or without noise.
     """
-    parts = _parts_of(blocks)
+    parts = _parts_of(blocks, max(epsilon, _LEAST_EPSILON) * _CLOSENESS)
     if parts is None:
         return 1.0
     reach = 3 + math.ceil(math.sqrt(2 * -math.log(max(float_down(target), 1e-300))))
@@ -232,7 +233,7 @@ class _Parts:
 
 
 @lru_cache(maxsize=512)
-def _parts_of(blocks: tuple[Block, ...]) -> _Parts | None:
+def _parts_of(blocks: tuple[Block, ...], closeness: Fraction) -> _Parts | None:
     """None where a release is of no known kind, or without noise."""
     counts: Counter[Event] = Counter()
     for block in blocks:
@@ -241,7 +242,7 @@ def _parts_of(blocks: tuple[Block, ...]) -> _Parts | None:
     kinds = (DiscreteGaussianNoise, ExponentialSelection, *_PURE)
     if not all(isinstance(event, kinds) and _is_finite(event) for event in counts):
         return None
-    gaussian = _gaussian(counts)
+    gaussian = _gaussian(counts, closeness)
     pure = Counter[float]()
     for event, times in counts.items():
         if isinstance(event, _PURE) and event.epsilon:
@@ -266,17 +267,17 @@ def _selected(blocks: tuple[Block, ...]) -> Iterator[Amount]:
             yield from own
 
 
-def _gaussian(counts: Counter[Event]) -> tuple[float, float] | None:
+def _gaussian(counts: Counter[Event], closeness: Fraction) -> tuple[float, float] | None:
     """mu of the normal law that dominates all Gaussian releases, and S; None if there is none."""
     noises = {e: n for e, n in counts.items() if isinstance(e, DiscreteGaussianNoise)}
-    share = _CLOSENESS / max(sum(noises.values()), 1)
+    share = closeness / max(sum(noises.values()), 1)
     mu_squared = ZERO
     for event, times in noises.items():
         tau_squared = smoothing(event.l2_sensitivity_squared, share)
         if event.sigma_squared <= tau_squared:
             return None
         mu_squared += times * event.l2_sensitivity_squared / (event.sigma_squared - tau_squared)
-    return _above(math.sqrt(float_up(mu_squared))), float_up(_CLOSENESS if noises else ZERO)
+    return _above(math.sqrt(float_up(mu_squared))), float_up(closeness if noises else ZERO)
 
 
 def smoothing(l2_sensitivity_squared: Fraction, closeness: Fraction) -> Fraction:

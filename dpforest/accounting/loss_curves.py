@@ -111,6 +111,21 @@ def gaussian_curve(mu: float, epsilons: Floats) -> tuple[Floats, Floats]:
 
 
 @lru_cache(maxsize=256)
+def gaussian_shift(epsilon: float, delta: float) -> float:
+    """The mu at which the Gaussian curve is delta at epsilon, for a first guess; 0 < delta < 1."""
+    low, high = 0.0, 1.0
+    while gaussian_curve(high, np.array([epsilon]))[0][0] < delta:
+        low, high = high, 2 * high
+    for _ in range(50):
+        middle = (low + high) / 2
+        if gaussian_curve(middle, np.array([epsilon]))[0][0] < delta:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@lru_cache(maxsize=256)
 def selections_curve(selections: tuple[tuple[float, int], ...], reach: int) -> StepCurve:
     """The curve before a sequence of bounded-range selections with its kink at 1 after them.
 

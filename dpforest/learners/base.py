@@ -74,11 +74,15 @@ class LearnerBudget:
     concentrated : Fraction or None
         The rho, where it is not the one that converts to (epsilon, delta): several records a
         unit divide epsilon and rho by different factors.
+    certified : bool
+        Whether a plan whose releases are fixed beforehand may be composed as a whole, to
+        (epsilon, delta), rather than in rho. Nothing else may then be spent with that delta.
     """
 
     epsilon: Fraction
     delta: Fraction
     concentrated: Fraction | None = None
+    certified: bool = False
 
     @property
     def rho(self) -> Fraction:

@@ -177,7 +177,7 @@ class TestMixedLists:
         [
             ExternalSpend(F(1, 10), F(0), "elsewhere"),
             gaussian(0),
-            gaussian(1),
+            gaussian(F(1, 2)),
             GeometricNoise(math.inf, F(1)),
             ExponentialSelection(math.inf, F(1)),
         ],

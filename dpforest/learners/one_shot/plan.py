@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 from dpforest.accounting.accountant import BudgetAccountant
+from dpforest.accounting.certificates import METHOD, Block, Certificate
 from dpforest.accounting.events import (
     DiscreteGaussianNoise,
     Event,
@@ -16,6 +18,7 @@ from dpforest.accounting.events import (
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.scopes import Scope
 from dpforest.learners.base import LearnerBudget, PlanPart, TableFacts
+from dpforest.learners.certified import scaled_noise, tightened
 from dpforest.learners.one_shot.settings import N_SCORE_BINS, OneShotSettings, Size
 from dpforest.learners.quantiles import quantile_sensitivity, quantiles_are_affordable
 
@@ -59,6 +62,8 @@ class OneShotPlan:
         Largest loss in log probability that the selection looks at.
     settings : OneShotSettings
         How released values become scores.
+    certificate : Certificate or None
+        Of the whole list, where it does not add up in epsilon or rho.
     """
 
     n_classes: int
@@ -70,14 +75,37 @@ class OneShotPlan:
     signal_per_row: float
     log_bound: float
     settings: OneShotSettings
+    certificate: Certificate | None = None
 
     @property
     def loss(self) -> PrivacyLoss:
-        """Exact cost of the whole, composed by the accountant's own scopes."""
+        """Exact cost of the whole, certified or composed by the accountant's own scopes."""
+        if self.certificate is not None:
+            return self.certificate.loss
         scratch = BudgetAccountant._unlimited()
         with scratch.open_scope("plan") as scope:
             charge(self, scope)
             return scope.loss
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """Every release in the order of training."""
+        return tuple(Block((event,)) for _, event in self.events)
+
+    def with_variances(self, factor: Fraction) -> OneShotPlan:
+        """The same plan with the variances of all Gaussian noise times a factor."""
+        names = ("prior", "quantiles", "leaves", "calibration")
+        noises = {name: getattr(self, name) for name in names}
+        scaled: dict[str, Any] = {
+            name: scaled_noise(event, factor)
+            for name, event in noises.items()
+            if isinstance(event, DiscreteGaussianNoise)
+        }
+        return replace(self, **scaled)
+
+    def with_certificate(self, certificate: Certificate) -> OneShotPlan:
+        """The same plan under a certificate of its releases."""
+        return replace(self, certificate=certificate)
 
     @property
     def parts(self) -> tuple[PlanPart, ...]:
@@ -110,15 +138,15 @@ class OneShotPlan:
         features = " or ".join(map(str, size.features_per_tree))
         bins = "merged public cells" if self.quantiles is None else "private quantiles"
         calibration = "none" if self.calibration is None else self.calibration.mechanism
+        currency = "epsilon" if isinstance(self.leaves, GeometricNoise) else "rho"
         return {
             "trees": f"{size.n_trees} of depth {size.depth}, fixed from public facts",
             "structure": f"public: each tree cuts {features} features evenly, in turn",
             "thresholds": f"{bins}, at most {self.settings.max_bins} bins a feature",
             "leaves": f"class counts of all trees in one release: {self.leaves.mechanism}",
             "calibration": calibration,
-            "budget shares add up in": (
-                "epsilon" if isinstance(self.leaves, GeometricNoise) else "rho"
-            ),
+            "budget shares add up in": currency,
+            "composed by": f"addition in {currency}" if self.certificate is None else METHOD,
         }
 
 
@@ -134,10 +162,18 @@ def build_plan(facts: TableFacts, budget: LearnerBudget, settings: OneShotSettin
         Pure epsilon pays for geometric noise, (epsilon, delta) for discrete Gaussian noise.
     settings : OneShotSettings
     """
+    if not budget.delta:
+        return _plan_of_total(facts, budget, settings, budget.epsilon)
+    return tightened(lambda rho: _plan_of_total(facts, budget, settings, rho), budget)
+
+
+def _plan_of_total(
+    facts: TableFacts, budget: LearnerBudget, settings: OneShotSettings, total: Fraction
+) -> OneShotPlan:
+    """The plan whose shares are those of a total; its size follows from the budget."""
     rows = facts.approximate_rows
     signal = 0.0 if rows is None else budget.signal(rows)
     size = settings.size(facts.n_features, facts.n_classes, signal, bool(budget.delta))
-    total = budget.rho if budget.delta else budget.epsilon
     left = total
     prior = quantiles = None
     if quantiles_are_affordable(facts, budget, settings.quantile_share):

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dpforest.accounting.accountant import BudgetAccountant
+from dpforest.accounting.certificates import METHOD, Block, Certificate
 from dpforest.accounting.events import DiscreteGaussianNoise, Event, ExponentialSelection
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.scopes import Scope
 from dpforest.exceptions import ParameterError
 from dpforest.learners.base import LearnerBudget, PlanPart, TableFacts
+from dpforest.learners.certified import scaled_noise, tightened
 from dpforest.learners.quantiles import quantile_sensitivity, quantiles_are_affordable
 from dpforest.learners.refitted.design import LinearDesign, n_columns
 from dpforest.learners.refitted.lattice import (
@@ -52,6 +54,8 @@ class RefittedPlan:
         Of one round, in steps of the lattice.
     settings : RefittedSettings
         How released values become steps.
+    certificate : Certificate or None
+        Of the whole list, where it does not add up in rho.
     """
 
     n_classes: int
@@ -64,11 +68,43 @@ class RefittedPlan:
     selection: ExponentialSelection | None
     sums: DiscreteGaussianNoise
     settings: RefittedSettings
+    certificate: Certificate | None = None
 
     @property
     def loss(self) -> PrivacyLoss:
-        """Exact cost of the whole, composed by the accountant's own scopes."""
+        """Exact cost of the whole, certified or composed by the accountant's own scopes."""
+        if self.certificate is not None:
+            return self.certificate.loss
         return _loss_of(lambda scope: charge(self, scope))
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """Every release in the order of training."""
+        start = self.start
+        once = [self.prior, self.quantiles, None if start is None else start.gram]
+        blocks = [Block((event,)) for event in once if event is not None]
+        if start is not None:
+            blocks.append(Block((start.gradient,), start.n_gradients))
+        each = (self.sums,) if self.selection is None else (self.selection, self.sums)
+        return (*blocks, Block(each, self.n_rounds))
+
+    def with_variances(self, factor: Fraction) -> RefittedPlan:
+        """The same plan with the variances of all Gaussian noise times a factor."""
+        quantiles, start = self.quantiles, self.start
+        if start is not None:
+            gram, gradient = (scaled_noise(e, factor) for e in (start.gram, start.gradient))
+            start = StartPlan(gram, gradient, start.n_gradients)
+        return replace(
+            self,
+            prior=scaled_noise(self.prior, factor),
+            quantiles=None if quantiles is None else scaled_noise(quantiles, factor),
+            start=start,
+            sums=scaled_noise(self.sums, factor),
+        )
+
+    def with_certificate(self, certificate: Certificate) -> RefittedPlan:
+        """The same plan under a certificate of its releases."""
+        return replace(self, certificate=certificate)
 
     @property
     def parts(self) -> tuple[PlanPart, ...]:
@@ -102,29 +138,8 @@ class RefittedPlan:
             "start": start,
             "leaves": "residuals rounded toward zero to a lattice, summed, discrete Gaussian noise",
             "budget shares add up in": "rho",
+            "composed by": "addition in rho" if self.certificate is None else METHOD,
         }
-
-
-def plan_rho(budget: LearnerBudget) -> Fraction:
-    """The rho that a plan of this budget may add up to.
-
-    Every parameter of a plan is fixed before data is read, so a tighter composition of its
-    discrete Gaussians and bounded-range selections than zCDP (privacy loss distributions) may
-    be put here, together with an accountant that composes them in the same way.
-
-    Raises
-    ------
-    ParameterError
-        When delta is 0.
-    """
-    if not budget.delta:
-        raise ParameterError(
-            "delta",
-            0,
-            "must be positive for a refitted forest",
-            'Give a delta, or use strategy="auto"',
-        )
-    return budget.rho
 
 
 def build_plan(
@@ -144,7 +159,20 @@ def build_plan(
     ParameterError
         When delta is 0.
     """
-    rho = plan_rho(budget)
+    if not budget.delta:
+        raise ParameterError(
+            "delta",
+            0,
+            "must be positive for a refitted forest",
+            'Give a delta, or use strategy="auto"',
+        )
+    return tightened(lambda rho: _plan_of_rho(facts, budget, settings, rho), budget)
+
+
+def _plan_of_rho(
+    facts: TableFacts, budget: LearnerBudget, settings: RefittedSettings, rho: Fraction
+) -> RefittedPlan:
+    """The plan whose shares are those of a rho; its size follows from the budget."""
     rows = facts.approximate_rows or 0.0
     signal = budget.signal(rows)
     size = settings.size(signal, rows, facts.n_classes)

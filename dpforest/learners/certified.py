@@ -1,0 +1,94 @@
+"""Plans with as little noise as their certificate allows.
+
+A plan whose parameters are all fixed beforehand need not add up in rho: the list of its releases
+is composed as a whole (``accounting.certificates``), and the noise is taken down until that just
+fits (epsilon, delta). What the plan is (sizes, shares) still follows from rho.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Protocol, Self, TypeVar
+
+from dpforest.accounting.certificates import Block, Certificate, certify, delta_bound
+from dpforest.accounting.events import DiscreteGaussianNoise
+from dpforest.accounting.loss_curves import gaussian_shift
+from dpforest.accounting.rationals import float_down
+from dpforest.learners.base import LearnerBudget
+
+#: Variances are tried in steps of this fraction, between these multiples of a first guess.
+_STEPS = 2**13
+_LEAST, _MOST = _STEPS * 7 // 8, _STEPS * 3 // 2
+#: Left of delta, so that a certificate holds whatever machine works it out again.
+_MARGIN = 1 - Fraction(1, 10**5)
+_VARIANCE_STEPS = 2**20
+
+
+class FixedPlan(Protocol):
+    """A plan whose releases are all fixed before the first."""
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """Its releases in order."""
+
+    def with_variances(self, factor: Fraction) -> Self:
+        """The same plan with the variances of all Gaussian noise times a factor."""
+
+    def with_certificate(self, certificate: Certificate) -> Self:
+        """The same plan under a certificate of its releases."""
+
+
+P = TypeVar("P", bound=FixedPlan)
+
+
+def tightened(build: Callable[[Fraction], P], budget: LearnerBudget) -> P:
+    """The plan of a budget in rho, or one with less noise under a certificate.
+
+    Parameters
+    ----------
+    build : callable
+        Makes a plan that adds up to at most a rho.
+    budget : LearnerBudget
+        With a delta.
+
+    Returns
+    -------
+    FixedPlan
+        Where the budget is to be certified: with a certificate of (epsilon, delta), also if it is
+        the one that adds up in rho.
+    """
+    plain = build(budget.rho)
+    if not budget.certified:
+        return plain
+    shift = gaussian_shift(float_down(budget.epsilon), float_down(budget.delta))
+    guess = build(max(Fraction(shift) ** 2 / 2, budget.rho))
+    low, high = _LEAST, _MOST
+    if not _fits(guess, high, budget):
+        return _certified(plain, budget)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if _fits(guess, middle, budget):
+            high = middle
+        else:
+            low = middle
+    tight = guess.with_variances(Fraction(high, _STEPS))
+    # Where noise is so small that the lattice shows, adding up in rho may be the better of the two.
+    better = Certificate(tight.blocks, budget.epsilon, budget.delta).rho > budget.rho
+    return _certified(tight if better else plain, budget)
+
+
+def scaled_noise(event: DiscreteGaussianNoise, factor: Fraction) -> DiscreteGaussianNoise:
+    """Noise with its variance times a factor, rounded up."""
+    variance = math.ceil(event.sigma_squared * factor * _VARIANCE_STEPS)
+    return DiscreteGaussianNoise(Fraction(variance, _VARIANCE_STEPS), event.l2_sensitivity_squared)
+
+
+def _fits(plan: FixedPlan, steps: int, budget: LearnerBudget) -> bool:
+    blocks = plan.with_variances(Fraction(steps, _STEPS)).blocks
+    return delta_bound(blocks, budget.epsilon, budget.delta) <= budget.delta * _MARGIN
+
+
+def _certified(plan: P, budget: LearnerBudget) -> P:
+    return plan.with_certificate(certify(plan.blocks, budget.epsilon, budget.delta))
