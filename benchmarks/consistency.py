@@ -88,7 +88,7 @@ NOT_CLAIMED: dict[str, Make] = {
 
 
 def fits(seeds: int, largest: int) -> list[Line]:
-    """Everything to be run; the largest tables last, so that a stopped run has all forests."""
+    """Everything to be run; last the largest tables of all seeds but the first."""
     found = [
         {"task": task, "k": rule, "forest": name, "n": n, "seed": seed}
         for seed in range(seeds)
@@ -96,7 +96,7 @@ def fits(seeds: int, largest: int) -> list[Line]:
         for task, rule, name in forests()
         if n <= min(largest, LARGEST.get(name, largest))
     ]
-    return sorted(found, key=lambda fit: fit["n"] == SIZES[-1])
+    return sorted(found, key=lambda fit: fit["n"] == SIZES[-1] and fit["seed"] > 0)
 
 
 def forests() -> Iterator[tuple[str, str, str]]:
