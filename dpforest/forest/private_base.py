@@ -10,6 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from dpforest.accounting.certified import open_certified
+from dpforest.accounting.detached import charged_to
+from dpforest.accounting.fits import OWN_BUDGET
 from dpforest.accounting.scopes import Scope
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.matrix import EncodedTable
@@ -98,7 +101,8 @@ class PrivateForest(ReleasedEstimator):
         strategy = self._check_parameters(epsilon, delta)
         rows = domain.approximate_rows if approximate_rows is None else check_rows(approximate_rows)
         facts = table_facts(self._encoder(domain), rows)
-        return summarise(make_plan(strategy, facts, epsilon, delta), epsilon, delta)
+        alone = charged_to(self.accountant) == OWN_BUDGET
+        return summarise(make_plan(strategy, facts, epsilon, delta, alone), epsilon, delta)
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
@@ -121,7 +125,8 @@ class PrivateForest(ReleasedEstimator):
 
     def _build_plan(self, run: FitRun, checked: str) -> PrivateForestPlan:
         facts = table_facts(run.encoder, run.domain.approximate_rows)
-        plan = make_plan(checked, facts, run.epsilon, run.delta)
+        alone = run.charged_to == OWN_BUDGET
+        plan = make_plan(checked, facts, run.epsilon, run.delta, alone)
         warn_if_hopeless(plan.signal, stacklevel=5)
         return plan
 
@@ -135,9 +140,8 @@ class PrivateForest(ReleasedEstimator):
         if settled.learner is None or settled.plan is None:
             raise AssertionError("a settled plan has a learner")
         records = self._prepare(settled, scope, records, run.source)
-        # Set aside as a whole: a training that fails inside keeps all of it spent.
         with (
-            scope.sequential(settled.strategy, reserve=settled.plan.loss) as training,
+            _training_scope(settled, scope) as training,
             PartProgress(len(settled.plan.parts), self.verbose) as progress,
             records.threads(),
         ):
@@ -165,3 +169,11 @@ class PrivateForest(ReleasedEstimator):
             raise ModelFormatError("the stored model is of no known strategy. Store it again.")
         model = LEARNERS[data["strategy"]].read(data["model"], facts)
         self._set_model(model, data["strategy"], encoder.domain)
+
+
+def _training_scope(plan: PrivateForestPlan, scope: Scope) -> Scope:
+    """Where the learner asks: its cost is set aside as a whole, and kept where training fails."""
+    assert plan.plan is not None
+    if plan.certificate is not None:
+        return open_certified(scope, plan.strategy, plan.certificate)
+    return scope.sequential(plan.strategy, reserve=plan.plan.loss)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
+from dpforest.accounting.certificates import Certificate
 from dpforest.accounting.events import GeometricNoise
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.rationals import float_up
@@ -94,13 +95,28 @@ class PrivateForestPlan:
     target_range: GeometricNoise | None = None
 
     @property
+    def certificate(self) -> Certificate | None:
+        """Of the learner's list of releases, where that is composed as a whole."""
+        return getattr(self.plan, "certificate", None)
+
+    @property
     def adaptive(self) -> bool:
-        """Whether what is spent depends on a released value."""
-        return self.count is not None
+        """Whether what is spent depends on a released value.
+
+        A certificate that follows another release counts as that too: its delta is then held
+        for good (``accounting.certified``).
+        """
+        certified = self.certificate is not None
+        return self.count is not None or (certified and self.target_range is not None)
 
     @property
     def routes(self) -> tuple[PrivacyLoss, ...]:
-        """The most that either currency can come to, where the plan is adaptive."""
+        """The most that each currency can come to, where the plan is adaptive.
+
+        A certified rest costs (epsilon, delta) and so do rules, so there the whole is one cap.
+        """
+        if self.budget.certified:
+            return (self.loss,)
         pure = PrivacyLoss.pure(self.budget.epsilon)
         return (pure, PrivacyLoss.concentrated(self.budget.rho)) if self.budget.delta else (pure,)
 

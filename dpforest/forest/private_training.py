@@ -27,10 +27,15 @@ from dpforest.trees.private_tree import geometric_variance
 
 
 def make_plan(
-    strategy: str, facts: TableFacts, epsilon: Fraction, delta: Fraction
+    strategy: str, facts: TableFacts, epsilon: Fraction, delta: Fraction, alone: bool = False
 ) -> PrivateForestPlan:
-    """The plan of a fit; it waits for a noisy count where no number of rows is declared."""
-    budget = LearnerBudget(epsilon, delta)
+    """The plan of a fit; it waits for a noisy count where no number of rows is declared.
+
+    A fit that has its budget to itself (``alone``) may be composed as a whole. What shares an
+    accountant adds up in rho with the rest, and so do trees that are grown side by side.
+    """
+    certified = alone and delta > 0 and strategy != "multinomial"
+    budget = LearnerBudget(epsilon, delta, certified=certified)
     if facts.approximate_rows is None:
         count = count_event(budget)
         caps = PrivacyLoss(epsilon, float("inf"), delta) if delta else PrivacyLoss.pure(epsilon)
@@ -47,7 +52,7 @@ def settle_plan(
     grant = scope.request(plan.count, role=COUNT_ROLE)
     noisy = add_geometric_noise(records.total(RecordCount()), grant, run.source.spawn(COUNT_ROLE))
     facts = replace(plan.facts, approximate_rows=cautious_rows(int(noisy[0]), plan.count))
-    rest = remaining_budget(run.epsilon, run.delta, plan.count)
+    rest = budget_after(plan.budget, plan.count)
     settled = planned(plan.strategy, facts, rest, plan.count)
     warn_if_hopeless(settled.signal, stacklevel=6)
     return settled
@@ -85,13 +90,10 @@ def cautious_rows(noisy: int, count: GeometricNoise) -> float:
     return max(noisy - geometric_variance(Fraction(count.epsilon)) ** 0.5, 1.0)
 
 
-def remaining_budget(epsilon: Fraction, delta: Fraction, count: GeometricNoise) -> LearnerBudget:
-    """What is left for the learner after the noisy count, in either currency."""
-    return budget_after(LearnerBudget(epsilon, delta), count)
-
-
 def budget_after(budget: LearnerBudget, event: GeometricNoise) -> LearnerBudget:
-    """What an event leaves of a budget, in either currency."""
+    """What an event leaves of a budget, in either currency; a certified rest adds in epsilon."""
+    if budget.certified:
+        return replace(budget, epsilon=budget.epsilon - Fraction(event.loss.epsilon))
     left = budget.rho - Fraction(event.loss.rho) if budget.delta else None
     return LearnerBudget(budget.epsilon - Fraction(event.loss.epsilon), budget.delta, left)
 

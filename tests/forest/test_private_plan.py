@@ -10,7 +10,7 @@ import pytest
 from dpforest import BudgetAccountant, NumericFeature, PrivateForestClassifier
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.exceptions import ParameterError, ParameterTypeError
-from dpforest.forest.private_training import make_plan, planned, remaining_budget
+from dpforest.forest.private_training import budget_after, make_plan, planned
 from dpforest.forest.private_plan import COUNT_ROLE, COUNT_SHARE, count_event, table_facts
 from dpforest.learners.base import LearnerBudget
 from dpforest.learners.registry import LEARNERS, pick_strategy
@@ -70,7 +70,7 @@ def test_a_bought_count_leaves_room_in_either_currency(strategy, delta, epsilon,
     waiting = make_plan(strategy, facts_of(domain, None), epsilon, delta)
     assert waiting.adaptive and waiting.plan is None and waiting.signal is None
     assert [part.name for part in waiting.parts] == [COUNT_ROLE]
-    rest = remaining_budget(epsilon, delta, waiting.count)
+    rest = budget_after(waiting.budget, waiting.count)
     for rows in (1.0, 300.0):
         settled = planned(strategy, facts_of(domain, rows), rest, waiting.count)
         assert settled.parts[0].loss == waiting.count.loss
