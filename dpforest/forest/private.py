@@ -85,6 +85,16 @@ class PrivateForestClassifier(PrivateClassifier, PrivateForest):
         self.strategy_ = strategy
 
     def _probabilities(self, codes: NDArray[Any]) -> NDArray[np.float64]:
-        scores = self.model_.log_odds(codes)[:, self._order]
+        return self._softmax(self.model_.log_odds(codes))
+
+    def _softmax(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Probabilities from scores in the order of declaration, columns as ``classes_``."""
+        scores = scores[:, self._order]
         weights = np.exp(scores - scores.max(axis=1, keepdims=True))
         return weights / weights.sum(axis=1, keepdims=True)
+
+    def _curves(self, scores: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
+        return {
+            str(label): curve
+            for label, curve in zip(self.classes_, self._softmax(scores).T, strict=True)
+        }

@@ -19,6 +19,7 @@ from dpforest.domain.matrix import EncodedTable
 from dpforest.domain.schema import Domain
 from dpforest.exceptions import ModelFormatError, ParameterError, ParameterTypeError
 from dpforest.forest.base import FitRun
+from dpforest.forest.explanation import Explanation, explain
 from dpforest.forest.private_plan import (
     PlanSummary,
     PrivateForestPlan,
@@ -110,6 +111,26 @@ class PrivateForest(ReleasedEstimator):
         check_is_fitted(self)
         return self.model_.feature_importances()
 
+    def explain(self) -> Explanation:
+        """What was learnt, feature by feature, from released values alone; costs nothing.
+
+        Importances, and the mean prediction at every public cell of each feature. A record that
+        meets a split of another feature goes both ways by the released sizes; rules are averaged
+        over made-up records that are spread evenly over the domain. No record is touched.
+
+        Returns
+        -------
+        Explanation
+            With ``plot``.
+        """
+        check_is_fitted(self)
+        facts = table_facts(self._encoder_, None)
+        curves = {
+            feature: self._curves(self.model_.partial_scores(feature, facts))
+            for feature in range(facts.n_features)
+        }
+        return explain(self._encoder_, self.feature_importances_, curves)
+
     # -- what the base class asks for -----------------------------------------------------
 
     def _check_parameters(self, epsilon: Fraction, delta: Fraction) -> str:
@@ -155,6 +176,10 @@ class PrivateForest(ReleasedEstimator):
     ) -> MemoryRecords:
         """Records as the learner takes them; may buy what the plan has for that."""
         return records
+
+    @abstractmethod
+    def _curves(self, scores: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
+        """Predictions by what they are of, from class scores of shape (n, n_classes)."""
 
     @abstractmethod
     def _set_model(self, model: ReleasedModel, strategy: str, domain: Domain) -> None:

@@ -106,10 +106,15 @@ class PrivateForestRegressor(RegressorMixin, PrivateForest):
         check_is_fitted(self)
         self._check_feature_names(X)
         codes = self._encoder_.encode_features(X, for_predict=True)[0].codes
-        scores = self.model_.log_odds(codes)
+        return self._means(self.model_.log_odds(codes))
+
+    def _means(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         share = 1.0 / (1.0 + np.exp(np.clip(scores[:, 0] - scores[:, 1], -700.0, 700.0)))
         lower, upper = self.target_range_
         return lower * (1.0 - share) + upper * share
+
+    def _curves(self, scores: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
+        return {"mean": self._means(scores)}
 
     @property
     def target_range_(self) -> tuple[float, float]:

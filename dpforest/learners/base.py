@@ -138,6 +138,9 @@ class ReleasedModel(Protocol):
     def feature_importances(self) -> NDArray[np.float64]:
         """Share of the effect that each feature carries, shape (D,), sum 1 or all 0."""
 
+    def partial_scores(self, feature: int, facts: TableFacts) -> NDArray[np.float64]:
+        """Mean class scores at every code of one feature, shape (n_codes, n_classes)."""
+
     def to_data(self) -> dict[str, Any]:
         """The model as JSON-ready data, all numbers finite; ``from_data`` reads it back."""
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.learners.base import TableFacts
+from dpforest.learners.partial import partial_scores, range_sends_left
 from dpforest.learners.storage import reading, require
 from dpforest.trees.kernels.predict import sum_leaf_values
 from dpforest.trees.leaf_values import leaf_values
@@ -52,6 +53,16 @@ class MultinomialModel:
         sums = np.zeros(self.n_features)
         np.add.at(sums, self.forest.feature[used], weights[used])
         return sums / sums.sum() if used.any() else sums
+
+    def partial_scores(self, feature: int, facts: TableFacts) -> NDArray[np.float64]:
+        """Mean class scores at every code of one feature, shape (n_codes, n_classes)."""
+        forest, n_codes = self.forest, int(facts.n_codes[feature])
+        values = leaf_values(forest)
+        assert forest.counts is not None
+        masses = np.maximum(forest.counts.sum(axis=2, dtype=np.float64), 0.0)
+        sent_left = range_sends_left(forest.low, forest.high, n_codes)
+        scores = partial_scores(feature, n_codes, forest.feature, sent_left, masses, values.values)
+        return scores + values.base
 
     def to_data(self) -> dict[str, Any]:
         """The model as JSON-ready data."""

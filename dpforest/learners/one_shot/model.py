@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.learners.base import TableFacts
+from dpforest.learners.partial import mask_sends_left, partial_scores, with_both_classes
 from dpforest.learners.random_trees import RandomTrees
 from dpforest.learners.storage import reading, real_numbers, require
 
@@ -65,6 +66,15 @@ class OneShotModel:
             np.add.at(shares, features, apart * weight)
         total = shares.sum()
         return shares / total if total > 0 else shares
+
+    def partial_scores(self, feature: int, facts: TableFacts) -> NDArray[np.float64]:
+        """Mean class scores at every code of one feature, shape (n_codes, n_classes)."""
+        n_codes, trees = int(facts.n_codes[feature]), self.trees
+        sent_left = mask_sends_left(trees.mask, n_codes)
+        scores = partial_scores(
+            feature, n_codes, trees.feature, sent_left, self.masses, self.values
+        )
+        return with_both_classes(scores + self.base)
 
     def to_data(self) -> dict[str, Any]:
         """The model as JSON-ready data; ``from_data`` reads it back."""

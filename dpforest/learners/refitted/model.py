@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dpforest.learners.base import TableFacts
 from dpforest.learners.kernels.linear import add_code_values
+from dpforest.learners.partial import mask_sends_left, partial_scores, with_both_classes
 from dpforest.learners.random_trees import RandomTrees
 from dpforest.learners.refitted.lattice import n_score_columns
 from dpforest.learners.storage import reading, real_numbers, require
@@ -77,6 +78,21 @@ class RefittedModel:
             shares += rows * np.array([part.var(axis=0).sum() for part in parts])
         total = shares.sum()
         return shares / total if total > 0 else shares
+
+    def partial_scores(self, feature: int, facts: TableFacts) -> NDArray[np.float64]:
+        """Mean class scores at every code of one feature, shape (n_codes, n_classes).
+
+        In the linear start the other features count with the plain mean of their codes' values.
+        """
+        n_codes, trees = int(facts.n_codes[feature]), self.trees
+        sent_left = mask_sends_left(trees.mask, n_codes)
+        scores = partial_scores(feature, n_codes, trees.feature, sent_left, self.sizes, self.steps)
+        scores = scores + self.base
+        if self.code_values is not None:
+            parts = np.split(self.code_values, self.offsets[1:-1])
+            others = sum((p.mean(axis=0) for f, p in enumerate(parts) if f != feature), 0.0)
+            scores = scores + parts[feature] + others
+        return with_both_classes(scores)
 
     def to_data(self) -> dict[str, Any]:
         """The model as JSON-ready data; ``from_data`` reads it back."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dpforest.exceptions import ModelFormatError
 from dpforest.learners.base import TableFacts
+from dpforest.learners.partial import sampled_scores
 from dpforest.learners.rules.directions import Direction
 from dpforest.learners.storage import (
     reading,
@@ -126,6 +127,13 @@ class RuleModel:
             np.add.at(effect, list(node.direction.features), apart * spans / spans.sum())
         total = effect.sum()
         return effect / total if total else effect
+
+    def partial_scores(self, feature: int, facts: TableFacts) -> NDArray[np.float64]:
+        """Mean class scores at every code of one feature, shape (n_codes, n_classes).
+
+        Cuts look at sums of features, so the mean is over made-up records, spread evenly.
+        """
+        return sampled_scores(self.log_odds, feature, facts.n_codes)
 
     def _mean(self, place: int, first: int, n_leaves: int) -> NDArray[np.float64]:
         """Mean probabilities below a node; only its leftmost leaf counts where nothing is cut."""

@@ -1,0 +1,125 @@
+"""What a released forest says of one feature alone: scores averaged over all others.
+
+A record that comes to a split of another feature goes both ways, by the released sizes of the
+children (Friedman 2001, section 8.2, "weighted tree traversal"), so no record is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: Which codes of the feature a tree's nodes send left: from (tree, nodes) to bool (nodes, codes).
+SentLeft = Callable[[int, NDArray[np.intp]], NDArray[np.bool_]]
+
+
+def partial_scores(
+    feature: int,
+    n_codes: int,
+    features: NDArray[np.int32],
+    sent_left: SentLeft,
+    masses: NDArray[np.float64],
+    values: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Sum over trees of the mean leaf value at every code of one feature.
+
+    Parameters
+    ----------
+    feature, n_codes : int
+    features : ndarray of int32, shape (n_trees, 2**depth - 1)
+        In heap order.
+    sent_left : callable
+        Which codes of ``feature`` the given nodes of a tree send left.
+    masses : ndarray of float64, shape (n_trees, n_leaves)
+        Released sizes or shares; nothing negative.
+    values : ndarray of float64, shape (n_trees, n_leaves, C)
+
+    Returns
+    -------
+    ndarray of float64, shape (n_codes, C)
+    """
+    total = np.zeros((n_codes, values.shape[2]))
+    for tree in range(features.shape[0]):
+        shares = _leaf_shares(feature, n_codes, features[tree], tree, sent_left, masses[tree])
+        total += shares @ values[tree]
+    return total
+
+
+def _leaf_shares(
+    feature: int,
+    n_codes: int,
+    features: NDArray[np.int32],
+    tree: int,
+    sent_left: SentLeft,
+    masses: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """In which leaves a record with each code lies, as far as the code tells, (n_codes, L)."""
+    shares = np.ones((n_codes, 1))
+    n_nodes = 1
+    while n_nodes < masses.size:
+        nodes = np.arange(n_nodes - 1, 2 * n_nodes - 1)
+        pairs = masses.reshape(n_nodes, 2, -1).sum(axis=2)
+        sums = pairs.sum(axis=1)
+        left = np.where(sums > 0, pairs[:, 0] / np.where(sums > 0, sums, 1.0), 0.5)
+        lefts = np.repeat(left[None, :], n_codes, axis=0)
+        own = np.flatnonzero(features[nodes] == feature)
+        if own.size:
+            lefts[:, own] = sent_left(tree, nodes[own]).T
+        shares = np.stack([shares * lefts, shares * (1.0 - lefts)], axis=2).reshape(n_codes, -1)
+        n_nodes *= 2
+    return shares
+
+
+def mask_sends_left(mask: NDArray[np.uint64], n_codes: int) -> SentLeft:
+    """For trees whose nodes hold a mask of the codes that go left, shape (T, nodes, W)."""
+    codes = np.arange(n_codes)
+    words, bits = codes // 64, (codes % 64).astype(np.uint64)
+
+    def sent_left(tree: int, nodes: NDArray[np.intp]) -> NDArray[np.bool_]:
+        found = mask[tree][nodes][:, words]
+        return ((found >> bits) & np.uint64(1)).astype(np.bool_)
+
+    return sent_left
+
+
+def range_sends_left(low: NDArray[np.int64], high: NDArray[np.int64], n_codes: int) -> SentLeft:
+    """For trees whose nodes hold the range of codes that go left, shapes (T, nodes)."""
+    codes = np.arange(n_codes)
+
+    def sent_left(tree: int, nodes: NDArray[np.intp]) -> NDArray[np.bool_]:
+        first, last = low[tree][nodes][:, None], high[tree][nodes][:, None]
+        return (first <= codes) & (codes <= last)
+
+    return sent_left
+
+
+def with_both_classes(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A column for each class, from the log-odds of class 1 where there are two."""
+    if scores.shape[1] > 1:
+        return scores
+    return np.column_stack([np.zeros(scores.shape[0]), scores[:, 0]])
+
+
+def sampled_scores(
+    score: Callable[[NDArray[Any]], NDArray[np.float64]],
+    feature: int,
+    n_codes: NDArray[np.int64],
+    n_records: int = 256,
+) -> NDArray[np.float64]:
+    """Mean scores at every code of one feature over made-up records, the same ones each time.
+
+    For models whose splits look at several features at once. The other features' codes are spread
+    evenly and independently over the domain: a public design, not the table.
+    """
+    generator = np.random.default_rng(0)  # a fixed public design; nothing secret is drawn
+    dtype = np.uint8 if n_codes.max() <= 256 else np.uint16
+    records = np.stack([generator.integers(0, n, n_records) for n in n_codes], axis=1)
+    records = records.astype(dtype)
+    means = []
+    for code in range(int(n_codes[feature])):
+        records[:, feature] = code
+        means.append(score(records).mean(axis=0))
+    return np.array(means)
