@@ -119,7 +119,7 @@ def load_table(folder: Path, name: str) -> Table:
     places = {str(label): place for place, label in enumerate(facts["classes"])}
     labels = np.array([places[text.strip()] for text in columns.pop("target").tolist()])
     X = np.column_stack([_numbers(column, columns[column["name"]]) for column in facts["columns"]])
-    return Table(name, X, labels, _domain(facts))
+    return Table(name, X, labels, positions_domain(facts))
 
 
 def _read_rows(path: Path) -> tuple[list[str], list[list[str]]]:
@@ -132,7 +132,7 @@ def _read_rows(path: Path) -> tuple[list[str], list[list[str]]]:
     return next(csv.reader([header])), list(csv.reader(body))
 
 
-def _domain(facts: dict[str, Any]) -> Domain:
+def positions_domain(facts: dict[str, Any]) -> Domain:
     """The declared domain; categories and classes go by their positions.
 
     A category of its own name could read as a number, and then a number would not be a position.
