@@ -11,6 +11,7 @@ from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.scopes import Scope
 from dpforest.exceptions import WeakSignalWarning
 from dpforest.forest.base import FitRun
+from dpforest.forest.paid_rows import fewest_rows, likely_rows
 from dpforest.forest.private_plan import (
     COUNT_ROLE,
     HOPELESS_SIGNAL,
@@ -23,7 +24,6 @@ from dpforest.learners.base import LearnerBudget, TableFacts
 from dpforest.learners.registry import LEARNERS, pick_strategy
 from dpforest.mechanisms.noise import add_geometric_noise
 from dpforest.trees.counting import RecordCount, Records
-from dpforest.trees.private_tree import geometric_variance
 
 
 def make_plan(
@@ -51,10 +51,14 @@ def settle_plan(
         return plan
     grant = scope.request(plan.count, role=COUNT_ROLE)
     noisy = add_geometric_noise(records.total(RecordCount()), grant, run.source.spawn(COUNT_ROLE))
-    facts = replace(plan.facts, approximate_rows=cautious_rows(int(noisy[0]), plan.count))
+    likely = likely_rows(int(noisy[0]), plan.count)
+    facts = replace(plan.facts, approximate_rows=likely)
     rest = budget_after(plan.budget, plan.count)
     settled = planned(plan.strategy, facts, rest, plan.count)
-    warn_if_hopeless(settled.signal, stacklevel=6)
+    # A warning costs nothing: it goes by the fewest records that the noise allows.
+    fewest = fewest_rows(int(noisy[0]), plan.count)
+    signal = settled.signal
+    warn_if_hopeless(signal and signal * min(fewest / likely, 1.0), stacklevel=6)
     return settled
 
 
@@ -79,15 +83,6 @@ def planned(
     return PrivateForestPlan(
         chosen, learner, plan, count, loss, signal, facts, budget, target_range
     )
-
-
-def cautious_rows(noisy: int, count: GeometricNoise) -> float:
-    """A released number of records less the standard deviation of its noise, at least 1.
-
-    Taking too many records for granted makes a small table worse than its class shares; taking
-    too few costs a large one nothing.
-    """
-    return max(noisy - geometric_variance(Fraction(count.epsilon)) ** 0.5, 1.0)
 
 
 def budget_after(budget: LearnerBudget, event: GeometricNoise) -> LearnerBudget:
