@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+from dpforest.accounting.certificates import METHOD, Certificate, epsilon_bound, grouped
 from dpforest.accounting.conversion import epsilon_of_rho
 from dpforest.accounting.losses import Amount, PrivacyLoss
 from dpforest.accounting.rationals import exp_up
@@ -27,13 +28,35 @@ def add_remove_price(loss: PrivacyLoss, delta: Fraction) -> tuple[Amount, Fracti
         The one that goes with it.
     derivation : str
     """
-    pure = (loss.epsilon, loss.delta, "composition in epsilon")
+    text = "composition in epsilon and delta" if loss.delta else "composition in epsilon"
+    pure = (loss.epsilon, loss.delta, text)
     if delta <= loss.delta or loss.rho == math.inf:
         return pure
     converted, method = epsilon_of_rho(Fraction(loss.rho), delta - loss.delta)
     if loss.epsilon <= converted:
         return pure
     return converted, delta, f"composition in rho, converted by {method}"
+
+
+def certified_add_remove_price(certificate: Certificate) -> tuple[Amount, Fraction, str]:
+    """Return what a certificate says of a whole list of releases, and how; see above."""
+    return certificate.epsilon, certificate.delta, f"composition as a whole: {METHOD}"
+
+
+def certified_replace_one_price(certificate: Certificate) -> tuple[Amount, Fraction, str]:
+    """Return the (epsilon, delta) of a certified list when one record is replaced.
+
+    Notes
+    -----
+    At the certificate's delta: the same list with every shift, range and pure loss doubled
+    (``certificates.grouped``). 4 rho, converted, where that is less.
+    """
+    delta = certificate.delta
+    epsilon = epsilon_bound(grouped(certificate.blocks, 2), delta)
+    converted, method = epsilon_of_rho(certificate.rho * 4, delta)
+    if converted < epsilon:
+        return converted, delta, f"4 rho, converted by {method}"
+    return epsilon, delta, "every shift and range doubled, composed as a whole and converted"
 
 
 def replace_one_price(loss: PrivacyLoss, delta: Fraction) -> tuple[Amount, Fraction, str]:

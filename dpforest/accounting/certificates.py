@@ -177,13 +177,13 @@ def delta_bound(blocks: tuple[Block, ...], epsilon: Fraction, target: Fraction) 
 
 
 def epsilon_bound(blocks: tuple[Block, ...], delta: Fraction) -> Amount:
-    """The smallest epsilon, within 1e-6 relative, at which a list is shown (epsilon, delta)-DP."""
+    """The smallest epsilon, within 1e-7 relative, at which a list is shown (epsilon, delta)-DP."""
     low, high = ZERO, Fraction(1)
     while delta_bound(blocks, high, delta) > delta:
         low, high = high, high * 2
         if high > 10**6:
             return math.inf
-    while high - low > high / 10**6:
+    while high - low > high / 10**7:
         middle = (low + high) / 2
         if delta_bound(blocks, middle, delta) <= delta:
             high = middle

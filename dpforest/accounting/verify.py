@@ -67,6 +67,15 @@ def claimed_loss(record: ScopeRecord, delta: Fraction) -> PrivacyLoss:
     return record.composed.loss
 
 
+def sole_certificate(record: ScopeRecord) -> Certificate | None:
+    """The certificate that speaks for all that a finished fit spent, where one does."""
+    children = [child for child in record.children if child.charged.loss != NO_LOSS]
+    if record.adaptive or record.caps or record.entries or len(children) != 1:
+        return None
+    written = children[0].certificate
+    return None if written is None else written.certificate
+
+
 def _problems(record: ScopeRecord, within_adaptive: bool) -> Iterator[str]:
     name = record.label or "accountant"
     within_adaptive = within_adaptive or record.adaptive or bool(record.caps)

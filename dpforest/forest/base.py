@@ -289,7 +289,8 @@ class PrivateEstimator(BaseEstimator):
             listing=listing,
             versions=library_versions(),
         )
-        guarantee = facts.judge(loss)
+        certificate = None if plan.adaptive else getattr(plan, "certificate", None)
+        guarantee = facts.judge(loss, certificate)
         self._set_features_in(run.domain, X)
         # All at once: what was released is never seen beside the guarantee of another fit.
         self.__dict__.update(

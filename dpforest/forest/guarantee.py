@@ -8,7 +8,13 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
-from dpforest.accounting.bounds import add_remove_price, replace_one_price
+from dpforest.accounting.bounds import (
+    add_remove_price,
+    certified_add_remove_price,
+    certified_replace_one_price,
+    replace_one_price,
+)
+from dpforest.accounting.certificates import Certificate
 from dpforest.accounting.figures import figure_up
 from dpforest.accounting.losses import Amount, PrivacyLoss
 from dpforest.accounting.rationals import float_up
@@ -117,6 +123,7 @@ def make_guarantee(
     *,
     seed_reused: bool = False,
     observed: bool = False,
+    certificate: Certificate | None = None,
 ) -> Guarantee:
     """Judge a finished fit.
 
@@ -135,10 +142,16 @@ def make_guarantee(
         Whether an earlier fit of the object or a clone drew from the same seed.
     observed : bool
         Whether an observer handled a release, which it may replace.
+    certificate : Certificate, optional
+        Where it speaks for all that was spent.
     """
+    if certificate is None:
+        prices = add_remove_price(loss, delta), replace_one_price(loss, delta)
+    else:
+        prices = certified_add_remove_price(certificate), certified_replace_one_price(certificate)
     bounds = (
-        _bound(NeighbouringRelation.ADD_OR_REMOVE_ONE, loss.rho, add_remove_price(loss, delta)),
-        _bound(NeighbouringRelation.REPLACE_ONE, loss.rho * 4, replace_one_price(loss, delta)),
+        _bound(NeighbouringRelation.ADD_OR_REMOVE_ONE, loss.rho, prices[0]),
+        _bound(NeighbouringRelation.REPLACE_ONE, loss.rho * 4, prices[1]),
     )
     texts = ((seeded, SEEDED), (seed_reused, SEED_REUSED), (observed, OBSERVED))
     conditions = tuple(text for applies, text in texts if applies)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from dpforest.accounting.certificates import Certificate
 from dpforest.accounting.diffprivlib_adapter import ExternalEntry
 from dpforest.accounting.fits import FitListing
 from dpforest.accounting.ledger import LossRecord, ScopeRecord
@@ -248,8 +249,8 @@ class RunFacts(_Frozen):
     listing: FitListing
     versions: dict[str, str]
 
-    def judge(self, loss: PrivacyLoss) -> Guarantee:
-        """What a fit with these facts may claim for its loss."""
+    def judge(self, loss: PrivacyLoss, certificate: Certificate | None = None) -> Guarantee:
+        """What a fit with these facts may claim for its loss, or for a certificate of all of it."""
         return make_guarantee(
             loss,
             Fraction(parse_amount(self.delta)),
@@ -257,4 +258,5 @@ class RunFacts(_Frozen):
             self.seeded,
             seed_reused=self.seed_reused,
             observed=self.observed,
+            certificate=certificate,
         )

@@ -75,7 +75,10 @@ class Picture:
 def picture_of(report: PrivacyReport) -> Picture | None:
     """The picture; None where nothing was spent, or where nothing of it is finite."""
     total = report.composition.composed.loss
-    currency, amount = ("ε", total.epsilon) if total.epsilon != math.inf else ("ρ", total.rho)
+    # Releases that are composed as a whole have no epsilon each; their rho adds up.
+    certified = any(scope.certificate is not None for scope in report.composition.walk())
+    by_rho = certified or total.epsilon == math.inf
+    currency, amount = ("ρ", total.rho) if by_rho else ("ε", total.epsilon)
     if amount in (0, math.inf):
         return None
 

@@ -22,7 +22,7 @@ from dpforest.accounting.conversion import conversion_method
 from dpforest.accounting.ledger import ScopeRecord
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.rationals import exact_text, float_up, parse_amount
-from dpforest.accounting.verify import claimed_loss, verify_composition
+from dpforest.accounting.verify import claimed_loss, sole_certificate, verify_composition
 from dpforest.domain.schema import Domain
 from dpforest.exceptions import ModelFormatError, ReportError
 from dpforest.forest.digests import canonical_bytes
@@ -181,8 +181,9 @@ def _remade_problems(record: PrivacyReport) -> Iterator[str]:
     facts, domain = record.facts, Domain.model_validate(record.domain)
     check_facts(facts, domain, record.estimator)
     loss = claimed_loss(record.composition, Fraction(parse_amount(facts.delta)))
+    judged = facts.judge(loss, sole_certificate(record.composition))
     try:
-        remade_guarantee = agreed_guarantee(record.guarantee, facts.judge(loss))
+        remade_guarantee = agreed_guarantee(record.guarantee, judged)
     except ModelFormatError:
         yield "the guarantee does not follow from the composition"
         remade_guarantee = record.guarantee

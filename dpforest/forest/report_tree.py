@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from dpforest.accounting.certificates import METHOD
 from dpforest.accounting.figures import figure_up
 from dpforest.accounting.ledger import LedgerEntry, LossRecord, ScopeRecord
 from dpforest.accounting.losses import Amount, PrivacyLoss
@@ -18,6 +19,10 @@ _SHORT = 16
 
 RULES = {
     "sequential": "Sequential. One record may meet all of it, so the losses add up.",
+    "certified": (
+        "Sequential, of releases that were all fixed beforehand. One record may meet all of them; "
+        "they are composed as a whole to (ε, δ), which is less than the losses added up."
+    ),
     "parallel cells": (
         "Parallel over cells of the domain. A record lies in one of them, so the largest counts."
     ),
@@ -35,6 +40,7 @@ RULES = {
 }
 TOTALS = {
     "sequential": "sum",
+    "certified": "composed as a whole",
     "parallel cells": "largest",
     "parallel records": "mixture over the sides",
     "poisson": "sampled",
@@ -116,6 +122,7 @@ def branch_of(root: ScopeRecord) -> Branch:
 def _branch(members: list[ScopeRecord], times: int) -> Branch:
     """A branch from all scopes of the fit that are alike; ``times`` of them are siblings."""
     first = members[0]
+    kind = first.kind if first.certificate is None else "certified"
     runs = _runs([_shape(child, outermost=True) for child in first.children], first.kind)
     branches = tuple(
         _branch([member.children[i] for member in members for i in run], len(run)) for run in runs
@@ -125,8 +132,8 @@ def _branch(members: list[ScopeRecord], times: int) -> Branch:
         name=_joined([child.label for child in _siblings(members, times)]),
         times=times,
         kind=first.kind,
-        rule=RULES.get(first.kind, first.kind),
-        total_word=TOTALS.get(first.kind, "total"),
+        rule=RULES.get(kind, kind),
+        total_word=TOTALS.get(kind, "total"),
         probabilities=", ".join(f"{k}: {_share(p)}" for k, p in first.probabilities.items()),
         notes=tuple(_notes(first)),
         rows=tuple(rows),
@@ -244,6 +251,8 @@ def _notes(scope: ScopeRecord) -> Iterable[str]:
             "What is spent here depends on released values, so it was kept under what was set "
             f"aside, {_cap(scope.reserve.loss)}, and that is what it is claimed at."
         )
+    if scope.certificate is not None:
+        yield f"The method: {METHOD}."
     if scope.charged.loss != scope.composed.loss:
         yield "It counts towards the scope around it as more than its total: what was set aside."
     if scope.reserve_kept:

@@ -15,7 +15,7 @@ from dpforest.accounting.detached import DetachedAccountant
 from dpforest.accounting.fits import OWN_BUDGET, EarlierFits, earlier_fits, recall_fits
 from dpforest.accounting.ledger import BudgetRecord, FrozenLedger, LossRecord, ScopeRecord
 from dpforest.accounting.rationals import parse_amount
-from dpforest.accounting.verify import claimed_loss, verify_composition
+from dpforest.accounting.verify import claimed_loss, sole_certificate, verify_composition
 from dpforest.domain.schema import Domain
 from dpforest.exceptions import ModelFormatError
 from dpforest.forest.base import spent_budget
@@ -117,7 +117,8 @@ def _restore(cls: type[Model], content: dict[str, Any]) -> Model:
     ledger = FrozenLedger.model_validate(content["ledger"])
     scope = _fit_scope(ledger, content["scope"])
     loss = claimed_loss(scope, Fraction(parse_amount(facts.delta)))
-    guarantee = agreed_guarantee(Guarantee.model_validate(content["guarantee"]), facts.judge(loss))
+    written = Guarantee.model_validate(content["guarantee"])
+    guarantee = agreed_guarantee(written, facts.judge(loss, sole_certificate(scope)))
     if BudgetRecord.model_validate(content["spent"]).exact != LossRecord.of(loss):
         raise _contradiction("what it says was spent does not follow from its ledger")
     make: Any = cls

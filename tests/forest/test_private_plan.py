@@ -10,8 +10,8 @@ import pytest
 from dpforest import BudgetAccountant, NumericFeature, PrivateForestClassifier
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.exceptions import ParameterError, ParameterTypeError
-from dpforest.forest.private_training import budget_after, make_plan, planned
 from dpforest.forest.private_plan import COUNT_ROLE, COUNT_SHARE, count_event, table_facts
+from dpforest.forest.private_training import budget_after, make_plan, planned
 from dpforest.learners.base import LearnerBudget
 from dpforest.learners.registry import LEARNERS, pick_strategy
 
