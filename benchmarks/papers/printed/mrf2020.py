@@ -45,6 +45,9 @@ MARKS_1 = {
          "internet_ads_subset", "wine_quality_white"), "•"),
 }  # fmt: skip
 
+#: What is known of rows that differ, by dataset and method (empty: all methods).
+REMARKS_1: dict[tuple[str, str], str] = {}
+
 #: Table 2: records, features and classes as the paper counts them.
 TABLE_2 = {
     "zoo": (101, 17, 7), "hayes_roth": (132, 5, 3), "echocardiogram": (132, 12, 2),

@@ -8,19 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from papers import cells
 from papers.engine import Task
-from papers.markdown import header, number, table
 from papers.printed.mrf2020 import METHODS_1, TABLE_1, TABLE_2
 from papers.sets import PaperSet, available, facts, read
 from papers.splits import folds
+from papers.table1_page import table1_page
 from papers.variants import with_identifier
 
 NAME = "mrf2020_table1"
 N_SPLITS = 10
 #: Above so many records CompRF, which is slow there, has fewer repeats.
 _LONG, _LONG_REPEATS = 10_000, 3
-_WITHIN = 1.5
 #: Every printed figure of hepatitis is far below the share of its larger class, and all are those
 #: of its last column: see explain_mrf2020.
 _READ: dict[str, dict[str, Any]] = {"hepatitis": {"target": "histology"}}
@@ -75,12 +73,4 @@ def evaluate(task: Task, folder: Path) -> dict[str, float]:
 
 def report(lines: list[dict[str, Any]]) -> str:
     """The page."""
-    found = cells.means(cells.gather(lines), 100)
-    rows = [
-        [name, *(number(found[name].get(method)) for method in METHODS_1)]
-        for name in TABLE_1
-        if name in found
-    ]
-    return header(__doc__, f"python benchmarks/papers {NAME}", "") + table(
-        ["set", *METHODS_1], rows
-    )
+    return table1_page(lines, f"python benchmarks/papers {NAME}")
