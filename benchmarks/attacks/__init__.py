@@ -1,0 +1,1 @@
+"""Attacks on forests: reconstruction of the training table, and membership inference."""
