@@ -6,7 +6,9 @@ further records by the known η, without label noise. One JSON line a fit is app
 ``--results``; what is there is skipped. Then the tables in ``docs/consistency.md`` (between its
 marks) and ``docs/consistency_*.svg`` are written from all lines.
 
-    python benchmarks/consistency.py [--seeds 3] [--trees 32] [--largest 1000000] [--report-only]
+    python benchmarks/consistency.py [--seeds 3] [--trees 32] [--largest 1000000]
+    python benchmarks/consistency.py --forests MRF DMRF --tasks classes
+    python benchmarks/consistency.py --report-only
 """
 
 from __future__ import annotations
@@ -129,7 +131,13 @@ def run_one(fit: Line, trees: int, test: smooth.Sample) -> Line:
 def run(arguments: argparse.Namespace) -> None:
     """Run what is not yet done."""
     done = {key_of(line) for line in read_lines(arguments.results)}
-    todo = [fit for fit in fits(arguments.seeds, arguments.largest) if key_of(fit) not in done]
+    todo = [
+        fit
+        for fit in fits(arguments.seeds, arguments.largest)
+        if key_of(fit) not in done
+        and fit["task"] in arguments.tasks
+        and (not arguments.forests or fit["forest"] in arguments.forests)
+    ]
     if not todo:
         return
     test = smooth.draw(N_TEST, TEST_SEED)
@@ -146,6 +154,8 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--trees", type=int, default=32)
     parser.add_argument("--largest", type=int, default=SIZES[-1])
+    parser.add_argument("--forests", nargs="+", help="only these, by the names in the tables")
+    parser.add_argument("--tasks", nargs="+", default=["classes", "targets"])
     default = Path(__file__).parent / "results" / "consistency.jsonl"
     parser.add_argument("--results", type=Path, default=default)
     parser.add_argument("--output", type=Path, default=DOCS)
