@@ -25,6 +25,7 @@ from dpforest.learners.storage import (
 STEEPNESS = 20.0
 #: Weight of the leaf a record lies in, against its soft shares in all leaves.
 HARD_WEIGHT = 2.0
+_BLOCK = 2**14
 _FORMAT = "dpforest-rules"
 _KIND = "rules model"
 #: Largest entry of a stored table; sums of them stay far inside 64 bits.
@@ -70,16 +71,25 @@ class RuleModel:
         A record shares in the leaves by its distances to the cuts on its way, and has the
         larger part in the one it lies in. So records are graded and not only sorted.
         """
-        soft, hard = np.zeros((2, codes.shape[0], self.labels.size))
-        self._route(codes, 0, np.ones(codes.shape[0]), np.ones(codes.shape[0]), soft, hard)
-        shares = (soft + HARD_WEIGHT * hard) / (1.0 + HARD_WEIGHT)
-        return np.log(shares @ self.probabilities)
+        scores = np.empty((codes.shape[0], self.n_classes))
+        for block in _blocks(codes.shape[0]):
+            soft, hard = self._shares(codes[block])
+            shares = (soft + HARD_WEIGHT * hard) / (1.0 + HARD_WEIGHT)
+            scores[block] = np.log(shares @ self.probabilities)
+        return scores
 
     def leaves(self, codes: NDArray[Any]) -> NDArray[np.int64]:
         """Index of the leaf that each record lies in."""
+        found = np.empty(codes.shape[0], dtype=np.int64)
+        for block in _blocks(codes.shape[0]):
+            found[block] = np.argmax(self._shares(codes[block])[1], axis=1)
+        return found
+
+    def _shares(self, codes: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Soft and hard shares of records in the leaves, each of shape (n, n_leaves)."""
         soft, hard = np.zeros((2, codes.shape[0], self.labels.size))
         self._route(codes, 0, np.ones(codes.shape[0]), np.ones(codes.shape[0]), soft, hard)
-        return np.argmax(hard, axis=1)
+        return soft, hard
 
     def _route(
         self,
@@ -179,6 +189,11 @@ class RuleModel:
                 whole_numbers(data["labels"], (n_leaves,), "labels of leaves", 0, n_classes - 1),
                 facts.n_features,
             )
+
+
+def _blocks(n: int) -> list[slice]:
+    """Runs of records, so that the shares of few are held at a time."""
+    return [slice(first, first + _BLOCK) for first in range(0, n, _BLOCK)]
 
 
 def _node_data(node: Node) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The plan of selected rules: one or two draws of whole trees, and counts of their leaves."""
+"""The plan of selected rules: a few draws of whole trees, and counts of their leaves."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class RulesPlan:
     ----------
     n_classes : int
     stages : tuple of ExponentialSelection
-        The first draws a tree of height at most two on all records, the second one in each
-        leaf of the first. Empty where the budget teaches the class shares only.
+        The first draws a tree of height at most two on all records, every further one such a
+        tree in each leaf that is there. Empty where the budget teaches the class shares only.
     counts : GeometricNoise or None
         Class counts of the last trees' leaves; of all records where there is no stage.
     size : FamilySize
@@ -114,7 +114,7 @@ def build_plan(facts: TableFacts, budget: LearnerBudget, settings: RulesSettings
     signal = _UNKNOWN_SIGNAL
     if facts.approximate_rows is not None:
         signal = LearnerBudget(epsilon, Fraction(0)).signal(facts.approximate_rows)
-    n_stages = 0 if signal < settings.smallest_signal else 1 + (signal >= settings.second_signal)
+    n_stages = settings.n_stages(signal, facts.n_classes)
     share = settings.count_share if signal >= settings.counted_signal else Fraction(0)
     if not n_stages:
         share = _ONE

@@ -32,6 +32,9 @@ class RulesSettings:
         From here on leaves are counted, with noise.
     second_signal : float
         From here on each leaf of the first tree is split by a tree of its own.
+    third_signal, third_signal_of_more : float
+        From here on so are those leaves' leaves; of two classes, and of more: what tells
+        several classes apart needs more leaves than a yes or no. A fourth stage won nothing.
     count_share : Fraction
         Share of the budget for the counts.
     work : float
@@ -45,5 +48,12 @@ class RulesSettings:
     smallest_signal: float = TOO_SMALL_SIGNAL
     counted_signal: float = 75.0
     second_signal: float = 300.0
+    third_signal: float = 2000.0
+    third_signal_of_more: float = 1000.0
     count_share: Fraction = Fraction(1, 10)
     work: float = 1.2e9
+
+    def n_stages(self, signal: float, n_classes: int) -> int:
+        """How many stages of trees a plan draws; none where only class shares are released."""
+        third = self.third_signal if n_classes == 2 else self.third_signal_of_more
+        return sum(signal >= limit for limit in (self.smallest_signal, self.second_signal, third))

@@ -19,8 +19,8 @@ from dpforest.trees.counting import MemoryRecords
 
 SMALL = RulesSettings(n_sums=10, n_cuts=7)
 LEARNER = RulesLearner(SMALL)
-#: R of the four kinds of plan: class shares, one tree, one tree counted, two stages counted.
-SIGNALS = [1, 20, 150, 600]
+#: R of the kinds of plan: class shares, one tree, one tree counted, two and three stages counted.
+SIGNALS = [1, 20, 150, 600, 2400]
 
 
 def budget(epsilon, delta=0):
@@ -63,6 +63,7 @@ def test_plan_costs_what_training_spends_and_that_is_epsilon(signal, facts_of, t
         (5.1, ["rules, stage 1"], 2),
         (76, ["rules, stage 1", "leaf counts"], 2),
         (301, ["rules, stage 1", "rules, stage 2", "leaf counts"], 4),
+        (2001, ["rules, stage 1", "rules, stage 2", "rules, stage 3", "leaf counts"], 6),
     ],
 )
 def test_the_plan_follows_from_the_signal(signal, parts, depth, facts_of, table_of):
@@ -71,6 +72,22 @@ def test_the_plan_follows_from_the_signal(signal, parts, depth, facts_of, table_
     assert [part.name for part in plan.parts] == parts
     model, *_ = train(facts, table_of(facts, 50), plan)
     assert len(model.nodes) == 2**depth - 1
+
+
+def test_more_classes_get_a_third_stage_sooner(facts_of):
+    for n_classes, n_stages in ((2, 2), (3, 3)):
+        plan = LEARNER.plan(facts_with(facts_of, 1500, n_classes=n_classes), budget(1))
+        assert len(plan.stages) == n_stages
+
+
+def test_blocks_of_records_are_not_seen(facts_of, table_of, monkeypatch):
+    facts = facts_with(facts_of, 600)
+    table = table_of(facts, 300)
+    model, *_ = train(facts, table, LEARNER.plan(facts, budget(1)))
+    scores, leaves = model.log_odds(table.codes), model.leaves(table.codes)
+    monkeypatch.setattr("dpforest.learners.rules.model._BLOCK", 7)
+    assert np.allclose(model.log_odds(table.codes), scores, rtol=1e-12)
+    assert np.array_equal(model.leaves(table.codes), leaves)
 
 
 def test_delta_buys_nothing_here(facts_of):
