@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+import dpforest
 from dpforest.accounting.allocation import resolve_allocation
+from dpforest.accounting.ledger import ScopeRecord
 from dpforest.accounting.rationals import exact_text
 from dpforest.domain.schema import Domain
 from dpforest.exceptions import ParameterError
@@ -12,6 +17,28 @@ from dpforest.forest.base import FitRun, PrivateEstimator
 from dpforest.forest.report import PrivacyReport
 from dpforest.forest.settings import check_delta, check_epsilon, storable, stored
 from dpforest.mechanisms.entropy import SystemSource
+
+
+@dataclass(frozen=True, slots=True)
+class Remade:
+    """An estimator with the settings of a report, not fitted to any record, and its plan."""
+
+    model: Any
+    plan: Any
+
+    def requests(self, report: PrivacyReport) -> ScopeRecord:
+        """What a fit asks for: asked for again, on a table without records.
+
+        A plan that was fixed beforehand asks for the same whatever the records are.
+        """
+        model = self.model
+        # No fit of anybody's records, so it is no part of the process-wide list of fits.
+        model._register = lambda *_: report.basis.listing
+        model.verbose = 0
+        width = len(report.domain["features"])
+        model.fit(np.empty((0, width), dtype=object), np.empty(0, dtype=object))
+        composition: ScopeRecord = model.privacy_report().composition
+        return composition.model_copy(update={"label": report.composition.label})
 
 
 def estimator_of(name: str) -> type[Any]:
@@ -22,20 +49,13 @@ def estimator_of(name: str) -> type[Any]:
     LookupError
         If there is none.
     """
-    import dpforest.forest.multinomial
-    import dpforest.forest.private
-    import dpforest.forest.private_regressor  # noqa: F401 - all make themselves known as subclasses
-
-    pending: list[type[Any]] = [PrivateEstimator]
-    while pending:
-        kind = pending.pop()
-        if kind.__name__ == name and kind.__module__.startswith("dpforest."):
-            return kind
-        pending += kind.__subclasses__()
+    kind = getattr(dpforest, name) if name in dpforest.__all__ else None
+    if isinstance(kind, type) and issubclass(kind, PrivateEstimator):
+        return kind
     raise LookupError(f"dpforest has no private estimator {name!r}")
 
 
-def remade_plan(report: PrivacyReport) -> Any:
+def remade_plan(report: PrivacyReport) -> Remade | str | None:
     """The plan that a report's settings and domain lead to.
 
     Parameters
@@ -44,7 +64,7 @@ def remade_plan(report: PrivacyReport) -> Any:
 
     Returns
     -------
-    plan, None or str
+    Remade, str or None
         None where it cannot be made here, because a part of it is of somebody else's making; a
         text where the settings contradict themselves.
     """
@@ -67,7 +87,7 @@ def remade_plan(report: PrivacyReport) -> Any:
             epsilon, delta, domain, model._encoder(domain), SystemSource(),
             facts.settings, facts.parameters, facts.charged_to,
         )  # fmt: skip
-        return model._build_plan(run, model._check_parameters(epsilon, delta))
+        return Remade(model, model._build_plan(run, model._check_parameters(epsilon, delta)))
     except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
         return f"its settings make no plan ({type(error).__name__})"
 

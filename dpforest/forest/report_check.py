@@ -18,7 +18,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from dpforest.accounting.bounds import replace_one_price
-from dpforest.accounting.conversion import conversion_method
+from dpforest.accounting.conversion import CLOSED_FORM, LIBRARY, conversion_method
 from dpforest.accounting.ledger import ScopeRecord
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.rationals import exact_text, float_up, parse_amount
@@ -31,14 +31,18 @@ from dpforest.forest.report import PrivacyReport
 from dpforest.forest.report_diff import differing_leaves
 from dpforest.forest.report_making import make_report, report_digest
 from dpforest.forest.storage import agreed_guarantee, check_facts
+from dpforest.relations import NeighbouringRelation
 
 #: Leaves that follow from nothing else in a report; see docs/report.md.
 UNFOUNDED = (
     "who declared the public facts, and from which source",
-    "roles, levels and numbers of cells of the entries",
     "where the fit was charged, and the object's earlier fits",
     "how parameters were written, and versions",
 )
+#: What conversions may have been made by, here or elsewhere.
+_MEANS = (LIBRARY, CLOSED_FORM)
+#: Kinds of scopes in which a record meets everything, or one cell, whatever is drawn.
+_UNSAMPLED = ("sequential", "parallel cells")
 #: Plans convert rho in doubles of another library, whose releases may differ by this much.
 _PLAN_TOLERANCE = 1e-6
 
@@ -89,10 +93,12 @@ def verify_report(report: PrivacyReport | str | Path, model: Any = None) -> Veri
     -----
     Worked out again: the loss of every entry from its mechanism and parameters; the total of every
     scope by its rule; the guarantee, its conversions and its sentence; all tables; the plan from
-    the settings and the domain; the fingerprint of the domain, and with a model all that the model
-    knows. The digest finds a change of anything else, but who can write a report can write one
-    with a fitting digest: without the model, or the word of whoever published the digest, a
-    forged report whose parts agree is accepted. Held by tests/forest/test_report_check.py.
+    the settings and the domain; every request of a plan that was fixed beforehand, by asking again
+    on a table without records; the fingerprint of the domain; with a model, all that it knows.
+
+    The digest finds a change of anything else, but who can write a report can write one with a
+    fitting digest: without the model, or the word of whoever published the digest, a forged report
+    whose parts agree is accepted. Held by tests/forest/report/test_report_check.py.
     """
     record = _read(report)
     problems = list(_problems(record))
@@ -164,6 +170,10 @@ def _place_problems(root: ScopeRecord) -> Iterator[str]:
         yield "its entries are not numbered in order"
     if any(entry.path != path for path, scope in _paths(root, ()) for entry in scope.entries):
         yield "an entry does not stand in the scope that it names"
+    if any(scope.probabilities for scope in root.walk() if scope.kind in _UNSAMPLED):
+        yield "a scope that draws nothing has probabilities"
+    if root.reserve_kept or any(s.reserve_kept and not s.reserve for s in root.walk()):
+        yield "a reserve is kept that a finished fit does not keep"
     if not root.closed:
         yield "its composition is of a fit that was not finished"
 
@@ -189,7 +199,9 @@ def _remade_problems(record: PrivacyReport) -> Iterator[str]:
         remade_guarantee = record.guarantee
     guarantee = record.guarantee
     for written, shown in zip(guarantee.bounds, remade_guarantee.bounds, strict=True):
-        if written.derivation != shown.derivation and written.epsilon < shown.epsilon:
+        if written.derivation != shown.derivation and not (
+            written.derivation.endswith(_MEANS) and written.epsilon >= shown.epsilon
+        ):
             yield f"its epsilon cannot be shown here, where it is {shown.derivation}"
         elif "converted" not in written.derivation and written != shown:
             yield "the guarantee does not follow from the composition"
@@ -200,8 +212,8 @@ def _remade_problems(record: PrivacyReport) -> Iterator[str]:
     yield from _external_problems(record)
 
 
-def _data(report: PrivacyReport) -> Any:
-    return json.loads(report.model_dump_json(exclude={"digest"}))
+def _data(record: BaseModel) -> Any:
+    return json.loads(record.model_dump_json(exclude={"digest"}))
 
 
 def _listing_problems(record: PrivacyReport, loss: PrivacyLoss) -> Iterator[str]:
@@ -228,11 +240,14 @@ def _external_problems(record: PrivacyReport) -> Iterator[str]:
         if reserve is None or record.composition.adaptive:
             continue
         epsilon, at_delta, derivation = replace_one_price(reserve.loss, delta)
-        if derivation == entry.derivation and (
-            (entry.exact_epsilon, entry.exact_delta) != (exact_text(epsilon), exact_text(at_delta))
-            or (entry.library, entry.relation) != ("diffprivlib", "replace one record")
+        expected = (exact_text(epsilon), exact_text(at_delta), derivation)
+        if (entry.exact_epsilon, entry.exact_delta, entry.derivation) != expected and not (
+            derivation != entry.derivation and entry.derivation.endswith(_MEANS)
         ):
             yield "a charge elsewhere does not follow from the plan"
+        relation = NeighbouringRelation.REPLACE_ONE.value
+        if (entry.library, entry.relation) != ("diffprivlib", relation):
+            yield "a charge elsewhere is of no library that is known"
 
 
 # -- the plan -------------------------------------------------------------------------------------
@@ -250,16 +265,23 @@ def _plan_problems(record: PrivacyReport) -> tuple[list[str], str]:
         return [], "the plan (its conversions are of other means)"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        plan = remade_plan(record)
-    if plan is None:
-        return [], "the plan (of an estimator that is not dpforest's)"
-    return list(_planned(record, plan)), ""
+        remade = remade_plan(record)
+        if remade is None:
+            return [], "the plan (a part of it is not dpforest's)"
+        if isinstance(remade, str):
+            return [remade], ""
+        problems = list(_planned(record, remade.plan))
+        if problems or remade.plan.adaptive:
+            return problems, ""
+        return list(_requested(record, remade.requests(record))), ""
+
+
+def _requested(record: PrivacyReport, requests: ScopeRecord) -> Iterator[str]:
+    for place in differing_leaves(*map(_data, (record.composition, requests))):
+        yield f"composition.{place} is not what such a fit asks for"
 
 
 def _planned(record: PrivacyReport, plan: Any) -> Iterator[str]:
-    if isinstance(plan, str):
-        yield plan
-        return
     root = record.composition
     if plan.adaptive:
         # The rest was planned from a released value, which only the model's maker knows.

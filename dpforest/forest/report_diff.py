@@ -168,22 +168,33 @@ def _budget(report: PrivacyReport) -> dict[str, str]:
     root = report.composition
     facts = {**_amounts("in all", root.composed), "requests": str(len(root.ledger))}
     for row in report.spending:
-        if row.composed is not None:
-            facts |= _amounts(f"{row.group} {row.name}", row.composed)
-        else:
+        if row.composed is None:
             name = f"{row.group} {row.name}"
             facts[f"requests of {name}"] = str(row.requests)
             facts |= _amounts(f"{name}, added up", row.loss)
+    facts |= _parts(report)
     facts["charged to"] = report.basis.charged_to
     facts |= {f"external charge {i + 1}": _text(e) for i, e in enumerate(report.external)}
     return facts
 
 
+def _parts(report: PrivacyReport) -> dict[str, str]:
+    """Stages and trees; trees that cost the same as one line."""
+    facts: dict[str, str] = {}
+    for group in ("stage", "tree"):
+        rows = [(row.name, row.composed) for row in report.spending if row.group == group]
+        costs = [composed for _, composed in rows if composed is not None]
+        if len(costs) > 1 and all(cost == costs[0] for cost in costs):
+            facts |= _amounts(f"each of {len(costs)} {group}s", costs[0])
+        else:
+            for (name, _), cost in zip(rows, costs, strict=True):
+                facts |= _amounts(f"{group} {name}", cost)
+    return facts
+
+
 def _amounts(name: str, record: LossRecord) -> dict[str, str]:
-    return {
-        f"{currency} of {name}": getattr(record, currency)
-        for currency in ("epsilon", "rho", "delta")
-    }
+    amounts = {c: getattr(record, c) for c in ("epsilon", "rho", "delta")}
+    return {f"{c} of {name}": text for c, text in amounts.items() if c != "delta" or text != "0"}
 
 
 def _domain(report: PrivacyReport) -> dict[str, str]:

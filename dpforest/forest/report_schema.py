@@ -48,6 +48,8 @@ def make_report_schema() -> dict[str, Any]:
     for kind in ("LossRecord", "LedgerEntry"):
         for amount in ("epsilon", "rho", "delta"):
             parts[kind]["properties"][amount]["pattern"] = _AMOUNT
+    for amount in ("epsilon", "delta"):
+        parts["CertificateRecord"]["properties"][amount]["pattern"] = _AMOUNT
     version = report["version"]["const"]
     return {
         "$schema": DIALECT,

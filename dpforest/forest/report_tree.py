@@ -128,6 +128,7 @@ def _branch(members: list[ScopeRecord], times: int) -> Branch:
         _branch([member.children[i] for member in members for i in run], len(run)) for run in runs
     )
     rows = [*_entry_rows(members), *_branch_rows(first, runs)]
+    delta = Amounts.of(first.composed.loss).delta
     return Branch(
         name=_joined([child.label for child in _siblings(members, times)]),
         times=times,
@@ -141,7 +142,17 @@ def _branch(members: list[ScopeRecord], times: int) -> Branch:
         counts=Amounts.of(first.charged.loss),
         branches=branches,
         has_levels=any(row.levels for row in rows),
-        has_delta=any(row.each.delta.text != "0" for row in rows),
+        has_delta=any(f.text != "0" for f in (*(row.each.delta for row in rows), delta)),
+    )
+
+
+def _rule(scope: ScopeRecord) -> str:
+    if scope.certificate is None:
+        return RULES.get(scope.kind, scope.kind)
+    return (
+        "Certified. These releases, in this order and no other, were fixed beforehand and shown "
+        f"together to be (ε, δ)-DP with less than their sum: {scope.certificate.method}. That "
+        "cannot be recomputed by hand; verify_report does it. ρ adds up."
     )
 
 
@@ -158,6 +169,7 @@ def _shape(scope: ScopeRecord, outermost: bool = False) -> tuple[Any, ...]:
         tuple(scope.probabilities.items()),
         *(_exact(r) for r in (scope.composed, scope.charged, scope.reserve, *scope.caps)),
         scope.adaptive,
+        scope.certificate is None,
         scope.closed,
         scope.reserve_kept,
         tuple((entry.level, *_entry_kind(entry)) for entry in scope.entries),
