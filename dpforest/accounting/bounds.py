@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from dpforest.accounting.certificates import METHOD, Certificate, epsilon_bound, grouped
+from dpforest.accounting.certificates import Certificate, epsilon_bound, grouped
 from dpforest.accounting.conversion import epsilon_of_rho
 from dpforest.accounting.losses import Amount, PrivacyLoss
 from dpforest.accounting.rationals import exp_up
@@ -40,7 +40,7 @@ def add_remove_price(loss: PrivacyLoss, delta: Fraction) -> tuple[Amount, Fracti
 
 def certified_add_remove_price(certificate: Certificate) -> tuple[Amount, Fraction, str]:
     """Return what a certificate says of a whole list of releases, and how; see above."""
-    return certificate.epsilon, certificate.delta, f"composition as a whole: {METHOD}"
+    return certificate.epsilon, certificate.delta, f"composition as a whole: {certificate.method}"
 
 
 def certified_replace_one_price(certificate: Certificate) -> tuple[Amount, Fraction, str]:

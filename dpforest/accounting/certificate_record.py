@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from dpforest.accounting.certificates import METHOD, Block, Certificate
+from dpforest.accounting.certificates import Block, Certificate
 from dpforest.accounting.events import Event, read_event
 from dpforest.accounting.rationals import exact_text
 
@@ -58,7 +58,7 @@ class CertificateRecord(_Frozen):
         return cls(
             epsilon=exact_text(certificate.epsilon),
             delta=exact_text(certificate.delta),
-            method=METHOD,
+            method=certificate.method or "none",
             blocks=tuple(
                 BlockRecord(events=tuple(map(EventRecord.of, block.events)), times=block.times)
                 for block in certificate.blocks

@@ -107,14 +107,19 @@ class Certificate:
         return PrivacyLoss(self.epsilon, self.rho, self.delta)
 
     @property
+    def method(self) -> str | None:
+        """How the list is shown to be (epsilon, delta)-DP, worked out again; None if it is not."""
+        if not 0 < self.delta < 1 or self.epsilon <= 0:
+            return None
+        if delta_bound(self.blocks, self.epsilon, self.delta) <= self.delta:
+            return METHOD
+        converted, conversion = epsilon_of_rho(self.rho, self.delta)
+        return f"addition in rho, converted by {conversion}" if converted <= self.epsilon else None
+
+    @property
     def holds(self) -> bool:
         """Whether the list was worked out again to be (epsilon, delta)-DP."""
-        if not 0 < self.delta < 1 or self.epsilon <= 0:
-            return False
-        return (
-            delta_bound(self.blocks, self.epsilon, self.delta) <= self.delta
-            or epsilon_of_rho(self.rho, self.delta)[0] <= self.epsilon
-        )
+        return self.method is not None
 
     def event_at(self, index: int) -> Event | None:
         """The release at a place of the list, counted from 0; None behind its end."""

@@ -21,6 +21,7 @@ from dpforest.forest.private_plan import (
     range_event,
 )
 from dpforest.learners.base import LearnerBudget, TableFacts
+from dpforest.learners.certified import in_epsilon_and_delta
 from dpforest.learners.registry import LEARNERS, pick_strategy
 from dpforest.mechanisms.noise import add_geometric_noise
 from dpforest.trees.counting import RecordCount, Records
@@ -79,6 +80,8 @@ def planned(
     signal = own.signal(facts.approximate_rows or 1.0)
     learner = LEARNERS[chosen].make()
     plan = learner.plan(facts, budget)
+    if bought and budget.certified:
+        plan = in_epsilon_and_delta(plan, budget)
     loss = sum((event.loss for event in bought), start=plan.loss)
     return PrivateForestPlan(
         chosen, learner, plan, count, loss, signal, facts, budget, target_range

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Protocol, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 from dpforest.accounting.certificates import Block, Certificate, certify, delta_bound
 from dpforest.accounting.events import DiscreteGaussianNoise
@@ -56,8 +56,7 @@ def tightened(build: Callable[[Fraction], P], budget: LearnerBudget) -> P:
     Returns
     -------
     FixedPlan
-        Where the budget is to be certified: with a certificate of (epsilon, delta), also if it is
-        the one that adds up in rho.
+        With a certificate of (epsilon, delta) where that takes less noise.
     """
     plain = build(budget.rho)
     if not budget.certified:
@@ -66,7 +65,7 @@ def tightened(build: Callable[[Fraction], P], budget: LearnerBudget) -> P:
     guess = build(max(Fraction(shift) ** 2 / 2, budget.rho))
     low, high = _LEAST, _MOST
     if not _fits(guess, high, budget):
-        return _certified(plain, budget)
+        return plain
     while high - low > 1:
         middle = (low + high) // 2
         if _fits(guess, middle, budget):
@@ -74,9 +73,9 @@ def tightened(build: Callable[[Fraction], P], budget: LearnerBudget) -> P:
         else:
             low = middle
     tight = guess.with_variances(Fraction(high, _STEPS))
+    certificate = certify(tight.blocks, budget.epsilon, budget.delta)
     # Where noise is so small that the lattice shows, adding up in rho may be the better of the two.
-    better = Certificate(tight.blocks, budget.epsilon, budget.delta).rho > budget.rho
-    return _certified(tight if better else plain, budget)
+    return tight.with_certificate(certificate) if certificate.rho > budget.rho else plain
 
 
 def scaled_noise(event: DiscreteGaussianNoise, factor: Fraction) -> DiscreteGaussianNoise:
@@ -90,5 +89,15 @@ def _fits(plan: FixedPlan, steps: int, budget: LearnerBudget) -> bool:
     return delta_bound(blocks, budget.epsilon, budget.delta) <= budget.delta * _MARGIN
 
 
-def _certified(plan: P, budget: LearnerBudget) -> P:
+def in_epsilon_and_delta(plan: Any, budget: LearnerBudget) -> Any:
+    """A plan that costs (epsilon, delta), not just rho, to follow a release that adds in epsilon.
+
+    Parameters
+    ----------
+    plan : LearnerPlan
+        Of ``budget``. One that adds up in rho gets a certificate that says what rho converts to.
+    budget : LearnerBudget
+    """
+    if plan.loss.epsilon < math.inf:
+        return plan
     return plan.with_certificate(certify(plan.blocks, budget.epsilon, budget.delta))

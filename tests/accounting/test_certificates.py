@@ -205,6 +205,7 @@ class TestCertificate:
         least = epsilon_bound(self.blocks, MILLIONTH)
         certificate = certify(self.blocks, least, MILLIONTH)
         assert certificate.loss == PrivacyLoss(least, certificate.rho, MILLIONTH)
+        assert certificate.method == METHOD
         with pytest.raises(ParameterError, match="less than the list of releases"):
             certify(self.blocks, least * F(999, 1000), MILLIONTH)
         for epsilon, delta in ((F(0), MILLIONTH), (F(1), F(0)), (F(1), F(1))):
@@ -215,7 +216,8 @@ class TestCertificate:
         blocks = (Block((gaussian(F(1, 2)),)),)
         assert delta_bound(blocks, F(20), MILLIONTH) == 1.0
         rho = Certificate(blocks, F(1), MILLIONTH).rho
-        assert certify(blocks, epsilon_of_rho(rho, MILLIONTH)[0], MILLIONTH).holds
+        certificate = certify(blocks, epsilon_of_rho(rho, MILLIONTH)[0], MILLIONTH)
+        assert certificate.holds and "converted by" in certificate.method
 
     def test_lists_its_releases_in_order(self):
         certificate = certify(self.blocks, F(2), MILLIONTH)

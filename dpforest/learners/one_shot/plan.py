@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpforest.accounting.accountant import BudgetAccountant
-from dpforest.accounting.certificates import METHOD, Block, Certificate
+from dpforest.accounting.certificates import Block, Certificate
 from dpforest.accounting.events import (
     DiscreteGaussianNoise,
     Event,
@@ -146,7 +146,9 @@ class OneShotPlan:
             "leaves": f"class counts of all trees in one release: {self.leaves.mechanism}",
             "calibration": calibration,
             "budget shares add up in": currency,
-            "composed by": f"addition in {currency}" if self.certificate is None else METHOD,
+            "composed by": f"addition in {currency}"
+            if self.certificate is None
+            else str(self.certificate.method),
         }
 
 

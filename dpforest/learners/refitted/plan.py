@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dpforest.accounting.accountant import BudgetAccountant
-from dpforest.accounting.certificates import METHOD, Block, Certificate
+from dpforest.accounting.certificates import Block, Certificate
 from dpforest.accounting.events import DiscreteGaussianNoise, Event, ExponentialSelection
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.scopes import Scope
@@ -138,7 +138,9 @@ class RefittedPlan:
             "start": start,
             "leaves": "residuals rounded toward zero to a lattice, summed, discrete Gaussian noise",
             "budget shares add up in": "rho",
-            "composed by": "addition in rho" if self.certificate is None else METHOD,
+            "composed by": "addition in rho"
+            if self.certificate is None
+            else str(self.certificate.method),
         }
 
 
