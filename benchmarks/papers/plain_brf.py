@@ -1,4 +1,4 @@
-"""A slow BRF for one question: what if only splits that leave k points on both sides are candidates?
+"""A slow BRF for one question: what if splits that leave a side too few are no candidates?
 
 The forests of dpforest draw a split first and give it up where a side is too small, and draw other
 features where the first ones have no split. Here invalid splits are never candidates, and features
