@@ -27,6 +27,7 @@ from dpforest.forest.settings import (
 )
 from dpforest.learners.multinomial.growing import grow_forest
 from dpforest.learners.multinomial.plan import ForestPlan, PlanSettings, build_plan
+from dpforest.trees.counting import MemoryRecords
 from dpforest.trees.criteria import resolve_criterion
 from dpforest.trees.kernels.predict import sum_leaf_values
 from dpforest.trees.leaf_values import LeafValues, leaf_values, to_probabilities
@@ -265,15 +266,9 @@ class MultinomialForestClassifier(PrivateClassifier):
         return checked
 
     def _train(self, run: FitRun, plan: ForestPlan, scope: Scope, table: EncodedTable) -> None:
+        records = MemoryRecords(TrainingTable.of(table), check_n_jobs(self.n_jobs))
         with TreeProgress(plan.n_trees, self.verbose, plan.tree.depth) as progress:
-            forest = grow_forest(
-                plan,
-                scope,
-                run.source,
-                TrainingTable.of(table),
-                progress,
-                check_n_jobs(self.n_jobs),
-            )
+            forest = grow_forest(plan, scope, run.source, records, progress)
         self._set_forest(forest, run.domain)
 
     def _set_forest(self, forest: PrivateForest, domain: Domain) -> None:

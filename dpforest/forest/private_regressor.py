@@ -22,7 +22,7 @@ from dpforest.mechanisms.entropy import RandomSource
 from dpforest.trees.counting import MemoryRecords
 
 #: Strategies that draw by counts of whole records.
-_BY_CLASSES = frozenset({"rules", "multinomial"})
+_BY_CLASSES = frozenset({"rules", "combined", "multinomial"})
 
 
 class PrivateForestRegressor(RegressorMixin, PrivateForest):
@@ -43,7 +43,7 @@ class PrivateForestRegressor(RegressorMixin, PrivateForest):
     domain : Domain or None
         Public facts with ``target=(lower, upper)``; targets outside are clipped. None reads them
         off the data, which voids the guarantee.
-    strategy : {"auto", "rules", "one_shot", "refitted", "multinomial"}, default="auto"
+    strategy : {"auto", "rules", "one_shot", "refitted", "combined", "multinomial"}, default="auto"
         Rules and the multinomial forest see each record with a class of its own coin, 1 with
         probability t.
     accountant, invalid, random_state, n_jobs, verbose
@@ -142,7 +142,7 @@ class PrivateForestRegressor(RegressorMixin, PrivateForest):
             self.target_steps_ = release_target_range(records, grant, source.spawn(RANGE_ROLE))
             table = table.rescaled(*self.target_steps_)
         if plan.strategy in _BY_CLASSES:
-            table = table.tossed(source.spawn("target coins").words(table.n_records))
+            table = table.tossed(source.spawn("target coins").rows().words(0, table.n_records))
         return MemoryRecords(table, records.n_threads)
 
     def _released_to_data(self) -> Any:

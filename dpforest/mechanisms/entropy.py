@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.exceptions import ParameterError, ParameterTypeError
+from dpforest.mechanisms.row_words import RowWords
 
 Words = NDArray[np.uint64]
 
@@ -50,6 +51,10 @@ class RandomSource(ABC):
         ParameterError
             When a seeded source has made one for this key before: the words would repeat.
         """
+
+    def rows(self) -> RowWords:
+        """Make words by record number, under a key that is taken from this source."""
+        return RowWords.keyed(self.words(4))
 
     @abstractmethod
     def describe(self) -> str:
@@ -180,6 +185,9 @@ class FixedWords(RandomSource):
         self._used += n
         return self._words[self._used - n : self._used].copy()
 
+    def rows(self) -> RowWords:
+        return _FixedRows(self)
+
     def spawn(self, *key: int | str) -> FixedWords:
         return self
 
@@ -188,6 +196,20 @@ class FixedWords(RandomSource):
 
     def __reduce__(self) -> tuple[Any, ...]:
         raise _no_copies(self)
+
+
+class _FixedRows(RowWords):
+    """Words of records as they come from a list."""
+
+    __slots__ = ("_source",)
+
+    def __init__(self, source: FixedWords) -> None:
+        super().__init__(())
+        object.__setattr__(self, "_source", source)
+
+    def words(self, first: int, n: int) -> Words:
+        taken: Words = self._source.words(n)  # type: ignore[attr-defined]
+        return taken
 
 
 def make_source(random_state: Any = None) -> RandomSource:

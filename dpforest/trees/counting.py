@@ -51,6 +51,14 @@ class Records(Protocol):
     def total(self, counting: Counting) -> NDArray[np.int64]:
         """Sum of what all blocks add; secret."""
 
+    @property
+    def schema(self) -> TrainingTable:
+        """A table of the same columns without records; public."""
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether they are one table."""
+
     def whole(self) -> TrainingTable:
         """All records as one table, where they are one."""
 
@@ -79,6 +87,16 @@ class MemoryRecords:
         if self._pool is None:
             return sum_of(map(counting.count, self._blocks))
         return sum_of(self._pool.map(counting.count, self._blocks))
+
+    @property
+    def schema(self) -> TrainingTable:
+        """The table without its records."""
+        return rows_of(self._table, 0, 0)
+
+    @property
+    def in_memory(self) -> bool:
+        """They are."""
+        return True
 
     def whole(self) -> TrainingTable:
         """The table."""

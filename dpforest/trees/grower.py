@@ -8,7 +8,8 @@ comes out; at the end leaf counts and a grant go into a leaf rule, a released le
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,25 +103,66 @@ def grow_tree(
     """
     structure, estimation = draw_sides(table.n_records, plan, source)
     segments = Segments.of_root(structure)
+    growing = grow_by_asking(plan, scope, source, level_done)
+    levels, nodes = next(growing), None
+    while True:
+        if len(levels) < plan.depth:
+            nodes = (
+                counted_root(segments)
+                if nodes is None
+                else nodes.children(levels[-1]).count(segments)
+            )
+            levels = growing.send(nodes)
+            segments = segments.split(table.codes, levels[-1])
+            continue
+        counts = count_leaves(table, levels, segments, estimation)
+        return finished(growing, counts)
+
+
+#: Yields the released levels so far, and is sent the next level, counted; after the last level
+#: class counts of the leaves. Its value is the tree.
+Growing = Generator[list[Splits], Any, PrivateTree]
+
+
+def grow_by_asking(
+    plan: TreePlan, scope: Scope, source: RandomSource, level_done: LevelDone = lambda: None
+) -> Growing:
+    """Grow a tree from counts that somebody else makes, each asked for after it was paid for.
+
+    Whoever drives several trees at once answers a level of all of them with one pass over the
+    records, wherever those are.
+
+    Parameters
+    ----------
+    plan : TreePlan
+    scope : Scope
+        The tree's scope in the accountant.
+    source : RandomSource
+    level_done : callable, optional
+        Called after each level and after the leaves.
+    """
     levels: list[Splits] = []
-    nodes: Level | None = None
     with tree_scopes(plan, scope) as (structure_scope, leaf_scope):
         for level in range(plan.depth):
             grants = request_roles(plan, structure_scope, level)
-            if nodes is None:
-                nodes = counted_root(segments)
-            else:
-                nodes = nodes.children(levels[-1]).count(segments)
-            splits = release_splits(nodes, plan, grants, source)
-            levels.append(splits)
-            segments = segments.split(table.codes, splits)
+            nodes = yield levels
+            levels.append(release_splits(nodes, plan, grants, source))
             level_done()
         grant = request_leaves(leaf_scope, plan)
-        counts = count_leaves(table, levels, segments, estimation)
+        counts = yield levels
         labels, histograms = release_leaves(counts, plan, grant, source)
         level_done()
-    feature, low, high = Splits.heap(levels)
-    return PrivateTree(feature, low, high, labels, histograms)
+    return PrivateTree(*Splits.heap(levels), labels, histograms)
+
+
+def finished(growing: Growing, counts: NDArray[np.int64]) -> PrivateTree:
+    """Send the counts of the leaves and take the tree."""
+    try:
+        growing.send(counts)
+    except StopIteration as end:
+        tree: PrivateTree = end.value
+        return tree
+    raise AssertionError("a tree ends with its leaves")
 
 
 def request_roles(plan: TreePlan, scope: Scope, level: int) -> list[Grant | None]:
@@ -144,7 +186,7 @@ def draw_sides(
     if plan.partition is None:
         return everyone, None
     below = int(plan.partition * 2**64)
-    is_structure = source.words(n_records) < np.uint64(min(below, 2**64 - 1))
+    is_structure = source.rows().words(0, n_records) < np.uint64(min(below, 2**64 - 1))
     return everyone[is_structure], everyone[~is_structure]
 
 

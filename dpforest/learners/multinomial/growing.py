@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from fractions import Fraction
 from typing import Protocol
 
@@ -11,7 +12,10 @@ from dpforest.accounting.events import DiscreteGaussianNoise, GeometricNoise
 from dpforest.accounting.scopes import Scope
 from dpforest.learners.multinomial.plan import ForestPlan
 from dpforest.mechanisms.entropy import RandomSource
+from dpforest.trees.counting import Records
 from dpforest.trees.grower import CountRoot, SharedRoot, count_root, grow_tree
+from dpforest.trees.level import MEMORY_LIMIT
+from dpforest.trees.lockstep import grow_together
 from dpforest.trees.offers import Level
 from dpforest.trees.private_tree import PrivateForest, PrivateTree, geometric_variance
 from dpforest.trees.records import Segments, TrainingTable
@@ -31,9 +35,8 @@ def grow_forest(
     plan: ForestPlan,
     scope: Scope,
     source: RandomSource,
-    table: TrainingTable,
+    records: Records,
     progress: GrowingProgress,
-    n_threads: int = 1,
 ) -> PrivateForest:
     """Make every request of the plan in ``scope`` and release the forest.
 
@@ -43,11 +46,24 @@ def grow_forest(
     scope : Scope
         Each tree opens a scope of its own in it.
     source : RandomSource
-    table : TrainingTable
+    records : Records
+        In one table: trees are grown one by one, in threads. Elsewhere: level by level
+        together, a pass over the records a level. The forest does not depend on which.
     progress : GrowingProgress
-    n_threads : int
-        The forest does not depend on it.
     """
+    grow = _grow_alone if records.in_memory else _grow_in_passes
+    trees = grow(plan, scope, source, records, progress)
+    return PrivateForest.stack(trees, records.schema.n_classes, noise_variance(plan))
+
+
+def _grow_alone(
+    plan: ForestPlan,
+    scope: Scope,
+    source: RandomSource,
+    records: Records,
+    progress: GrowingProgress,
+) -> list[PrivateTree]:
+    table = records.whole()
     counted_root = _root_counter(plan, table)
 
     def grow(number: int) -> PrivateTree:
@@ -57,8 +73,36 @@ def grow_forest(
         progress.tree_done()
         return tree
 
-    trees = _run(grow, plan.n_trees, n_threads)
-    return PrivateForest.stack(trees, table.n_classes, noise_variance(plan))
+    return _run(grow, plan.n_trees, records.n_threads)
+
+
+def _grow_in_passes(
+    plan: ForestPlan,
+    scope: Scope,
+    source: RandomSource,
+    records: Records,
+    progress: GrowingProgress,
+) -> list[PrivateTree]:
+    trees: list[PrivateTree] = []
+    group = trees_at_once(plan, records.schema)
+    for first in range(0, plan.n_trees, group):
+        numbers = range(first, min(first + group, plan.n_trees))
+        with ExitStack() as open_scopes:
+            scopes: list[Scope] = [
+                open_scopes.enter_context(scope.sequential(f"tree {n}")) for n in numbers
+            ]
+            sources = [source.spawn("tree", number) for number in numbers]
+            trees += grow_together(plan.tree, scopes, sources, records, progress.level_done)
+        for _ in numbers:
+            progress.tree_done()
+    return trees
+
+
+def trees_at_once(plan: ForestPlan, schema: TrainingTable) -> int:
+    """How many trees' counts of their widest level fit in memory together; public."""
+    cells = 2 ** max(plan.tree.depth - 1, 0) * int(schema.offsets[-1])
+    # Sums and a block's part in eight bytes, the level's own in four, and a score a cell.
+    return max(1, MEMORY_LIMIT // (cells * (20 * schema.n_classes + 8)))
 
 
 def _root_counter(plan: ForestPlan, table: TrainingTable) -> CountRoot:

@@ -61,9 +61,7 @@ class MultinomialForest:
         part_done: PartDone,
     ) -> MultinomialModel:
         """Make the plan's requests in ``scope``, each before its data is read, and release."""
-        forest = grow_forest(
-            plan, scope, source, records.whole(), _Parts(part_done), records.n_threads
-        )
+        forest = grow_forest(plan, scope, source, records, _Parts(part_done))
         return MultinomialModel(forest, facts.n_features)
 
 
