@@ -1,0 +1,119 @@
+"""Trials: forests with other settings, on other readings of a dataset, under one name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from papers import variants
+from papers.sets import PaperSet, read
+from papers.tables.mrf2020_table1 import N_SPLITS, forest
+
+Change = Callable[[PaperSet, Path], PaperSet]
+Make = Callable[[PaperSet, int], Any]
+
+
+def as_is(data: PaperSet, folder: Path) -> PaperSet:
+    return data
+
+
+def plain(data: PaperSet, folder: Path) -> PaperSet:
+    """The file's own target and columns."""
+    return read(folder, data.name)
+
+
+def numbered(data: PaperSet, folder: Path) -> PaperSet:
+    return variants.with_identifier(read(folder, data.name))
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One column of a section: what it fits, on which reading of the data."""
+
+    printed: str
+    make: Make
+    change: Change = as_is
+
+
+@dataclass(frozen=True)
+class Section:
+    """A question, the datasets it is about and the trials that may answer it."""
+
+    title: str
+    text: str
+    sets: tuple[str, ...]
+    trials: dict[str, Trial]
+
+
+def table_1(method: str, change: Change = as_is) -> Trial:
+    return Trial(method, partial(_as_in_table_1, method), change)
+
+
+def _as_in_table_1(method: str, data: PaperSet, seed: int) -> Any:
+    return forest(method, data, seed)
+
+
+def denil14(**changes: Any) -> Trial:
+    return Trial("Denil14", partial(_make_denil14, changes))
+
+
+def _make_denil14(changes: dict[str, Any], data: PaperSet, seed: int) -> Any:
+    """Denil14 with other settings, or other candidate features (``features=`` so many)."""
+    from dpforest import Denil14Classifier
+    from dpforest.consistent.candidates import RandomFeatures
+
+    settings = {"enforce_leaf_size": True, **changes}
+    features = settings.pop("features", None)
+    structure = settings.pop("structure_points", None)
+    if structure is not None:
+        n_train = data.n_rows * (N_SPLITS - 1) // N_SPLITS
+        points = min(structure, n_train // 2)
+        settings["partition_rate"] = points / (n_train - points)
+
+    class Variant(Denil14Classifier):
+        def _rules(self) -> Any:
+            rules = super()._rules()
+            return replace(rules, candidates=RandomFeatures(features)) if features else rules
+
+    return Variant(random_state=seed, categorical_features=list(data.categorical), **settings)
+
+
+def breiman(**changes: Any) -> Trial:
+    return Trial("Breiman", partial(_make_breiman, changes))
+
+
+def _make_breiman(changes: dict[str, Any], data: PaperSet, seed: int) -> Any:
+    from sklearn.ensemble import RandomForestClassifier
+
+    return RandomForestClassifier(100, random_state=seed, **changes)
+
+
+def with_stop(method: str, enforced: bool) -> Trial:
+    return Trial(method, partial(_make_with_stop, method, enforced))
+
+
+def _make_with_stop(method: str, enforced: bool, data: PaperSet, seed: int) -> Any:
+    import dpforest
+
+    return getattr(dpforest, f"{method}Classifier")(
+        enforce_leaf_size=enforced,
+        categorical_features=list(data.categorical),
+        random_state=seed,
+    )
+
+
+def plain_brf(draw_again: bool) -> Trial:
+    return Trial("BRF", partial(_make_plain_brf, draw_again))
+
+
+def _make_plain_brf(draw_again: bool, data: PaperSet, seed: int) -> Any:
+    from papers.plain_brf import PlainBRF
+
+    return PlainBRF(30, data.categorical, draw_again=draw_again, random_state=seed)
+
+
+def change(function: Callable[[PaperSet], PaperSet]) -> Change:
+    return lambda data, folder: function(data)
