@@ -171,7 +171,7 @@ def _budget(report: PrivacyReport) -> dict[str, str]:
         if row.composed is None:
             name = f"{row.group} {row.name}"
             facts[f"requests of {name}"] = str(row.requests)
-            facts |= _amounts(f"{name}, added up", row.loss)
+            facts |= _amounts(f"of {name}, added up", row.loss)
     facts |= _parts(report)
     facts["charged to"] = report.basis.charged_to
     facts |= {f"external charge {i + 1}": _text(e) for i, e in enumerate(report.external)}
@@ -185,16 +185,16 @@ def _parts(report: PrivacyReport) -> dict[str, str]:
         rows = [(row.name, row.composed) for row in report.spending if row.group == group]
         costs = [composed for _, composed in rows if composed is not None]
         if len(costs) > 1 and all(cost == costs[0] for cost in costs):
-            facts |= _amounts(f"each of {len(costs)} {group}s", costs[0])
+            facts |= _amounts(f"of each of {len(costs)} {group}s", costs[0])
         else:
             for (name, _), cost in zip(rows, costs, strict=True):
-                facts |= _amounts(f"{group} {name}", cost)
+                facts |= _amounts(f"of {group} {name}", cost)
     return facts
 
 
 def _amounts(name: str, record: LossRecord) -> dict[str, str]:
     amounts = {c: getattr(record, c) for c in ("epsilon", "rho", "delta")}
-    return {f"{c} of {name}": text for c, text in amounts.items() if c != "delta" or text != "0"}
+    return {f"{c} {name}": text for c, text in amounts.items() if c != "delta" or text != "0"}
 
 
 def _domain(report: PrivacyReport) -> dict[str, str]:

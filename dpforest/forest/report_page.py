@@ -14,6 +14,7 @@ from typing import Any
 from dpforest.accounting.figures import figure_up
 from dpforest.accounting.rationals import parse_amount
 from dpforest.accounting.verify import claimed_loss
+from dpforest.domain.schema import Domain
 from dpforest.exceptions import MissingExtraError, ParameterTypeError
 from dpforest.forest.guarantee import RelationBound
 from dpforest.forest.odds import belief_after, best_guess, corners, largest_true_positive_rate
@@ -47,6 +48,7 @@ def report_html(report: PrivacyReport, audit: Any = None) -> str:
         guarantee=guarantee,
         holds=guarantee.status in ("holds", "demonstration"),
         notices=_by_severity(report),
+        drafted=Domain.model_validate(report.domain).drafted_entries,
         audits=_audits(report, audit),
         odds=_odds(report),
         picture=picture_of(report),

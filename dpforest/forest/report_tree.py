@@ -265,7 +265,7 @@ def _notes(scope: ScopeRecord) -> Iterable[str]:
         )
     if scope.certificate is not None:
         yield f"The method: {METHOD}."
-    if scope.charged.loss != scope.composed.loss:
+    elif scope.charged.loss != scope.composed.loss:
         yield "It counts towards the scope around it as more than its total: what was set aside."
     if scope.reserve_kept:
         yield "All of what was set aside stays spent, because a run in it failed."

@@ -30,7 +30,7 @@ def test_a_larger_budget(before, fit_anew):
     texts = [change.text for change in found.of("guarantee")]
     assert "epsilon (add or remove one record) rose from 1 to 2" in texts
     assert "epsilon (replace one record) rose from 2 to 4" in texts
-    (total,) = [c for c in found.of("budget") if c.what == "epsilon of in all"]
+    (total,) = [c for c in found.of("budget") if c.what == "epsilon in all"]
     assert (total.before, total.after) == ("1", "2")
     assert any(c.what == "epsilon of each of 2 trees" for c in found.of("budget"))
     assert [c.text for c in found.of("estimator")] == ["parameter epsilon rose from 1 to 2"]
