@@ -148,6 +148,38 @@ def both(first: Evidence, second: Evidence) -> Evidence:
     return Evidence(first.trees, counts, margins, max(first.scale, second.scale))
 
 
+def beside(first: Evidence, second: Evidence) -> Evidence:
+    """Independent releases about trees of their own."""
+    depth = max(first.trees.depth, second.trees.depth)
+    width = max(first.trees.features.shape[2], second.trees.features.shape[2])
+    parts = [_deepened(part, depth, width) for part in (first, second)]
+    trees = Trees(
+        np.concatenate([part.trees.features for part in parts]),
+        np.concatenate([part.trees.weights for part in parts]),
+        np.concatenate([part.trees.thresholds for part in parts]),
+    )
+    return Evidence(
+        trees,
+        np.concatenate([part.counts for part in parts]),
+        np.concatenate([part.margins for part in parts]),
+        max(part.scale for part in parts),
+    )
+
+
+def _deepened(evidence: Evidence, depth: int, width: int) -> Evidence:
+    """The same with further levels, which send all records left."""
+    old, n = evidence.trees, evidence.n_records
+    trees = Trees.all_left(old.n_trees, depth, width)
+    n_nodes, used = old.features.shape[1:]
+    trees.features[:, :n_nodes, :used] = old.features
+    trees.weights[:, :n_nodes, :used] = old.weights
+    trees.thresholds[:, :n_nodes] = old.thresholds
+    whole = no_evidence(trees, n)
+    step = trees.n_leaves // old.n_leaves
+    whole.counts[:, ::step], whole.margins[:, ::step] = evidence.counts, evidence.margins
+    return Evidence(trees, whole.counts, whole.margins, evidence.scale)
+
+
 def no_evidence(trees: Trees, n: int) -> Evidence:
     """Nothing but trees was released."""
     none = np.zeros((trees.n_trees, trees.n_leaves, N_CLASSES, n + 1))

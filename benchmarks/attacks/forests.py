@@ -8,9 +8,6 @@ that is not used, as in the published attacks.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,46 +16,20 @@ from sklearn.ensemble import RandomForestClassifier
 from attacks.binary import BinaryTable
 from attacks.evidence import (
     N_CLASSES,
-    Evidence,
     Trees,
     bootstrap_evidence,
-    both,
     exact_evidence,
-    label_evidence,
-    no_evidence,
     noisy_evidence,
 )
-from dpforest import MultinomialForestClassifier, PrivateForestClassifier
-from dpforest.audit.recording import Recording, recording
-from dpforest.domain.encoder import DomainEncoder
+from attacks.ours import multinomial, private
+from attacks.release import DEPTH, Release
 from dpforest.exceptions import RepeatedFitWarning, WeakSignalWarning
-from dpforest.forest.private_plan import table_facts
-from dpforest.learners.base import LearnerBudget
-from dpforest.learners.rules.model import RuleModel
-from dpforest.learners.rules.plan import RulesPlan, build_plan
-from dpforest.learners.rules.settings import RulesSettings
 
-DEPTH = 5
-
-Predict = Callable[[NDArray[np.uint8]], NDArray[np.int64]]
-
-
-@dataclass(frozen=True, eq=False)
-class Release:
-    """A fitted forest as its attacker sees it, and how well it predicts.
-
-    Attributes
-    ----------
-    evidence : Evidence
-    predict : callable
-        Classes of binary records.
-    what : str
-        What was released, in words.
-    """
-
-    evidence: Evidence
-    predict: Predict
-    what: str
+PLAIN, BAGGED = "scikit-learn, no bagging", "scikit-learn, bagging"
+RANDOM = "random trees, noisy counts"
+MULTINOMIAL, PRIVATE = "MultinomialForestClassifier", "PrivateForestClassifier"
+ONE_SHOT = "PrivateForestClassifier, one-shot"
+TARGETS = (PLAIN, BAGGED, RANDOM, MULTINOMIAL, PRIVATE, ONE_SHOT)
 
 
 def fit_forest(
@@ -82,7 +53,7 @@ def fit_forest(
     epsilon : float or None
         None for forests that are not private.
     n_trees : int
-        Taken no notice of by the default private forest, which picks for itself.
+        Taken no notice of by `PrivateForestClassifier`, which picks for itself.
     seed : int
         Of scikit-learn and of the random trees; our own noise comes from the operating system.
     """
@@ -95,14 +66,8 @@ def fit_forest(
         warnings.simplefilter("ignore", RepeatedFitWarning)
         warnings.simplefilter("ignore", WeakSignalWarning)
         if target == MULTINOMIAL:
-            return _multinomial(table, x, y, epsilon, n_trees)
-        return _private(table, x, y, epsilon)
-
-
-PLAIN, BAGGED = "scikit-learn, no bagging", "scikit-learn, bagging"
-RANDOM = "random trees, noisy counts"
-MULTINOMIAL, PRIVATE = "MultinomialForestClassifier", "PrivateForestClassifier"
-TARGETS = (PLAIN, BAGGED, RANDOM, MULTINOMIAL, PRIVATE)
+            return multinomial(table, x, y, epsilon, n_trees)
+        return private(table, x, y, epsilon, "one_shot" if target == ONE_SHOT else "auto")
 
 
 def _sklearn(
@@ -181,86 +146,3 @@ def _vote(trees: Trees, counts: NDArray[np.int64], records: NDArray[np.uint8]) -
     shares = positive / positive.sum(axis=2, keepdims=True)
     votes = shares[np.arange(trees.n_trees)[None, :], leaves].sum(axis=1)
     return np.argmax(votes, axis=1)
-
-
-def _multinomial(
-    table: BinaryTable, x: NDArray[np.uint8], y: NDArray[np.int64], epsilon: float, n_trees: int
-) -> Release:
-    model = MultinomialForestClassifier(
-        epsilon=epsilon, domain=table.domain(len(y)), n_estimators=n_trees, max_depth=DEPTH
-    ).fit(x.astype(np.float64), y)
-    forest = model.forest_
-    trees = Trees.all_left(n_trees, DEPTH)
-    for tree, node in zip(*np.nonzero(forest.feature >= 0), strict=True):
-        low, high = forest.low[tree, node], forest.high[tree, node]
-        zero, one = low <= 0 <= high, low <= 1 <= high
-        if zero == one:
-            raise AssertionError("a split of a feature of two values parts them")
-        trees.split(tree, node, int(forest.feature[tree, node]), one_goes_left=bool(one))
-    # The released variance of two-sided geometric noise, 1 / (2 sinh^2(r / 2)), gives its ratio.
-    ratio = 2 * np.arcsinh(1 / np.sqrt(2 * forest.noise_variance))
-    evidence = noisy_evidence(trees, forest.counts, float(ratio), len(y))
-    return Release(
-        evidence, lambda records: model.predict(records.astype(np.float64)), "noisy class counts"
-    )
-
-
-def _private(
-    table: BinaryTable, x: NDArray[np.uint8], y: NDArray[np.int64], epsilon: float
-) -> Release:
-    """The default. Its attacker also sees the noisy counts that its probabilities are made of."""
-    domain = table.domain(len(y))
-    model = PrivateForestClassifier(epsilon=epsilon, domain=domain)
-    with recording() as seen:
-        model.fit(x.astype(np.float64), y)
-    if model.strategy_ != "rules":
-        raise NotImplementedError(f"no attack on {model.strategy_} is written; use fewer records")
-    facts = table_facts(DomainEncoder(domain), domain.approximate_rows)
-    budget = LearnerBudget(Fraction(str(epsilon)), Fraction(0))
-    plan = build_plan(facts, budget, RulesSettings())
-    evidence, what = _rules_evidence(model.model_, plan, seen, len(y))
-    return Release(evidence, lambda records: model.predict(records.astype(np.float64)), what)
-
-
-def _rules_evidence(
-    model: RuleModel, plan: RulesPlan, seen: Recording, n: int
-) -> tuple[Evidence, str]:
-    """Labels of the last drawn trees given their cuts, and noisy counts where they were bought.
-
-    Given the cuts, labels of different leaves are independent, each drawn with probability
-    proportional to exp(epsilon * records right).
-    """
-    trees = rule_trees(model)
-    evidence, what = no_evidence(trees, n), []
-    if plan.stages:
-        label = float(plan.stages[-1].epsilon)
-        evidence = both(evidence, label_evidence(trees, model.labels[None, :], label, n))
-        what.append(f"{len(plan.stages)} drawn trees with labels")
-    if plan.counts is not None:
-        drawn = [r for r in seen.releases if r.mechanism == "add_geometric_noise"]
-        noisy = np.asarray(drawn[-1].output).reshape(1, trees.n_leaves, N_CLASSES)
-        ratio = float(plan.counts.epsilon)
-        evidence = both(evidence, noisy_evidence(trees, noisy, ratio, n))
-        what.append("noisy class counts")
-    return evidence, " and ".join(what)
-
-
-def rule_trees(model: RuleModel) -> Trees:
-    """The drawn tree; its nodes test weighted sums of a few binary features."""
-    width = max([len(node.direction.features) for node in model.nodes if node], default=1)
-    n_nodes = len(model.nodes)
-    shape = 1, n_nodes, width
-    features, weights = np.full(shape, -1), np.zeros(shape, np.int64)
-    thresholds = np.zeros((1, n_nodes), np.int64)
-    for place, node in enumerate(model.nodes):
-        if node is None:
-            continue
-        base = 0
-        for part, (feature, values) in enumerate(
-            zip(node.direction.features, node.direction.tables, strict=True)
-        ):
-            features[0, place, part] = feature
-            weights[0, place, part] = values[1] - values[0]
-            base += int(values[0])
-        thresholds[0, place] = node.threshold - base
-    return Trees(features, weights, thresholds)

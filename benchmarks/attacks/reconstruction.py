@@ -12,8 +12,9 @@ from common.results import Line
 from numpy.typing import NDArray
 
 from attacks.binary import binary_table
-from attacks.forests import BAGGED, MULTINOMIAL, PLAIN, PRIVATE, RANDOM, Release, fit_forest
+from attacks.forests import BAGGED, MULTINOMIAL, ONE_SHOT, PLAIN, PRIVATE, RANDOM, fit_forest
 from attacks.matching import fresh_errors, matched_distances, matching_error, medoid_error
+from attacks.release import Release
 from attacks.search import Found, anneal, sample_posterior
 from attacks.solver import solve
 
@@ -71,7 +72,8 @@ def jobs(sets: list[str], epsilons: list[float], seeds: int) -> Iterator[Job]:
                     for target in (RANDOM, MULTINOMIAL):
                         yield Job(dataset, target, trees, epsilon, seed)
             for epsilon in epsilons:
-                yield Job(dataset, PRIVATE, None, epsilon, seed)
+                for target in (PRIVATE, ONE_SHOT):
+                    yield Job(dataset, target, None, epsilon, seed)
 
 
 @lru_cache(maxsize=2)

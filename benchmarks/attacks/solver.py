@@ -169,13 +169,15 @@ class _Builder:
     def _tell_tree(self, tree: int) -> None:
         trees, model = self.evidence.trees, self.model
         sums: dict[tuple[int, int], list[Any]] = {}
+        paths = _paths(trees, tree)
+        nodes = {node for path in paths.values() for node, _ in path}
         for k in range(self.evidence.n_records):
             # One test of a node serves for all leaves below it.
-            tests = [self._goes_right(k, tree, node) for node in range(trees.n_leaves - 1)]
+            tests = {node: self._goes_right(k, tree, node) for node in nodes}
             own = []
-            for leaf in range(trees.n_leaves):
-                path = _path(trees, tests, leaf)
-                if path is None:
+            for leaf, steps in paths.items():
+                path = [tests[node] if right else tests[node].negated() for node, right in steps]
+                if _contradicts_itself(path):
                     continue
                 for label in range(N_CLASSES):
                     lies = model.new_bool_var("")
@@ -189,15 +191,12 @@ class _Builder:
         self._tell_counts(tree, sums)
 
     def _goes_right(self, k: int, tree: int, node: int) -> Any:
-        """Literal of a record that goes right at a node; None where all go left."""
+        """Literal of a record that goes right at a node that parts records."""
         trees, model = self.evidence.trees, self.model
         used = trees.features[tree, node] >= 0
         features, weights = trees.features[tree, node][used], trees.weights[tree, node][used]
         threshold = int(trees.thresholds[tree, node])
-        least, most = int(np.minimum(weights, 0).sum()), int(np.maximum(weights, 0).sum())
-        if most <= threshold:
-            return None
-        if features.size == 1 and least <= threshold:
+        if features.size == 1 and min(int(weights[0]), 0) <= threshold:
             value = self.x[k][int(features[0])]
             return value if int(weights[0]) > threshold else value.negated()
         total = sum(int(w) * self.x[k][int(f)] for f, w in zip(features, weights, strict=True))
@@ -280,18 +279,27 @@ class _Builder:
         return np.array(x, dtype=np.uint8), np.array([solver.value(v) for v in self.y], np.int64)
 
 
-def _path(trees: Trees, tests: list[Any], leaf: int) -> list[Any] | None:
-    """Literals on the way to a leaf; None where some node sends all records elsewhere."""
-    literals, place = [], leaf + trees.n_leaves - 1
-    while place:
-        parent, is_right = (place - 1) // 2, place % 2 == 0
-        test = tests[parent]
-        if test is None:
-            if is_right:
-                return None
-        else:
-            literals.append(test if is_right else test.negated())
-        place = parent
+def _paths(trees: Trees, tree: int) -> dict[int, list[tuple[int, bool]]]:
+    """Nodes and sides on the way to each leaf, but for nodes that send all records left.
+
+    Leaves to the right of those are left out: nothing reaches them.
+    """
+    most = np.maximum(np.where(trees.features[tree] < 0, 0, trees.weights[tree]), 0).sum(axis=1)
+    parts = most > trees.thresholds[tree]
+    paths: dict[int, list[tuple[int, bool]]] = {0: []}
+    for _ in range(trees.depth):
+        below = {}
+        for place, path in paths.items():
+            if parts[place]:
+                below[2 * place + 1] = [*path, (place, False)]
+                below[2 * place + 2] = [*path, (place, True)]
+            else:
+                below[2 * place + 1] = path
+        paths = below
+    return {place - (trees.n_leaves - 1): path for place, path in paths.items()}
+
+
+def _contradicts_itself(literals: list[Any]) -> bool:
+    """Whether a value is asked to be both; a negated literal has index -index - 1."""
     indices = {literal.index for literal in literals}
-    # A literal and its negation: index and -index - 1.
-    return None if any(-index - 1 in indices for index in indices) else literals
+    return any(-index - 1 in indices for index in indices)

@@ -9,6 +9,7 @@ import pytest
 from attacks.binary import Group, binary_table
 from attacks.evidence import (
     Trees,
+    beside,
     bootstrap_evidence,
     both,
     exact_evidence,
@@ -18,14 +19,15 @@ from attacks.evidence import (
 from attacks.forests import (
     BAGGED,
     MULTINOMIAL,
+    ONE_SHOT,
     PLAIN,
     PRIVATE,
     RANDOM,
     fit_forest,
     random_structure,
-    rule_trees,
 )
 from attacks.matching import fresh_errors, matching_error, medoid_error, p_value
+from attacks.ours import rule_trees
 from attacks.search import Found, anneal, random_table, sample_posterior
 from sklearn.ensemble import RandomForestClassifier
 
@@ -126,11 +128,33 @@ def test_the_default_forest_gives_what_its_plan_says():
     table = binary_table("masses")
     x, y = table.x[:100], table.y[:100]
     modest = fit_forest(PRIVATE, table, x, y, 1.0, 1, 0)
-    assert modest.what == "1 drawn trees with labels"
-    counted = fit_forest(PRIVATE, table, x, y, 30.0, 1, 0)
-    assert counted.what == "2 drawn trees with labels and noisy class counts"
-    # 16 leaves of 2 counts at epsilon 3: off by more than 30 in all with probability below 1e-9.
-    assert counted.evidence.log_likelihood(x, y) > -100.0
+    assert modest.what == "rules drawn in 1 stage"
+    counted = fit_forest(PRIVATE, table, x, y, 20.0, 1, 0)
+    assert counted.what.endswith("noisy class counts")
+    # Up to 64 leaves of 2 counts at epsilon 2: |noise| is 0.28 in the mean, its deviation 0.6;
+    # off by more than 75 in all with probability below 1e-9.
+    assert counted.evidence.log_likelihood(x, y) > -200.0
+    assert counted.evidence.log_likelihood(x, 1 - y) < counted.evidence.log_likelihood(x, y)
+
+
+def test_one_shot_tables_without_noise_are_the_true_ones():
+    table = binary_table("masses")
+    x, y = table.x[:100], table.y[:100]
+    release = fit_forest(ONE_SHOT, table, x, y, 3000.0, 1, 0)
+    assert release.evidence.log_likelihood(x, y) == 0.0
+    assert release.evidence.log_likelihood(1 - x, y) < -100.0
+
+
+def test_releases_beside_each_other_add_up():
+    generator = np.random.default_rng(4)
+    shallow, deep = small_trees(generator), random_structure(6, 2, generator)
+    x, y = random_table(9, 6, (), generator)
+    labels = generator.integers(0, 2, (2, 4))
+    first = label_evidence(shallow, labels, 1.3, 9)
+    second = noisy_evidence(deep, generator.integers(-1, 3, (2, 32, 2)), 0.7, 9)
+    for pair in ((first, second), (second, first)):
+        total = first.log_likelihood(x, y) + second.log_likelihood(x, y)
+        assert beside(*pair).log_likelihood(x, y) == pytest.approx(total)
 
 
 def test_random_trees_use_no_feature_twice_on_a_path():
