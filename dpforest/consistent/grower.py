@@ -165,13 +165,15 @@ def grow_forest(
     TreeStack
     """
     candidates = rules.candidates.parameters(X.shape[1])
+    n_candidates = candidates.size + candidates.poisson
     table = encode_table(
         X,
         y if n_classes else None,
         None if n_classes else y,
         n_classes,
         against_rest,
-        keep_sorted=_keeps_sorted(candidates.size + candidates.poisson, X.shape[1]),
+        keep_sorted=_keeps_sorted(n_candidates, X.shape[1]),
+        share=min(n_candidates / X.shape[1], 1.0) if n_candidates else 1.0,
     )
 
     def grow(child: np.random.SeedSequence) -> Tree:

@@ -9,6 +9,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from dpforest.consistent.kernels.records import mark_so_many
+
 #: Structure points, and estimation points or None where they are the same records.
 Drawn = tuple[NDArray[np.int32], NDArray[np.int32] | None]
 
@@ -33,9 +35,8 @@ class Partition:
     def draw(self, n_records: int, generator: np.random.Generator) -> Drawn:
         """See :class:`RecordRule`."""
         n_structure = min(math.ceil(n_records * (self.rate / (1 + self.rate))), n_records - 1)
-        is_structure = np.zeros(n_records, dtype=np.bool_)
-        is_structure[:n_structure] = True
-        generator.shuffle(is_structure)
+        is_structure = np.empty(n_records, dtype=np.bool_)
+        mark_so_many(generator.random(n_records), n_structure, is_structure)
         structure, estimation = np.flatnonzero(is_structure), np.flatnonzero(~is_structure)
         return structure.astype(np.int32), estimation.astype(np.int32)
 

@@ -5,12 +5,17 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from dpforest.consistent.kernels.cells import WIDTH
+from dpforest.consistent.kernels.lanes import LANES, MOST_CODES
 from dpforest.consistent.kernels.layout import Table
 
 #: A feature has a node histogram if its cells are at most this share of the records ...
 _CELLS_OF_RECORDS = 1 / 16
 #: ... and at most so many values.
 _MOST_COUNTED = 256
+#: Features of at most four values are counted side by side where a node looks at so many of them
+#: for each 64 columns.
+_LANES_PAY = 2
 #: Whole numbers in a range up to this many times the records are ranked by counting.
 _DENSE = 4
 
@@ -35,6 +40,7 @@ def encode_table(
     n_classes: int,
     against_rest: NDArray[np.bool_],
     keep_sorted: bool,
+    share: float = 1.0,
 ) -> Table:
     """Encode once for a forest.
 
@@ -50,16 +56,22 @@ def encode_table(
     keep_sorted : bool
         Whether features of many values are kept in order in every node, rather than sorted where
         they are drawn.
+    share : float
+        Share of the features that a node looks at.
     """
     n_records, n_features = X.shape
     encoded = [ranks(np.ascontiguousarray(X[:, f])) for f in range(n_features)]
     sizes = np.array([values.size for values, _ in encoded], dtype=np.int64)
-    rows = np.empty((n_records, n_features), np.uint8 if sizes.max() <= 256 else np.uint32)
-    for f, (_, codes) in enumerate(encoded):
-        rows[:, f] = codes
     cells = sizes * (n_classes or 3)
     few = (sizes <= _MOST_COUNTED) & (cells <= max(_CELLS_OF_RECORDS * n_records, 64))
-    counted = np.flatnonzero(few)
+    in_lanes = few & (sizes <= MOST_CODES) & (n_classes > 0 and sizes.max() <= 256)
+    width = -(-n_features // LANES) * LANES
+    if in_lanes.sum() * share < _LANES_PAY * (width // LANES):
+        in_lanes[:], width = False, n_features
+    rows = np.zeros((n_records, width), np.uint8 if sizes.max() <= 256 else np.uint32)
+    for f, (_, codes) in enumerate(encoded):
+        rows[:, f] = codes
+    counted = np.concatenate([np.flatnonzero(in_lanes), np.flatnonzero(few & ~in_lanes)])
     ordered = np.flatnonzero(~few) if keep_sorted else np.empty(0, np.int64)
     sorted_place = np.full(n_features, -1, np.int64)
     sorted_place[ordered] = np.arange(ordered.size)
@@ -76,8 +88,10 @@ def encode_table(
         n_codes=sizes,
         against_rest=against_rest.astype(np.bool_),
         counted=counted,
+        n_lanes=int(in_lanes.sum()),
+        lane_codes=int(sizes[in_lanes].max(initial=0)),
         firsts=(np.cumsum(sizes[counted]) - sizes[counted]).astype(np.int64),
-        n_cells=int(sizes[counted].sum()),
+        n_cells=-(-int(sizes[counted].sum()) // WIDTH) * WIDTH,
         sorted_place=sorted_place,
         words=words,
     )

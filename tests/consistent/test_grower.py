@@ -77,6 +77,8 @@ def compare(X, y, n_classes, against_rest, rules, seed, keep_sorted):
         X, y if n_classes else None, None if n_classes else y, n_classes, against_rest, keep_sorted
     )
     classifies = isinstance(rules.answers, Label)
+    if classifies:  # as the grower does; Denil14's random points depend on the order
+        structure = structure[np.argsort(y[structure], kind="stable")]
     twin = growers.Twin(X, y, n_classes, against_rest, rules).grow(
         structure.tolist(), None if estimation is None else estimation.tolist(), int(key)
     )
@@ -108,7 +110,7 @@ def test_regression_trees_are_the_twins(name, kind):
     twins = [
         # With ties, and without.
         compare(X, np.round(signal, seed), 0, against_rest, REGRESSION[name], seed, seed % 2 == 0)
-        for seed in (0, 1, 12, 13)
+        for seed in (0, 2, 12, 15)
     ]
     assert any("children" in twin for twin in twins)
 

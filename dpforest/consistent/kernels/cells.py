@@ -17,10 +17,15 @@ weighted decrease.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.consistent.kernels.compiling import part
+
+#: Cells are filled up to a multiple of it, so that none are left over from the widest vectors.
+WIDTH = 8
 
 #: Codes of the regression criteria.
 UNWEIGHTED = 0
@@ -104,10 +109,16 @@ def score_classes(
             continue
         node_squares += total * total
         counts = cells[at + k * stride : at + (k + 1) * stride]
+        if not any_ordered:
+            for j in range(stride):
+                count = np.float64(counts[j])
+                size[j] += count
+                squares[j] += count * count
+                dots[j] += count * total
+            continue
         for j in range(stride):
             row[j] = counts[j]
-        if any_ordered:
-            _add_up(row, features, firsts, n_features, n_codes, against_rest)
+        _add_up(row, features, firsts, n_features, n_codes, against_rest)
         for j in range(stride):
             size[j] += row[j]
             squares[j] += row[j] * row[j]
@@ -165,29 +176,30 @@ def span_cells(
     and ``highs``; ``inf`` and ``-inf`` where it offers none."""
     for j in range(np.uint64(n_features)):
         low, high = np.inf, -np.inf
-        first = np.uint64(firsts[j])
-        for cell in range(first, first + np.uint64(n_codes[features[j]])):
+        f, first = np.uint64(features[j]), np.uint64(firsts[j])
+        for cell in range(first, first + np.uint64(n_codes[f])):
             score = scores[cell]
-            high = max(high, score)
-            low = min(low, score if score != -np.inf else np.inf)
-        lows[features[j]] = low
-        highs[features[j]] = high
+            high = score if score > high else high
+            low = score if score < low and score != -np.inf else low
+        lows[f] = low
+        highs[f] = high
 
 
 @part()
 def list_cells(
     first: int, n_codes: int, against_rest: bool, sizes: NDArray, cell_scores: NDArray,
     scores: NDArray, codes: NDArray,
-) -> int:  # fmt: skip
+) -> Any:  # fmt: skip
     """Candidates of one counted feature, in order; returns how many."""
-    width = 0
+    width = np.uint64(0)
     below = 0.0
-    for code in range(n_codes):
-        size = sizes[first + code]
-        observed = size > (0.0 if against_rest else below)
-        below = size
-        if observed:
-            codes[width] = code
-            scores[width] = cell_scores[first + code]
-            width += scores[width] != -np.inf
-    return width
+    for code in range(np.uint64(n_codes)):
+        cell = np.uint64(first) + code
+        size, score = sizes[cell], cell_scores[cell]
+        observed = size > below
+        # The last value of an ordered feature is no candidate, but its code stays behind them.
+        codes[width] = code if observed else codes[width]
+        scores[width] = score
+        width += np.uint64(observed & (score != -np.inf))
+        below = 0.0 if against_rest else size
+    return np.int64(width)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from dpforest.consistent.kernels.cells import (
+    WIDTH,
     count_classes,
     count_moments,
     list_cells,
@@ -18,6 +19,7 @@ from dpforest.consistent.kernels.cells import (
 )
 from dpforest.consistent.kernels.compiling import part
 from dpforest.consistent.kernels.draws import draw, draw_score, scale_of, span_of, sum_weights
+from dpforest.consistent.kernels.lanes import count_lanes
 from dpforest.consistent.kernels.records import keep_in_range, pick_records
 from dpforest.consistent.kernels.streams import poisson, shuffle_first, uniform
 from dpforest.consistent.kernels.words import scan_classes, scan_targets, sort_words
@@ -41,19 +43,47 @@ def _draw_size(rule, n_features, stream):
 def _choose_counted(table, room, first, last, most_codes):
     """Which drawn features a node counts afresh: ``room.own``, ``own_firsts`` and ``own_place``.
 
-    Returns how many there are, and their cells.
+    Returns how many there are that are counted side by side, how many in all, and their cells.
     """
-    n_own = n_cells = 0
-    for j in range(first, last):
-        f = room.features[j]
-        room.own_place[f] = -1
-        if room.is_counted[f] and table.n_codes[f] <= most_codes:
-            room.own[n_own] = f
-            room.own_firsts[n_own] = n_cells
-            room.own_place[f] = n_cells
-            n_own += 1
-            n_cells += table.n_codes[f]
-    return n_own, n_cells
+    n_own = n_cells = n_lanes = np.uint64(0)
+    for wants_lane in range(1, -1, -1):
+        for j in range(first, last):
+            f = room.features[j]
+            has_lane = table.n_codes[f] <= table.lane_codes
+            if has_lane != wants_lane:
+                continue
+            room.own_place[f] = -1
+            if room.is_counted[f] and table.n_codes[f] <= most_codes:
+                room.own[n_own] = f
+                room.own_firsts[n_own] = n_cells
+                room.own_place[f] = n_cells
+                n_own += np.uint64(1)
+                n_cells += np.uint64(table.n_codes[f])
+        if wants_lane:
+            n_lanes = n_own
+    return np.int64(n_lanes), np.int64(n_own), np.int64(n_cells)
+
+
+@part()
+def count_features(
+    table, room, start, end, totals, features, firsts, n_lanes, n_features, at, stride
+):
+    """Class counts of features of few values, to ``room.cells[at:]``.
+
+    The first ``n_lanes`` of them are counted side by side, others one by one.
+    """
+    for cell in range(at, at + table.n_classes * stride):
+        room.cells[cell] = 0
+    if n_lanes > 0:
+        count_lanes(
+            table.rows, room.structure, start, totals, table.lane_codes, features, firsts, n_lanes,
+            table.n_codes, room.cells, at, stride, room.lanes,
+        )  # fmt: skip
+    if n_lanes < n_features:
+        count_classes(
+            table.rows, table.labels, room.structure, start, end, features[n_lanes:],
+            firsts[n_lanes:], n_features - n_lanes, room.cells, at, stride,
+        )  # fmt: skip
 
 
 @part()
@@ -61,15 +91,14 @@ def _score_afresh(table, room, first, last, start, end, criterion, any_ordered):
     """Count and score drawn features of few values in a node that keeps no counts."""
     n_rows = table.n_classes if table.n_classes > 0 else 3
     most_codes = CELLS_A_RECORD * (end - start) // n_rows
-    n_own, n_cells = _choose_counted(table, room, first, last, most_codes)
+    n_lanes, n_own, n_cells = _choose_counted(table, room, first, last, most_codes)
     if n_own == 0:
         return
+    n_cells = -(-n_cells // WIDTH) * WIDTH
     if table.n_classes > 0:
-        for cell in range(n_rows * n_cells):
-            room.cells[cell] = 0
-        count_classes(
-            table.rows, table.labels, room.structure, start, end, room.own, room.own_firsts,
-            n_own, room.cells, 0, n_cells,
+        count_features(
+            table, room, start, end, room.totals, room.own, room.own_firsts, n_lanes, n_own, 0,
+            n_cells,
         )  # fmt: skip
         score_classes(
             room.cells, 0, n_cells, room.totals, end - start, room.own, room.own_firsts, n_own,
@@ -116,7 +145,7 @@ def _list_words(table, room, f, start, end, criterion):
     if table.n_classes > 0:
         return scan_classes(
             words, begin, stop, table.labels, room.totals, table.against_rest[f], room.left,
-            room.scores, room.codes,
+            room.parts[0], room.parts[1], room.scores, room.codes,
         )  # fmt: skip
     return scan_targets(
         words, begin, stop, table.targets, room.moments, table.against_rest[f], criterion,
@@ -157,7 +186,7 @@ def score_drawn(table, room, rule, start, end, kept_at, criterion, any_ordered, 
     bottom, top : float
         Smallest and largest score; ``inf`` and ``-inf`` if no feature of the table offers any.
     """
-    n_features = table.rows.shape[1]
+    n_features = table.n_codes.shape[0]
     n_drawn = n_features
     if rule.size > 0:
         n_drawn = _draw_size(rule, n_features, room.stream)

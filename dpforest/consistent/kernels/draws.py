@@ -6,6 +6,8 @@ infinite scale leaves the largest scores, equal scores are all alike.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,10 +24,10 @@ def scale_of(strength, low, high):
 @part()
 def weight_of(score, top, scale):
     """Weight of a candidate; none for a score of ``-inf``, which is no candidate."""
-    if score == -np.inf:
+    if score == top:
+        return 1.0
+    if score == -np.inf or scale == np.inf:
         return 0.0
-    if scale == np.inf:
-        return 1.0 if score == top else 0.0
     return np.exp(scale * (score - top))
 
 
@@ -43,11 +45,28 @@ def draw_score(
     scores: NDArray, width: int, top: float, scale: float, weights: NDArray, stream: NDArray
 ) -> int:
     """Index of a candidate drawn by its weight."""
+    if scale == np.inf:
+        return _draw_best(scores, width, top, stream)
     total = 0.0
     for j in range(width):
         weights[j] = weight_of(scores[j], top, scale)
         total += weights[j]
     return draw(weights, width, total, stream)
+
+
+@part()
+def _draw_best(scores: NDArray, width: int, top: float, stream: NDArray) -> Any:
+    """As :func:`draw`, where the best weigh 1 and others nothing."""
+    n_best = 0
+    for j in range(np.uint64(width)):
+        n_best += scores[j] == top
+    rank = np.int64(uniform(stream) * n_best)
+    for j in range(np.uint64(width)):
+        if scores[j] == top:
+            if rank == 0:
+                return np.int64(j)
+            rank -= 1
+    return 0
 
 
 @part()

@@ -10,12 +10,18 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from dpforest.consistent.kernels.cells import count_classes
-from dpforest.consistent.kernels.choose import CELLS_A_RECORD, choose_split
+from dpforest.consistent.kernels.choose import CELLS_A_RECORD, choose_split, count_features
 from dpforest.consistent.kernels.compiling import part
 from dpforest.consistent.kernels.draws import draw_label
+from dpforest.consistent.kernels.lanes import LANES, MOST_CODES
 from dpforest.consistent.kernels.layout import Room, Tree
-from dpforest.consistent.kernels.records import count_labels, split_records, take_moments
+from dpforest.consistent.kernels.records import (
+    are_alike,
+    count_labels,
+    group_by_class,
+    split_records,
+    take_moments,
+)
 from dpforest.consistent.kernels.streams import child_key
 from dpforest.consistent.kernels.words import keep_words, split_words
 
@@ -71,6 +77,7 @@ def grow_tree(
     stack = (
         np.empty((_DEEPEST_STACK, 4), np.int64),
         np.empty((_DEEPEST_STACK, 3), np.int64),
+        np.empty((_DEEPEST_STACK, table.n_classes), np.int64),
         np.empty(_DEEPEST_STACK, np.uint64),
         np.arange(_SLOTS),
     )
@@ -91,7 +98,7 @@ def grow_tree(
 @njit(cache=True, nogil=True)
 def _make_room(table, structure, estimation, keeps):
     """Arrays for one tree, with its records and words."""
-    n_structure, n_features = structure.shape[0], table.rows.shape[1]
+    n_structure, n_features = structure.shape[0], table.n_codes.shape[0]
     n_classes, n_cells = table.n_classes, table.n_cells
     widest = max(min(n_structure, table.n_codes.max()) + 2, n_features, n_classes)
     is_counted = np.zeros(n_features, np.bool_)
@@ -117,6 +124,7 @@ def _make_room(table, structure, estimation, keeps):
         np.empty(n_features, np.float64),
         np.empty(widest, np.float64),
         np.empty(widest, np.int64),
+        np.empty((2, widest), np.float64),
         np.empty(widest, np.float64),
         np.empty(n_classes, np.float64),
         is_counted,
@@ -127,6 +135,7 @@ def _make_room(table, structure, estimation, keeps):
         np.empty((4, n_cells), np.float64),
         np.empty(n_cells, np.float64),
         np.empty(2 * n_structure, np.uint64),
+        np.empty((MOST_CODES - 1) * LANES, np.uint8),
         np.empty(n_structure, np.int32),
         np.empty(max(n_structure, estimation.shape[0]), np.int32),
         np.zeros(table.n_codes.max() + 1, np.bool_),
@@ -151,10 +160,11 @@ def _cut_place(values, at, against_rest, code, next_code):
 
 
 @part()
-def _answer(table, room, start, end, label_strength):
+def _answer(table, room, start, end, label_strength, same_records):
     """A leaf's class code or mean, from estimation points ``start … end - 1``."""
     if table.n_classes > 0:
-        count_labels(table.labels, room.estimation, start, end, room.totals)
+        if not same_records:
+            count_labels(table.labels, room.estimation, start, end, room.totals)
         label = draw_label(room.totals, label_strength, room.shares, room.weights, room.stream)
         return np.float64(label)
     total = 0.0
@@ -165,21 +175,32 @@ def _answer(table, room, start, end, label_strength):
 
 @part()
 def _agree(table, room, start, end):
-    """Count a node's structure points; returns whether they are of one class or target."""
+    """Whether a node's structure points are of one class or target."""
     if table.n_classes > 0:
-        return count_labels(table.labels, room.structure, start, end, room.totals)
+        return are_alike(room.totals)
     return take_moments(table.targets, room.structure, start, end, room.moments)
 
 
 @part()
-def _count_kept(table, room, start, end, at):
+def _count_kept(table, room, start, end, totals, at):
     """Count all features of few values into the slot at ``at``."""
-    for cell in range(at, at + table.n_classes * table.n_cells):
-        room.cells[cell] = 0
-    count_classes(
-        table.rows, table.labels, room.structure, start, end, table.counted, table.firsts,
-        table.counted.shape[0], room.cells, at, table.n_cells,
+    count_features(
+        table, room, start, end, totals, table.counted, table.firsts, table.n_lanes,
+        table.counted.shape[0], at, table.n_cells,
     )  # fmt: skip
+
+
+@part()
+def _total_children(table, room, start, middle, end, n_left, left, right):
+    """Class counts of both children from the smaller one's; the node's are ``room.totals``."""
+    small, large = left, right
+    if n_left > end - middle:
+        small, large = right, left
+        count_labels(table.labels, room.structure, middle, end, small)
+    else:
+        count_labels(table.labels, room.structure, start, middle, small)
+    for k in range(table.n_classes):
+        large[k] = room.totals[k] - small[k]
 
 
 @part()
@@ -197,9 +218,10 @@ def _grow_nodes(
     """Grow all nodes; returns how many.
 
     ``stack`` has, for each pending node, the ranges of its structure and estimation points; its
-    number, depth and slot of counts (0: none); its key. Last are the numbers of free slots.
+    number, depth and slot of counts (0: none); class counts of its structure points; its key.
+    Last are the numbers of free slots.
     """
-    ranges, places, keys, free = stack
+    ranges, places, totals, keys, free = stack
     split_from, child_from, max_depth = stop_rule
     slot_size = table.n_classes * table.n_cells
     keep_from = np.inf
@@ -214,10 +236,13 @@ def _grow_nodes(
     ranges[0, 2], ranges[0, 3] = 0, room.estimation.shape[0]
     places[0, 0] = places[0, 1] = places[0, 2] = 0
     keys[0] = key
+    if table.n_classes > 0:
+        group_by_class(table.labels, room.structure, totals[0], room.buffer)
+    has_words = table.words.shape[0] > 0
     if room.structure.shape[0] >= keep_from:
         n_free -= 1
         places[0, 2] = free[n_free]
-        _count_kept(table, room, 0, room.structure.shape[0], free[n_free] * slot_size)
+        _count_kept(table, room, 0, room.structure.shape[0], totals[0], free[n_free] * slot_size)
     height = n_nodes = 1
     while height > 0:
         height -= 1
@@ -228,6 +253,8 @@ def _grow_nodes(
         room.stream[0] = own_key
         n_answers = est_end - est_start
         tree.n_estimation[node] = n_answers
+        for k in range(table.n_classes):
+            room.totals[k] = totals[height, k]
 
         # -- choose a split, and send estimation and structure points left or right
         f = -1
@@ -244,7 +271,7 @@ def _grow_nodes(
             )
             est_left = split_records(
                 table.rows, room.estimation, est_start, est_end, f, low, high, room.buffer,
-                room.is_left,
+                room.is_left, has_words and same_records,
             )  # fmt: skip
             if min(est_left, n_answers - est_left) < child_from:
                 f = -1
@@ -252,7 +279,9 @@ def _grow_nodes(
         if f < 0:
             tree.low[node] = tree.high[node] = np.inf
             tree.child[node] = node
-            tree.value[node] = _answer(table, room, est_start, est_end, label_strength)
+            tree.value[node] = _answer(
+                table, room, est_start, est_end, label_strength, same_records
+            )
             if slot > 0:
                 free[n_free] = slot
                 n_free += 1
@@ -262,8 +291,9 @@ def _grow_nodes(
         n_left = est_left
         if not same_records:
             n_left = split_records(
-                table.rows, room.structure, start, end, f, low, high, room.buffer, room.is_left
-            )
+                table.rows, room.structure, start, end, f, low, high, room.buffer, room.is_left,
+                has_words,
+            )  # fmt: skip
 
         # -- what the children need, unless both are leaves
         middle, est_middle = start + n_left, est_start + est_left
@@ -271,14 +301,23 @@ def _grow_nodes(
         n_small = min(n_left, end - middle)
         largest = max(est_left, n_answers - est_left)
         some_grow = largest >= split_from and depth + 1 < max_depth
+        if table.n_classes > 0 and (some_grow or same_records):
+            _total_children(
+                table, room, start, middle, end, n_left,
+                totals[height + left_is_small], totals[height + 1 - left_is_small],
+            )  # fmt: skip
         if some_grow:
-            split_words(room.words, start, end, room.is_left, room.sorted)
+            own_words = -1 if table.against_rest[f] else table.sorted_place[f]
+            split_words(room.words, start, end, room.is_left, own_words, room.sorted)
         small_slot = large_slot = 0
         if slot > 0 and some_grow and end - start - n_small >= keep_from:
             n_free -= 1
             small_slot, large_slot = free[n_free], slot
             small_start = start if left_is_small else middle
-            _count_kept(table, room, small_start, small_start + n_small, small_slot * slot_size)
+            _count_kept(
+                table, room, small_start, small_start + n_small, totals[height + 1],
+                small_slot * slot_size,
+            )  # fmt: skip
             _subtract(room.cells, large_slot * slot_size, small_slot * slot_size, slot_size)
         elif slot > 0:
             free[n_free] = slot

@@ -15,8 +15,9 @@ class Table(NamedTuple):
 
     Attributes
     ----------
-    rows : uint8 or uint32 array of shape (n, D)
+    rows : uint8 or uint32 array of shape (n, at least D)
         ``rows[r, f]`` is the rank of record r's value among the distinct values of feature f.
+        Columns are filled up to a multiple of 64 where features are counted side by side.
     labels : uint16 array of shape (n,)
         Class codes; empty in regression.
     targets : float64 array of shape (n,)
@@ -33,10 +34,14 @@ class Table(NamedTuple):
         Features split one value against the rest; others are ordered.
     counted : int64 array
         Features of few values, which nodes count by cells.
+    n_lanes : int
+        So many of them, the first ones, are counted side by side (:mod:`.lanes`).
+    lane_codes : int
+        Most values that one of these has.
     firsts : int64 array of the same shape
         First cell of each of them in a node that counts them all.
     n_cells : int
-        Cells of all of them.
+        Cells of all of them, rounded up.
     sorted_place : int64 array of shape (D,)
         Row of ``words`` that holds the feature, or -1.
     words : uint64 array of shape (n_sorted, n)
@@ -52,6 +57,8 @@ class Table(NamedTuple):
     n_codes: NDArray
     against_rest: NDArray
     counted: NDArray
+    n_lanes: int
+    lane_codes: int
     firsts: NDArray
     n_cells: int
     sorted_place: NDArray
@@ -93,6 +100,7 @@ class Room(NamedTuple):
     ----------
     structure, estimation : int32 arrays
         Record numbers grouped by node; the same array where the same records serve for both.
+        A node's structure points are grouped by class.
     words : uint64 array of shape (n_sorted, n_structure + 1)
         The structure points of each node in the order of features of many values.
     cells : int32 array
@@ -112,6 +120,8 @@ class Room(NamedTuple):
         Smallest and largest score that each drawn feature offers; ``inf`` and ``-inf`` if none.
     scores, codes : float64 and int64 arrays
         Candidates of one feature.
+    parts : float64 array of two rows
+        What their scores are computed from.
     weights, shares : float64 arrays
         For draws.
     is_counted : bool array of shape (D,)
@@ -125,6 +135,8 @@ class Room(NamedTuple):
     cell_scores : float64 array of shape (n_cells,)
     sorted : uint64 array
         Room to sort a node's words in, and to split them.
+    lanes : uint8 array of shape (192,)
+        Sums of features that are counted side by side.
     picked, buffer : int32 arrays
         Picked records; records on their way right.
     marks : bool array
@@ -147,6 +159,7 @@ class Room(NamedTuple):
     highs: NDArray
     scores: NDArray
     codes: NDArray
+    parts: NDArray
     weights: NDArray
     shares: NDArray
     is_counted: NDArray
@@ -157,6 +170,7 @@ class Room(NamedTuple):
     sums: NDArray
     cell_scores: NDArray
     sorted: NDArray
+    lanes: NDArray
     picked: NDArray
     buffer: NDArray
     marks: NDArray

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 from dpforest.consistent.kernels.compiling import part
@@ -11,16 +12,56 @@ from dpforest.consistent.kernels.streams import shuffle_first
 _ONE = np.uint64(1)
 
 
+@njit(cache=True, nogil=True)
+def mark_so_many(uniforms: NDArray, n_marked: int, out: NDArray) -> None:
+    """Mark a uniformly drawn set of ``n_marked`` records.
+
+    One by one, each with the share of marks among the records that are left: Fan, Muller,
+    Rezucha (1962), Development of sampling plans by using sequential selection techniques.
+    """
+    marks, left = np.float64(n_marked), np.float64(uniforms.shape[0])
+    for i in range(uniforms.shape[0]):
+        marked = uniforms[i] * left < marks
+        out[i] = marked
+        marks -= 1.0 if marked else 0.0
+        left -= 1.0
+
+
 @part()
-def count_labels(labels: NDArray, records: NDArray, start: int, end: int, totals: NDArray) -> bool:
-    """Class counts of a node; returns whether all its records are of one class."""
+def group_by_class(labels: NDArray, records: NDArray, totals: NDArray, buffer: NDArray) -> None:
+    """Bring records of a class together, classes ascending, order kept within; ``totals`` gets
+    their numbers. ``buffer`` is int32 with as much room as there are records."""
+    totals[:] = 0
+    for i in range(records.shape[0]):
+        buffer[i] = records[i]
+        totals[labels[records[i]]] += 1
+    begin = 0
+    for k in range(totals.shape[0]):  # for a while, totals are places
+        totals[k], begin = begin, begin + totals[k]
+    for i in range(records.shape[0]):
+        k = labels[buffer[i]]
+        records[totals[k]] = buffer[i]
+        totals[k] += 1
+    begin = 0
+    for k in range(totals.shape[0]):
+        totals[k], begin = totals[k] - begin, totals[k]
+
+
+@part()
+def are_alike(totals: NDArray) -> bool:
+    """Whether all records that are counted are of one class."""
+    n_classes = 0
+    for k in range(totals.shape[0]):
+        n_classes += totals[k] > 0
+    return n_classes < 2
+
+
+@part()
+def count_labels(labels: NDArray, records: NDArray, start: int, end: int, totals: NDArray) -> None:
+    """Class counts of some records."""
     totals[:] = 0
     for i in range(np.uint64(start), np.uint64(end)):
         totals[np.uint64(labels[np.uint64(records[i])])] += 1
-    for k in range(totals.shape[0]):
-        if totals[k] > 0:
-            return totals[k] == end - start
-    return True
 
 
 @part()
@@ -90,11 +131,11 @@ def keep_in_range(
 @part()
 def split_records(
     rows, records, start, end, feature, low, high,
-    buffer, is_left,
+    buffer, is_left, says_sides,
 ):  # fmt: skip
     """Bring records with ``low <= code <= high`` to the front, order kept; returns how many.
 
-    ``is_left`` (uint8) gets each record's side.
+    ``is_left`` (uint8) gets each record's side, where ``says_sides``.
     """
     left = np.uint64(start)
     right = np.uint64(0)
@@ -104,7 +145,8 @@ def split_records(
         record = records[i]
         code = np.int64(rows[np.uint64(record), column])
         side = np.uint64(np.uint64(code - low) <= span)  # below low wraps to a huge number
-        is_left[np.uint64(record)] = side
+        if says_sides:
+            is_left[np.uint64(record)] = side
         records[left] = record
         buffer[right] = record
         left += side

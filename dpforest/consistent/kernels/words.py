@@ -34,9 +34,16 @@ def keep_words(words: NDArray, kept: NDArray, out: NDArray) -> None:
 
 
 @part()
-def split_words(words: NDArray, start: int, end: int, is_left: NDArray, buffer: NDArray) -> None:
-    """Bring the words of left records to the front, for every feature; order is kept."""
+def split_words(
+    words: NDArray, start: int, end: int, is_left: NDArray, is_split: int, buffer: NDArray
+) -> None:
+    """Bring the words of left records to the front, for every feature; order is kept.
+
+    In row ``is_split`` (-1: in none) they are there already.
+    """
     for f in range(words.shape[0]):
+        if f == is_split:
+            continue
         row = words[f]
         left = np.uint64(start)
         right = np.uint64(0)
@@ -101,21 +108,16 @@ def _merge(words, first, middle, last, spare):
         left += _ONE
 
 
-@part(error_model="numpy")
-def _purity(squares, dot, node_squares, n_left, n_node):
-    right = node_squares - 2 * dot + squares
-    return np.float64(squares) / np.float64(n_left) + np.float64(right) / np.float64(
-        n_node - n_left
-    )
-
-
 @part()
 def scan_classes(
     words, start, end, labels, totals,
-    against_rest, left, scores, codes,
+    against_rest, left, sizes, dots, scores, codes,
 ):  # fmt: skip
-    """Candidates from the words ``start … end - 1`` of a node, in order; returns how many."""
-    n_node = end - start
+    """Candidates from the words ``start … end - 1`` of a node, in order; returns how many.
+
+    ``sizes`` and ``dots`` are float64, written over. Scores are computed last, without a branch, so
+    that they are computed in parallel.
+    """
     previous = words[start] >> _SHIFT
     if previous == words[end - 1] >> _SHIFT:
         return 0
@@ -130,8 +132,8 @@ def scan_classes(
         word = words[i]
         code = word >> _SHIFT
         if code != previous:
-            codes[width] = previous
-            scores[width] = _purity(squares, dot, node_squares, np.int64(i - begun), n_node)
+            codes[width], sizes[width] = previous, np.int64(i - begun)
+            scores[width], dots[width] = squares, dot
             width += _ONE
             previous = code
             if against_rest:
@@ -145,10 +147,20 @@ def scan_classes(
         left[k] += 1
     codes[width] = previous
     if against_rest:
-        n_left = np.int64(end) - np.int64(begun)
-        scores[width] = _purity(squares, dot, node_squares, n_left, n_node)
+        sizes[width] = np.int64(end) - np.int64(begun)
+        scores[width], dots[width] = squares, dot
         width += _ONE
+    _purities(scores, sizes, dots, np.int64(width), np.float64(node_squares), end - start)
     return np.int64(width)
+
+
+@part(error_model="numpy")
+def _purities(squares, sizes, dots, width, node_squares, n_node):
+    """Turn left children's squares into scores."""
+    n = np.float64(n_node)
+    for j in range(width):
+        right = node_squares - 2.0 * dots[j] + squares[j]
+        squares[j] = squares[j] / sizes[j] + right / (n - sizes[j])
 
 
 @part()
