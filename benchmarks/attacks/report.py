@@ -5,7 +5,8 @@ from __future__ import annotations
 import platform
 from collections import Counter
 from collections.abc import Iterable
-from importlib.metadata import version
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import numpy as np
@@ -77,8 +78,11 @@ def commands(found: list[Line], members: list[Line]) -> list[str]:
 
 def versions() -> str:
     """What ran, in words."""
-    packages = ", ".join(f"{name} {version(name)}" for name in ("scikit-learn", "numpy", "ortools"))
-    return f"CPython {platform.python_version()}, {packages}."
+    found = [f"CPython {platform.python_version()}"]
+    for name in ("scikit-learn", "numpy", "ortools"):
+        with suppress(PackageNotFoundError):  # membership inference needs no OR-Tools
+            found.append(f"{name} {version(name)}")
+    return ", ".join(found) + "."
 
 
 def _limit(lines: list[Line], trees: int) -> float:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 
-import pytest
 from attacks.plots import likeliest
 from attacks.report import write_report
 
@@ -36,7 +35,6 @@ def test_of_equally_likely_tables_the_start_counts():
 
 
 def test_a_row_of_the_report(tmp_path):
-    pytest.importorskip("ortools")  # its version is written
     lines = [line(0, -8.0, -7.0), line(1, -8.0, -8.0)]
     text = "".join(json.dumps(one) + "\n" for one in lines)
     (tmp_path / "reconstruct.jsonl").write_text(text)
