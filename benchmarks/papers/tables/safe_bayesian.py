@@ -120,7 +120,7 @@ def baseline(method: str, seed: int) -> Any:
 
 def report(lines: list[dict[str, Any]]) -> str:
     """The page."""
-    return page(lines, f"python benchmarks/papers {NAME} --repeats N")
+    return page(lines, f"python benchmarks/papers {NAME}")
 
 
 def plot(lines: list[dict[str, Any]], folder: Path) -> None:
