@@ -91,6 +91,17 @@ def _make_breiman(changes: dict[str, Any], data: PaperSet, seed: int) -> Any:
     return RandomForestClassifier(100, random_state=seed, **changes)
 
 
+def by_metric(method: str, metric: str) -> Trial:
+    return Trial(method, partial(_make_by_metric, method, metric))
+
+
+def _make_by_metric(method: str, metric: str, data: PaperSet, seed: int) -> Any:
+    import dpforest
+
+    kind = getattr(dpforest, f"CompRF{method[-1]}Classifier")
+    return kind(n_estimators=100, metric=metric, random_state=seed)
+
+
 def with_stop(method: str, enforced: bool) -> Trial:
     return Trial(method, partial(_make_with_stop, method, enforced))
 

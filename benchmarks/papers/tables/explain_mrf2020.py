@@ -21,6 +21,7 @@ from papers.trials import (
     Trial,
     as_is,
     breiman,
+    by_metric,
     change,
     denil14,
     numbered,
@@ -85,6 +86,17 @@ SECTIONS = {
                 ("scaled", change(variants.scaled)),
                 ("complete records", change(variants.complete)),
             )
+        },
+    ),
+    "metric": Section(
+        "CompRF on connect-4: distances of unordered categories",
+        "Codes 0, 1, 2 put the empty square between the players' pieces or before them; Hamming "
+        "distance counts the squares that differ.",
+        ("connect_4",),
+        {
+            f"{method}, {metric}": by_metric(method, metric)
+            for method in ("CompRF-C",)
+            for metric in ("hamming",)
         },
     ),
     "breiman": Section(

@@ -106,5 +106,5 @@ def _row(lines: list[dict[str, Any]], name: str) -> list[str]:
 _FINDINGS = """## What this says
 
 As in the paper, single trees of MRF are better than Breiman's: by several points where features are
-categories (MRF splits one against the rest, and looks at all features), by one or two elsewhere. The
-forests differ far less, so MRF's trees are the more alike."""
+categories (MRF splits one against the rest, and looks at all features), by one or two elsewhere.
+The forests differ far less, so MRF's trees are the more alike."""
