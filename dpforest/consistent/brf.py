@@ -39,6 +39,9 @@ class BRFClassifier(ConsistentClassifier):
         Probability of a random split.
     max_features : {"sqrt", "log2"}, int, float or None, default="sqrt"
         The papers' N(D), rounded down; as in scikit-learn's forests.
+    redraw : bool, default=True
+        Whether other features are drawn if none of those drawn has two values in the node.
+        Otherwise the node is a leaf, which is what DMRF's printed figures agree with.
     records : {"partition", "bernoulli"}, default="partition"
         ``"partition"``: structure and estimation points, (SE) in DMRF's paper. ``"bernoulli"``:
         each record enters a tree with probability ``inclusion`` and serves for both, (b) there.
@@ -82,6 +85,7 @@ class BRFClassifier(ConsistentClassifier):
         p1: float = 0.05,
         p2: float = 0.05,
         max_features: Any = "sqrt",
+        redraw: bool = True,
         records: str = "partition",
         partition_rate: float = 1.0,
         inclusion: float = 1 - 1 / math.e,
@@ -97,6 +101,7 @@ class BRFClassifier(ConsistentClassifier):
         self.p1 = p1
         self.p2 = p2
         self.max_features = max_features
+        self.redraw = redraw
         self.records = records
         self.partition_rate = partition_rate
         self.inclusion = inclusion
@@ -114,7 +119,7 @@ class BRFClassifier(ConsistentClassifier):
         )
         return ForestRules(
             records=record_rule(self.records, self.partition_rate, self.inclusion),
-            candidates=RandomFeatures(self.max_features, single),
+            candidates=RandomFeatures(self.max_features, single, bool(self.redraw)),
             splits=Mixture(random, RANDOM, BEST),
             answers=Label(),
             stop=self._stop(split_from_size=self.records == "bernoulli"),
@@ -144,6 +149,9 @@ class BRFRegressor(ConsistentRegressor):
         Probability of a random split.
     max_features : {"sqrt", "log2"}, int, float or None, default="sqrt"
         The papers' N(D), rounded down; as in scikit-learn's forests.
+    redraw : bool, default=True
+        Whether other features are drawn if none of those drawn has two values in the node.
+        Otherwise the node is a leaf, which is what DMRF's printed figures agree with.
     criterion : {"mse", "weighted_mse"}, default="weighted_mse"
         How a decrease is computed: children weigh by their shares of the records, or are added
         without weights as in eq. 15 of MRF 2019.
@@ -189,6 +197,7 @@ class BRFRegressor(ConsistentRegressor):
         p1: float = 0.05,
         p2: float = 0.05,
         max_features: Any = "sqrt",
+        redraw: bool = True,
         criterion: str = "weighted_mse",
         records: str = "partition",
         partition_rate: float = 1.0,
@@ -205,6 +214,7 @@ class BRFRegressor(ConsistentRegressor):
         self.p1 = p1
         self.p2 = p2
         self.max_features = max_features
+        self.redraw = redraw
         self.criterion = criterion
         self.records = records
         self.partition_rate = partition_rate
@@ -223,7 +233,7 @@ class BRFRegressor(ConsistentRegressor):
         )
         return ForestRules(
             records=record_rule(self.records, self.partition_rate, self.inclusion),
-            candidates=RandomFeatures(self.max_features, single),
+            candidates=RandomFeatures(self.max_features, single, bool(self.redraw)),
             splits=Mixture(random, RANDOM, BEST),
             answers=self._mean(),
             stop=self._stop(split_from_size=self.records == "bernoulli"),

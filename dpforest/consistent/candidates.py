@@ -3,7 +3,7 @@
 A feature offers something to a node if the node's structure points have two values of it. Features
 that offer nothing are no candidates; the papers do not say what happens if all that were drawn are
 such. Here others are drawn in their place until one offers something, so a node is a leaf only if
-no feature can split it.
+no feature can split it; with ``redraw=False`` the node is a leaf.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class AllFeatures:
 
     def parameters(self, n_features: int) -> CandidateRule:
         """See :class:`Candidates`."""
-        return CandidateRule(single=0.0, size=0, poisson=0.0)
+        return CandidateRule(single=0.0, size=0, poisson=0.0, redraw=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +42,18 @@ class RandomFeatures:
     max_features : {"sqrt", "log2"}, int, float or None
         As in scikit-learn's forests.
     single : float
+    redraw : bool
+        Whether others are drawn where none of those drawn can split the node.
     """
 
     max_features: Any = "sqrt"
     single: float = 0.0
+    redraw: bool = True
 
     def parameters(self, n_features: int) -> CandidateRule:
         """See :class:`Candidates`."""
         size = resolve_max_features(self.max_features, n_features)
-        return CandidateRule(single=float(self.single), size=size, poisson=0.0)
+        return CandidateRule(float(self.single), size, 0.0, bool(self.redraw))
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +61,11 @@ class PoissonFeatures:
     """``min(1 + Poisson(mean), D)`` random features."""
 
     mean: float = 10.0
+    redraw: bool = True
 
     def parameters(self, n_features: int) -> CandidateRule:
         """See :class:`Candidates`."""
-        return CandidateRule(single=0.0, size=1, poisson=float(self.mean))
+        return CandidateRule(0.0, 1, float(self.mean), bool(self.redraw))
 
 
 def resolve_max_features(value: Any, n_features: int) -> int:

@@ -37,6 +37,9 @@ class Denil14Classifier(ConsistentClassifier):
         The paper's λ, at most 500.
     search_points : int, default=100
         The paper's m.
+    redraw : bool, default=True
+        Whether other features are drawn if none of those drawn has two values in the node.
+        Otherwise the node is a leaf, which is what DMRF's printed figures agree with.
     records : {"partition", "bernoulli"}, default="partition"
         ``"partition"``: structure and estimation points, (SE) in DMRF's paper. ``"bernoulli"``:
         each record enters a tree with probability ``inclusion`` and serves for both, (b) there.
@@ -79,6 +82,7 @@ class Denil14Classifier(ConsistentClassifier):
         *,
         poisson_mean: float = 10.0,
         search_points: int = 100,
+        redraw: bool = True,
         records: str = "partition",
         partition_rate: float = 1.0,
         inclusion: float = 1 - 1 / math.e,
@@ -93,6 +97,7 @@ class Denil14Classifier(ConsistentClassifier):
         self.n_estimators = n_estimators
         self.poisson_mean = poisson_mean
         self.search_points = search_points
+        self.redraw = redraw
         self.records = records
         self.partition_rate = partition_rate
         self.inclusion = inclusion
@@ -109,7 +114,7 @@ class Denil14Classifier(ConsistentClassifier):
         mean = check_number(self.poisson_mean, "poisson_mean", 0.0, _LARGEST_MEAN)
         return ForestRules(
             records=record_rule(self.records, self.partition_rate, self.inclusion),
-            candidates=PoissonFeatures(mean),
+            candidates=PoissonFeatures(mean, bool(self.redraw)),
             splits=replace(BEST, search_points=points),
             answers=Label(),
             stop=self._stop(split_from_size=self.records == "bernoulli"),

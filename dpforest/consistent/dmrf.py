@@ -33,7 +33,7 @@ class DMRFClassifier(ConsistentClassifier):
     ``softmax(B2 · Î)`` (not halved as in MRF 2020). Leaves answer by majority,
     trees vote, ties are broken at random.
 
-    The paper leaves open what happens if no drawn feature has two values (others are drawn), which
+    The paper leaves open what happens if no drawn feature has two values (see ``redraw``), which
     of equal best splits is taken (one at random), and pure nodes (leaves).
 
     Parameters
@@ -45,6 +45,9 @@ class DMRFClassifier(ConsistentClassifier):
         Probability of taking the best split.
     max_features : {"sqrt", "log2"}, int, float or None, default="sqrt"
         The papers' N(D), rounded down; as in scikit-learn's forests.
+    redraw : bool, default=True
+        Whether other features are drawn if none of those drawn has two values in the node.
+        Otherwise the node is a leaf, which is what DMRF's printed figures agree with.
     inclusion : float, default=1 - 1/e
         Probability q with which a record enters a tree.
     leaf_size : int, default=5
@@ -84,6 +87,7 @@ class DMRFClassifier(ConsistentClassifier):
         B2: float = 5.0,
         p: float = 0.5,
         max_features: Any = "sqrt",
+        redraw: bool = True,
         inclusion: float = 1 - 1 / math.e,
         leaf_size: int = 5,
         enforce_leaf_size: bool = False,
@@ -98,6 +102,7 @@ class DMRFClassifier(ConsistentClassifier):
         self.B2 = B2
         self.p = p
         self.max_features = max_features
+        self.redraw = redraw
         self.inclusion = inclusion
         self.leaf_size = leaf_size
         self.enforce_leaf_size = enforce_leaf_size
@@ -110,7 +115,7 @@ class DMRFClassifier(ConsistentClassifier):
     def _rules(self) -> ForestRules:
         return ForestRules(
             records=record_rule("bernoulli", 1.0, self.inclusion),
-            candidates=RandomFeatures(self.max_features),
+            candidates=RandomFeatures(self.max_features, redraw=bool(self.redraw)),
             splits=dmrf_splits(self),
             answers=Label(),
             stop=self._stop(split_from_size=True),
@@ -127,7 +132,7 @@ class DMRFRegressor(ConsistentRegressor):
     ``softmax(B2 · Î)`` (not halved as in MRF 2020). Leaves answer by their
     mean.
 
-    The paper leaves open what happens if no drawn feature has two values (others are drawn), which
+    The paper leaves open what happens if no drawn feature has two values (see ``redraw``), which
     of equal best splits is taken (one at random), and pure nodes (leaves).
 
     Parameters
@@ -139,6 +144,9 @@ class DMRFRegressor(ConsistentRegressor):
         Probability of taking the best split.
     max_features : {"sqrt", "log2"}, int, float or None, default="sqrt"
         The papers' N(D), rounded down; as in scikit-learn's forests.
+    redraw : bool, default=True
+        Whether other features are drawn if none of those drawn has two values in the node.
+        Otherwise the node is a leaf, which is what DMRF's printed figures agree with.
     criterion : {"mse", "weighted_mse"}, default="mse"
         How a decrease is computed. ``"mse"`` is eq. 5 as printed: the children's errors are added
         without weights. ``"weighted_mse"`` weighs them by their shares of the records.
@@ -180,6 +188,7 @@ class DMRFRegressor(ConsistentRegressor):
         B2: float = 5.0,
         p: float = 0.5,
         max_features: Any = "sqrt",
+        redraw: bool = True,
         criterion: str = "mse",
         inclusion: float = 1 - 1 / math.e,
         leaf_size: int = 5,
@@ -195,6 +204,7 @@ class DMRFRegressor(ConsistentRegressor):
         self.B2 = B2
         self.p = p
         self.max_features = max_features
+        self.redraw = redraw
         self.criterion = criterion
         self.inclusion = inclusion
         self.leaf_size = leaf_size
@@ -208,7 +218,7 @@ class DMRFRegressor(ConsistentRegressor):
     def _rules(self) -> ForestRules:
         return ForestRules(
             records=record_rule("bernoulli", 1.0, self.inclusion),
-            candidates=RandomFeatures(self.max_features),
+            candidates=RandomFeatures(self.max_features, redraw=bool(self.redraw)),
             splits=dmrf_splits(self),
             answers=self._mean(),
             stop=self._stop(split_from_size=True),

@@ -37,6 +37,9 @@ class MRF2019Classifier(ConsistentClassifier):
         Strength of the draw.
     max_features : {"sqrt", "log2"}, int, float or None, default="sqrt"
         The papers' N(D), rounded down; as in scikit-learn's forests.
+    redraw : bool, default=True
+        Whether other features are drawn if none of those drawn has two values in the node.
+        Otherwise the node is a leaf, which is what DMRF's printed figures agree with.
     records : {"partition", "bernoulli"}, default="partition"
         ``"partition"``: structure and estimation points, (SE) in DMRF's paper. ``"bernoulli"``:
         each record enters a tree with probability ``inclusion`` and serves for both, (b) there.
@@ -80,6 +83,7 @@ class MRF2019Classifier(ConsistentClassifier):
         p: float = 0.05,
         B: float = 10.0,
         max_features: Any = "sqrt",
+        redraw: bool = True,
         records: str = "partition",
         partition_rate: float = 1.0,
         inclusion: float = 1 - 1 / math.e,
@@ -95,6 +99,7 @@ class MRF2019Classifier(ConsistentClassifier):
         self.p = p
         self.B = B
         self.max_features = max_features
+        self.redraw = redraw
         self.records = records
         self.partition_rate = partition_rate
         self.inclusion = inclusion
@@ -109,7 +114,9 @@ class MRF2019Classifier(ConsistentClassifier):
     def _rules(self) -> ForestRules:
         return ForestRules(
             records=record_rule(self.records, self.partition_rate, self.inclusion),
-            candidates=RandomFeatures(self.max_features, check_number(self.p, "p", 0.0, 1.0)),
+            candidates=RandomFeatures(
+                self.max_features, check_number(self.p, "p", 0.0, 1.0), bool(self.redraw)
+            ),
             splits=Joint(check_number(self.B, "B", 0.0, math.inf)),
             answers=Label(),
             stop=self._stop(split_from_size=self.records == "bernoulli"),
@@ -136,6 +143,9 @@ class MRF2019Regressor(ConsistentRegressor):
         Strength of the draw.
     max_features : {"sqrt", "log2"}, int, float or None, default="sqrt"
         The papers' N(D), rounded down; as in scikit-learn's forests.
+    redraw : bool, default=True
+        Whether other features are drawn if none of those drawn has two values in the node.
+        Otherwise the node is a leaf, which is what DMRF's printed figures agree with.
     criterion : {"mse", "weighted_mse"}, default="mse"
         How a decrease is computed. ``"mse"`` is eq. 15 as printed: the children's errors are added
         without weights. ``"weighted_mse"`` weighs them by their shares of the records.
@@ -181,6 +191,7 @@ class MRF2019Regressor(ConsistentRegressor):
         p: float = 0.05,
         B: float = 10.0,
         max_features: Any = "sqrt",
+        redraw: bool = True,
         criterion: str = "mse",
         records: str = "partition",
         partition_rate: float = 1.0,
@@ -197,6 +208,7 @@ class MRF2019Regressor(ConsistentRegressor):
         self.p = p
         self.B = B
         self.max_features = max_features
+        self.redraw = redraw
         self.criterion = criterion
         self.records = records
         self.partition_rate = partition_rate
@@ -212,7 +224,9 @@ class MRF2019Regressor(ConsistentRegressor):
     def _rules(self) -> ForestRules:
         return ForestRules(
             records=record_rule(self.records, self.partition_rate, self.inclusion),
-            candidates=RandomFeatures(self.max_features, check_number(self.p, "p", 0.0, 1.0)),
+            candidates=RandomFeatures(
+                self.max_features, check_number(self.p, "p", 0.0, 1.0), bool(self.redraw)
+            ),
             splits=Joint(check_number(self.B, "B", 0.0, math.inf)),
             answers=self._mean(),
             stop=self._stop(split_from_size=self.records == "bernoulli"),

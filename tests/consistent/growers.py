@@ -159,6 +159,8 @@ class Twin:
             offers = {f: found for f, found in offers.items() if found}
             if offers:
                 return self.choose(offers, stream)
+            if not self.candidates.redraw:
+                return None
         return None
 
     def draw_size(self, stream):

@@ -60,6 +60,21 @@ PAPERS = {
         BernoulliInclusion(Q), RandomFeatures("sqrt"), Mixture(0.5, BEST, TwoStage(5.0, 5.0)),
         Label(), Stop(5),
     ),
+    DMRFClassifier(redraw=False): ForestRules(
+        BernoulliInclusion(Q), RandomFeatures("sqrt", redraw=False),
+        Mixture(0.5, BEST, TwoStage(5.0, 5.0)), Label(), Stop(5),
+    ),
+    MRF2019Regressor(redraw=False): ForestRules(
+        Partition(1.0), RandomFeatures("sqrt", 0.05, False), Joint(10.0), Mean("mse"), Stop(6)
+    ),
+    BRFClassifier(redraw=False): ForestRules(
+        Partition(1.0), RandomFeatures("sqrt", 0.05, False), Mixture(0.05, RANDOM, BEST),
+        Label(), Stop(6),
+    ),
+    Denil14Classifier(redraw=False): ForestRules(
+        Partition(1.0), PoissonFeatures(10.0, False), TwoStage(math.inf, math.inf, 100), Label(),
+        Stop(6),
+    ),
     DMRFRegressor(max_depth=3): ForestRules(
         BernoulliInclusion(Q), RandomFeatures("sqrt"), Mixture(0.5, BEST, TwoStage(5.0, 5.0)),
         Mean("mse"), Stop(5, 1, 3),

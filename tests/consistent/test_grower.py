@@ -37,6 +37,12 @@ RULES = {
     "denil": ForestRules(
         Partition(), PoissonFeatures(1.5), TwoStage(math.inf, math.inf, 12), Label(), Stop(6)
     ),
+    "drawn once": ForestRules(
+        BernoulliInclusion(), RandomFeatures(1, redraw=False), TWO_STAGE, Label(), Stop(2)
+    ),
+    "poisson, drawn once": ForestRules(
+        Partition(), PoissonFeatures(0.5, redraw=False), BEST, Label(), Stop(2)
+    ),
     "leaf size": ForestRules(Partition(), AllFeatures(), TWO_STAGE, Label(), Stop(11, 5)),
     "depth": ForestRules(Everyone(), AllFeatures(), TWO_STAGE, Label(), Stop(2, 1, 3)),
 }

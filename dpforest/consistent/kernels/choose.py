@@ -177,14 +177,14 @@ def _list_candidates(table, room, f, start, end, kept_at, criterion, n_picked):
 
 @part()
 def score_drawn(table, room, rule, start, end, kept_at, criterion, any_ordered, n_picked):
-    """Draw features until one of them offers a candidate; score all of theirs.
+    """Draw features until one of them offers a candidate, or once; score all of theirs.
 
     Returns
     -------
     first, last : int
         Places of the drawn features in ``room.features``.
     bottom, top : float
-        Smallest and largest score; ``inf`` and ``-inf`` if no feature of the table offers any.
+        Smallest and largest score; ``inf`` and ``-inf`` if no feature looked at offers any.
     """
     n_features = table.n_codes.shape[0]
     n_drawn = n_features
@@ -194,7 +194,7 @@ def score_drawn(table, room, rule, start, end, kept_at, criterion, any_ordered, 
             room.features[f] = f
     first = last = 0
     bottom, top = np.inf, -np.inf
-    while top == -np.inf and last < n_features:
+    while top == -np.inf and last < n_features and (rule.redraw or last == 0):
         first, last = last, min(last + n_drawn, n_features)
         if rule.size > 0:
             shuffle_first(room.stream, room.features, first, last)

@@ -71,6 +71,7 @@ class CandidateRule(NamedTuple):
     single: float  # probability of a single random feature
     size: int  # number of random features; 0 takes all
     poisson: float  # mean of a Poisson number, added to ``size``
+    redraw: bool  # whether others are drawn where none of those drawn can split
 
 
 class SplitRule(NamedTuple):
