@@ -23,7 +23,8 @@ def forest(method: str, data: PaperSet, seed: int, **changes: float) -> Any:
     ----------
     method : str
         A column of the tables; with ``, weighted`` (regression: children's errors by their shares
-        of the records, not eq. 5 as printed) or ``, leaves of k`` behind it, a reading of ours.
+        of the records, not eq. 5 as printed), ``, leaves of k`` or ``, drawn once`` (a node that
+        none of the drawn features can split is a leaf) behind it, a reading of ours.
     data : PaperSet
     seed : int
     **changes : float
@@ -37,6 +38,7 @@ def forest(method: str, data: PaperSet, seed: int, **changes: float) -> Any:
     model.leaf_size = 5
     model.categorical_features = list(data.categorical)
     model.enforce_leaf_size = reading == "leaves of k"
+    model.redraw = reading != "drawn once"
     if name != "DMRF":
         model.records = "partition" if name.endswith("(SE)") else "bernoulli"
     if not data.classes:

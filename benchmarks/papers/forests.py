@@ -71,7 +71,8 @@ class Denil14Regressor(_TableRegressor):
 
     poisson_mean: float = 10.0
     search_points: int = 100
+    redraw: bool = True
 
     def _rules(self) -> ForestRules:
         splits = replace(BEST, search_points=self.search_points)
-        return self._rules_of(PoissonFeatures(self.poisson_mean), splits)
+        return self._rules_of(PoissonFeatures(self.poisson_mean, self.redraw), splits)
