@@ -90,7 +90,7 @@ SECTIONS = {
     ),
     "metric": Section(
         "CompRF on connect-4: distances of unordered categories",
-        "Codes 0, 1, 2 put the empty square between the players' pieces or before them; Hamming "
+        "As numbers, an empty square (0) is nearer to one player (1) than to the other (2); Hamming "
         "distance counts the squares that differ.",
         ("connect_4",),
         {
