@@ -44,6 +44,7 @@ _HOMES = {
     "RepeatedFitWarning": "dpforest.exceptions",
     "ReportError": "dpforest.exceptions",
     "SafeBayesianForestClassifier": "dpforest.consistent.safe_bayesian",
+    "StreamError": "dpforest.exceptions",
     "WeakSignalWarning": "dpforest.exceptions",
     "diff_reports": "dpforest.forest.report_diff",
     "report_schema": "dpforest.forest.report_schema",
@@ -58,6 +59,7 @@ _MODULES = (
     "exceptions",
     "forest",
     "mechanisms",
+    "streams",
     "trees",
 )
 
@@ -71,6 +73,7 @@ if TYPE_CHECKING:
         exceptions,
         forest,
         mechanisms,
+        streams,
         trees,
     )
     from dpforest.accounting.accountant import BudgetAccountant
@@ -97,6 +100,7 @@ if TYPE_CHECKING:
         PrivacyLeakWarning,
         RepeatedFitWarning,
         ReportError,
+        StreamError,
         WeakSignalWarning,
     )
     from dpforest.forest.multinomial import MultinomialForestClassifier
@@ -139,6 +143,7 @@ __all__ = [
     "RepeatedFitWarning",
     "ReportError",
     "SafeBayesianForestClassifier",
+    "StreamError",
     "WeakSignalWarning",
     "accounting",
     "audit",
@@ -150,6 +155,7 @@ __all__ = [
     "forest",
     "mechanisms",
     "report_schema",
+    "streams",
     "trees",
     "verify_report",
 ]

@@ -141,6 +141,24 @@ class ReportError(DPForestError, ValueError):
         return type(self), (self.problems,)
 
 
+class StreamError(DPForestError, ValueError):
+    """A part of a table that is read in parts cannot be read, or does not fit the domain.
+
+    Attributes
+    ----------
+    place : str
+        A file and a row group, or a batch; never a value.
+    rule, repair : str
+    """
+
+    def __init__(self, place: str, rule: str, repair: str) -> None:
+        self.place, self.rule, self.repair = place, rule, repair
+        super().__init__(f"{place}: {rule.rstrip('.')}. {repair}.")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.place, self.rule, self.repair)
+
+
 class MissingExtraError(DPForestError, ImportError):
     """An optional package is needed; the message names the extra that brings it."""
 

@@ -24,6 +24,7 @@ LAYERS = {
     "mechanisms": 2,
     "trees": 3,
     "learners": 4,
+    "streams": 4,
     "forest": 5,
     "consistent": 6,
     "datasets": 7,

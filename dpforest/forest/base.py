@@ -36,13 +36,13 @@ from dpforest.accounting.rationals import exact_text
 from dpforest.accounting.scopes import Scope
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.schema import Domain
-from dpforest.domain.table import read_labels
-from dpforest.exceptions import ParameterTypeError, PrivacyLeakWarning
+from dpforest.domain.table import Described, read_labels
+from dpforest.exceptions import ParameterError, ParameterTypeError, PrivacyLeakWarning
 from dpforest.forest.digests import model_fingerprint
 from dpforest.forest.guarantee import Guarantee
 from dpforest.forest.report import PrivacyReport, RunFacts
 from dpforest.forest.report_making import library_versions, make_report
-from dpforest.forest.settings import check_delta, check_epsilon, storable
+from dpforest.forest.settings import check_delta, check_epsilon, check_n_jobs, storable
 from dpforest.mechanisms.entropy import (
     RandomSource,
     SeededSource,
@@ -51,6 +51,10 @@ from dpforest.mechanisms.entropy import (
     make_source,
 )
 from dpforest.observation import releases_observed
+from dpforest.streams.base import Stream
+from dpforest.streams.records import StreamedRecords
+from dpforest.trees.counting import MemoryRecords, Records
+from dpforest.trees.records import TrainingTable
 
 #: Attributes that hold live budget; copies of an estimator share them.
 _NEVER_COPIED = frozenset({"accountant", "accountant_", "_scope"})
@@ -71,6 +75,8 @@ class FitRun:
     parameters: dict[str, str]
     charged_to: str
     leaks: list[str] = field(default_factory=list)
+    #: Whether records are read pass by pass.
+    streamed: bool = False
     external: list[Any] = field(default_factory=list)
     #: Releases that observers had handled before, and earlier fits from the same seed.
     observed_before: int = field(default_factory=releases_observed)
@@ -99,6 +105,7 @@ class PrivateEstimator(BaseEstimator):
     accountant: Any
     invalid: Any
     random_state: Any
+    n_jobs: Any
 
     guarantee_: Guarantee
     _scope: Scope | ScopeRecord
@@ -113,7 +120,7 @@ class PrivateEstimator(BaseEstimator):
         """Make the plan from public facts; has an exact ``loss`` and may be ``adaptive``."""
 
     @abstractmethod
-    def _train(self, run: FitRun, plan: Any, scope: Scope, table: Any) -> None:
+    def _train(self, run: FitRun, plan: Any, scope: Scope, records: Records) -> None:
         """Make the plan's requests in ``scope`` and set the released attributes."""
 
     @abstractmethod
@@ -130,11 +137,11 @@ class PrivateEstimator(BaseEstimator):
         # fits report differently.
         with self._unfitted_on_failure():
             with self._open_scope(accountant, plan) as scope:
-                table = self._encode(run, X, y)
+                records = self._read(run, X, y)
                 listing = self._register(plan.loss, run.charged_to)
                 run.seed_reused = self._reuses_seed(run.source)
                 self._forget_fit()
-                self._train(run, plan, scope, table)
+                self._train(run, plan, scope, records)
             # Where spending depended on released values the caps are the bound, not what was
             # realised; the scope refused whatever would have passed them.
             loss = plan.loss if plan.adaptive else scope.loss
@@ -153,9 +160,25 @@ class PrivateEstimator(BaseEstimator):
             return accountant.open_scope(label, reserve=plan.routes[0], adaptive=True)
         return accountant.open_scope(label, caps=plan.routes)
 
-    def _encode(self, run: FitRun, X: Any, y: Any) -> Any:
+    def _read(self, run: FitRun, X: Any, y: Any) -> Records:
         """Records as codes: the only place where a fit reads values."""
-        return run.encoder.encode(X, y)
+        if isinstance(X, Stream):
+            return StreamedRecords(X, run.encoder, check_n_jobs(self.n_jobs))
+        table = TrainingTable.of(run.encoder.encode(X, y))
+        return MemoryRecords(table, check_n_jobs(self.n_jobs))
+
+    def _check_records(self, encoder: DomainEncoder, X: Any, y: Any) -> None:
+        """Refuse records by their width, types and kind, before any value is read."""
+        if not isinstance(X, Stream):
+            encoder.check(X, y)
+            return
+        if y is not None:
+            raise ParameterError("y", Described("labels"), "a stream holds its own", "Leave y out")
+        self._check_streamable()
+        X.check(encoder.domain.feature_names if X.named else ())
+
+    def _check_streamable(self) -> None:
+        """Refuse what cannot be learnt pass by pass."""
 
     def _start(self, epsilon: Fraction, delta: Fraction, X: Any, y: Any) -> FitRun:
         """Whatever else can be refused without a look at any value."""
@@ -163,7 +186,7 @@ class PrivateEstimator(BaseEstimator):
         self._check_accountant()
         domain, leaks = self._resolve_domain(X, y)
         encoder = self._encoder(domain)
-        encoder.check(X, y)
+        self._check_records(encoder, X, y)
         # As they are now: what is set while a fit runs, or after it, was not fitted.
         reported = self._reported_parameters()
         return FitRun(
@@ -176,10 +199,16 @@ class PrivateEstimator(BaseEstimator):
             {name: repr(value) for name, value in reported.items()},
             charged_to(self.accountant),
             leaks,
+            isinstance(X, Stream),
         )
 
     def _resolve_domain(self, X: Any, y: Any) -> tuple[Domain, list[str]]:
         """The declared domain; without one it is read off the data, which voids the guarantee."""
+        if self.domain is None and isinstance(X, Stream):
+            raise ParameterError(
+                "domain", None, "a stream needs declared public facts",
+                "Build one with Domain(features=..., classes=...) or Domain.from_json(path)",
+            )  # fmt: skip
         if self.domain is None:
             if y is None:
                 read_labels(y, type(self).__name__)  # refuses in scikit-learn's words
@@ -240,7 +269,8 @@ class PrivateEstimator(BaseEstimator):
     def _set_features_in(self, domain: Domain, X: Any) -> None:
         """Width and, where columns were read by name, the names that the domain declares."""
         self.n_features_in_ = domain.n_features
-        if set(domain.feature_names) <= set(table_names(X) or ()):
+        named = X.named if isinstance(X, Stream) else _names_fit(domain, X)
+        if named:
             self.feature_names_in_ = np.array(domain.feature_names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
@@ -415,6 +445,11 @@ class PrivateEstimator(BaseEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "guarantee_")
+
+
+def _names_fit(domain: Domain, X: Any) -> bool:
+    """Whether a table has all declared names."""
+    return set(domain.feature_names) <= set(table_names(X) or ())
 
 
 def table_names(X: Any) -> tuple[str, ...] | None:

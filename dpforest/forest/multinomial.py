@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from dpforest.accounting.allocation import resolve_allocation
 from dpforest.accounting.scopes import Scope
 from dpforest.domain.encoder import DomainEncoder
-from dpforest.domain.matrix import EncodedTable
 from dpforest.domain.schema import Domain
+from dpforest.exceptions import ParameterError
 from dpforest.forest.base import FitRun
 from dpforest.forest.classifier import PrivateClassifier, class_array, class_order
 from dpforest.forest.progress import TreeProgress
@@ -27,12 +27,11 @@ from dpforest.forest.settings import (
 )
 from dpforest.learners.multinomial.growing import grow_forest
 from dpforest.learners.multinomial.plan import ForestPlan, PlanSettings, build_plan
-from dpforest.trees.counting import MemoryRecords
+from dpforest.trees.counting import Records
 from dpforest.trees.criteria import resolve_criterion
 from dpforest.trees.kernels.predict import sum_leaf_values
 from dpforest.trees.leaf_values import LeafValues, leaf_values, to_probabilities
 from dpforest.trees.private_tree import PrivateForest
-from dpforest.trees.records import TrainingTable
 from dpforest.trees.storage import forest_from_data, forest_to_data
 from dpforest.trees.tree_plan import LEAF_RULES
 
@@ -196,15 +195,15 @@ class MultinomialForestClassifier(PrivateClassifier):
         }
         return cls(epsilon=epsilon, **{**published, **parameters})
 
-    def fit(self, X: Any, y: Any) -> MultinomialForestClassifier:
+    def fit(self, X: Any, y: Any = None) -> MultinomialForestClassifier:
         """Train under the budget.
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n, n_features)
+        X : array-like or data frame of shape (n, n_features), or Stream
             Columns by name where the table has the domain's names, else by position.
         y : array-like of shape (n,)
-            Class labels.
+            Class labels; left out with a stream, which holds them.
 
         Returns
         -------
@@ -261,12 +260,18 @@ class MultinomialForestClassifier(PrivateClassifier):
         )
         return build_plan(settings)
 
+    def _check_streamable(self) -> None:
+        if self.thresholds == "lattice":
+            raise ParameterError(
+                "thresholds", self.thresholds, "needs all records in order, which a stream has not",
+                'Use thresholds="cells"',
+            )  # fmt: skip
+
     def _build_plan(self, run: FitRun, checked: ForestPlan) -> ForestPlan:
         # The plan follows from the parameters alone.
         return checked
 
-    def _train(self, run: FitRun, plan: ForestPlan, scope: Scope, table: EncodedTable) -> None:
-        records = MemoryRecords(TrainingTable.of(table), check_n_jobs(self.n_jobs))
+    def _train(self, run: FitRun, plan: ForestPlan, scope: Scope, records: Records) -> None:
         with TreeProgress(plan.n_trees, self.verbose, plan.tree.depth) as progress:
             forest = grow_forest(plan, scope, run.source, records, progress)
         self._set_forest(forest, run.domain)

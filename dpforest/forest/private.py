@@ -32,7 +32,7 @@ class PrivateForestClassifier(PrivateClassifier, PrivateForest):
     domain : Domain or None
         Public facts; None reads them off the data, which voids the guarantee. Its
         ``approximate_rows`` spares buying a noisy number of records.
-    strategy : {"auto", "rules", "one_shot", "refitted", "multinomial"}, default="auto"
+    strategy : {"auto", "rules", "one_shot", "refitted", "combined", "multinomial"}, default="auto"
         ``auto`` picks by the public rule R (docs/private_forest.md).
     accountant : BudgetAccountant, diffprivlib.BudgetAccountant or None
         Ceiling that this fit is charged to.
@@ -66,13 +66,14 @@ class PrivateForestClassifier(PrivateClassifier, PrivateForest):
     False
     """
 
-    def fit(self, X: Any, y: Any) -> PrivateForestClassifier:
+    def fit(self, X: Any, y: Any = None) -> PrivateForestClassifier:
         """Train under the budget; see :meth:`MultinomialForestClassifier.fit` for the errors.
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n, n_features)
+        X : array-like or data frame of shape (n, n_features), or Stream
         y : array-like of shape (n,)
+            Left out with a stream, which holds the labels.
         """
         self._fit(X, y)
         return self

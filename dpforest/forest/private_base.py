@@ -15,7 +15,6 @@ from dpforest.accounting.detached import charged_to
 from dpforest.accounting.fits import OWN_BUDGET
 from dpforest.accounting.scopes import Scope
 from dpforest.domain.encoder import DomainEncoder
-from dpforest.domain.matrix import EncodedTable
 from dpforest.domain.schema import Domain
 from dpforest.exceptions import ModelFormatError, ParameterError, ParameterTypeError
 from dpforest.forest.base import FitRun
@@ -38,10 +37,9 @@ from dpforest.forest.settings import (
     check_verbose,
 )
 from dpforest.learners.base import ReleasedModel
-from dpforest.learners.registry import LEARNERS
+from dpforest.learners.registry import LEARNERS, NOT_STREAMED
 from dpforest.mechanisms.entropy import RandomSource
-from dpforest.trees.counting import MemoryRecords
-from dpforest.trees.records import TrainingTable
+from dpforest.trees.counting import Records
 
 _STRATEGIES = ("auto", *LEARNERS)
 
@@ -144,18 +142,21 @@ class PrivateForest(ReleasedEstimator):
             )
         return strategy
 
+    def _check_streamable(self) -> None:
+        if self.strategy in NOT_STREAMED:
+            raise ParameterError(
+                "strategy", self.strategy, "looks at all records at once, which a stream has not",
+                'Use "auto", "one_shot", "refitted" or "multinomial"',
+            )  # fmt: skip
+
     def _build_plan(self, run: FitRun, checked: str) -> PrivateForestPlan:
-        facts = table_facts(run.encoder, run.domain.approximate_rows)
+        facts = table_facts(run.encoder, run.domain.approximate_rows, not run.streamed)
         alone = run.charged_to == OWN_BUDGET
         plan = make_plan(checked, facts, run.epsilon, run.delta, alone)
         warn_if_hopeless(plan.signal, stacklevel=5)
         return plan
 
-    def _train(
-        self, run: FitRun, plan: PrivateForestPlan, scope: Scope, table: EncodedTable
-    ) -> None:
-        n_jobs = check_n_jobs(self.n_jobs)
-        records = MemoryRecords(TrainingTable.of(table), n_jobs)
+    def _train(self, run: FitRun, plan: PrivateForestPlan, scope: Scope, records: Records) -> None:
         settled = settle_plan(plan, run, scope, records)
         run.settled = settled
         if settled.learner is None or settled.plan is None:
@@ -172,8 +173,8 @@ class PrivateForest(ReleasedEstimator):
         self._set_model(model, settled.strategy, run.domain)
 
     def _prepare(
-        self, plan: PrivateForestPlan, scope: Scope, records: MemoryRecords, source: RandomSource
-    ) -> MemoryRecords:
+        self, plan: PrivateForestPlan, scope: Scope, records: Records, source: RandomSource
+    ) -> Records:
         """Records as the learner takes them; may buy what the plan has for that."""
         return records
 

@@ -18,6 +18,7 @@ from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.targets import TARGET_STEPS
 from dpforest.exceptions import ParameterError
 from dpforest.learners.base import Learner, LearnerBudget, LearnerPlan, PlanPart, TableFacts
+from dpforest.learners.rules.settings import TOO_SMALL_SIGNAL
 
 #: Share of epsilon that buys a noisy number of records where none is declared. Whatever the table,
 #: that puts a noise of about 1 / share on R: much where R is small, nothing where it is large.
@@ -29,12 +30,14 @@ RANGE_ROLE = "range of the target"
 RANGE_SHARE = Fraction(1, 20)
 #: Least epsilon times rows of those counts.
 RANGE_SIGNAL = 100.0
-#: Below this R a budget can hardly teach more than the noisy class prior.
-HOPELESS_SIGNAL = 8.0
+#: Below this R nothing but a noisy class prior is released, and a fit warns.
+HOPELESS_SIGNAL = TOO_SMALL_SIGNAL
 _ROOT_SCALE = 10**24
 
 
-def table_facts(encoder: DomainEncoder, approximate_rows: float | None) -> TableFacts:
+def table_facts(
+    encoder: DomainEncoder, approximate_rows: float | None, in_memory: bool = True
+) -> TableFacts:
     """Public facts about the table that an encoder makes."""
     classes, is_regression = encoder.domain.classes, encoder.task == "regression"
     missing = np.array([f.missing for f in encoder.domain.features], dtype=np.bool_)
@@ -49,6 +52,7 @@ def table_facts(encoder: DomainEncoder, approximate_rows: float | None) -> Table
         n_classes=2 if classes is None or is_regression else len(classes.labels),
         approximate_rows=approximate_rows,
         unit=TARGET_STEPS if is_regression else 1,
+        in_memory=in_memory,
     )
 
 

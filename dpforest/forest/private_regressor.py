@@ -16,10 +16,10 @@ from dpforest.domain.targets import TARGET_STEPS
 from dpforest.exceptions import DomainError, ModelFormatError
 from dpforest.forest.private_base import PrivateForest
 from dpforest.forest.private_plan import RANGE_ROLE, PrivateForestPlan
-from dpforest.forest.target_range import release_target_range
+from dpforest.forest.target_range import Rescaled, Tossed, release_target_range
 from dpforest.learners.base import ReleasedModel
 from dpforest.mechanisms.entropy import RandomSource
-from dpforest.trees.counting import MemoryRecords
+from dpforest.trees.counting import MappedRecords, Records
 
 #: Strategies that draw by counts of whole records.
 _BY_CLASSES = frozenset({"rules", "combined", "multinomial"})
@@ -78,14 +78,14 @@ class PrivateForestRegressor(RegressorMixin, PrivateForest):
 
     _task = "regression"
 
-    def fit(self, X: Any, y: Any) -> PrivateForestRegressor:
+    def fit(self, X: Any, y: Any = None) -> PrivateForestRegressor:
         """Train under the budget; see :meth:`MultinomialForestClassifier.fit` for the errors.
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n, n_features)
+        X : array-like or data frame of shape (n, n_features), or Stream
         y : array-like of shape (n,)
-            Numbers.
+            Numbers; left out with a stream, which holds them.
         """
         self._fit(X, y)
         return self
@@ -133,17 +133,17 @@ class PrivateForestRegressor(RegressorMixin, PrivateForest):
         )
 
     def _prepare(
-        self, plan: PrivateForestPlan, scope: Scope, records: MemoryRecords, source: RandomSource
-    ) -> MemoryRecords:
+        self, plan: PrivateForestPlan, scope: Scope, records: Records, source: RandomSource
+    ) -> Records:
         """Targets between released bounds, or classes by each record's own coin."""
-        table, self.target_steps_ = records.whole(), (0, TARGET_STEPS)
+        self.target_steps_ = 0, TARGET_STEPS
         if plan.target_range is not None:
             grant = scope.request(plan.target_range, role=RANGE_ROLE)
             self.target_steps_ = release_target_range(records, grant, source.spawn(RANGE_ROLE))
-            table = table.rescaled(*self.target_steps_)
+            records = MappedRecords(records, Rescaled(*self.target_steps_))
         if plan.strategy in _BY_CLASSES:
-            table = table.tossed(source.spawn("target coins").rows().words(0, table.n_records))
-        return MemoryRecords(table, records.n_threads)
+            records = MappedRecords(records, Tossed(source.spawn("target coins").rows()))
+        return records
 
     def _released_to_data(self) -> Any:
         return {"target_steps": list(self.target_steps_), **super()._released_to_data()}

@@ -17,8 +17,10 @@ from dpforest.accounting.grants import Grant
 from dpforest.domain.targets import TARGET_STEPS
 from dpforest.mechanisms.entropy import RandomSource
 from dpforest.mechanisms.noise import add_geometric_noise
+from dpforest.mechanisms.row_words import RowWords
 from dpforest.trees.counting import Block, Records
 from dpforest.trees.private_tree import geometric_variance
+from dpforest.trees.records import TrainingTable
 
 #: Cells of equal width between the declared bounds.
 N_CELLS = 64
@@ -38,6 +40,29 @@ class TargetCells:
         assert targets is not None
         cells = np.minimum(targets.astype(np.int64) * N_CELLS // TARGET_STEPS, N_CELLS - 1)
         return np.bincount(cells, minlength=N_CELLS).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Rescaled:
+    """Targets between released bounds, in steps of the declared ones."""
+
+    low: int
+    high: int
+
+    def table(self, block: Block) -> TrainingTable:
+        """The same records with clipped and rescaled targets."""
+        return block.table.rescaled(self.low, self.high)
+
+
+@dataclass(frozen=True, slots=True)
+class Tossed:
+    """A class for each target by the record's own coin."""
+
+    rows: RowWords
+
+    def table(self, block: Block) -> TrainingTable:
+        """The same records with classes."""
+        return block.table.tossed(self.rows.words(block.first, block.table.n_records))
 
 
 def release_target_range(records: Records, grant: Grant, source: RandomSource) -> tuple[int, int]:

@@ -43,6 +43,8 @@ class TableFacts:
         Declared, or bought from the budget; None where neither is known.
     unit : int
         What a record adds to class counts in all: 1, or the steps of a regression's target.
+    in_memory : bool
+        Whether all records can be looked at at once.
     """
 
     n_codes: NDArray[np.int64]
@@ -52,6 +54,7 @@ class TableFacts:
     n_classes: int
     approximate_rows: float | None
     unit: int = 1
+    in_memory: bool = True
 
     @property
     def n_features(self) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -65,6 +65,67 @@ class Records(Protocol):
     @property
     def n_threads(self) -> int:
         """How many threads a learner may use."""
+
+    def threads(self) -> AbstractContextManager[Any]:
+        """Count in threads until the end of the context."""
+
+
+class Mapping(Protocol):
+    """What becomes of a block's records, each on its own: a pure function that can be sent."""
+
+    def table(self, block: Block) -> TrainingTable:
+        """As many records, changed; secret."""
+
+
+@dataclass(frozen=True, slots=True)
+class MappedCounting:
+    """A counting of records as a mapping makes them."""
+
+    mapping: Mapping
+    counting: Counting
+
+    def count(self, block: Block) -> NDArray[np.int64]:
+        """Counts of a block."""
+        mapped = block.kept.get("mapped")
+        if mapped is None or mapped[0] != self.mapping:
+            mapped = self.mapping, Block(self.mapping.table(block), block.first)
+            block.kept["mapped"] = mapped
+        return self.counting.count(mapped[1])
+
+
+@dataclass(frozen=True, slots=True)
+class MappedRecords:
+    """Records, each changed by a mapping when it is counted."""
+
+    records: Records
+    mapping: Mapping
+
+    def total(self, counting: Counting) -> NDArray[np.int64]:
+        """Sum of what all changed blocks add; secret."""
+        return self.records.total(MappedCounting(self.mapping, counting))
+
+    @property
+    def schema(self) -> TrainingTable:
+        """The table without its records."""
+        return self.mapping.table(Block(self.records.schema))
+
+    @property
+    def in_memory(self) -> bool:
+        """As the records are."""
+        return self.records.in_memory
+
+    def whole(self) -> TrainingTable:
+        """The changed table."""
+        return self.mapping.table(Block(self.records.whole()))
+
+    @property
+    def n_threads(self) -> int:
+        """As the records."""
+        return self.records.n_threads
+
+    def threads(self) -> AbstractContextManager[Any]:
+        """As the records."""
+        return self.records.threads()
 
 
 class MemoryRecords:

@@ -1,0 +1,10 @@
+"""Tables that do not fit in memory: files and batches, read pass by pass.
+
+``fit`` takes a stream in place of a table and gives the forest that it would give for all of it.
+"""
+
+from dpforest.streams.base import Batch, Stream
+from dpforest.streams.batches import BatchStream
+from dpforest.streams.files import CSVStream, ParquetStream
+
+__all__ = ["Batch", "BatchStream", "CSVStream", "ParquetStream", "Stream"]
