@@ -171,12 +171,13 @@ def _times(lines: list[dict[str, Any]], gathered: Cells) -> str:
 
 
 def _beyond(names: list[str], found: Means) -> str:
-    rows = []
+    rows: dict[str, list[str]] = {}
     for name in names:
         for method in METHODS_1:
             ours, printed = found[name].get(method), TABLE_1[name][method]
             if ours is not None and abs(ours - printed) > WITHIN:
-                remark = REMARKS_1.get((name, method)) or REMARKS_1.get((name, ""), "unexplained")
-                rows.append([name, method, difference(ours, printed), remark])
+                remark = REMARKS_1.get((name, method)) or REMARKS_1.get((name, ""), "not explained")
+                rows.setdefault(remark, []).append(f"{name} {method} {difference(ours, printed)}")
     about = "The experiments are in [explain_mrf2020.md](explain_mrf2020.md)."
-    return about + "\n\n" + table(["set", "method", "difference", "what is known"], rows, 4)
+    cells_of = [[", ".join(which), remark] for remark, which in rows.items()]
+    return about + "\n\n" + table(["rows", "what is known"], cells_of, text_columns=2)

@@ -36,7 +36,7 @@ def test_the_page_counts_rows_that_agree():
     assert "| MRF | 0 of 1 | 0 % | 1 of 2 | 50 % |" in page
     assert "| BRF | 1 of 1 | 100 % | 2 of 2 | 100 % |" in page
     assert "92.24† (90.64†, **+1.60**)" in page and "72.14• (73.54•, −1.40)" in page
-    assert "| zoo | MRF | +1.60 |" in page and "| vehicle | MRF |" not in page
+    assert "| zoo MRF +1.60 | not explained |" in page and "vehicle MRF" not in page
     assert "wilt (not in the data folder)" in page
 
 

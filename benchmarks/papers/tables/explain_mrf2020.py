@@ -90,8 +90,8 @@ SECTIONS = {
     ),
     "metric": Section(
         "CompRF on connect-4: distances of unordered categories",
-        "As numbers, an empty square (0) is nearer to one player (1) than to the other (2); Hamming "
-        "distance counts the squares that differ.",
+        "As numbers, an empty square (0) is nearer to one player (1) than to the other (2). "
+        "Hamming distance counts the squares that differ.",
         ("connect_4",),
         {
             f"{method}, {metric}": by_metric(method, metric)
