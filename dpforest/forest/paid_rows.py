@@ -23,8 +23,8 @@ def fewest_rows(noisy: int, count: GeometricNoise) -> float:
     return max(noisy - 2**0.5 * float(count.l1_sensitivity / count.epsilon), 1.0)
 
 
-def likely_rows(noisy: int, count: GeometricNoise) -> float:
-    """Median number of records that a noisy one speaks for.
+def likely_rows(noisy: int, count: GeometricNoise, share: float = 0.5) -> float:
+    """Number of records below which a ``share`` of what a noisy one speaks for lies; the median.
 
     Where the noise is small that is nearly the noisy number. Where it drowns the number, what
     is left is what tables are like: small ones are far likelier than the noise is wide, so too
@@ -35,6 +35,7 @@ def likely_rows(noisy: int, count: GeometricNoise) -> float:
     noisy : int
         Released, with noise of P(k) proportional to exp(-a |k|), a = epsilon / sensitivity.
     count : GeometricNoise
+    share : float, default=0.5
 
     Returns
     -------
@@ -54,4 +55,4 @@ def likely_rows(noisy: int, count: GeometricNoise) -> float:
     # Below the fewest rows all numbers say the same: the noise has no memory.
     distance = np.abs(rows - max(float(noisy), fewest))
     shares = np.cumsum(np.exp((distance.min() - distance) / scale))
-    return float(rows[np.searchsorted(shares, shares[-1] / 2.0)])
+    return float(rows[np.searchsorted(shares, shares[-1] * share)])

@@ -22,9 +22,12 @@ from dpforest.forest.private_plan import (
 )
 from dpforest.learners.base import LearnerBudget, TableFacts
 from dpforest.learners.certified import in_epsilon_and_delta
-from dpforest.learners.registry import LEARNERS, pick_strategy
+from dpforest.learners.registry import LEARNERS, pick_strategy, spends_pure_epsilon
 from dpforest.mechanisms.noise import add_geometric_noise
 from dpforest.trees.counting import RecordCount, Records
+
+#: Chance of a hopeless table at which a bought number of records is not taken at its likeliest.
+DOUBT = 0.15
 
 
 def make_plan(
@@ -52,15 +55,27 @@ def settle_plan(
         return plan
     grant = scope.request(plan.count, role=COUNT_ROLE)
     noisy = add_geometric_noise(records.total(RecordCount()), grant, run.source.spawn(COUNT_ROLE))
-    likely = likely_rows(int(noisy[0]), plan.count)
-    facts = replace(plan.facts, approximate_rows=likely)
     rest = budget_after(plan.budget, plan.count)
+    rows = trusted_rows(int(noisy[0]), plan.count, rest)
+    facts = replace(plan.facts, approximate_rows=rows)
     settled = planned(plan.strategy, facts, rest, plan.count)
     # A warning costs nothing: it goes by the fewest records that the noise allows.
     fewest = fewest_rows(int(noisy[0]), plan.count)
     signal = settled.signal
-    warn_if_hopeless(signal and signal * min(fewest / likely, 1.0), stacklevel=6)
+    warn_if_hopeless(signal and signal * min(fewest / rows, 1.0), stacklevel=6)
     return settled
+
+
+def trusted_rows(noisy: int, count: GeometricNoise, budget: LearnerBudget) -> float:
+    """The likely number of records, or fewer where the budget may well be hopeless for them.
+
+    A plan for more than class shares, made for a table that cannot teach them, is worse than
+    they are: so it takes more than even odds.
+    """
+    doubtful = likely_rows(noisy, count, DOUBT)
+    if LearnerBudget(budget.epsilon, Fraction(0)).signal(doubtful) < HOPELESS_SIGNAL:
+        return doubtful
+    return likely_rows(noisy, count)
 
 
 def planned(
@@ -76,7 +91,7 @@ def planned(
         # Picked beside a delta only where the signal is small, and there pure noise is smaller.
         budget = LearnerBudget(budget.epsilon, Fraction(0))
     # Rules are drawn at the pure epsilon, so with a delta too that is what they can learn from.
-    own = LearnerBudget(budget.epsilon, Fraction(0)) if chosen == "rules" else budget
+    own = LearnerBudget(budget.epsilon, Fraction(0)) if spends_pure_epsilon(chosen) else budget
     signal = own.signal(facts.approximate_rows or 1.0)
     learner = LEARNERS[chosen].make()
     plan = learner.plan(facts, budget)

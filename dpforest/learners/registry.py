@@ -34,30 +34,50 @@ LEARNERS: dict[str, Entry] = {
     "rules": Entry("dpforest.learners.rules", "RulesLearner", "RuleModel"),
     "one_shot": Entry("dpforest.learners.one_shot", "OneShotForest", "OneShotModel"),
     "refitted": Entry("dpforest.learners.refitted", "RefittedForest", "RefittedModel"),
+    "combined": Entry("dpforest.learners.combined", "CombinedLearner", "CombinedModel"),
     "multinomial": Entry("dpforest.learners.multinomial", "MultinomialForest", "MultinomialModel"),
 }
 
 
 #: Signal for each class, 2 R / K, from which refitted forests pass selected rules.
 REFITTED_SIGNAL = 400.0
-#: The same for one-shot forests, in pure epsilon: rules of two labels hold out longer.
-ONE_SHOT_SIGNAL_OF_TWO = 2500.0
+#: R from which, in pure epsilon, rules beside a one-shot forest pass rules alone: of two classes,
+#: and of more.
+COMBINED_SIGNAL_OF_TWO = 2500.0
+COMBINED_SIGNAL = 6000.0
+#: More classes than a rule tree of 64 leaves can tell apart: a one-shot forest alone, from this
+#: 2 R / K.
+MANY_CLASSES = 12
 ONE_SHOT_SIGNAL = 500.0
+
+
+#: Learners that look at all records at once, which are refused where those are read pass by pass.
+NOT_STREAMED = frozenset({"rules", "combined"})
 
 
 def pick_strategy(facts: TableFacts, budget: LearnerBudget) -> str:
     """The learner that serves this budget best, from public quantities only.
 
     Rules are drawn at the whole pure epsilon, so they win where the budget is small for the
-    table; sums of many noisy tables win above. The limits are in 2 R / K, with R = n / sigma_1
-    (``LearnerBudget.signal``) and K classes; docs/private_forest.md says how they were found.
+    table; sums of many noisy tables win above, or beside them. The limits are in
+    R = n / sigma_1 (``LearnerBudget.signal``), with a delta in 2 R / K for K classes;
+    docs/private_forest.md says how they were found.
     """
-    if facts.unit > 1:
-        # Means need no labels: tables of one-shot forests hold out where rules would guess.
+    if facts.unit > 1 or not facts.in_memory:
+        # Means need no labels: tables of one-shot forests hold out where rules would guess. And
+        # rules look at all records at once.
         enough = budget.delta and budget.signal(facts.approximate_rows or 1.0) >= REFITTED_SIGNAL
         return "refitted" if enough else "one_shot"
-    signal = 2 * budget.signal(facts.approximate_rows or 1.0) / max(facts.n_classes, 2)
+    signal = budget.signal(facts.approximate_rows or 1.0)
+    per_class = 2 * signal / max(facts.n_classes, 2)
     if budget.delta:
-        return "refitted" if signal >= REFITTED_SIGNAL else "rules"
-    limit = ONE_SHOT_SIGNAL_OF_TWO if facts.n_classes <= 2 else ONE_SHOT_SIGNAL
-    return "one_shot" if signal >= limit else "rules"
+        return "refitted" if per_class >= REFITTED_SIGNAL else "rules"
+    if facts.n_classes > MANY_CLASSES:
+        return "one_shot" if per_class >= ONE_SHOT_SIGNAL else "rules"
+    limit = COMBINED_SIGNAL_OF_TWO if facts.n_classes <= 2 else COMBINED_SIGNAL
+    return "combined" if signal >= limit else "rules"
+
+
+def spends_pure_epsilon(strategy: str) -> bool:
+    """Whether a learner spends the pure epsilon, with a delta too."""
+    return strategy in ("rules", "combined")

@@ -43,6 +43,7 @@ DELTA = "1e-6"
 KINDS = [
     pytest.param("rules", 0, id="rules"),
     pytest.param("rules", DELTA, id="rules with delta"),
+    pytest.param("combined", 0, id="combined"),
     pytest.param("refitted", DELTA, id="refitted"),
     pytest.param("multinomial", 0, id="multinomial"),
     pytest.param("multinomial", DELTA, id="multinomial with delta"),

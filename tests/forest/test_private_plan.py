@@ -18,6 +18,8 @@ from dpforest.learners.registry import LEARNERS, pick_strategy
 KINDS = [
     ("rules", 0),
     ("rules", "1e-6"),
+    ("combined", 0),
+    ("combined", "1e-6"),
     ("refitted", "1e-6"),
     ("multinomial", 0),
     ("multinomial", "1e-6"),
@@ -91,8 +93,8 @@ def test_the_rule_goes_by_public_signal_alone(domain):
     pure = LearnerBudget(Fraction(1), Fraction(0))
     both = LearnerBudget(Fraction(1), Fraction(1, 10**6))
     assert pick_strategy(few, pure) == pick_strategy(few, both) == "rules"
-    assert (pick_strategy(many, pure), pick_strategy(many, both)) == ("one_shot", "refitted")
-    assert set(LEARNERS) == {"rules", "one_shot", "refitted", "multinomial"}
+    assert (pick_strategy(many, pure), pick_strategy(many, both)) == ("combined", "refitted")
+    assert set(LEARNERS) == {"rules", "one_shot", "refitted", "combined", "multinomial"}
 
 
 def test_a_plan_is_read_without_data_and_spends_nothing(domain):
