@@ -38,7 +38,7 @@ FALSE_POSITIVE_RATE = 0.001
 _CLIP = 0.005
 #: Pseudo-count of the pooled variance in a record's own.
 _SHRINKAGE = 8.0
-_RESAMPLES = 400
+_RESAMPLES = 200
 
 
 @dataclass(frozen=True)
