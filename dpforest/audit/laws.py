@@ -1,6 +1,6 @@
 """Exact laws of the mechanisms, in decimals, and the largest ratio between two of them.
 
-The mechanisms draw from exactly these laws (docs/mechanisms.md); tests compare the two by sampling.
+The mechanisms draw from exactly these laws (docs/mechanisms); tests compare the two by sampling.
 """
 
 from __future__ import annotations
