@@ -11,6 +11,10 @@ import json
 from typing import Any
 
 
+#: Settings that decide nothing of what is released.
+_NOT_RELEASED = ("n_jobs", "verbose")
+
+
 def canonical_bytes(data: Any) -> bytes:
     """JSON-ready data as bytes that do not depend on spacing or on the order of keys.
 
@@ -48,6 +52,9 @@ def released_content(model: Any) -> dict[str, Any]:
 def model_fingerprint(model: Any) -> str:
     """Digest of what a fitted estimator released; the same for a stored copy of it.
 
-    It is computed from released values and public facts, so it costs nothing.
+    It is computed from released values and public facts, so it costs nothing. How many threads
+    grew the model, and what was shown meanwhile, is no part of it.
     """
-    return digest_of(released_content(model))
+    content = released_content(model)
+    settings = {k: v for k, v in content["parameters"].items() if k not in _NOT_RELEASED}
+    return digest_of(content | {"parameters": settings})

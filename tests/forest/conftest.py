@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 import numpy as np
 import pytest
 
-from dpforest import Domain, MultinomialForestClassifier
+from dpforest import Domain, MultinomialForestClassifier, PrivacyReport
 from dpforest.learners.refitted.learner import RefittedForest
 from dpforest.learners.refitted.settings import RefittedSettings, Size
 from dpforest.learners.registry import LEARNERS, Entry
@@ -61,6 +61,18 @@ def make_forest(domain: Domain) -> Callable[..., MultinomialForestClassifier]:
     def make(**parameters: Any) -> MultinomialForestClassifier:
         small = {"epsilon": 1, "domain": domain, "n_estimators": 2, "max_depth": 2}
         return MultinomialForestClassifier(**{**small, **parameters})
+
+    return make
+
+
+@pytest.fixture
+def undigested() -> Callable[[Any], PrivacyReport]:
+    """A forest's report without digests: those of released values differ as their noise does."""
+
+    def make(forest: Any) -> PrivacyReport:
+        report = forest.privacy_report()
+        assert len(report.digest) == len(report.model_fingerprint) == 64
+        return report.model_copy(update={"digest": "", "model_fingerprint": ""})
 
     return make
 

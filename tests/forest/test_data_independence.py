@@ -71,14 +71,14 @@ def heard(forest, X, y) -> tuple:
 
 
 @pytest.mark.parametrize("parameters", KINDS)
-def test_every_table_fits_and_leaves_the_same_behind(parameters, tables, make_forest):
+def test_every_table_fits_and_leaves_the_same_behind(parameters, tables, make_forest, undigested):
     shapes, reports, spoken, tests = {}, {}, {}, [[50, "red", 0.0], [0, "blue", 1.0]]
     for name, (X, y) in tables.items():
         forest = make_forest(verbose=2, **parameters)
         spoken[name] = heard(forest, X, y)
         probabilities = forest.predict_proba(tests)
         assert np.isfinite(probabilities).all() and np.allclose(probabilities.sum(axis=1), 1)
-        reports[name] = forest.privacy_report().to_json()
+        reports[name] = undigested(forest).to_json()
         shapes[name] = sorted(
             (key, type(value), getattr(value, "shape", None), getattr(value, "dtype", None))
             for key, value in {**vars(forest), **arrays_of(forest)}.items()
@@ -111,7 +111,7 @@ def test_progress_does_not_depend_on_threads(tables, make_forest):
     assert len(said) == 1
 
 
-def test_no_wall_clock_anywhere(tables, make_forest, monkeypatch):
+def test_no_wall_clock_anywhere(tables, make_forest, monkeypatch, undigested):
     # Were the time of a fit written down, slowing the clock's user would show.
     import time
 
@@ -120,7 +120,7 @@ def test_no_wall_clock_anywhere(tables, make_forest, monkeypatch):
     for clock in ("time", "perf_counter", "monotonic"):
         monkeypatch.setattr(time, clock, lambda: real() + 1e6)
     later = make_forest(accountant=BudgetAccountant(9)).fit(*tables["empty"])
-    assert later.privacy_report() == forest.privacy_report()
+    assert undigested(later) == undigested(forest)
     assert later.accountant_.to_json() == forest.accountant_.to_json()
 
 
