@@ -44,21 +44,26 @@ def slope(curve: Curve) -> float:
 
 
 def table(found: dict[str, Curve], scale: float, decimals: int) -> list[str]:
-    """Markdown rows: mean over seeds, and its standard error, a forest a row."""
+    """Markdown rows: mean over seeds and its standard error where more than one ran."""
     sizes = sorted({n for curve in found.values() for n in curve})
     rows = ["| forest | " + " | ".join(f"{n:,}" for n in sizes) + " | slope |"]
     rows.append("| --- |" + " --- |" * (len(sizes) + 1))
     for name, curve in found.items():
         cells = [_cell(curve.get(n, []), scale, decimals) for n in sizes]
-        rows.append(f"| {name} | " + " | ".join(cells) + f" | {slope(curve):.2f} |")
+        rows.append(
+            f"| {name} | " + " | ".join(cells) + f" | {slope(curve):.2f} |".replace("| -", "| −")
+        )
     return rows
 
 
 def _cell(values: list[float], scale: float, decimals: int) -> str:
     if not values:
         return ""
-    error = np.std(values, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
-    return f"{scale * np.mean(values):.{decimals}f} ± {scale * error:.{decimals}f}"
+    mean = f"{scale * np.mean(values):.{decimals}f}"
+    if len(values) == 1:
+        return mean
+    error = np.std(values, ddof=1) / np.sqrt(len(values))
+    return f"{mean} ± {scale * error:.{decimals}f}"
 
 
 def write_tables(lines: list[Line], page: Path) -> None:
