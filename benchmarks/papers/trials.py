@@ -102,28 +102,17 @@ def _make_by_metric(method: str, metric: str, data: PaperSet, seed: int) -> Any:
     return kind(n_estimators=100, metric=metric, random_state=seed)
 
 
-def with_stop(method: str, enforced: bool) -> Trial:
-    return Trial(method, partial(_make_with_stop, method, enforced))
+def with_stop(method: str, enforced: bool, **settings: Any) -> Trial:
+    settings["enforce_leaf_size"] = enforced
+    return Trial(method, partial(_make_with, method, settings))
 
 
-def _make_with_stop(method: str, enforced: bool, data: PaperSet, seed: int) -> Any:
+def _make_with(method: str, settings: dict[str, Any], data: PaperSet, seed: int) -> Any:
     import dpforest
 
-    return getattr(dpforest, f"{method}Classifier")(
-        enforce_leaf_size=enforced,
-        categorical_features=list(data.categorical),
-        random_state=seed,
-    )
-
-
-def plain_brf(draw_again: bool) -> Trial:
-    return Trial("BRF", partial(_make_plain_brf, draw_again))
-
-
-def _make_plain_brf(draw_again: bool, data: PaperSet, seed: int) -> Any:
-    from papers.plain_brf import PlainBRF
-
-    return PlainBRF(30, data.categorical, draw_again=draw_again, random_state=seed)
+    categorical = list(data.categorical)
+    kind = getattr(dpforest, f"{method}Classifier")
+    return kind(categorical_features=categorical, random_state=seed, **settings)
 
 
 def change(function: Callable[[PaperSet], PaperSet]) -> Change:

@@ -7,7 +7,6 @@ import json
 import numpy as np
 import pytest
 from papers import variants
-from papers.plain_brf import PlainBRF
 from papers.printed.mrf2020 import METHODS_1, TABLE_1
 from papers.sets import PaperSet
 from papers.table1_page import table1_page
@@ -68,13 +67,3 @@ def test_other_readings(data, tmp_path):
     assert variants.complete(data).y.tolist() == [0, 0]
     scaled = variants.scaled(data).X
     assert scaled.min(axis=0).tolist() == [0, 0] and scaled.max(axis=0).tolist() == [1, 1]
-
-
-def test_the_slow_forest_learns_and_keeps_its_leaves_full():
-    generator = np.random.default_rng(0)
-    X = generator.normal(size=(400, 3))
-    y = (X[:, 0] > 0).astype(int)
-    forest = PlainBRF(10, (), draw_again=True, random_state=1).fit(X[:300], y[:300])
-    assert np.mean(forest.predict(X[300:]) == y[300:]) > 0.85
-    few = PlainBRF(3, (), draw_again=False, leaf_size=200, random_state=1).fit(X[:300], y[:300])
-    assert all(not isinstance(tree, tuple) for tree in few.trees)

@@ -71,8 +71,6 @@ REMARKS_1: dict[tuple[str, str], str] = {
     ("car", "Breiman"): "order of categories",
     ("image_segmentation", ""): "just beyond; not examined further",
     ("wine_quality_white", "CompRF-I"): "not explained",
-    ("nursery", "BRF"): "which splits are candidates: with valid ones only, features drawn once, "
-    "the printed figure is met",
     ("nursery", "CompRF-C"): "order of categories: alphabetical 92.8",
     ("nursery", "Breiman"): "order of categories: alphabetical 96.9, as printed",
     ("connect_4", "Breiman"): "order of categories: one-hot is nearer",
