@@ -10,7 +10,6 @@ import hashlib
 import json
 from typing import Any
 
-
 #: Settings that decide nothing of what is released.
 _NOT_RELEASED = ("n_jobs", "verbose")
 
