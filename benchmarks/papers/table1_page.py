@@ -119,6 +119,8 @@ def _agreement(names: list[str], found: Means) -> str:
 
 def _ranks(names: list[str], found: Means) -> str:
     whole = {name: found[name] for name in names if set(METHODS_1) <= found[name].keys()}
+    if not whole:
+        return "No set has all six methods yet."
     ours = marks.average_ranks(whole, METHODS_1)
     printed = marks.average_ranks({name: TABLE_1[name] for name in whole}, METHODS_1)
     rows = [
