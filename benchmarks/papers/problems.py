@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
+from common.tables import data_folder
 
 from papers.sets import PaperSet, read
 
@@ -61,4 +62,14 @@ def present(folder: Path, problems: dict[str, Problem]) -> dict[str, Problem]:
         row: problem
         for row, problem in problems.items()
         if (folder / f"{problem.file}.csv.gz").exists()
+    }
+
+
+def left_out(problems: dict[str, Problem], found: Container[str]) -> dict[str, str]:
+    """Rows without a result, and why."""
+    here = present(data_folder(), problems)
+    return {
+        row: "not run yet" if row in here else "not in the data folder"
+        for row in problems
+        if row not in found
     }

@@ -14,7 +14,7 @@ from papers.dmrf_report import claims, joint_table, ranks_table
 from papers.engine import Task
 from papers.markdown import header, time_text
 from papers.printed.dmrf import METHODS, STARS_BREIMAN_3, TABLE_3
-from papers.problems import Problem, load, present
+from papers.problems import Problem, left_out, load, present
 from papers.sets import facts
 from papers.splits import folds
 
@@ -65,7 +65,7 @@ def report(lines: list[dict[str, Any]]) -> str:
     lines = [line for line in lines if "accuracy" in line]
     found = cells.gather(lines)
     found |= {row: found[same] for row, same in SAME.items() if same in found}
-    skipped = {row: "not in the data folder" for row in TABLE_3 if row not in found}
+    skipped = left_out(PROBLEMS, found)
     return "\n\n".join(
         [
             header(

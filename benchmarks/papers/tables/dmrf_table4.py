@@ -15,7 +15,7 @@ from papers.engine import Task
 from papers.markdown import header, time_text
 from papers.printed import Figures
 from papers.printed.dmrf import METHODS, STARS_BREIMAN_4, TABLE_4
-from papers.problems import Problem, load, present
+from papers.problems import Problem, left_out, load, present
 from papers.sets import facts
 from papers.splits import folds
 from papers.tables.dmrf_table3 import RESULTS as RESULTS
@@ -92,7 +92,7 @@ def report(lines: list[dict[str, Any]]) -> str:
     """The page."""
     lines = [line for line in lines if "mse" in line]
     found = cells.gather(lines, "mse")
-    skipped = {row: "not in the data folder" for row in PRINTED if row not in found}
+    skipped = left_out(PROBLEMS, found)
     means = cells.means(cells.gather(lines, "mse_of_mean"))
     nothing = {row: {"mean": float(np.mean(list(v.values())))} for row, v in means.items()}
     weighted = {row: {m: v for m, v in c.items() if m in BESIDE} for row, c in found.items()}
