@@ -10,7 +10,7 @@ PYTHON ?=
 VENV := .venv
 NEWEST := .venv-newest
 LOCKED := constraints/locked.txt
-TEST_EXTRAS := accounting,attacks,diffprivlib,frames,plots,report,test
+TEST_EXTRAS := accounting,attacks,dask,diffprivlib,frames,plots,report,test
 # One file's tests stay together, so that what they share is made once.
 PYTEST_FLAGS ?= -n 2 --dist loadfile
 DEMO_FLAGS ?=

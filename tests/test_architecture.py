@@ -27,6 +27,7 @@ LAYERS = {
     "streams": 4,
     "forest": 5,
     "consistent": 6,
+    "dask": 6,
     "datasets": 7,
     "audit": 7,
     "demo": 8,

@@ -51,8 +51,7 @@ from dpforest.mechanisms.entropy import (
     make_source,
 )
 from dpforest.observation import releases_observed
-from dpforest.streams.base import Stream
-from dpforest.streams.records import StreamedRecords
+from dpforest.streams.base import Source
 from dpforest.trees.counting import MemoryRecords, Records
 from dpforest.trees.records import TrainingTable
 
@@ -162,14 +161,14 @@ class PrivateEstimator(BaseEstimator):
 
     def _read(self, run: FitRun, X: Any, y: Any) -> Records:
         """Records as codes: the only place where a fit reads values."""
-        if isinstance(X, Stream):
-            return StreamedRecords(X, run.encoder, check_n_jobs(self.n_jobs))
+        if isinstance(X, Source):
+            return X.records(run.encoder, check_n_jobs(self.n_jobs))
         table = TrainingTable.of(run.encoder.encode(X, y))
         return MemoryRecords(table, check_n_jobs(self.n_jobs))
 
     def _check_records(self, encoder: DomainEncoder, X: Any, y: Any) -> None:
         """Refuse records by their width, types and kind, before any value is read."""
-        if not isinstance(X, Stream):
+        if not isinstance(X, Source):
             encoder.check(X, y)
             return
         if y is not None:
@@ -199,12 +198,12 @@ class PrivateEstimator(BaseEstimator):
             {name: repr(value) for name, value in reported.items()},
             charged_to(self.accountant),
             leaks,
-            isinstance(X, Stream),
+            isinstance(X, Source),
         )
 
     def _resolve_domain(self, X: Any, y: Any) -> tuple[Domain, list[str]]:
         """The declared domain; without one it is read off the data, which voids the guarantee."""
-        if self.domain is None and isinstance(X, Stream):
+        if self.domain is None and isinstance(X, Source):
             raise ParameterError(
                 "domain", None, "a stream needs declared public facts",
                 "Build one with Domain(features=..., classes=...) or Domain.from_json(path)",
@@ -269,7 +268,7 @@ class PrivateEstimator(BaseEstimator):
     def _set_features_in(self, domain: Domain, X: Any) -> None:
         """Width and, where columns were read by name, the names that the domain declares."""
         self.n_features_in_ = domain.n_features
-        named = X.named if isinstance(X, Stream) else _names_fit(domain, X)
+        named = X.named if isinstance(X, Source) else _names_fit(domain, X)
         if named:
             self.feature_names_in_ = np.array(domain.feature_names, dtype=object)
         elif hasattr(self, "feature_names_in_"):

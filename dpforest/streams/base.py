@@ -7,7 +7,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from dpforest.domain.encoder import DomainEncoder
 from dpforest.exceptions import ParameterError, ParameterTypeError, StreamError
+from dpforest.trees.counting import Records
 
 #: Bytes of encoded records that a stream keeps between passes, where nobody says.
 MEMORY_LIMIT = 2**31
@@ -30,7 +32,24 @@ class Batch:
     place: str
 
 
-class Stream(ABC):
+class Source(ABC):
+    """Records that ``fit`` takes in place of a table, wherever they are."""
+
+    @property
+    @abstractmethod
+    def named(self) -> bool:
+        """Whether columns are read by the domain's names."""
+
+    @abstractmethod
+    def check(self, feature_names: tuple[str, ...]) -> None:
+        """Refuse before anything is spent what can be told without a look at records."""
+
+    @abstractmethod
+    def records(self, encoder: DomainEncoder, n_threads: int) -> Records:
+        """The records as codes, counted where they are; secret."""
+
+
+class Stream(Source):
     """A table in parts.
 
     Parameters
@@ -51,11 +70,6 @@ class Stream(ABC):
                 "memory_limit", memory_limit, "must not be negative", "Give bytes, or 0"
             )
         self.memory_limit = memory_limit
-
-    @property
-    @abstractmethod
-    def named(self) -> bool:
-        """Whether columns are read by the domain's names."""
 
     @abstractmethod
     def batches(self) -> Iterator[Batch]:
@@ -82,6 +96,12 @@ class Stream(ABC):
         for place, names in self.columns():
             if names is not None:
                 check_columns(place, names, feature_names)
+
+    def records(self, encoder: DomainEncoder, n_threads: int) -> Records:
+        """Records that are read pass by pass."""
+        from dpforest.streams.records import StreamedRecords
+
+        return StreamedRecords(self, encoder, n_threads)
 
 
 def check_columns(place: str, names: Iterable[str], needed: Iterable[str]) -> None:

@@ -1,0 +1,114 @@
+"""Dask arrays and data frames as partitions: one pair of X and y each, in row order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from dpforest.domain.encoder import DomainEncoder
+from dpforest.exceptions import MissingExtraError, ParameterTypeError, StreamError
+from dpforest.streams.base import Source, check_columns
+from dpforest.trees.counting import Records
+
+
+def is_collection(X: Any) -> bool:
+    """Whether something is a Dask array or data frame, found out without importing Dask."""
+    return type(X).__module__.split(".")[0] in ("dask", "dask_expr") and hasattr(X, "dask")
+
+
+class DaskTable(Source):
+    """A Dask array or data frame with its labels.
+
+    Parameters
+    ----------
+    X : dask.array.Array of two dimensions, or dask.dataframe.DataFrame
+    y : dask.array.Array, dask.dataframe.Series, or the name of a column of the data frame
+    """
+
+    def __init__(self, X: Any, y: Any) -> None:
+        if not is_collection(X):
+            raise ParameterTypeError(
+                "X", type(X).__name__, "must be a Dask array or data frame",
+                "Use the estimator without Dask for a table in memory",
+            )  # fmt: skip
+        if isinstance(y, str) and hasattr(X, "columns"):
+            if y not in X.columns:
+                raise StreamError("the data frame", f"it has no column {y!r}", "Name the target")
+            X, y = X.drop(columns=[y]), X[y]
+        if not is_collection(y):
+            raise ParameterTypeError(
+                "y", type(y).__name__, "must be a Dask array or series, partitioned as X",
+                "Make it with dask.array or dask.dataframe",
+            )  # fmt: skip
+        self._X, self._y = X, y
+
+    @property
+    def named(self) -> bool:
+        """Data frames are read by name."""
+        return hasattr(self._X, "columns")
+
+    def check(self, feature_names: tuple[str, ...]) -> None:
+        """Look at widths, names and partitions; at no record."""
+        if self.named:
+            check_columns("the data frame", self._X.columns, feature_names)
+        if len(partitions(self._X)) != len(partitions(self._y)):
+            raise StreamError("y", "it has another number of partitions than X", "Make them alike")
+
+    def records(self, encoder: DomainEncoder, n_threads: int) -> Records:
+        """Records that workers hold; ``n_threads`` plays no part."""
+        from dpforest.dask.records import DaskRecords
+
+        pairs = list(zip(partitions(self._X), partitions(self._y), strict=True))
+        return DaskRecords(pairs, encoder, current_client())
+
+
+def partitions(collection: Any) -> list[Any]:
+    """Parts in row order, each a delayed array, frame or series."""
+    if not is_array(collection):
+        parts: list[Any] = collection.to_delayed()
+        return parts
+    return list(np.ravel(of_whole_rows(collection).to_delayed()))
+
+
+def is_array(collection: Any) -> bool:
+    """Whether a collection is an array, not a frame."""
+    return hasattr(collection, "chunks")
+
+
+def of_whole_rows(array: Any) -> Any:
+    """An array whose chunks hold whole rows."""
+    if array.ndim == 2 and len(array.chunks[1]) > 1:
+        return array.rechunk({1: -1})
+    return array
+
+
+def current_client() -> Any:
+    """The client of the cluster that is in use.
+
+    Raises
+    ------
+    MissingExtraError
+        Without ``distributed``.
+    """
+    try:
+        from distributed import get_client
+    except ImportError:
+        raise MissingExtraError("distributed", "dask", "training on Dask") from None
+    return get_client()
+
+
+def mapped(X: Any, predict: Callable[[Any], Any], n_columns: int | None, dtype: Any) -> Any:
+    """Predictions of a collection, as a Dask array that is computed when asked for."""
+    import dask.array as da
+    from dask.delayed import delayed
+
+    if is_array(X):
+        rows = of_whole_rows(X)
+        if n_columns is None:
+            return rows.map_blocks(predict, dtype=dtype, drop_axis=1)
+        return rows.map_blocks(predict, dtype=dtype, chunks=(rows.chunks[0], (n_columns,)))
+    shape = (np.nan,) if n_columns is None else (np.nan, n_columns)
+    predicted = [delayed(predict)(part) for part in X.to_delayed()]
+    return da.concatenate([da.from_delayed(part, shape=shape, dtype=dtype) for part in predicted])

@@ -1,0 +1,78 @@
+"""The private forests on Dask collections, with records on workers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from dpforest.dask.collections import DaskTable, is_collection, mapped
+from dpforest.forest.multinomial import MultinomialForestClassifier
+from dpforest.forest.private import PrivateForestClassifier
+from dpforest.forest.private_regressor import PrivateForestRegressor
+
+
+class _OnDask:
+    """Fit and predict on Dask collections; everything else as in memory."""
+
+    def fit(self, X: Any, y: Any = None) -> Any:
+        """Train on a Dask array or data frame, partition by partition, where the records are.
+
+        Parameters
+        ----------
+        X : dask.array.Array or dask.dataframe.DataFrame
+        y : dask.array.Array or dask.dataframe.Series, partitioned as X, or a column's name
+
+        Raises
+        ------
+        StreamError
+            A partition does not fit the domain.
+        """
+        return super().fit(DaskTable(X, y))  # type: ignore[misc]
+
+    def predict(self, X: Any) -> Any:
+        """Predictions, lazy for a Dask collection."""
+        check_is_fitted(self)
+        if not is_collection(X):
+            return super().predict(X)  # type: ignore[misc]
+        classes = getattr(self, "classes_", None)
+        dtype = np.float64 if classes is None else classes.dtype
+        return mapped(X, super().predict, None, dtype)  # type: ignore[misc]
+
+
+class _ClassifierOnDask(_OnDask):
+    def predict_proba(self, X: Any) -> Any:
+        """Class probabilities, lazy for a Dask collection."""
+        check_is_fitted(self)
+        if not is_collection(X):
+            return super().predict_proba(X)  # type: ignore[misc]
+        classes: Any = self.classes_  # type: ignore[attr-defined]
+        return mapped(X, super().predict_proba, classes.size, np.float64)  # type: ignore[misc]
+
+
+class DaskPrivateForestClassifier(_ClassifierOnDask, PrivateForestClassifier):
+    """:class:`PrivateForestClassifier` on Dask collections.
+
+    The forest is bit for bit the one that the same words make in memory, whatever the
+    partitions and the number of workers (for one build and kind of processor). Rules look at
+    all records at once and are refused; ``strategy="auto"`` picks among the others.
+
+    Parameters, attributes and methods are those of :class:`PrivateForestClassifier`; ``n_jobs``
+    plays no part. The cluster is that of the current ``distributed.Client``.
+    """
+
+
+class DaskPrivateForestRegressor(_OnDask, PrivateForestRegressor):
+    """:class:`PrivateForestRegressor` on Dask collections.
+
+    See :class:`DaskPrivateForestClassifier`.
+    """
+
+
+class DaskMultinomialForestClassifier(_ClassifierOnDask, MultinomialForestClassifier):
+    """:class:`MultinomialForestClassifier` on Dask collections.
+
+    All trees grow together, one pass over the partitions a level. See
+    :class:`DaskPrivateForestClassifier`; lattice thresholds are refused.
+    """

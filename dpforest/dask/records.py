@@ -1,0 +1,138 @@
+"""Records on workers: what is sent out are countings, what comes back are integer sums."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpforest.domain.encoder import DomainEncoder
+from dpforest.exceptions import DPForestError, StreamError
+from dpforest.streams.records import empty_table
+from dpforest.trees.counting import Block, Counting
+from dpforest.trees.records import TrainingTable
+
+#: Sums that a worker adds up at a time, on their way to the client.
+FAN_IN = 8
+
+
+class DaskRecords:
+    """Records that workers hold as codes, a block a partition.
+
+    A block is the result of a task, so a worker that dies takes nothing with it that cannot be
+    made again: the task is run anew on another one, from the partition and released values.
+
+    Parameters
+    ----------
+    pairs : list of (delayed X, delayed y)
+    encoder : DomainEncoder
+        On public cells.
+    client : distributed.Client
+
+    Attributes
+    ----------
+    bytes_sent, bytes_received : int
+        Of countings, once a partition, and of sums that reached the client.
+    """
+
+    def __init__(self, pairs: list[tuple[Any, Any]], encoder: DomainEncoder, client: Any) -> None:
+        self._encoder, self._client = encoder, client
+        self.bytes_sent = self.bytes_received = 0
+        parts = [client.compute(part) for pair in pairs for part in pair]
+        encoded = [
+            client.submit(encode_part, X, y, encoder, f"partition {number}", pure=False)
+            for number, (X, y) in enumerate(zip(parts[::2], parts[1::2], strict=True))
+        ]
+        sizes = client.gather([client.submit(size_of, table, pure=False) for table in encoded])
+        for size in sizes:
+            if isinstance(size, DPForestError):
+                raise size
+        firsts = [0, *np.cumsum(sizes).tolist()[:-1]]
+        self._blocks = [
+            client.submit(block_of, table, first, pure=False)
+            for table, first in zip(encoded, firsts, strict=False)
+        ]
+
+    @property
+    def schema(self) -> TrainingTable:
+        """A table of the same columns without records."""
+        return empty_table(self._encoder)
+
+    @property
+    def in_memory(self) -> bool:
+        """They are on workers."""
+        return False
+
+    @property
+    def n_threads(self) -> int:
+        """Threads are the workers' affair."""
+        return 1
+
+    def whole(self) -> TrainingTable:
+        """Refused: nothing that needs all records at once gets this far."""
+        raise AssertionError("records on workers are not one table")
+
+    def total(self, counting: Counting) -> NDArray[np.int64]:
+        """Sum of what all blocks add; secret."""
+        sent = len(pickle.dumps(counting))
+        self.bytes_sent += sent * len(self._blocks)
+        # As a task's result it goes to each worker once, and can be made again.
+        shared = self._client.submit(same, counting, pure=False)
+        sums = [self._client.submit(count_block, shared, b, pure=False) for b in self._blocks]
+        while len(sums) > 1:
+            groups = [sums[i : i + FAN_IN] for i in range(0, len(sums), FAN_IN)]
+            sums = [self._client.submit(add_up, group, pure=False) for group in groups]
+        total = counting.count(Block(self.schema))
+        if sums:
+            found: NDArray[np.int64] = sums[0].result()
+            self.bytes_received += found.nbytes
+            total = total + found
+        return total
+
+    @contextmanager
+    def threads(self) -> Iterator[DaskRecords]:
+        """Hold the blocks until the end of the context, then let workers forget them."""
+        try:
+            yield self
+        finally:
+            self._client.cancel(self._blocks)
+
+
+def encode_part(
+    X: Any, y: Any, encoder: DomainEncoder, place: str
+) -> TrainingTable | DPForestError:
+    """Codes of a partition; on a worker. Its error is a result, so that it is not tried again."""
+    try:
+        encoder.check(X, y)
+        return TrainingTable.of(encoder.encode(X, y))
+    except DPForestError as error:
+        return StreamError(place, str(error), "Write it as the domain says")
+
+
+def size_of(table: TrainingTable | DPForestError) -> int | DPForestError:
+    """Records of a partition, or what is wrong with it."""
+    return table if isinstance(table, DPForestError) else table.n_records
+
+
+def block_of(table: TrainingTable, first: int) -> Block:
+    """A block that stays on a worker, with room for what countings keep."""
+    return Block(table, first)
+
+
+def same(counting: Counting) -> Counting:
+    """What was sent."""
+    return counting
+
+
+def count_block(counting: Counting, block: Block) -> NDArray[np.int64]:
+    """What a block adds; on a worker."""
+    return counting.count(block)
+
+
+def add_up(parts: list[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """Sum of sums; on a worker."""
+    return np.sum(parts, axis=0, dtype=np.int64)

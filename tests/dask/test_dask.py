@@ -1,0 +1,202 @@
+"""Forests on Dask: those of one machine, whatever the partitions, workers and deaths."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from dpforest import (
+    BudgetAccountant,
+    Domain,
+    MultinomialForestClassifier,
+    ParameterError,
+    PrivateForestClassifier,
+    PrivateForestRegressor,
+    StreamError,
+)
+
+pytest.importorskip("distributed")
+da = pytest.importorskip("dask.array")
+dd = pytest.importorskip("dask.dataframe")
+pd = pytest.importorskip("pandas")
+
+from dpforest import dask as dpforest_dask  # noqa: E402
+from dpforest.dask.collections import DaskTable  # noqa: E402
+from dpforest.exceptions import ParameterTypeError  # noqa: E402
+
+pytestmark = [
+    # The cluster's own: closing sockets, event loops, frames.
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::FutureWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::UserWarning:distributed"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+N = 900
+DOMAIN = Domain(
+    features={"age": (0, 100), "income": (0.0, 9000.0), "kind": ["0", "1", "2"]},
+    classes=["ill", "well"],
+    approximate_rows=N,
+)
+
+
+def table() -> tuple[np.ndarray, np.ndarray]:
+    generator = np.random.default_rng(5)
+    columns = generator.integers(0, 101, N), generator.exponential(2000.0, N)
+    X = np.column_stack([*columns, generator.integers(0, 3, N)]).astype(float)
+    X[::90, 1] = np.nan  # not allowed: the record is dropped
+    return X, np.where((X[:, 0] > 50) ^ (generator.random(N) < 0.2), "ill", "well")
+
+
+def frame(X: np.ndarray) -> pd.DataFrame:
+    made = pd.DataFrame(X, columns=list(DOMAIN.feature_names))
+    made["kind"] = made["kind"].astype(int).astype(str)
+    return made
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    from distributed import Client, LocalCluster
+
+    # Processes of their own, so that nothing is shared by accident.
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as running,
+        Client(running) as client,
+    ):
+        yield client
+
+
+STRATEGIES = [("one_shot", 0), ("one_shot", 1e-6), ("refitted", 1e-6), ("multinomial", 0)]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "delta", "chunks"), [(*kind, 250) for kind in STRATEGIES] + [("one_shot", 0, 64)]
+)
+def test_a_classifier_is_that_of_one_machine(cluster, strategy, delta, chunks):
+    X, y = table()
+    parameters = {
+        "epsilon": 3, "delta": delta, "strategy": strategy, "domain": DOMAIN, "random_state": 1
+    }  # fmt: skip
+    whole = PrivateForestClassifier(**parameters).fit(X, y)
+    spread = dpforest_dask.DaskPrivateForestClassifier(**parameters)
+    spread.fit(da.from_array(X, chunks=(chunks, 2)), da.from_array(y, chunks=chunks))
+    assert np.array_equal(spread.predict_proba(X), whole.predict_proba(X))
+    bounds = [forest.privacy_report().guarantee.bounds for forest in (spread, whole)]
+    assert bounds[0] == bounds[1]
+
+
+def test_frames_are_read_by_name_and_predictions_are_lazy(cluster):
+    X, y = table()
+    parameters = {"epsilon": 3, "strategy": "one_shot", "domain": DOMAIN, "random_state": 1}
+    whole = PrivateForestClassifier(**parameters).fit(frame(X), y)
+    records = frame(X)[["kind", "income", "age"]].assign(outcome=y)
+    spread = dpforest_dask.DaskPrivateForestClassifier(**parameters)
+    parts = dd.from_pandas(records, npartitions=3, sort=False)
+    spread.fit(parts, "outcome")
+    assert spread.feature_names_in_.tolist() == list(DOMAIN.feature_names)
+    predicted = spread.predict_proba(parts.drop(columns="outcome"))
+    assert np.array_equal(predicted.compute(), whole.predict_proba(frame(X)))
+    labels = spread.predict(parts.drop(columns="outcome")).compute()
+    assert np.array_equal(labels, whole.predict(frame(X)))
+
+
+def test_the_published_forest_and_a_regressor(cluster):
+    X, y = table()
+    kind = dpforest_dask.DaskMultinomialForestClassifier
+    parameters = {
+        "epsilon": 50, "n_estimators": 3, "max_depth": 3, "domain": DOMAIN, "random_state": 2
+    }  # fmt: skip
+    chunks = da.from_array(X, chunks=(200, 3)), da.from_array(y, chunks=200)
+    spread = kind.as_published(**parameters).fit(*chunks)
+    whole = MultinomialForestClassifier.as_published(**parameters).fit(X, y)
+    assert np.array_equal(spread.predict_proba(X), whole.predict_proba(X))
+    bounded = DOMAIN.model_copy(update={"classes": None})
+    bounded = Domain(**{**bounded.model_dump(), "target": (0, 500)})
+    for strategy in ("one_shot", "multinomial"):
+        parameters = {
+            "epsilon": 20, "strategy": strategy, "domain": bounded, "random_state": 2
+        }  # fmt: skip
+        target = X[:, 0]
+        spread = dpforest_dask.DaskPrivateForestRegressor(**parameters)
+        spread.fit(chunks[0], da.from_array(target, chunks=200))
+        whole = PrivateForestRegressor(**parameters).fit(X, target)
+        assert np.array_equal(spread.predict(X), whole.predict(X))
+        assert np.array_equal(spread.predict(chunks[0]).compute(), whole.predict(X))
+
+
+def test_a_worker_killed_in_the_middle_changes_nothing(cluster):
+    X, y = table()
+    parameters = {
+        "epsilon": 3, "delta": 1e-6, "strategy": "refitted", "domain": DOMAIN, "random_state": 1
+    }  # fmt: skip
+    whole = PrivateForestClassifier(**parameters).fit(X, y)
+    killed = []
+
+    def kill_one() -> None:
+        time.sleep(1.5)
+        pid = next(iter(cluster.run(os.getpid).values()))
+        os.kill(pid, signal.SIGKILL)
+        killed.append(pid)
+
+    accountant = BudgetAccountant(4, delta=1e-5)
+    alone = PrivateForestClassifier(**parameters, accountant=BudgetAccountant(4, delta=1e-5)).fit(
+        X, y
+    )
+    spread = dpforest_dask.DaskPrivateForestClassifier(**parameters, accountant=accountant)
+    killer = threading.Thread(target=kill_one)
+    killer.start()
+    spread.fit(da.from_array(X, chunks=(150, 3)), da.from_array(y, chunks=150))
+    killer.join()
+    assert len(killed) == 1
+    assert np.array_equal(spread.predict_proba(X), alone.predict_proba(X))
+    assert accountant.spent.exact == alone.accountant_.spent.exact
+    assert whole.spent_.delta == spread.spent_.delta
+    cluster.wait_for_workers(2, timeout=60)
+
+
+def test_what_does_not_fit_is_refused(cluster):
+    X, y = table()
+    chunks = da.from_array(X, chunks=(200, 3)), da.from_array(y, chunks=200)
+    accountant = BudgetAccountant(9)
+    make = dpforest_dask.DaskPrivateForestClassifier
+    with pytest.raises(ParameterTypeError, match="Dask array or data frame"):
+        make(epsilon=1, domain=DOMAIN).fit(X, y)
+    with pytest.raises(ParameterError, match="looks at all records at once"):
+        make(epsilon=1, domain=DOMAIN, strategy="rules", accountant=accountant).fit(*chunks)
+    with pytest.raises(StreamError, match="another number of partitions"):
+        make(epsilon=1, domain=DOMAIN, accountant=accountant).fit(
+            chunks[0], da.from_array(y, chunks=300)
+        )
+    lacking = dd.from_pandas(frame(X).drop(columns="age").assign(y=y), npartitions=2, sort=False)
+    with pytest.raises(StreamError, match="no column 'age'"):
+        make(epsilon=1, domain=DOMAIN, accountant=accountant).fit(lacking, "y")
+    assert accountant.spent.exact.epsilon == 0
+    # Found out on a worker, before the first request.
+    with pytest.raises(StreamError, match="partition 0"):
+        make(epsilon=1, domain=DOMAIN, strategy="one_shot", accountant=accountant).fit(
+            da.from_array(X[:, :2], chunks=(200, 2)), chunks[1]
+        )
+    assert accountant.spent.exact.epsilon == 0
+
+
+def test_only_counts_travel(cluster):
+    """What reaches the client of a level does not grow with the records."""
+    from dpforest.domain.encoder import DomainEncoder
+    from dpforest.trees.counting import ClassCounts
+
+    received = []
+    for n in (100, N):
+        X, y = (part[:n] for part in table())
+        source = DaskTable(da.from_array(X, chunks=(50, 3)), da.from_array(y, chunks=50))
+        records = source.records(DomainEncoder(DOMAIN), 1)
+        records.total(ClassCounts())
+        received.append(records.bytes_received)
+    assert received[0] == received[1] == 16
