@@ -118,8 +118,9 @@ class RuleModel:
     def feature_importances(self) -> NDArray[np.float64]:
         """Share of the model's effect that each feature carries, shape (D,), sum 1 or all 0.
 
-        The effect of a cut is how far the mean probabilities of its two sides are apart, halved
-        with each level; a sum's is divided by how far each feature moves it.
+        The effect of a cut is the square of how far the mean probabilities of its two sides are
+        apart, quartered with each level: half as many records come by, and of many cuts deep
+        in a tree most part next to none. A sum's is divided by how far each feature moves it.
         """
         effect = np.zeros(self.n_features)
         for place, node in enumerate(self.nodes):
@@ -133,7 +134,7 @@ class RuleModel:
             spans = node.direction.spans()
             if not spans.any():  # a sum of random subsets, none of which parts anything
                 continue
-            apart = float(np.abs(left - right).sum()) / 2**level
+            apart = float(((left - right) ** 2).sum()) / 4**level
             np.add.at(effect, list(node.direction.features), apart * spans / spans.sum())
         total = effect.sum()
         return effect / total if total else effect
