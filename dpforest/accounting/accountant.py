@@ -32,6 +32,7 @@ from dpforest.accounting.scopes import (
     PoissonScope,
     SequentialScope,
 )
+from dpforest.accounting.units import open_units
 from dpforest.exceptions import BudgetExceeded, ParameterError, ParameterTypeError, ScopeError
 
 
@@ -186,16 +187,20 @@ class BudgetAccountant:
         reserve: PrivacyLoss | None = None,
         adaptive: bool = False,
         caps: tuple[PrivacyLoss, ...] = (),
+        max_records_per_unit: int = 1,
     ) -> SequentialScope:
         """Open a sequential scope at the top, numbered if its name is taken.
 
         See ``Scope.sequential`` for the other parameters; the second ``"fit"`` becomes
-        ``"fit #2"``. Each of the ``caps`` must fit at present.
+        ``"fit #2"``. Each of the ``caps`` must fit at present. With ``max_records_per_unit`` above
+        1 the scope is charged for a unit that owns so many records (``units``), and reserve and
+        caps are a unit's.
         """
         with self._lock:
             for cap in caps:
                 self.check(cap)
-            return self._root.sequential(self._free_label(label), reserve, adaptive, caps)
+            label = self._free_label(label)
+            return open_units(self._root, label, max_records_per_unit, reserve, adaptive, caps)
 
     def parallel_cells(self, label: str) -> ParallelCellsScope:
         """Open a scope at the top for disjoint cells; see ``Scope.parallel_cells``."""

@@ -45,12 +45,15 @@ class CertificateRecord(_Frozen):
         How that was shown.
     blocks : tuple of BlockRecord
         The list.
+    records_per_unit : int
+        How many records are added or removed together.
     """
 
     epsilon: str
     delta: str
     method: str
     blocks: tuple[BlockRecord, ...]
+    records_per_unit: int = Field(default=1, ge=1)
 
     @classmethod
     def of(cls, certificate: Certificate) -> CertificateRecord:
@@ -63,6 +66,7 @@ class CertificateRecord(_Frozen):
                 BlockRecord(events=tuple(map(EventRecord.of, block.events)), times=block.times)
                 for block in certificate.blocks
             ),
+            records_per_unit=certificate.records_per_unit,
         )
 
     @property
@@ -75,7 +79,8 @@ class CertificateRecord(_Frozen):
             Not readable.
         """
         blocks = tuple(Block(tuple(map(_read, b.events)), b.times) for b in self.blocks)
-        return Certificate(blocks, Fraction(self.epsilon), Fraction(self.delta))
+        epsilon, delta = Fraction(self.epsilon), Fraction(self.delta)
+        return Certificate(blocks, epsilon, delta, self.records_per_unit)
 
 
 def _read(record: EventRecord) -> Event:

@@ -85,11 +85,14 @@ class Certificate:
     blocks : tuple of Block
         The list, in order.
     epsilon, delta : Fraction
+    records_per_unit : int
+        How many records are added or removed together.
     """
 
     blocks: tuple[Block, ...]
     epsilon: Fraction
     delta: Fraction
+    records_per_unit: int = 1
 
     @property
     def n_releases(self) -> int:
@@ -97,9 +100,14 @@ class Certificate:
         return sum(block.n_releases for block in self.blocks)
 
     @property
+    def unit_blocks(self) -> tuple[Block, ...]:
+        """The list as it looks to a unit."""
+        return grouped(self.blocks, self.records_per_unit)
+
+    @property
     def rho(self) -> Amount:
         """Zero-concentrated loss of the whole list, by addition."""
-        return _summed_rho(self.blocks)
+        return _summed_rho(self.blocks) * self.records_per_unit**2
 
     @property
     def loss(self) -> PrivacyLoss:
@@ -109,9 +117,9 @@ class Certificate:
     @property
     def method(self) -> str | None:
         """How the list is shown to be (epsilon, delta)-DP, worked out again; None if it is not."""
-        if not 0 < self.delta < 1 or self.epsilon <= 0:
+        if not 0 < self.delta < 1 or self.epsilon <= 0 or self.records_per_unit < 1:
             return None
-        if delta_bound(self.blocks, self.epsilon, self.delta) <= self.delta:
+        if delta_bound(self.unit_blocks, self.epsilon, self.delta) <= self.delta:
             return METHOD
         converted, conversion = epsilon_of_rho(self.rho, self.delta)
         return f"addition in rho, converted by {conversion}" if converted <= self.epsilon else None
@@ -130,7 +138,9 @@ class Certificate:
         return None
 
 
-def certify(blocks: tuple[Block, ...], epsilon: Fraction, delta: Fraction) -> Certificate:
+def certify(
+    blocks: tuple[Block, ...], epsilon: Fraction, delta: Fraction, records_per_unit: int = 1
+) -> Certificate:
     """Certify a list of releases.
 
     Parameters
@@ -138,13 +148,15 @@ def certify(blocks: tuple[Block, ...], epsilon: Fraction, delta: Fraction) -> Ce
     blocks : tuple of Block
         In the order of their release; every parameter fixed before the first.
     epsilon, delta : Fraction
+    records_per_unit : int
+        How many records are added or removed together.
 
     Raises
     ------
     ParameterError
         If the list cannot be shown to be (epsilon, delta)-DP.
     """
-    certificate = Certificate(blocks, epsilon, delta)
+    certificate = Certificate(blocks, epsilon, delta, records_per_unit)
     if not certificate.holds:
         raise ParameterError(
             "epsilon", float_up(epsilon), "is less than the list of releases is known to cost",
@@ -203,6 +215,8 @@ def grouped(blocks: tuple[Block, ...], size: int) -> tuple[Block, ...]:
     Replacing one record is one removal and one addition: 2. Shifts, ranges of scores and pure
     losses add up along the way, release by release, so each is ``size`` times as large.
     """
+    if size == 1:
+        return blocks
     return tuple(
         Block(tuple(_grouped_event(event, size) for event in block.events), block.times)
         for block in blocks

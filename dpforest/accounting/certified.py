@@ -44,7 +44,7 @@ def open_certified(scope: Scope, label: str, certificate: Certificate) -> Certif
     Raises
     ------
     ParameterError
-        If the certificate does not hold.
+        If the certificate does not hold, or is for units of another size than the scope's.
     BudgetExceeded
         If the cost does not fit; nothing is opened.
     ScopeError
@@ -58,6 +58,7 @@ def open_certified(scope: Scope, label: str, certificate: Certificate) -> Certif
         )  # fmt: skip
     with scope._accountant._lock:
         _check_place(scope)
+        _check_units(scope, certificate)
         return scope._adopt(CertifiedScope(scope._accountant, scope, label, certificate))
 
 
@@ -69,6 +70,7 @@ class CertifiedScope(SequentialScope):
     ) -> None:
         super().__init__(accountant, parent, label, reserve=certificate.loss)
         self._certificate = certificate
+        self._certified_units = certificate.records_per_unit
 
     @property
     def certificate(self) -> Certificate:
@@ -78,7 +80,9 @@ class CertifiedScope(SequentialScope):
     def _price(self, inner: PrivacyLoss) -> PrivacyLoss:
         if inner == NO_LOSS:
             return NO_LOSS
-        return PrivacyLoss(self._certificate.epsilon, inner.rho, self._certificate.delta)
+        # A unit's, as the certificate is.
+        rho = inner.rho * self._certified_units**2
+        return PrivacyLoss(self._certificate.epsilon, rho, self._certificate.delta)
 
     def _check_next(self, event: Event) -> None:
         planned = self._certificate.event_at(len(self._entries))
@@ -109,7 +113,8 @@ def _check_place(scope: Scope) -> None:
         around.append(node)
         node = node._parent
     if not all(
-        isinstance(place, SequentialScope) and place.kind == "sequential" for place in around
+        isinstance(place, SequentialScope) and place.kind in ("sequential", "units")
+        for place in around
     ):
         raise ScopeError(
             "a certified scope lies in sequential scopes only: its (epsilon, delta) is that of a "
@@ -121,3 +126,14 @@ def _check_place(scope: Scope) -> None:
             "a certified scope must be the first spending of its accountant, so that its delta is "
             "fixed beforehand. Plan in rho where an accountant is shared."
         )
+
+
+def _check_units(scope: Scope, certificate: Certificate) -> None:
+    """A certificate for units counts as it is, so it lies right in a scope of just such units."""
+    if certificate.records_per_unit in (1, scope._records_per_unit):
+        return
+    raise ParameterError(
+        "certificate", f"for units of {certificate.records_per_unit} records",
+        "must be for one record, or for the units of the scope that it is opened in",
+        "Open that scope with max_records_per_unit",
+    )  # fmt: skip

@@ -8,7 +8,8 @@ not the continuous one, and ``DiscreteLaplaceDpEvent`` is not taken by the Renyi
 
 ``dp_accounting`` has no parallel composition over different events, so a parallel scope is
 exported as the child that costs most in rho; where a mixture has a smaller rho than that, as
-one event with the mixture's rho.
+one event with the mixture's rho. A scope of units is exported as one event for each release and
+each scope in it, at what that costs a unit.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from dpforest.accounting.accountant import BudgetAccountant
 from dpforest.accounting.ledger import FrozenLedger, LedgerEntry, ScopeRecord
 from dpforest.accounting.losses import Amount
 from dpforest.accounting.rationals import float_down
+from dpforest.accounting.verify import counted_losses
 from dpforest.exceptions import MissingExtraError
 
 
@@ -56,6 +58,8 @@ def _scope_events(scope: ScopeRecord, library: Any) -> list[Any]:
 
 
 def _inner_events(scope: ScopeRecord, composed: Amount, library: Any) -> list[Any]:
+    if scope.kind == "units":
+        return [_event(loss.rho, library) for loss in counted_losses(scope)]
     if scope.kind.startswith("parallel"):
         if not scope.children:
             return []

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from dpforest.accounting.certificate_record import CertificateRecord
 from dpforest.accounting.figures import figure_down, figure_up
@@ -159,7 +159,7 @@ class LedgerEntry(_Frozen):
         return PrivacyLoss(parse_amount(self.epsilon), parse_amount(self.rho), delta)
 
 
-ScopeKind = Literal["sequential", "parallel cells", "parallel records", "poisson"]
+ScopeKind = Literal["sequential", "parallel cells", "parallel records", "poisson", "units"]
 
 
 class ScopeRecord(_Frozen):
@@ -187,6 +187,9 @@ class ScopeRecord(_Frozen):
     certificate : CertificateRecord or None
         The list of releases that it grants and nothing else, with the (epsilon, delta) that was
         shown for it; charged with the first of them.
+    records_per_unit : int
+        Of a scope of kind ``units``: how many records a unit may own. What is in it is composed for
+        one record; ``composed``, ``charged``, its reserve and its caps are a unit's.
     closed, reserve_kept : bool
         Whether it takes no more requests, and whether its reserve stayed spent after that.
     entries : tuple of LedgerEntry
@@ -202,6 +205,7 @@ class ScopeRecord(_Frozen):
     adaptive: bool
     caps: tuple[LossRecord, ...] = ()
     certificate: CertificateRecord | None = None
+    records_per_unit: int = Field(default=1, ge=1)
     closed: bool
     reserve_kept: bool
     entries: tuple[LedgerEntry, ...]

@@ -56,6 +56,10 @@ class Node:
     """
 
     kind: ClassVar[ScopeKind]
+    #: Records of a unit, where its loss counts in units of its own; see ``units``.
+    _records_per_unit = 1
+    #: Size of the units for which a certified scope was certified.
+    _certified_units = 1
 
     def __init__(
         self,
@@ -293,6 +297,7 @@ class Node:
             reserve=None if self._reserve is None else LossRecord.of(self._reserve),
             adaptive=self._adaptive,
             caps=tuple(LossRecord.of(cap) for cap in self._caps),
+            records_per_unit=self._records_per_unit,
             closed=self._closed,
             reserve_kept=self._reserve_kept,
             entries=entries,

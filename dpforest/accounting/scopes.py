@@ -149,7 +149,7 @@ class SequentialScope(Scope):
         with self._accountant._lock:
             self._check_open()
             self._check_next(event)
-            changes = self._changes(self._inner + loss)
+            changes = self._changes(self._inner + self._counted(loss))
             self._check(changes, loss)
             # The entry comes before the grant: a crash in between leaves the budget spent.
             self._entries.append(Entry(event, loss, role, cells, level))
@@ -159,8 +159,13 @@ class SequentialScope(Scope):
     def _check_next(self, event: Event) -> None:
         """Refuse what is not on the scope's list, where it has one."""
 
+    def _counted(self, loss: PrivacyLoss, child: Node | None = None) -> PrivacyLoss:
+        """What a request's loss, or what a child is charged, counts as here."""
+        return loss
+
     def _inner_with(self, child: Node, charged: PrivacyLoss) -> PrivacyLoss:
-        inner, old = self._inner, child._charged
+        inner, old = self._inner, self._counted(child._charged, child)
+        charged = self._counted(charged, child)
         return PrivacyLoss(
             self._replaced("epsilon", inner.epsilon, old.epsilon, charged.epsilon, child),
             self._replaced("rho", inner.rho, old.rho, charged.rho, child),
@@ -173,8 +178,9 @@ class SequentialScope(Scope):
             return total
         if old != math.inf:
             return total - old + new
-        siblings = [c._charged for c in self._children.values() if c is not child]
-        own = [entry.loss for entry in self._entries]
+        children = (c for c in self._children.values() if c is not child)
+        siblings = [self._counted(c._charged, c) for c in children]
+        own = [self._counted(entry.loss) for entry in self._entries]
         return sum((getattr(loss, name) for loss in (*siblings, *own)), new)
 
 

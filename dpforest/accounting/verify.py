@@ -15,6 +15,7 @@ from dpforest.accounting.events import EVENTS, Event, read_event
 from dpforest.accounting.ledger import LedgerEntry, LossRecord, ScopeRecord
 from dpforest.accounting.losses import NO_LOSS, PrivacyLoss
 from dpforest.accounting.rationals import mixture_epsilon
+from dpforest.accounting.units import group_loss
 
 
 def verify_composition(record: ScopeRecord) -> tuple[str, ...]:
@@ -73,7 +74,9 @@ def sole_certificate(record: ScopeRecord) -> Certificate | None:
     if record.adaptive or record.caps or record.entries or len(children) != 1:
         return None
     written = children[0].certificate
-    return None if written is None else written.certificate
+    if written is None or written.records_per_unit != record.records_per_unit:
+        return None
+    return written.certificate
 
 
 def _problems(record: ScopeRecord, within_adaptive: bool) -> Iterator[str]:
@@ -84,6 +87,7 @@ def _problems(record: ScopeRecord, within_adaptive: bool) -> Iterator[str]:
             yield f"{name}: the loss of entry {entry.index} does not follow from its parameters"
     if record.certificate is not None:
         yield from _certificate_problems(record, record.certificate.certificate)
+    yield from _unit_problems(record)
     for child in record.children:
         yield from _problems(child, within_adaptive)
     if record.composed.loss not in _compositions(record, within_adaptive):
@@ -124,6 +128,29 @@ def _certificate_problems(record: ScopeRecord, certificate: Certificate) -> Iter
         yield f"{name}: its entries are not those that it was certified for"
 
 
+def _unit_problems(record: ScopeRecord) -> Iterator[str]:
+    """Units are those of one scope, and certificates for units lie right in it."""
+    name, size = record.label or "accountant", record.records_per_unit
+    if (record.kind == "units") != (size > 1):
+        yield f"{name}: it counts in units and does not say so, or the other way round"
+    if size > 1 and any(scope.kind == "units" for scope in record.walk() if scope is not record):
+        yield f"{name}: units lie within units"
+    for child in record.children:
+        written = child.certificate
+        if written is not None and written.records_per_unit not in (1, size):
+            yield f"{child.label}: its certificate is for units of another size"
+
+
+def counted_losses(record: ScopeRecord) -> list[PrivacyLoss]:
+    """Entries and children of a scope as they count towards it, in units where it has units."""
+    size = record.records_per_unit
+    counted = [group_loss(entry.loss, size) for entry in record.entries]
+    for child in record.children:
+        own = child.certificate is not None and child.certificate.records_per_unit == size
+        counted.append(child.charged.loss if own else group_loss(child.charged.loss, size))
+    return counted
+
+
 def _compositions(record: ScopeRecord, within_adaptive: bool) -> list[PrivacyLoss]:
     """What a scope may compose to; see :func:`_adaptivities` for why there may be two."""
     children = [child.charged.loss for child in record.children]
@@ -132,10 +159,13 @@ def _compositions(record: ScopeRecord, within_adaptive: bool) -> list[PrivacyLos
         return [_largest(children)] if not record.entries else []
     if record.certificate is not None:
         certificate, inner = record.certificate.certificate, sum(parts, NO_LOSS)
-        whole = PrivacyLoss(certificate.epsilon, inner.rho, certificate.delta)
+        rho = inner.rho * certificate.records_per_unit**2
+        whole = PrivacyLoss(certificate.epsilon, rho, certificate.delta)
         return [whole if record.entries else NO_LOSS]
     if record.kind == "sequential":
         return [sum(parts, NO_LOSS)]
+    if record.kind == "units":
+        return [sum(counted_losses(record), NO_LOSS)]
     weights = {name: Fraction(p) for name, p in record.probabilities.items()}
     if any(p <= 0 for p in weights.values()) or sum(weights.values()) > 1:
         return []

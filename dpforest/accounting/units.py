@@ -1,0 +1,168 @@
+"""Units that own several records: what is asked for costs a record, what is charged a unit.
+
+A unit (a person, a household, a device) may own up to k records. Adding or removing all of them is
+k steps of adding or removing one, so group privacy says what any release costs it:
+
+* pure: k epsilon (the ratio of probabilities of a transcript is at most e^epsilon a step);
+* zero-concentrated: k^2 rho (Bun and Steinke 2016, Prop. 1.9);
+* (epsilon, delta): k epsilon with delta (1 + e^epsilon + ... + e^((k-1) epsilon)), since
+  P0(S) <= e^epsilon P1(S) + delta, and so on k times (Vadhan 2017, Lemma 2.2, rounds the sum up
+  further). Where there is a delta, nothing is claimed in rho.
+
+Records carry no owner here. That no unit has more than k is the promise of whoever calls.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from dpforest.accounting.ledger import ScopeKind
+from dpforest.accounting.losses import Amount, PrivacyLoss
+from dpforest.accounting.nodes import Node
+from dpforest.accounting.rationals import exp_up
+from dpforest.accounting.scopes import Scope, SequentialScope
+from dpforest.exceptions import ParameterError, ParameterTypeError, ScopeError
+
+if TYPE_CHECKING:
+    from dpforest.accounting.accountant import BudgetAccountant
+
+#: e to a power beyond this is past any delta.
+_LARGEST_EXPONENT = 1000
+
+
+def check_records_per_unit(value: Any) -> int:
+    """A whole number of records, at least one.
+
+    Raises
+    ------
+    ParameterTypeError, ParameterError
+    """
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise ParameterTypeError(
+            "max_records_per_unit", value, "must be a whole number",
+            "Give the most records that one unit may own",
+        )  # fmt: skip
+    number = operator.index(value)
+    if number < 1:
+        raise ParameterError(
+            "max_records_per_unit", value, "must be at least 1",
+            "Give the most records that one unit may own",
+        )  # fmt: skip
+    return number
+
+
+def group_loss(loss: PrivacyLoss, size: int) -> PrivacyLoss:
+    """What a release costs a unit that owns up to ``size`` records.
+
+    Parameters
+    ----------
+    loss : PrivacyLoss
+        Under add/remove of one record.
+    size : int
+        1 returns the loss itself.
+
+    Notes
+    -----
+    Held by tests/accounting/test_units.py against randomised response and brute force.
+    """
+    if size == 1:
+        return loss
+    if not loss.delta:
+        return PrivacyLoss(loss.epsilon * size, loss.rho * size**2)
+    return PrivacyLoss(loss.epsilon * size, math.inf, _group_delta(loss, size))
+
+
+def _group_delta(loss: PrivacyLoss, size: int) -> Fraction:
+    exponent: Amount = loss.epsilon * (size - 1)
+    if exponent > _LARGEST_EXPONENT:
+        return Fraction(1)
+    step = Fraction(exp_up(Fraction(loss.epsilon)))
+    total = sum((step**i for i in range(size)), Fraction(0))
+    return min(loss.delta * total, Fraction(1))
+
+
+def open_units(
+    scope: Scope,
+    label: str,
+    size: int,
+    reserve: PrivacyLoss | None = None,
+    adaptive: bool = False,
+    caps: tuple[PrivacyLoss, ...] = (),
+) -> SequentialScope:
+    """Open a sequential scope whose requests cost a record, and which is charged for a unit.
+
+    Parameters
+    ----------
+    scope : Scope
+        Towards which it is charged: in units.
+    label : str
+        Name, unlike those of its siblings.
+    size : int
+        Most records of a unit; 1 opens a plain sequential scope.
+    reserve, adaptive, caps
+        As in ``Scope.sequential``, all of them in units.
+
+    Raises
+    ------
+    BudgetExceeded
+        If the reserve does not fit; nothing is opened.
+    ScopeError
+        If a scope around it counts in units already.
+    """
+    size = check_records_per_unit(size)
+    if size == 1:
+        return scope.sequential(label, reserve, adaptive, caps)
+    if adaptive and reserve is None:
+        raise ParameterError(
+            "adaptive", adaptive, "needs a reserve", "Give the cap as reserve=PrivacyLoss(...)"
+        )
+    _check_around(scope)
+    units = UnitsScope(scope._accountant, scope, label, size, reserve, adaptive, caps)
+    return scope._adopt(units)
+
+
+class UnitsScope(SequentialScope):
+    """Everything in it meets the same records, of which a unit owns up to ``size``.
+
+    What is asked for in it, and every scope in it, is composed for one record and counts as its
+    group loss. A certified scope in it that was certified for units of that size counts as it is.
+    """
+
+    kind: ClassVar[ScopeKind] = "units"
+
+    def __init__(
+        self,
+        accountant: BudgetAccountant,
+        parent: Scope,
+        label: str,
+        size: int,
+        reserve: PrivacyLoss | None = None,
+        adaptive: bool = False,
+        caps: tuple[PrivacyLoss, ...] = (),
+    ) -> None:
+        super().__init__(accountant, parent, label, reserve, adaptive, caps)
+        self._records_per_unit = size
+
+    @property
+    def max_records_per_unit(self) -> int:
+        """Most records of a unit."""
+        return self._records_per_unit
+
+    def _counted(self, loss: PrivacyLoss, child: Node | None = None) -> PrivacyLoss:
+        if child is not None and child._certified_units == self._records_per_unit:
+            return loss
+        return group_loss(loss, self._records_per_unit)
+
+
+def _check_around(scope: Scope) -> None:
+    node: Node | None = scope
+    while node is not None:
+        if node._records_per_unit > 1:
+            raise ScopeError(
+                f"scope {node._name()!r} counts in units already, and so does all inside. "
+                "Open the scope beside it."
+            )
+        node = node._parent
