@@ -89,7 +89,8 @@ class RulesLearner:
         noisy = add_geometric_noise(counts, grant, source)
         part_done()
         counted = _count_leaves(plan, tree, labels, noisy)
-        return RuleModel(model.nodes, counted, labels, model.n_features)
+        masses = _masses(noisy, tree)
+        return RuleModel(model.nodes, counted, labels, model.n_features, masses)
 
 
 class GrownTree:
@@ -206,6 +207,15 @@ def _count_leaves(
     variance = geometric_variance(Fraction(plan.counts.epsilon) / plan.counts.l1_sensitivity)
     table[reached] = counted_probabilities(labels[reached], noisy[reached], variance, plan.signal)
     return table
+
+
+def _masses(noisy: NDArray[np.int64], tree: GrownTree) -> NDArray[np.float64]:
+    """Share of the records in each leaf by noisy counts; none where none can be."""
+    sizes = np.where(tree.reachable, np.maximum(noisy.sum(axis=1), 0), 0).astype(np.float64)
+    if not sizes.any():
+        sizes[:] = tree.reachable
+    shares: NDArray[np.float64] = sizes / sizes.sum()
+    return shares
 
 
 def _release_prior(

@@ -53,12 +53,15 @@ class RuleModel:
     labels : ndarray of int64, shape (2^depth,)
         Drawn labels; most likely class where none was drawn.
     n_features : int
+    masses : ndarray of float64, shape (2^depth,), or None
+        Released share of the records in each leaf; None where leaves were not counted.
     """
 
     nodes: tuple[Node | None, ...]
     probabilities: NDArray[np.float64]
     labels: NDArray[np.int64]
     n_features: int
+    masses: NDArray[np.float64] | None = None
 
     @property
     def n_classes(self) -> int:
@@ -118,26 +121,43 @@ class RuleModel:
     def feature_importances(self) -> NDArray[np.float64]:
         """Share of the model's effect that each feature carries, shape (D,), sum 1 or all 0.
 
-        The effect of a cut is the square of how far the mean probabilities of its two sides are
-        apart, quartered with each level: half as many records come by, and of many cuts deep
-        in a tree most part next to none. A sum's is divided by how far each feature moves it.
+        A cut counts by how far apart the mean probabilities of its two sides are, squared, and
+        by the released masses of both; a sum's is divided by how far each feature moves it.
         """
         effect = np.zeros(self.n_features)
+        masses = self.leaf_masses()
         for place, node in enumerate(self.nodes):
             if node is None:
                 continue
             level = (place + 1).bit_length() - 1
             below = self.labels.size >> (level + 1)
             first = (place + 1 - (1 << level)) * 2 * below
-            left = self._mean(2 * place + 1, first, below)
-            right = self._mean(2 * place + 2, first + below, below)
+            sides = slice(first, first + below), slice(first + below, first + 2 * below)
+            sizes = [float(masses[side].sum()) for side in sides]
             spans = node.direction.spans()
-            if not spans.any():  # a sum of random subsets, none of which parts anything
+            # Nothing counts that no record passes, nor a sum of sets none of which parts anything.
+            if min(sizes) <= 0 or not spans.any():
                 continue
-            apart = float(((left - right) ** 2).sum()) / 4**level
+            left, right = (
+                masses[side] @ self.probabilities[side] / size
+                for side, size in zip(sides, sizes, strict=True)
+            )
+            weight = sizes[0] * sizes[1] / sum(sizes)
+            apart = float(((left - right) ** 2).sum()) * weight
             np.add.at(effect, list(node.direction.features), apart * spans / spans.sum())
         total = effect.sum()
         return effect / total if total else effect
+
+    def leaf_masses(self) -> NDArray[np.float64]:
+        """Share of the records in each leaf: released, or halved at every cut where not counted."""
+        if self.masses is not None:
+            return self.masses
+        shares = np.ones(1)
+        for level in range((len(self.nodes) + 1).bit_length() - 1):
+            nodes = self.nodes[(1 << level) - 1 : (2 << level) - 1]
+            left = np.array([1.0 if node is None else 0.5 for node in nodes])
+            shares = np.column_stack([shares * left, shares * (1.0 - left)]).ravel()
+        return shares
 
     def partial_scores(self, feature: int, facts: TableFacts) -> NDArray[np.float64]:
         """Mean class scores at every code of one feature, shape (n_codes, n_classes).
@@ -145,16 +165,6 @@ class RuleModel:
         Cuts look at sums of features, so the mean is over made-up records, spread evenly.
         """
         return sampled_scores(self.log_odds, feature, facts.n_codes)
-
-    def _mean(self, place: int, first: int, n_leaves: int) -> NDArray[np.float64]:
-        """Mean probabilities below a node; only its leftmost leaf counts where nothing is cut."""
-        if place >= len(self.nodes):
-            return self.probabilities[first]
-        if self.nodes[place] is None:
-            return self._mean(2 * place + 1, first, n_leaves // 2)
-        half = n_leaves // 2
-        left = self._mean(2 * place + 1, first, half)
-        return 0.5 * (left + self._mean(2 * place + 2, first + half, half))
 
     def to_data(self) -> dict[str, Any]:
         """The model as JSON-ready data."""
@@ -165,6 +175,7 @@ class RuleModel:
             "nodes": [None if node is None else _node_data(node) for node in self.nodes],
             "probabilities": self.probabilities.tolist(),
             "labels": self.labels.tolist(),
+            "masses": None if self.masses is None else self.masses.tolist(),
         }
 
     @classmethod
@@ -184,11 +195,15 @@ class RuleModel:
             require(n_leaves & (n_leaves - 1) == 0, _KIND, "nodes do not make a complete tree")
             nodes = tuple(None if node is None else _node_of(node, facts) for node in data["nodes"])
             shape, least = (n_leaves, n_classes), np.finfo(np.float64).tiny
+            masses = data["masses"]
+            if masses is not None:
+                masses = real_numbers(masses, (n_leaves,), "masses of leaves", 0.0, 1.0)
             return cls(
                 nodes,
                 real_numbers(data["probabilities"], shape, "table of leaves", least, 1.0),
                 whole_numbers(data["labels"], (n_leaves,), "labels of leaves", 0, n_classes - 1),
                 facts.n_features,
+                masses,
             )
 
 

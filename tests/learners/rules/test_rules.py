@@ -231,3 +231,17 @@ def test_at_a_tiny_budget_the_answer_is_no_worse_than_the_noisy_prior(facts_of, 
         priors.append(-np.log(shares / shares.sum())[held_out.labels].mean())
     error = np.std(losses, ddof=1) / 20**0.5
     assert np.mean(losses) <= np.mean(priors) + error
+
+
+@pytest.mark.parametrize("signal", SIGNALS)
+def test_masses_are_shares_and_none_lies_where_nothing_is(signal, facts_of, table_of):
+    facts = facts_with(facts_of, signal)
+    model, *_ = train(facts, table_of(facts, 300), LEARNER.plan(facts, budget(1)))
+    masses = model.leaf_masses()
+    assert masses.shape == model.labels.shape and masses.sum() == pytest.approx(1)
+    assert masses.min() >= 0
+    reached = np.unique(model.leaves(table_of(facts, 2000, seed=4).codes))
+    assert (masses > 0).sum() <= max(reached.size, 1) + (masses.size > 1) * masses.size // 2
+    assert (model.masses is not None) == (signal >= 75)
+    total = model.feature_importances().sum()
+    assert total == pytest.approx(1) or total == 0
