@@ -36,8 +36,7 @@ class DaskTable(Source):
         if isinstance(y, str) and hasattr(X, "columns"):
             if y not in X.columns:
                 raise StreamError("the data frame", f"it has no column {y!r}", "Name the target")
-            X, y = X.drop(columns=[y]), X[y]
-        if not is_collection(y):
+        elif not is_collection(y):
             raise ParameterTypeError(
                 "y", type(y).__name__, "must be a Dask array or series, partitioned as X",
                 "Make it with dask.array or dask.dataframe",
@@ -53,15 +52,39 @@ class DaskTable(Source):
         """Look at widths, names and partitions; at no record."""
         if self.named:
             check_columns("the data frame", self._X.columns, feature_names)
+        if isinstance(self._y, str):
+            return
         if len(partitions(self._X)) != len(partitions(self._y)):
-            raise StreamError("y", "it has another number of partitions than X", "Make them alike")
+            raise StreamError(
+                "y", "it has another number of partitions than X",
+                "Give the name of a column of X, or make them alike",
+            )  # fmt: skip
 
     def records(self, encoder: DomainEncoder, n_threads: int) -> Records:
         """Records that workers hold; ``n_threads`` plays no part."""
         from dpforest.dask.records import DaskRecords
 
-        pairs = list(zip(partitions(self._X), partitions(self._y), strict=True))
-        return DaskRecords(pairs, encoder, current_client())
+        return DaskRecords(self._pairs(), encoder, current_client())
+
+    def _pairs(self) -> list[Any]:
+        """Delayed pairs of X and y, one a partition."""
+        from dask.delayed import delayed
+
+        if isinstance(self._y, str):
+            # Taken apart on the worker: read for one column, files may be cut otherwise.
+            return [delayed(apart)(part, self._y) for part in partitions(self._X)]
+        both = zip(partitions(self._X), partitions(self._y), strict=True)
+        return [delayed(pair)(X, y) for X, y in both]
+
+
+def apart(frame: Any, target: str) -> tuple[Any, Any]:
+    """Features and target of a partition."""
+    return frame.drop(columns=[target]), frame[target]
+
+
+def pair(X: Any, y: Any) -> tuple[Any, Any]:
+    """Both, as they are."""
+    return X, y
 
 
 def partitions(collection: Any) -> list[Any]:

@@ -28,7 +28,7 @@ class DaskRecords:
 
     Parameters
     ----------
-    pairs : list of (delayed X, delayed y)
+    pairs : list of delayed (X, y)
     encoder : DomainEncoder
         On public cells.
     client : distributed.Client
@@ -39,13 +39,12 @@ class DaskRecords:
         Of countings, once a partition, and of sums that reached the client.
     """
 
-    def __init__(self, pairs: list[tuple[Any, Any]], encoder: DomainEncoder, client: Any) -> None:
+    def __init__(self, pairs: list[Any], encoder: DomainEncoder, client: Any) -> None:
         self._encoder, self._client = encoder, client
         self.bytes_sent = self.bytes_received = 0
-        parts = [client.compute(part) for pair in pairs for part in pair]
         encoded = [
-            client.submit(encode_part, X, y, encoder, f"partition {number}", pure=False)
-            for number, (X, y) in enumerate(zip(parts[::2], parts[1::2], strict=True))
+            client.submit(encode_part, part, encoder, f"partition {number}", pure=False)
+            for number, part in enumerate(client.compute(pairs))
         ]
         sizes = client.gather([client.submit(size_of, table, pure=False) for table in encoded])
         for size in sizes:
@@ -103,9 +102,10 @@ class DaskRecords:
 
 
 def encode_part(
-    X: Any, y: Any, encoder: DomainEncoder, place: str
+    pair: tuple[Any, Any], encoder: DomainEncoder, place: str
 ) -> TrainingTable | DPForestError:
     """Codes of a partition; on a worker. Its error is a result, so that it is not tried again."""
+    X, y = pair
     try:
         encoder.check(X, y)
         return TrainingTable.of(encoder.encode(X, y))
