@@ -54,8 +54,8 @@ _SETTING = """Accuracy in percent, 100 trees, k = 5, Gini, B1 = B2 = 10, B3 infi
 stratified, the same for all methods; the column *folds* says how many repeats. Breiman is
 scikit-learn's `RandomForestClassifier(100, min_samples_leaf=5)` on codes of the categories. The
 forests of dpforest split one category against the rest, CompRF measures distances between codes.
-BRF and Denil14 run with `enforce_leaf_size=True` (nearer to the print) and `redraw=False` (nearer on
-nursery, little different elsewhere). Missing values are −1."""
+BRF and Denil14 run with `enforce_leaf_size=True` (nearer to the print) and `redraw=False` (nearer
+on nursery, little different elsewhere). Missing values are −1."""
 
 
 def _rows(names: list[str], gathered: Cells, found: Means) -> str:
