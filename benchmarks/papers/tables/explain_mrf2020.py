@@ -187,8 +187,7 @@ def report(lines: list[dict[str, Any]]) -> str:
         header(
             "Rows of MRF 2020's Table 1 that differ from the print",
             f"python benchmarks/papers {NAME}",
-            f"Accuracy in percent, {most} × 10-fold (connect-4: 1 × 10-fold), on the folds of "
-            "the table.",
+            f"Accuracy in percent, {most} × 10-fold, on the folds of the table.",
         )
     ]
     for key, section in SECTIONS.items():
