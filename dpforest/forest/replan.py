@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 import dpforest
+from dpforest.accounting.accountant import BudgetAccountant
 from dpforest.accounting.allocation import resolve_allocation
+from dpforest.accounting.fits import OWN_BUDGET
 from dpforest.accounting.ledger import ScopeRecord
 from dpforest.accounting.rationals import exact_text
 from dpforest.domain.schema import Domain
@@ -35,6 +37,9 @@ class Remade:
         # No fit of anybody's records, so it is no part of the process-wide list of fits.
         model._register = lambda *_: report.basis.listing
         model.verbose = 0
+        if report.facts.charged_to != OWN_BUDGET:
+            # What shares a budget is planned in rho, so that fits add up.
+            model.accountant = BudgetAccountant(model.epsilon, model.delta)
         width = len(report.domain["features"])
         model.fit(np.empty((0, width), dtype=object), np.empty(0, dtype=object))
         composition: ScopeRecord = model.privacy_report().composition

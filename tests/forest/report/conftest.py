@@ -83,6 +83,9 @@ MAKERS = {
     "one shot": lambda: private("one_shot"),
     "one shot in rho": lambda: private("one_shot", delta=1e-6),
     "refitted": lambda: private("refitted", delta=1e-6),
+    "refitted, shared accountant": lambda: private(
+        "refitted", delta=1e-6, accountant=BudgetAccountant(3, delta=1e-5)
+    ),
     "regression": lambda: PrivateForestRegressor(epsilon=1, domain=regression_domain()),
     "waits for a count": lambda: private("auto", rows=None),
     "waits for a count, in rho": lambda: private("one_shot", rows=None, delta=1e-6),
