@@ -122,7 +122,12 @@ class DiffprivlibCeiling:
         """The diffprivlib accountant that is charged."""
         return self._accountant
 
-    def charge(self, loss: PrivacyLoss, delta: Any = 0) -> ExternalEntry:
+    def charge(
+        self,
+        loss: PrivacyLoss,
+        delta: Any = 0,
+        relation: NeighbouringRelation = NeighbouringRelation.REPLACE_ONE,
+    ) -> ExternalEntry:
         """Charge a whole fit, all or nothing.
 
         Parameters
@@ -131,6 +136,8 @@ class DiffprivlibCeiling:
             Of the fit's plan, under add/remove.
         delta : number
             At which a loss in rho may be converted.
+        relation : NeighbouringRelation
+            What is replaced: a record, or a unit where the loss is a unit's.
 
         Returns
         -------
@@ -158,7 +165,7 @@ class DiffprivlibCeiling:
             )  # fmt: skip
         entry = ExternalEntry(
             library="diffprivlib",
-            relation=NeighbouringRelation.REPLACE_ONE.value,
+            relation=relation.value,
             epsilon=float_up(epsilon),
             delta=float_up(at_delta),
             exact_epsilon=exact_text(epsilon),

@@ -34,6 +34,7 @@ from dpforest.accounting.ledger import Budget, ScopeRecord
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.rationals import exact_text
 from dpforest.accounting.scopes import Scope
+from dpforest.accounting.units import check_records_per_unit
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.schema import Domain
 from dpforest.domain.table import Described, read_labels
@@ -51,6 +52,7 @@ from dpforest.mechanisms.entropy import (
     make_source,
 )
 from dpforest.observation import releases_observed
+from dpforest.relations import relations_of
 from dpforest.streams.base import Source
 from dpforest.trees.counting import MemoryRecords, Records
 from dpforest.trees.records import TrainingTable
@@ -83,6 +85,11 @@ class FitRun:
     #: The plan that released values led to, where the one before waited for them.
     settled: Any = None
 
+    @property
+    def records_per_unit(self) -> int:
+        """How many records a unit may own."""
+        return check_records_per_unit(self.settings.get("max_records_per_unit", 1))
+
 
 class PrivateEstimator(BaseEstimator):
     """Base of estimators that train under an accountant.
@@ -101,6 +108,7 @@ class PrivateEstimator(BaseEstimator):
     epsilon: Any
     delta: Any
     domain: Any
+    max_records_per_unit: Any
     accountant: Any
     invalid: Any
     random_state: Any
@@ -128,6 +136,7 @@ class PrivateEstimator(BaseEstimator):
 
     def _fit(self, X: Any, y: Any) -> None:
         epsilon, delta = check_epsilon(self.epsilon), check_delta(self.delta)
+        self._records_per_unit()
         checked = self._check_parameters(epsilon, delta)
         run = self._start(epsilon, delta, X, y)
         plan = self._build_plan(run, checked)
@@ -135,7 +144,7 @@ class PrivateEstimator(BaseEstimator):
         # The accountant numbers what it holds already; a count of the process would make equal
         # fits report differently.
         with self._unfitted_on_failure():
-            with self._open_scope(accountant, plan) as scope:
+            with self._open_scope(accountant, plan, run.records_per_unit) as scope:
                 records = self._read(run, X, y)
                 listing = self._register(plan.loss, run.charged_to)
                 run.seed_reused = self._reuses_seed(run.source)
@@ -146,7 +155,7 @@ class PrivateEstimator(BaseEstimator):
             loss = plan.loss if plan.adaptive else scope.loss
             self._finish(run, X, plan, accountant, scope, loss, listing)
 
-    def _open_scope(self, accountant: BudgetAccountant, plan: Any) -> Scope:
+    def _open_scope(self, accountant: BudgetAccountant, plan: Any, size: int) -> Scope:
         """The fit's scope, with the whole plan set aside, all or nothing.
 
         A plan that waits for a released value sets its one cap aside; where there are two routes
@@ -154,10 +163,14 @@ class PrivateEstimator(BaseEstimator):
         """
         label = f"fit: {type(self).__name__}"
         if not plan.adaptive:
-            return accountant.open_scope(label, reserve=plan.loss)
+            return accountant.open_scope(label, plan.loss, max_records_per_unit=size)
         if len(plan.routes) == 1:
-            return accountant.open_scope(label, reserve=plan.routes[0], adaptive=True)
-        return accountant.open_scope(label, caps=plan.routes)
+            return accountant.open_scope(label, plan.routes[0], True, max_records_per_unit=size)
+        return accountant.open_scope(label, caps=plan.routes, max_records_per_unit=size)
+
+    def _records_per_unit(self) -> int:
+        """How many records a unit may own; everything is spent and claimed in units."""
+        return check_records_per_unit(self.max_records_per_unit)
 
     def _read(self, run: FitRun, X: Any, y: Any) -> Records:
         """Records as codes: the only place where a fit reads values."""
@@ -242,7 +255,8 @@ class PrivateEstimator(BaseEstimator):
         own = BudgetAccountant(run.epsilon, run.delta)
         if self.accountant is None:
             return own, []
-        return own, [ceiling_of(self.accountant).charge(loss, run.delta)]
+        relation = relations_of(run.records_per_unit)[1]
+        return own, [ceiling_of(self.accountant).charge(loss, run.delta, relation)]
 
     def _check_accountant(self) -> None:
         if isinstance(self.accountant, DetachedAccountant):

@@ -18,7 +18,7 @@ from dpforest.accounting.certificates import Certificate
 from dpforest.accounting.figures import figure_up
 from dpforest.accounting.losses import Amount, PrivacyLoss
 from dpforest.accounting.rationals import float_up
-from dpforest.relations import NeighbouringRelation
+from dpforest.relations import NeighbouringRelation, relations_of
 
 Status = Literal["holds", "demonstration", "void", "none"]
 
@@ -46,7 +46,7 @@ class Guarantee(BaseModel):
         was drawn. ``void``: something was learnt without paying.
         ``none``: the model is not private and claims nothing.
     unit : str
-        What is protected.
+        What is protected: one record, or a unit that owns up to so many.
     bounds : tuple of RelationBound
         Native relation first. Where the status is ``void``, what the paid part alone would give.
     reasons : tuple of str
@@ -68,12 +68,12 @@ class Guarantee(BaseModel):
 
     @property
     def epsilon(self) -> float:
-        """Epsilon under add/remove of one record; infinite where no guarantee was earned."""
+        """Epsilon under add/remove of one unit; infinite where no guarantee was earned."""
         return self.bounds[0].epsilon if self.status in ("holds", "demonstration") else math.inf
 
     @property
     def delta(self) -> float:
-        """Delta under add/remove of one record; 1 where no guarantee was earned."""
+        """Delta under add/remove of one unit; 1 where no guarantee was earned."""
         return self.bounds[0].delta if self.status in ("holds", "demonstration") else 1.0
 
     def __str__(self) -> str:
@@ -124,6 +124,7 @@ def make_guarantee(
     seed_reused: bool = False,
     observed: bool = False,
     certificate: Certificate | None = None,
+    records_per_unit: int = 1,
 ) -> Guarantee:
     """Judge a finished fit.
 
@@ -144,19 +145,30 @@ def make_guarantee(
         Whether an observer handled a release, which it may replace.
     certificate : Certificate, optional
         Where it speaks for all that was spent.
+    records_per_unit : int
+        How many records a unit may own; loss and certificate are a unit's.
     """
     if certificate is None:
         prices = add_remove_price(loss, delta), replace_one_price(loss, delta)
     else:
         prices = certified_add_remove_price(certificate), certified_replace_one_price(certificate)
+    native, replacement = relations_of(records_per_unit)
     bounds = (
-        _bound(NeighbouringRelation.ADD_OR_REMOVE_ONE, loss.rho, prices[0]),
-        _bound(NeighbouringRelation.REPLACE_ONE, loss.rho * 4, prices[1]),
+        _bound(native, loss.rho, prices[0]),
+        _bound(replacement, loss.rho * 4, prices[1]),
     )
     texts = ((seeded, SEEDED), (seed_reused, SEED_REUSED), (observed, OBSERVED))
     conditions = tuple(text for applies, text in texts if applies)
     status: Status = "void" if leaks else "demonstration" if conditions else "holds"
-    return Guarantee(status=status, bounds=bounds, reasons=(*leaks, *conditions))
+    unit = unit_text(records_per_unit)
+    return Guarantee(status=status, unit=unit, bounds=bounds, reasons=(*leaks, *conditions))
+
+
+def unit_text(records_per_unit: int) -> str:
+    """What is protected, in words."""
+    if records_per_unit == 1:
+        return "one record"
+    return f"one unit (such as a person) that owns up to {records_per_unit} records"
 
 
 def _bound(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -25,6 +26,7 @@ from dpforest.forest.settings import (
     check_partition_rate,
     check_verbose,
 )
+from dpforest.learners.base import LearnerBudget
 from dpforest.learners.multinomial.growing import grow_forest
 from dpforest.learners.multinomial.plan import ForestPlan, PlanSettings, build_plan
 from dpforest.trees.counting import Records
@@ -90,6 +92,9 @@ class MultinomialForestClassifier(PrivateClassifier):
         Candidate values of ordered features: public cells, at most 256 a feature, or the
         continuous exponential mechanism on a public lattice of up to 2**32 points, for
         exponential two-stage draws only.
+    max_records_per_unit : int, default=1
+        How many records one unit (a person) may own: epsilon and delta then hold for adding or
+        removing a whole unit. The caller's promise; records have no owner, so nothing checks it.
     accountant : BudgetAccountant, diffprivlib.BudgetAccountant or None
         Ceiling that this fit is charged to. None opens one of size epsilon for each fit and
         lists the fit in a process-wide ledger.
@@ -150,6 +155,7 @@ class MultinomialForestClassifier(PrivateClassifier):
         leaves: str = "auto",
         partition_rate: Any = None,
         thresholds: str = "cells",
+        max_records_per_unit: int = 1,
         accountant: Any = None,
         invalid: str = "drop",
         random_state: Any = None,
@@ -168,6 +174,7 @@ class MultinomialForestClassifier(PrivateClassifier):
         self.leaves = leaves
         self.partition_rate = partition_rate
         self.thresholds = thresholds
+        self.max_records_per_unit = max_records_per_unit
         self.accountant = accountant
         self.invalid = invalid
         self.random_state = random_state
@@ -246,8 +253,9 @@ class MultinomialForestClassifier(PrivateClassifier):
         draw = check_choice(self.selection, "selection", _SELECTIONS)
         joint = check_choice(self.choice, "choice", _CHOICES) == "joint"
         check_lattice_draw(self.thresholds, draw, joint)
+        budget = LearnerBudget.of_unit(epsilon, delta, self._records_per_unit())
         settings = PlanSettings(
-            epsilon=epsilon,
+            epsilon=budget.epsilon,
             delta=delta,
             n_trees=check_integer(self.n_estimators, "n_estimators", 1),
             depth=check_integer(self.max_depth, "max_depth", 1, MAX_DEPTH),
@@ -258,7 +266,8 @@ class MultinomialForestClassifier(PrivateClassifier):
             leaves=leaves,
             partition=check_partition_rate(self.partition_rate),
         )
-        return build_plan(settings)
+        plan = build_plan(settings, budget.rho if delta else None)
+        return replace(plan, records_per_unit=budget.records_per_unit)
 
     def _check_streamable(self) -> None:
         if self.thresholds == "lattice":

@@ -60,6 +60,7 @@ class PrivateForest(ReleasedEstimator):
         delta: Any = 0,
         domain: Domain | None = None,
         strategy: str = "auto",
+        max_records_per_unit: int = 1,
         accountant: Any = None,
         invalid: str = "drop",
         random_state: Any = None,
@@ -70,6 +71,7 @@ class PrivateForest(ReleasedEstimator):
         self.delta = delta
         self.domain = domain
         self.strategy = strategy
+        self.max_records_per_unit = max_records_per_unit
         self.accountant = accountant
         self.invalid = invalid
         self.random_state = random_state
@@ -101,7 +103,8 @@ class PrivateForest(ReleasedEstimator):
         rows = domain.approximate_rows if approximate_rows is None else check_rows(approximate_rows)
         facts = table_facts(self._encoder(domain), rows)
         alone = charged_to(self.accountant) == OWN_BUDGET
-        return summarise(make_plan(strategy, facts, epsilon, delta, alone), epsilon, delta)
+        plan = make_plan(strategy, facts, epsilon, delta, alone, self._records_per_unit())
+        return summarise(plan, epsilon, delta)
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
@@ -152,7 +155,8 @@ class PrivateForest(ReleasedEstimator):
     def _build_plan(self, run: FitRun, checked: str) -> PrivateForestPlan:
         facts = table_facts(run.encoder, run.domain.approximate_rows, not run.streamed)
         alone = run.charged_to == OWN_BUDGET
-        plan = make_plan(checked, facts, run.epsilon, run.delta, alone)
+        size = run.records_per_unit
+        plan = make_plan(checked, facts, run.epsilon, run.delta, alone, size)
         warn_if_hopeless(plan.signal, stacklevel=5)
         return plan
 

@@ -14,10 +14,18 @@ from dpforest.accounting.certificates import Certificate
 from dpforest.accounting.events import GeometricNoise
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.rationals import float_up
+from dpforest.accounting.units import group_loss
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.targets import TARGET_STEPS
 from dpforest.exceptions import ParameterError
-from dpforest.learners.base import Learner, LearnerBudget, LearnerPlan, PlanPart, TableFacts
+from dpforest.learners.base import (
+    Learner,
+    LearnerBudget,
+    LearnerPlan,
+    PlanPart,
+    TableFacts,
+    unit_words,
+)
 from dpforest.learners.rules.settings import TOO_SMALL_SIGNAL
 
 #: Share of epsilon that buys a noisy number of records where none is declared. Whatever the table,
@@ -77,7 +85,7 @@ class PrivateForestPlan:
     count : GeometricNoise or None
         Buys that number; None where it is declared.
     loss : PrivacyLoss
-        Exact cost; the caps where spending depends on the released number.
+        Exact cost of a unit; the caps where spending depends on the released number.
     signal : float or None
         R of the budget in the currency that the strategy spends, from the declared or released
         number of records.
@@ -121,12 +129,14 @@ class PrivateForestPlan:
         """
         if self.budget.certified:
             return (self.loss,)
-        pure = PrivacyLoss.pure(self.budget.epsilon)
-        return (pure, PrivacyLoss.concentrated(self.budget.rho)) if self.budget.delta else (pure,)
+        caps = [PrivacyLoss.pure(self.budget.epsilon)]
+        if self.budget.delta:
+            caps.append(PrivacyLoss.concentrated(self.budget.rho))
+        return tuple(group_loss(cap, self.budget.records_per_unit) for cap in caps)
 
     @property
     def parts(self) -> tuple[PlanPart, ...]:
-        """What is released, in order, as far as it is known."""
+        """What is released, in order, as far as it is known, and what it costs a record."""
         bought = []
         if self.count is not None:
             bought.append(PlanPart(COUNT_ROLE, "a noisy count of all records", self.count.loss))
@@ -142,6 +152,7 @@ class PrivateForestPlan:
             words[COUNT_ROLE] = "bought: a noisy count, and the rest of the plan from it"
         if self.signal is not None:
             words["signal R"] = f"{self.signal:.4g}"
+        words |= unit_words(self.budget.records_per_unit)
         if self.plan is not None:
             words |= self.plan.describe()
         return words
@@ -174,7 +185,7 @@ class PlanSummary(BaseModel):
         Whether the budget can be expected to teach more than the noisy class prior.
     forecast : str
     parts : tuple of PlannedPart
-        What would be released and what each part costs.
+        What would be released and what each part costs a unit.
     details : dict of str
     """
 
@@ -192,7 +203,7 @@ class PlanSummary(BaseModel):
 
 def summarise(plan: PrivateForestPlan, epsilon: Fraction, delta: Fraction) -> PlanSummary:
     """Put a plan into numbers and words."""
-    parts = plan.parts
+    parts, size = plan.parts, plan.budget.records_per_unit
     by_rho = any(part.loss.epsilon == float("inf") for part in parts)
     return PlanSummary(
         strategy=plan.strategy,
@@ -201,18 +212,19 @@ def summarise(plan: PrivateForestPlan, epsilon: Fraction, delta: Fraction) -> Pl
         signal=plan.signal,
         teachable=None if plan.signal is None else plan.signal >= HOPELESS_SIGNAL,
         forecast=forecast(plan.signal),
-        parts=tuple(_planned(part, plan.loss, by_rho) for part in parts),
+        parts=tuple(_planned(part, plan.loss, by_rho, size) for part in parts),
         details=plan.describe(),
     )
 
 
-def _planned(part: PlanPart, total: PrivacyLoss, by_rho: bool) -> PlannedPart:
-    own, whole = (part.loss.rho, total.rho) if by_rho else (part.loss.epsilon, total.epsilon)
+def _planned(part: PlanPart, total: PrivacyLoss, by_rho: bool, size: int) -> PlannedPart:
+    loss = group_loss(part.loss, size)
+    own, whole = (loss.rho, total.rho) if by_rho else (loss.epsilon, total.epsilon)
     return PlannedPart(
         name=part.name,
         releases=part.releases,
-        epsilon=float_up(part.loss.epsilon),
-        rho=float_up(part.loss.rho),
+        epsilon=float_up(loss.epsilon),
+        rho=float_up(loss.rho),
         share=float(own / whole) if whole else 0.0,
     )
 

@@ -46,7 +46,7 @@ class PrivateForestRegressor(RegressorMixin, PrivateForest):
     strategy : {"auto", "rules", "one_shot", "refitted", "combined", "multinomial"}, default="auto"
         Rules and the multinomial forest see each record with a class of its own coin, 1 with
         probability t.
-    accountant, invalid, random_state, n_jobs, verbose
+    max_records_per_unit, accountant, invalid, random_state, n_jobs, verbose
         As in :class:`PrivateForestClassifier`.
 
     Attributes

@@ -9,6 +9,7 @@ from fractions import Fraction
 from dpforest.accounting.events import GeometricNoise
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.scopes import Scope
+from dpforest.accounting.units import group_loss
 from dpforest.exceptions import WeakSignalWarning
 from dpforest.forest.base import FitRun
 from dpforest.forest.paid_rows import fewest_rows, likely_rows
@@ -20,7 +21,7 @@ from dpforest.forest.private_plan import (
     forecast,
     range_event,
 )
-from dpforest.learners.base import LearnerBudget, TableFacts
+from dpforest.learners.base import LearnerBudget, LearnerPlan, TableFacts
 from dpforest.learners.certified import in_epsilon_and_delta
 from dpforest.learners.registry import LEARNERS, pick_strategy, spends_pure_epsilon
 from dpforest.mechanisms.noise import add_geometric_noise
@@ -31,15 +32,21 @@ DOUBT = 0.15
 
 
 def make_plan(
-    strategy: str, facts: TableFacts, epsilon: Fraction, delta: Fraction, alone: bool = False
+    strategy: str,
+    facts: TableFacts,
+    epsilon: Fraction,
+    delta: Fraction,
+    alone: bool = False,
+    records_per_unit: int = 1,
 ) -> PrivateForestPlan:
     """The plan of a fit; it waits for a noisy count where no number of rows is declared.
 
     A fit that has its budget to itself (``alone``) may be composed as a whole. What shares an
-    accountant adds up in rho with the rest, and so do trees that are grown side by side.
+    accountant adds up in rho with the rest, and so do trees that are grown side by side. Epsilon
+    and delta are those of a unit.
     """
     certified = alone and delta > 0 and strategy != "multinomial"
-    budget = LearnerBudget(epsilon, delta, certified=certified)
+    budget = LearnerBudget.of_unit(epsilon, delta, records_per_unit, certified)
     if facts.approximate_rows is None:
         count = count_event(budget)
         caps = PrivacyLoss(epsilon, float("inf"), delta) if delta else PrivacyLoss.pure(epsilon)
@@ -84,12 +91,13 @@ def planned(
     """The plan where a number of records is known: declared, or bought by ``count``."""
     target_range = range_event(facts, budget)
     bought = [event for event in (count, target_range) if event is not None]
+    size = budget.records_per_unit
     if target_range is not None:
         budget = budget_after(budget, target_range)
     chosen = pick_strategy(facts, budget) if strategy == "auto" else strategy
     if chosen == "one_shot" and strategy == "auto":
         # Picked beside a delta only where the signal is small, and there pure noise is smaller.
-        budget = LearnerBudget(budget.epsilon, Fraction(0))
+        budget = LearnerBudget(budget.epsilon, Fraction(0), records_per_unit=size)
     # Rules are drawn at the pure epsilon, so with a delta too that is what they can learn from.
     own = LearnerBudget(budget.epsilon, Fraction(0)) if spends_pure_epsilon(chosen) else budget
     signal = own.signal(facts.approximate_rows or 1.0)
@@ -97,7 +105,7 @@ def planned(
     plan = learner.plan(facts, budget)
     if bought and budget.certified:
         plan = in_epsilon_and_delta(plan, budget)
-    loss = sum((event.loss for event in bought), start=plan.loss)
+    loss = sum((group_loss(e.loss, size) for e in bought), start=unit_loss(plan, size))
     return PrivateForestPlan(
         chosen, learner, plan, count, loss, signal, facts, budget, target_range
     )
@@ -108,7 +116,15 @@ def budget_after(budget: LearnerBudget, event: GeometricNoise) -> LearnerBudget:
     if budget.certified:
         return replace(budget, epsilon=budget.epsilon - Fraction(event.loss.epsilon))
     left = budget.rho - Fraction(event.loss.rho) if budget.delta else None
-    return LearnerBudget(budget.epsilon - Fraction(event.loss.epsilon), budget.delta, left)
+    epsilon = budget.epsilon - Fraction(event.loss.epsilon)
+    return replace(budget, epsilon=epsilon, concentrated=left)
+
+
+def unit_loss(plan: LearnerPlan, records_per_unit: int) -> PrivacyLoss:
+    """What a learner's plan costs a unit; a certificate says so already."""
+    if getattr(plan, "certificate", None) is not None:
+        return plan.loss
+    return group_loss(plan.loss, records_per_unit)
 
 
 def warn_if_hopeless(signal: float | None, stacklevel: int) -> None:

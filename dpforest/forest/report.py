@@ -249,6 +249,11 @@ class RunFacts(_Frozen):
     listing: FitListing
     versions: dict[str, str]
 
+    @property
+    def records_per_unit(self) -> int:
+        """How many records a unit may own; a model of before has 1."""
+        return int(self.settings.get("max_records_per_unit", 1))
+
     def judge(self, loss: PrivacyLoss, certificate: Certificate | None = None) -> Guarantee:
         """What a fit with these facts may claim for its loss, or for a certificate of all of it."""
         return make_guarantee(
@@ -259,4 +264,5 @@ class RunFacts(_Frozen):
             seed_reused=self.seed_reused,
             observed=self.observed,
             certificate=certificate,
+            records_per_unit=self.records_per_unit,
         )

@@ -10,6 +10,7 @@ from fractions import Fraction
 from dpforest.accounting.figures import figure_up
 from dpforest.accounting.ledger import LossRecord
 from dpforest.accounting.losses import Amount
+from dpforest.accounting.units import group_loss
 from dpforest.forest.report import PrivacyReport, SpendingRow
 from dpforest.forest.report_tree import Figure
 
@@ -82,8 +83,11 @@ def picture_of(report: PrivacyReport) -> Picture | None:
     if amount in (0, math.inf):
         return None
 
+    size = report.composition.records_per_unit
+
     def part(record: LossRecord) -> Amount:
-        return record.loss.epsilon if currency == "ε" else record.loss.rho
+        loss = group_loss(record.loss, size)
+        return loss.epsilon if currency == "ε" else loss.rho
 
     views = (_parts(report, part), _added(report, part, "role"), _added(report, part, "level"))
     kept = tuple(view for view in views if view is not None)
@@ -97,10 +101,18 @@ def _parts(report: PrivacyReport, part: _Part) -> View | None:
     """By tree, or by stage where the fit has no trees of its own scopes."""
     trees = [row for row in report.spending if row.group == "tree"]
     rows = trees or [row for row in report.spending if row.group == "stage"]
-    pieces = [(row.name, row.requests, part(row.composed)) for row in rows if row.composed]
+    own = {child.label: child for child in report.composition.children if child.certificate}
+    pieces = [
+        # Composed as a whole for a unit already, and then shown in rho.
+        (row.name, row.requests, own[row.name].composed.loss.rho)
+        if row.name in own
+        else (row.name, row.requests, part(row.composed))
+        for row in rows
+        if row.composed
+    ]
     if not trees:
-        own = report.composition.entries
-        pieces = [(e.role, 1, part(LossRecord.of(e.loss))) for e in own] + pieces
+        bought = report.composition.entries
+        pieces = [(e.role, 1, part(LossRecord.of(e.loss))) for e in bought] + pieces
     word = "tree" if trees else "stage"
     note = f"What each {word} composes to, by the rules of the composition below."
     return _view(f"By {word}", word, pieces, note, alike_together=True)

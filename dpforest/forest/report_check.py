@@ -31,7 +31,7 @@ from dpforest.forest.report import PrivacyReport
 from dpforest.forest.report_diff import differing_leaves
 from dpforest.forest.report_making import make_report, report_digest
 from dpforest.forest.storage import agreed_guarantee, check_facts
-from dpforest.relations import NeighbouringRelation
+from dpforest.relations import relations_of
 
 #: Leaves that follow from nothing else in a report; see docs/report.md.
 UNFOUNDED = (
@@ -189,7 +189,7 @@ def _paths(
 
 def _remade_problems(record: PrivacyReport) -> Iterator[str]:
     facts, domain = record.facts, Domain.model_validate(record.domain)
-    check_facts(facts, domain, record.estimator)
+    check_facts(facts, domain, record.estimator, record.composition)
     loss = claimed_loss(record.composition, Fraction(parse_amount(facts.delta)))
     judged = facts.judge(loss, sole_certificate(record.composition))
     try:
@@ -245,7 +245,7 @@ def _external_problems(record: PrivacyReport) -> Iterator[str]:
             derivation != entry.derivation and entry.derivation.endswith(_MEANS)
         ):
             yield "a charge elsewhere does not follow from the plan"
-        relation = NeighbouringRelation.REPLACE_ONE.value
+        relation = relations_of(record.facts.records_per_unit)[1].value
         if (entry.library, entry.relation) != ("diffprivlib", relation):
             yield "a charge elsewhere is of no library that is known"
 

@@ -39,6 +39,13 @@ _RAISED = (
 )
 
 
+_PROMISED = (
+    "that no unit owns more than {k} records is the promise of whoever fitted: records carry no "
+    "owner, and nothing here checks or enforces it; a unit with m records is protected at m/{k} "
+    "times epsilon (with delta 0), at (m/{k}) squared times rho"
+)
+
+
 #: How the scope of a tree is called.
 _TREE = re.compile(r"tree \d+")
 
@@ -130,6 +137,9 @@ def _notices(facts: RunFacts, domain: Domain, guarantee: Guarantee) -> list[Noti
     notices = [Notice(severity=severity, text=reason) for reason in guarantee.reasons]
     if facts.settings.get("invalid") == "raise":
         notices.append(Notice(severity="caution", text=_RAISED))
+    if facts.records_per_unit > 1:
+        text = _PROMISED.format(k=facts.records_per_unit)
+        notices.append(Notice(severity="note", text=text))
     if facts.listing.n_fits > 1:
         counted = OWN_BUDGET not in facts.listing.charged
         notices.append(

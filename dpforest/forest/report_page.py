@@ -46,6 +46,8 @@ def report_html(report: PrivacyReport, audit: Any = None) -> str:
         "report.html",
         report=report,
         guarantee=guarantee,
+        one_record=report.facts.records_per_unit == 1,
+        gone=_gone(report.facts.records_per_unit),
         holds=guarantee.status in ("holds", "demonstration"),
         notices=_by_severity(report),
         drafted=Domain.model_validate(report.domain).drafted_entries,
@@ -115,6 +117,13 @@ def _percent_down(share: float) -> str:
 
 
 # -- what the page shows --------------------------------------------------------------------------
+
+
+def _gone(records_per_unit: int) -> str:
+    """What a neighbouring table lacks, in words."""
+    if records_per_unit == 1:
+        return "one record"
+    return f"all records of one unit (such as a person), up to {records_per_unit},"
 
 
 def _delta(report: PrivacyReport) -> Any:

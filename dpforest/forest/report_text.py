@@ -137,6 +137,8 @@ def _scope_lines(scope: ScopeRecord, indent: int) -> Iterable[str]:
     if scope.probabilities:
         sides = ", sides " + ", ".join(f"{name} {p}" for name, p in scope.probabilities.items())
     kind = f"{scope.kind}{sides}"
+    if scope.kind == "units":
+        kind += f" of up to {scope.records_per_unit} records, what is inside is for one record"
     if scope.certificate is not None:
         kind += f", composed as a whole by the {_cell(scope.certificate.method)}"
     yield f"{'  ' * indent}- {_cell(scope.label)} ({kind}): epsilon {epsilon}, rho {rho}"

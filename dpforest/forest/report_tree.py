@@ -37,6 +37,11 @@ RULES = {
         "inside adds up to (ε', ρ', δ'); then ε = ln(1 + q·(e^ε' − 1)), ρ = ρ', or ε²/2 if that is "
         "smaller and all spending was fixed beforehand, δ = q·δ'."
     ),
+    "units": (
+        "Sequential, in units. What is inside is composed for one record; a unit that owns up to k "
+        "records pays k·ε and k²·ρ for each row, and these add up. A row that was certified for "
+        "units counts as it is."
+    ),
 }
 TOTALS = {
     "sequential": "sum",
@@ -44,6 +49,7 @@ TOTALS = {
     "parallel cells": "largest",
     "parallel records": "mixture over the sides",
     "poisson": "sampled",
+    "units": "for a unit",
 }
 
 
@@ -135,7 +141,7 @@ def _branch(members: list[ScopeRecord], times: int) -> Branch:
         kind=first.kind,
         rule=RULES.get(kind, kind),
         total_word=TOTALS.get(kind, "total"),
-        probabilities=", ".join(f"{k}: {_share(p)}" for k, p in first.probabilities.items()),
+        probabilities=_here(first),
         notes=tuple(_notes(first)),
         rows=tuple(rows),
         total=Amounts.of(first.composed.loss),
@@ -144,6 +150,13 @@ def _branch(members: list[ScopeRecord], times: int) -> Branch:
         has_levels=any(row.levels for row in rows),
         has_delta=any(f.text != "0" for f in (*(row.each.delta for row in rows), delta)),
     )
+
+
+def _here(scope: ScopeRecord) -> str:
+    """The numbers in a scope's rule."""
+    if scope.kind == "units":
+        return f"k = {scope.records_per_unit}"
+    return ", ".join(f"{k}: {_share(p)}" for k, p in scope.probabilities.items())
 
 
 def _rule(scope: ScopeRecord) -> str:
@@ -172,6 +185,7 @@ def _shape(scope: ScopeRecord, outermost: bool = False) -> tuple[Any, ...]:
         scope.certificate is None,
         scope.closed,
         scope.reserve_kept,
+        scope.records_per_unit,
         tuple((entry.level, *_entry_kind(entry)) for entry in scope.entries),
         tuple(_shape(child) for child in scope.children),
     )

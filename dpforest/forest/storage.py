@@ -113,9 +113,9 @@ def _read(cls: type, source: str | Path) -> dict[str, Any]:
 def _restore(cls: type[Model], content: dict[str, Any]) -> Model:
     domain = Domain.from_json(json.dumps(content["domain"]))
     facts = RunFacts.model_validate(content["fit"] | {"settings": content["parameters"]})
-    check_facts(facts, domain, cls.__name__)
     ledger = FrozenLedger.model_validate(content["ledger"])
     scope = _fit_scope(ledger, content["scope"])
+    check_facts(facts, domain, cls.__name__, scope)
     loss = claimed_loss(scope, Fraction(parse_amount(facts.delta)))
     written = Guarantee.model_validate(content["guarantee"])
     guarantee = agreed_guarantee(written, facts.judge(loss, sole_certificate(scope)))
@@ -151,8 +151,10 @@ def _parameters(facts: RunFacts) -> dict[str, Any]:
     return {"accountant": accountant, **{k: stored(v) for k, v in facts.settings.items()}}
 
 
-def check_facts(facts: RunFacts, domain: Domain, estimator: str) -> None:
-    """Refuse facts about a fit that its domain or its randomness contradicts."""
+def check_facts(facts: RunFacts, domain: Domain, estimator: str, scope: ScopeRecord) -> None:
+    """Refuse facts about a fit that its domain, its randomness or its scope contradicts."""
+    if facts.records_per_unit != scope.records_per_unit:
+        raise _contradiction("its budget was not spent for such units")
     if facts.estimator != estimator:
         raise _contradiction("its report is of another estimator")
     if domain.drafted_entries and not facts.leaks:

@@ -73,26 +73,44 @@ class LearnerBudget:
 
     Attributes
     ----------
-    epsilon, delta : Fraction
+    epsilon : Fraction
+        For one record, as is every amount here: a unit of k records pays k times as much.
+    delta : Fraction
+        With k times epsilon.
     concentrated : Fraction or None
-        The rho, where it is not the one that converts to (epsilon, delta): several records a
-        unit divide epsilon and rho by different factors.
+        The rho, where it is less than what converts to (epsilon, delta).
     certified : bool
         Whether a plan whose releases are fixed beforehand may be composed as a whole, to
         (epsilon, delta), rather than in rho. Nothing else may then be spent with that delta.
+    records_per_unit : int
+        k: epsilon is divided by k, rho by k squared.
     """
 
     epsilon: Fraction
     delta: Fraction
     concentrated: Fraction | None = None
     certified: bool = False
+    records_per_unit: int = 1
+
+    @classmethod
+    def of_unit(
+        cls, epsilon: Fraction, delta: Fraction, records_per_unit: int, certified: bool = False
+    ) -> LearnerBudget:
+        """What a record may cost where a unit that owns so many may cost (epsilon, delta)."""
+        own = epsilon / records_per_unit
+        return cls(own, delta, certified=certified, records_per_unit=records_per_unit)
+
+    @property
+    def unit_epsilon(self) -> Fraction:
+        """What the budget comes to for a unit."""
+        return self.epsilon * self.records_per_unit
 
     @property
     def rho(self) -> Fraction:
         """What may be spent in zero-concentrated differential privacy; 0 where delta is 0."""
         if self.concentrated is not None:
             return self.concentrated
-        return rho_of_epsilon(self.epsilon, self.delta)
+        return rho_of_epsilon(self.unit_epsilon, self.delta) / self.records_per_unit**2
 
     def signal(self, approximate_rows: float) -> float:
         """R = n / sigma_1: rows over the noise of one class histogram on the whole budget.
@@ -111,6 +129,13 @@ class PlanPart:
     name: str
     releases: str
     loss: PrivacyLoss
+
+
+def unit_words(records_per_unit: int) -> dict[str, str]:
+    """Who pays for a plan, in words, where it is not one record."""
+    if records_per_unit == 1:
+        return {}
+    return {"unit of privacy": f"owns up to {records_per_unit} records, and pays for all of them"}
 
 
 class LearnerPlan(Protocol):

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, Protocol, Self, TypeVar
 
-from dpforest.accounting.certificates import Block, Certificate, certify, delta_bound
+from dpforest.accounting.certificates import Block, Certificate, certify, delta_bound, grouped
 from dpforest.accounting.events import DiscreteGaussianNoise
 from dpforest.accounting.loss_curves import gaussian_shift
 from dpforest.accounting.rationals import float_down
@@ -61,8 +61,9 @@ def tightened(build: Callable[[Fraction], P], budget: LearnerBudget) -> P:
     plain = build(budget.rho)
     if not budget.certified:
         return plain
-    shift = gaussian_shift(float_down(budget.epsilon), float_down(budget.delta))
-    guess = build(max(Fraction(shift) ** 2 / 2, budget.rho))
+    size = budget.records_per_unit
+    shift = gaussian_shift(float_down(budget.unit_epsilon), float_down(budget.delta))
+    guess = build(max(Fraction(shift) ** 2 / (2 * size**2), budget.rho))
     low, high = _LEAST, _MOST
     if not _fits(guess, high, budget):
         return plain
@@ -73,9 +74,10 @@ def tightened(build: Callable[[Fraction], P], budget: LearnerBudget) -> P:
         else:
             low = middle
     tight = guess.with_variances(Fraction(high, _STEPS))
-    certificate = certify(tight.blocks, budget.epsilon, budget.delta)
+    certificate = certify(tight.blocks, budget.unit_epsilon, budget.delta, size)
     # Where noise is so small that the lattice shows, adding up in rho may be the better of the two.
-    return tight.with_certificate(certificate) if certificate.rho > budget.rho else plain
+    less_noise = certificate.rho > budget.rho * size**2
+    return tight.with_certificate(certificate) if less_noise else plain
 
 
 def scaled_noise(event: DiscreteGaussianNoise, factor: Fraction) -> DiscreteGaussianNoise:
@@ -85,8 +87,8 @@ def scaled_noise(event: DiscreteGaussianNoise, factor: Fraction) -> DiscreteGaus
 
 
 def _fits(plan: FixedPlan, steps: int, budget: LearnerBudget) -> bool:
-    blocks = plan.with_variances(Fraction(steps, _STEPS)).blocks
-    return delta_bound(blocks, budget.epsilon, budget.delta) <= budget.delta * _MARGIN
+    blocks = grouped(plan.with_variances(Fraction(steps, _STEPS)).blocks, budget.records_per_unit)
+    return delta_bound(blocks, budget.unit_epsilon, budget.delta) <= budget.delta * _MARGIN
 
 
 def in_epsilon_and_delta(plan: Any, budget: LearnerBudget) -> Any:
@@ -100,4 +102,5 @@ def in_epsilon_and_delta(plan: Any, budget: LearnerBudget) -> Any:
     """
     if plan.loss.epsilon < math.inf:
         return plan
-    return plan.with_certificate(certify(plan.blocks, budget.epsilon, budget.delta))
+    size = budget.records_per_unit
+    return plan.with_certificate(certify(plan.blocks, budget.unit_epsilon, budget.delta, size))

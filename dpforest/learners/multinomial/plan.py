@@ -22,8 +22,9 @@ from dpforest.accounting.events import (
 )
 from dpforest.accounting.figures import figure_down, figure_up
 from dpforest.accounting.losses import NO_LOSS, PrivacyLoss
+from dpforest.accounting.units import group_loss
 from dpforest.exceptions import ParameterError
-from dpforest.learners.base import PlanPart
+from dpforest.learners.base import PlanPart, unit_words
 from dpforest.trees.criteria import Criterion
 from dpforest.trees.tree_plan import LEAF_RULES, TreePlan, charge_tree
 
@@ -44,12 +45,15 @@ class ForestPlan:
         ``"epsilon"`` (pure, shares add in epsilon) or ``"rho"`` (shares add in rho).
     allocation : str
         How the shares were chosen, in words.
+    records_per_unit : int
+        Of who pays for it.
     """
 
     n_trees: int
     tree: TreePlan
     currency: str
     allocation: str
+    records_per_unit: int = 1
 
     @property
     def adaptive(self) -> bool:
@@ -59,7 +63,7 @@ class ForestPlan:
     @property
     def loss(self) -> PrivacyLoss:
         """Exact cost of the whole forest, composed by the accountant's own scopes."""
-        return tree_loss(self.tree) * self.n_trees
+        return group_loss(tree_loss(self.tree) * self.n_trees, self.records_per_unit)
 
     @property
     def parts(self) -> tuple[PlanPart, ...]:
@@ -94,6 +98,7 @@ class ForestPlan:
             else "a feature, then its value",
             "leaves": LEAF_RULES[tree.leaves].description,
             "records": sides,
+            **unit_words(self.records_per_unit),
         }
 
 

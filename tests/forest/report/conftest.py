@@ -86,6 +86,10 @@ MAKERS = {
     "refitted, shared accountant": lambda: private(
         "refitted", delta=1e-6, accountant=BudgetAccountant(3, delta=1e-5)
     ),
+    "refitted beside other fits": lambda: private(
+        "refitted", delta=1e-6, accountant=BudgetAccountant(3, 1e-5)
+    ),
+    "units of three records": lambda: private("one_shot", delta=1e-6, max_records_per_unit=3),
     "regression": lambda: PrivateForestRegressor(epsilon=1, domain=regression_domain()),
     "waits for a count": lambda: private("auto", rows=None),
     "waits for a count, in rho": lambda: private("one_shot", rows=None, delta=1e-6),
