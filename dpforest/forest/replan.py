@@ -9,9 +9,7 @@ import numpy as np
 
 import dpforest
 from dpforest.accounting.accountant import BudgetAccountant
-from dpforest.accounting.accountant import BudgetAccountant
 from dpforest.accounting.allocation import resolve_allocation
-from dpforest.accounting.fits import OWN_BUDGET
 from dpforest.accounting.fits import OWN_BUDGET
 from dpforest.accounting.ledger import ScopeRecord
 from dpforest.accounting.rationals import exact_text
@@ -39,9 +37,6 @@ class Remade:
         # No fit of anybody's records, so it is no part of the process-wide list of fits.
         model._register = lambda *_: report.basis.listing
         model.verbose = 0
-        if report.basis.charged_to != OWN_BUDGET:
-            # Beside other fits a plan adds up in rho; alone it may be composed as a whole.
-            model.accountant = BudgetAccountant._unlimited(model.delta)
         if report.facts.charged_to != OWN_BUDGET:
             # What shares a budget is planned in rho, so that fits add up.
             model.accountant = BudgetAccountant(model.epsilon, model.delta)
