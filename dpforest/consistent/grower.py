@@ -13,7 +13,13 @@ from numpy.typing import NDArray
 from dpforest.consistent.answers import Label
 from dpforest.consistent.kernels.grow import grow_tree
 from dpforest.consistent.kernels.layout import Table, Tree
-from dpforest.consistent.kernels.predict import find_leaves, mean_values, sum_votes
+from dpforest.consistent.kernels.predict import (
+    find_leaves,
+    mean_values,
+    pack_nodes,
+    sum_votes,
+    unpack_nodes,
+)
 from dpforest.consistent.rules import ForestRules
 from dpforest.consistent.table import encode_table
 
@@ -31,9 +37,12 @@ class TreeStack:
     ----------
     roots : ndarray of int64, shape (n_trees + 1,)
         First node of each tree, and the number of nodes.
-    feature, low, high, child, value, n_estimation : ndarrays of shape (n_nodes,)
-        See :class:`~dpforest.consistent.kernels.layout.Tree`; children are numbered within
+    nodes : ndarray of float64, shape (n_nodes, 2)
+        ``feature``, ``low``, ``high`` and ``child`` of
+        :class:`~dpforest.consistent.kernels.layout.Tree`, packed; children are numbered within
         their tree.
+    value, n_estimation : ndarrays of shape (n_nodes,)
+        As there.
     n_classes : int
         0 in regression.
     tie_word : int
@@ -41,10 +50,7 @@ class TreeStack:
     """
 
     roots: NDArray[np.int64]
-    feature: NDArray[np.int32]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    child: NDArray[np.int32]
+    nodes: NDArray[np.float64]
     value: NDArray[np.float64]
     n_estimation: NDArray[np.int32]
     n_classes: int
@@ -54,8 +60,14 @@ class TreeStack:
     def of(cls, trees: list[Tree], n_classes: int, tie_word: int) -> TreeStack:
         """Stack trees."""
         roots = np.concatenate([[0], np.cumsum([tree.feature.size for tree in trees])])
-        columns = {name: np.concatenate([getattr(t, name) for t in trees]) for name in Tree._fields}
-        return cls(roots=roots.astype(np.int64), n_classes=n_classes, tie_word=tie_word, **columns)
+        return cls(
+            roots=roots.astype(np.int64),
+            nodes=np.concatenate([pack_nodes(t.feature, t.low, t.high, t.child) for t in trees]),
+            value=np.concatenate([t.value for t in trees]),
+            n_estimation=np.concatenate([t.n_estimation for t in trees]),
+            n_classes=n_classes,
+            tie_word=tie_word,
+        )
 
     @property
     def n_trees(self) -> int:
@@ -64,16 +76,34 @@ class TreeStack:
 
     def tree(self, number: int) -> Tree:
         """One tree."""
-        nodes = slice(self.roots[number], self.roots[number + 1])
-        return Tree(*(getattr(self, name)[nodes] for name in Tree._fields))
+        own = slice(self.roots[number], self.roots[number + 1])
+        return Tree(*unpack_nodes(self.nodes[own]), self.value[own], self.n_estimation[own])
+
+    @property
+    def feature(self) -> NDArray[np.int32]:
+        """Feature that each node splits; -1 in leaves."""
+        return unpack_nodes(self.nodes)[0]
+
+    @property
+    def low(self) -> NDArray[np.float64]:
+        """Smallest value that goes to the first child."""
+        return unpack_nodes(self.nodes)[1]
+
+    @property
+    def high(self) -> NDArray[np.float64]:
+        """First value above those that do."""
+        return unpack_nodes(self.nodes)[2]
+
+    @property
+    def child(self) -> NDArray[np.int32]:
+        """First child of each node, numbered within its tree."""
+        return unpack_nodes(self.nodes)[3]
 
     def leaves(self, X: NDArray[np.float64], n_jobs: int = 1) -> NDArray[np.int64]:
         """Leaf of each record in each tree, shape (n, n_trees)."""
         out = np.empty((X.shape[0], self.n_trees), np.int64)
         self._in_blocks(
-            lambda rows: find_leaves(
-                X[rows], self.roots[:-1], self.feature, self.low, self.high, self.child, out[rows]
-            ),
+            lambda rows: find_leaves(X[rows], *self._packed, out[rows]),
             X.shape[0],
             n_jobs,
         )
@@ -84,26 +114,26 @@ class TreeStack:
         out = np.empty((X.shape[0], self.n_classes))
         self._in_blocks(
             lambda rows: sum_votes(
-                X[rows], self.roots[:-1], self.feature, self.low, self.high, self.child,
-                self.value, np.uint64(self.tie_word), out[rows],
+                X[rows], *self._packed, self.value, np.uint64(self.tie_word), out[rows]
             ),
             X.shape[0],
             n_jobs,
-        )  # fmt: skip
+        )
         return out
 
     def means(self, X: NDArray[np.float64], n_jobs: int = 1) -> NDArray[np.float64]:
         """Mean of the trees' answers, shape (n,)."""
         out = np.empty(X.shape[0])
         self._in_blocks(
-            lambda rows: mean_values(
-                X[rows], self.roots[:-1], self.feature, self.low, self.high, self.child,
-                self.value, out[rows],
-            ),
+            lambda rows: mean_values(X[rows], *self._packed, self.value, out[rows]),
             X.shape[0],
             n_jobs,
-        )  # fmt: skip
+        )
         return out
+
+    @property
+    def _packed(self) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
+        return self.roots[:-1], self.nodes, self.nodes.view(np.int64)
 
     def _in_blocks(self, run: Callable[[slice], Any], n_rows: int, n_jobs: int) -> None:
         blocks = [slice(a, min(a + _ROWS_A_TASK, n_rows)) for a in range(0, n_rows, _ROWS_A_TASK)]

@@ -116,7 +116,7 @@ def test_regression_trees_are_the_twins(name, kind):
     twins = [
         # With ties, and without.
         compare(X, np.round(signal, seed), 0, against_rest, REGRESSION[name], seed, seed % 2 == 0)
-        for seed in (0, 2, 12, 15)
+        for seed in (0, 7, 12, 13)
     ]
     assert any("children" in twin for twin in twins)
 
