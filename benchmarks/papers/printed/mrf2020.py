@@ -73,8 +73,8 @@ REMARKS_1: dict[tuple[str, str], str] = {
     ("wine_quality_white", "CompRF-I"): "not explained",
     ("nursery", "CompRF-C"): "order of categories: alphabetical 92.8",
     ("nursery", "Breiman"): "order of categories: alphabetical 96.9, as printed",
-    ("connect_4", "Breiman"): "order of categories: one-hot is nearer",
-    ("connect_4", "CompRF-C"): "order of categories: Hamming distance",
+    ("connect_4", "Breiman"): "order of categories: one-hot 80.3",
+    ("connect_4", "CompRF-C"): "order of categories: Hamming distance has 71.2",
 }
 
 #: Table 2: records, features and classes as the paper counts them.
