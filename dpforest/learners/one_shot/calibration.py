@@ -31,8 +31,11 @@ from dpforest.trees.counting import Block, Records
 Floats = NDArray[np.float64]
 
 #: How far off the expected slope and intercept may be.
-SLOPE_SPREAD = 2.0
-INTERCEPT_SPREAD = 1.0
+SPREAD = 2.0, 1.0
+#: The same for targets where R is small: their noise is larger beside what there is to learn, and
+#: their mean is bought for itself. It grows with R, up to so many times.
+TARGET_SPREAD = 0.4, 0.25
+_MOST_SPREADS = 5.0
 #: Shares of ones between which a bin's sampling variance is taken.
 SHARE_BOUNDS = (0.05, 0.95)
 #: Slopes are tried from 0 to this many spreads above what is expected.
@@ -136,6 +139,12 @@ def uncalibrated(leaves: LeafScores, slope: float) -> Calibration:
     return Calibration(slope, np.log(leaves.prior))
 
 
+def target_spread(share_of_full: float) -> tuple[float, float]:
+    """How far off the expected slope and intercept may be for targets, at R over a full one."""
+    times = min(max(share_of_full, 1.0), _MOST_SPREADS)
+    return TARGET_SPREAD[0] * times, TARGET_SPREAD[1] * times
+
+
 def release_histogram_calibration(
     leaves: LeafScores,
     records: Records,
@@ -144,6 +153,7 @@ def release_histogram_calibration(
     unit: int,
     grant: Grant,
     source: RandomSource,
+    spread: tuple[float, float] = SPREAD,
 ) -> Calibration:
     """Fit a logistic curve to a noisy histogram of the score; two classes.
 
@@ -162,6 +172,8 @@ def release_histogram_calibration(
     grant : Grant
         For count noise with sensitivity u.
     source : RandomSource
+    spread : tuple of two floats
+        How far off slope and intercept may be from what is expected.
 
     Notes
     -----
@@ -176,7 +188,8 @@ def release_histogram_calibration(
     centres = np.concatenate([[1.15 * edges[0]], (edges[1:] + edges[:-1]) / 2, [1.15 * edges[-1]]])
     start = float(np.log(leaves.prior[1] / leaves.prior[0]))
     noise = noise_variance(grant.event, unit)
-    slope, intercept = fit_logistic(centres, counts, noise, np.array([slope, start]))
+    expected = np.array([slope, start])
+    slope, intercept = fit_logistic(centres, counts, noise, expected, np.array(spread))
     return Calibration(slope, np.array([0.0, intercept]))
 
 
@@ -189,7 +202,7 @@ def expected_spread(leaves: LeafScores) -> float:
 
 
 def fit_logistic(
-    centres: Floats, counts: Floats, noise: float, expected: Floats
+    centres: Floats, counts: Floats, noise: float, expected: Floats, spread: Floats
 ) -> tuple[float, float]:
     """Slope and intercept of log-odds over a score, from noisy counts.
 
@@ -205,8 +218,9 @@ def fit_logistic(
         Variance of the noise on one count.
     expected : ndarray of float64, shape (2,)
         Slope and intercept, before the counts are looked at.
+    spread : ndarray of float64, shape (2,)
+        How far off each may be.
     """
-    spread = np.array([SLOPE_SPREAD, INTERCEPT_SPREAD])
     low, high = expected - _REACH * spread, expected + _REACH * spread
     low[0] = 0.0
     mean = expected

@@ -57,6 +57,7 @@ def score_leaves(
     strength: float,
     prior: NDArray[Any] | None = None,
     prior_variance: float = 0.0,
+    target_spread: float | None = None,
 ) -> LeafScores:
     """Shrink every node toward its parent by its noise, from the root downward.
 
@@ -76,16 +77,22 @@ def score_leaves(
         A.
     prior : ndarray of int64 or float64, shape (K,), optional
         Noisy class counts of their own, with noise of ``prior_variance``.
+    target_spread : float, optional
+        For targets: q is so much smaller where it is held against noise. And their mean is a
+        plain one, since a squared error does not ask that it lean to even shares where the counts
+        drown, as log loss does.
     """
     n_trees, n_leaves, n_classes = tables.shape
     counts = np.where(live[:, :, None], tables, 0).astype(np.float64)
-    level, shares = _root(counts, live, noise_variance, prior, prior_variance)
+    level, shares = _root(
+        counts, live, noise_variance, prior, prior_variance, target_spread is None
+    )
     size = float(level.masses[0, 0])
     n_nodes = 2
     while n_nodes <= n_leaves:
         sums = counts.reshape(n_trees, n_nodes, -1, n_classes).sum(axis=2)
         n_live = live.reshape(n_trees, n_nodes, -1).sum(axis=2).astype(np.float64)
-        level = _next_level(sums, n_live, level, noise_variance, strength)
+        level = _next_level(sums, n_live, level, noise_variance, strength, target_spread or 1.0)
         n_nodes *= 2
     masses = np.where(live, level.masses, 0.0)
     masses /= masses.sum(axis=1, keepdims=True)
@@ -102,6 +109,7 @@ def _root(
     noise_variance: float,
     prior: NDArray[Any] | None,
     prior_variance: float,
+    even: bool,
 ) -> tuple[_Level, Floats]:
     """Class shares and size from all trees' totals, each weighed by its noise."""
     n_trees, _, n_classes = counts.shape
@@ -113,9 +121,7 @@ def _root(
         weight = variance / (variance + prior_variance + 1e-12)
         total = weight * prior + (1.0 - weight) * total
         variance = weight**2 * prior_variance + (1.0 - weight) ** 2 * variance
-    # Even shares where the counts drown.
-    positive = np.maximum(total, 0.0) + 2.0 * variance**0.5 + 1.0
-    shares = positive / positive.sum()
+    shares = prior_shares(total, variance, even)
     size = max(float(total.sum()), 1.0)
     root = _Level(
         np.broadcast_to(shares, (n_trees, 1, n_classes)),
@@ -126,8 +132,22 @@ def _root(
     return root, shares
 
 
+def prior_shares(counts: Floats, variance: float, even: bool) -> Floats:
+    """Class shares from noisy counts: even shares where they drown, or what is above the noise."""
+    if even:
+        positive = np.maximum(counts, 0.0) + 2.0 * variance**0.5 + 1.0
+    else:
+        positive = np.maximum(counts, max(variance**0.5, 1e-3))
+    return positive / positive.sum()
+
+
 def _next_level(
-    sums: Floats, n_live: Floats, above: _Level, noise_variance: float, strength: float
+    sums: Floats,
+    n_live: Floats,
+    above: _Level,
+    noise_variance: float,
+    strength: float,
+    target_spread: float,
 ) -> _Level:
     parent = np.repeat(above.probabilities, 2, axis=1)
     room = np.repeat(above.masses, 2, axis=1)
@@ -138,7 +158,7 @@ def _next_level(
     # Where the noise exceeds what the parent holds, the counts say nothing.
     trust = np.minimum(room / floor, 1.0) ** 2
     spread = np.maximum(parent * (1.0 - parent), VARIANCE_FLOOR)
-    against = strength * (1.0 + (noise / mass)[:, :, None] / spread)
+    against = strength * (1.0 + (noise / mass)[:, :, None] / (spread * target_spread))
     weight = trust[:, :, None] * mass[:, :, None] / (mass[:, :, None] + against)
     # A node that nothing can split has one child, which is itself.
     split = (n_live > 0) & (n_live < np.repeat(above.n_live, 2, axis=1))

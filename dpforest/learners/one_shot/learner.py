@@ -13,20 +13,22 @@ from dpforest.accounting.scopes import Scope
 from dpforest.learners.base import LearnerBudget, PartDone, TableFacts
 from dpforest.learners.kernels.leaf_tables import add_leaf_tables, add_target_tables
 from dpforest.learners.one_shot.calibration import (
+    SPREAD,
     Calibration,
     LeafScoring,
     release_histogram_calibration,
     release_pair_calibration,
+    target_spread,
     uncalibrated,
 )
-from dpforest.learners.one_shot.leaf_scores import LeafScores, score_leaves
+from dpforest.learners.one_shot.leaf_scores import LeafScores, prior_shares, score_leaves
 from dpforest.learners.one_shot.model import OneShotModel
 from dpforest.learners.one_shot.noise import add_count_noise, noise_variance
 from dpforest.learners.one_shot.plan import OneShotPlan, Role, build_plan, cells_of
 from dpforest.learners.one_shot.settings import OneShotSettings
 from dpforest.learners.one_shot.structures import draw_structures, live_leaves
 from dpforest.learners.quantiles import public_bins, release_quantiles
-from dpforest.learners.random_trees import RandomTrees
+from dpforest.learners.random_trees import RandomTrees, mask_words
 from dpforest.mechanisms.entropy import RandomSource
 from dpforest.trees.counting import Block, ClassCounts, Records
 
@@ -71,6 +73,10 @@ class OneShotForest:
             grant = scope.request(plan.prior, role=Role.PRIOR)
             prior = release_prior(records, grant, source.spawn("class prior")) / facts.unit
             prior_variance = noise_variance(plan.prior, facts.unit)
+            part_done()
+        if plan.leaves is None:
+            assert prior is not None
+            return mean_alone(facts, prior_shares(prior, prior_variance, even=False))
         bins = public_bins(facts, plan.settings.max_bins)
         if plan.quantiles is not None:
             grant = scope.request(plan.quantiles, role=Role.QUANTILES)
@@ -88,16 +94,21 @@ class OneShotForest:
             plan.settings.strength,
             prior,
             prior_variance,
+            None if facts.unit == 1 else plan.settings.target_spread,
         )
         part_done()
-        slope = plan.settings.slope(leaves.size * plan.signal_per_row)
+        signal, spread = leaves.size * plan.signal_per_row, SPREAD
+        if facts.unit > 1:
+            signal = plan.settings.target_signal(signal, float(leaves.prior[1]))
+            spread = target_spread(signal / plan.settings.full_signal)
+        slope = plan.settings.slope(signal)
         calibration = uncalibrated(leaves, slope)
         if plan.calibration is not None:
             cells = cells_of(plan, Role.CALIBRATION)
             grant = scope.request(plan.calibration, role=Role.CALIBRATION, cells=cells)
             words = source.spawn("calibration")
             calibration = release_calibration(
-                records, trees, leaves, slope, plan, facts.unit, grant, words
+                records, trees, leaves, slope, plan, facts.unit, grant, words, spread
             )
             part_done()
         return assemble(facts, trees, leaves, calibration)
@@ -153,11 +164,14 @@ def release_calibration(
     unit: int,
     grant: Grant,
     source: RandomSource,
+    spread: tuple[float, float] = SPREAD,
 ) -> Calibration:
     """Second pass over the records: where their scores lie."""
     scoring = LeafScoring(trees, _leaf_values(leaves, leaves.scale))
     if plan.n_classes == 2:
-        return release_histogram_calibration(leaves, records, scoring, slope, unit, grant, source)
+        return release_histogram_calibration(
+            leaves, records, scoring, slope, unit, grant, source, spread
+        )
     return release_pair_calibration(leaves, records, scoring, plan.log_bound, grant, source)
 
 
@@ -170,6 +184,15 @@ def assemble(
     if facts.n_classes == 2:
         base = base[1:] - base[:1]
     return OneShotModel(facts.n_classes, facts.n_features, base, trees, values, leaves.masses)
+
+
+def mean_alone(facts: TableFacts, shares: NDArray[np.float64]) -> OneShotModel:
+    """A model of released shares only: one tree that no node splits."""
+    mask = np.full((1, 1, mask_words(facts)), ~np.uint64(0))
+    trees = RandomTrees(1, np.zeros((1, 1), dtype=np.int32), mask)
+    base = np.log(shares[1:]) - np.log(shares[:1])
+    masses = np.array([[1.0, 0.0]])
+    return OneShotModel(2, facts.n_features, base, trees, np.zeros((1, 2, 1)), masses)
 
 
 def _leaf_values(leaves: LeafScores, factor: float) -> NDArray[np.float64]:

@@ -48,11 +48,11 @@ class OneShotPlan:
     n_classes : int
     size : Size
     prior : CountNoise or None
-        One class histogram, where no calibration is bought.
+        One class histogram, where no calibration is bought; the mean of a regression's targets.
     quantiles : CountNoise or None
         Histograms of all ordered features; None where they are not affordable.
-    leaves : CountNoise
-        Class counts of all leaves of all trees, stacked.
+    leaves : CountNoise or None
+        Class counts of all leaves of all trees, stacked; None where the prior is all.
     calibration : CountNoise, ExponentialSelection or None
         One histogram of the score for two classes, a selected pair for more; None where the
         budget teaches nothing.
@@ -70,7 +70,7 @@ class OneShotPlan:
     size: Size
     prior: CountNoise | None
     quantiles: CountNoise | None
-    leaves: CountNoise
+    leaves: CountNoise | None
     calibration: CountNoise | ExponentialSelection | None
     signal_per_row: float
     log_bound: float
@@ -138,7 +138,17 @@ class OneShotPlan:
         features = " or ".join(map(str, size.features_per_tree))
         bins = "merged public cells" if self.quantiles is None else "private quantiles"
         calibration = "none" if self.calibration is None else self.calibration.mechanism
-        currency = "epsilon" if isinstance(self.leaves, GeometricNoise) else "rho"
+        first = self.events[0][1]
+        currency = "epsilon" if isinstance(first, GeometricNoise) else "rho"
+        composed = f"addition in {currency}"
+        if self.certificate is not None:
+            composed = str(self.certificate.method)
+        if self.leaves is None:
+            return {
+                "trees": "none: the budget is too small for more than the mean",
+                "budget shares add up in": currency,
+                "composed by": composed,
+            }
         return {
             "trees": f"{size.n_trees} of depth {size.depth}, fixed from public facts",
             "structure": f"public: each tree cuts {features} features evenly, in turn",
@@ -146,9 +156,7 @@ class OneShotPlan:
             "leaves": f"class counts of all trees in one release: {self.leaves.mechanism}",
             "calibration": calibration,
             "budget shares add up in": currency,
-            "composed by": f"addition in {currency}"
-            if self.certificate is None
-            else str(self.certificate.method),
+            "composed by": composed,
         }
 
 
@@ -176,6 +184,8 @@ def _plan_of_total(
     rows = facts.approximate_rows
     signal = 0.0 if rows is None else budget.signal(rows)
     size = settings.size(facts.n_features, facts.n_classes, signal, bool(budget.delta))
+    if facts.unit > 1 and settings.mean_share(signal) == 1:
+        return _mean_alone(facts, budget, settings, total, size)
     left = total
     prior = quantiles = None
     if quantiles_are_affordable(facts, budget, settings.quantile_share):
@@ -183,10 +193,11 @@ def _plan_of_total(
         quantiles = _noise(quantile_sensitivity(facts), share, budget)
         left -= share
     calibration, share = _calibration(facts, budget, settings, signal, total)
-    if calibration is None:
-        share = total * settings.prior_share
-        prior = _class_noise(1, share, budget, facts.unit)
     left -= share
+    if calibration is None or facts.unit > 1:
+        share = total * _prior_share(facts, settings, signal)
+        prior = _class_noise(1, share, budget, facts.unit)
+        left -= share
     return OneShotPlan(
         n_classes=facts.n_classes,
         size=size,
@@ -198,6 +209,31 @@ def _plan_of_total(
         log_bound=math.log(facts.n_classes) + settings.bound_over_even(signal),
         settings=settings,
     )
+
+
+def _mean_alone(
+    facts: TableFacts,
+    budget: LearnerBudget,
+    settings: OneShotSettings,
+    total: Fraction,
+    size: Size,
+) -> OneShotPlan:
+    """Everything for the mean of a regression's targets."""
+    return OneShotPlan(
+        n_classes=facts.n_classes,
+        size=size,
+        prior=_class_noise(1, total, budget, facts.unit),
+        quantiles=None,
+        leaves=None,
+        calibration=None,
+        signal_per_row=budget.signal(1.0),
+        log_bound=0.0,
+        settings=settings,
+    )
+
+
+def _prior_share(facts: TableFacts, settings: OneShotSettings, signal: float) -> Fraction:
+    return settings.prior_share if facts.unit == 1 else settings.mean_share(signal)
 
 
 def _calibration(
@@ -218,6 +254,8 @@ def _calibration(
 
 
 def _needed_signal(facts: TableFacts, settings: OneShotSettings) -> float:
+    if facts.unit > 1:
+        return settings.target_histogram_signal
     return settings.histogram_signal if facts.n_classes == 2 else settings.selection_signal
 
 

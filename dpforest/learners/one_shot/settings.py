@@ -64,6 +64,16 @@ class OneShotSettings:
         Smallest R for which a calibration is bought.
     prior_share : Fraction
         Of the whole, for a class histogram where no calibration is bought.
+    mean_signal : float
+        R that is spent on the mean of a regression's targets: there its noise is one part in so
+        many of their range. The rest is for leaves.
+    leaf_signal : float
+        Smallest R for which leaves of a regression are counted; below it the mean is all.
+    target_histogram_signal : float
+        In place of ``histogram_signal`` for a regression.
+    target_spread : float
+        Variance that a regression's targets are taken to have, over that of coins with the same
+        mean: noise weighs so much more.
     expected_slope : float
         Of the scaled score, before a calibration has looked at it.
     full_signal : float
@@ -81,6 +91,10 @@ class OneShotSettings:
     histogram_signal: float = 150.0
     selection_signal: float = 500.0
     prior_share: Fraction = Fraction(10, 100)
+    mean_signal: float = 100.0
+    leaf_signal: float = 150.0
+    target_histogram_signal: float = 400.0
+    target_spread: float = 0.15
     expected_slope: float = 2.0
     full_signal: float = 600.0
     max_bins: int = 32
@@ -90,6 +104,24 @@ class OneShotSettings:
     def slope(self, released_signal: float) -> float:
         """Slope that is expected; a model of noise alone says the prior."""
         return self.expected_slope * min(max(released_signal, 0.0) / self.full_signal, 1.0)
+
+    def target_signal(self, released_signal: float, mean: float) -> float:
+        """R as targets of a released mean in (0, 1) make it: their spread over that of even coins.
+
+        Targets near a bound cannot be far apart.
+        """
+        return released_signal * 2.0 * math.sqrt(self.target_spread * mean * (1.0 - mean))
+
+    def mean_share(self, signal: float) -> Fraction:
+        """Share of the whole for the mean of a regression's targets, at this R; 1 where it is all.
+
+        The spread of targets is a small part of their range, so a mean that is off by less than
+        the spread of a class would be off by all that leaves could explain.
+        """
+        if signal < self.leaf_signal:
+            return Fraction(1)
+        share = Fraction(self.mean_signal / signal).limit_denominator(1000)
+        return max(share, self.prior_share)
 
     def bound_over_even(self, signal: float) -> float:
         """How much worse than even shares a log probability may look to the selection.

@@ -21,6 +21,7 @@ from dpforest.mechanisms.entropy import SeededSource
 from dpforest.trees.counting import MemoryRecords
 from dpforest.trees.records import TrainingTable
 
+WIDE = np.array([2.0, 1.0])
 CENTRES = np.linspace(-3.0, 3.0, 16)
 
 
@@ -61,13 +62,13 @@ def histogram(slope: float, intercept: float, n: float) -> np.ndarray:
 
 @pytest.mark.parametrize(("slope", "intercept"), [(0.5, 0.0), (2.0, -1.5), (5.0, 1.0)])
 def test_a_histogram_without_noise_gives_its_curve_back(slope, intercept):
-    found = fit_logistic(CENTRES, histogram(slope, intercept, 1e6), 1.0, np.array([2.0, 0.0]))
+    found = fit_logistic(CENTRES, histogram(slope, intercept, 1e6), 1.0, np.array([2.0, 0.0]), WIDE)
     assert np.allclose(found, (slope, intercept), atol=0.01)
 
 
 def test_a_histogram_of_noise_leaves_what_was_expected():
     noise = np.random.default_rng(2).normal(scale=1e5, size=(16, 2))
-    slope, intercept = fit_logistic(CENTRES, histogram(3.0, 1.0, 10.0) + noise, 1e10, np.zeros(2))
+    slope, intercept = fit_logistic(CENTRES, histogram(3.0, 1.0, 10.0) + noise, 1e10, np.zeros(2), WIDE)
     # The mean of a normal cut off below nothing.
     assert 0.0 <= slope < 2.5
     assert abs(intercept) < 1.0
