@@ -46,6 +46,7 @@ _HOMES = {
     "SafeBayesianForestClassifier": "dpforest.consistent.safe_bayesian",
     "StreamError": "dpforest.exceptions",
     "WeakSignalWarning": "dpforest.exceptions",
+    "check_pipeline": "dpforest.forest.pipelines",
     "diff_reports": "dpforest.forest.report_diff",
     "report_schema": "dpforest.forest.report_schema",
     "verify_report": "dpforest.forest.report_check",
@@ -104,6 +105,7 @@ if TYPE_CHECKING:
         WeakSignalWarning,
     )
     from dpforest.forest.multinomial import MultinomialForestClassifier
+    from dpforest.forest.pipelines import check_pipeline
     from dpforest.forest.private import PrivateForestClassifier
     from dpforest.forest.private_regressor import PrivateForestRegressor
     from dpforest.forest.report import PrivacyReport
@@ -147,6 +149,7 @@ __all__ = [
     "WeakSignalWarning",
     "accounting",
     "audit",
+    "check_pipeline",
     "consistent",
     "datasets",
     "diff_reports",

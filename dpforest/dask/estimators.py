@@ -16,7 +16,7 @@ from dpforest.forest.private_regressor import PrivateForestRegressor
 class _OnDask:
     """Fit and predict on Dask collections; everything else as in memory."""
 
-    def fit(self, X: Any, y: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None, **fit_parameters: Any) -> Any:
         """Train on a Dask array or data frame, partition by partition, where the records are.
 
         Parameters
@@ -29,7 +29,7 @@ class _OnDask:
         StreamError
             A partition does not fit the domain.
         """
-        return super().fit(DaskTable(X, y))  # type: ignore[misc]
+        return super().fit(DaskTable(X, y), **fit_parameters)  # type: ignore[misc]
 
     def predict(self, X: Any) -> Any:
         """Predictions, lazy for a Dask collection."""

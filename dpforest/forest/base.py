@@ -41,6 +41,7 @@ from dpforest.domain.table import Described, read_labels
 from dpforest.exceptions import ParameterError, ParameterTypeError, PrivacyLeakWarning
 from dpforest.forest.digests import model_fingerprint
 from dpforest.forest.guarantee import Guarantee
+from dpforest.forest.pipelines import learned_before
 from dpforest.forest.report import PrivacyReport, RunFacts
 from dpforest.forest.report_making import library_versions, make_report
 from dpforest.forest.settings import check_delta, check_epsilon, check_n_jobs, storable
@@ -197,6 +198,7 @@ class PrivateEstimator(BaseEstimator):
         source = make_source(self.random_state)
         self._check_accountant()
         domain, leaks = self._resolve_domain(X, y)
+        leaks += self._pipeline_leaks()
         encoder = self._encoder(domain)
         self._check_records(encoder, X, y)
         # As they are now: what is set while a fit runs, or after it, was not fitted.
@@ -213,6 +215,20 @@ class PrivateEstimator(BaseEstimator):
             leaks,
             isinstance(X, Source),
         )
+
+    def _pipeline_leaks(self) -> list[str]:
+        """Steps of pipelines around this fit that learnt from the records before it."""
+        steps = learned_before()
+        if not steps:
+            return []
+        leak = f"pipeline steps before it learnt from the records, unpaid: {', '.join(steps)}"
+        warnings.warn(
+            f"{leak}. The guarantee is void. Use steps that need no fitting, or fit them on public "
+            "data and freeze them (FrozenEstimator); see dpforest.check_pipeline.",
+            PrivacyLeakWarning,
+            stacklevel=5,
+        )
+        return [leak]
 
     def _resolve_domain(self, X: Any, y: Any) -> tuple[Domain, list[str]]:
         """The declared domain; without one it is read off the data, which voids the guarantee."""

@@ -25,6 +25,7 @@ from dpforest.forest.settings import (
     check_n_jobs,
     check_partition_rate,
     check_verbose,
+    refuse_fit_parameters,
 )
 from dpforest.learners.base import LearnerBudget
 from dpforest.learners.multinomial.growing import grow_forest
@@ -202,7 +203,7 @@ class MultinomialForestClassifier(PrivateClassifier):
         }
         return cls(epsilon=epsilon, **{**published, **parameters})
 
-    def fit(self, X: Any, y: Any = None) -> MultinomialForestClassifier:
+    def fit(self, X: Any, y: Any = None, **fit_parameters: Any) -> MultinomialForestClassifier:
         """Train under the budget.
 
         Parameters
@@ -211,6 +212,9 @@ class MultinomialForestClassifier(PrivateClassifier):
             Columns by name where the table has the domain's names, else by position.
         y : array-like of shape (n,)
             Class labels; left out with a stream, which holds them.
+        **fit_parameters
+            None are taken. ``sample_weight`` is refused with the reason: a weight multiplies what
+            a record adds to every count, and no public bound of it is declared.
 
         Returns
         -------
@@ -228,6 +232,7 @@ class MultinomialForestClassifier(PrivateClassifier):
             ``BudgetAccountant``. A diffprivlib accountant stays charged: it is charged before
             any record is read and takes nothing back.
         """
+        refuse_fit_parameters(fit_parameters)
         self._fit(X, y)
         return self
 

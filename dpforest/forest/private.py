@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from dpforest.domain.schema import Domain
 from dpforest.forest.classifier import PrivateClassifier, class_array, class_order
 from dpforest.forest.private_base import PrivateForest
+from dpforest.forest.settings import refuse_fit_parameters
 from dpforest.learners.base import ReleasedModel
 
 
@@ -69,7 +70,7 @@ class PrivateForestClassifier(PrivateClassifier, PrivateForest):
     False
     """
 
-    def fit(self, X: Any, y: Any = None) -> PrivateForestClassifier:
+    def fit(self, X: Any, y: Any = None, **fit_parameters: Any) -> PrivateForestClassifier:
         """Train under the budget; see :meth:`MultinomialForestClassifier.fit` for the errors.
 
         Parameters
@@ -77,7 +78,10 @@ class PrivateForestClassifier(PrivateClassifier, PrivateForest):
         X : array-like or data frame of shape (n, n_features), or Stream
         y : array-like of shape (n,)
             Left out with a stream, which holds the labels.
+        **fit_parameters
+            None are taken; ``sample_weight`` is refused with the reason.
         """
+        refuse_fit_parameters(fit_parameters)
         self._fit(X, y)
         return self
 

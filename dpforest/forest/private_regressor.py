@@ -16,6 +16,7 @@ from dpforest.domain.targets import TARGET_STEPS
 from dpforest.exceptions import DomainError, ModelFormatError
 from dpforest.forest.private_base import PrivateForest
 from dpforest.forest.private_plan import RANGE_ROLE, PrivateForestPlan
+from dpforest.forest.settings import refuse_fit_parameters
 from dpforest.forest.target_range import Rescaled, Tossed, release_target_range
 from dpforest.learners.base import ReleasedModel
 from dpforest.mechanisms.entropy import RandomSource
@@ -78,7 +79,7 @@ class PrivateForestRegressor(RegressorMixin, PrivateForest):
 
     _task = "regression"
 
-    def fit(self, X: Any, y: Any = None) -> PrivateForestRegressor:
+    def fit(self, X: Any, y: Any = None, **fit_parameters: Any) -> PrivateForestRegressor:
         """Train under the budget; see :meth:`MultinomialForestClassifier.fit` for the errors.
 
         Parameters
@@ -86,7 +87,10 @@ class PrivateForestRegressor(RegressorMixin, PrivateForest):
         X : array-like or data frame of shape (n, n_features), or Stream
         y : array-like of shape (n,)
             Numbers; left out with a stream, which holds them.
+        **fit_parameters
+            None are taken; ``sample_weight`` is refused with the reason.
         """
+        refuse_fit_parameters(fit_parameters)
         self._fit(X, y)
         return self
 

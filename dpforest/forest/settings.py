@@ -11,6 +11,7 @@ import numpy as np
 
 from dpforest.accounting.allocation import Allocation, allocation_from_data, allocation_to_data
 from dpforest.accounting.rationals import to_rational
+from dpforest.domain.table import Described
 from dpforest.exceptions import ParameterError, ParameterTypeError
 
 #: Totals beyond these mean no privacy or no information, and would leave the range of doubles.
@@ -44,6 +45,31 @@ def check_delta(value: Any) -> Fraction:
             "delta", value, "must lie in [0, 1)", "Use 0, or a tiny number such as 1e-6"
         )
     return delta
+
+
+def refuse_fit_parameters(given: dict[str, Any]) -> None:
+    """Refuse what a fit is given beside records, before anything is read.
+
+    Raises
+    ------
+    ParameterTypeError
+        Of ``sample_weight``, unless it is None, with the reason; and of any other name.
+    """
+    for name, value in given.items():
+        if name == "sample_weight" and value is None:
+            continue
+        if name == "sample_weight":
+            raise ParameterTypeError(
+                name, Described("weights"),
+                "is not supported: a weight w multiplies all that a record adds to a count, so the "
+                "sensitivity would be the largest weight, for which no public bound is declared, "
+                "and noise made for one record would not hide it",
+                "Leave it out; records that stand for several of one person are what "
+                "max_records_per_unit is for",
+            )  # fmt: skip
+        raise ParameterTypeError(
+            name, Described(type(value).__name__), "is no parameter of fit", "Leave it out"
+        )
 
 
 def check_verbose(value: Any) -> int:

@@ -1,0 +1,319 @@
+"""The last step of a pipeline: what was learnt before it voids the guarantee, and is found."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
+from sklearn.decomposition import PCA
+from sklearn.ensemble import VotingClassifier
+from sklearn.feature_selection import SelectFromModel
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, Normalizer, StandardScaler
+from sklearn.utils.validation import has_fit_parameter
+
+from dpforest import (
+    BudgetAccountant,
+    BudgetExceeded,
+    Domain,
+    MultinomialForestClassifier,
+    ParameterError,
+    PrivacyLeakWarning,
+    PrivateForestClassifier,
+    PrivateForestRegressor,
+    RepeatedFitWarning,
+    WeakSignalWarning,
+    check_pipeline,
+    verify_report,
+)
+
+pytestmark = pytest.mark.filterwarnings("ignore::dpforest.WeakSignalWarning")
+
+DOMAIN = Domain(features={"a": (-4, 4), "b": (-4, 4)}, classes=["no", "yes"], approximate_rows=60)
+generator = np.random.default_rng(0)
+X = generator.normal(size=(60, 2))
+y = np.where(X[:, 0] > 0, "yes", "no")
+
+
+def forest(**parameters) -> MultinomialForestClassifier:
+    small = {"epsilon": 1, "domain": DOMAIN, "n_estimators": 1, "max_depth": 1}
+    return MultinomialForestClassifier(**(small | parameters))
+
+
+class Marked(TransformerMixin, BaseEstimator):
+    """A step that says itself that it learns nothing."""
+
+    def fit(self, X, y=None):
+        return self
+
+    def transform(self, X):
+        return X
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.requires_fit = False
+        return tags
+
+
+class Foreign:
+    """A step that knows nothing of scikit-learn's tags."""
+
+    def fit(self, X, y=None):
+        return self
+
+    def transform(self, X):
+        return X
+
+    def get_params(self, deep=True):
+        return {}
+
+
+def columns(*steps, remainder="drop"):
+    return ColumnTransformer(
+        [(str(i), step, [i]) for i, step in enumerate(steps)], remainder=remainder
+    )
+
+
+STATELESS = {
+    "a function": FunctionTransformer(np.abs),
+    "a normaliser": Normalizer(),
+    "a step that says so": Marked(),
+    "passing on": "passthrough",
+    "nothing": None,
+    "frozen": FrozenEstimator(StandardScaler().fit(X)),
+    "functions by column": columns(FunctionTransformer(), "passthrough"),
+    "a union of functions": FeatureUnion([("f", FunctionTransformer(lambda Z: Z[:, :1])),
+                                          ("g", FunctionTransformer(lambda Z: Z[:, 1:]))]),
+    "a pipeline of functions": make_pipeline(Normalizer(), FunctionTransformer()),
+}  # fmt: skip
+LEARNING = {
+    "a scaler": StandardScaler(),
+    "components": PCA(2),
+    "scalers by column": columns(StandardScaler(), MinMaxScaler()),
+    "the rest of the columns": ColumnTransformer(
+        [("keep", "passthrough", [0])], remainder=StandardScaler()
+    ),
+    "a union with a scaler": FeatureUnion(
+        [("f", FunctionTransformer(lambda Z: Z[:, :1])), ("s", PCA(1))]
+    ),
+    "a pipeline with a scaler": make_pipeline(Normalizer(), StandardScaler()),
+    "somebody else's": Foreign(),
+}
+
+
+@contextmanager
+def warned(*kinds: type[Warning]) -> Iterator[list[str]]:
+    """All of these warnings are given, and no others; their texts."""
+    texts: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield texts
+    assert {warning.category for warning in caught} - {WeakSignalWarning} == set(kinds)
+    texts += [str(warning.message) for warning in caught]
+
+
+def assert_holds(model) -> None:
+    assert model.guarantee_.status == "holds" and model.guarantee_.reasons == ()
+
+
+def assert_void(model, step: str) -> None:
+    assert model.guarantee_.status == "void" and model.guarantee_.epsilon == np.inf
+    reasons = [r for r in model.guarantee_.reasons if "learnt from the records, unpaid" in r]
+    assert len(reasons) == 1 and step in reasons[0]
+
+
+@pytest.mark.parametrize("step", STATELESS.values(), ids=STATELESS)
+def test_steps_that_learn_nothing_leave_the_guarantee(step):
+    pipeline = Pipeline([("before", step), ("forest", forest())])
+    assert check_pipeline(pipeline) == ()
+    assert_holds(pipeline.fit(X, y)[-1])
+
+
+@pytest.mark.parametrize("step", LEARNING.values(), ids=LEARNING)
+def test_steps_that_learn_void_it_and_warn(step):
+    pipeline = Pipeline([("before", step), ("forest", forest())])
+    assert check_pipeline(pipeline) == (f"'before' ({type(step).__name__})",)
+    with pytest.warns(PrivacyLeakWarning, match=f"'before' .{type(step).__name__}.*is void"):
+        pipeline.fit(X, y)
+    assert_void(pipeline[-1], "'before'")
+    report = pipeline[-1].privacy_report()
+    verify_report(report.to_json(), pipeline[-1])
+    assert report.sentence.startswith("VOID") and report.notices[0].severity == "void"
+
+
+def test_a_pipeline_of_one_step_and_no_pipeline():
+    assert check_pipeline(make_pipeline(forest())) == () == check_pipeline(forest())
+    assert_holds(make_pipeline(forest()).fit(X, y)[-1])
+    assert_holds(forest().fit(X, y))
+
+
+def test_the_next_fit_outside_of_it_holds_again():
+    inner = forest(accountant=BudgetAccountant(2))
+    with pytest.warns(PrivacyLeakWarning):
+        make_pipeline(StandardScaler(), inner).fit(X, y)
+    assert_void(inner, "standardscaler")
+    assert_holds(inner.fit(X, y))
+
+
+@pytest.mark.parametrize("estimator", [
+    PrivateForestClassifier(epsilon=1, domain=DOMAIN, strategy="one_shot"),
+    PrivateForestRegressor(
+        epsilon=1, domain=Domain(features=DOMAIN.features, target=(0, 1), approximate_rows=60)
+    ),
+])  # fmt: skip
+def test_the_other_forests(estimator):
+    target = (y == "yes").astype(float) if isinstance(estimator, PrivateForestRegressor) else y
+    with pytest.warns(PrivacyLeakWarning, match="standardscaler"):
+        model = make_pipeline(StandardScaler(), estimator).fit(X, target)
+    assert_void(model[-1], "standardscaler")
+
+
+@pytest.mark.parametrize("outer", [Normalizer(), StandardScaler()])
+@pytest.mark.parametrize("inner", [Normalizer(), StandardScaler()])
+def test_nested_pipelines(outer, inner):
+    nested = make_pipeline(outer, Pipeline([("inner", inner), ("forest", forest())]))
+    learning = [step for step in (outer, inner) if isinstance(step, StandardScaler)]
+    assert len(check_pipeline(nested)) == len(learning)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = nested.fit(X, y)[-1][-1]
+    assert bool(caught) == bool(learning)
+    assert model.guarantee_.status == ("void" if learning else "holds")
+    text = " ".join(model.guarantee_.reasons)
+    assert ("'standardscaler'" in text) == isinstance(outer, StandardScaler)
+    assert ("'inner'" in text) == isinstance(inner, StandardScaler)
+
+
+def test_a_forest_that_selects_features_for_later_steps():
+    """Steps behind the one that is fitted have not learnt anything yet."""
+    shared = BudgetAccountant(2)
+    inner = PrivateForestClassifier(
+        epsilon=1, domain=DOMAIN, strategy="one_shot", accountant=shared
+    )
+    later = make_pipeline(Normalizer(), SelectFromModel(inner), StandardScaler(), Foreign())
+    assert_holds(later.fit(X, y)[1].estimator_)
+    with pytest.warns(PrivacyLeakWarning, match="standardscaler"):
+        earlier = make_pipeline(StandardScaler(), SelectFromModel(inner), Foreign()).fit(X, y)
+    assert_void(earlier[1].estimator_, "standardscaler")
+
+
+def test_a_pipeline_with_a_cache(tmp_path):
+    pipeline = Pipeline([("s", StandardScaler()), ("f", forest())], memory=str(tmp_path))
+    with pytest.warns(PrivacyLeakWarning, match="'s'"):
+        pipeline.fit(X, y)
+
+
+def test_a_learned_target():
+    domain = Domain(features=DOMAIN.features, target=(-4, 4), approximate_rows=60)
+    budget = BudgetAccountant(2)
+    inner = PrivateForestRegressor(epsilon=1, domain=domain, accountant=budget)
+    learned = TransformedTargetRegressor(inner, transformer=StandardScaler())
+    assert check_pipeline(learned) == ("the target's transformer (StandardScaler)",)
+    with pytest.warns(PrivacyLeakWarning, match="the target's transformer"):
+        assert_void(learned.fit(X, X[:, 0]).regressor_, "the target's transformer")
+    public = TransformedTargetRegressor(inner, func=np.sqrt, inverse_func=np.square)
+    assert check_pipeline(public) == ()
+    assert_holds(public.fit(X, np.abs(X[:, 0])).regressor_)
+
+
+def test_cross_validation_pays_for_each_fold_and_is_told_of_both():
+    pipeline = make_pipeline(StandardScaler(), forest())
+    with warned(PrivacyLeakWarning, RepeatedFitWarning) as texts:
+        cross_val_score(pipeline, X, y, cv=3)
+    assert sum("standardscaler" in text for text in texts) == 3
+    assert any("fitted 3 times" in text for text in texts)
+    shared = BudgetAccountant(2)
+    with pytest.raises(BudgetExceeded):
+        cross_val_score(
+            make_pipeline(Normalizer(), forest(accountant=shared)), X, y, cv=3, error_score="raise"
+        )
+    assert shared.spent.epsilon == 2.0
+
+
+def test_a_grid_search_pays_for_each_fit_and_its_winner_is_void():
+    search = GridSearchCV(
+        make_pipeline(StandardScaler(), forest()),
+        {"multinomialforestclassifier__max_depth": [1, 2]}, cv=2,
+    )  # fmt: skip
+    assert check_pipeline(search) == ("'standardscaler' (StandardScaler)",)
+    with warned(PrivacyLeakWarning, RepeatedFitWarning) as texts:
+        search.fit(X, y)
+    assert any("fitted 5 times" in text for text in texts)
+    assert_void(search.best_estimator_[-1], "standardscaler")
+
+
+def test_a_search_as_the_last_step_is_behind_the_scaler():
+    search = GridSearchCV(forest(), {"max_depth": [1]}, cv=2)
+    pipeline = make_pipeline(StandardScaler(), search)
+    assert check_pipeline(pipeline) == ("'standardscaler' (StandardScaler)",)
+    with warned(PrivacyLeakWarning, RepeatedFitWarning):
+        pipeline.fit(X, y)
+    assert_void(pipeline[-1].best_estimator_, "standardscaler")
+
+
+@pytest.mark.parametrize("method", ["threading", "loky"])
+def test_folds_in_other_threads_or_processes(method):
+    joblib = pytest.importorskip("joblib")
+    pipeline = make_pipeline(StandardScaler(), forest())
+    with joblib.parallel_config(method, n_jobs=2), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from sklearn.model_selection import cross_validate
+
+        found = cross_validate(pipeline, X, y, cv=2, return_estimator=True)
+    for fitted in found["estimator"]:
+        assert_void(fitted[-1], "standardscaler")
+
+
+def test_nothing_is_read_when_the_fit_is_refused():
+    pipeline = make_pipeline(StandardScaler(), forest(epsilon=-1))
+    with pytest.raises(ParameterError, match="epsilon"):
+        pipeline.fit(X, y)
+
+
+# -- weights ---------------------------------------------------------------------------------------
+
+WEIGHTS = np.ones(60)
+REASON = "sensitivity would be the largest weight"
+
+
+@pytest.mark.parametrize("estimator", [
+    forest(),
+    PrivateForestClassifier(epsilon=1, domain=DOMAIN),
+    PrivateForestRegressor(epsilon=1, domain=Domain(features=DOMAIN.features, target=(0, 1))),
+])  # fmt: skip
+def test_weights_are_refused_with_the_reason(estimator):
+    accountant = BudgetAccountant(1)
+    estimator.set_params(accountant=accountant)
+    with pytest.raises(ParameterError, match=REASON) as caught:
+        estimator.fit(X, y, sample_weight=WEIGHTS)
+    assert isinstance(caught.value, TypeError) and "1." not in str(caught.value)
+    assert accountant.spent.epsilon == 0
+    with pytest.raises(ParameterError, match="check_input=.*is no parameter of fit"):
+        estimator.fit(X, y, check_input=False)
+
+
+def test_no_weights_are_taken_as_such():
+    assert_holds(forest().fit(X, y, sample_weight=None))
+
+
+def test_scikit_learns_tools_know_that_weights_are_not_supported():
+    assert not has_fit_parameter(forest(), "sample_weight")
+    pipeline = make_pipeline(Normalizer(), forest())
+    with pytest.raises(ParameterError, match=REASON):
+        pipeline.fit(X, y, multinomialforestclassifier__sample_weight=WEIGHTS)
+    with pytest.raises(ParameterError, match=REASON):
+        cross_val_score(
+            forest(), X, y, params={"sample_weight": WEIGHTS}, cv=2, error_score="raise"
+        )
+    with pytest.warns(UserWarning, match="does not appear to accept sample_weight"):
+        CalibratedClassifierCV(forest(accountant=BudgetAccountant(9)), cv=2).fit(X, y, WEIGHTS)
+    with pytest.raises(TypeError, match="does not support sample weight|largest weight"):
+        VotingClassifier([("a", forest())]).fit(X, y, sample_weight=WEIGHTS)
