@@ -24,8 +24,10 @@ from dpforest.trees.records import TrainingTable
 
 #: Cells of equal width between the declared bounds.
 N_CELLS = 64
+#: Runs of so many cells are looked at, and hold records where they exceed so many deviations.
+_RUNS, _CLEAR = (1, 2, 4, 8, 16), 3.0
 #: Share of the records that may be cut off at each end, so many deviations of the noise beside.
-_TAIL, _DEVIATIONS = 0.005, 2.0
+_TAIL, _DEVIATIONS = 0.005, 1.0
 #: Part of the range that is added at each end, and least cells of a range.
 _MARGIN, _LEAST_CELLS = 0.1, 2
 
@@ -92,8 +94,7 @@ def release_target_range(records: Records, grant: Grant, source: RandomSource) -
         raise AssertionError("the range is bought with geometric noise")
     counts = add_geometric_noise(records.total(TargetCells()), grant, source)
     deviation = geometric_variance(Fraction(event.epsilon / event.l1_sensitivity)) ** 0.5
-    first = _empty_cells(counts, deviation)
-    last = N_CELLS - _empty_cells(counts[::-1], deviation)
+    first, last = find_range(counts, deviation)
     if last - first < _LEAST_CELLS:
         return 0, TARGET_STEPS
     margin = _MARGIN * (last - first)
@@ -102,7 +103,39 @@ def release_target_range(records: Records, grant: Grant, source: RandomSource) -
     return low, min(int((last + margin) * width), TARGET_STEPS)
 
 
-def _empty_cells(counts: NDArray[np.int64], deviation: float) -> int:
+def find_range(counts: NDArray[np.int64], deviation: float) -> tuple[int, int]:
+    """First cell, and the one after the last, of those that hold records as far as noise tells.
+
+    First all runs of cells that clearly hold some: a sum from one end over many empty cells would
+    gather so much noise that it hides what comes after. Then from the ends of these inward.
+
+    Parameters
+    ----------
+    counts : ndarray of int64, shape (N_CELLS,)
+        Noisy.
+    deviation : float
+        Of the noise on one count.
+
+    Returns
+    -------
+    first, last : int
+        Equal where no cell clearly holds records.
+    """
+    sums = np.concatenate([[0], np.cumsum(counts)])
+    first, last = counts.size, 0
+    for length in _RUNS:
+        starts = np.arange(0, counts.size - length + 1, max(length // 2, 1))
+        held = sums[starts + length] - sums[starts]
+        clear = starts[held > _CLEAR * deviation * length**0.5]
+        if clear.size:
+            first, last = min(first, int(clear[0])), max(last, int(clear[-1]) + length)
+    if first >= last:
+        return 0, 0
+    inside = counts[first:last]
+    return first + _thin_cells(inside, deviation), last - _thin_cells(inside[::-1], deviation)
+
+
+def _thin_cells(counts: NDArray[np.int64], deviation: float) -> int:
     """How many cells from one end hold no more than a tail, as far as the noise lets one see."""
     sums = np.cumsum(counts)
     allowed = _TAIL * max(float(sums[-1]), 0.0)

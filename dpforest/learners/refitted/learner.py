@@ -159,7 +159,7 @@ class _Rounds:
             noise / STEPS,
             noise / SIZE_STEPS,
             curvature_per_record(plan.n_classes),
-            plan.settings.spread,
+            plan.settings.spread if self.facts.unit == 1 else plan.settings.target_spread,
             plan.settings.clip,
         )
         return plan.settings.step * steps, np.maximum(sizes, 0.0)

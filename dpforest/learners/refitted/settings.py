@@ -45,6 +45,8 @@ class RefittedSettings:
         Share of a Newton step that is taken.
     spread : float
         How far a node's Newton step is taken to differ from its parent's.
+    target_spread : float
+        The same for a regression, whose targets differ less than coins with their means.
     clip : float
         Largest log-odds of a whole Newton step.
     """
@@ -62,6 +64,7 @@ class RefittedSettings:
     fixed_size: Size | None = None
     step: float = 0.15
     spread: float = 0.6
+    target_spread: float = 0.25
     clip: float = 3.0
 
     def size(self, signal: float, rows: float, n_classes: int) -> Size:
