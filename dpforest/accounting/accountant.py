@@ -14,7 +14,7 @@ from dpforest.accounting.conversion import (
     conversion_method,
     rho_of_epsilon,
 )
-from dpforest.accounting.events import Event
+from dpforest.accounting.events import EVENTS, Event
 from dpforest.accounting.figures import figure_down
 from dpforest.accounting.grants import Grant
 from dpforest.accounting.ledger import (
@@ -31,9 +31,12 @@ from dpforest.accounting.scopes import (
     ParallelRecordsScope,
     PoissonScope,
     SequentialScope,
+    checked_loss,
 )
 from dpforest.accounting.units import open_units
 from dpforest.exceptions import BudgetExceeded, ParameterError, ParameterTypeError, ScopeError
+
+_OWN_EVENTS = frozenset(EVENTS.values())
 
 
 class BudgetAccountant:
@@ -96,6 +99,7 @@ class BudgetAccountant:
         self._name = name
         self._lock = threading.RLock()
         self._process = os.getpid()
+        self._prices: dict[int, tuple[Event, PrivacyLoss]] = {}
         self._root = SequentialScope(self, None, "")
 
     @classmethod
@@ -223,6 +227,20 @@ class BudgetAccountant:
             self._admit(self._root.charged + loss, loss)
 
     # -- deciding -----------------------------------------------------------------------
+
+    def _price_of(self, event: Event) -> PrivacyLoss:
+        """Loss of an event; plans ask for the same object again and again.
+
+        Kept by identity: our own events never change, and hashing rationals is no cheaper than
+        pricing them. Entries hold the events anyway.
+        """
+        priced = self._prices.get(id(event))
+        if priced is not None and priced[0] is event:
+            return priced[1]
+        loss = checked_loss(event)
+        if type(event) in _OWN_EVENTS:
+            self._prices[id(event)] = event, loss
+        return loss
 
     def _admit(self, loss: PrivacyLoss, requested: PrivacyLoss) -> None:
         """Refuse a new total that fits under neither cap."""

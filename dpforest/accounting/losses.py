@@ -56,9 +56,9 @@ class PrivacyLoss:
 
     def __add__(self, other: PrivacyLoss) -> PrivacyLoss:
         """Sequential composition: every component adds."""
-        return PrivacyLoss(
-            self.epsilon + other.epsilon, self.rho + other.rho, self.delta + other.delta
-        )
+        # Few losses have a delta, and adding rationals is what a request's time goes into.
+        delta = self.delta + other.delta if other.delta else self.delta
+        return PrivacyLoss(self.epsilon + other.epsilon, self.rho + other.rho, delta)
 
     def __mul__(self, times: int) -> PrivacyLoss:
         """Sequential composition of ``times`` equal releases."""
@@ -67,7 +67,12 @@ class PrivacyLoss:
     __rmul__ = __mul__
 
     def maximum(self, other: PrivacyLoss) -> PrivacyLoss:
-        """Parallel composition over disjoint records: the larger of each component."""
+        """Parallel composition over disjoint records: the larger of each component.
+
+        This very loss where it covers the other, so ``is`` tells that it does.
+        """
+        if self.covers(other):
+            return self
         return PrivacyLoss(
             max(self.epsilon, other.epsilon),
             max(self.rho, other.rho),
@@ -76,7 +81,11 @@ class PrivacyLoss:
 
     def covers(self, other: PrivacyLoss) -> bool:
         """Whether no component of ``other`` exceeds this loss."""
-        return other.epsilon <= self.epsilon and other.rho <= self.rho and other.delta <= self.delta
+        return (
+            other.epsilon <= self.epsilon
+            and other.rho <= self.rho
+            and (not other.delta or other.delta <= self.delta)
+        )
 
     def left_after(self, spent: PrivacyLoss) -> PrivacyLoss:
         """What is left of this loss, component by component, never below nothing."""

@@ -56,6 +56,8 @@ class Node:
     """
 
     kind: ClassVar[ScopeKind]
+    #: Whether ``inner`` is the plain sum of what entries and children are charged.
+    _adds_up: ClassVar[bool] = False
     #: Records of a unit, where its loss counts in units of its own; see ``units``.
     _records_per_unit = 1
     #: Size of the units for which a certified scope was certified.
@@ -178,8 +180,12 @@ class Node:
             return PrivacyLoss(composed.epsilon, self._reserve.rho, self._reserve.delta)
         return composed
 
-    def _changes(self, inner: PrivacyLoss) -> list[_Change]:
-        """Work out what a new ``inner`` does to this scope and all around it."""
+    def _changes(self, inner: PrivacyLoss, added: PrivacyLoss | None = None) -> list[_Change]:
+        """Work out what a new ``inner`` does to this scope and all around it.
+
+        ``added``, if given, is what ``inner`` was increased by. As long as scopes only add up, what
+        is around grows by the same: one sum of rationals in place of a difference and a sum.
+        """
         changes = []
         scope: Node = self
         while True:
@@ -189,14 +195,19 @@ class Node:
             parent = scope._parent
             if parent is None or charged == scope._charged:
                 return changes
-            inner = parent._inner_with(scope, charged)
+            if added is not None and charged is inner and parent._adds_up:
+                inner = parent._inner + added
+            else:
+                added = None
+                inner = parent._inner_with(scope, charged)
             scope = parent
 
     def _check(self, changes: list[_Change], requested: PrivacyLoss) -> None:
         """Refuse changes that break a reserve or the accountant's cap."""
         for change in changes:
             scope, reserve = change.scope, change.scope._reserve
-            if reserve is not None and not reserve.covers(change.composed):
+            covered = reserve is change.charged  # the maximum of the two is the reserve itself
+            if reserve is not None and not covered and not reserve.covers(change.composed):
                 left = Budget.left(reserve.left_after(scope._composed))
                 raise BudgetExceeded(requested, left, where=f"reserve of {scope._name()!r}")
             if scope._caps and not any(cap.covers(change.charged) for cap in scope._caps):

@@ -114,6 +114,7 @@ class SequentialScope(Scope):
     """Everything in it meets the same records: epsilon, rho and delta add up."""
 
     kind: ClassVar[ScopeKind] = "sequential"
+    _adds_up: ClassVar[bool] = True
 
     def request(
         self, event: Event, *, role: str, cells: int = 1, level: int | None = None
@@ -145,11 +146,13 @@ class SequentialScope(Scope):
             If the scope is closed, or is certified for another release.
         """
         _check_request(event, role, cells)
-        cells, loss = operator.index(cells), _checked_loss(event)
+        cells = operator.index(cells)
         with self._accountant._lock:
+            loss = self._accountant._price_of(event)
             self._check_open()
             self._check_next(event)
-            changes = self._changes(self._inner + self._counted(loss))
+            counted = self._counted(loss)
+            changes = self._changes(self._inner + counted, counted)
             self._check(changes, loss)
             # The entry comes before the grant: a crash in between leaves the budget spent.
             self._entries.append(Entry(event, loss, role, cells, level))
@@ -297,7 +300,8 @@ def _check_request(event: Any, role: Any, cells: Any) -> None:
         )
 
 
-def _checked_loss(event: Event) -> PrivacyLoss:
+def checked_loss(event: Event) -> PrivacyLoss:
+    """The loss of an event, once it is one that can be added up."""
     # Events of other packages may come here too; a negative loss would be a refund.
     loss = event.loss
     exact = all(isinstance(a, (Fraction, int)) or a == math.inf for a in (loss.epsilon, loss.rho))

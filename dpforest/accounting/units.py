@@ -132,6 +132,7 @@ class UnitsScope(SequentialScope):
     """
 
     kind: ClassVar[ScopeKind] = "units"
+    _adds_up: ClassVar[bool] = False
 
     def __init__(
         self,
