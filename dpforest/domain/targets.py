@@ -32,7 +32,7 @@ def target_steps(
     """
     absent = np.isnan(numbers)
     inside = np.clip(np.where(absent, target.lower, numbers), target.lower, target.upper)
-    # In two halves, since the difference of two finite bounds may be infinite.
-    share = (inside / 2 - target.lower / 2) / (target.upper / 2 - target.lower / 2)
+    # A domain's bounds have a finite difference; halves of tiny ones would both be 0.
+    share = (inside - target.lower) / (target.upper - target.lower)
     steps = np.floor(share * TARGET_STEPS)
     return np.clip(steps, 0, TARGET_STEPS).astype(np.int32), absent
