@@ -36,11 +36,15 @@ LEARNERS: dict[str, Entry] = {
     "refitted": Entry("dpforest.learners.refitted", "RefittedForest", "RefittedModel"),
     "combined": Entry("dpforest.learners.combined", "CombinedLearner", "CombinedModel"),
     "multinomial": Entry("dpforest.learners.multinomial", "MultinomialForest", "MultinomialModel"),
+    "private_selection": Entry(
+        "dpforest.learners.private_selection", "PrivateSelection", "SelectedModel"
+    ),
 }
 
 
-#: Signal for each class, 2 R / K, from which refitted forests pass selected rules.
-REFITTED_SIGNAL = 400.0
+#: R sqrt(2 / K) from which refitted forests pass selected rules, and R for a regression.
+REFITTED_SIGNAL = 320.0
+REFITTED_SIGNAL_OF_MEANS = 400.0
 #: R from which, in pure epsilon, rules beside a one-shot forest pass rules alone: of two classes,
 #: and of more.
 COMBINED_SIGNAL_OF_TWO = 2500.0
@@ -52,7 +56,7 @@ ONE_SHOT_SIGNAL = 500.0
 
 
 #: Learners that look at all records at once, which are refused where those are read pass by pass.
-NOT_STREAMED = frozenset({"rules", "combined"})
+NOT_STREAMED = frozenset({"rules", "combined", "private_selection"})
 
 
 def pick_strategy(facts: TableFacts, budget: LearnerBudget) -> str:
@@ -60,20 +64,20 @@ def pick_strategy(facts: TableFacts, budget: LearnerBudget) -> str:
 
     Rules are drawn at the whole pure epsilon, so they win where the budget is small for the
     table; sums of many noisy tables win above, or beside them. The limits are in
-    R = n / sigma_1 (``LearnerBudget.signal``), with a delta in 2 R / K for K classes;
+    R = n / sigma_1 (``LearnerBudget.signal``), with a delta in R sqrt(2 / K) for K classes;
     docs/private_forest.md says how they were found.
     """
+    signal = budget.signal(facts.approximate_rows or 1.0)
     if facts.unit > 1 or not facts.in_memory:
         # Means need no labels: tables of one-shot forests hold out where rules would guess. And
         # rules look at all records at once.
-        enough = budget.delta and budget.signal(facts.approximate_rows or 1.0) >= REFITTED_SIGNAL
+        enough = budget.delta and signal >= REFITTED_SIGNAL_OF_MEANS
         return "refitted" if enough else "one_shot"
-    signal = budget.signal(facts.approximate_rows or 1.0)
-    per_class = 2 * signal / max(facts.n_classes, 2)
+    share = 2 / max(facts.n_classes, 2)
     if budget.delta:
-        return "refitted" if per_class >= REFITTED_SIGNAL else "rules"
+        return "refitted" if signal * share**0.5 >= REFITTED_SIGNAL else "rules"
     if facts.n_classes > MANY_CLASSES:
-        return "one_shot" if per_class >= ONE_SHOT_SIGNAL else "rules"
+        return "one_shot" if signal * share >= ONE_SHOT_SIGNAL else "rules"
     limit = COMBINED_SIGNAL_OF_TWO if facts.n_classes <= 2 else COMBINED_SIGNAL
     return "combined" if signal >= limit else "rules"
 
