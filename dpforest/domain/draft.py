@@ -231,6 +231,10 @@ def _plain_label(value: Any) -> Label:
 
 def _draft_target(values: list[Any]) -> NumericTarget:
     numbers, _ = to_floats(values)
+    if not np.isfinite(numbers).any():
+        raise DomainError(
+            "target", "there is no finite number among the targets", "Declare target=(lower, upper)"
+        )
     lower, upper = _range_of(numbers[np.isfinite(numbers)].clip(-_LARGEST, _LARGEST), False)
     if not math.isfinite(upper - lower):
         lower, upper = -_LARGEST, _LARGEST

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +26,7 @@ from dpforest.trees.records import TrainingTable
 #: Cells of equal width between the declared bounds.
 N_CELLS = 64
 #: Runs of so many cells are looked at, and hold records where they exceed so many deviations.
-_RUNS, _CLEAR = (1, 2, 4, 8, 16), 3.0
+_RUNS, _CLEAR = (1, 2, 4, 8, 16), 3.5
 #: Share of the records that may be cut off at each end, so many deviations of the noise beside.
 _TAIL, _DEVIATIONS = 0.005, 1.0
 #: Part of the range that is added at each end, and least cells of a range.
@@ -121,18 +122,26 @@ def find_range(counts: NDArray[np.int64], deviation: float) -> tuple[int, int]:
     first, last : int
         Equal where no cell clearly holds records.
     """
-    sums = np.concatenate([[0], np.cumsum(counts)])
     first, last = counts.size, 0
     for length in _RUNS:
+        # What short runs have found already says nothing of the cells beside it.
+        found = np.zeros(counts.size, dtype=np.bool_)
+        found[first:last] = True
         starts = np.arange(0, counts.size - length + 1, max(length // 2, 1))
-        held = sums[starts + length] - sums[starts]
-        clear = starts[held > _CLEAR * deviation * length**0.5]
+        held, size = (_run_sums(a, starts, length) for a in (np.where(found, 0, counts), ~found))
+        clear = starts[held > _CLEAR * deviation * np.sqrt(size)]
         if clear.size:
             first, last = min(first, int(clear[0])), max(last, int(clear[-1]) + length)
     if first >= last:
         return 0, 0
     inside = counts[first:last]
     return first + _thin_cells(inside, deviation), last - _thin_cells(inside[::-1], deviation)
+
+
+def _run_sums(values: NDArray[Any], starts: NDArray[np.int64], length: int) -> NDArray[np.int64]:
+    sums = np.concatenate([[0], np.cumsum(values, dtype=np.int64)])
+    found: NDArray[np.int64] = sums[starts + length] - sums[starts]
+    return found
 
 
 def _thin_cells(counts: NDArray[np.int64], deviation: float) -> int:
