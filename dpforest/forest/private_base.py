@@ -60,6 +60,7 @@ class PrivateForest(ReleasedEstimator):
         delta: Any = 0,
         domain: Domain | None = None,
         strategy: str = "auto",
+        candidates: Any = None,
         max_records_per_unit: int = 1,
         accountant: Any = None,
         invalid: str = "drop",
@@ -71,6 +72,7 @@ class PrivateForest(ReleasedEstimator):
         self.delta = delta
         self.domain = domain
         self.strategy = strategy
+        self.candidates = candidates
         self.max_records_per_unit = max_records_per_unit
         self.accountant = accountant
         self.invalid = invalid
@@ -103,7 +105,8 @@ class PrivateForest(ReleasedEstimator):
         rows = domain.approximate_rows if approximate_rows is None else check_rows(approximate_rows)
         facts = table_facts(self._encoder(domain), rows)
         alone = charged_to(self.accountant) == OWN_BUDGET
-        plan = make_plan(strategy, facts, epsilon, delta, alone, self._records_per_unit())
+        size = self._records_per_unit()
+        plan = make_plan(strategy, facts, epsilon, delta, alone, size, self._candidates())
         return summarise(plan, epsilon, delta)
 
     @property
@@ -143,7 +146,23 @@ class PrivateForest(ReleasedEstimator):
             raise ParameterError(
                 "strategy", strategy, "needs delta > 0", 'Give a delta, or use "one_shot"'
             )
+        self._candidates()
         return strategy
+
+    def _candidates(self) -> tuple[str, ...] | None:
+        """Among what a private selection chooses; what fits them is checked with the plan."""
+        if self.candidates is None:
+            return None
+        if self.strategy != "private_selection":
+            raise ParameterError(
+                "candidates", self.candidates, 'is for strategy="private_selection" alone',
+                "Set that strategy, or leave candidates out",
+            )  # fmt: skip
+        if not isinstance(self.candidates, (tuple, list)):
+            raise ParameterTypeError(
+                "candidates", self.candidates, "must be a list of strategies", "Give their names"
+            )
+        return tuple(check_choice(name, "candidates", tuple(LEARNERS)) for name in self.candidates)
 
     def _check_streamable(self) -> None:
         if self.strategy in NOT_STREAMED:
@@ -156,7 +175,7 @@ class PrivateForest(ReleasedEstimator):
         facts = table_facts(run.encoder, run.domain.approximate_rows, not run.streamed)
         alone = run.charged_to == OWN_BUDGET
         size = run.records_per_unit
-        plan = make_plan(checked, facts, run.epsilon, run.delta, alone, size)
+        plan = make_plan(checked, facts, run.epsilon, run.delta, alone, size, self._candidates())
         warn_if_hopeless(plan.signal, stacklevel=5)
         return plan
 

@@ -94,6 +94,8 @@ class PrivateForestPlan:
         What the learner may spend.
     target_range : GeometricNoise or None
         Buys the range of a regression's targets, where that is worth it.
+    candidates : tuple of str or None
+        Among what a private selection chooses.
     """
 
     strategy: str
@@ -105,6 +107,7 @@ class PrivateForestPlan:
     facts: TableFacts
     budget: LearnerBudget
     target_range: GeometricNoise | None = None
+    candidates: tuple[str, ...] | None = None
 
     @property
     def certificate(self) -> Certificate | None:

@@ -44,9 +44,13 @@ class PrivateForestRegressor(RegressorMixin, PrivateForest):
     domain : Domain or None
         Public facts with ``target=(lower, upper)``; targets outside are clipped. None reads them
         off the data, which voids the guarantee.
-    strategy : {"auto", "rules", "one_shot", "refitted", "combined", "multinomial"}, default="auto"
+    strategy : str, default="auto"
+        ``"rules"``, ``"one_shot"``, ``"refitted"``, ``"combined"``, ``"multinomial"`` or
+        ``"private_selection"``.
         Rules and the multinomial forest see each record with a class of its own coin, 1 with
-        probability t.
+        probability t. ``private_selection`` chooses between the one-shot and the refitted forest.
+    candidates
+        As in :class:`PrivateForestClassifier`.
     max_records_per_unit, accountant, invalid, random_state, n_jobs, verbose
         As in :class:`PrivateForestClassifier`.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 from dpforest.accounting.events import GeometricNoise
 from dpforest.accounting.losses import PrivacyLoss
@@ -38,6 +39,7 @@ def make_plan(
     delta: Fraction,
     alone: bool = False,
     records_per_unit: int = 1,
+    candidates: tuple[str, ...] | None = None,
 ) -> PrivateForestPlan:
     """The plan of a fit; it waits for a noisy count where no number of rows is declared.
 
@@ -45,13 +47,15 @@ def make_plan(
     accountant adds up in rho with the rest, and so do trees that are grown side by side. Epsilon
     and delta are those of a unit.
     """
-    certified = alone and delta > 0 and strategy != "multinomial"
+    certified = alone and delta > 0 and strategy not in ("multinomial", "private_selection")
     budget = LearnerBudget.of_unit(epsilon, delta, records_per_unit, certified)
     if facts.approximate_rows is None:
         count = count_event(budget)
         caps = PrivacyLoss(epsilon, float("inf"), delta) if delta else PrivacyLoss.pure(epsilon)
-        return PrivateForestPlan(strategy, None, None, count, caps, None, facts, budget)
-    return planned(strategy, facts, budget)
+        return PrivateForestPlan(
+            strategy, None, None, count, caps, None, facts, budget, candidates=candidates
+        )
+    return planned(strategy, facts, budget, candidates=candidates)
 
 
 def settle_plan(
@@ -65,7 +69,7 @@ def settle_plan(
     rest = budget_after(plan.budget, plan.count)
     rows = trusted_rows(int(noisy[0]), plan.count, rest)
     facts = replace(plan.facts, approximate_rows=rows)
-    settled = planned(plan.strategy, facts, rest, plan.count)
+    settled = planned(plan.strategy, facts, rest, plan.count, plan.candidates)
     # A warning costs nothing: it goes by the fewest records that the noise allows.
     fewest = fewest_rows(int(noisy[0]), plan.count)
     signal = settled.signal
@@ -86,7 +90,11 @@ def trusted_rows(noisy: int, count: GeometricNoise, budget: LearnerBudget) -> fl
 
 
 def planned(
-    strategy: str, facts: TableFacts, budget: LearnerBudget, count: GeometricNoise | None = None
+    strategy: str,
+    facts: TableFacts,
+    budget: LearnerBudget,
+    count: GeometricNoise | None = None,
+    candidates: tuple[str, ...] | None = None,
 ) -> PrivateForestPlan:
     """The plan where a number of records is known: declared, or bought by ``count``."""
     target_range = range_event(facts, budget)
@@ -101,13 +109,15 @@ def planned(
     # Rules are drawn at the pure epsilon, so with a delta too that is what they can learn from.
     own = LearnerBudget(budget.epsilon, Fraction(0)) if spends_pure_epsilon(chosen) else budget
     signal = own.signal(facts.approximate_rows or 1.0)
-    learner = LEARNERS[chosen].make()
+    learner: Any = LEARNERS[chosen].make()
+    if candidates is not None:
+        learner = replace(learner, candidates=candidates)
     plan = learner.plan(facts, budget)
     if bought and budget.certified:
         plan = in_epsilon_and_delta(plan, budget)
     loss = sum((group_loss(e.loss, size) for e in bought), start=unit_loss(plan, size))
     return PrivateForestPlan(
-        chosen, learner, plan, count, loss, signal, facts, budget, target_range
+        chosen, learner, plan, count, loss, signal, facts, budget, target_range, candidates
     )
 
 

@@ -175,6 +175,8 @@ def storable(value: Any) -> Any:
         return value
     if isinstance(value, np.generic):
         return value.item()
+    if isinstance(value, (list, tuple)):
+        return [storable(part) for part in value]
     if isinstance(value, Allocation) and not isinstance(value, type):
         return {"allocation": allocation_to_data(value)}
     return str(value)

@@ -94,7 +94,8 @@ def test_the_rule_goes_by_public_signal_alone(domain):
     both = LearnerBudget(Fraction(1), Fraction(1, 10**6))
     assert pick_strategy(few, pure) == pick_strategy(few, both) == "rules"
     assert (pick_strategy(many, pure), pick_strategy(many, both)) == ("combined", "refitted")
-    assert set(LEARNERS) == {"rules", "one_shot", "refitted", "combined", "multinomial"}
+    names = "rules", "one_shot", "refitted", "combined", "multinomial", "private_selection"
+    assert set(LEARNERS) == set(names)
 
 
 def test_a_plan_is_read_without_data_and_spends_nothing(domain):
