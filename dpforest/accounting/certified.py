@@ -77,6 +77,16 @@ class CertifiedScope(SequentialScope):
         """What it may grant, and at what cost."""
         return self._certificate
 
+    def close(self, *, keep_reserve: bool = False) -> None:
+        """Take no more requests; see ``Scope.close``.
+
+        Whether an unused list is given up may depend on what was released beside it meanwhile.
+        Its delta would then not be fixed beforehand, so it stays spent.
+        """
+        with self._accountant._lock:
+            given_up = not self._entries and self._root()._has_granted() and not _is_held(self)
+            super().close(keep_reserve=keep_reserve or given_up)
+
     def _price(self, inner: PrivacyLoss) -> PrivacyLoss:
         if inner == NO_LOSS:
             return NO_LOSS
@@ -120,12 +130,21 @@ def _check_place(scope: Scope) -> None:
             "a certified scope lies in sequential scopes only: its (epsilon, delta) is that of a "
             "record that meets all of it. Open it beside the parallel or sampled scope."
         )
-    held = any(place._adaptive and place._was_first for place in around)
-    if not held and around[-1]._has_granted():
+    if not _is_held(scope) and around[-1]._has_granted():
         raise ScopeError(
             "a certified scope must be the first spending of its accountant, so that its delta is "
             "fixed beforehand. Plan in rho where an accountant is shared."
         )
+
+
+def _is_held(scope: Scope) -> bool:
+    """Whether an adaptive scope that was opened first holds the delta for good."""
+    place: Node | None = scope
+    while place is not None:
+        if place._adaptive and place._was_first:
+            return True
+        place = place._parent
+    return False
 
 
 def _check_units(scope: Scope, certificate: Certificate) -> None:

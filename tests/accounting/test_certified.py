@@ -74,6 +74,18 @@ def test_a_part_costs_the_whole(accountant, certificate):
     assert verify_composition(accountant.composition()) == ()
 
 
+def test_a_list_given_up_after_something_else_was_released_stays_spent(certificate):
+    """Else its delta would be spent in some runs and given back in others, by what was seen."""
+    accountant = BudgetAccountant(2 * certificate.epsilon, MILLIONTH)
+    with open_certified(accountant._root, "learner", certificate):
+        accountant.request(GeometricNoise(certificate.epsilon / 2, F(1)), role="looked first")
+    assert accountant.loss.delta == MILLIONTH
+    assert accountant.loss.epsilon == certificate.epsilon * F(3, 2)
+    assert verify_composition(accountant.composition()) == ()
+    with pytest.raises(BudgetExceeded):  # a rho that converts at the same delta
+        accountant.request(DiscreteGaussianNoise(F(10**5), F(1)), role="in rho instead")
+
+
 def test_nothing_granted_costs_nothing(accountant, certificate):
     with open_certified(accountant._root, "learner", certificate), pytest.raises(BudgetExceeded):
         accountant.request(GeometricNoise(F(1, 100), F(1)), role="meanwhile")
