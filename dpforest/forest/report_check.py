@@ -36,6 +36,7 @@ from dpforest.relations import relations_of
 #: Leaves that follow from nothing else in a report; see docs/report.md.
 UNFOUNDED = (
     "who declared the public facts, and from which source",
+    "that no seed, no observer and no leak was kept quiet",
     "where the fit was charged, and the object's earlier fits",
     "how parameters were written, and versions",
 )

@@ -99,7 +99,7 @@ def test_every_real_report_holds(model, tmp_path):
     report.to_json(path), model.to_json(model_path)
     alone = verify_report(report)
     assert "totals of all scopes" in alone.held and "plan and settings" in alone.held
-    assert "no model was given" in str(alone)
+    assert "no model was given" in str(alone) and "no seed" in str(alone)
     for given, of in ((report.to_json(), model), (path, model_path), (str(path), model.to_json())):
         both = verify_report(given, of)
         assert "everything against the model and its fingerprint" in both.held
