@@ -43,7 +43,7 @@ LEARNERS: dict[str, Entry] = {
 
 
 #: R sqrt(2 / K) from which refitted forests pass selected rules, and R for a regression.
-REFITTED_SIGNAL = 320.0
+REFITTED_SIGNAL = 300.0
 REFITTED_SIGNAL_OF_MEANS = 400.0
 #: R from which, in pure epsilon, rules beside a one-shot forest pass rules alone: of two classes,
 #: and of more.
