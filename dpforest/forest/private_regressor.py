@@ -19,6 +19,7 @@ from dpforest.forest.private_plan import RANGE_ROLE, PrivateForestPlan
 from dpforest.forest.settings import refuse_fit_parameters
 from dpforest.forest.target_range import Rescaled, Tossed, release_target_range
 from dpforest.learners.base import ReleasedModel
+from dpforest.learners.storage import whole_numbers
 from dpforest.mechanisms.entropy import RandomSource
 from dpforest.trees.counting import MappedRecords, Records
 
@@ -157,8 +158,9 @@ class PrivateForestRegressor(RegressorMixin, PrivateForest):
         return {"target_steps": list(self.target_steps_), **super()._released_to_data()}
 
     def _released_from_data(self, data: Any, encoder: DomainEncoder) -> None:
-        low, high = (int(steps) for steps in data["target_steps"])
-        if not 0 <= low < high <= TARGET_STEPS:
+        steps = whole_numbers(data["target_steps"], (2,), "range of the target", 0, TARGET_STEPS)
+        low, high = steps.tolist()
+        if not low < high:
             raise ModelFormatError("the stored range of the target is no range. Store it again.")
         self.target_steps_ = low, high
         super()._released_from_data(data, encoder)
