@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.ensemble import RandomForestClassifier
 
 from dpforest.trees.criteria import CRITERIA
-from dpforest.trees.kernels import histogram, leaves, predict, routing, scoring
+from dpforest.trees.kernels import histogram, leaves, predict, routing, scoring, stages
 
 N_CODES = np.array([74, 9, 256, 17, 16, 8, 15, 7, 6, 3, 256, 256, 99, 42], dtype=np.int64)
 ORDERED = np.isin(np.arange(14), [0, 2, 4, 10, 11, 12])
@@ -67,7 +67,7 @@ class Workspace:
             )
             for _ in range(2)
         ]
-        self.scores = np.empty((nodes, TOTAL))
+        self.scores = np.empty(nodes * int(N_CODES.max()))
         self.feature_scores = np.empty((nodes, n_features))
         self.heap = np.empty((3, nodes - 1), np.int32)
         self.leaf_counts = np.empty((nodes, N_CLASSES), np.int64)
@@ -96,13 +96,16 @@ class Workspace:
         )
         return self.leaf_counts
 
-    def score(self, level: int, code: int) -> None:
-        """Scores of the level's candidates."""
+    def counted(self, level: int) -> tuple[Any, ...]:
+        """Counts and boxes of a level, as the scoring kernels take them."""
         side, n_nodes = level % 2, 2**level
         boxes = [array[:n_nodes] for array in self.boxes[side]]
-        scores = self.scores[:n_nodes]
-        hist = self.hists[side][:n_nodes]
-        scoring.score_level(hist, OFFSETS, ORDERED, *boxes, code, scores)
+        return self.hists[side][:n_nodes], OFFSETS, ORDERED, *boxes
+
+    def score(self, level: int, criterion: Any) -> None:
+        """Best score of every feature of the level's nodes."""
+        best = self.feature_scores[: 2**level]
+        stages.best_scores(*self.counted(level), criterion.code, criterion.normalised, best)
 
     def route(self, level: int) -> None:
         """Records of the level to their children."""
@@ -134,12 +137,16 @@ class Workspace:
 
     def _grow_level(self, level: int, criterion: Any) -> None:
         side, n_nodes = level % 2, 2**level
-        self.score(level, criterion.code)
-        scores, best = self.scores[:n_nodes], self.feature_scores[:n_nodes]
-        scoring.feature_scores(scores, OFFSETS, criterion.normalised, best)
-        features = best.argmax(axis=1)
-        scoring.value_scores(scores, OFFSETS, features, criterion.normalised)
-        choices = _argmax_of_feature(scores, features)
+        self.score(level, criterion)
+        features = self.feature_scores[:n_nodes].argmax(axis=1)
+        sizes = N_CODES[features]
+        starts = np.cumsum(sizes) - sizes
+        stages.chosen_scores(
+            *self.counted(level), criterion.code, criterion.normalised, features, starts,
+            self.scores,
+        )  # fmt: skip
+        rows = zip(starts, starts + sizes, strict=True)
+        choices = np.array([self.scores[start:end].argmax() for start, end in rows])
         split = self.heap[:, n_nodes - 1 : 2 * n_nodes - 1]
         scoring.chosen_splits(ORDERED, features, choices, *split)
         self.route(level)
@@ -148,11 +155,6 @@ class Workspace:
             new_boxes = [array[: 2 * n_nodes] for array in self.boxes[1 - side]]
             routing.update_boxes(*boxes, OFFSETS, ORDERED, *split, *new_boxes)
             self.count(level)
-
-
-def _argmax_of_feature(scores: np.ndarray, features: np.ndarray) -> np.ndarray:
-    spans = zip(scores, OFFSETS[features], OFFSETS[features + 1], strict=True)
-    return np.array([row[start:end].argmax() for row, start, end in spans])
 
 
 def report_kernels(workspace: Workspace, criterion: str, repeats: int) -> None:
@@ -167,7 +169,7 @@ def report_kernels(workspace: Workspace, criterion: str, repeats: int) -> None:
     seconds = best_time(lambda: histogram.level_histogram(*arguments), repeats)
     print(f"histogram        {n_rows * n_features / seconds / 1e9:8.2f} G updates/s")
     for name, entry in CRITERIA.items():
-        seconds = best_time(lambda: workspace.score(depth - 1, entry.code), repeats)  # noqa: B023
+        seconds = best_time(lambda: workspace.score(depth - 1, entry), repeats)  # noqa: B023
         print(f"{name:16s} {n_nodes * TOTAL / seconds / 1e6:8.0f} M cells scored/s")
     seconds = best_time(lambda: workspace.route(depth - 1), repeats)
     print(f"routing          {n_rows / seconds / 1e6:8.0f} M records/s")

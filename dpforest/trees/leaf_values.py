@@ -6,6 +6,7 @@ post-processing property (Dwork and Roth 2014, Prop. 2.1) none of it changes a g
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -64,11 +65,10 @@ def log_odds_values(forest: PrivateForest) -> LeafValues:
     gave to the leaves' own counts. Leaves that are known well (w near 1) repeat each other, so
     they are averaged; leaves drowned in noise (w near 0) were shrunk T times each, so they add up.
     """
-    shrunk = [shrink_counts(counts, forest.noise_variance) for counts in _counts(forest)]
-    log_p = np.log(np.maximum(np.stack([tree.probabilities for tree in shrunk]), PROBABILITY_FLOOR))
-    masses = np.stack([tree.masses for tree in shrunk])
-    masses = masses / masses.sum(axis=1, keepdims=True)
-    own_weight = float(np.mean(np.sum(masses * np.stack([t.weights for t in shrunk]), axis=1)))
+    shrunk = shrink_counts(_counts(forest), forest.noise_variance)
+    log_p = np.log(np.maximum(shrunk.probabilities, PROBABILITY_FLOOR))
+    masses = shrunk.masses / shrunk.masses.sum(axis=1, keepdims=True)
+    own_weight = float(np.mean(np.sum(masses * shrunk.weights, axis=1)))
     centred = log_p - np.einsum("tl,tlk->tk", masses, log_p)[:, None, :]
     scale = 1.0 / (1.0 + (forest.n_trees - 1) * own_weight)
     prior = np.log(np.maximum(released_prior(forest), PROBABILITY_FLOOR))
@@ -86,14 +86,14 @@ def released_prior(forest: PrivateForest) -> NDArray[np.float64]:
 
 @dataclass(frozen=True, slots=True)
 class ShrunkLeaves:
-    """Leaves of one tree after shrinkage.
+    """Leaves of one tree, or of several, after shrinkage.
 
     Attributes
     ----------
-    probabilities : ndarray of float64, shape (n_leaves, n_classes)
-    masses : ndarray of float64, shape (n_leaves,)
+    probabilities : ndarray of float64, shape (…, n_leaves, n_classes)
+    masses : ndarray of float64, shape (…, n_leaves)
         Estimated sizes, positive.
-    weights : ndarray of float64, shape (n_leaves,)
+    weights : ndarray of float64, shape (…, n_leaves)
         Weight of a leaf's own counts against its parent, in [0, 1).
     """
 
@@ -103,7 +103,7 @@ class ShrunkLeaves:
 
 
 def shrink_counts(counts: NDArray[np.int64], noise_variance: float) -> ShrunkLeaves:
-    """Class probabilities of one tree's leaves, each node shrunk toward its parent by its noise.
+    """Class probabilities of a tree's leaves, each node shrunk toward its parent by its noise.
 
     Noisy tables are summed upward; then from the root downward a node moves from its parent's
     probabilities toward its own by w = n_eff / (n_eff + 10), with n_eff = m / (1 + s^2 / (m q)):
@@ -112,8 +112,8 @@ def shrink_counts(counts: NDArray[np.int64], noise_variance: float) -> ShrunkLea
 
     Parameters
     ----------
-    counts : ndarray of int64, shape (n_leaves, n_classes)
-        Noisy counts, ``n_leaves`` a power of two.
+    counts : ndarray of int64, shape (…, n_leaves, n_classes)
+        Noisy counts, ``n_leaves`` a power of two; trees do not touch each other.
     noise_variance : float
         Variance of the noise on one count.
 
@@ -121,17 +121,26 @@ def shrink_counts(counts: NDArray[np.int64], noise_variance: float) -> ShrunkLea
     -------
     ShrunkLeaves
     """
-    n_leaves, n_classes = counts.shape
-    level = ShrunkLeaves(np.full((1, n_classes), 1.0 / n_classes), np.ones(1), np.zeros(1))
+    *trees, n_leaves, n_classes = counts.shape
+    n_trees = math.prod(trees)
+    # Nodes of a level of all trees in one table, tree by tree.
+    level = ShrunkLeaves(
+        np.full((n_trees, n_classes), 1.0 / n_classes), np.ones(n_trees), np.zeros(n_trees)
+    )
     n_nodes = 1
     while n_nodes <= n_leaves:
         # Doubles: sums of counts that drown in noise may leave the range of int64.
-        table = counts.reshape(n_nodes, -1, n_classes).sum(axis=1, dtype=np.float64)
+        table = counts.reshape(n_trees * n_nodes, -1, n_classes).sum(axis=1, dtype=np.float64)
         variance = noise_variance * (n_leaves // n_nodes)
         parents = np.repeat(level.probabilities, 1 if n_nodes == 1 else 2, axis=0)
         level = _shrink_level(table, variance, parents)
         n_nodes *= 2
-    return level
+    shape = counts.shape[:-1]
+    return ShrunkLeaves(
+        level.probabilities.reshape(counts.shape),
+        level.masses.reshape(shape),
+        level.weights.reshape(shape),
+    )
 
 
 def _shrink_level(

@@ -18,18 +18,16 @@ from dpforest.trees.kernels.routing import (
     nth_candidates,
     update_boxes,
 )
-from dpforest.trees.kernels.scoring import (
-    candidate_spans,
-    feature_scores,
-    joint_scores,
-    score_level,
-    value_scores,
-)
+from dpforest.trees.kernels.scoring import joint_scores, score_level
+from dpforest.trees.kernels.stages import best_scores, chosen_scores
 from dpforest.trees.offers import Offer
 from dpforest.trees.records import Segments, Splits, TrainingTable
 
 #: Raw counts and scores of a level are held for at most this many bytes at a time.
 MEMORY_LIMIT = 512 * 2**20
+
+#: Raw counts, offsets, which features are ordered; lowest, highest and living codes of the boxes.
+_Counted = tuple[NDArray, NDArray, NDArray, NDArray, NDArray, NDArray]
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,16 +161,13 @@ class LevelCells:
         size = max(1, int(MEMORY_LIMIT // self._bytes_of(1)))
         return [(a, min(a + size, self.n_nodes)) for a in range(0, self.n_nodes, size)]
 
-    def scores(self, first: int, last: int, criterion: Criterion) -> NDArray[np.float64]:
-        """Raw scores of all candidates of nodes ``first … last - 1``; -inf where there is none."""
-        out = np.empty((last - first, self.total), dtype=np.float64)
+    def counted(self, first: int, last: int) -> _Counted:
+        """What the scoring kernels take of nodes ``first … last - 1``: raw counts, public boxes."""
         table, boxes = self.table, self.boxes
-        score_level(
-            self._counts_of(first, last), table.offsets, table.ordered,
-            boxes.low[first:last], boxes.high[first:last], boxes.alive[first:last],
-            criterion.code, out,
-        )  # fmt: skip
-        return out
+        span = slice(first, last)
+        counts = self._counts_of(first, last)
+        low, high, alive = boxes.low[span], boxes.high[span], boxes.alive[span]
+        return counts, table.offsets, table.ordered, low, high, alive
 
     def children(self, splits: Splits) -> LevelCells:
         """The next level, not yet counted."""
@@ -214,7 +209,7 @@ class LevelCells:
 
 
 class ScoredCells:
-    """Scores of a counted level; those of the first stage are kept where they fit at once.
+    """Scores of a counted level, each made when asked for.
 
     Parameters
     ----------
@@ -225,7 +220,6 @@ class ScoredCells:
     def __init__(self, level: LevelCells, criterion: Criterion) -> None:
         self._level = level
         self._criterion = criterion
-        self._kept: NDArray[np.float64] | None = None
 
     def best(self) -> NDArray[np.float64]:
         """Score of each feature in each node, the largest that it offers, shape (n_nodes, D)."""
@@ -236,55 +230,32 @@ class ScoredCells:
         return self._best(False)
 
     def _best(self, normalised: bool) -> NDArray[np.float64]:
-        level = self._level
+        level, code = self._level, self._criterion.code
         best = np.empty((level.n_nodes, level.table.n_codes.size), dtype=np.float64)
-        chunks = level.chunks()
-        for first, last in chunks:
-            scores = level.scores(first, last, self._criterion)
-            feature_scores(scores, level.table.offsets, normalised, best[first:last])
-        # The value stage needs the same scores again.
-        self._kept = scores if len(chunks) == 1 else None
+        for first, last in level.chunks():
+            best_scores(*level.counted(first, last), code, normalised, best[first:last])
         return best
 
     def offer(self, features: NDArray[np.int64]) -> Offer:
-        """Candidates of the feature that each node drew; changes what was kept, so once only."""
-        level, kept = self._level, self._kept
-        chunks = level.chunks()
-        if kept is None and len(chunks) == 1:
-            kept = level.scores(0, level.n_nodes, self._criterion)
-        if kept is not None:
-            return self._offer_of(features, kept)
-        return self._offer_by_chunks(features, chunks)
+        """Candidates of the feature that each node drew, in a row each; none where that is -1."""
+        level, criterion = self._level, self._criterion
+        sizes = np.where(features >= 0, level.table.n_codes[features], 0)
+        ends = np.cumsum(sizes)
+        starts = ends - sizes
+        offered = np.empty(int(ends[-1]), dtype=np.float64)
+        for first, last in level.chunks():
+            chosen_scores(
+                *level.counted(first, last), criterion.code, criterion.normalised,
+                features[first:last], starts[first:last], offered,
+            )  # fmt: skip
+        return Offer(offered, starts, ends)
 
     def offer_jointly(self) -> Offer:
         """Candidates of all features of each node in one row, in the order of the cells."""
         level = self._level
         offered = np.empty((level.n_nodes, level.total), dtype=np.float64)
         for first, last in level.chunks():
-            offered[first:last] = level.scores(first, last, self._criterion)
+            score_level(*level.counted(first, last), self._criterion.code, offered[first:last])
         joint_scores(offered, self._criterion.normalised)
         starts = np.arange(level.n_nodes, dtype=np.int64) * level.total
         return Offer(offered.ravel(), starts, starts + level.total)
-
-    def _offer_of(self, features: NDArray[np.int64], scores: NDArray[np.float64]) -> Offer:
-        offsets = self._level.table.offsets
-        value_scores(scores, offsets, features, self._criterion.normalised)
-        starts = np.empty(features.size, dtype=np.int64)
-        ends = np.empty(features.size, dtype=np.int64)
-        candidate_spans(offsets, features, starts, ends)
-        return Offer(scores.ravel(), starts, ends)
-
-    def _offer_by_chunks(self, features: NDArray[np.int64], chunks: list[tuple[int, int]]) -> Offer:
-        """For a level whose scores do not fit in memory at once: drawn features only."""
-        level = self._level
-        width = int(level.table.n_codes.max(initial=1))
-        offered = np.empty((level.n_nodes, width), dtype=np.float64)
-        sizes = np.empty(level.n_nodes, dtype=np.int64)
-        for first, last in chunks:
-            scores = level.scores(first, last, self._criterion)
-            part = self._offer_of(features[first:last], scores)
-            places = part.starts[:, None] + np.arange(width)
-            offered[first:last] = part.scores[np.minimum(places, part.scores.size - 1)]
-            sizes[first:last] = part.ends - part.starts
-        starts = np.arange(level.n_nodes, dtype=np.int64) * width
-        return Offer(offered.ravel(), starts, starts + sizes)

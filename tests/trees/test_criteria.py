@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from dpforest.exceptions import ParameterError
 from dpforest.trees.criteria import CRITERIA, resolve_criterion
-from dpforest.trees.kernels import scoring
+from dpforest.trees.kernels import scoring, stages
 
 N_CODES = (3, 3)
 ORDERED = np.array([True, False])
@@ -50,19 +50,19 @@ def outputs(hists, criterion, choice):
     box_low = np.zeros((n_tables, 2), np.int32)
     box_high = np.full((n_tables, 2), 2, np.int32)
     alive = np.ones((n_tables, 6), np.bool_)
-    scores = np.empty((n_tables, 6))
-    scoring.score_level(hists, OFFSETS, ORDERED, box_low, box_high, alive, criterion.code, scores)
+    counted = hists, OFFSETS, ORDERED, box_low, box_high, alive, criterion.code
     if choice == "feature":
         result = np.empty((n_tables, 2))
-        scoring.feature_scores(scores, OFFSETS, criterion.normalised, result)
+        stages.best_scores(*counted, criterion.normalised, result)
     elif choice == "joint":
-        scoring.joint_scores(scores, criterion.normalised)
-        result = scores
+        result = np.empty((n_tables, 6))
+        scoring.score_level(*counted, result)
+        scoring.joint_scores(result, criterion.normalised)
     else:
-        f = int(choice[-1])
-        features = np.full(n_tables, f)
-        scoring.value_scores(scores, OFFSETS, features, criterion.normalised)
-        result = scores[:, OFFSETS[f] : OFFSETS[f + 1]]
+        features = np.full(n_tables, int(choice[-1]))
+        result = np.empty((n_tables, 3))
+        starts = 3 * np.arange(n_tables)
+        stages.chosen_scores(*counted, criterion.normalised, features, starts, result.reshape(-1))
     result = result[:, np.isfinite(result).all(axis=0)]
     assert result.shape[1]
     np.testing.assert_array_equal(result, np.floor(result))

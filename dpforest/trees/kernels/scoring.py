@@ -218,6 +218,34 @@ def _drop_dead_values(alive: NDArray, out: NDArray) -> None:
             out[c] = -np.inf
 
 
+@njit(cache=True, nogil=True, forceinline=True)
+def _score_feature(
+    cells: NDArray,
+    is_ordered: bool,
+    low: int,
+    high: int,
+    alive: NDArray,
+    totals: NDArray,
+    criterion: int,
+    table: NDArray,
+    left: NDArray,
+    scratch: NDArray,
+    scores: NDArray,
+) -> None:
+    """Scores of all codes of one feature in one node, ``-inf`` where there is no candidate."""
+    first, width = 0, cells.shape[0]
+    if is_ordered:
+        first = int(low)
+        width = max(int(high) - first, 0)
+        scores[:first] = -np.inf
+        scores[first + width :] = -np.inf
+    _left_counts(cells, is_ordered, first, width, left)
+    n_records = int(totals.sum())
+    _score_candidates(left, totals, n_records, width, criterion, table, scratch, scores[first:])
+    if not is_ordered:
+        _drop_dead_values(alive, scores)
+
+
 @njit(cache=True, nogil=True)
 def _score_level(
     hist: NDArray,
@@ -240,22 +268,13 @@ def _score_level(
         for cell in range(offsets[0], offsets[1]):
             for label in range(n_classes):
                 totals[label] += hist[node, cell, label]
-        n_records = int(totals.sum())
         for f in range(ordered.shape[0]):
             start, end = offsets[f], offsets[f + 1]
-            scores = out[node, start:end]
-            first, width = 0, int(end - start)
-            if ordered[f]:
-                first = int(box_low[node, f])
-                width = max(int(box_high[node, f]) - first, 0)
-                scores[:first] = -np.inf
-                scores[first + width :] = -np.inf
-            _left_counts(hist[node, start:end], ordered[f], first, width, left)
-            _score_candidates(
-                left, totals, n_records, width, criterion, table, scratch, scores[first:]
-            )
-            if not ordered[f]:
-                _drop_dead_values(alive[node, start:end], scores)
+            _score_feature(
+                hist[node, start:end], ordered[f], box_low[node, f], box_high[node, f],
+                alive[node, start:end], totals, criterion, table, left, scratch,
+                out[node, start:end],
+            )  # fmt: skip
 
 
 def score_level(
@@ -285,8 +304,7 @@ def score_level(
     out : float64 array of shape (n_nodes, total), overwritten
         Lattice steps for ``GINI_COUNT`` and ``MAJORITY_COUNT``; for the normalised criteria the
         raw impurity decrease (0 in an empty node), still to be normalised by
-        :func:`feature_scores`, :func:`value_scores` or :func:`joint_scores`. ``-inf`` where there
-        is no candidate.
+        :func:`joint_scores`. ``-inf`` where there is no candidate.
 
     Notes
     -----
@@ -312,47 +330,6 @@ def _normalise(scores: NDArray) -> None:
 
 
 @njit(cache=True, nogil=True)
-def feature_scores(scores: NDArray, offsets: NDArray, normalised: bool, out: NDArray) -> None:
-    """Score of each feature: the largest of its candidates.
-
-    Parameters
-    ----------
-    scores : float64 array of shape (n_nodes, total)
-        From :func:`score_level`.
-    offsets : int64 array of shape (D + 1,)
-    normalised : bool
-        Whether to take each node's maxima to 0 … 1 over its available features and floor them
-        to lattice steps (the paper's feature scores).
-    out : float64 array of shape (n_nodes, D), overwritten
-        Lattice steps; ``-inf`` for a feature without candidates.
-    """
-    for node in range(scores.shape[0]):
-        for f in range(out.shape[1]):
-            best = -np.inf
-            for cell in range(offsets[f], offsets[f + 1]):
-                best = max(best, scores[node, cell])
-            out[node, f] = best
-        if normalised:
-            _normalise(out[node])
-
-
-@njit(cache=True, nogil=True)
-def value_scores(scores: NDArray, offsets: NDArray, features: NDArray, normalised: bool) -> None:
-    """Make the candidates of each node's chosen feature ready for selection, in place.
-
-    They are ``scores[v, offsets[f]:offsets[f + 1]]`` for ``f = features[v]`` (int64, -1: none).
-    With ``normalised`` they are taken to 0 … 1 over that feature and floored to lattice steps;
-    otherwise :func:`score_level` left them on the lattice already.
-    """
-    if not normalised:
-        return
-    for node in range(scores.shape[0]):
-        f = features[node]
-        if f >= 0:
-            _normalise(scores[node, offsets[f] : offsets[f + 1]])
-
-
-@njit(cache=True, nogil=True)
 def joint_scores(scores: NDArray, normalised: bool) -> None:
     """Make all candidates of each node ready for one selection over features and values, in place.
 
@@ -362,19 +339,6 @@ def joint_scores(scores: NDArray, normalised: bool) -> None:
         return
     for node in range(scores.shape[0]):
         _normalise(scores[node])
-
-
-@njit(cache=True, nogil=True)
-def candidate_spans(offsets: NDArray, features: NDArray, starts: NDArray, ends: NDArray) -> None:
-    """Where the chosen feature's candidates lie in ``scores.ravel()``; empty where there is none.
-
-    ``features``, ``starts`` and ``ends`` are int64 of shape (n_nodes,), the last two overwritten.
-    """
-    total = offsets[offsets.shape[0] - 1]
-    for node in range(features.shape[0]):
-        f = features[node]
-        starts[node] = node * total + (offsets[f] if f >= 0 else 0)
-        ends[node] = node * total + (offsets[f + 1] if f >= 0 else 0)
 
 
 @njit(cache=True, nogil=True)

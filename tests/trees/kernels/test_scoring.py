@@ -114,35 +114,6 @@ def some_scores():
 
 
 @pytest.mark.parametrize("compiled", [True, False])
-def test_feature_scores_equal_the_twin(twins, compiled):
-    scores, offsets = some_scores(), twins.offsets_of(N_CODES)
-    kernel = scoring.feature_scores if compiled else plain(scoring.feature_scores)
-    for normalised in (False, True):
-        out = np.full((6, len(N_CODES)), np.nan)
-        kernel(scores, offsets, normalised, out)
-        for node in range(6):
-            best = [max(scores[node, a:b]) for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
-            np.testing.assert_array_equal(out[node], twins.normalised(best) if normalised else best)
-
-
-@pytest.mark.parametrize("compiled", [True, False])
-def test_value_scores_touch_the_chosen_feature_only(twins, compiled):
-    scores, offsets = some_scores(), twins.offsets_of(N_CODES)
-    features = np.array([0, 0, 1, 2, -1, 4])
-    kernel = scoring.value_scores if compiled else plain(scoring.value_scores)
-    expected = scores.copy()
-    for node, f in enumerate(features):
-        if f >= 0:
-            span = slice(offsets[f], offsets[f + 1])
-            expected[node, span] = twins.normalised(scores[node, span])
-    unchanged = scores.copy()
-    kernel(unchanged, offsets, features, False)
-    np.testing.assert_array_equal(unchanged, scores)
-    kernel(scores, offsets, features, True)
-    np.testing.assert_array_equal(scores, expected)
-
-
-@pytest.mark.parametrize("compiled", [True, False])
 def test_joint_scores_equal_the_twin(twins, compiled):
     scores = some_scores()
     expected = [twins.normalised(node) for node in scores]
@@ -164,14 +135,8 @@ def test_normalised_scores_never_leave_the_lattice(spread):
     np.testing.assert_array_equal(scores, np.floor(scores))
 
 
-def test_spans_and_splits_of_a_choice(twins):
-    offsets = twins.offsets_of(N_CODES)
+def test_splits_of_a_choice():
     features = np.array([2, 1, -1, 0])
-    starts, ends = np.empty(4, np.int64), np.empty(4, np.int64)
-    scoring.candidate_spans(offsets, features, starts, ends)
-    total = sum(N_CODES)
-    np.testing.assert_array_equal(starts, [9, total + 6, 2 * total, 3 * total])
-    np.testing.assert_array_equal(ends - starts, [9, 3, 0, 6])
     split = np.full((3, 4), -7, np.int32)
     scoring.chosen_splits(ORDERED, features, np.array([4, 2, -1, -1]), *split)
     np.testing.assert_array_equal(split, [[2, 1, -1, -1], [0, 2, 0, 0], [4, 2, 0, 0]])
