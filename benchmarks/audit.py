@@ -1,8 +1,8 @@
 """The long audit: every mechanism and private estimator, exact worst cases, planted faults.
 
 Run with ``python benchmarks/audit.py [--repetitions 200] [--faults 100] [--runs 200000]
-[--fits 2000] [--parts TEXT] [--output docs/audit_results.md]``; the defaults take about ten
-minutes on a core, forests that are slower to fit apart.
+[--seconds 15] [--forests 1000] [--parts TEXT] [--rows FILE] [--output docs/audit_results.md]``.
+With ``--rows`` finished rows are kept in a file, and a run that was stopped goes on behind them.
 Fast settings of the same audits run in the tests.
 """
 
@@ -10,19 +10,18 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-import inspect
+import json
 import platform
 import sys
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy.stats import beta
 
-import dpforest
 from dpforest import BudgetAccountant, Domain, MultinomialForestClassifier
 from dpforest.audit import (
     AuditResult,
@@ -30,36 +29,12 @@ from dpforest.audit import (
     audit,
     audit_one_run,
     corner_canaries,
-    estimator_part,
+    estimator_parts,
     exact_checks,
     mechanism_parts,
 )
 
 FAMILY = 0.001  # probability of one false accusation in the whole run
-VARIANTS: list[dict[str, Any]] = [
-    {},
-    {"factory": "as_published"},
-    {"choice": "joint", "criterion": "majority_count", "leaves": "count_label"},
-    {"selection": "permute_and_flip", "leaves": "count_label_permute_and_flip"},
-    {"thresholds": "lattice"},
-    {"delta": 0.01},
-    {"partition_rate": 1, "allocation": "theorem2"},
-]
-
-
-def estimators() -> list[Part]:
-    """Every public estimator that takes a budget and public facts; the multinomial in variants."""
-    parts = [estimator_part(MultinomialForestClassifier, **variant) for variant in VARIANTS]
-    for name in dpforest.__all__:
-        kind = getattr(dpforest, name)
-        if kind is MultinomialForestClassifier or not isinstance(kind, type):
-            continue
-        # Of what can be fitted, those that take a budget and public facts.
-        if not hasattr(kind, "fit"):
-            continue
-        if {"epsilon", "domain"} <= inspect.signature(kind).parameters.keys():
-            parts.append(estimator_part(kind))
-    return parts
 
 
 def planted_faults() -> tuple[Any, ...]:
@@ -73,6 +48,25 @@ def planted_faults() -> tuple[Any, ...]:
     return tuple(module.planted_faults())
 
 
+class Rows:
+    """Finished rows of the page by what they are of, in a file if there is one."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        lines = path.read_text().splitlines() if path is not None and path.exists() else []
+        self._found: dict[str, str] = dict(json.loads(line) for line in lines)
+
+    def row(self, key: str, make: Callable[[], str]) -> str:
+        """A row, made if it is not there."""
+        if key not in self._found:
+            self._found[key] = make()
+            print(self._found[key], file=sys.stderr, flush=True)
+            if self._path is not None:
+                with self._path.open("a") as file:
+                    file.write(json.dumps([key, self._found[key]]) + "\n")
+        return self._found[key]
+
+
 def table(header: str, rows: list[str]) -> Iterator[str]:
     """A table in Markdown."""
     yield header
@@ -81,25 +75,36 @@ def table(header: str, rows: list[str]) -> Iterator[str]:
     yield ""
 
 
-def bounds(parts: list[tuple[Part, int]], error: float) -> Iterator[str]:
+def bounds(rows: Rows, parts: list[tuple[Part, int | None]], options: Any) -> Iterator[str]:
     """Claim and certified bound of every part, on all its pairs."""
-    rows = []
-    for part, runs in parts:
+
+    def row(part: Part, runs: int | None) -> str:
+        runs = runs or affordable(part, options.seconds)
         started = time.perf_counter()
-        result = audited(part, list(part.pairs), runs, error)
+        result = audited(part, list(part.pairs), runs, options.error)
         seconds = time.perf_counter() - started
         claim = f"{part.epsilon:.3g}" + (f", delta {part.delta:g}" if part.delta else "")
-        rows.append(
+        return (
             f"| {part.name} | {claim} | {result.lower_bound:.3f} | {result.interval[1]:.3f} | "
             f"{runs:,} | {result.largest_certifiable:.1f} | {result.pair} | "
             f"{cell(result.event.description)} | {result.verdict} | {seconds:.1f} |"
         )
-        progress(rows[-1])
+
     return table(
         "| part | claim | certified | upper end of the event | runs | largest certifiable | pair | "
         "event | verdict | s |",
-        rows,
-    )
+        [rows.row(f"bound {p.name} {runs}", lambda p=p, runs=runs: row(p, runs))
+         for p, runs in parts],
+    )  # fmt: skip
+
+
+def affordable(part: Part, seconds: float) -> int:
+    """Runs that take about so long on a core, from 400 to 20,000, in hundreds."""
+    part.subject.sample(part.pairs[0].first, 2, part.pairs[0])
+    started = time.process_time()
+    part.subject.sample(part.pairs[0].first, 20, part.pairs[0])
+    each = (time.process_time() - started) / 20
+    return int(np.clip(seconds / (2 * each) // 100 * 100, 400, 20_000))
 
 
 def audited(part: Part, pairs: Any, runs: int, error: float) -> AuditResult:
@@ -116,27 +121,32 @@ def cell(text: str) -> str:
     return text if len(text) <= 90 else text[:87] + "..."
 
 
-def accusations(parts: list[tuple[Part, int, int]], error: float) -> Iterator[str]:
+def accusations(rows: Rows, parts: list[tuple[Part, int, int]], options: Any) -> Iterator[str]:
     """How often a real part was accused; pairs in turn."""
-    rows = []
-    for part, runs, repetitions in parts:
+
+    def row(part: Part, runs: int, repetitions: int) -> str:
         results = [
-            audited(part, part.pairs[i % len(part.pairs)], runs, error) for i in range(repetitions)
+            audited(part, part.pairs[i % len(part.pairs)], runs, options.error)
+            for i in range(repetitions)
         ]
         accused = sum(result.verdict == "violates" for result in results)
         largest = max(result.lower_bound for result in results)
-        rows.append(
+        return (
             f"| {part.name} | {repetitions} | {runs:,} | {accused} | {largest:.3f} of "
             f"{part.epsilon:.3g} |"
         )
-        progress(rows[-1])
-    return table("| part | audits | runs of each | accused | largest bound |", rows)
+
+    return table(
+        "| part | audits | runs of each | accused | largest bound |",
+        [rows.row(f"accused {p.name} {n} {again}", lambda p=p, n=n, again=again: row(p, n, again))
+         for p, n, again in parts],
+    )  # fmt: skip
 
 
-def powers(repetitions: int, error: float) -> Iterator[str]:
+def powers(rows: Rows, repetitions: int, error: float) -> Iterator[str]:
     """How often each planted fault was found, with a 95 % lower limit of the power."""
-    rows = []
-    for fault in planted_faults():
+
+    def row(fault: Any) -> str:
         started = time.perf_counter()
         results = [
             audit(
@@ -150,13 +160,31 @@ def powers(repetitions: int, error: float) -> Iterator[str]:
         power = beta.ppf(0.05, found, repetitions - found + 1) if found else 0.0
         median = float(np.median([result.lower_bound for result in results]))
         claim = f"{fault.epsilon:.3g}" + (f", delta {fault.delta:g}" if fault.delta else "")
-        rows.append(
+        return (
             f"| {fault.name} | {fault.pair.name} | {claim} | {median:.2f} | {fault.runs:,} | "
             f"{found}/{repetitions} | {power:.3f} | {seconds:.2f} |"
         )
-        progress(rows[-1])
+
     return table(
-        "| fault | pair | claim | certified (median) | runs | found | power at least | s |", rows
+        "| fault | pair | claim | certified (median) | runs | found | power at least | s |",
+        [rows.row(f"fault {f.name} {repetitions}", lambda f=f: row(f)) for f in planted_faults()],
+    )
+
+
+def speed(rows: Rows, parts: list[Part], forests: int) -> Iterator[str]:
+    """Time of so many small forests of every estimator."""
+
+    def row(part: Part) -> str:
+        pair = part.pairs[0]
+        part.subject.sample(pair.first, 2, pair)
+        wall, own = time.perf_counter(), time.process_time()
+        part.subject.sample(pair.first, forests, pair)
+        wall, own = time.perf_counter() - wall, time.process_time() - own
+        return f"| {part.name} | {forests:,} | {own:.1f} | {wall:.1f} |"
+
+    return table(
+        "| part | fits | s of a core | s by the clock |",
+        [rows.row(f"speed {p.name} {forests}", lambda p=p: row(p)) for p in parts],
     )
 
 
@@ -205,15 +233,11 @@ def one_run() -> Iterator[str]:
     return table("| claim | certified | guesses right | largest certifiable | verdict | s |", rows)
 
 
-def progress(line: str) -> None:
-    """Say what is done; the table itself is printed at the end."""
-    print(line, file=sys.stderr, flush=True)
-
-
 def sections(options: argparse.Namespace) -> Iterator[str]:
     """The whole page."""
-    mechanisms, forests = list(mechanism_parts()), estimators()
-    error = FAMILY / ((len(mechanisms) + len(forests)) * 200)
+    mechanisms, forests = list(mechanism_parts()), list(estimator_parts())
+    options.error = error = FAMILY / ((len(mechanisms) + len(forests)) * 200)
+    rows = Rows(options.rows)
     yield "# Results of the audit"
     yield ""
     yield (
@@ -233,15 +257,22 @@ def sections(options: argparse.Namespace) -> Iterator[str]:
     yield "The pair is the one of all built-in ones that promised most after the learning runs."
     yield ""
     yield from bounds(
-        [(part, options.runs) for part in mechanisms] + [(part, options.fits) for part in forests],
-        error,
+        rows,
+        [(part, options.runs) for part in mechanisms] + [(part, None) for part in forests],
+        options,
     )
     yield from ["## False accusations", ""]
     yield from accusations(
+        rows,
         [(part, 4000, options.repetitions) for part in mechanisms]
-        + [(part, 400, max(1, options.repetitions // 20)) for part in forests],
-        error,
+        + [(part, 400, max(1, options.repetitions // 40)) for part in forests],
+        options,
     )
+    if options.forests:
+        yield from ["## Speed", ""]
+        yield "Small forests on the first of the built-in tables, read out, one after another."
+        yield ""
+        yield from speed(rows, forests, options.forests)
     if options.parts:
         return
     yield from ["## Planted faults", ""]
@@ -250,7 +281,7 @@ def sections(options: argparse.Namespace) -> Iterator[str]:
         "number at 95 % confidence (Clopper-Pearson)."
     )
     yield ""
-    yield from powers(options.faults, error)
+    yield from powers(rows, options.faults, error)
     yield from ["## The multinomial forest as published", ""]
     yield from published(20_000)
     yield from ["## Exact worst cases", ""]
@@ -267,8 +298,10 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=200)
     parser.add_argument("--faults", type=int, default=100)
     parser.add_argument("--runs", type=int, default=200_000)
-    parser.add_argument("--fits", type=int, default=2000)
+    parser.add_argument("--seconds", type=float, default=15, help="of a core for an estimator")
+    parser.add_argument("--forests", type=int, default=1000, help="0 leaves their speed out")
     parser.add_argument("--parts", default="", help="only parts with this text in their name")
+    parser.add_argument("--rows", type=Path, help="file of finished rows")
     parser.add_argument("--output", type=Path)
     options = parser.parse_args()
     with warnings.catch_warnings():

@@ -1,7 +1,8 @@
 """Audits: certified lower bounds on epsilon, exact checks of small domains, record and replay."""
 
 from dpforest.audit.auditor import audit
-from dpforest.audit.catalogue import SMALL_DOMAIN, Part, estimator_part, mechanism_parts
+from dpforest.audit.catalogue import SMALL_DOMAIN, Part, mechanism_parts
+from dpforest.audit.estimators import NOT_AUDITED, estimator_part, estimator_parts
 from dpforest.audit.exact import ExactCheck, exact_checks
 from dpforest.audit.neighbours import DatasetPair
 from dpforest.audit.one_run import OneRunResult, audit_one_run, corner_canaries, own_label_score
@@ -12,6 +13,7 @@ from dpforest.audit.subjects import Batched, Estimator, Function, Subject, relea
 from dpforest.audit.worst_cases import WORST_CASES, worst_case, worst_cases
 
 __all__ = [
+    "NOT_AUDITED",
     "SMALL_DOMAIN",
     "WORST_CASES",
     "AuditResult",
@@ -31,6 +33,7 @@ __all__ = [
     "corner_canaries",
     "differences_on_replay",
     "estimator_part",
+    "estimator_parts",
     "exact_checks",
     "mechanism_parts",
     "own_label_score",

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 _PLAIN = (int, float, complex, str, bytes, bool, type(None), Fraction)
-# Which object it is, not what it knows: an identity drawn for each, and locks of processes.
-_IDENTITY = frozenset({"_lineage", "_lock", "_process"})
+# Which object it is, not what it knows: an identity drawn for each, locks of processes, and prices
+# by the place in memory of an event (the events themselves are in the ledger).
+_IDENTITY = frozenset({"_lineage", "_lock", "_process", "_prices"})
 _OPAQUE = (type, types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType)
 
 

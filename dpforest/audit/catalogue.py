@@ -1,12 +1,11 @@
 """Every mechanism of the library as something to audit: subject, datasets, claim.
 
 ``benchmarks/audit.py`` and the tests run through this list; a test fails when a public
-mechanism has no part here. Estimators are added by `estimator_part`.
+mechanism has no part here. Estimators are in `estimators`.
 """
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -25,7 +24,7 @@ from dpforest.accounting.events import (
 )
 from dpforest.audit.neighbours import DatasetPair
 from dpforest.audit.one_split import OneSplitTrees
-from dpforest.audit.subjects import Batched, Estimator, Subject
+from dpforest.audit.subjects import Batched, Subject
 from dpforest.audit.worst_cases import worst_cases
 from dpforest.domain.schema import Classes, Domain, NumericFeature, NumericTarget
 from dpforest.mechanisms.entropy import SystemSource
@@ -299,48 +298,3 @@ def _tree_parts() -> list[Part]:
 def mechanism_parts() -> tuple[Part, ...]:
     """Every mechanism alone, and one-split trees made of them."""
     return (*_leaf_parts(), *_selection_parts(), *_tree_parts())
-
-
-# -- estimators ----------------------------------------------------------------------------------
-
-#: What makes a forest small, where an estimator has such a parameter.
-SMALL = {"n_estimators": 1, "max_depth": 1}
-
-
-def estimator_part(
-    estimator_type: type,
-    domain: Domain | None = None,
-    *,
-    epsilon: float = 1.0,
-    **parameters: Any,
-) -> Part:
-    """An estimator as a part: one small fit a run, on the built-in worst cases of the domain.
-
-    Parameters
-    ----------
-    estimator_type : type
-        Takes ``epsilon`` and ``domain``.
-    domain : Domain, optional
-        The default is the small one of this module for the estimator's task.
-    epsilon : float
-    **parameters
-        Further parameters of the estimator; ``factory`` names a class method that makes it.
-    """
-    if domain is None:
-        task = getattr(estimator_type, "_task", "classification")
-        domain = SMALL_TARGET_DOMAIN if task == "regression" else SMALL_DOMAIN
-    factory = parameters.pop("factory", None)
-    make = getattr(estimator_type, factory) if factory else estimator_type
-    known = inspect.signature(estimator_type).parameters
-    small = {name: value for name, value in SMALL.items() if name in known}
-    estimator = make(epsilon=epsilon, domain=domain, **{**small, **parameters})
-    options = ", ".join(f"{key}={value!r}" for key, value in parameters.items())
-    name = f"{estimator_type.__name__}({', '.join(filter(None, [factory, options]))})"
-    return Part(
-        name,
-        Estimator(estimator, name=name),
-        worst_cases(domain),
-        epsilon,
-        (estimator_type.__name__,),
-        float(parameters.get("delta", 0)),
-    )

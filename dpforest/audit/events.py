@@ -123,13 +123,13 @@ def choose_event(
     n_learn, n_choose = (is_first.size for _, is_first in parts[:2])
     learn = coded.take(np.arange(n_learn))
     later = coded.take(np.arange(n_learn, coded.rows.size))
-    best: ChosenEvent | None = None
+    best: tuple[Score, _Level] | None = None
     for score in _scores(learn, later, parts[0][1], n_choose):
-        event = _best_level(score, parts[1][1], n_test, delta, alpha)
-        if best is None or event.promised > best.promised:
-            best = event
+        level = _best_level(score, parts[1][1], n_test, delta, alpha)
+        if best is None or level.promised > best[1].promised:
+            best = score, level
     assert best is not None
-    return best
+    return _event_of(*best)
 
 
 def _labelled(first: NDArray, second: NDArray) -> tuple[NDArray, NDArray[np.bool_]]:
@@ -183,9 +183,19 @@ def _tree_ratios(
     return _log_ratios(tree.apply(known), tree.apply(new), is_first)
 
 
+@dataclass(frozen=True, slots=True)
+class _Level:
+    """A level of a score, and the outputs on one side of it."""
+
+    promised: float
+    level: float
+    on_first: bool
+    share: float
+
+
 def _best_level(
     score: Score, is_first: NDArray[np.bool_], n_test: float, delta: float, alpha: float
-) -> ChosenEvent:
+) -> _Level:
     """The level of a score, and the side of it, with the largest promised bound."""
     levels = np.unique(score.choose)
     if levels.size > _MAX_THRESHOLDS:
@@ -217,12 +227,11 @@ def _best_level(
         for share in SHARES
     }
     share = max(bounds, key=bounds.__getitem__)
-    return _event_of(score, bounds[share], level, on_first, share)
+    return _Level(bounds[share], level, on_first, share)
 
 
-def _event_of(
-    score: Score, promised: float, level: float, on_first: bool, share: float
-) -> ChosenEvent:
+def _event_of(score: Score, chosen: _Level) -> ChosenEvent:
+    level, on_first = chosen.level, chosen.on_first
     inside = score.choose >= level if on_first else score.choose <= level
     happened = score.test >= level if on_first else score.test <= level
     text = f"{score.name}: {'>=' if on_first else '<='} {level:.4g}"
@@ -230,7 +239,7 @@ def _event_of(
         rows, counts = np.unique(score.examples[inside], axis=0, return_counts=True)
         common = ", ".join(_shown(row) for row in rows[np.argsort(-counts)][:3])
         text += f", such as {common}"
-    return ChosenEvent(text, on_first, promised, share, happened)
+    return ChosenEvent(text, on_first, chosen.promised, chosen.share, happened)
 
 
 def _shown(row: NDArray) -> str:

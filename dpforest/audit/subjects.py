@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import uuid
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import is_dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -71,16 +73,20 @@ class Batched:
 
 
 class Estimator:
-    """An estimator, cloned and fitted once a run; each fit has an accountant of its own.
+    """An estimator, cloned and fitted once a run, on a budget of its own each time.
 
     Parameters
     ----------
     estimator : estimator
-        Its ``random_state`` is taken away, since runs that share a seed are one run.
+        Its ``random_state`` is taken away, since runs that share a seed are one run. A shared
+        accountant is replaced by a fresh one of its epsilon and delta; without one it stays
+        without, since a fit that has its budget to itself may be composed otherwise.
     readout : callable (fitted estimator, probes) -> array, optional
         What is released. The default is every array of released values of a dpforest forest and
         the predictions for the probes: all distinct records of both datasets.
     name : str, optional
+    present : callable (X, y) -> tuple, optional
+        What ``fit`` is given; the default is ``(X, y)``.
     """
 
     def __init__(
@@ -88,32 +94,40 @@ class Estimator:
         estimator: Any,
         readout: Callable[[Any, Any], Any] | None = None,
         name: str | None = None,
+        present: Callable[[Any, Any], tuple[Any, ...]] | None = None,
     ) -> None:
         self._estimator = estimator
         self._readout = readout or released_values
         self.name = name or type(estimator).__name__
+        self._present = present or (lambda X, y: (X, y))
 
     def sample(self, dataset: Any, runs: int, pair: DatasetPair) -> NDArray:
         """One fit a run."""
-        X, y = dataset
         probes = _distinct_records(pair)
         with warnings.catch_warnings():
             # Thousands of fits would warn alike; what warnings tell is for a replay to find.
             warnings.simplefilter("ignore")
             return np.array(
-                [np.ravel(self._readout(self._fresh().fit(X, y), probes)) for _ in range(runs)]
+                [np.ravel(self._readout(self.fitted(dataset), probes)) for _ in range(runs)]
             )
 
-    def _fresh(self) -> Any:
+    def fitted(self, dataset: Any, random_state: Any = None) -> Any:
+        """A fresh estimator, fitted."""
+        return self._fresh(random_state).fit(*self._present(*dataset))
+
+    def _fresh(self, random_state: Any) -> Any:
         model = clone(self._estimator)
         parameters = model.get_params(deep=False)
         changes: dict[str, Any] = {}
         if "random_state" in parameters:
-            changes["random_state"] = None
-        if "accountant" in parameters and "epsilon" in parameters:
+            changes["random_state"] = random_state
+        if parameters.get("accountant") is not None and "epsilon" in parameters:
             changes["accountant"] = BudgetAccountant(
                 parameters["epsilon"], parameters.get("delta") or 0
             )
+        if "_lineage" in vars(model):
+            # Each is taken for the only fit there is, and none for one of the caller's object.
+            model._lineage = uuid.uuid4().hex
         return model.set_params(**changes)
 
 
@@ -162,14 +176,27 @@ def draw_outputs(subject: Subject, dataset: Any, runs: int, pair: DatasetPair) -
 
 def released_values(model: Any, probes: Any) -> NDArray:
     """Arrays of released values of a fitted forest, and its predictions for the probes."""
-    forest = getattr(model, "forest_", None)
-    names = getattr(type(forest), "__dataclass_fields__", ())
-    arrays = [value for name in names if isinstance(value := getattr(forest, name), np.ndarray)]
     if hasattr(model, "predict_proba"):
-        arrays.append(model.predict_proba(probes))
+        predictions = model.predict_proba(probes)
     else:
-        arrays.append(np.asarray(model.predict(probes), dtype=np.float64))
-    return np.concatenate([np.ravel(array) for array in arrays])
+        predictions = np.asarray(model.predict(probes), dtype=np.float64)
+    arrays = [
+        *_arrays_of(getattr(model, "forest_", None)),
+        predictions,
+        *_arrays_of(getattr(model, "model_", None)),
+        np.asarray(getattr(model, "target_steps_", ())),
+    ]
+    return np.concatenate([np.ravel(array).astype(np.float64) for array in arrays])
+
+
+def _arrays_of(released: Any) -> Iterator[NDArray]:
+    """Arrays of released values, those of parts before their own; each has a fixed shape."""
+    for name in getattr(type(released), "__dataclass_fields__", ()):
+        value = getattr(released, name)
+        if isinstance(value, np.ndarray):
+            yield value
+        elif is_dataclass(value):
+            yield from _arrays_of(value)
 
 
 def _distinct_records(pair: DatasetPair) -> NDArray:

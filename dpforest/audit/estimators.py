@@ -1,0 +1,170 @@
+"""Every private estimator as something to audit, in the ways it can be fitted.
+
+``benchmarks/audit.py`` and the tests run through this list; a test fails when a public
+estimator is neither here nor in `NOT_AUDITED`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpforest.accounting.accountant import BudgetAccountant
+from dpforest.audit.catalogue import SMALL_DOMAIN, SMALL_TARGET_DOMAIN, Part
+from dpforest.audit.subjects import Estimator
+from dpforest.audit.worst_cases import worst_cases
+from dpforest.domain.schema import Classes, Domain
+from dpforest.forest.multinomial import MultinomialForestClassifier
+from dpforest.forest.private import PrivateForestClassifier
+from dpforest.forest.private_regressor import PrivateForestRegressor
+from dpforest.learners.registry import LEARNERS
+from dpforest.streams.batches import BatchStream
+
+#: What makes a forest small, where an estimator has such a parameter.
+SMALL = {"n_estimators": 1, "max_depth": 1}
+#: Delta of the parts that have one; fewer than about 10 / delta runs could not tell it from 0.
+DELTA = 0.01
+
+#: Private estimators that are not audited, with the reason.
+NOT_AUDITED = {
+    name: "by the same words it makes bit for bit the forest that the estimator in memory makes "
+    "(tests/dask/test_dask.py), and that one is audited"
+    for name in (
+        "DaskMultinomialForestClassifier",
+        "DaskPrivateForestClassifier",
+        "DaskPrivateForestRegressor",
+    )
+}
+
+Present = Callable[[Any, Any], tuple[Any, ...]]
+
+
+def streamed(X: Any, y: Any) -> tuple[BatchStream]:
+    """A table as three batches."""
+    parts = np.array_split(np.arange(len(y)), 3)
+    return (BatchStream([(X[part], y[part]) for part in parts]),)
+
+
+def choice_and_predictions(model: Any, probes: Any) -> NDArray[np.float64]:
+    """What a private selection chose and predicts; its candidates' arrays differ in shape."""
+    chosen = float(list(LEARNERS).index(model.model_.strategy))
+    predict = getattr(model, "predict_proba", model.predict)
+    return np.append(np.ravel(predict(probes)), chosen)
+
+
+def estimator_part(
+    estimator_type: type,
+    domain: Domain | None = None,
+    *,
+    epsilon: float = 1.0,
+    label: str = "",
+    present: Present | None = None,
+    readout: Callable[[Any, Any], Any] | None = None,
+    **parameters: Any,
+) -> Part:
+    """An estimator as a part: one small fit a run, on the built-in worst cases of the domain.
+
+    Parameters
+    ----------
+    estimator_type : type
+        Takes ``epsilon`` and ``domain``.
+    domain : Domain, optional
+        The default is the small one of ``catalogue`` for the estimator's task.
+    epsilon : float
+    label : str
+        Added to the part's name.
+    present : callable (X, y) -> tuple, optional
+        What ``fit`` is given, such as `streamed` makes.
+    readout : callable (fitted estimator, probes) -> array, optional
+        See `Estimator`.
+    **parameters
+        Further parameters of the estimator; ``factory`` names a class method that makes it.
+    """
+    if domain is None:
+        domain = _small_domain(estimator_type)
+    factory = parameters.pop("factory", None)
+    make = getattr(estimator_type, factory) if factory else estimator_type
+    known = inspect.signature(estimator_type).parameters
+    small = {name: value for name, value in SMALL.items() if name in known}
+    estimator = make(epsilon=epsilon, domain=domain, **{**small, **parameters})
+    options = [f"{key}={value!r}" for key, value in parameters.items() if key != "accountant"]
+    named = f"{estimator_type.__name__}({', '.join(filter(None, [factory, *options]))})"
+    name = f"{named}, {label}" if label else named
+    return Part(
+        name,
+        Estimator(estimator, readout, name, present),
+        worst_cases(domain),
+        epsilon,
+        (estimator_type.__name__,),
+        float(parameters.get("delta", 0)),
+    )
+
+
+def _small_domain(estimator_type: type, rows: float | None = None, n_classes: int = 2) -> Domain:
+    if getattr(estimator_type, "_task", "classification") == "regression":
+        return SMALL_TARGET_DOMAIN.model_copy(update={"approximate_rows": rows})
+    classes = Classes(labels=tuple(range(n_classes)))
+    return SMALL_DOMAIN.model_copy(update={"approximate_rows": rows, "classes": classes})
+
+
+#: The multinomial forest with each of its choices.
+MULTINOMIAL: tuple[dict[str, Any], ...] = (
+    {},
+    {"factory": "as_published"},
+    {"choice": "joint", "criterion": "majority_count", "leaves": "count_label"},
+    {"selection": "permute_and_flip", "leaves": "count_label_permute_and_flip"},
+    {"thresholds": "lattice"},
+    {"delta": DELTA},
+    {"partition_rate": 1, "allocation": "theorem2"},
+)
+#: Strategies of the private forests with the delta that they are audited at.
+STRATEGIES: tuple[dict[str, Any], ...] = (
+    {"strategy": "rules"},
+    {"strategy": "rules", "delta": DELTA},
+    {"strategy": "one_shot"},
+    {"strategy": "one_shot", "delta": DELTA},
+    {"strategy": "refitted", "delta": DELTA},
+    {"strategy": "combined"},
+    {"strategy": "multinomial"},
+)
+#: Rows that a domain of the small tables declares: enough for a plan that learns at epsilon 1.
+#: With the larger number quantiles, a calibration and a range of targets are bought too. What
+#: is declared has no part in what a release costs.
+ROWS, MANY_ROWS = 200, 2000
+
+
+def estimator_parts() -> tuple[Part, ...]:
+    """Every private estimator: its choices, with and without a declared number of records, on a
+    shared accountant, and on a stream."""
+    parts = [
+        *(estimator_part(MultinomialForestClassifier, **choice) for choice in MULTINOMIAL),
+        estimator_part(MultinomialForestClassifier, label="streamed", present=streamed),
+    ]
+    for kind in (PrivateForestClassifier, PrivateForestRegressor):
+        few, many = (_small_domain(kind, rows) for rows in (ROWS, MANY_ROWS))
+        shared = BudgetAccountant(1, DELTA)
+        parts += [
+            estimator_part(kind, label="number of records bought"),
+            *(estimator_part(kind, few, **choice) for choice in STRATEGIES),
+            estimator_part(
+                kind, few, label="shared accountant", strategy="refitted", delta=DELTA,
+                accountant=shared,
+            ),
+            estimator_part(
+                kind, few, strategy="private_selection", delta=DELTA,
+                readout=choice_and_predictions,
+            ),
+            estimator_part(kind, many, label=f"{MANY_ROWS} rows declared", strategy="one_shot"),
+            estimator_part(
+                kind, many, label="streamed", present=streamed, strategy="one_shot", delta=DELTA
+            ),
+        ]  # fmt: skip
+    three = _small_domain(PrivateForestClassifier, MANY_ROWS, n_classes=3)
+    parts.append(
+        estimator_part(PrivateForestClassifier, three, label="three classes", strategy="one_shot")
+    )
+    return tuple(parts)
