@@ -46,7 +46,8 @@ class DaskRecords:
             client.submit(encode_part, part, encoder, f"partition {number}", pure=False)
             for number, part in enumerate(client.compute(pairs))
         ]
-        sizes = client.gather([client.submit(size_of, table, pure=False) for table in encoded])
+        with reading_partitions():
+            sizes = client.gather([client.submit(size_of, table, pure=False) for table in encoded])
         for size in sizes:
             if isinstance(size, DPForestError):
                 raise size
@@ -87,7 +88,8 @@ class DaskRecords:
             sums = [self._client.submit(add_up, group, pure=False) for group in groups]
         total = counting.count(Block(self.schema))
         if sums:
-            found: NDArray[np.int64] = sums[0].result()
+            with reading_partitions():
+                found: NDArray[np.int64] = sums[0].result()
             self.bytes_received += found.nbytes
             total = total + found
         return total
@@ -99,6 +101,26 @@ class DaskRecords:
             yield self
         finally:
             self._client.cancel(self._blocks)
+
+
+@contextmanager
+def reading_partitions() -> Iterator[None]:
+    """Turn what reading a partition says, which may quote a value, into an error without any.
+
+    What the cluster itself says (a worker that was lost, a future that was cancelled) is left.
+    """
+    try:
+        yield
+    except DPForestError:
+        raise
+    except Exception as error:
+        if type(error).__module__.split(".")[0] == "distributed":
+            raise
+        raise StreamError(
+            "a partition",
+            f"it cannot be read ({type(error).__name__})",
+            "Compute it by itself to see why",
+        ) from None
 
 
 def encode_part(

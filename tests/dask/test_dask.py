@@ -187,6 +187,22 @@ def test_what_does_not_fit_is_refused(cluster):
     assert accountant.spent.exact.epsilon == 0
 
 
+def test_what_reading_a_partition_says_is_not_passed_on(cluster):
+    good = frame(table()[0][:50]).assign(y="ill")
+
+    def read(number: int) -> pd.DataFrame:
+        return good if number == 0 else good.assign(age=float("the value of a record"))
+
+    records = dd.from_map(read, [0, 1], meta=good)
+    forest = dpforest_dask.DaskPrivateForestClassifier(
+        epsilon=1, domain=DOMAIN, strategy="one_shot"
+    )
+    with pytest.raises(StreamError, match="cannot be read") as refused:
+        forest.fit(records, "y")
+    assert "the value of a record" not in str(refused.value)
+    assert refused.value.__cause__ is None and refused.value.__suppress_context__
+
+
 def test_only_counts_travel(cluster):
     """What reaches the client of a level does not grow with the records."""
     from dpforest.domain.encoder import DomainEncoder
