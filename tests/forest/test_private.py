@@ -271,10 +271,10 @@ def test_a_learner_that_asks_for_more_is_stopped(make_forest, table, monkeypatch
     forest = make_forest(strategy="multinomial")
     real = private_training.planned
 
-    def with_twice_as_many_trees(*arguments: Any) -> Any:
+    def with_twice_as_many_trees(*arguments: Any, **named: Any) -> Any:
         from dataclasses import replace
 
-        plan = real(*arguments)
+        plan = real(*arguments, **named)
         greedy = replace(plan.plan, n_trees=2 * plan.plan.n_trees)
         return replace(plan, plan=greedy)
 
