@@ -3,7 +3,8 @@
 from dpforest.audit.auditor import audit
 from dpforest.audit.catalogue import SMALL_DOMAIN, Part, mechanism_parts
 from dpforest.audit.estimators import NOT_AUDITED, estimator_part, estimator_parts
-from dpforest.audit.exact import ExactCheck, exact_checks
+from dpforest.audit.exact import exact_checks
+from dpforest.audit.exact_parts import ExactCheck
 from dpforest.audit.neighbours import DatasetPair
 from dpforest.audit.one_run import OneRunResult, audit_one_run, corner_canaries, own_label_score
 from dpforest.audit.one_split import OneSplitTrees

@@ -17,96 +17,24 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from dpforest.audit.laws import (
-    Law,
-    exponential_law,
-    geometric_law,
-    permute_and_flip_law,
-    product_law,
-    worst_loss,
+from dpforest.audit.exact_parts import (
+    ExactCheck,
+    check_discrete_gaussian,
+    check_geometric,
+    check_label,
+    check_residual_sums,
+    check_sides,
 )
+from dpforest.audit.laws import Law, exponential_law, product_law, worst_loss
 from dpforest.audit.one_split import many_roots
 from dpforest.domain.matrix import EncodedMatrix, EncodedTable
 from dpforest.mechanisms.base import exponent
-from dpforest.mechanisms.labels import FREQUENCY_UNIT
 from dpforest.trees.criteria import CRITERIA, Criterion
 from dpforest.trees.level import LevelCells
 from dpforest.trees.records import TrainingTable
 
 _ONE = Fraction(1)
 _K = 2
-
-
-@dataclass(frozen=True, slots=True)
-class ExactCheck:
-    """A mechanism's true worst case on a small domain.
-
-    Attributes
-    ----------
-    name : str
-    claim : float
-    worst : float
-        Largest absolute log ratio over all outputs and neighbouring pairs.
-    pairs : int
-        Neighbouring pairs that were compared.
-    where : str
-        The worst pair.
-    """
-
-    name: str
-    claim: float
-    worst: float
-    pairs: int
-    where: str
-
-    @property
-    def ratio(self) -> float:
-        """Worst case over claim: 1 where the claim is tight, never more."""
-        return self.worst / self.claim
-
-
-# -- one leaf -----------------------------------------------------------------------------------
-
-
-def check_label(rule: str, epsilon: Fraction = _ONE, largest: int = 40) -> ExactCheck:
-    """All leaves of up to ``largest`` records of each of two classes.
-
-    Parameters
-    ----------
-    rule : {"count_label", "count_label_permute_and_flip", "label"}
-    """
-    frequency = rule == "label"
-    c = exponent(epsilon, *((Fraction(2), FREQUENCY_UNIT) if frequency else (_ONE, _ONE)))
-    make = permute_and_flip_law if rule.endswith("flip") else exponential_law
-
-    def law(counts: tuple[int, ...]) -> Law:
-        size = max(sum(counts), 1)
-        steps = FREQUENCY_UNIT.denominator
-        scores = [m * steps // size for m in counts] if frequency else list(counts)
-        return make([float(score) for score in scores], c)
-
-    laws = {counts: law(counts) for counts in product(range(largest + 2), repeat=_K)}
-    pairs = [
-        (counts, tuple(m + (k == j) for k, m in enumerate(counts)))
-        for counts in product(range(largest + 1), repeat=_K)
-        for j in range(_K)
-    ]
-    losses = [worst_loss(laws[a], laws[b]) for a, b in pairs]
-    at = losses.index(max(losses))
-    where = f"counts {pairs[at][0]} and {pairs[at][1]}"
-    return ExactCheck(f"{rule}, one leaf", float(epsilon), float(losses[at]), len(pairs), where)
-
-
-def check_geometric(epsilon: Fraction = _ONE, largest: int = 30) -> ExactCheck:
-    """One class's noisy count; the others keep their law. Ratios repeat beyond what is tried."""
-    a = exponent(epsilon, _ONE, _ONE)
-    outputs = range(-largest, 2 * largest)
-    losses = [
-        worst_loss(geometric_law(count, a, outputs), geometric_law(count + 1, a, outputs))
-        for count in range(largest)
-    ]
-    worst = float(max(losses))
-    return ExactCheck("geometric noise", float(epsilon), worst, largest, "any two counts")
 
 
 # -- one split ----------------------------------------------------------------------------------
@@ -299,7 +227,8 @@ def exact_checks() -> tuple[ExactCheck, ...]:
     checks = [
         check_label(rule) for rule in ("count_label", "count_label_permute_and_flip", "label")
     ]
-    checks.append(check_geometric())
+    checks += [check_geometric(), check_discrete_gaussian(), check_sides()]
+    checks += [check_residual_sums(n_classes) for n_classes in (_K, 3)]
     for criterion in CRITERIA.values():
         name = f"selection, {criterion.name}"
         checks += [

