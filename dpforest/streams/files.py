@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -86,7 +88,9 @@ class ParquetStream(_Files):
 class CSVStream(_Files):
     """A table in CSV files with a header each.
 
-    An empty cell is a missing value, everything else is read as the domain says.
+    An empty cell is a missing value, everything else is read as the domain says. A line with
+    another number of cells than the header is left out, a byte that is no text stands for an
+    unknown sign: no record decides whether a fit succeeds.
 
     Parameters
     ----------
@@ -104,31 +108,41 @@ class CSVStream(_Files):
     def columns(self) -> Iterable[tuple[str, tuple[str, ...] | None]]:
         """Columns of every file, from its header."""
         for path in self.paths:
-            with reading(path.name), self._open(path, None) as reader:
-                yield path.name, tuple(reader.schema.names)
+            yield path.name, tuple(header_of(path))
 
     def batches(self) -> Iterator[Batch]:
         """Blocks in their order."""
         for path in self.paths:
-            with reading(path.name), self._open(path, None) as reader:
-                names = reader.schema.names
-            # As text: a type guessed from the first block may not fit the next.
             with reading(path.name):
-                opened = self._open(path, names)
+                opened = self._open(path)
             with opened as reader:
                 for number, table in enumerate(tables_of(reader, path.name)):
-                    yield self._batch(numbers_where_possible(table), f"{path.name}, block {number}")
+                    yield self._batch(plain_columns(table), f"{path.name}, block {number}")
 
-    def _open(self, path: Path, names: list[str] | None) -> Any:
-        csv, pa = _pyarrow("csv"), _pyarrow()
-        texts = dict.fromkeys(names, pa.string()) if names is not None else None
-        return csv.open_csv(
+    def _open(self, path: Path) -> Any:
+        arrow, pa = _pyarrow("csv"), _pyarrow()
+        # As bytes: a type guessed from the first block may not fit the next.
+        return arrow.open_csv(
             path,
-            csv.ReadOptions(block_size=BLOCK_BYTES),
-            convert_options=csv.ConvertOptions(
-                column_types=texts, null_values=[""], strings_can_be_null=True
+            arrow.ReadOptions(block_size=BLOCK_BYTES),
+            arrow.ParseOptions(invalid_row_handler=_left_out),
+            arrow.ConvertOptions(
+                column_types=dict.fromkeys(header_of(path), pa.binary()),
+                null_values=[""],
+                strings_can_be_null=True,
             ),
         )
+
+
+def _left_out(row: Any) -> str:
+    return "skip"
+
+
+def header_of(path: Path) -> list[str]:
+    """Names of the columns of a CSV file, from its first line alone."""
+    with reading(path.name), _pyarrow().input_stream(path, compression="detect") as stream:
+        text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="replace", newline="")
+        return next(csv.reader(text), [])
 
 
 def tables_of(batches: Iterable[Any], place: str) -> Iterator[Any]:
@@ -142,16 +156,24 @@ def tables_of(batches: Iterable[Any], place: str) -> Iterator[Any]:
         yield pa.Table.from_batches([batch])
 
 
-def numbers_where_possible(table: Any) -> Any:
-    """Columns of text that are all numbers, as numbers: a quicker way to the same codes."""
-    pa, compute = _pyarrow(), _pyarrow("compute")
+def plain_columns(table: Any) -> Any:
+    """Columns of bytes as text, and as numbers where all are: a quicker way to the same codes."""
     for place, name in enumerate(table.column_names):
-        try:
-            numbers = compute.cast(table[name], pa.float64())
-        except pa.ArrowInvalid:
-            continue
-        table = table.set_column(place, name, numbers)
+        table = table.set_column(place, name, _numbers_or_text(table[name]))
     return table
+
+
+def _numbers_or_text(column: Any) -> Any:
+    pa, compute = _pyarrow(), _pyarrow("compute")
+    try:
+        text = compute.cast(column, pa.string())
+    except pa.ArrowInvalid:
+        read = [cell and cell.decode("utf-8", "replace") for cell in column.to_pylist()]
+        return pa.chunked_array([pa.array(read, pa.string())])
+    try:
+        return compute.cast(text, pa.float64())
+    except pa.ArrowInvalid:
+        return text
 
 
 @contextmanager

@@ -201,11 +201,26 @@ def test_a_batch_without_a_column_names_the_batch():
     assert accountant.spent.exact.epsilon == 3
 
 
+@pytest.mark.parametrize(
+    "odd", [b"3,b,secret4711\n", b"3,b,4,ill,more\n", b"3,\xff\xfe,5,ill\n", b"4,b,x\xff,ill\n"]
+)
+def test_no_line_decides_whether_a_fit_succeeds(tmp_path, odd):
+    lines = b"age,kind,income,target\n" + b"1,a,2,ill\n9,c,8,well\n" * 50
+    (tmp_path / "a.csv").write_bytes(lines + odd + b"7,c,7,well\n")
+    accountant = BudgetAccountant(9)
+    forest = make(("one_shot", 0), accountant=accountant)
+    assert forest.fit(CSVStream(tmp_path, "target")).privacy_report().guarantee
+    assert accountant.spent.exact.epsilon == 3
+
+
 def test_errors_hold_no_value(tmp_path):
-    (tmp_path / "a.csv").write_text("age,kind,income,target\n1,a,2,ill\n3,b,secret4711\n")
+    import gzip as compressing
+
+    whole = compressing.compress(b"age,kind,income,target\n" + b"4711,a,2,ill\n" * 9000)
+    (tmp_path / "a.csv.gz").write_bytes(whole[: len(whole) // 2])
     with pytest.raises(StreamError) as caught:
-        make(("one_shot", 0)).fit(CSVStream(tmp_path, "target"))
-    assert "4711" not in str(caught.value) and "a.csv" in str(caught.value)
+        make(("one_shot", 0)).fit(CSVStream(tmp_path / "a.csv.gz", "target"))
+    assert "4711" not in str(caught.value) and "a.csv.gz" in str(caught.value)
 
 
 def test_a_stream_that_changes_is_refused():

@@ -32,7 +32,8 @@ class RefittedSettings:
         Of the linear start's.
     n_gradients : int
     start_signal : float
-        Smallest R / (columns K / 2) for a linear start.
+        Smallest R / (columns K / 2) for a linear start. Below, its share of the budget is worth
+        more in trees (docs/utility.md, "Tried").
     max_start_columns : int
         The Gram matrix has the square of that many entries.
     max_bins : int
@@ -57,7 +58,7 @@ class RefittedSettings:
     selection_share: Fraction = Fraction(20, 100)
     gram_share: Fraction = Fraction(30, 100)
     n_gradients: int = 6
-    start_signal: float = 15.0
+    start_signal: float = 500.0
     max_start_columns: int = 512
     max_bins: int = 64
     features_per_tree: tuple[int, ...] = (3, 4, 4, 6)
