@@ -123,7 +123,7 @@ def _gone(records_per_unit: int) -> str:
     """What a neighbouring table lacks, in words."""
     if records_per_unit == 1:
         return "one record"
-    return f"all records of one unit (such as a person), up to {records_per_unit},"
+    return f"the up to {records_per_unit} records of one unit (such as a person)"
 
 
 def _delta(report: PrivacyReport) -> Any:
