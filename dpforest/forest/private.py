@@ -107,6 +107,10 @@ class PrivateForestClassifier(PrivateClassifier, PrivateForest):
         weights = np.exp(scores - scores.max(axis=1, keepdims=True))
         return weights / weights.sum(axis=1, keepdims=True)
 
+    def _link(self) -> dict[str, Any]:
+        labels = class_array(self.domain_).tolist()
+        return {"link": "softmax", "classes": labels}
+
     def _curves(self, scores: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
         return {
             str(label): curve

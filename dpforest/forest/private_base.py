@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from dpforest.domain.schema import Domain
 from dpforest.exceptions import ModelFormatError, ParameterError, ParameterTypeError
 from dpforest.forest.base import FitRun
 from dpforest.forest.explanation import Explanation, explain
+from dpforest.forest.plain_model import plain_model
 from dpforest.forest.private_plan import (
     PlanSummary,
     PrivateForestPlan,
@@ -135,6 +137,20 @@ class PrivateForest(ReleasedEstimator):
         }
         return explain(self._encoder_, self.feature_importances_, curves)
 
+    def to_plain(self, path: str | Path | None = None) -> str:
+        """The released model as plain JSON, to be followed without dpforest or numpy.
+
+        docs/plain_model.md has the format and a reader of a page. It holds what predicts and
+        nothing else: no guarantee, no ledger; :meth:`to_json` keeps those.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            Where to write the text too.
+        """
+        check_is_fitted(self)
+        return plain_model(self._encoder_, self.strategy_, self.model_, self._link(), path)
+
     # -- what the base class asks for -----------------------------------------------------
 
     def _check_parameters(self, epsilon: Fraction, delta: Fraction) -> str:
@@ -204,6 +220,10 @@ class PrivateForest(ReleasedEstimator):
     @abstractmethod
     def _curves(self, scores: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
         """Predictions by what they are of, from class scores of shape (n, n_classes)."""
+
+    @abstractmethod
+    def _link(self) -> dict[str, Any]:
+        """What scores of classes become, for the plain form."""
 
     @abstractmethod
     def _set_model(self, model: ReleasedModel, strategy: str, domain: Domain) -> None:

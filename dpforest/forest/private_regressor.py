@@ -122,6 +122,9 @@ class PrivateForestRegressor(RegressorMixin, PrivateForest):
         lower, upper = self.target_range_
         return lower * (1.0 - share) + upper * share
 
+    def _link(self) -> dict[str, Any]:
+        return {"link": "mean", "range": list(self.target_range_)}
+
     def _curves(self, scores: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
         return {"mean": self._means(scores)}
 

@@ -31,7 +31,7 @@ from dpforest.exceptions import (
 )
 from dpforest.forest.private_plan import COUNT_ROLE, RANGE_ROLE
 from dpforest.learners.base import LearnerBudget
-from dpforest.learners.registry import REFITTED_SIGNAL
+from dpforest.learners.registry import REFITTED_SIGNAL_OF_MEANS
 
 DELTA = "1e-6"
 KINDS = [
@@ -195,7 +195,7 @@ def test_auto_picks_by_the_signal(make_forest):
     for rows, delta in ((100, 0), (10**6, 0), (100, DELTA)):
         assert make_forest(delta=delta, domain=domain_of(rows)).plan().strategy == "one_shot"
     signal = LearnerBudget(Fraction(8), Fraction(DELTA)).signal(1.0)
-    rows = int(REFITTED_SIGNAL / signal * 1.3)
+    rows = int(REFITTED_SIGNAL_OF_MEANS / signal * 1.3)
     assert make_forest(delta=DELTA, domain=domain_of(rows)).plan().strategy == "refitted"
 
 
