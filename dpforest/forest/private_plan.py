@@ -37,7 +37,7 @@ COUNT_ROLE = "number of records"
 RANGE_ROLE = "range of the target"
 RANGE_SHARE = Fraction(1, 20)
 #: Least epsilon times rows of those counts.
-RANGE_SIGNAL = 60.0
+RANGE_SIGNAL = 75.0
 #: Below this R nothing but a noisy class prior is released, and a fit warns.
 HOPELESS_SIGNAL = TOO_SMALL_SIGNAL
 _ROOT_SCALE = 10**24
