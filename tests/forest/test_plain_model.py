@@ -26,9 +26,8 @@ FEATURES = [
      "missing": True},
     {"name": "size", "kind": "numeric", "lower": -1, "upper": 1},
 ]  # fmt: skip
-KINDS = [
-    (name, delta) for name in LEARNERS for delta in (("1e-6",) if name == "refitted" else (0,))
-]
+NEED_DELTA = ("refitted", "private_selection")
+KINDS = [(name, "1e-6" if name in NEED_DELTA else 0) for name in LEARNERS]
 KINDS += [("refitted with a start", "1e-6"), ("prior alone", 0)]
 N = 500
 nan, inf = float("nan"), float("inf")
