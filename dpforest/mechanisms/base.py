@@ -16,10 +16,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpforest.accounting.events import Event
 from dpforest.accounting.grants import Grant
+from dpforest.accounting.losses import Amount
 from dpforest.accounting.rationals import float_down
 from dpforest.exceptions import GrantError, ParameterError
 
 EventT = TypeVar("EventT", bound=Event)
+_Ratio = tuple[int, int]
 
 
 def public_candidates(scores: Any, starts: Any, ends: Any, *_: Any, **__: Any) -> Any:
@@ -63,14 +65,22 @@ def require_sensitivity(grant: Grant | None, name: str, needed: int) -> None:
         raise GrantError(f"the mechanism needs {name} >= {needed}, but the grant is for {paid}.")
 
 
-@lru_cache(maxsize=1024)
-def exponent(epsilon: Fraction, divisor: Fraction, unit: Fraction) -> float:
+def exponent(epsilon: Amount, divisor: Fraction, unit: Fraction) -> float:
     """Return the largest double that is not larger than epsilon / divisor * unit.
 
     Rounded down the draw is less sharp, so it costs no more than was paid. Zero is a fine
     exponent for a selection (uniform), not for noise.
     """
-    return float_down(epsilon / divisor * unit)
+    if isinstance(epsilon, float):  # infinite
+        return float_down(epsilon)
+    # Hashing a rational takes a modular inverse; a pair of integers does as well.
+    ratios = (epsilon.as_integer_ratio(), divisor.as_integer_ratio(), unit.as_integer_ratio())
+    return _exponent(*ratios)
+
+
+@lru_cache(maxsize=1024)
+def _exponent(epsilon: _Ratio, divisor: _Ratio, unit: _Ratio) -> float:
+    return float_down(Fraction(*epsilon) / Fraction(*divisor) * Fraction(*unit))
 
 
 @lru_cache(maxsize=1024)

@@ -7,8 +7,21 @@ from numba import njit
 from numpy.typing import NDArray
 
 from dpforest.learners.kernels.random_trees import descend
+from dpforest.learners.kernels.reach import (
+    MAX_DEPTH,
+    N_PLACES,
+    common_reach,
+    features_used,
+    fill_reach,
+    leaf_places,
+    place_of,
+)
 
 _BLOCK = 512
+#: Features of a tree up to which looking up is quicker than walking.
+_MOST_USED = 6
+#: Records below which it is not worth making the tables.
+_FEW_RECORDS = 4096
 
 
 @njit(cache=True, nogil=True)
@@ -81,11 +94,27 @@ def target_residuals(
         residuals[i, 0] = np.int32(apart * steps) if -1.0 <= apart <= 1.0 else np.int32(0)
 
 
+@njit(cache=True, nogil=True, forceinline=True)
+def _add_at(places: NDArray, residuals: NDArray, first: int, count: int, sums: NDArray) -> None:
+    """Add the residuals of a block to the rows of ``sums`` (…, C) that ``places`` names."""
+    n_columns = residuals.shape[1]
+    if n_columns == 1:
+        for i in range(count):
+            sums[np.uint64(places[i]), 0] += residuals[first + i, 0]
+        return
+    for i in range(count):
+        for k in range(n_columns):
+            sums[np.uint64(places[i]), k] += residuals[first + i, k]
+
+
 @njit(cache=True, nogil=True)
 def candidate_sums(
     codes: NDArray, residuals: NDArray, feature: NDArray, mask: NDArray, depth: int, sums: NDArray
 ) -> None:
     """Residuals summed over the leaves of every candidate tree.
+
+    Trees of at most 64 leaves that use few features look their leaves up; see ``reach``. Below
+    some thousands of records making the tables would take longer than walking.
 
     Parameters
     ----------
@@ -95,20 +124,41 @@ def candidate_sums(
     depth : int
     sums : int64 array of shape (m, 2**depth, C), overwritten
     """
-    n_columns = residuals.shape[1]
+    n_trees = feature.shape[0]
+    used = np.zeros((n_trees, _MOST_USED), np.int64)
+    n_used = np.full(n_trees, _MOST_USED + 1)
+    looks_up = depth <= MAX_DEPTH and codes.shape[0] >= _FEW_RECORDS
+    if looks_up:
+        for tree in range(n_trees):
+            n_used[tree] = features_used(feature[tree], used[tree])
+    reach = np.empty((n_trees if looks_up else 0, _MOST_USED, 64 * mask.shape[2]), np.uint64)
+    for tree in range(n_trees if looks_up else 0):
+        if n_used[tree] <= _MOST_USED:
+            fill_reach(feature[tree], mask[tree], depth, used[tree], reach[tree])
+    places = leaf_places(depth) if looks_up else np.empty(0, np.uint64)
+    by_place = np.zeros((n_trees, N_PLACES, residuals.shape[1]), np.int64)
+    columns = np.empty((codes.shape[1] if looks_up else 0, _BLOCK), codes.dtype)
     node = np.empty(_BLOCK, np.int32)
+    reached = np.empty(_BLOCK, np.uint64)
     sums[:] = 0
     for first in range(0, codes.shape[0], _BLOCK):
         count = min(_BLOCK, codes.shape[0] - first)
-        for tree in range(feature.shape[0]):
-            descend(codes, first, count, feature[tree], mask[tree], depth, node)
-            if n_columns == 1:
-                for i in range(count):
-                    sums[tree, node[i], 0] += residuals[first + i, 0]
-            else:
-                for i in range(count):
-                    for k in range(n_columns):
-                        sums[tree, node[i], k] += residuals[first + i, k]
+        for f in range(columns.shape[0]):
+            for i in range(count):
+                columns[f, i] = codes[first + i, f]
+        for tree in range(n_trees):
+            if n_used[tree] > _MOST_USED:
+                descend(codes, first, count, feature[tree], mask[tree], depth, node)
+                _add_at(node, residuals, first, count, sums[tree])
+                continue
+            common_reach(columns, used[tree], n_used[tree], reach[tree], count, reached)
+            for i in range(count):
+                reached[i] = place_of(reached[i])
+            _add_at(reached, residuals, first, count, by_place[tree])
+    for tree in range(n_trees):
+        if n_used[tree] <= _MOST_USED:
+            for leaf in range(places.size):
+                sums[tree, leaf] = by_place[tree, places[leaf]]
 
 
 @njit(cache=True, nogil=True)
