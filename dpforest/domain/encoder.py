@@ -33,6 +33,8 @@ _MISSING_RULE = "a value is missing, and the domain does not allow that"
 _NUMBER_RULE = "a value is not a number"
 _INFINITE_RULE = "a value is infinite"
 _LABEL_RULE = "a label is missing or not one of the declared classes"
+#: Whole numbers below this are looked up in a table of all of them.
+_SMALL_NUMBERS = 4096
 
 #: Stands for labels that were left out, where None means that somebody forgot them.
 FEATURES_ONLY: Any = object()
@@ -317,14 +319,32 @@ def _category_codes(
 def _look_up(lookup: CategoryLookup, column: Column, missing: int) -> NDArray[np.int32]:
     if not isinstance(column, np.ndarray):
         return lookup.encode(column)
+    if column.dtype.kind in "iu":
+        return _look_up_numbers(lookup, column)
     if column.dtype.kind != "f":
         return lookup.encode(column.tolist())
     # Every NaN in a list is an object of its own, which the lookup would remember one by one.
     numbers, _ = to_floats(column)
     absent = np.isnan(numbers)
-    codes = lookup.encode(np.where(absent, 0, numbers).tolist())
+    codes = _look_up_numbers(lookup, np.where(absent, 0, numbers))
     codes[absent] = missing
     return codes
+
+
+def _look_up_numbers(lookup: CategoryLookup, numbers: NDArray[Any]) -> NDArray[np.int32]:
+    """Codes of numbers: small whole ones, as codes of categories are, from a table of all of them.
+
+    The lookup is a function of a value alone, so the table gives what it would.
+    """
+    if not numbers.size:
+        return lookup.encode([])
+    low, high = numbers.min(), numbers.max()
+    if not 0 <= low <= high < min(_SMALL_NUMBERS, numbers.size):
+        return lookup.encode(numbers.tolist())
+    whole = numbers.astype(np.intp)
+    if not np.array_equal(whole, numbers):
+        return lookup.encode(numbers.tolist())
+    return lookup.encode(np.arange(int(high) + 1).astype(numbers.dtype).tolist())[whole]
 
 
 def _numeric_codes(

@@ -318,3 +318,17 @@ def test_no_classes_declared():
 def test_matrix_shape():
     matrix = EncodedMatrix(np.zeros((3, 2), np.uint8), np.array([2, 2]), np.array([True, False]))
     assert (matrix.n_records, matrix.n_features) == (3, 2)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int64", "float32", "float64"])
+@pytest.mark.parametrize("categories", [("0", "1", "5", "127"), ("a", "b", "c")])
+def test_small_whole_numbers_have_the_codes_that_each_has_alone(categories, dtype):
+    """Long columns of them are looked up in a table, short ones value by value."""
+    feature = CategoricalFeature(name="f", categories=categories)
+    encoder = DomainEncoder(Domain(features=[feature]))
+    values = np.tile(np.arange(128), 3).astype(dtype)[:, None]
+    codes = encoder.encode_features(values)[0].codes[:, 0]
+    alone = [int(encoder.encode_features(value[None])[0].codes[0, 0]) for value in values[:128]]
+    np.testing.assert_array_equal(codes, np.tile(alone, 3))
+    halves = values.astype(float) + 0.5
+    assert (encoder.encode_features(halves)[0].codes == len(categories)).all()
