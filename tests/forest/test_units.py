@@ -246,7 +246,7 @@ def test_the_report_names_the_unit_and_whose_promise_it_is(forest):
     assert "was promised by whoever fitted" in page
     assert "pays k·ε and k²·ρ" in page and "Here: k = 3." in page
     assert "all records of one unit are added or removed" in page
-    assert "if all records of one unit (such as a person), up to 3, had not been" in page
+    assert "if the up to 3 records of one unit (such as a person) had not been" in page
     assert "if one record had not been" not in page and "several records in the table" not in page
 
 
