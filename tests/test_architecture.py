@@ -38,7 +38,8 @@ ENTRANCES = {"__init__.py", "__main__.py"}
 RUN_TIME = {"numpy", "numba", "sklearn", "pydantic", "narwhals", "tqdm", "joblib", "scipy"}
 # Heavy or optional: imported where used, never at the top of a module.
 OPTIONAL = {
-    "dask", "diffprivlib", "distributed", "dp_accounting", "jinja2", "matplotlib", "pandas", "polars", "pyarrow",
+    "dask", "diffprivlib", "distributed", "dp_accounting", "jinja2", "matplotlib", "pandas",
+    "polars", "pyarrow",
 }  # fmt: skip
 NOT_LOADED_BY_IMPORT = ["pandas", "polars", "matplotlib", "dask", "jinja2", "sklearn.ensemble"]
 

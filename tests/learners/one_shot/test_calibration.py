@@ -68,7 +68,8 @@ def test_a_histogram_without_noise_gives_its_curve_back(slope, intercept):
 
 def test_a_histogram_of_noise_leaves_what_was_expected():
     noise = np.random.default_rng(2).normal(scale=1e5, size=(16, 2))
-    slope, intercept = fit_logistic(CENTRES, histogram(3.0, 1.0, 10.0) + noise, 1e10, np.zeros(2), WIDE)
+    counts = histogram(3.0, 1.0, 10.0) + noise
+    slope, intercept = fit_logistic(CENTRES, counts, 1e10, np.zeros(2), WIDE)
     # The mean of a normal cut off below nothing.
     assert 0.0 <= slope < 2.5
     assert abs(intercept) < 1.0
