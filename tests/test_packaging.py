@@ -124,7 +124,7 @@ def readme() -> str:
 def test_readme_example_runs(capsys):
     (example,) = re.findall(r"```python\n(.*?)```", readme(), flags=re.DOTALL)
     exec(compile(example, "README.md", "exec"), {"__name__": "readme"})
-    assert "add or remove one record" in capsys.readouterr().out
+    assert "differentially private when one record is added or removed" in capsys.readouterr().out
 
 
 DOCUMENTS = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
