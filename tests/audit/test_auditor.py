@@ -4,8 +4,14 @@ import time
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
-from dpforest import MultinomialForestClassifier, ParameterError
+from dpforest import (
+    BudgetAccountant,
+    MultinomialForestClassifier,
+    ParameterError,
+    PrivateForestClassifier,
+)
 from dpforest.audit import (
     SMALL_DOMAIN,
     AuditResult,
@@ -171,12 +177,45 @@ def test_an_estimator_brings_claim_and_pairs_and_its_seed_is_taken_away():
     assert len(np.unique(outputs, axis=0)) > 1
 
 
-def test_fits_of_an_audit_are_not_listed_as_repeated_fits():
+def test_an_estimator_meets_the_same_clear_answers():
+    forest = MultinomialForestClassifier(
+        epsilon=3, domain=SMALL_DOMAIN, n_estimators=1, max_depth=1
+    )
+    first, second = (
+        worst_case(SMALL_DOMAIN, "duplicates"),
+        worst_case(SMALL_DOMAIN, "ties between classes"),
+    )
+    with pytest.raises(ParameterError, match="datasets are not neighbours under add_remove"):
+        audit(forest, (first.first, second.first), runs=20)
+    pair = worst_case(SMALL_DOMAIN, "the only record")
+    few = audit(forest, pair, runs=20)
+    assert few.verdict == "inconclusive" and "Use more runs" in few.reason
+    endless = audit(forest, pair, claimed_epsilon=float("inf"), runs=40)
+    assert endless.verdict == "inconclusive" and "promises nothing" in endless.reason
+
+
+def test_fits_of_an_audit_are_no_fits_of_the_callers_object():
     # Warnings are errors here, so a RepeatedFitWarning would end the test.
     forest = MultinomialForestClassifier(epsilon=1, domain=SMALL_DOMAIN, n_estimators=1)
     pair = worst_case(SMALL_DOMAIN, "duplicates")
     assert Estimator(forest).sample(pair.first, 3, pair).shape[0] == 3
     assert not hasattr(forest, "forest_")
+    assert forest.fit(*pair.first).privacy_report().other_fits.startswith("first fit")
+
+
+def test_an_estimator_is_audited_on_the_budget_that_it_would_be_fitted_on():
+    pair = worst_case(SMALL_DOMAIN, "duplicates")
+    ceiling = BudgetAccountant(5, 0.1)
+    forest = PrivateForestClassifier(
+        epsilon=1, delta=0.01, strategy="one_shot",
+        domain=SMALL_DOMAIN.model_copy(update={"approximate_rows": 200}),
+    )  # fmt: skip
+    alone = Estimator(forest).fitted(pair.first)
+    shared = Estimator(clone(forest).set_params(accountant=ceiling)).fitted(pair.first)
+    assert '"certificate": {' in alone.accountant_.to_json()
+    assert '"certificate": {' not in shared.accountant_.to_json()
+    assert shared.accountant_ is not ceiling and ceiling.spent.exact.epsilon == 0
+    assert shared.accountant_.total.epsilon == 1
 
 
 def test_a_readout_says_what_is_released():
