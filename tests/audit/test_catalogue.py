@@ -12,6 +12,7 @@ import pytest
 from sklearn.base import BaseEstimator
 
 import dpforest
+import dpforest.dask.estimators
 import dpforest.forest
 import dpforest.mechanisms
 from dpforest import (
@@ -34,7 +35,7 @@ from dpforest.audit.one_split import OneSplitTrees
 PARTS, ESTIMATORS = mechanism_parts(), estimator_parts()
 ERROR = 0.001 / ((len(PARTS) + len(ESTIMATORS)) * 200)
 #: Packages whose public names are looked through for estimators.
-PACKAGES = (dpforest, dpforest.forest, pytest.importorskip("dpforest.dask.estimators"))
+PACKAGES = (dpforest, dpforest.forest, dpforest.dask.estimators)
 
 
 def private_estimators():
