@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.learners.base import TableFacts
-from dpforest.learners.kernels.random_trees import add_leaf_values, draw_trees, tree_leaves
+from dpforest.learners.kernels.leaves import add_leaf_values, tree_leaves
+from dpforest.learners.kernels.random_trees import draw_trees
 from dpforest.learners.quantiles import Bins
 from dpforest.learners.storage import reading, require, whole_number, whole_numbers
 from dpforest.mechanisms.entropy import RandomSource

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpforest.learners.kernels import reach, rounds
-from dpforest.learners.kernels.random_trees import tree_leaves
+from dpforest.learners.kernels import joint, leaf_tables, leaves, reach, rounds
+from dpforest.learners.kernels.random_trees import descend
 
-ROWS = rounds._FEW_RECORDS + 700  # the last block is not full
+ROWS = max(rounds._FEW_RECORDS, joint.FEW_RECORDS) + 700  # the last block is not full
 
 
 def random_trees(generator, depth, n_features, n_words):
@@ -23,13 +23,66 @@ def random_trees(generator, depth, n_features, n_words):
     return np.array(features, dtype=np.int32), mask
 
 
+def walked(codes, feature, mask, depth):
+    found = np.empty((len(feature), len(codes)), dtype=np.int32)
+    for tree, own in enumerate(found):
+        descend(codes, 0, len(codes), feature[tree], mask[tree], depth, own)
+    return found
+
+
 def sums_by_walking(codes, residuals, feature, mask, depth):
-    leaves = np.empty((len(feature), len(codes)), dtype=np.int32)
-    tree_leaves(codes, feature, mask, depth, leaves)
     sums = np.zeros((len(feature), 2**depth, residuals.shape[1]), dtype=np.int64)
-    for tree, own in enumerate(leaves):
+    for tree, own in enumerate(walked(codes, feature, mask, depth)):
         np.add.at(sums[tree], own, residuals)
     return sums
+
+
+def few_ways(generator, depth, n_features, n_words):
+    """Trees as the one-shot forest has them: codes of one bin go the same way."""
+    feature, mask = random_trees(generator, depth, n_features, n_words)
+    bins = generator.integers(0, 9, 64 * n_words)
+    bits = generator.random((*mask.shape[:2], 9)) < 0.5
+    of_codes = bits[:, :, bins].reshape(*mask.shape[:2], n_words, 64)
+    weights = np.uint64(1) << np.arange(64, dtype=np.uint64)
+    return feature, np.ascontiguousarray((of_codes * weights).sum(axis=3, dtype=np.uint64))
+
+
+@pytest.mark.parametrize("make", [few_ways, random_trees])
+@pytest.mark.parametrize(("depth", "n_words"), [(1, 1), (3, 4), (7, 2), (9, 1)])
+def test_leaves_are_those_of_walking(make, depth, n_words):
+    generator = np.random.default_rng(depth)
+    feature, mask = make(generator, depth, 11, n_words)
+    codes = generator.integers(0, 64 * n_words, (ROWS, 11)).astype(np.uint8)
+    looked_up = joint.joint_tables(feature, mask, depth, ROWS)[0][:, 0] >= 0
+    if depth > 1:
+        assert looked_up[0] and not looked_up[-1]
+        assert looked_up[1] or make is random_trees
+    for n in (ROWS, 100):
+        expected = walked(codes[:n], feature, mask, depth)
+        found = np.empty_like(expected)
+        leaves.tree_leaves(codes[:n], feature, mask, depth, found)
+        np.testing.assert_array_equal(found, expected)
+        for width in (1, 3):
+            values = generator.normal(size=(len(feature), 2**depth, width))
+            scores = np.zeros((n, width))
+            leaves.add_leaf_values(codes[:n], feature, mask, depth, values, scores)
+            by_tree = np.zeros((n, width))
+            for tree, own in enumerate(expected):
+                by_tree += values[tree][own]
+            np.testing.assert_array_equal(scores, by_tree)
+
+
+def test_leaf_tables_are_those_of_walking():
+    generator = np.random.default_rng(5)
+    feature, mask = few_ways(generator, 7, 11, 4)
+    codes = generator.integers(0, 256, (ROWS, 11)).astype(np.uint8)
+    labels = generator.integers(0, 3, ROWS).astype(np.uint8)
+    tables = np.zeros((len(feature), 128, 3), dtype=np.int64)
+    leaf_tables.add_leaf_tables(codes, labels, feature, mask, 7, tables)
+    expected = np.zeros_like(tables)
+    for tree, own in enumerate(walked(codes, feature, mask, 7)):
+        np.add.at(expected[tree], (own, labels), 1)
+    np.testing.assert_array_equal(tables, expected)
 
 
 @pytest.mark.parametrize("n_columns", [1, 3])

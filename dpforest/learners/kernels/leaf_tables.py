@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from dpforest.learners.kernels.random_trees import descend
+from dpforest.learners.kernels.joint import find_leaves, joint_tables
 
 _BLOCK = 512
 
@@ -27,14 +27,15 @@ def add_leaf_tables(
     depth : int
     tables : int64 array of shape (T, 2**depth, K), added to
     """
+    lookup = joint_tables(feature, mask, depth, codes.shape[0])
     node = np.empty(_BLOCK, np.int32)
     for first in range(0, codes.shape[0], _BLOCK):
         count = min(_BLOCK, codes.shape[0] - first)
         for tree in range(feature.shape[0]):
-            descend(codes, first, count, feature[tree], mask[tree], depth, node)
+            find_leaves(codes, first, count, tree, feature, mask, depth, lookup, node)
             table = tables[tree]
             for i in range(count):
-                table[node[i], labels[first + i]] += 1
+                table[np.uint64(node[i]), np.uint64(labels[first + i])] += 1
 
 
 @njit(cache=True, nogil=True)
@@ -58,11 +59,12 @@ def add_target_tables(
         As in `add_leaf_tables`.
     tables : int64 array of shape (T, 2**depth, 2), added to
     """
+    lookup = joint_tables(feature, mask, depth, codes.shape[0])
     node = np.empty(_BLOCK, np.int32)
     for first in range(0, codes.shape[0], _BLOCK):
         count = min(_BLOCK, codes.shape[0] - first)
         for tree in range(feature.shape[0]):
-            descend(codes, first, count, feature[tree], mask[tree], depth, node)
+            find_leaves(codes, first, count, tree, feature, mask, depth, lookup, node)
             table = tables[tree]
             for i in range(count):
                 table[node[i], 0] += steps - targets[first + i]

@@ -14,7 +14,6 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-_BLOCK = 512
 #: Features tried at random before those that can split are listed.
 _TRIES = 8
 
@@ -238,47 +237,3 @@ def descend(
     first_leaf = np.int32((1 << depth) - 1)
     for i in range(count):
         node[i] -= first_leaf
-
-
-@njit(cache=True, nogil=True)
-def tree_leaves(codes: NDArray, feature: NDArray, mask: NDArray, depth: int, out: NDArray) -> None:
-    """Leaf number of every record in every tree.
-
-    Parameters
-    ----------
-    codes : uint array of shape (n, D), C order
-    feature, mask : arrays of shape (T, 2**depth - 1) and (T, 2**depth - 1, W)
-    depth : int
-    out : integer array of shape (T, n), overwritten
-    """
-    node = np.empty(_BLOCK, np.int32)
-    for first in range(0, codes.shape[0], _BLOCK):
-        count = min(_BLOCK, codes.shape[0] - first)
-        for tree in range(feature.shape[0]):
-            descend(codes, first, count, feature[tree], mask[tree], depth, node)
-            for i in range(count):
-                out[tree, first + i] = node[i]
-
-
-@njit(cache=True, nogil=True)
-def add_leaf_values(
-    codes: NDArray, feature: NDArray, mask: NDArray, depth: int, values: NDArray, out: NDArray
-) -> None:
-    """Add the leaf values of every tree to every record's scores, tree after tree.
-
-    Parameters
-    ----------
-    codes : uint array of shape (n, D), C order
-    feature, mask : arrays of shape (T, 2**depth - 1) and (T, 2**depth - 1, W)
-    depth : int
-    values : float64 array of shape (T, 2**depth, C)
-    out : float64 array of shape (n, C), added to
-    """
-    node = np.empty(_BLOCK, np.int32)
-    for first in range(0, codes.shape[0], _BLOCK):
-        count = min(_BLOCK, codes.shape[0] - first)
-        for tree in range(feature.shape[0]):
-            descend(codes, first, count, feature[tree], mask[tree], depth, node)
-            for i in range(count):
-                for k in range(out.shape[1]):
-                    out[first + i, k] += values[tree, node[i], k]
