@@ -96,8 +96,8 @@ def test_after_a_bought_count_the_rest_is_certified_for_what_is_left(strategy, f
 def test_a_learner_that_strays_from_its_list_is_stopped(fitted, monkeypatch, domain, table):
     real = private_training.planned
 
-    def with_less_noise(*arguments: Any) -> Any:
-        plan = real(*arguments)
+    def with_less_noise(*arguments: Any, **named: Any) -> Any:
+        plan = real(*arguments, **named)
         noiseless = plan.plan.with_variances(Fraction(9, 10))
         return replace(plan, plan=replace(noiseless, certificate=plan.plan.certificate))
 
