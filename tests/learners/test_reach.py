@@ -86,7 +86,9 @@ def test_leaf_tables_are_those_of_walking():
 
 
 @pytest.mark.parametrize("n_columns", [1, 3])
-@pytest.mark.parametrize(("depth", "n_words"), [(1, 1), (2, 4), (4, 2), (5, 1), (6, 4), (7, 2)])
+@pytest.mark.parametrize(
+    ("depth", "n_words"), [(1, 1), (2, 4), (4, 2), (5, 1), (6, 4), (7, 2), (8, 1)]
+)
 def test_candidate_sums_are_those_of_walking(depth, n_words, n_columns):
     generator = np.random.default_rng(depth)
     dtype = np.uint8 if n_words < 4 else np.uint16
@@ -102,6 +104,6 @@ def test_candidate_sums_are_those_of_walking(depth, n_words, n_columns):
 
 def test_every_leaf_has_a_place_of_its_own():
     for depth in range(1, reach.MAX_DEPTH + 1):
-        places = reach.leaf_places(depth)
-        assert len(set(places.tolist())) == 2**depth
-        assert places.max() < reach.N_PLACES
+        places = [reach.place_of(np.uint64(1 << leaf)) for leaf in range(2**depth)]
+        assert max(places) < reach.N_PLACES
+        assert reach.leaves_of_places(depth)[np.array(places)].tolist() == list(range(2**depth))

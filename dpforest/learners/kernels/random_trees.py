@@ -220,12 +220,30 @@ def descend(
     depth : int
     node : int32 array, at least ``count`` long, overwritten
     """
+    node[:count] = 0
+    descend_from(codes, first, count, feature, mask, 0, depth, node)
+
+
+@njit(cache=True, nogil=True)
+def descend_from(
+    codes: NDArray,
+    first: int,
+    count: int,
+    feature: NDArray,
+    mask: NDArray,
+    level: int,
+    depth: int,
+    node: NDArray,
+) -> None:
+    """Walk on from a level: ``node`` holds numbers within it, and gets leaf numbers."""
     flat_codes = codes.reshape(codes.size)
     flat_mask = mask.reshape(mask.size)
     width = np.uint64(codes.shape[1])
     n_words = np.uint64(mask.shape[1])
-    node[:count] = 0
-    for _ in range(depth):
+    first_node = np.int32((1 << level) - 1)
+    for i in range(count):
+        node[i] += first_node
+    for _ in range(level, depth):
         row = np.uint64(first) * width
         for i in range(count):
             place = np.uint64(node[i])

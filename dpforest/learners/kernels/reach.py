@@ -34,12 +34,12 @@ def place_of(reached: np.uint64) -> np.uint64:
 
 
 @njit(cache=True, nogil=True)
-def leaf_places(depth: int) -> NDArray:
-    """Place of every leaf, in order."""
-    places = np.empty(1 << depth, np.uint64)
-    for leaf in range(places.size):
-        places[leaf] = place_of(np.uint64(1) << np.uint64(leaf))
-    return places
+def leaves_of_places(depth: int) -> NDArray:
+    """Leaf at every place, uint8 of shape (N_PLACES,)."""
+    leaves = np.zeros(N_PLACES, np.uint8)
+    for leaf in range(1 << depth):
+        leaves[place_of(np.uint64(1) << np.uint64(leaf))] = leaf
+    return leaves
 
 
 @njit(cache=True, nogil=True)
@@ -99,7 +99,7 @@ def fill_reach(feature: NDArray, mask: NDArray, depth: int, used: NDArray, reach
 
 @njit(cache=True, nogil=True)
 def common_reach(
-    columns: NDArray, used: NDArray, n_used: int, reach: NDArray, count: int, out: NDArray
+    columns: NDArray, count: int, used: NDArray, n_used: int, reach: NDArray, out: NDArray
 ) -> None:
     """The one leaf in reach of each of ``count`` records, as a set; two features a pass.
 
@@ -107,11 +107,11 @@ def common_reach(
     ----------
     columns : uint array of shape (D, at least count)
         Codes of a block of records, a feature a row.
+    count : int
     used : int64 array
     n_used : int
     reach : uint64 array
         From :func:`fill_reach`; a row of all leaves follows where ``n_used`` is odd.
-    count : int
     out : uint64 array, at least ``count`` long, overwritten
     """
     for j in range(0, n_used, 2):

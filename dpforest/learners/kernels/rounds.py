@@ -6,14 +6,14 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from dpforest.learners.kernels.random_trees import descend
+from dpforest.learners.kernels.random_trees import descend, descend_from
 from dpforest.learners.kernels.reach import (
     MAX_DEPTH,
     N_PLACES,
     common_reach,
     features_used,
     fill_reach,
-    leaf_places,
+    leaves_of_places,
     place_of,
 )
 
@@ -95,16 +95,12 @@ def target_residuals(
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _add_at(places: NDArray, residuals: NDArray, first: int, count: int, sums: NDArray) -> None:
-    """Add the residuals of a block to the rows of ``sums`` (…, C) that ``places`` names."""
-    n_columns = residuals.shape[1]
-    if n_columns == 1:
+def _add_at(leaves: NDArray, residuals: NDArray, first: int, count: int, sums: NDArray) -> None:
+    """Add the residuals of a block to the rows of ``sums`` (…, C) that ``leaves`` names."""
+    # A column at a time: the short loop over columns inside would cost more than the sums.
+    for k in range(residuals.shape[1]):
         for i in range(count):
-            sums[np.uint64(places[i]), 0] += residuals[first + i, 0]
-        return
-    for i in range(count):
-        for k in range(n_columns):
-            sums[np.uint64(places[i]), k] += residuals[first + i, k]
+            sums[np.uint64(leaves[i]), k] += residuals[first + i, k]
 
 
 @njit(cache=True, nogil=True)
@@ -113,8 +109,8 @@ def candidate_sums(
 ) -> None:
     """Residuals summed over the leaves of every candidate tree.
 
-    Trees of at most 64 leaves that use few features look their leaves up; see ``reach``. Below
-    some thousands of records making the tables would take longer than walking.
+    In trees that use few features the first six levels are looked up, see ``reach``, and only
+    the rest is walked. Below some thousands of records making the tables would take longer.
 
     Parameters
     ----------
@@ -125,19 +121,21 @@ def candidate_sums(
     sums : int64 array of shape (m, 2**depth, C), overwritten
     """
     n_trees = feature.shape[0]
+    top = min(depth, MAX_DEPTH)
     used = np.zeros((n_trees, _MOST_USED), np.int64)
     n_used = np.full(n_trees, _MOST_USED + 1)
-    looks_up = depth <= MAX_DEPTH and codes.shape[0] >= _FEW_RECORDS
-    if looks_up:
-        for tree in range(n_trees):
-            n_used[tree] = features_used(feature[tree], used[tree])
-    reach = np.empty((n_trees if looks_up else 0, _MOST_USED, 64 * mask.shape[2]), np.uint64)
-    for tree in range(n_trees if looks_up else 0):
+    n_tables = n_trees if codes.shape[0] >= _FEW_RECORDS else 0
+    reach = np.empty((n_tables, _MOST_USED, 64 * mask.shape[2]), np.uint64)
+    for tree in range(n_tables):
+        head = feature[tree, : (1 << top) - 1]
+        n_used[tree] = features_used(head, used[tree])
         if n_used[tree] <= _MOST_USED:
-            fill_reach(feature[tree], mask[tree], depth, used[tree], reach[tree])
-    places = leaf_places(depth) if looks_up else np.empty(0, np.uint64)
+            fill_reach(head, mask[tree], top, used[tree], reach[tree])
+    # A leaf has a place, which saves looking the leaf up for every record.
+    leaf_at = leaves_of_places(top)
     by_place = np.zeros((n_trees, N_PLACES, residuals.shape[1]), np.int64)
-    columns = np.empty((codes.shape[1] if looks_up else 0, _BLOCK), codes.dtype)
+    # Codes of a block with a feature a row, since a tree's few features are read one by one.
+    columns = np.empty((codes.shape[1] if n_tables > 0 else 0, _BLOCK), codes.dtype)
     node = np.empty(_BLOCK, np.int32)
     reached = np.empty(_BLOCK, np.uint64)
     sums[:] = 0
@@ -151,14 +149,20 @@ def candidate_sums(
                 descend(codes, first, count, feature[tree], mask[tree], depth, node)
                 _add_at(node, residuals, first, count, sums[tree])
                 continue
-            common_reach(columns, used[tree], n_used[tree], reach[tree], count, reached)
+            common_reach(columns, count, used[tree], n_used[tree], reach[tree], reached)
             for i in range(count):
                 reached[i] = place_of(reached[i])
-            _add_at(reached, residuals, first, count, by_place[tree])
+            if depth == top:
+                _add_at(reached, residuals, first, count, by_place[tree])
+                continue
+            for i in range(count):
+                node[i] = leaf_at[reached[i]]
+            descend_from(codes, first, count, feature[tree], mask[tree], top, depth, node)
+            _add_at(node, residuals, first, count, sums[tree])
     for tree in range(n_trees):
-        if n_used[tree] <= _MOST_USED:
-            for leaf in range(places.size):
-                sums[tree, leaf] = by_place[tree, places[leaf]]
+        if depth == top and n_used[tree] <= _MOST_USED:
+            for place in range(N_PLACES):
+                sums[tree, leaf_at[place]] += by_place[tree, place]
 
 
 @njit(cache=True, nogil=True)
