@@ -234,15 +234,13 @@ class PrivateEstimator(BaseEstimator):
         """The declared domain; without one it is read off the data, which voids the guarantee."""
         if self.domain is None and isinstance(X, Source):
             raise ParameterError(
-                "domain", None, "a stream needs declared public facts",
-                "Build one with Domain(features=..., classes=...) or Domain.from_json(path)",
+                "domain", None, "a stream needs declared public facts", self._domain_repair()
             )  # fmt: skip
         if self.domain is None:
             if y is None:
                 read_labels(y, type(self).__name__)  # refuses in scikit-learn's words
-            leak = (
-                "no domain was declared, so bounds, categories and classes were read from the data"
-            )
+            read = "bounds, categories and classes" if self._classifies else "bounds and categories"
+            leak = f"no domain was declared, so {read} were read from the data"
             domain = Domain.draft(X, y, task=self._task)
         elif isinstance(self.domain, Domain):
             domain = self.domain
@@ -253,7 +251,7 @@ class PrivateEstimator(BaseEstimator):
         else:
             raise ParameterTypeError(
                 "domain", type(self.domain).__name__, "must be a dpforest.Domain or None",
-                "Build one with Domain(features=..., classes=...) or Domain.from_json(path)",
+                self._domain_repair(),
             )  # fmt: skip
         warnings.warn(
             f"{leak}. The guarantee is void. Declare the public facts: see Domain, Domain.draft.",
@@ -261,6 +259,14 @@ class PrivateEstimator(BaseEstimator):
             stacklevel=5,
         )
         return domain, [leak]
+
+    @property
+    def _classifies(self) -> bool:
+        return self._task == "classification"
+
+    def _domain_repair(self) -> str:
+        what = "classes=..." if self._classifies else "target=(lower, upper)"
+        return f"Build one with Domain(features=..., {what}) or Domain.from_json(path)"
 
     def _open_accountant(
         self, run: FitRun, loss: PrivacyLoss

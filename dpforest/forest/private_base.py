@@ -21,13 +21,8 @@ from dpforest.exceptions import ModelFormatError, ParameterError, ParameterTypeE
 from dpforest.forest.base import FitRun
 from dpforest.forest.explanation import Explanation, explain
 from dpforest.forest.plain_model import plain_model
-from dpforest.forest.private_plan import (
-    PlanSummary,
-    PrivateForestPlan,
-    check_rows,
-    summarise,
-    table_facts,
-)
+from dpforest.forest.plan_summary import PlanSummary, summarise
+from dpforest.forest.private_plan import PrivateForestPlan, check_rows, table_facts
 from dpforest.forest.private_training import make_plan, settle_plan, warn_if_hopeless
 from dpforest.forest.progress import PartProgress
 from dpforest.forest.released import ReleasedEstimator
@@ -100,7 +95,7 @@ class PrivateForest(ReleasedEstimator):
         if not isinstance(domain, Domain):
             raise ParameterTypeError(
                 "domain", type(domain).__name__, "a plan needs the public facts",
-                "Give a Domain with classes",
+                "Give a Domain, here or to the estimator",
             )  # fmt: skip
         epsilon, delta = check_epsilon(self.epsilon), check_delta(self.delta)
         strategy = self._check_parameters(epsilon, delta)
@@ -192,7 +187,7 @@ class PrivateForest(ReleasedEstimator):
         alone = run.charged_to == OWN_BUDGET
         size = run.records_per_unit
         plan = make_plan(checked, facts, run.epsilon, run.delta, alone, size, self._candidates())
-        warn_if_hopeless(plan.signal, stacklevel=5)
+        warn_if_hopeless(plan, plan.signal, stacklevel=5)
         return plan
 
     def _train(self, run: FitRun, plan: PrivateForestPlan, scope: Scope, records: Records) -> None:

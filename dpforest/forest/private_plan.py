@@ -1,4 +1,4 @@
-"""Plans of the private forest: which learner, with what, and a forecast, before any data."""
+"""Plans of the private forest: which learner, with what, before any data."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
 
 from dpforest.accounting.certificates import Certificate
 from dpforest.accounting.events import GeometricNoise
 from dpforest.accounting.losses import PrivacyLoss
-from dpforest.accounting.rationals import float_up
 from dpforest.accounting.units import group_loss
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.targets import TARGET_STEPS
@@ -159,91 +157,6 @@ class PrivateForestPlan:
         if self.plan is not None:
             words |= self.plan.describe()
         return words
-
-
-class PlannedPart(BaseModel):
-    """One line of a plan summary."""
-
-    model_config = ConfigDict(frozen=True, ser_json_inf_nan="strings")
-
-    name: str
-    releases: str
-    epsilon: float
-    rho: float
-    share: float
-
-
-class PlanSummary(BaseModel):
-    """A plan to be read before any data is touched.
-
-    Attributes
-    ----------
-    strategy : str
-    epsilon, delta : float
-        The whole budget.
-    signal : float or None
-        R: rows over the noise of one class histogram on the whole budget, in the currency that
-        the strategy spends: rules always go by the pure epsilon.
-    teachable : bool or None
-        Whether the budget can be expected to teach more than the noisy class prior.
-    forecast : str
-    parts : tuple of PlannedPart
-        What would be released and what each part costs a unit.
-    details : dict of str
-    """
-
-    model_config = ConfigDict(frozen=True, ser_json_inf_nan="strings")
-
-    strategy: str
-    epsilon: float
-    delta: float
-    signal: float | None
-    teachable: bool | None
-    forecast: str
-    parts: tuple[PlannedPart, ...]
-    details: dict[str, str]
-
-
-def summarise(plan: PrivateForestPlan, epsilon: Fraction, delta: Fraction) -> PlanSummary:
-    """Put a plan into numbers and words."""
-    parts, size = plan.parts, plan.budget.records_per_unit
-    by_rho = any(part.loss.epsilon == float("inf") for part in parts)
-    return PlanSummary(
-        strategy=plan.strategy,
-        epsilon=float_up(epsilon),
-        delta=float_up(delta),
-        signal=plan.signal,
-        teachable=None if plan.signal is None else plan.signal >= HOPELESS_SIGNAL,
-        forecast=forecast(plan.signal),
-        parts=tuple(_planned(part, plan.loss, by_rho, size) for part in parts),
-        details=plan.describe(),
-    )
-
-
-def _planned(part: PlanPart, total: PrivacyLoss, by_rho: bool, size: int) -> PlannedPart:
-    loss = group_loss(part.loss, size)
-    own, whole = (loss.rho, total.rho) if by_rho else (loss.epsilon, total.epsilon)
-    return PlannedPart(
-        name=part.name,
-        releases=part.releases,
-        epsilon=float_up(loss.epsilon),
-        rho=float_up(loss.rho),
-        share=float(own / whole) if whole else 0.0,
-    )
-
-
-def forecast(signal: float | None) -> str:
-    """What the budget can be expected to teach, in a sentence."""
-    if signal is None:
-        return "unknown until the noisy number of records is bought; declare approximate_rows"
-    if signal < HOPELESS_SIGNAL:
-        return (
-            f"R = {signal:.3g}: the budget is too small for this many records to teach more than "
-            "the shares of the classes; raise epsilon or gather more records"
-        )
-    if signal < 150:
-        return f"R = {signal:.3g}: a simple rule can be learnt, little more"
-    return f"R = {signal:.3g}: enough for a forest"
 
 
 def count_event(budget: LearnerBudget, share: Fraction = COUNT_SHARE) -> GeometricNoise:

@@ -14,12 +14,12 @@ from dpforest.accounting.units import group_loss
 from dpforest.exceptions import WeakSignalWarning
 from dpforest.forest.base import FitRun
 from dpforest.forest.paid_rows import fewest_rows, likely_rows
+from dpforest.forest.plan_summary import forecast, teaches
 from dpforest.forest.private_plan import (
     COUNT_ROLE,
     HOPELESS_SIGNAL,
     PrivateForestPlan,
     count_event,
-    forecast,
     range_event,
 )
 from dpforest.learners.base import LearnerBudget, LearnerPlan, TableFacts
@@ -73,7 +73,7 @@ def settle_plan(
     # A warning costs nothing: it goes by the fewest records that the noise allows.
     fewest = fewest_rows(int(noisy[0]), plan.count)
     signal = settled.signal
-    warn_if_hopeless(signal and signal * min(fewest / rows, 1.0), stacklevel=6)
+    warn_if_hopeless(settled, signal and signal * min(fewest / rows, 1.0), stacklevel=6)
     return settled
 
 
@@ -137,7 +137,7 @@ def unit_loss(plan: LearnerPlan, records_per_unit: int) -> PrivacyLoss:
     return group_loss(plan.loss, records_per_unit)
 
 
-def warn_if_hopeless(signal: float | None, stacklevel: int) -> None:
+def warn_if_hopeless(plan: PrivateForestPlan, signal: float | None, stacklevel: int) -> None:
     """Warn where the budget can hardly teach anything; from a declared or released number."""
-    if signal is not None and signal < HOPELESS_SIGNAL:
-        warnings.warn(forecast(signal), WeakSignalWarning, stacklevel=stacklevel)
+    if signal is not None and not teaches(plan, signal):
+        warnings.warn(forecast(plan, signal), WeakSignalWarning, stacklevel=stacklevel)

@@ -22,6 +22,8 @@ from dpforest.trees.counting import Records
 
 #: Called after each finished part of a training; counts parts, never records.
 PartDone = Callable[[], None]
+#: Role of what is released of all records together: class shares, or the mean of a target.
+PRIOR_ROLE = "prior"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -129,6 +131,16 @@ class PlanPart:
     name: str
     releases: str
     loss: PrivacyLoss
+
+
+def counted(of_means: bool) -> str:
+    """What tables hold, in words: each record's class, or its target as parts of two."""
+    return "sums of targets" if of_means else "class counts"
+
+
+def prior_text(of_means: bool) -> str:
+    """What is released of all records together, in words."""
+    return "the noisy mean of the target" if of_means else "one noisy class histogram"
 
 
 def unit_words(records_per_unit: int) -> dict[str, str]:

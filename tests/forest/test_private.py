@@ -452,7 +452,7 @@ def test_far_below_what_teaches_the_whole_budget_goes_to_the_prior(
     X, y = table(N)
     probability = forest.fit(X, y).predict_proba(X)
     assert (probability == probability[0]).all()
-    assert [part.name for part in forest.plan().parts] == ["class prior"]
+    assert [part.name for part in forest.plan().parts] == ["prior"]
     assert forest.spent_.exact.epsilon == forest.epsilon
     assert not forest.feature_importances_.any()
 

@@ -159,3 +159,29 @@ def test_what_cannot_be_planned_is_refused(domain):
     for strategy in ("boosted", None, ["rules"]):
         with pytest.raises(ParameterError, match="strategy=.*must be one of 'auto', 'rules'"):
             PrivateForestClassifier(epsilon=1, strategy=strategy).plan(domain)
+
+
+FORECASTS = [
+    ({"epsilon": "0.001"}, 100, "more than the shares of the classes"),
+    ({"epsilon": 1}, 50, "a simple rule can be learnt, little more"),
+    ({"epsilon": 1, "strategy": "one_shot"}, 50, "the strongest pattern can be learnt"),
+    ({"epsilon": 1}, 1000, "enough for selected rules"),
+    ({"epsilon": 1}, 10_000, "enough for rules beside a forest"),
+    ({"epsilon": 1, "delta": "1e-6"}, 10_000, "enough for a forest"),
+]
+
+
+@pytest.mark.parametrize(("parameters", "rows", "said"), FORECASTS)
+def test_the_forecast_speaks_of_what_is_planned(parameters, rows, said, domain):
+    plan = PrivateForestClassifier(**parameters).plan(domain, rows)
+    assert said in plan.forecast and f"R = {plan.signal:.3g}: " in plan.forecast
+
+
+def test_a_plan_is_a_few_lines_for_people(domain):
+    plan = PrivateForestClassifier(epsilon=1, delta="1e-6").plan(domain, 10_000)
+    first, second, *parts = str(plan).splitlines()
+    assert first == "strategy refitted, epsilon=1, delta=1e-06"
+    assert second == f"forecast: {plan.forecast}"
+    assert [line.split()[1] for line in parts] == [part.name.split()[0] for part in plan.parts]
+    assert all(part.releases in line for part, line in zip(plan.parts, parts, strict=True))
+    assert str(PrivateForestClassifier(epsilon=1).plan(domain)).startswith("strategy auto, epsilon")

@@ -283,13 +283,23 @@ def test_a_small_budget_releases_the_mean_alone(delta, make_forest):
     X, y = records()
     forest = make_forest(epsilon="0.3", delta=delta, random_state=2)
     plan = forest.plan()
-    assert plan.signal < 150 and [part.name for part in plan.parts] == ["class prior"]
+    assert plan.signal < 150 and [part.name for part in plan.parts] == ["prior"]
     assert "the mean" in plan.details["trees"]
-    predicted = forest.fit(X, y).predict(X)
+    assert not plan.teachable and "more than the mean of the target" in plan.forecast
+    with pytest.warns(WeakSignalWarning, match="more than the mean of the target"):
+        predicted = forest.fit(X, y).predict(X)
     assert (predicted == predicted[0]).all() and not forest.feature_importances_.any()
     assert abs(predicted[0] - y.mean()) < 2.0
     with pytest.warns(WeakSignalWarning):
         make_forest(epsilon="0.001", delta=delta).fit(X, y)
+
+
+@pytest.mark.parametrize("strategy", ["one_shot", "refitted", "private_selection"])
+def test_no_plan_of_means_speaks_of_classes(strategy, make_forest):
+    forest = make_forest(epsilon=1, delta=DELTA, strategy=strategy)
+    for rows in (1, 60, 1000, 1e6):
+        plan = forest.plan(approximate_rows=rows)
+        assert "class" not in f"{plan} {plan.details}", plan
 
 
 def noisy_mean(y: np.ndarray, epsilon: float, generator: np.random.Generator) -> np.ndarray:

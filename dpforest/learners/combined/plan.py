@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from dpforest.accounting.events import ExponentialSelection, GeometricNoise
 from dpforest.accounting.losses import PrivacyLoss
-from dpforest.learners.base import LearnerBudget, PlanPart, TableFacts
+from dpforest.learners.base import PRIOR_ROLE, LearnerBudget, PlanPart, TableFacts
 from dpforest.learners.one_shot import OneShotForest, OneShotPlan
 from dpforest.learners.rules import RulesLearner, RulesPlan
 
@@ -18,7 +18,7 @@ _ONE = Fraction(1)
 class Role:
     """What the own requests are for, in the ledger's words."""
 
-    PRIOR = "class prior"
+    PRIOR = PRIOR_ROLE
     WEIGHTS = "weights of rules and forest"
 
 

@@ -17,7 +17,14 @@ from dpforest.accounting.events import (
 )
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.scopes import Scope
-from dpforest.learners.base import LearnerBudget, PlanPart, TableFacts
+from dpforest.learners.base import (
+    PRIOR_ROLE,
+    LearnerBudget,
+    PlanPart,
+    TableFacts,
+    counted,
+    prior_text,
+)
 from dpforest.learners.certified import scaled_noise, tightened
 from dpforest.learners.one_shot.settings import N_SCORE_BINS, OneShotSettings, Size
 from dpforest.learners.quantiles import quantile_sensitivity, quantiles_are_affordable
@@ -33,7 +40,7 @@ CountNoise = GeometricNoise | DiscreteGaussianNoise
 class Role:
     """What the requests are for, in the ledger's words."""
 
-    PRIOR = "class prior"
+    PRIOR = PRIOR_ROLE
     QUANTILES = "quantiles"
     LEAVES = "leaf tables"
     CALIBRATION = "calibration"
@@ -46,6 +53,8 @@ class OneShotPlan:
     Attributes
     ----------
     n_classes : int
+    of_means : bool
+        Whether targets are summed rather than classes counted.
     size : Size
     prior : CountNoise or None
         One class histogram, where no calibration is bought; the mean of a regression's targets.
@@ -67,6 +76,7 @@ class OneShotPlan:
     """
 
     n_classes: int
+    of_means: bool
     size: Size
     prior: CountNoise | None
     quantiles: CountNoise | None
@@ -110,12 +120,12 @@ class OneShotPlan:
     @property
     def parts(self) -> tuple[PlanPart, ...]:
         """What is released, in order."""
-        n_trees = self.size.n_trees
+        n_trees, counts = self.size.n_trees, counted(self.of_means)
         texts = {
-            Role.PRIOR: "one noisy class histogram",
+            Role.PRIOR: prior_text(self.of_means),
             Role.QUANTILES: "one noisy histogram of each ordered feature",
-            Role.LEAVES: f"noisy class counts of {2**self.size.depth} leaves of {n_trees} trees",
-            Role.CALIBRATION: "noisy class counts of the score in a few bins"
+            Role.LEAVES: f"noisy {counts} in {2**self.size.depth} leaves of {n_trees} trees",
+            Role.CALIBRATION: f"noisy {counts} in a few bins of the score"
             if self.n_classes == 2
             else "one of a few scales of score and prior",
         }
@@ -153,7 +163,8 @@ class OneShotPlan:
             "trees": f"{size.n_trees} of depth {size.depth}, fixed from public facts",
             "structure": f"public: each tree cuts {features} features evenly, in turn",
             "thresholds": f"{bins}, at most {self.settings.max_bins} bins a feature",
-            "leaves": f"class counts of all trees in one release: {self.leaves.mechanism}",
+            "leaves": f"{counted(self.of_means)} of all trees in one release: "
+            f"{self.leaves.mechanism}",
             "calibration": calibration,
             "budget shares add up in": currency,
             "composed by": composed,
@@ -200,6 +211,7 @@ def _plan_of_total(
         left -= share
     return OneShotPlan(
         n_classes=facts.n_classes,
+        of_means=facts.unit > 1,
         size=size,
         prior=prior,
         quantiles=quantiles,
@@ -221,6 +233,7 @@ def _mean_alone(
     """Everything for the mean of a regression's targets."""
     return OneShotPlan(
         n_classes=facts.n_classes,
+        of_means=facts.unit > 1,
         size=size,
         prior=_class_noise(1, total, budget, facts.unit),
         quantiles=None,

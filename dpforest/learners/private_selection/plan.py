@@ -67,16 +67,18 @@ class SelectionPlan:
             for name, plan in zip(self.names, self.plans, strict=True)
             for part in plan.parts
         ]
-        text = f"which of {len(self.names)} candidates is right more often on records set aside"
+        better = "nearer to the targets" if self.facts.unit > 1 else "right more often"
+        text = f"which of {len(self.names)} candidates is {better} on records set aside"
         return *own, PlanPart(ROLE, text, self.choice.loss)
 
     def describe(self) -> dict[str, str]:
         """The plan in words, for the report."""
+        measure = "how near each candidate comes" if self.facts.unit > 1 else "what each gets right"
         words = {
             "candidates": ", ".join(self.names),
             "records": f"each draws its side: training with probability {float(TRAINING_SHARE):g}, "
             "else validation",
-            "choice": "the exponential mechanism on what each candidate gets right in validation",
+            "choice": f"the exponential mechanism on {measure} in validation",
         }
         for name, plan in zip(self.names, self.plans, strict=True):
             words |= {f"{name}: {key}": text for key, text in plan.describe().items()}

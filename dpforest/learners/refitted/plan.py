@@ -13,7 +13,7 @@ from dpforest.accounting.events import DiscreteGaussianNoise, Event, Exponential
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.scopes import Scope
 from dpforest.exceptions import ParameterError
-from dpforest.learners.base import LearnerBudget, PlanPart, TableFacts
+from dpforest.learners.base import PRIOR_ROLE, LearnerBudget, PlanPart, TableFacts, prior_text
 from dpforest.learners.certified import scaled_noise, tightened
 from dpforest.learners.quantiles import quantile_sensitivity, quantiles_are_affordable
 from dpforest.learners.refitted.design import LinearDesign, n_columns
@@ -43,8 +43,10 @@ class RefittedPlan:
     Attributes
     ----------
     n_classes, depth, n_candidates, n_rounds : int
+    of_means : bool
+        Whether targets are summed rather than classes counted.
     prior : DiscreteGaussianNoise
-        One class histogram.
+        One class histogram, or the sums of a regression's targets.
     quantiles : DiscreteGaussianNoise or None
         Histograms of all ordered features; None where they are not affordable.
     start : StartPlan or None
@@ -59,6 +61,7 @@ class RefittedPlan:
     """
 
     n_classes: int
+    of_means: bool
     depth: int
     n_candidates: int
     n_rounds: int
@@ -109,7 +112,7 @@ class RefittedPlan:
     @property
     def parts(self) -> tuple[PlanPart, ...]:
         """What is released, in order."""
-        parts = [_part("class prior", "one noisy class histogram", self.prior, 1)]
+        parts = [_part(Role.PRIOR, prior_text(self.of_means), self.prior, 1)]
         if self.quantiles is not None:
             text = "one noisy histogram of each ordered feature"
             parts.append(_part("quantiles", text, self.quantiles, 1))
@@ -127,7 +130,7 @@ class RefittedPlan:
 
     def describe(self) -> dict[str, str]:
         """The plan in words, for the report."""
-        start = "log-odds of the noisy class prior"
+        start = "log-odds of the noisy prior"
         if self.start is not None:
             start += f", then a linear model by {self.start.n_gradients} noisy gradients"
         bins = "merged public cells" if self.quantiles is None else "private quantiles"
@@ -192,6 +195,7 @@ def _plan_of_rho(
         left -= share
     return RefittedPlan(
         n_classes=facts.n_classes,
+        of_means=facts.unit > 1,
         depth=size.depth,
         n_candidates=size.n_candidates,
         n_rounds=size.n_rounds,
@@ -222,7 +226,7 @@ def charge(plan: RefittedPlan, scope: Scope) -> None:
 class Role:
     """What the requests are for, in the ledger's words."""
 
-    PRIOR = "class prior"
+    PRIOR = PRIOR_ROLE
     QUANTILES = "quantiles"
     GRAM = "linear start: Gram matrix"
     GRADIENT = "linear start: gradient"

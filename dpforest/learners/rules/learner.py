@@ -10,14 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.accounting.scopes import Scope
-from dpforest.learners.base import LearnerBudget, PartDone, TableFacts
+from dpforest.learners.base import PRIOR_ROLE, LearnerBudget, PartDone, TableFacts
 from dpforest.learners.rules.directions import Directions, draw_directions
 from dpforest.learners.rules.family import BinnedRecords, Branch, FamilyWeights, TreeFamily
 from dpforest.learners.rules.model import Node, RuleModel
 from dpforest.learners.rules.plan import (
     COUNT_ROLE,
     LEAVES_OF_A_STAGE,
-    PRIOR_ROLE,
     RulesPlan,
     build_plan,
     stage_role,

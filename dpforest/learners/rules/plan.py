@@ -10,7 +10,7 @@ from dpforest.accounting.accountant import BudgetAccountant
 from dpforest.accounting.events import ExponentialSelection, GeometricNoise
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.scopes import Scope
-from dpforest.learners.base import LearnerBudget, PlanPart, TableFacts
+from dpforest.learners.base import PRIOR_ROLE, LearnerBudget, PlanPart, TableFacts
 from dpforest.learners.rules.settings import RulesSettings
 
 _ONE = Fraction(1)
@@ -88,7 +88,6 @@ class RulesPlan:
         }
 
 
-PRIOR_ROLE = "class prior"
 COUNT_ROLE = "leaf counts"
 
 

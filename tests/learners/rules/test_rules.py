@@ -59,7 +59,7 @@ def test_plan_costs_what_training_spends_and_that_is_epsilon(signal, facts_of, t
 @pytest.mark.parametrize(
     ("signal", "parts", "depth"),
     [
-        (4.9, ["class prior"], 0),
+        (4.9, ["prior"], 0),
         (5.1, ["rules, stage 1"], 2),
         (76, ["rules, stage 1", "leaf counts"], 2),
         (301, ["rules, stage 1", "rules, stage 2", "leaf counts"], 4),
