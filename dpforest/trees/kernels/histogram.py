@@ -10,6 +10,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from dpforest.trees.kernels.prefetch import AHEAD, LINE, prefetch
+
 
 def label_dtype(n_classes: int) -> type[np.unsignedinteger]:
     """The dtype in which kernels take class codes: uint8 up to 256 classes, else uint16."""
@@ -43,7 +45,12 @@ def _count_node(
     width = np.uint64(codes.shape[1])
     n_labels = np.uint64(n_classes)
     one = np.int32(1)
+    last = records.shape[0] - 1
     for i in range(records.shape[0]):
+        soon = np.uint64(records[min(i + AHEAD, last)]) * width
+        for at in range(0, width, LINE // codes.itemsize):
+            prefetch(flat_codes, soon + np.uint64(at))
+        prefetch(flat_codes, soon + width - np.uint64(1))
         record = np.uint64(records[i])
         label = np.uint64(labels[record])
         row = record * width

@@ -6,6 +6,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from dpforest.trees.kernels.prefetch import AHEAD, prefetch
+
 
 @njit(cache=True, nogil=True)
 def leaf_counts(
@@ -23,7 +25,9 @@ def leaf_counts(
     """
     for leaf in range(out.shape[0]):
         out[leaf, :n_classes] = 0
+        last = node_starts[leaf + 1] - 1
         for i in range(node_starts[leaf], node_starts[leaf + 1]):
+            prefetch(labels, np.uint64(order[min(i + AHEAD, last)]))
             out[leaf, np.uint64(labels[np.uint64(order[i])])] += 1
 
 

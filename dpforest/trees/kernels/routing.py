@@ -6,6 +6,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from dpforest.trees.kernels.prefetch import AHEAD, prefetch
+
 
 @njit(cache=True, nogil=True)
 def apply_splits(
@@ -46,6 +48,7 @@ def apply_splits(
         n_left = np.uint64(start)
         n_right = np.uint64(0)
         for i in range(start, end):
+            prefetch(flat_codes, np.uint64(order[min(i + AHEAD, end - 1)]) * width + column)
             record = order[i]
             code = np.int64(flat_codes[np.uint64(record) * width + column])
             # Below low wraps to a huge number: one unsigned comparison tests both ends.
