@@ -19,7 +19,7 @@ from dpforest.mechanisms.row_words import RowWords
 from dpforest.trees.counting import Block, Records
 from dpforest.trees.grower import LevelDone, finished, grow_by_asking
 from dpforest.trees.kernels.leaves import route_records, routed_leaf_counts
-from dpforest.trees.kernels.routed import count_routed
+from dpforest.trees.kernels.routed import count_left
 from dpforest.trees.level import LevelCells
 from dpforest.trees.private_tree import PrivateTree
 from dpforest.trees.records import Splits, TrainingTable
@@ -57,9 +57,10 @@ Heap = tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LevelCounts:
-    """Class counts of every cell of every node of a level, for several trees.
+    """Class counts of every cell of the left nodes of a level, for several trees.
 
-    Shape (n_trees, n_nodes, total codes, K).
+    Shape (n_trees, n_left, total codes, K): the root, or every other node. A right one is what
+    its parent has more, so it need not be counted, and its counts need not travel.
     """
 
     heaps: tuple[Heap, ...]
@@ -69,14 +70,13 @@ class LevelCounts:
     def count(self, block: Block) -> NDArray[np.int64]:
         """Counts of a block."""
         table = block.table
-        shape = len(self.heaps), 1 << self.level, int(table.offsets[-1]), table.n_classes
+        n_left = max(1, (1 << self.level) // 2)
+        shape = len(self.heaps), n_left, int(table.offsets[-1]), table.n_classes
         counts = np.zeros(shape, dtype=np.int64)
         for heap, side, out in zip(self.heaps, self.sides, counts, strict=True):
             rows = side.members(block, True)
             nodes = nodes_of(table, rows, heap, self.level)
-            count_routed(
-                table.codes, table.labels, rows, nodes, table.offsets, table.n_classes, out
-            )
+            count_left(table.codes, table.labels, rows, nodes, table.offsets, table.n_classes, out)
         return counts
 
 
@@ -135,13 +135,34 @@ def grow_together(
     levels = [next(tree) for tree in growing]
     boxes = [LevelCells.of_root(records.schema) for _ in growing]
     for level in range(plan.depth):
-        raw = records.total(LevelCounts(_heaps(levels), sides, level))
+        raw = left_counts(records, _heaps(levels), sides, level)
         for number, tree in enumerate(growing):
-            counted = replace(boxes[number], counts=raw[number].astype(np.int32), parents=None)
+            counts = both_children(raw[number], boxes[number].parents)
+            counted = replace(boxes[number], counts=counts, parents=None)
             levels[number] = tree.send(counted)
             boxes[number] = counted.children(levels[number][-1])
     raw = records.total(LeafCounts(_heaps(levels), sides, plan.depth))
     return [finished(tree, counts) for tree, counts in zip(growing, raw, strict=True)]
+
+
+def left_counts(
+    records: Records, heaps: tuple[Heap, ...], sides: tuple[Side, ...], level: int
+) -> NDArray[np.int64]:
+    """Counts of the left nodes of a level; trees on the same records share those of the root."""
+    if level or sides[0].rows is not None:
+        return records.total(LevelCounts(heaps, sides, level))
+    root = records.total(LevelCounts(heaps[:1], sides[:1], level))
+    return np.broadcast_to(root, (len(heaps), *root.shape[1:]))
+
+
+def both_children(left: NDArray[np.int64], parents: NDArray[np.int32] | None) -> NDArray[np.int32]:
+    """Counts of a level from those of its left nodes and of the level above."""
+    if parents is None:
+        return left.astype(np.int32)
+    counts = np.empty((2 * left.shape[0], *left.shape[1:]), dtype=np.int32)
+    counts[0::2] = left
+    np.subtract(parents, left, out=counts[1::2], casting="same_kind")
+    return counts
 
 
 def draw_side(plan: TreePlan, source: RandomSource) -> Side:
