@@ -65,7 +65,7 @@ $(NEWEST)/bin/python:
 # Editable, and without build isolation, so that the build tool is locked too.
 $(VENV)/.ready-run: pyproject.toml $(LOCKED) | $(VENV)/bin/python
 	$(VENV)/bin/python -m pip install -q -c $(LOCKED) flit_core
-	$(VENV)/bin/python -m pip install -q -c $(LOCKED) --no-build-isolation -e .
+	$(VENV)/bin/python -m pip install -q -c $(LOCKED) --no-build-isolation -e '.[report]'
 	@touch $@
 
 $(VENV)/.ready-test: $(VENV)/.ready-run

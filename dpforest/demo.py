@@ -5,69 +5,88 @@ from __future__ import annotations
 import json
 import sys
 import time
+import warnings
 from pathlib import Path
 from typing import Any, TextIO
 
 import numpy as np
 
+from dpforest.exceptions import MissingExtraError, WeakSignalWarning
+
 
 def run_demo(
     epsilon: float = 1.0,
+    delta: float = 0.0,
+    strategy: str = "auto",
     output_dir: str | Path = ".",
     split_seed: int = 0,
-    stream: TextIO = sys.stdout,
+    stream: TextIO | None = None,
 ) -> dict[str, Any]:
-    """Train on adult with a total epsilon, beside a non-private forest, and write the report.
+    """Plan, train and report a private forest on adult, beside what needs no budget.
 
     Parameters
     ----------
-    epsilon : float, default=1.0
-        Total budget of the private forest, pure differential privacy under add/remove.
+    epsilon, delta : float, default=1.0 and 0.0
+        Total budget of the private forest under add/remove of one record.
+    strategy : str, default="auto"
+        Of the private forest; ``"multinomial"`` is the multinomial forest in its count mode.
     output_dir : str or Path, default="."
-        Where ``privacy_report.json`` and ``privacy_report.md`` are written.
+        Where ``privacy_report.html`` (with jinja2), ``.json`` and ``.md`` are written.
     split_seed : int, default=0
         Seed of the train/test split only; the forest's noise is never seeded here.
-    stream : text stream
-        Where the lines go; the last one is one JSON object.
+    stream : text stream, optional
+        Where the lines go, else to stdout; the last one is one JSON object. The progress bar goes to stderr.
 
     Returns
     -------
     dict
-        ``accuracy``, ``auc``, ``baseline_accuracy``, ``baseline_auc``, ``epsilon_spent``,
-        ``delta``, ``seconds_fit``, ``report``.
+        ``accuracy``, ``auc``, ``majority_accuracy``, ``baseline_accuracy``, ``baseline_auc``,
+        ``strategy``, ``epsilon_spent``, ``delta``, ``seconds_fit``, ``report``.
     """
-    from dpforest import MultinomialForestClassifier
+    from dpforest import PrivateForestClassifier
     from dpforest.datasets import load_adult
 
+    stream = stream or sys.stdout
     data = load_adult()
     train, test = _split(data.target, split_seed)
-    print(f"adult: {len(train)} rows to train on, {len(test)} to test (public data)", file=stream)
-    forest = MultinomialForestClassifier(epsilon=epsilon, domain=data.domain)
-    _warm_up(data)
-    started = time.perf_counter()
-    forest.fit(data.data[train], data.target[train])
-    seconds = time.perf_counter() - started
-    accuracy, auc = _figures(forest, data.data[test], data.target[test])
-    baseline_accuracy, baseline_auc = _baseline(data, train, test)
-    paths = _write_report(forest, Path(output_dir))
-    print(str(forest.guarantee_), file=stream)
+    parameters = {"epsilon": epsilon, "delta": delta, "strategy": strategy, "domain": data.domain}
+    forest = PrivateForestClassifier(**parameters, verbose=1)
+    print(f"plan, before any record is touched: {forest.plan()}\n", file=stream, flush=True)
+    seconds = _fit(forest, PrivateForestClassifier(**parameters), data, train)
     print(
-        f"accuracy {accuracy:.4f}, AUC {auc:.4f}; non-private forest "
-        f"{baseline_accuracy:.4f}, {baseline_auc:.4f}",
+        f"adult: fitted on {len(train)} records in {seconds:.2f} s, tested on {len(test)} others",
         file=stream,
     )
-    result = {
-        "accuracy": round(accuracy, 4),
-        "auc": round(auc, 4),
-        "baseline_accuracy": round(baseline_accuracy, 4),
-        "baseline_auc": round(baseline_auc, 4),
+    figures = {
+        "majority class": _majority(data.target[train], data.target[test]),
+        "this forest": _figures(forest, data.data[test], data.target[test]),
+        "a forest without privacy": _baseline(data, train, test),
+    }
+    for name, (accuracy, auc) in figures.items():
+        print(f"  {name:24}  accuracy {accuracy:.4f}, AUC {auc:.4f}", file=stream)
+    path = _write_report(forest, Path(output_dir), stream)
+    print(f"{forest.guarantee_}\nspent {forest.spent_}; report: {path}", file=stream)
+    result = _result(forest, list(figures.values()), seconds, path)
+    print(json.dumps(result), file=stream)
+    return result
+
+
+def _result(
+    forest: Any, figures: list[tuple[float, float]], seconds: float, path: Path
+) -> dict[str, Any]:
+    majority, ours, baseline = figures
+    return {
+        "accuracy": round(ours[0], 4),
+        "auc": round(ours[1], 4),
+        "majority_accuracy": round(majority[0], 4),
+        "baseline_accuracy": round(baseline[0], 4),
+        "baseline_auc": round(baseline[1], 4),
+        "strategy": forest.strategy_,
         "epsilon_spent": forest.spent_.epsilon,
         "delta": forest.spent_.delta,
         "seconds_fit": round(seconds, 3),
-        "report": str(paths),
+        "report": str(path),
     }
-    print(json.dumps(result), file=stream)
-    return result
 
 
 def _split(target: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -79,12 +98,20 @@ def _split(target: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return train, test
 
 
-def _warm_up(data: Any) -> None:
-    """Compile the kernels on a table without rows, so that the printed time is of the fit."""
-    from dpforest import MultinomialForestClassifier
+def _fit(forest: Any, other: Any, data: Any, train: np.ndarray) -> float:
+    """Fit, and say how long that took without compiling: another one is fitted to no records."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", WeakSignalWarning)  # the forecast has said so
+        other.fit(data.data[:0], data.target[:0]).predict_proba(data.data[:0])
+        started = time.perf_counter()
+        forest.fit(data.data[train], data.target[train])
+    return time.perf_counter() - started
 
-    forest = MultinomialForestClassifier(epsilon=1.0, domain=data.domain)
-    forest.fit(data.data[:0], data.target[:0]).predict_proba(data.data[:0])
+
+def _majority(known: np.ndarray, target: np.ndarray) -> tuple[float, float]:
+    """Accuracy of the commonest class, whose ranking is worth nothing."""
+    labels, counts = np.unique(known, return_counts=True)
+    return float(np.mean(target == labels[counts.argmax()])), 0.5
 
 
 def _figures(model: Any, features: np.ndarray, target: np.ndarray) -> tuple[float, float]:
@@ -108,10 +135,16 @@ def _baseline(data: Any, train: np.ndarray, test: np.ndarray) -> tuple[float, fl
     return _figures(forest, filled[test], data.target[test])
 
 
-def _write_report(forest: Any, folder: Path) -> Path:
+def _write_report(forest: Any, folder: Path, stream: TextIO) -> Path:
+    """Write the report in all its forms; return the page, or without jinja2 the JSON."""
     report = forest.privacy_report()
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "privacy_report.json"
-    path.write_text(report.to_json(), encoding="utf-8")
-    (folder / "privacy_report.md").write_text(report.to_markdown(), encoding="utf-8")
+    path = folder / "privacy_report.html"
+    report.to_markdown(path.with_suffix(".md"))
+    path.with_suffix(".json").write_text(report.to_json(), encoding="utf-8")
+    try:
+        report.to_html(path)
+    except MissingExtraError as missing:
+        print(f"no page: {missing}", file=stream)
+        return path.with_suffix(".json")
     return path

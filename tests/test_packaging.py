@@ -111,12 +111,6 @@ def test_command_is_needed(capsys):
     assert "the following arguments are required: command" in capsys.readouterr().err
 
 
-def test_demo_refuses_a_budget_of_zero(capsys, tmp_path):
-    assert main(["demo", "--epsilon", "0", "--output-dir", str(tmp_path)]) == 2
-    assert "epsilon=0.0" in capsys.readouterr().err
-    assert not list(tmp_path.iterdir())
-
-
 def readme() -> str:
     return (ROOT / "README.md").read_text(encoding="utf-8")
 

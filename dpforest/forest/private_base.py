@@ -198,7 +198,7 @@ class PrivateForest(ReleasedEstimator):
         records = self._prepare(settled, scope, records, run.source)
         with (
             _training_scope(settled, scope) as training,
-            PartProgress(len(settled.plan.parts), self.verbose) as progress,
+            PartProgress(settled.plan.n_steps, self.verbose) as progress,
             records.threads(),
         ):
             model = settled.learner.train(

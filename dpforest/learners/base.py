@@ -161,6 +161,10 @@ class LearnerPlan(Protocol):
     def parts(self) -> tuple[PlanPart, ...]:
         """What is released, in order."""
 
+    @property
+    def n_steps(self) -> int:
+        """How often training says that a part is done; known beforehand."""
+
     def describe(self) -> dict[str, str]:
         """The plan in words, for the report."""
 

@@ -6,6 +6,7 @@ import gc
 import io
 import math
 import pickle
+import re
 import types
 import warnings
 from contextlib import redirect_stderr, redirect_stdout
@@ -28,6 +29,8 @@ KINDS = [
     {"strategy": "refitted", "delta": DELTA},
     {"strategy": "multinomial"},
     {"strategy": "multinomial", "delta": DELTA},
+    {"strategy": "private_selection"},
+    {"strategy": "private_selection", "delta": DELTA},
 ]
 if find_spec("dpforest.learners.one_shot") is not None:
     KINDS += [{"strategy": "one_shot"}, {"strategy": "one_shot", "delta": DELTA}]
@@ -96,12 +99,14 @@ def test_every_table_leaves_the_same_report_behind(parameters, tables, make_fore
             (key, type(value), getattr(value, "shape", None), getattr(value, "dtype", None))
             for key, value in vars(forest).items()
         )
-        # A drawn rule holds what it asks for, no more.
-        if parameters["strategy"] not in ("rules", "combined"):
+        # A drawn rule holds what it asks for, no more; a selection what it picked.
+        if parameters["strategy"] not in ("rules", "combined", "private_selection"):
             shapes[name].append(shape_of(forest.model_.to_data()))
     for kept in (reports, shapes, spoken):
         assert all(value == kept["whole"] for value in kept.values())
-    assert "parts" in spoken["whole"][1] and ":" not in spoken["whole"][1]
+    shown = re.findall(r"(\d+)/(\S+) parts", spoken["whole"][1])
+    assert len({total for _, total in shown}) == 1 and shown[-1][0] == shown[-1][1]
+    assert ":" not in spoken["whole"][1]
 
 
 def shape_of(data: Any) -> Any:

@@ -95,6 +95,11 @@ class CombinedPlan:
             PlanPart(Role.WEIGHTS, text, self.weights.loss),
         )
 
+    @property
+    def n_steps(self) -> int:
+        """How often training says that a part is done."""
+        return len(self.parts)
+
     def describe(self) -> dict[str, str]:
         """The plan in words, for the report."""
         share = self.settings.rules_share

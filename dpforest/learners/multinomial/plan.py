@@ -78,6 +78,11 @@ class ForestPlan:
             PlanPart("leaves", leaves, tree.leaf_event.loss * self.n_trees),
         )
 
+    @property
+    def n_steps(self) -> int:
+        """How often training says that a part is done."""
+        return self.n_trees
+
     def describe(self) -> dict[str, str]:
         """The plan in words, for the report."""
         tree = self.tree

@@ -142,6 +142,11 @@ class OneShotPlan:
         )
         return tuple((role, event) for role, event in listed if event is not None)
 
+    @property
+    def n_steps(self) -> int:
+        """How often training says that a part is done."""
+        return len(self.parts)
+
     def describe(self) -> dict[str, str]:
         """The plan in words, for the report."""
         size = self.size

@@ -71,6 +71,11 @@ class SelectionPlan:
         text = f"which of {len(self.names)} candidates is {better} on records set aside"
         return *own, PlanPart(ROLE, text, self.choice.loss)
 
+    @property
+    def n_steps(self) -> int:
+        """How often training says that a part is done."""
+        return sum(plan.n_steps for plan in self.plans) + 1
+
     def describe(self) -> dict[str, str]:
         """The plan in words, for the report."""
         measure = "how near each candidate comes" if self.facts.unit > 1 else "what each gets right"

@@ -128,6 +128,11 @@ class RefittedPlan:
         parts.append(_part("leaves", text, self.sums, self.n_rounds))
         return tuple(parts)
 
+    @property
+    def n_steps(self) -> int:
+        """How often training says that a part is done."""
+        return (self.start is not None) + self.n_rounds
+
     def describe(self) -> dict[str, str]:
         """The plan in words, for the report."""
         start = "log-odds of the noisy prior"

@@ -72,6 +72,11 @@ class RulesPlan:
             parts.append(PlanPart(name, f"{what}, with noise", self.counts.loss))
         return tuple(parts)
 
+    @property
+    def n_steps(self) -> int:
+        """How often training says that a part is done."""
+        return len(self.parts)
+
     def describe(self) -> dict[str, str]:
         """The plan in words, for the report."""
         if not self.stages:

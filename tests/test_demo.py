@@ -1,0 +1,82 @@
+"""The demo: the private forest on adult, its last line, its report, its refusals."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+
+from dpforest import PrivacyReport
+from dpforest.__main__ import main
+from dpforest.demo import run_demo
+
+KEYS = [
+    "accuracy", "auc", "majority_accuracy", "baseline_accuracy", "baseline_auc", "strategy",
+    "epsilon_spent", "delta", "seconds_fit", "report",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory):
+    stream = io.StringIO()
+    folder = tmp_path_factory.mktemp("demo")
+    result = run_demo(epsilon=0.5, output_dir=folder, stream=stream)
+    return result, stream.getvalue(), folder
+
+
+def test_the_last_line_is_the_result(shown):
+    result, text, _ = shown
+    assert list(result) == KEYS and json.loads(text.splitlines()[-1]) == result
+
+
+def test_the_private_forest_learns_and_spends_what_was_asked(shown):
+    result, text, _ = shown
+    assert result["strategy"] == "combined" and "strategy combined, epsilon=0.5" in text
+    assert (result["epsilon_spent"], result["delta"]) == (0.5, 0.0)
+    assert "The released model is (0.5, 0)-differentially private" in text
+    # Ten standard errors of a share of 12,211 records above the commonest class.
+    assert result["majority_accuracy"] + 0.04 < result["accuracy"] < result["baseline_accuracy"]
+    assert result["majority_accuracy"] == pytest.approx(0.7607) and result["auc"] > 0.85
+
+
+def test_plan_and_forecast_come_before_the_fit(shown):
+    lines = shown[1].splitlines()
+    places = [
+        next(i for i, line in enumerate(lines) if line.strip().startswith(start))
+        for start in ("plan, before", "forecast: R = ", "adult: fitted", "majority class", "this f")
+    ]
+    assert places == sorted(places)
+
+
+def test_the_report_is_a_page_and_data(shown):
+    pytest.importorskip("jinja2")
+    result, text, folder = shown
+    page = folder / "privacy_report.html"
+    assert result["report"] == str(page) and f"report: {page}" in text
+    assert page.read_text("utf-8").startswith("<!DOCTYPE html>")
+    report = PrivacyReport.from_json((folder / "privacy_report.json").read_text("utf-8"))
+    assert report.estimator == "PrivateForestClassifier" and report.guarantee.status == "holds"
+    assert report.to_markdown() == (folder / "privacy_report.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--epsilon", "0"], "epsilon=0.0"),
+        (["--delta", "1"], "delta=1.0"),
+        (["--strategy", "refitted"], "needs delta > 0"),
+        (["--strategy", "best"], "strategy='best'"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_anything_is_written(options, said, capsys, tmp_path):
+    assert main(["demo", *options, "--output-dir", str(tmp_path)]) == 2
+    assert said in capsys.readouterr().err and not list(tmp_path.iterdir())
+
+
+def test_the_multinomial_forest_stays_an_option(capsys, tmp_path):
+    assert main(["demo", "--strategy", "multinomial", "--output-dir", str(tmp_path)]) == 0
+    said = capsys.readouterr()
+    assert json.loads(said.out.splitlines()[-1])["strategy"] == "multinomial"
+    assert "trees" not in said.out.splitlines()[-1] and "/10 parts" in said.err
+    assert "Warning" not in said.err
