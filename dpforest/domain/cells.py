@@ -22,6 +22,8 @@ LOG_RANGE = 64
 LOG_STEEPNESS = 500.0
 #: Points of the fine lattice over a real feature's bounds.
 LATTICE_POINTS = 2**32
+#: Values below which numpy finds their cells: quicker than loading what is compiled.
+FEW_VALUES = 4096
 
 
 class Cells(Protocol):
@@ -68,7 +70,14 @@ class PublicCells:
     def encode(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
         """Codes of values, as int64; what lies outside the bounds is clipped into the end cells."""
         # Values beyond the end edges fall into the end cells, so clipping needs no step.
-        return np.searchsorted(self.edges, values, side="left").astype(np.int64, copy=False)
+        if values.size < FEW_VALUES:
+            return np.searchsorted(self.edges, values, side="left").astype(np.int64, copy=False)
+        # Here, so that domains can be declared without waiting for numba.
+        from dpforest.domain.kernels.places import find_places, padded_edges
+
+        codes = np.empty(values.shape, dtype=np.int64)
+        find_places(padded_edges(self.edges), np.ascontiguousarray(values, np.float64), codes)
+        return codes
 
     def threshold(self, code: int) -> float:
         """Largest value with this code; the upper bound for the last cell and for missing."""

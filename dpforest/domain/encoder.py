@@ -352,6 +352,8 @@ def _numeric_codes(
 ) -> tuple[NDArray[np.integer], _Faults]:
     """Codes of a numeric column; what has no code of its own gets the midpoint's."""
     numbers, unparsable = to_floats(column)
+    # A column of a matrix is spread over all of it, and is gone through more than once.
+    numbers = np.ascontiguousarray(numbers)
     absent = np.isnan(numbers)
     # NaN has no place in a grid; every one is given a code below.
     codes = cells.encode(np.where(absent, feature.lower, numbers))

@@ -1,0 +1,1 @@
+"""Compiled loops over the values of a column."""
