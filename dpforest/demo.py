@@ -35,7 +35,7 @@ def run_demo(
     split_seed : int, default=0
         Seed of the train/test split only; the forest's noise is never seeded here.
     stream : text stream, optional
-        Where the lines go, else to stdout; the last one is one JSON object. The progress bar goes to stderr.
+        Where the lines go, else to stdout; the last one is one JSON object. The bar goes to stderr.
 
     Returns
     -------

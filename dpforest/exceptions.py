@@ -95,19 +95,27 @@ class BudgetExceeded(DPForestError, ValueError):
         What the request would have cost.
     remaining : Budget
         What was left when it was refused.
+    where : str
+        Which accountant, or which scope of it.
+    note : str
+        What the request comes to in the currency of the total, where that is another one.
     """
 
-    def __init__(self, requested: Any, remaining: Any, where: str = "accountant") -> None:
+    def __init__(
+        self, requested: Any, remaining: Any, where: str = "accountant", note: str = ""
+    ) -> None:
         self.requested = requested
         self.remaining = remaining
         self.where = where
+        self.note = note
+        aside = f", {note}" if note else ""
         super().__init__(
-            f"{where}: requested {requested}, but only {remaining} is left. "
+            f"{where}: requested {requested}{aside}, but only {remaining} is left. "
             "Ask for less, or open an accountant with a larger total."
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.requested, self.remaining, self.where)
+        return type(self), (self.requested, self.remaining, self.where, self.note)
 
 
 class GrantError(DPForestError, ValueError):

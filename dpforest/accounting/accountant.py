@@ -15,7 +15,7 @@ from dpforest.accounting.conversion import (
     rho_of_epsilon,
 )
 from dpforest.accounting.events import EVENTS, Event
-from dpforest.accounting.figures import figure_down
+from dpforest.accounting.figures import figure_down, figure_up
 from dpforest.accounting.grants import Grant
 from dpforest.accounting.ledger import (
     Budget,
@@ -252,7 +252,16 @@ class BudgetAccountant:
         ):
             return
         name = f"accountant {self._name!r}" if self._name else "accountant"
-        raise BudgetExceeded(requested, self.remaining, where=name)
+        raise BudgetExceeded(requested, self.remaining, name, self._in_epsilon(requested))
+
+    def _in_epsilon(self, requested: PrivacyLoss) -> str:
+        """What a request without a pure epsilon comes to here, in words."""
+        if requested.epsilon != math.inf or requested.rho == math.inf:
+            return ""
+        if not self._delta:
+            return "which has no pure epsilon, and this accountant has no delta"
+        epsilon, delta, _ = add_remove_price(requested, self._delta)
+        return f"which is epsilon={figure_up(epsilon)} at delta={figure_up(delta)}"
 
     def _rho_cap(self, delta_spent: Fraction) -> Amount:
         if self._epsilon == math.inf:

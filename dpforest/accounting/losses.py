@@ -96,7 +96,10 @@ class PrivacyLoss:
         )
 
     def __str__(self) -> str:
-        text = f"epsilon={figure_up(self.epsilon)}, rho={figure_up(self.rho)}"
+        amounts = {"epsilon": self.epsilon, "rho": self.rho}
+        # An amount that does not exist says nothing beside one that does.
+        known = {name: amount for name, amount in amounts.items() if amount != math.inf}
+        text = ", ".join(f"{name}={figure_up(a)}" for name, a in (known or amounts).items())
         return f"({text}, delta={figure_up(self.delta)})" if self.delta else f"({text})"
 
 

@@ -15,6 +15,7 @@ from dpforest.domain.schema import (
     NumericFeature,
     NumericTarget,
 )
+from dpforest.domain.textfiles import json_text
 from dpforest.exceptions import DomainError
 
 FORMAT = "dpforest-domain"
@@ -56,7 +57,8 @@ def read_domain(
     Raises
     ------
     DomainError
-        If the text is not JSON, not a domain, or of a version this release cannot read.
+        If there is no such file, or its text is not JSON, not a domain, or of a version this
+        release cannot read.
     """
     if missing not in ("all", "none"):
         raise DomainError("missing", "must be 'all' or 'none'", "Choose one of them")
@@ -73,10 +75,7 @@ def read_domain(
 
 
 def _parse(path_or_text: str | PathLike[str]) -> dict[str, Any]:
-    if isinstance(path_or_text, str) and path_or_text.lstrip().startswith("{"):
-        text = path_or_text
-    else:
-        text = Path(path_or_text).read_text(encoding="utf-8")
+    text = json_text(path_or_text, _unreadable)
     try:
         facts = json.loads(text)
     except json.JSONDecodeError as error:
@@ -86,6 +85,10 @@ def _parse(path_or_text: str | PathLike[str]) -> dict[str, Any]:
     if not isinstance(facts, dict):
         raise DomainError("JSON", "must be an object", "Write domains with Domain.to_json")
     return facts
+
+
+def _unreadable(rule: str) -> DomainError:
+    return DomainError("file", rule, "Give the path of a domain's JSON file, or its text")
 
 
 def _from_own(facts: Mapping[str, Any]) -> Domain:

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from dpforest.domain.complaints import domain_error
 from dpforest.domain.values import Meaning, is_missing, is_number_text, meaning_of, text_of
 from dpforest.exceptions import DomainError
 
@@ -20,8 +21,6 @@ MAX_CATEGORIES = 65_000
 MAX_CLASSES = 65_536
 #: Integers up to here are exact as doubles.
 MAX_INTEGER = 2**53
-
-_CHECK = "Compare the entry with docs/domain.md"
 
 
 class _Entry(BaseModel):
@@ -34,22 +33,17 @@ class _Entry(BaseModel):
         try:
             super().__init__(**data)
         except ValidationError as error:
-            failure = _domain_error(error, data)
+            failure = domain_error(error, data, _fields_of(type(self)))
         # Raised outside the handler, so that no second error trails behind it.
         if failure is not None:
             raise failure
 
 
-def _domain_error(error: ValidationError, data: Mapping[str, Any]) -> DomainError:
-    """Turn pydantic's first complaint into ours, keeping a nested `DomainError` whole."""
-    first = error.errors(include_url=False)[0]
-    cause = first.get("ctx", {}).get("error")
-    if isinstance(cause, DomainError):
-        return cause
-    where = ".".join(str(part) for part in first["loc"] if part not in ("numeric", "categorical"))
-    name = data.get("name")
-    entry = ".".join(part for part in (name if isinstance(name, str) else "", where) if part)
-    return DomainError(entry or "domain", first["msg"], _CHECK)
+def _fields_of(kind: type[_Entry]) -> set[str]:
+    """Fields of an entry, and of those that a domain may hold as plain data."""
+    held: tuple[type[_Entry], ...] = (NumericFeature, CategoricalFeature, Classes, NumericTarget)
+    kinds: tuple[type[_Entry], ...] = (kind, *held) if kind is Domain else (kind,)
+    return {name for entry in kinds for name in entry.model_fields}
 
 
 class Declaration(_Entry):

@@ -47,6 +47,13 @@ class SpendingRow(_Frozen):
     loss: LossRecord
     composed: LossRecord | None = None
 
+    @property
+    def shown(self) -> str:
+        """The name for people."""
+        if self.group != "level":
+            return self.name
+        return "outside of levels" if self.name == "None" else f"level {self.name}"
+
 
 class Notice(_Frozen):
     """Something the reader should know, by severity."""

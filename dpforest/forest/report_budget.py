@@ -124,7 +124,7 @@ def _added(report: PrivacyReport, part: _Part, group: str) -> View | None:
         rows.sort(key=lambda row: (row.name == "None", len(row.name), row.name))
     if group == "level" and [row.name for row in rows] == ["None"]:
         return None
-    pieces = [(_level_name(row, group), row.requests, part(row.loss)) for row in rows]
+    pieces = [(row.shown, row.requests, part(row.loss)) for row in rows]
     note = _added_note(report, part, [amount for *_, amount in pieces])
     title, head = ("By level of the tree", "level") if group == "level" else ("By use", "use")
     return _view(title, head, pieces, note, alike_together=False)
@@ -139,12 +139,6 @@ def _added_note(report: PrivacyReport, part: _Part, amounts: list[Amount]) -> st
         f"{note} That comes to {figure_up(together)}, more than what they compose to, because some "
         "of them ran in parallel; see the composition."
     )
-
-
-def _level_name(row: SpendingRow, group: str) -> str:
-    if group != "level":
-        return row.name
-    return "outside of levels" if row.name == "None" else f"level {row.name}"
 
 
 def _view(

@@ -24,6 +24,7 @@ from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.rationals import exact_text, float_up, parse_amount
 from dpforest.accounting.verify import claimed_loss, sole_certificate, verify_composition
 from dpforest.domain.schema import Domain
+from dpforest.domain.textfiles import json_text
 from dpforest.exceptions import ModelFormatError, ReportError
 from dpforest.forest.digests import canonical_bytes
 from dpforest.forest.replan import estimator_of, remade_plan
@@ -126,10 +127,8 @@ def _read(report: PrivacyReport | str | Path) -> PrivacyReport:
     """The report as its text says it, to the letter: nothing is coerced, ignored or read twice."""
     if isinstance(report, PrivacyReport):
         text = report.model_dump_json()
-    elif isinstance(report, str) and report.lstrip().startswith("{"):
-        text = report
     else:
-        text = Path(report).read_text("utf-8")
+        text = json_text(report, lambda rule: ReportError((rule,)))
     try:
         data = json.loads(text, object_pairs_hook=_once, parse_constant=_refuse)
         record = PrivacyReport.from_json(text)

@@ -108,6 +108,9 @@ def _values(entry: dict[str, Any]) -> str:
 def _spending(report: PrivacyReport) -> str:
     parts = ("stage", "tree")
     others = [row for row in report.spending if row.group not in parts]
+    levels = [row.name for row in others if row.group == "level"]
+    if levels == ["None"]:  # nothing is divided by levels
+        others = [row for row in others if row.group != "level"]
     stages, trees = ([row for row in report.spending if row.group == part] for part in parts)
     part_rows = [
         (row.group, _cell(row.name), str(row.requests), *_amounts(row.composed))
@@ -117,7 +120,7 @@ def _spending(report: PrivacyReport) -> str:
     if len(trees) > SHOWN:
         text += f"\n\n… and {len(trees) - SHOWN} more trees in the JSON report."
     rows = [
-        (row.group, _cell(row.name), str(row.requests), str(row.cells), *_amounts(row.loss))
+        (row.group, _cell(row.shown), str(row.requests), str(row.cells), *_amounts(row.loss))
         for row in others
     ]
     added = _table(("by", "name", "requests", "cells", "epsilon added up", "rho added up"), rows)

@@ -17,6 +17,7 @@ from dpforest.accounting.ledger import BudgetRecord, FrozenLedger, LossRecord, S
 from dpforest.accounting.rationals import parse_amount
 from dpforest.accounting.verify import claimed_loss, sole_certificate, verify_composition
 from dpforest.domain.schema import Domain
+from dpforest.domain.textfiles import json_text
 from dpforest.exceptions import ModelFormatError
 from dpforest.forest.base import spent_budget
 from dpforest.forest.digests import released_content
@@ -90,10 +91,10 @@ def model_from_json(cls: type[Model], source: str | Path) -> Model:
 
 
 def _read(cls: type, source: str | Path) -> dict[str, Any]:
-    text = source if isinstance(source, str) and source.lstrip().startswith("{") else None
+    text = json_text(source, _unreadable)
     try:
-        content = json.loads(Path(source).read_text("utf-8") if text is None else text)
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError):
+        content = json.loads(text)
+    except (json.JSONDecodeError, RecursionError):
         raise ModelFormatError("the stored model is not JSON. Give what to_json() wrote.") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise ModelFormatError(f"not a {FORMAT}. Give what to_json() wrote.")
@@ -108,6 +109,10 @@ def _read(cls: type, source: str | Path) -> dict[str, Any]:
             "Call from_json of that class."
         )
     return content
+
+
+def _unreadable(rule: str) -> ModelFormatError:
+    return ModelFormatError(f"{rule}. Give the path that to_json() wrote to, or its text.")
 
 
 def _restore(cls: type[Model], content: dict[str, Any]) -> Model:

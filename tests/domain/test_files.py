@@ -88,7 +88,7 @@ def test_file(tmp_path):
         ("{}", "format", "must be"),
         ('{"format": "other"}', "format", "must be"),
         ('{"format": "dpforest-domain", "version": 2}', "version", "must be 1"),
-        ('{"format": "dpforest-domain", "version": 1}', "features", "required"),
+        ('{"format": "dpforest-domain", "version": 1}', "features", "is needed"),
         ('{"format": "dpforest-domain", "version": 1, "features": [{}]}', "features.0", "tag"),
         ('{"columns": [{"kind": "integer"}]}', "columns", "malformed"),
         ('{"columns": [{"name": "a", "kind": "date"}]}', "a", "kind must be"),

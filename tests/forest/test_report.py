@@ -8,7 +8,13 @@ from fractions import Fraction
 
 import pytest
 
-from dpforest import BudgetAccountant, Domain, MultinomialForestClassifier, PrivacyReport
+from dpforest import (
+    BudgetAccountant,
+    Domain,
+    MultinomialForestClassifier,
+    PrivacyReport,
+    PrivateForestClassifier,
+)
 from dpforest.accounting.figures import figure_up
 from dpforest.exceptions import ModelFormatError
 
@@ -92,6 +98,13 @@ def test_spending_adds_up(report_of):
         assert sum(Fraction(row.loss.epsilon) for row in group) == 1
     assert sum(Fraction(row.composed.epsilon) for row in rows["tree"]) == 1
     assert Fraction(report.composition.composed.epsilon) == 1
+
+
+def test_levels_are_listed_where_there_are_any(report_of, domain, table):
+    assert "| level | level 0 |" in report_of().to_markdown()
+    forest = PrivateForestClassifier(epsilon=1, domain=domain, strategy="rules").fit(*table())
+    text = forest.privacy_report().to_markdown()
+    assert "| role | " in text and "| level |" not in text
 
 
 def test_sides_in_parallel_are_not_added(report_of):

@@ -141,7 +141,7 @@ def test_files_that_are_no_model(tmp_path):
         path.write_bytes(content)
         with pytest.raises(ModelFormatError):
             MultinomialForestClassifier.from_json(path)
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(ModelFormatError, match="there is none"):
         MultinomialForestClassifier.from_json(tmp_path / "absent.json")
 
 

@@ -1,0 +1,53 @@
+"""What pydantic finds wrong with public facts, in our words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from pydantic import ValidationError
+
+from dpforest.exceptions import DomainError
+
+_CHECK = "Compare the entry with docs/domain.md"
+#: Parts of a place that nobody wrote: they name the kind of a feature.
+_KINDS = ("numeric", "categorical")
+
+
+def domain_error(
+    error: ValidationError, data: Mapping[str, Any], fields: Iterable[str]
+) -> DomainError:
+    """Turn one complaint into ours, keeping a nested `DomainError` whole.
+
+    A word that is no field comes first: what it should have been may be missed too.
+
+    Parameters
+    ----------
+    error : ValidationError
+    data : mapping
+        What was given.
+    fields : iterable of str
+        Names that entries of a domain may have.
+    """
+    found = error.errors(include_url=False)
+    unknown = [one for one in found if one["type"] == "extra_forbidden"]
+    first = (unknown or found)[0]
+    cause = first.get("ctx", {}).get("error")
+    if isinstance(cause, DomainError):
+        return cause
+    where = ".".join(str(part) for part in first["loc"] if part not in _KINDS)
+    name = data.get("name")
+    entry = ".".join(part for part in (name if isinstance(name, str) else "", where) if part)
+    if unknown:
+        return DomainError(entry, "there is no such field", _meant(str(first["loc"][-1]), fields))
+    if first["type"] == "missing":
+        return DomainError(entry or "domain", "is needed", "Declare it; see docs/domain.md")
+    return DomainError(entry or "domain", first["msg"], _CHECK)
+
+
+def _meant(word: str, fields: Iterable[str]) -> str:
+    """Which field may be meant by a word."""
+    known = sorted(set(fields))
+    close = get_close_matches(word, known, n=1)
+    return f"Write {close[0]!r}" if close else f"There are {', '.join(known)}"

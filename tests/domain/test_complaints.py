@@ -1,0 +1,69 @@
+"""What is wrong with public facts, said with the repair; files that are not there."""
+
+from __future__ import annotations
+
+import pytest
+
+from dpforest import (
+    CategoricalFeature,
+    Domain,
+    MultinomialForestClassifier,
+    NumericFeature,
+    PrivateForestRegressor,
+    ReportError,
+    verify_report,
+)
+from dpforest.exceptions import DomainError, DPForestError, ModelFormatError
+
+AGE = {"age": (0, 120)}
+
+TYPOS = [
+    (lambda: Domain(feature=AGE), "'feature': there is no such field. Write 'features'."),
+    (lambda: Domain(features=AGE, clases=["a", "b"]), "'clases': .* Write 'classes'."),
+    (lambda: Domain(features=AGE, rows=5), "'rows': .* There are .*approximate_rows.*features"),
+    (lambda: NumericFeature(name="age", lower=0, uper=1), "'age.uper': .* Write 'upper'."),
+    (
+        lambda: CategoricalFeature(name="sex", category=["m", "f"]),
+        "'sex.category': .* Write 'categories'.",
+    ),
+    (lambda: Domain(features=[{"kind": "numeric", "name": "a", "uper": 1}]), "Write 'upper'."),
+    (lambda: Domain(), "'features': is needed. Declare it"),
+]
+
+
+@pytest.mark.parametrize(("declare", "said"), TYPOS)
+def test_a_typo_in_a_declaration_is_named_with_what_may_be_meant(declare, said):
+    with pytest.raises(DomainError, match=said):
+        declare()
+
+
+READERS = [
+    (Domain.from_json, DomainError),
+    (MultinomialForestClassifier.from_json, ModelFormatError),
+    (PrivateForestRegressor.from_json, ModelFormatError),
+    (verify_report, ReportError),
+]
+
+
+@pytest.mark.parametrize(("read", "error"), READERS)
+def test_a_file_that_cannot_be_read_is_an_error_of_ours(read, error, tmp_path):
+    binary = tmp_path / "binary.json"
+    binary.write_bytes(b"\xff\xfe\x00")
+    wrong = [
+        (tmp_path / "none.json", "there is none"),
+        (str(tmp_path / "none.json"), "there is none"),
+        (tmp_path, "it is a folder"),
+        (binary, "it holds no text"),
+        ("null\0character", "cannot be read"),
+        (7, "a int is neither a path nor JSON text"),
+    ]
+    for given, said in wrong:
+        with pytest.raises(error, match=said):
+            read(given)
+
+
+@pytest.mark.parametrize("text", ["age;sex\n41;secret", "41;secret" * 500])
+def test_a_text_that_is_no_json_is_not_quoted(text):
+    with pytest.raises(DPForestError) as refused:
+        Domain.from_json(text)
+    assert "secret" not in str(refused.value)
