@@ -8,6 +8,7 @@ it a table is made up.
 from __future__ import annotations
 
 import argparse
+import logging
 import tempfile
 import time
 from pathlib import Path
@@ -50,7 +51,10 @@ def main() -> None:
         parts.to_parquet(folder)
         with (
             LocalCluster(
-                n_workers=arguments.workers, threads_per_worker=1, dashboard_address=None
+                n_workers=arguments.workers,
+                threads_per_worker=1,
+                dashboard_address=":0",  # any port that is free
+                silence_logs=logging.ERROR,  # a slow machine's workers are killed at the end
             ) as cluster,
             Client(cluster),
         ):

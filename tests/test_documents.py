@@ -89,3 +89,10 @@ def test_every_public_mechanism_is_on_a_page():
     pages = "".join(map(text_of, MECHANISMS))
     drawn = [name for name in dpforest.mechanisms.__all__ if name[0].islower()]
     assert [name for name in drawn if name not in pages and name != "make_source"] == []
+
+
+def test_strategies_that_streams_refuse_are_listed():
+    from dpforest.learners.registry import NOT_STREAMED
+
+    (line,) = [part for part in text_of(DOCS / "scale.md").split("\n* ") if "`strategy`" in part]
+    assert set(re.findall(r'`"(\w+)"`', line)) >= NOT_STREAMED

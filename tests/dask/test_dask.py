@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -38,6 +41,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 
+ROOT = Path(__file__).resolve().parents[2]
 N = 900
 DOMAIN = Domain(
     features={"age": (0, 100), "income": (0.0, 9000.0), "kind": ["0", "1", "2"]},
@@ -216,3 +220,12 @@ def test_only_counts_travel(cluster):
         records.total(ClassCounts())
         received.append(records.bytes_received)
     assert received[0] == received[1] == 16
+
+
+def test_the_example_runs_and_says_nothing_else():
+    run = subprocess.run(
+        [sys.executable, str(ROOT / "examples" / "dask_covertype.py"), "--rows", "20000"],
+        capture_output=True, text=True, check=True, timeout=120,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert "warning" not in run.stderr.lower() and run.stdout.splitlines()[-1] == "the same forest, bit for bit"
