@@ -228,4 +228,5 @@ def test_the_example_runs_and_says_nothing_else():
         capture_output=True, text=True, check=True, timeout=120,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )  # fmt: skip
-    assert "warning" not in run.stderr.lower() and run.stdout.splitlines()[-1] == "the same forest, bit for bit"
+    assert "warning" not in run.stderr.lower()
+    assert run.stdout.splitlines()[-1] == "the same forest, bit for bit"
