@@ -88,13 +88,17 @@ class RefittedForest:
             fitted.append(rounds.run(scope))
             part_done()
         trees, steps, sizes = zip(*fitted, strict=True)
+        # Rounds see the scores as they were released; what is predicted with is longer.
+        longer = 1.0
+        if facts.unit == 1:
+            longer = plan.settings.stretched(plan.n_rounds, plan.n_classes)
         return RefittedModel(
             plan.n_classes,
             facts.offsets,
             base,
             code_values,
             RandomTrees.joined(list(trees)),
-            np.stack(steps),
+            longer * np.stack(steps),
             np.stack(sizes),
         )
 

@@ -114,6 +114,26 @@ def test_it_learns_with_a_generous_budget(facts_of, table_of, n_codes, n_classes
     assert min(importances[0], importances[-1]) > max(importances[1:-1])
 
 
+def unstretched(forest):
+    return RefittedForest(replace(forest.settings, stretch=1.0, stretch_of_many=1.0))
+
+
+@pytest.mark.parametrize(("n_classes", "n_rounds", "stretch"), [(2, 10, 1.2), (2, 240, 1.1)])
+def test_released_steps_are_stretched_and_nothing_else(
+    facts_of, table_of, n_classes, n_rounds, stretch
+):
+    facts = facts_of([40, -5, 7], n_classes, 3000.0)
+    learner = RefittedForest(RefittedSettings(fixed_size=Size(2, 2, n_rounds)))
+    table = table_of(facts, 200)
+    (one, plan, *_), (two, same, *_) = (
+        run(f, facts, table) for f in (learner, unstretched(learner))
+    )
+    assert plan.loss == same.loss
+    assert np.array_equal(one.steps, stretch * two.steps)
+    assert np.array_equal(one.base, two.base) and np.array_equal(one.sizes, two.sizes)
+    assert np.array_equal(one.trees.feature, two.trees.feature)
+
+
 def test_scores_of_training_are_those_of_the_model(facts_of, table_of, monkeypatch):
     facts = facts_of([40, -5, 7, -2], 4, 30_000.0)
     table = table_of(facts, 500)
@@ -126,7 +146,7 @@ def test_scores_of_training_are_those_of_the_model(facts_of, table_of, monkeypat
             kept.append(self)
 
     monkeypatch.setattr(learner, "_Rounds", Watched)
-    model, plan, _, _ = run(SMALL, facts, table)
+    model, plan, _, _ = run(unstretched(SMALL), facts, table)
     assert plan.start is not None
     scores = kept[0].history.scores(Block(table))
     assert np.allclose(scores, model.log_odds(table.codes), rtol=0, atol=1e-9)
