@@ -210,12 +210,12 @@ def test_tied_votes_are_broken_at_random_and_always_alike():
 
 
 def test_parts_compile_where_numba_has_no_option_against_counts(monkeypatch):
-    njit = compiling.njit
+    kernel = compiling.kernel
 
     def without_option(**options):
         if "_nrt" in options:
             raise KeyError("_nrt")
-        return njit(**options)
+        return kernel(**options)
 
-    monkeypatch.setattr(compiling, "njit", without_option)
+    monkeypatch.setattr(compiling, "kernel", without_option)
     assert compiling.part(cache=False)(lambda x: x + 1)(1) == 2

@@ -13,14 +13,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from numba import njit
+from dpforest.kernels.compiling import kernel
 
 
 def part(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     """Decorator for a function that allocates nothing and returns no array."""
-    usual: dict[str, Any] = {"cache": True, "nogil": True, "forceinline": True, **options}
+    usual: dict[str, Any] = {"forceinline": True, **options}
     uncounted = {**usual, "_nrt": False}
     try:
-        return njit(**uncounted)
+        return kernel(**uncounted)
     except (KeyError, TypeError):
-        return njit(**usual)
+        return kernel(**usual)

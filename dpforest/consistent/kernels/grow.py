@@ -8,7 +8,6 @@ kept with the node: the smaller child is counted, the larger one is its parent m
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from dpforest.consistent.kernels.choose import CELLS_A_RECORD, choose_split, count_features
 from dpforest.consistent.kernels.compiling import part
@@ -24,13 +23,14 @@ from dpforest.consistent.kernels.records import (
 )
 from dpforest.consistent.kernels.streams import child_key
 from dpforest.consistent.kernels.words import keep_words, split_words
+from dpforest.kernels.compiling import kernel
 
 # Enough for 2**31 records: pending nodes, and slots of counts that they keep.
 _DEEPEST_STACK = 40
 _SLOTS = 36
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def grow_tree(
     table,
     candidate_rule,
@@ -95,7 +95,7 @@ def grow_tree(
     )
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _make_room(table, structure, estimation, keeps):
     """Arrays for one tree, with its records and words."""
     n_structure, n_features = structure.shape[0], table.n_codes.shape[0]

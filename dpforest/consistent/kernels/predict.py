@@ -9,10 +9,10 @@ memory at every node.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from dpforest.consistent.kernels.streams import mix
+from dpforest.kernels.compiling import kernel
 
 _BLOCK = 8192
 _TOGETHER = 64
@@ -47,7 +47,7 @@ def unpack_nodes(nodes: NDArray) -> tuple[NDArray, NDArray, NDArray, NDArray]:
     return feature, low, high, child
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _walk(nodes, words, root, X, first, last, places):
     """Leaves of the records ``first … last - 1`` in one tree, to ``places`` (uint64)."""
     root, offset = np.uint64(root), np.uint64(first)
@@ -75,7 +75,7 @@ def _walk(nodes, words, root, X, first, last, places):
             n_moving = kept
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def find_leaves(X: NDArray, roots: NDArray, nodes: NDArray, words: NDArray, out: NDArray) -> None:
     """Leaf of every record in every tree, numbered within its tree; ``out`` is int64 (n, T)."""
     places = np.empty(_BLOCK, np.uint64)
@@ -87,7 +87,7 @@ def find_leaves(X: NDArray, roots: NDArray, nodes: NDArray, words: NDArray, out:
                 out[i, tree] = np.int64(places[i - first]) - roots[tree]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def sum_votes(
     X: NDArray, roots: NDArray, nodes: NDArray, words: NDArray, value: NDArray, tie_word,
     out: NDArray,
@@ -122,7 +122,7 @@ def sum_votes(
             _break_tie(out[i], hashes[i - first])
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _break_tie(votes: NDArray, word) -> None:
     most = votes.max()
     n_tied = 0
@@ -139,7 +139,7 @@ def _break_tie(votes: NDArray, word) -> None:
             chosen -= 1
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def mean_values(
     X: NDArray, roots: NDArray, nodes: NDArray, words: NDArray, value: NDArray, out: NDArray,
 ) -> None:  # fmt: skip

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from dpforest.consistent.kernels.compiling import part
 from dpforest.consistent.kernels.streams import shuffle_first
+from dpforest.kernels.compiling import kernel
 
 _ONE = np.uint64(1)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def mark_so_many(uniforms: NDArray, n_marked: int, out: NDArray) -> None:
     """Mark a uniformly drawn set of ``n_marked`` records.
 

@@ -7,13 +7,13 @@ left of the feature, so a leaf is a cell of a grid and the leaves hold alike man
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from dpforest.kernels.compiling import kernel
 from dpforest.learners.kernels.random_trees import _below, _next
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _place_bins(n_bins: int, ordered: bool, place: NDArray, state: NDArray) -> None:
     """Places of a feature's bins: their own order, or a random one for categories."""
     for b in range(n_bins):
@@ -25,7 +25,7 @@ def _place_bins(n_bins: int, ordered: bool, place: NDArray, state: NDArray) -> N
         place[b], place[other] = place[other], place[b]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _turn(node: int, first: int, low: NDArray, high: NDArray, n_own: int) -> int:
     """First feature in turn that the node can still cut, or -1."""
     for step in range(n_own):
@@ -35,7 +35,7 @@ def _turn(node: int, first: int, low: NDArray, high: NDArray, n_own: int) -> int
     return -1
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def draw_grid_trees(
     words: NDArray,
     features: NDArray,

@@ -8,9 +8,9 @@ theirs by the sum of what their codes are worth as places. Other trees are walke
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from dpforest.kernels.compiling import kernel
 from dpforest.learners.kernels.random_trees import descend
 from dpforest.learners.kernels.reach import features_used
 
@@ -22,7 +22,7 @@ FEW_RECORDS = 4096
 _MOST_CELLS = 1 << 16
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _classes(feature: NDArray, mask: NDArray, wanted: int, out: NDArray, first: NDArray) -> int:
     """Number codes of a feature by the ways they go: class of each code, a code of each class.
 
@@ -74,7 +74,7 @@ def _classes(feature: NDArray, mask: NDArray, wanted: int, out: NDArray, first: 
     return n_classes
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _fill_leaves(
     feature: NDArray, mask: NDArray, depth: int, used: NDArray, sizes: NDArray, first: NDArray,
     out: NDArray,
@@ -96,7 +96,7 @@ def _fill_leaves(
         out[cell] = node - ((1 << depth) - 1)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def joint_tables(
     feature: NDArray, mask: NDArray, depth: int, n_records: int
 ) -> tuple[NDArray, NDArray, NDArray, NDArray]:
@@ -152,7 +152,7 @@ def joint_tables(
     return used, worth, starts, leaves
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def find_leaves(
     codes: NDArray,
     first: int,

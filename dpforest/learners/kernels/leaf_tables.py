@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from dpforest.kernels.compiling import kernel
 from dpforest.learners.kernels.joint import find_leaves, joint_tables
 
 _BLOCK = 512
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def add_leaf_tables(
     codes: NDArray, labels: NDArray, feature: NDArray, mask: NDArray, depth: int, tables: NDArray
 ) -> None:
@@ -38,7 +38,7 @@ def add_leaf_tables(
                 table[np.uint64(node[i]), np.uint64(labels[first + i])] += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def add_target_tables(
     codes: NDArray,
     targets: NDArray,

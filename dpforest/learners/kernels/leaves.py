@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from dpforest.kernels.compiling import kernel
 from dpforest.learners.kernels.joint import find_leaves, joint_tables
 
 _BLOCK = 512
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def tree_leaves(codes: NDArray, feature: NDArray, mask: NDArray, depth: int, out: NDArray) -> None:
     """Leaf number of every record in every tree.
 
@@ -32,7 +32,7 @@ def tree_leaves(codes: NDArray, feature: NDArray, mask: NDArray, depth: int, out
                 out[tree, first + i] = node[i]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def add_leaf_values(
     codes: NDArray, feature: NDArray, mask: NDArray, depth: int, values: NDArray, out: NDArray
 ) -> None:

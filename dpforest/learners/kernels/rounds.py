@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from dpforest.kernels.compiling import kernel
 from dpforest.learners.kernels.random_trees import descend, descend_from
 from dpforest.learners.kernels.reach import (
     MAX_DEPTH,
@@ -24,7 +24,7 @@ _MOST_USED = 6
 _FEW_RECORDS = 4096
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def lattice_residuals(scores: NDArray, labels: NDArray, steps: int, residuals: NDArray) -> None:
     """Residuals of every record, each rounded toward zero to a multiple of 1 / steps.
 
@@ -72,7 +72,7 @@ def lattice_residuals(scores: NDArray, labels: NDArray, steps: int, residuals: N
         residuals[i, label] = steps - room
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def target_residuals(
     scores: NDArray, targets: NDArray, target_steps: int, steps: int, residuals: NDArray
 ) -> None:
@@ -94,7 +94,7 @@ def target_residuals(
         residuals[i, 0] = np.int32(apart * steps) if -1.0 <= apart <= 1.0 else np.int32(0)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@kernel(forceinline=True)
 def _add_at(leaves: NDArray, residuals: NDArray, first: int, count: int, sums: NDArray) -> None:
     """Add the residuals of a block to the rows of ``sums`` (…, C) that ``leaves`` names."""
     # A column at a time: the short loop over columns inside would cost more than the sums.
@@ -103,7 +103,7 @@ def _add_at(leaves: NDArray, residuals: NDArray, first: int, count: int, sums: N
             sums[np.uint64(leaves[i]), k] += residuals[first + i, k]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def candidate_sums(
     codes: NDArray, residuals: NDArray, feature: NDArray, mask: NDArray, depth: int, sums: NDArray
 ) -> None:
@@ -165,7 +165,7 @@ def candidate_sums(
                 sums[tree, leaf_at[place]] += by_place[tree, place]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def leaf_sums(leaves: NDArray, residuals: NDArray, sums: NDArray) -> None:
     """Residuals and records summed over the leaves of one tree.
 
@@ -184,7 +184,7 @@ def leaf_sums(leaves: NDArray, residuals: NDArray, sums: NDArray) -> None:
         sums[leaves[i], n_columns] += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def add_steps(leaves: NDArray, steps: NDArray, scores: NDArray) -> None:
     """Add the step of its leaf to every record's scores (n, C), in place."""
     for i in range(leaves.size):

@@ -7,9 +7,9 @@ records is counted, and the other is their parent minus it.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from dpforest.kernels.compiling import kernel
 from dpforest.trees.kernels.prefetch import AHEAD, LINE, prefetch
 
 
@@ -18,7 +18,7 @@ def label_dtype(n_classes: int) -> type[np.unsignedinteger]:
     return np.uint8 if n_classes <= 256 else np.uint16
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _cell_bases(offsets: NDArray, n_classes: int) -> NDArray:
     """Flat position of code 0, class 0 of each feature, as unsigned integers."""
     bases = np.empty(offsets.shape[0] - 1, np.uint64)
@@ -27,7 +27,7 @@ def _cell_bases(offsets: NDArray, n_classes: int) -> NDArray:
     return bases
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _count_node(
     codes: NDArray,
     labels: NDArray,
@@ -58,7 +58,7 @@ def _count_node(
             cells[bases[f] + np.uint64(flat_codes[row + f]) * n_labels + label] += one
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def level_histogram(
     codes: NDArray,
     labels: NDArray,
@@ -87,27 +87,7 @@ def level_histogram(
         _count_node(codes, labels, records, bases, n_classes, out[node])
 
 
-@njit(cache=True, nogil=True)
-def selected_histogram(
-    codes: NDArray,
-    labels: NDArray,
-    order: NDArray,
-    node_starts: NDArray,
-    offsets: NDArray,
-    n_classes: int,
-    selected: NDArray,
-    out: NDArray,
-) -> None:
-    """Count only the nodes listed in ``selected`` (int64); other rows of ``out`` are left alone."""
-    bases = _cell_bases(offsets, n_classes)
-    for i in range(selected.shape[0]):
-        node = selected[i]
-        out[node] = 0
-        records = order[node_starts[node] : node_starts[node + 1]]
-        _count_node(codes, labels, records, bases, n_classes, out[node])
-
-
-@njit(cache=True, nogil=True)
+@kernel()
 def child_histograms(
     codes: NDArray,
     labels: NDArray,
@@ -142,16 +122,3 @@ def child_histograms(
         rest = out[large].reshape(size)
         for cell in range(size):
             rest[cell] = whole[cell] - part[cell]
-
-
-@njit(cache=True, nogil=True)
-def class_totals(hist: NDArray, offsets: NDArray, out: NDArray) -> None:
-    """Class counts of each node, int64 (n_nodes, K), summed over the cells of feature 0.
-
-    Every record has exactly one code of each feature, so any feature would do.
-    """
-    for node in range(hist.shape[0]):
-        out[node] = 0
-        for cell in range(offsets[0], offsets[1]):
-            for label in range(hist.shape[2]):
-                out[node, label] += hist[node, cell, label]

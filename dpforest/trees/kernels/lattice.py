@@ -15,9 +15,9 @@ How many intervals a node has is a function of its records, hence as secret as i
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from dpforest.kernels.compiling import kernel
 from dpforest.trees.kernels.scoring import _normalise, _score_candidates, _x_log_x_table
 
 _CODE_SHIFT = np.uint64(32)
@@ -32,7 +32,7 @@ def sorted_words(codes: NDArray, features: NDArray[np.int64]) -> NDArray[np.uint
     return words
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def keep_words(words: NDArray, kept: NDArray, out: NDArray) -> None:
     """Words of the records with ``kept[record]``, order kept; ``out`` is overwritten.
 
@@ -47,7 +47,7 @@ def keep_words(words: NDArray, kept: NDArray, out: NDArray) -> None:
                 place += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def split_words(
     words: NDArray, order: NDArray, node_starts: NDArray, n_records: int, new_words: NDArray
 ) -> None:
@@ -82,7 +82,7 @@ def split_words(
                 right += one - is_left
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@kernel(forceinline=True)
 def _cut_of_two(
     words: NDArray, labels: NDArray, low: int, left_0: NDArray, left_1: NDArray, firsts: NDArray
 ) -> tuple[int, int]:
@@ -106,7 +106,7 @@ def _cut_of_two(
     return int(width), int(previous)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@kernel(forceinline=True)
 def _cut_of_many(
     words: NDArray, labels: NDArray, low: int, left: NDArray, firsts: NDArray
 ) -> tuple[int, int]:
@@ -128,7 +128,7 @@ def _cut_of_many(
     return width, int(previous)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@kernel(forceinline=True)
 def _cut(
     words: NDArray,
     labels: NDArray,
@@ -152,14 +152,14 @@ def _cut(
     return width + 1 if last < high else width
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@kernel(forceinline=True)
 def _count_labels(words: NDArray, labels: NDArray, totals: NDArray) -> None:
     totals[:] = 0
     for i in range(words.shape[0]):
         totals[np.uint64(labels[words[np.uint64(i)] & _RECORD])] += 1
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@kernel(forceinline=True)
 def _largest(scores: NDArray, width: int) -> float:
     best = -np.inf
     for j in range(width):
@@ -167,7 +167,7 @@ def _largest(scores: NDArray, width: int) -> float:
     return best
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _best_interval_scores(
     words: NDArray,
     node_starts: NDArray,
@@ -227,7 +227,7 @@ def best_interval_scores(
     )
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _offer_intervals(
     words: NDArray,
     node_starts: NDArray,
@@ -308,7 +308,7 @@ def offer_intervals(
     )  # fmt: skip
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def offer_values(
     cell_scores: NDArray,
     cell_starts: NDArray,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from dpforest.kernels.compiling import kernel
 from dpforest.trees.kernels.prefetch import AHEAD, prefetch
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def leaf_counts(
     labels: NDArray, order: NDArray, node_starts: NDArray, n_classes: int, out: NDArray
 ) -> None:
@@ -31,7 +31,7 @@ def leaf_counts(
             out[leaf, np.uint64(labels[np.uint64(order[i])])] += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def route_records(
     codes: NDArray,
     rows: NDArray,
@@ -69,7 +69,7 @@ def route_records(
         out[i] = node - ((1 << depth) - 1)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def routed_leaf_counts(
     leaves: NDArray, rows: NDArray, labels: NDArray, n_classes: int, out: NDArray
 ) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from dpforest.kernels.compiling import kernel
 from dpforest.trees.kernels.prefetch import AHEAD, prefetch
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def apply_splits(
     codes: NDArray,
     order: NDArray,
@@ -64,7 +64,7 @@ def apply_splits(
     new_starts[2 * feature.shape[0]] = node_starts[feature.shape[0]]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def initial_boxes(
     n_codes: NDArray, offsets: NDArray, box_low: NDArray, box_high: NDArray, alive: NDArray
 ) -> None:
@@ -75,7 +75,7 @@ def initial_boxes(
     alive[0] = True
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def update_boxes(
     box_low: NDArray,
     box_high: NDArray,
@@ -128,7 +128,7 @@ def update_boxes(
             new_alive[right, cell] = alive[node, cell] and not inside
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def count_candidates(
     box_low: NDArray,
     box_high: NDArray,
@@ -153,7 +153,7 @@ def count_candidates(
             out[node, f] = n_alive if n_alive > 1 else 0
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def nth_candidates(
     box_low: NDArray,
     alive: NDArray,

@@ -11,9 +11,9 @@ What a score is, is in ``scoring``; the results are those of ``score_level`` to 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from dpforest.kernels.compiling import kernel
 from dpforest.trees.kernels.scoring import (
     GINI_COUNT,
     LATTICE_STEPS,
@@ -29,7 +29,7 @@ _LOW_HALF = np.uint64(0xFFFFFFFF)
 _EXACT_IN_DOUBLES = 1 << 26
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@kernel(forceinline=True)
 def _distinct_of_two(
     pairs: NDArray, ordered: bool, first: int, width: int, alive: NDArray, left: NDArray
 ) -> int:
@@ -63,7 +63,7 @@ def _distinct_of_two(
     return int(place)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@kernel(forceinline=True)
 def _best_gini_of_two(
     left: NDArray, n_left: int, total_0: float, total_1: float, scores: NDArray
 ) -> float:
@@ -79,7 +79,7 @@ def _best_gini_of_two(
     return _largest(scores, n_left)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@kernel(forceinline=True)
 def _largest(scores: NDArray, n: int) -> float:
     best_0 = best_1 = best_2 = best_3 = -np.inf
     for j in range(0, n - 3, 4):
@@ -92,7 +92,7 @@ def _largest(scores: NDArray, n: int) -> float:
     return max(max(best_0, best_1), max(best_2, best_3))
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@kernel(forceinline=True)
 def _distinct(
     cells: NDArray, ordered: bool, first: int, width: int, alive: NDArray, left: NDArray
 ) -> int:
@@ -126,7 +126,7 @@ def _distinct(
     return place
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@kernel(forceinline=True)
 def _n_alive(alive: NDArray) -> int:
     total = 0
     for c in range(alive.shape[0]):
@@ -134,7 +134,7 @@ def _n_alive(alive: NDArray) -> int:
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _best_scores(
     hist: NDArray,
     offsets: NDArray,
@@ -222,7 +222,7 @@ def best_scores(
     )  # fmt: skip
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _chosen_scores(
     hist: NDArray,
     offsets: NDArray,

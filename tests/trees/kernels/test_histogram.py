@@ -45,19 +45,6 @@ def test_one_record_adds_one_to_one_cell_of_each_feature(twins):
     assert (change[cells, labels[39]] == 1).all()
 
 
-def test_selected_nodes_only(twins):
-    codes, labels = twins.random_table(4, 60, N_CODES, 2)
-    order, starts = twins.random_segments(5, 60, 4)
-    offsets = twins.offsets_of(N_CODES)
-    whole = np.empty((4, sum(N_CODES), 2), np.int32)
-    histogram.level_histogram(codes, labels, order, starts, offsets, 2, whole)
-    part = np.full_like(whole, -7)
-    selected = np.array([3, 1])
-    histogram.selected_histogram(codes, labels, order, starts, offsets, 2, selected, part)
-    np.testing.assert_array_equal(part[selected], whole[selected])
-    assert (part[[0, 2]] == -7).all()
-
-
 @pytest.mark.parametrize("compiled", [True, False])
 @pytest.mark.parametrize("n_rows", [0, 1, 150])
 @pytest.mark.parametrize("n_classes", [2, 4])
@@ -78,19 +65,6 @@ def test_subtraction_equals_direct_counts(twins, n_rows, n_classes, compiled):
     kernel(*arguments, parents, derived)
     histogram.level_histogram(*arguments, direct)
     np.testing.assert_array_equal(derived, direct)
-
-
-def test_class_totals_are_those_of_any_feature(twins):
-    codes, labels = twins.random_table(8, 70, N_CODES, 3)
-    order, starts = twins.random_segments(9, 70, 3)
-    offsets = twins.offsets_of(N_CODES)
-    hist = np.empty((3, sum(N_CODES), 3), np.int32)
-    histogram.level_histogram(codes, labels, order, starts, offsets, 3, hist)
-    totals = np.empty((3, 3), np.int64)
-    histogram.class_totals(hist, offsets, totals)
-    for f in range(len(N_CODES)):
-        same = hist[:, offsets[f] : offsets[f + 1]].sum(axis=1)
-        np.testing.assert_array_equal(totals, same)
 
 
 @pytest.mark.parametrize(("n_classes", "dtype"), [(2, np.uint8), (256, np.uint8), (257, np.uint16)])
