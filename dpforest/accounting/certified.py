@@ -96,7 +96,7 @@ class CertifiedScope(SequentialScope):
 
     def _check_next(self, event: Event) -> None:
         planned = self._certificate.event_at(len(self._entries))
-        if event == planned:
+        if event is planned or event == planned:
             return
         what = "nothing more" if planned is None else f"{planned.mechanism} {planned.parameters}"
         raise ScopeError(

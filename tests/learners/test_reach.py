@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpforest.learners.kernels import joint, leaf_tables, leaves, reach, rounds
+from dpforest.learners.kernels import cell_sums, joint, leaf_tables, leaves, reach, rounds
 from dpforest.learners.kernels.random_trees import descend
+from dpforest.learners.refitted.lattice import STEPS
 
 ROWS = max(rounds._FEW_RECORDS, joint.FEW_RECORDS) + 700  # the last block is not full
 
@@ -19,8 +20,12 @@ def random_trees(generator, depth, n_features, n_words):
         generator.choice(generator.choice(n_features, k, replace=False), n_nodes) for k in counts
     ]
     mask = generator.integers(0, 2**64, (len(counts), n_nodes, n_words), dtype=np.uint64)
-    mask[generator.random(mask.shape[:2]) < 0.2] = np.uint64(2**64 - 1)
-    return np.array(features, dtype=np.int32), mask
+    feature = np.array(features, dtype=np.int32)
+    whole = generator.random(mask.shape[:2]) < 0.2
+    whole[0] = True
+    mask[whole] = np.uint64(2**64 - 1)
+    feature[whole] = 0
+    return feature, mask
 
 
 def walked(codes, feature, mask, depth):
@@ -54,9 +59,10 @@ def test_leaves_are_those_of_walking(make, depth, n_words):
     feature, mask = make(generator, depth, 11, n_words)
     codes = generator.integers(0, 64 * n_words, (ROWS, 11)).astype(np.uint8)
     looked_up = joint.joint_tables(feature, mask, depth, ROWS)[0][:, 0] >= 0
-    if depth > 1:
-        assert looked_up[0] and not looked_up[-1]
-        assert looked_up[1] or make is random_trees
+    assert looked_up[0]
+    if depth > 3:
+        assert not looked_up[-1]
+        assert looked_up[:3].all() or make is random_trees
     for n in (ROWS, 100):
         expected = walked(codes[:n], feature, mask, depth)
         found = np.empty_like(expected)
@@ -94,12 +100,54 @@ def test_candidate_sums_are_those_of_walking(depth, n_words, n_columns):
     dtype = np.uint8 if n_words < 4 else np.uint16
     feature, mask = random_trees(generator, depth, 11, n_words)
     codes = generator.integers(0, 64 * n_words, (ROWS, 11)).astype(dtype)
-    residuals = generator.integers(-(2**20), 2**20, (ROWS, n_columns)).astype(np.int32)
+    largest = cell_sums.LARGEST
+    residuals = generator.integers(-largest, largest + 1, (ROWS, n_columns)).astype(np.int32)
     for n in (ROWS, 100):
         sums = np.empty((len(feature), 2**depth, n_columns), dtype=np.int64)
-        rounds.candidate_sums(codes[:n], residuals[:n], feature, mask, depth, sums)
+        sizes = cell_sums.code_sizes(codes[:n])
+        rounds.candidate_sums(codes[:n], residuals[:n], feature, mask, depth, sizes, sums)
         expected = sums_by_walking(codes[:n], residuals[:n], feature, mask, depth)
         np.testing.assert_array_equal(sums, expected)
+
+
+@pytest.mark.parametrize("n_columns", [1, 2, 3, 7, 10])
+@pytest.mark.parametrize(("depth", "n_codes"), [(1, 5), (4, 3), (6, 2), (8, 5)])
+def test_sums_by_cells_are_those_of_walking(depth, n_codes, n_columns):
+    generator = np.random.default_rng(depth)
+    feature, mask = random_trees(generator, depth, 11, 1)
+    n = 2 * cell_sums.RUN + 700
+    codes = generator.integers(0, n_codes, (n, 11)).astype(np.uint8)
+    codes[:, 0] += 9
+    # All at one end, where a sum of a run would leave its half of a word first.
+    ends = np.array([-cell_sums.LARGEST, cell_sums.LARGEST])
+    residuals = np.resize(ends, (n, n_columns)).astype(np.int32)
+    residuals[: n // 2] = ends[n_columns % 2]
+    sizes = cell_sums.code_sizes(codes)
+    np.testing.assert_array_equal(sizes, codes.max(axis=0).astype(int) + 1)
+    n_cells = cell_sums.tree_cells(feature, mask, sizes, n)[0]
+    assert (n_cells > 0).sum() >= 3 and (depth < 6 or not n_cells.all())
+    sums = np.empty((len(feature), 2**depth, n_columns), dtype=np.int64)
+    rounds.candidate_sums(codes, residuals, feature, mask, depth, sizes, sums)
+    expected = sums_by_walking(codes, residuals, feature, mask, depth)
+    np.testing.assert_array_equal(sums, expected)
+
+
+def test_residuals_fit_into_half_a_word():
+    assert STEPS <= cell_sums.LARGEST
+    assert cell_sums.LARGEST * cell_sums.RUN < 2**31
+    assert cell_sums.RUN % cell_sums._GROUP == 0 == cell_sums._GROUP % cell_sums._BLOCK
+
+
+@pytest.mark.parametrize("depth", [1, 4, 6, 8])
+def test_leaves_of_the_chosen_tree_are_those_of_walking(depth):
+    generator = np.random.default_rng(depth)
+    feature, mask = random_trees(generator, depth, 11, 2)
+    codes = generator.integers(0, 128, (ROWS, 11)).astype(np.uint8)
+    for n in (ROWS, 100):
+        for tree, expected in enumerate(walked(codes[:n], feature, mask, depth)):
+            found = np.empty(n, dtype=np.int32)
+            rounds.chosen_leaves(codes[:n], feature[tree], mask[tree], depth, found)
+            np.testing.assert_array_equal(found, expected)
 
 
 def test_every_leaf_has_a_place_of_its_own():

@@ -88,11 +88,13 @@ def _fill_leaves(
             rest //= sizes[j]
         node = 0
         for _ in range(depth):
-            j = 0
-            while used[j] != feature[node]:
-                j += 1
-            word = mask[node, code[j] >> 6]
-            node = 2 * node + 2 - int((word >> np.uint64(code[j] & 63)) & np.uint64(1))
+            # A node whose feature is no used one sends every code left.
+            own = 0
+            for j in range(used.size - 1, -1, -1):  # the first feature is repeated at the end
+                if used[j] == feature[node]:
+                    own = code[j]
+            word = mask[node, own >> 6]
+            node = 2 * node + 2 - int((word >> np.uint64(own & 63)) & np.uint64(1))
         out[cell] = node - ((1 << depth) - 1)
 
 
@@ -127,7 +129,7 @@ def joint_tables(
     starts = np.zeros(n_trees + 1, np.int64)
     found = np.zeros(MOST_USED, np.int64)
     for tree in range(worth.shape[0]):
-        n_used = features_used(feature[tree], found)
+        n_used = features_used(feature[tree], mask[tree], found)
         starts[tree + 1] = starts[tree]
         if n_used > MOST_USED:
             continue

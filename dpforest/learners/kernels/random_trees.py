@@ -87,6 +87,38 @@ def _draw_feature(
     return chosen
 
 
+@njit(cache=True, nogil=True, inline="always")
+def _can_split(left):
+    """Whether a set of bins, as bits, has two or more."""
+    return left & (left - np.uint64(1)) != np.uint64(0)
+
+
+@njit(cache=True, nogil=True)
+def _draw_among(left: NDArray, state: NDArray) -> int:
+    """Place of a feature, uniformly among those whose bins left, as bits, can be split; else -1."""
+    for _ in range(_TRIES):
+        place = _below(left.size, state)
+        if _can_split(left[place]):
+            return place
+    n_able = 0
+    for place in range(left.size):
+        n_able += _can_split(left[place])
+    if n_able == 0:
+        return -1
+    skip = _below(n_able, state)
+    place = 0
+    while skip > 0 or not _can_split(left[place]):
+        skip -= _can_split(left[place])
+        place += 1
+    return place
+
+
+@njit(cache=True, nogil=True)
+def _whole(n_bins: int) -> np.uint64:
+    """A set of all bins of a feature that has 64 at most."""
+    return ~np.uint64(0) >> np.uint64(64 - n_bins)
+
+
 @njit(cache=True, nogil=True)
 def _cut(live: NDArray, n_bins: int, has_missing: bool, side: NDArray, state: NDArray) -> None:
     """Sides of an ordered feature's bins: a random threshold, missing on a random side."""
@@ -174,6 +206,9 @@ def draw_trees(
     live = np.empty(widest, np.bool_)
     pool = np.arange(n_features)
     state = np.empty(1, np.uint64)
+    # Bins that the ancestors leave, as bits: what a node has to look at is then one row.
+    as_bits = widest <= 64
+    left = np.empty((n_nodes if as_bits else 0, n_features), np.uint64)
     for tree in range(words.size):
         state[0] = words[tree]
         for i in range(min(n_allowed[tree], n_features)):
@@ -181,9 +216,22 @@ def draw_trees(
             pool[i], pool[other] = pool[other], pool[i]
         allowed = pool[: min(n_allowed[tree], n_features)]
         feature = np.full(n_nodes, -1, np.int64)
+        if as_bits:
+            for i in range(allowed.size):
+                left[0, i] = _whole(bin_starts[allowed[i] + 1] - bin_starts[allowed[i]])
         for node in range(n_nodes):
-            f = _draw_feature(node, allowed, feature, sides, bin_starts, live, state)
+            place = -1
+            if as_bits:
+                place = _draw_among(left[node, : allowed.size], state)
+                f = allowed[place] if place >= 0 else -1
+                for b in range(bin_starts[f + 1] - bin_starts[f] if f >= 0 else 0):
+                    live[b] = (left[node, place] >> np.uint64(b)) & np.uint64(1) == np.uint64(1)
+            else:
+                f = _draw_feature(node, allowed, feature, sides, bin_starts, live, state)
             feature[node] = f
+            if as_bits and 2 * node + 2 < n_nodes:
+                for i in range(allowed.size):
+                    left[2 * node + 1, i] = left[2 * node + 2, i] = left[node, i]
             feature_out[tree, node] = max(f, 0)
             if f < 0:
                 mask_out[tree, node, :] = ~np.uint64(0)
@@ -193,6 +241,12 @@ def draw_trees(
                 _cut(live, n_bins, has_missing[f], sides[node], state)
             else:
                 _subset(live, n_bins, sides[node], state)
+            if as_bits and 2 * node + 2 < n_nodes:
+                goes_left = np.uint64(0)
+                for b in range(n_bins):
+                    goes_left |= np.uint64(sides[node, b]) << np.uint64(b)
+                left[2 * node + 1, place] &= goes_left
+                left[2 * node + 2, place] &= ~goes_left
             mask_out[tree, node, :] = 0
             for code in range(offsets[f + 1] - offsets[f]):
                 bit = np.uint64(sides[node, bins[offsets[f] + code]])

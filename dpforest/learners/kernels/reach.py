@@ -43,14 +43,17 @@ def leaves_of_places(depth: int) -> NDArray:
 
 
 @njit(cache=True, nogil=True)
-def features_used(feature: NDArray, out: NDArray) -> int:
-    """Features that a tree looks at, each once, into ``out`` (int64); how many.
+def features_used(feature: NDArray, mask: NDArray, out: NDArray) -> int:
+    """Features that a tree's splits look at, each once, into ``out`` (int64); how many.
 
-    A tree that looks at more than ``out`` holds has ``out.size + 1``.
+    Nodes that send every code left look at none. A tree that looks at none is said to look at
+    feature 0, one that looks at more than ``out`` holds at ``out.size + 1``.
     """
     n_used = 0
     for node in range(feature.size):
-        known = False
+        known = True
+        for word in range(mask.shape[1]):
+            known &= mask[node, word] == _ALL
         for j in range(n_used):
             known |= out[j] == feature[node]
         if not known:
@@ -58,7 +61,9 @@ def features_used(feature: NDArray, out: NDArray) -> int:
                 return n_used + 1
             out[n_used] = feature[node]
             n_used += 1
-    return n_used
+    if n_used == 0:
+        out[0] = 0
+    return max(n_used, 1)
 
 
 @njit(cache=True, nogil=True)
@@ -72,7 +77,7 @@ def fill_reach(feature: NDArray, mask: NDArray, depth: int, used: NDArray, reach
     depth : int
         At most ``MAX_DEPTH``.
     used : int64 array
-        From :func:`features_used`.
+        From :func:`features_used`, as many as there are.
     reach : uint64 array of shape (at least used.size, 64 W), overwritten
         Rows past the used features get all leaves.
     """
@@ -83,9 +88,11 @@ def fill_reach(feature: NDArray, mask: NDArray, depth: int, used: NDArray, reach
         half = (np.uint64(1) << n_below) - np.uint64(1)
         for number in range(1 << level):
             node = (1 << level) - 1 + number
+            # Where every code goes left any feature may say so.
             row = 0
-            while used[row] != feature[node]:
-                row += 1
+            for j in range(used.size):
+                if used[j] == feature[node]:
+                    row = j
             without_left = ~(half << (np.uint64(2 * number) * n_below))
             without_right = ~(half << (np.uint64(2 * number + 1) * n_below))
             changed = without_left ^ without_right

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from dpforest.kernels.compiling import kernel
+from dpforest.learners.kernels.block_math import exp_of, log_of
 
-@njit(cache=True, nogil=True)
+_BLOCK = 512
+
+
+@kernel()
 def add_score_histogram(scores: NDArray, labels: NDArray, edges: NDArray, counts: NDArray) -> None:
     """Count every record in the bin of its score, by class.
 
@@ -26,7 +30,7 @@ def add_score_histogram(scores: NDArray, labels: NDArray, edges: NDArray, counts
         counts[bin_of, labels[i]] += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def add_target_histogram(
     scores: NDArray, targets: NDArray, steps: int, edges: NDArray, counts: NDArray
 ) -> None:
@@ -48,7 +52,8 @@ def add_target_histogram(
         counts[bin_of, 1] += targets[i]
 
 
-@njit(cache=True, nogil=True)
+# Without numpy's error model a division is a branch, and the loops are no vector loops.
+@kernel(error_model="numpy")
 def add_pair_scores(
     scores: NDArray,
     labels: NDArray,
@@ -61,31 +66,64 @@ def add_pair_scores(
 ) -> None:
     """Add every record's clipped log probability under every pair, in steps of a lattice.
 
-    Under pair j a record of class y has log p = log softmax(slope_j score + power_j log_prior)_y,
-    and counts for floor(steps max(log p + bound, 0) / bound), a whole number from 0 to ``steps``.
+    Under (slope, power) a record of class y has log p = log softmax(slope score + power
+    log_prior)_y, and counts for floor(steps max(log p + bound, 0) / bound), a whole number from 0
+    to ``steps``. exp(slope score) serves all powers, and a block of records goes through each
+    step before the next, so that every loop is one over vectors.
 
     Parameters
     ----------
     scores : float64 array of shape (n, K)
     labels : uint array of shape (n,)
     log_prior : float64 array of shape (K,)
-    slopes, prior_powers : float64 arrays of shape (J,)
+    slopes : float64 array of shape (S,), none negative
+    prior_powers : float64 array of shape (P,)
     bound : float
     steps : int
-    totals : int64 array of shape (J,), added to
+        At most 2**20: a block's sum stays below 2**31.
+    totals : int64 array of shape (S P,), added to; slopes run slowest
     """
-    n_classes = scores.shape[1]
-    values = np.empty(n_classes, np.float64)
-    for i in range(scores.shape[0]):
-        for j in range(slopes.size):
-            top = -np.inf
+    n_classes, n_powers = scores.shape[1], prior_powers.size
+    weights = np.exp(prior_powers.reshape(n_powers, 1) * log_prior)
+    below = np.empty((n_classes, _BLOCK))
+    raised = np.empty((n_classes, _BLOCK))
+    own, own_prior = np.empty(_BLOCK), np.empty(_BLOCK)
+    total, scratch = np.empty(_BLOCK), np.empty(_BLOCK)
+    for first in range(0, scores.shape[0], _BLOCK):
+        count = min(_BLOCK, scores.shape[0] - first)
+        for i in range(count):
+            top = scores[first + i, 0]
+            for k in range(1, n_classes):
+                top = max(top, scores[first + i, k])
             for k in range(n_classes):
-                values[k] = slopes[j] * scores[i, k] + prior_powers[j] * log_prior[k]
-                top = max(top, values[k])
-            total = 0.0
+                below[k, i] = scores[first + i, k] - top
+            own[i] = below[labels[first + i], i]
+            own_prior[i] = log_prior[labels[first + i]]
+        for s in range(slopes.size):
             for k in range(n_classes):
-                total += np.exp(values[k] - top)
-            log_p = values[labels[i]] - top - np.log(total)
-            # By force: the range of a record's part rests on it.
-            kept = min(max(log_p + bound, 0.0), bound)
-            totals[j] += min(np.int64(kept / bound * steps), steps)
+                row = raised[k, :count]
+                row[:] = slopes[s] * below[k, :count]
+                exp_of(row, scratch)
+            for p in range(n_powers):
+                total[:count] = 0.0
+                for k in range(n_classes):
+                    weight = weights[p, k]
+                    for i in range(count):
+                        total[i] += weight * raised[k, i]
+                log_of(total[:count], scratch)
+                slope, power = slopes[s], prior_powers[p]
+                for i in range(count):
+                    total[i] = slope * own[i] + power * own_prior[i] - total[i]
+                totals[s * n_powers + p] += _steps_kept(total, count, bound, steps)
+
+
+@kernel(error_model="numpy")
+def _steps_kept(log_p: NDArray, count: int, bound: float, steps: int) -> np.int64:
+    """Lattice steps of the first log probabilities, each from 0 to ``steps`` by force."""
+    scale = steps / bound
+    added = np.int32(0)
+    for i in range(count):
+        # The range of a record's part rests on this. The comparison is false for NaN too.
+        kept = log_p[i] + bound if log_p[i] + bound > 0.0 else 0.0
+        added += min(np.int32(min(kept * scale, float(steps))), np.int32(steps))
+    return np.int64(added)

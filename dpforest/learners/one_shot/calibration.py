@@ -116,7 +116,7 @@ class ScoreHistogram:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairTotals:
-    """Log scores of softmax pairs in steps of a lattice, shape (J,)."""
+    """Log scores of softmax pairs in steps of a lattice, shape (S P,), slopes slowest."""
 
     scoring: Scoring
     log_prior: Floats
@@ -126,7 +126,7 @@ class PairTotals:
 
     def count(self, block: Block) -> NDArray[np.int64]:
         """Totals of a block."""
-        totals = np.zeros(self.slopes.size, dtype=np.int64)
+        totals = np.zeros(self.slopes.size * self.powers.size, dtype=np.int64)
         add_pair_scores(
             self.scoring.scores(block.table.codes), block.table.labels, self.log_prior,
             self.slopes, self.powers, self.bound, STEPS, totals,
@@ -289,10 +289,10 @@ def release_pair_calibration(
     record more moves every pair's score by something in [0, 1]: range 1.
     **Tests**: tests/learners/one_shot/test_calibration.py.
     """
-    slopes, powers = np.repeat(_SLOPES, _POWERS.size), np.tile(_POWERS, _SLOPES.size)
     log_prior = np.log(leaves.prior)
-    raw_totals = records.total(PairTotals(scoring, log_prior, slopes, powers, bound))
-    starts, ends = np.array([0]), np.array([slopes.size])
+    raw_totals = records.total(PairTotals(scoring, log_prior, _SLOPES, _POWERS, bound))
+    starts, ends = np.array([0]), np.array([raw_totals.size])
     totals = raw_totals.astype(np.float64)
     chosen = int(select_exponential(totals, starts, ends, SCORE_UNIT, grant, source)[0])
-    return Calibration(float(slopes[chosen]), powers[chosen] * log_prior)
+    slope, power = divmod(chosen, _POWERS.size)
+    return Calibration(float(_SLOPES[slope]), _POWERS[power] * log_prior)

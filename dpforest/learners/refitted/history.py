@@ -12,10 +12,12 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from dpforest.learners.kernels.cell_sums import code_sizes
 from dpforest.learners.kernels.linear import add_code_values, gradient_sums, gram_sums
 from dpforest.learners.kernels.rounds import (
     add_steps,
     candidate_sums,
+    chosen_leaves,
     lattice_residuals,
     leaf_sums,
     target_residuals,
@@ -24,7 +26,7 @@ from dpforest.learners.random_trees import RandomTrees
 from dpforest.learners.refitted.lattice import STEPS
 from dpforest.trees.counting import Block
 
-_SCORES, _RESIDUALS, _LEAVES = "scores", "residuals", "leaves"
+_SCORES, _RESIDUALS, _LEAVES, _SIZES = "scores", "residuals", "leaves", "sizes"
 
 
 class Move(Protocol):
@@ -75,9 +77,21 @@ def leaves_of(block: Block, number: int, tree: RandomTrees) -> NDArray[np.int32]
     """Leaf of every record of a block in the tree of a step, found once for sums and step."""
     kept = block.kept.get(_LEAVES)
     if kept is None or kept[0] != number:
-        kept = block.kept[_LEAVES] = number, tree.leaves(block.table.codes)[0]
+        found = np.empty(block.table.n_records, dtype=np.int32)
+        codes = np.ascontiguousarray(block.table.codes)
+        chosen_leaves(codes, tree.feature[0], tree.mask[0], tree.depth, found)
+        kept = block.kept[_LEAVES] = number, found
     leaves: NDArray[np.int32] = kept[1]
     return leaves
+
+
+def sizes_of(block: Block) -> NDArray[np.int64]:
+    """Largest code of every feature in a block and one more, found once; secret."""
+    sizes = block.kept.get(_SIZES)
+    if sizes is None:
+        sizes = block.kept[_SIZES] = code_sizes(block.table.codes)
+    found: NDArray[np.int64] = sizes
+    return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -136,8 +150,8 @@ class CandidateSums:
         """Sums of a block."""
         residuals, trees = self.history.residuals(block), self.trees
         sums = np.empty((trees.n_trees, trees.n_leaves, residuals.shape[1]), dtype=np.int64)
-        codes = block.table.codes
-        candidate_sums(codes, residuals, trees.feature, trees.mask, trees.depth, sums)
+        codes, sizes = block.table.codes, sizes_of(block)
+        candidate_sums(codes, residuals, trees.feature, trees.mask, trees.depth, sizes, sums)
         return sums
 
 

@@ -71,15 +71,16 @@ def test_pair_scores_lie_on_the_lattice_between_nothing_and_one():
     log_prior = np.log([0.1, 0.2, 0.3, 0.4])
     slopes, powers = np.array([0.0, 0.3, 2.0]), np.array([1.0, 0.5, 0.0])
     bound = 2.5
-    single = np.zeros((200, 3), dtype=np.int64)
+    single = np.zeros((200, 9), dtype=np.int64)
     for i in range(200):
         one = slice(i, i + 1)
         arguments = scores[one], labels[one], log_prior, slopes, powers, bound, STEPS, single[i]
         add_pair_scores(*arguments)
-    together = np.zeros(3, dtype=np.int64)
+    together = np.zeros(9, dtype=np.int64)
     add_pair_scores(scores, labels, log_prior, slopes, powers, bound, STEPS, together)
     assert (single.sum(axis=0) == together).all()
     assert single.min() >= 0 and single.max() <= STEPS
+    slopes, powers = np.repeat(slopes, 3), np.tile(powers, 3)
     values = slopes[None, :, None] * scores[2:, None, :] + powers[None, :, None] * log_prior
     top = values.max(axis=2)
     log_sum = top + np.log(np.exp(values - top[:, :, None]).sum(axis=2))

@@ -90,7 +90,8 @@ def test_one_record_moves_scores_and_sums_by_what_is_paid_for(facts_of, table_of
 
     def released(n):
         sums = np.empty((16, 16, residuals.shape[1]), dtype=np.int64)
-        candidate_sums(table.codes[:n], residuals[:n], trees.feature, trees.mask, trees.depth, sums)
+        shape = trees.feature, trees.mask, trees.depth, facts.n_codes
+        candidate_sums(table.codes[:n], residuals[:n], *shape, sums)
         leaves = trees.leaves(table.codes[:n])
         tables = np.empty((16, 16, residuals.shape[1] + 1), dtype=np.int64)
         for tree in range(16):
@@ -120,7 +121,8 @@ def test_no_records_make_sums_of_nothing(facts_of, table_of):
     trees = draw_random_trees(2, 3, public_bins(facts, 8), facts, SeededSource(1))
     sums = np.full((2, 8, 1), 7, dtype=np.int64)
     nothing = np.empty((0, 1), dtype=np.int32)
-    candidate_sums(table.codes, nothing, trees.feature, trees.mask, trees.depth, sums)
+    shape = trees.feature, trees.mask, trees.depth, facts.n_codes
+    candidate_sums(table.codes, nothing, *shape, sums)
     assert not sums.any()
 
 
