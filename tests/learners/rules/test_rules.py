@@ -14,6 +14,7 @@ from dpforest.learners.base import LearnerBudget
 from dpforest.learners.rules import RuleModel, RulesLearner, RulesSettings
 from dpforest.learners.rules.directions import draw_directions
 from dpforest.learners.rules.plan import family_size
+from dpforest.learners.rules.probabilities import SHARPENING, counted_probabilities
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.trees.counting import MemoryRecords
 
@@ -245,3 +246,11 @@ def test_masses_are_shares_and_none_lies_where_nothing_is(signal, facts_of, tabl
     assert (model.masses is not None) == (signal >= 75)
     total = model.feature_importances().sum()
     assert total == pytest.approx(1) or total == 0
+
+
+def test_many_counts_are_followed_and_sharpened():
+    counts = np.array([[80_000, 20_000], [10_000, 90_000]])
+    table = counted_probabilities(np.array([0, 1]), counts, 2.0, 1e5)
+    odds = np.log(table[:, 0] / table[:, 1])
+    assert np.allclose(odds, SHARPENING * np.log(counts[:, 0] / counts[:, 1]), atol=0.01)
+    assert np.allclose(table.sum(axis=1), 1)
