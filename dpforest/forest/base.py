@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import copy
-import uuid
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal
 
-import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from dpforest.accounting.accountant import BudgetAccountant
 from dpforest.accounting.detached import DetachedAccountant, charged_to
@@ -25,12 +20,8 @@ from dpforest.accounting.diffprivlib_adapter import (
 )
 from dpforest.accounting.fits import (
     FitListing,
-    count_seed,
-    earlier_fits,
-    recall_fits,
-    register_fit,
 )
-from dpforest.accounting.ledger import Budget, ScopeRecord
+from dpforest.accounting.ledger import ScopeRecord
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.rationals import exact_text
 from dpforest.accounting.scopes import Scope
@@ -39,15 +30,16 @@ from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.schema import Domain
 from dpforest.domain.table import Described, read_labels
 from dpforest.exceptions import ParameterError, ParameterTypeError, PrivacyLeakWarning
+from dpforest.forest.copies import SharedBudget
 from dpforest.forest.digests import model_fingerprint
-from dpforest.forest.guarantee import Guarantee
+from dpforest.forest.guarantee import Guarantee, spent_budget
+from dpforest.forest.names import NamedColumns
 from dpforest.forest.pipelines import learned_before
 from dpforest.forest.report import PrivacyReport, RunFacts
 from dpforest.forest.report_making import library_versions, make_report
+from dpforest.forest.run import FitRun
 from dpforest.forest.settings import check_delta, check_epsilon, check_n_jobs, storable
 from dpforest.mechanisms.entropy import (
-    RandomSource,
-    SeededSource,
     describe_source,
     is_seeded,
     make_source,
@@ -58,41 +50,11 @@ from dpforest.streams.base import Source
 from dpforest.trees.counting import MemoryRecords, Records
 from dpforest.trees.records import TrainingTable
 
-#: Attributes that hold live budget; copies of an estimator share them.
-_NEVER_COPIED = frozenset({"accountant", "accountant_", "_scope"})
 #: Attributes of a fit beside those that end in an underscore.
 _FITTED = frozenset({"_scope", "_facts"})
 
 
-@dataclass(slots=True)
-class FitRun:
-    """What one fit gathers for its report: public and released facts only."""
-
-    epsilon: Fraction
-    delta: Fraction
-    domain: Domain
-    encoder: DomainEncoder
-    source: RandomSource
-    settings: dict[str, Any]
-    parameters: dict[str, str]
-    charged_to: str
-    leaks: list[str] = field(default_factory=list)
-    #: Whether records are read pass by pass.
-    streamed: bool = False
-    external: list[Any] = field(default_factory=list)
-    #: Releases that observers had handled before, and earlier fits from the same seed.
-    observed_before: int = field(default_factory=releases_observed)
-    seed_reused: bool = False
-    #: The plan that released values led to, where the one before waited for them.
-    settled: Any = None
-
-    @property
-    def records_per_unit(self) -> int:
-        """How many records a unit may own."""
-        return check_records_per_unit(self.settings.get("max_records_per_unit", 1))
-
-
-class PrivateEstimator(BaseEstimator):
+class PrivateEstimator(NamedColumns, SharedBudget):
     """Base of estimators that train under an accountant.
 
     A subclass gives ``_build_plan`` (what will be asked for, from public facts alone) and
@@ -291,43 +253,6 @@ class PrivateEstimator(BaseEstimator):
                 "Open one with BudgetAccountant(epsilon=..., delta=...)",
             )  # fmt: skip
 
-    def _register(self, loss: PrivacyLoss, place: str) -> FitListing:
-        """List the fit in the process-wide ledger, with where it was charged."""
-        return register_fit(self._own_lineage(), type(self).__name__, loss, charged_to=place)
-
-    def _reuses_seed(self, source: RandomSource) -> bool:
-        """Whether this object or a clone was fitted from the same seed before."""
-        if not isinstance(source, SeededSource):
-            return False
-        return count_seed(self._own_lineage(), type(self).__name__, source.digest) > 1
-
-    def _set_features_in(self, domain: Domain, X: Any) -> None:
-        """Width and, where columns were read by name, the names that the domain declares."""
-        self.n_features_in_ = domain.n_features
-        named = X.named if isinstance(X, Source) else _names_fit(domain, X)
-        if named:
-            self.feature_names_in_ = np.array(domain.feature_names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
-
-    def _check_feature_names(self, X: Any) -> None:
-        """Say in scikit-learn's words where a table's names are not those of the fit.
-
-        Columns are read by name, so their order and further columns do not matter.
-        """
-        if not hasattr(self, "feature_names_in_"):
-            return
-        names = table_names(X)
-        if names is None:
-            warnings.warn(
-                f"X does not have valid feature names, but {type(self).__name__} was fitted with "
-                "feature names",
-                UserWarning,
-                stacklevel=3,
-            )
-        elif not set(self.feature_names_in_) <= set(names):
-            validate_data(self, X, skip_check_array=True, reset=False)
-
     def _finish(
         self,
         run: FitRun,
@@ -412,93 +337,5 @@ class PrivateEstimator(BaseEstimator):
         check_is_fitted(self)
         return model_fingerprint(self)
 
-    def _composition(self) -> ScopeRecord:
-        return self._scope if isinstance(self._scope, ScopeRecord) else self._scope.record()
-
-    # -- copies -------------------------------------------------------------------------
-
-    def _own_lineage(self) -> str:
-        """Name shared by an object and its clones, under which their fits are listed."""
-        # One step of the interpreter, so that threads which clone at once agree on a name.
-        return str(self.__dict__.setdefault("_lineage", uuid.uuid4().hex))
-
-    def __sklearn_clone__(self) -> PrivateEstimator:
-        """Clone as scikit-learn does, with the same accountant and listed with this object."""
-        duplicate: PrivateEstimator = super().__sklearn_clone__()
-        duplicate.accountant = self.accountant  # a copy of another library's would spend twice
-        duplicate._lineage = self._own_lineage()
-        return duplicate
-
-    def __copy__(self) -> PrivateEstimator:
-        self._own_lineage()
-        duplicate = type(self).__new__(type(self))
-        duplicate.__dict__.update(self.__dict__)
-        return duplicate
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> PrivateEstimator:
-        """A deep copy of everything but the budget: accountant and its scopes stay the same."""
-        duplicate = self.__copy__()
-        memo[id(self)] = duplicate
-        for name, value in self.__dict__.items():
-            if name not in _NEVER_COPIED:
-                duplicate.__dict__[name] = copy.deepcopy(value, memo)
-        return duplicate
-
-    def __getstate__(self) -> dict[str, Any]:
-        """State without a live accountant: a fitted forest keeps its frozen ledger.
-
-        Raises
-        ------
-        ParameterTypeError
-            An unfitted estimator holds a live accountant: a copy in another process could
-            spend the same budget again. A fitted one has a :class:`DetachedAccountant` in its
-            place, so that a copy does not spend outside of it either.
-        """
-        state: dict[str, Any] = dict(super().__getstate__())
-        fitted = "accountant_" in state
-        if "_scope" in state:
-            state["_scope"] = self._composition()
-        if fitted and isinstance(state["accountant_"], BudgetAccountant):
-            state["accountant_"] = state["accountant_"].frozen()
-        if not isinstance(self.accountant, (type(None), DetachedAccountant)):
-            if not fitted:
-                raise ParameterTypeError(
-                    "accountant", type(self.accountant).__name__,
-                    "cannot be pickled with an unfitted estimator: the copy could spend it twice",
-                    "Fit in this process (threads are fine), or pickle the fitted estimator",
-                )  # fmt: skip
-            state["accountant"] = DetachedAccountant(charged_to(self.accountant))
-        state["_lineage"] = self._own_lineage()
-        state["_earlier_fits"] = earlier_fits(state["_lineage"])
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take a pickled state; fits that were known where it came from are known here too."""
-        earlier = state.pop("_earlier_fits", ())
-        super().__setstate__(state)
-        recall_fits(self._own_lineage(), type(self).__name__, earlier)
-
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "guarantee_")
-
-
-def _names_fit(domain: Domain, X: Any) -> bool:
-    """Whether a table has all declared names."""
-    return set(domain.feature_names) <= set(table_names(X) or ())
-
-
-def table_names(X: Any) -> tuple[str, ...] | None:
-    """Column names of a data frame of any library, where all of them are text."""
-    names = getattr(X, "column_names", None)  # Arrow's tables hold data under "columns"
-    if names is None:
-        names = getattr(X, "columns", None)
-    if names is None or not all(isinstance(name, str) for name in names):
-        return None
-    return tuple(names)
-
-
-def spent_budget(loss: PrivacyLoss, guarantee: Guarantee) -> Budget:
-    """What a fit spent, as floats rounded up, with the exact loss beside them."""
-    native = guarantee.bounds[0]
-    rho = native.rho if native.rho is not None else float("inf")
-    return Budget(native.epsilon, native.delta, rho, loss)

@@ -16,6 +16,7 @@ from dpforest.accounting.bounds import (
 )
 from dpforest.accounting.certificates import Certificate
 from dpforest.accounting.figures import figure_up
+from dpforest.accounting.ledger import Budget
 from dpforest.accounting.losses import Amount, PrivacyLoss
 from dpforest.accounting.rationals import float_up
 from dpforest.relations import NeighbouringRelation, relations_of
@@ -182,3 +183,10 @@ def _bound(
         rho=None if rho == math.inf else float_up(rho),
         derivation=derivation,
     )
+
+
+def spent_budget(loss: PrivacyLoss, guarantee: Guarantee) -> Budget:
+    """What a fit spent, as floats rounded up, with the exact loss beside them."""
+    native = guarantee.bounds[0]
+    rho = native.rho if native.rho is not None else math.inf
+    return Budget(native.epsilon, native.delta, rho, loss)

@@ -14,9 +14,9 @@ from dpforest.accounting.scopes import Scope
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.schema import Domain
 from dpforest.exceptions import ParameterError
-from dpforest.forest.base import FitRun
 from dpforest.forest.classifier import PrivateClassifier, class_array, class_order
 from dpforest.forest.progress import TreeProgress
+from dpforest.forest.run import FitRun
 from dpforest.forest.settings import (
     MAX_DEPTH,
     check_choice,

@@ -18,7 +18,6 @@ from dpforest.accounting.scopes import Scope
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.schema import Domain
 from dpforest.exceptions import ModelFormatError, ParameterError, ParameterTypeError
-from dpforest.forest.base import FitRun
 from dpforest.forest.explanation import Explanation, explain
 from dpforest.forest.plain_model import plain_model
 from dpforest.forest.plan_summary import PlanSummary, summarise
@@ -26,6 +25,7 @@ from dpforest.forest.private_plan import PrivateForestPlan, check_rows, table_fa
 from dpforest.forest.private_training import make_plan, settle_plan, warn_if_hopeless
 from dpforest.forest.progress import PartProgress
 from dpforest.forest.released import ReleasedEstimator
+from dpforest.forest.run import FitRun
 from dpforest.forest.settings import (
     check_choice,
     check_delta,

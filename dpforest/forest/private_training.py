@@ -12,7 +12,6 @@ from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.scopes import Scope
 from dpforest.accounting.units import group_loss
 from dpforest.exceptions import WeakSignalWarning
-from dpforest.forest.base import FitRun
 from dpforest.forest.paid_rows import fewest_rows, likely_rows
 from dpforest.forest.plan_summary import forecast, teaches
 from dpforest.forest.private_plan import (
@@ -22,6 +21,7 @@ from dpforest.forest.private_plan import (
     count_event,
     range_event,
 )
+from dpforest.forest.run import FitRun
 from dpforest.learners.base import LearnerBudget, LearnerPlan, TableFacts
 from dpforest.learners.certified import in_epsilon_and_delta
 from dpforest.learners.registry import LEARNERS, pick_strategy, spends_pure_epsilon

@@ -15,8 +15,9 @@ from dpforest.accounting.ledger import ScopeRecord
 from dpforest.accounting.rationals import exact_text
 from dpforest.domain.schema import Domain
 from dpforest.exceptions import ParameterError
-from dpforest.forest.base import FitRun, PrivateEstimator
+from dpforest.forest.base import PrivateEstimator
 from dpforest.forest.report import PrivacyReport
+from dpforest.forest.run import FitRun
 from dpforest.forest.settings import check_delta, check_epsilon, storable, stored
 from dpforest.mechanisms.entropy import SystemSource
 

@@ -19,9 +19,8 @@ from dpforest.accounting.verify import claimed_loss, sole_certificate, verify_co
 from dpforest.domain.schema import Domain
 from dpforest.domain.textfiles import json_text
 from dpforest.exceptions import ModelFormatError
-from dpforest.forest.base import spent_budget
 from dpforest.forest.digests import released_content
-from dpforest.forest.guarantee import Guarantee
+from dpforest.forest.guarantee import Guarantee, spent_budget
 from dpforest.forest.report import RunFacts
 from dpforest.forest.settings import stored
 from dpforest.mechanisms.entropy import SystemSource
