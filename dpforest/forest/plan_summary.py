@@ -12,7 +12,7 @@ from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.rationals import float_up
 from dpforest.accounting.units import group_loss
 from dpforest.forest.private_plan import HOPELESS_SIGNAL, PrivateForestPlan
-from dpforest.learners.base import PRIOR_ROLE, PlanPart
+from dpforest.learners.base import MIDDLE_ROLE, PRIOR_ROLE, PlanPart
 
 #: Below this R even a good strategy learns little more than the strongest pattern.
 SIMPLE_SIGNAL = 150.0
@@ -107,8 +107,8 @@ def teaches(plan: PrivateForestPlan, signal: float) -> bool:
 
     Some plans release nothing else: where the budget is small, the mean of a regression's target.
     """
-    mean_alone = plan.plan is not None and [part.name for part in plan.plan.parts] == [PRIOR_ROLE]
-    return signal >= HOPELESS_SIGNAL and not mean_alone
+    names = [] if plan.plan is None else [part.name for part in plan.plan.parts]
+    return signal >= HOPELESS_SIGNAL and names not in ([PRIOR_ROLE], [MIDDLE_ROLE])
 
 
 def forecast(plan: PrivateForestPlan, signal: float | None) -> str:

@@ -24,6 +24,8 @@ from dpforest.trees.counting import Records
 PartDone = Callable[[], None]
 #: Role of what is released of all records together: class shares, or the mean of a target.
 PRIOR_ROLE = "prior"
+#: Role of a median of the target, where that is all that is released.
+MIDDLE_ROLE = "middle of the target"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -22,6 +22,7 @@ from dpforest.learners.one_shot.calibration import (
     uncalibrated,
 )
 from dpforest.learners.one_shot.leaf_scores import LeafScores, prior_shares, score_leaves
+from dpforest.learners.one_shot.middle import release_middle
 from dpforest.learners.one_shot.model import OneShotModel
 from dpforest.learners.one_shot.noise import add_count_noise, noise_variance
 from dpforest.learners.one_shot.plan import OneShotPlan, Role, build_plan, cells_of
@@ -66,8 +67,13 @@ class OneShotForest:
         **Claim**: what is returned costs ``plan.loss`` under add/remove of one record.
         **Proof**: bins, leaf tables and calibration come from mechanisms under grants;
         structures are public; the rest is post-processing. Sensitivities: ``quantiles``,
-        `release_tables`, ``calibration``. **Tests**: tests/learners/one_shot.
+        `release_tables`, ``calibration``, ``middle``. **Tests**: tests/learners/one_shot.
         """
+        if plan.middle is not None:
+            grant = scope.request(plan.middle, role=Role.MIDDLE)
+            share = release_middle(records, grant, source.spawn("middle"))
+            part_done()
+            return mean_alone(facts, np.array([1.0 - share, share]))
         prior, prior_variance = None, 0.0
         if plan.prior is not None:
             grant = scope.request(plan.prior, role=Role.PRIOR)

@@ -18,6 +18,7 @@ from dpforest.accounting.events import (
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.scopes import Scope
 from dpforest.learners.base import (
+    MIDDLE_ROLE,
     PRIOR_ROLE,
     LearnerBudget,
     PlanPart,
@@ -44,6 +45,7 @@ class Role:
     QUANTILES = "quantiles"
     LEAVES = "leaf tables"
     CALIBRATION = "calibration"
+    MIDDLE = MIDDLE_ROLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,8 @@ class OneShotPlan:
         How released values become scores.
     certificate : Certificate or None
         Of the whole list, where it does not add up in epsilon or rho.
+    middle : ExponentialSelection or None
+        Draws a median of a regression's targets; then nothing else is released.
     """
 
     n_classes: int
@@ -86,6 +90,7 @@ class OneShotPlan:
     log_bound: float
     settings: OneShotSettings
     certificate: Certificate | None = None
+    middle: ExponentialSelection | None = None
 
     @property
     def loss(self) -> PrivacyLoss:
@@ -123,6 +128,7 @@ class OneShotPlan:
         n_trees, counts = self.size.n_trees, counted(self.of_means)
         texts = {
             Role.PRIOR: prior_text(self.of_means),
+            Role.MIDDLE: "about the median of the target",
             Role.QUANTILES: "one noisy histogram of each ordered feature",
             Role.LEAVES: f"noisy {counts} in {2**self.size.depth} leaves of {n_trees} trees",
             Role.CALIBRATION: f"noisy {counts} in a few bins of the score"
@@ -136,6 +142,7 @@ class OneShotPlan:
         """Roles and events, in order."""
         listed = (
             (Role.PRIOR, self.prior),
+            (Role.MIDDLE, self.middle),
             (Role.QUANTILES, self.quantiles),
             (Role.LEAVES, self.leaves),
             (Role.CALIBRATION, self.calibration),
@@ -154,13 +161,15 @@ class OneShotPlan:
         bins = "merged public cells" if self.quantiles is None else "private quantiles"
         calibration = "none" if self.calibration is None else self.calibration.mechanism
         first = self.events[0][1]
-        currency = "epsilon" if isinstance(first, GeometricNoise) else "rho"
+        currency = "rho" if isinstance(first, DiscreteGaussianNoise) else "epsilon"
         composed = f"addition in {currency}"
         if self.certificate is not None:
             composed = str(self.certificate.method)
         if self.leaves is None:
             return {
-                "trees": "none: the budget is too small for more than the mean",
+                "trees": "none: the budget is too small for more than the mean"
+                if self.middle is None
+                else "none: the budget is too small for the mean, so a median is drawn",
                 "budget shares add up in": currency,
                 "composed by": composed,
             }
@@ -235,12 +244,16 @@ def _mean_alone(
     total: Fraction,
     size: Size,
 ) -> OneShotPlan:
-    """Everything for the mean of a regression's targets."""
+    """Everything for the mean of a regression's targets, or for their median."""
+    rows, middle = facts.approximate_rows, None
+    if not budget.delta and rows is not None and settings.draws_middle(budget.signal(rows)):
+        middle = ExponentialSelection(total, _ONE)
     return OneShotPlan(
         n_classes=facts.n_classes,
         of_means=facts.unit > 1,
         size=size,
-        prior=_class_noise(1, total, budget, facts.unit),
+        prior=None if middle is not None else _class_noise(1, total, budget, facts.unit),
+        middle=middle,
         quantiles=None,
         leaves=None,
         calibration=None,
