@@ -278,6 +278,7 @@ class PrivateEstimator(NamedColumns, SharedBudget):
             external=tuple(run.external),
             listing=listing,
             versions=library_versions(),
+            streamed=run.streamed,
         )
         certificate = None if plan.adaptive else getattr(plan, "certificate", None)
         guarantee = facts.judge(loss, certificate)

@@ -17,6 +17,8 @@ from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.targets import TARGET_STEPS
 from dpforest.exceptions import ParameterError
 from dpforest.learners.base import (
+    ALL_FIXED,
+    FIXED,
     Learner,
     LearnerBudget,
     LearnerPlan,
@@ -156,7 +158,16 @@ class PrivateForestPlan:
         words |= unit_words(self.budget.records_per_unit)
         if self.plan is not None:
             words |= self.plan.describe()
-        return words
+        return words | self._settled()
+
+    def _settled(self) -> dict[str, str]:
+        """What is fixed beforehand and what follows from a released value, in words."""
+        if self.count is None:
+            return ALL_FIXED
+        return {
+            FIXED: "settings, the noisy count of records, and the most that all may cost",
+            "decided by that noisy count": "strategy, sizes, noise and price of all that follows",
+        }
 
 
 def count_event(budget: LearnerBudget, share: Fraction = COUNT_SHARE) -> GeometricNoise:

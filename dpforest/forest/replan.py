@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from dpforest.forest.report import PrivacyReport
 from dpforest.forest.run import FitRun
 from dpforest.forest.settings import check_delta, check_epsilon, storable, stored
 from dpforest.mechanisms.entropy import SystemSource
+from dpforest.streams.batches import BatchStream
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,11 @@ class Remade:
             # What shares a budget is planned in rho, so that fits add up.
             model.accountant = BudgetAccountant(model.epsilon, model.delta)
         width = len(report.domain["features"])
-        model.fit(np.empty((0, width), dtype=object), np.empty(0, dtype=object))
+        # Not by fit, which on Dask takes nothing else.
+        if report.facts.streamed:
+            model._fit(BatchStream([]), None)
+        else:
+            model._fit(np.empty((0, width), dtype=object), np.empty(0, dtype=object))
         composition: ScopeRecord = model.privacy_report().composition
         return composition.model_copy(update={"label": report.composition.label})
 
@@ -55,7 +61,10 @@ def estimator_of(name: str) -> type[Any]:
     LookupError
         If there is none.
     """
-    kind = getattr(dpforest, name) if name in dpforest.__all__ else None
+    place: Any = dpforest
+    if name.startswith("Dask"):
+        place = import_module("dpforest.dask")  # needs no Dask to be imported
+    kind = getattr(place, name) if name in place.__all__ else None
     if isinstance(kind, type) and issubclass(kind, PrivateEstimator):
         return kind
     raise LookupError(f"dpforest has no private estimator {name!r}")
@@ -91,7 +100,7 @@ def remade_plan(report: PrivacyReport) -> Remade | str | None:
             return "its delta is not the one of its parameters"
         run = FitRun(
             epsilon, delta, domain, model._encoder(domain), SystemSource(),
-            facts.settings, facts.parameters, facts.charged_to,
+            facts.settings, facts.parameters, facts.charged_to, streamed=facts.streamed,
         )  # fmt: skip
         return Remade(model, model._build_plan(run, model._check_parameters(epsilon, delta)))
     except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:

@@ -73,6 +73,8 @@ class ClaimBasis(_Frozen):
     seed_reused: bool
     observed: bool
     listing: FitListing
+    #: Not of reports that were written before there were streams.
+    streamed: bool = False
 
 
 class PrivacyReport(_Frozen):
@@ -239,6 +241,8 @@ class RunFacts(_Frozen):
     external : tuple of ExternalEntry
     listing : FitListing
     versions : dict of str
+    streamed : bool
+        Whether records were read pass by pass, which not every strategy can do.
     """
 
     estimator: str
@@ -255,6 +259,7 @@ class RunFacts(_Frozen):
     external: tuple[ExternalEntry, ...]
     listing: FitListing
     versions: dict[str, str]
+    streamed: bool = False
 
     @property
     def records_per_unit(self) -> int:

@@ -40,7 +40,10 @@ UNFOUNDED = (
     "that no seed, no observer and no leak was kept quiet",
     "where the fit was charged, and the object's earlier fits",
     "how parameters were written, and versions",
+    "whether records were streamed, where no plan goes by that",
 )
+#: Where a plan waited for a released number of records.
+_FOLLOWED = "what was planned within the caps, from a noisy count that only the fit knew"
 #: What conversions may have been made by, here or elsewhere.
 _MEANS = (LIBRARY, CLOSED_FORM)
 #: Kinds of scopes in which a record meets everything, or one cell, whatever is drawn.
@@ -106,9 +109,10 @@ def verify_report(report: PrivacyReport | str | Path, model: Any = None) -> Veri
     problems = list(_problems(record))
     held, unfounded = ["digest", "totals of all scopes", "guarantee and tables"], [*UNFOUNDED]
     if not problems:
-        planned, why_not = _plan_problems(record)
+        planned, shown, why_not = _plan_problems(record)
         problems += planned
-        (unfounded if why_not else held).append(why_not or "plan and settings")
+        held += shown
+        unfounded += why_not
     if model is None:
         unfounded.append("which model it is of (no model was given)")
     elif not problems:
@@ -253,27 +257,37 @@ def _external_problems(record: PrivacyReport) -> Iterator[str]:
 # -- the plan -------------------------------------------------------------------------------------
 
 
-def _plan_problems(record: PrivacyReport) -> tuple[list[str], str]:
-    """What contradicts the plan made anew, or why it could not be made."""
+#: What is said of a plan: problems, what held, what is taken at its word.
+_Said = tuple[list[str], list[str], list[str]]
+
+
+def _plan_problems(record: PrivacyReport) -> _Said:
+    """What contradicts the plan made anew, what of it could be shown, and what not and why."""
     import dpforest
 
     written_by = record.versions.get("dpforest")
     if written_by != dpforest.__version__ and written_by != "not installed as a package":
-        return [], "the plan (made by another version of dpforest)"
+        return [], [], ["the plan (made by another version of dpforest)"]
     converted = [b.derivation for b in record.guarantee.bounds if "converted by" in b.derivation]
     if converted and not all(text.endswith(conversion_method()) for text in converted):
-        return [], "the plan (its conversions are of other means)"
+        return [], [], ["the plan (its conversions are of other means)"]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         remade = remade_plan(record)
         if remade is None:
-            return [], "the plan (a part of it is not dpforest's)"
+            return [], [], ["the plan (a part of it is not dpforest's)"]
         if isinstance(remade, str):
-            return [remade], ""
+            return [remade], [], []
         problems = list(_planned(record, remade.plan))
-        if problems or remade.plan.adaptive:
-            return problems, ""
-        return list(_requested(record, remade.requests(record))), ""
+        if _waits(remade.plan):
+            return problems, ["settings and caps"], [_FOLLOWED]
+        problems = problems or list(_requested(record, remade.requests(record)))
+        return problems, ["plan and settings"], []
+
+
+def _waits(plan: Any) -> bool:
+    """Whether a part of a plan is made from a released number of records."""
+    return getattr(plan, "count", None) is not None
 
 
 def _requested(record: PrivacyReport, requests: ScopeRecord) -> Iterator[str]:
@@ -284,7 +298,7 @@ def _requested(record: PrivacyReport, requests: ScopeRecord) -> Iterator[str]:
 def _planned(record: PrivacyReport, plan: Any) -> Iterator[str]:
     root = record.composition
     if plan.adaptive:
-        # The rest was planned from a released value, which only the model's maker knows.
+        # With a bought count the rest was planned from it, which only the model's maker knows.
         written = root.caps or ((root.reserve,) if root.reserve is not None else ())
         if root.adaptive != (len(plan.routes) == 1):
             yield "its composition is not adaptive in the way that its plan is"
@@ -293,8 +307,8 @@ def _planned(record: PrivacyReport, plan: Any) -> Iterator[str]:
         if root.adaptive or root.caps:
             yield "its composition is adaptive, and its plan is not"
         written, expected = (root.reserve,) if root.reserve is not None else (), (plan.loss,)
-        if plan.describe() != record.plan:
-            yield "its plan is not the one that its settings and domain lead to"
+    if not _waits(plan) and plan.describe() != record.plan:
+        yield "its plan is not the one that its settings and domain lead to"
     if len(written) != len(expected) or not all(
         record_ is not None and _alike(record_.loss, loss)
         for record_, loss in zip(written, expected, strict=True)

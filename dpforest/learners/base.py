@@ -22,6 +22,9 @@ from dpforest.trees.counting import Records
 
 #: Called after each finished part of a training; counts parts, never records.
 PartDone = Callable[[], None]
+#: What a plan settles before any record is read, in a report's words.
+FIXED = "fixed before any record is read"
+ALL_FIXED = {FIXED: "every request and its price"}
 #: Role of what is released of all records together: class shares, or the mean of a target.
 PRIOR_ROLE = "prior"
 #: Role of a median of the target, where that is all that is released.

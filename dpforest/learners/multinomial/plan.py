@@ -24,7 +24,7 @@ from dpforest.accounting.figures import figure_down, figure_up
 from dpforest.accounting.losses import NO_LOSS, PrivacyLoss
 from dpforest.accounting.units import group_loss
 from dpforest.exceptions import ParameterError
-from dpforest.learners.base import PlanPart, unit_words
+from dpforest.learners.base import ALL_FIXED, PlanPart, unit_words
 from dpforest.trees.criteria import Criterion
 from dpforest.trees.tree_plan import LEAF_RULES, TreePlan, charge_tree
 
@@ -94,7 +94,7 @@ class ForestPlan:
         criterion = tree.criterion
         return {
             "trees": str(self.n_trees),
-            "depth": f"{tree.depth} levels of splits, fixed from public facts",
+            "depth": f"{tree.depth} levels of splits",
             "allocation": self.allocation,
             "budget shares add up in": self.currency,
             "criterion": f"{criterion.name}, range {float(criterion.score_range):.8g}",
@@ -104,6 +104,7 @@ class ForestPlan:
             "leaves": LEAF_RULES[tree.leaves].description,
             "records": sides,
             **unit_words(self.records_per_unit),
+            **ALL_FIXED,
         }
 
 

@@ -174,7 +174,7 @@ class OneShotPlan:
                 "composed by": composed,
             }
         return {
-            "trees": f"{size.n_trees} of depth {size.depth}, fixed from public facts",
+            "trees": f"{size.n_trees} of depth {size.depth}",
             "structure": f"public: each tree cuts {features} features evenly, in turn",
             "thresholds": f"{bins}, at most {self.settings.max_bins} bins a feature",
             "leaves": f"{counted(self.of_means)} of all trees in one release: "

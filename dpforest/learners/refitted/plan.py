@@ -140,7 +140,7 @@ class RefittedPlan:
             start += f", then a linear model by {self.start.n_gradients} noisy gradients"
         bins = "merged public cells" if self.quantiles is None else "private quantiles"
         return {
-            "rounds": f"{self.n_rounds} trees of depth {self.depth}, fixed from public facts",
+            "rounds": f"{self.n_rounds} trees of depth {self.depth}",
             "structure": f"one of {self.n_candidates} public random trees a round",
             "thresholds": f"{bins}, at most {self.settings.max_bins} bins a feature",
             "start": start,

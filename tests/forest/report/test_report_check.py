@@ -28,6 +28,7 @@ BY_DIGEST_ALONE = [
     r"domain\..*\.(name|note)|domain\.(name|note)",
     r"basis\.listing\.(rho|delta|epsilon|epsilon_float)",
     r"basis\.settings\.(verbose|n_jobs|allocation)",
+    r"basis\.streamed",
 ]
 #: Where a plan waited for a released number of records, its requests followed from that.
 BY_DIGEST_WHERE_ADAPTIVE = [
@@ -98,7 +99,12 @@ def test_every_real_report_holds(model, tmp_path):
     path, model_path = tmp_path / "report.json", tmp_path / "model.json"
     report.to_json(path), model.to_json(model_path)
     alone = verify_report(report)
-    assert "totals of all scopes" in alone.held and "plan and settings" in alone.held
+    waited = "number of records" in report.plan
+    assert "totals of all scopes" in alone.held
+    assert ("settings and caps" if waited else "plan and settings") in alone.held
+    assert ("what was planned within the caps" in str(alone)) == waited
+    assert ("decided by that noisy count" in report.plan) == waited
+    assert ("every request" in report.plan["fixed before any record is read"]) != waited
     assert "no model was given" in str(alone) and "no seed" in str(alone)
     for given, of in ((report.to_json(), model), (path, model_path), (str(path), model.to_json())):
         both = verify_report(given, of)
