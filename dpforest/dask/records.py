@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.exceptions import DPForestError, StreamError
 from dpforest.streams.records import empty_table
-from dpforest.trees.counting import Block, Counting
+from dpforest.trees.counting import Block, Counting, sum_of
 from dpforest.trees.records import TrainingTable
 
 #: Sums that a worker adds up at a time, on their way to the client.
@@ -36,26 +36,41 @@ class DaskRecords:
     Attributes
     ----------
     bytes_sent, bytes_received : int
-        Of countings, once a partition, and of sums that reached the client.
+        Of countings that left the client, and of sums that reached it.
     """
 
     def __init__(self, pairs: list[Any], encoder: DomainEncoder, client: Any) -> None:
+        from distributed import wait
+
         self._encoder, self._client = encoder, client
+        self._n_threads = max(1, sum(client.nthreads().values()))
         self.bytes_sent = self.bytes_received = 0
         encoded = [
             client.submit(encode_part, part, encoder, f"partition {number}", pure=False)
             for number, part in enumerate(client.compute(pairs))
         ]
-        with reading_partitions():
-            sizes = client.gather([client.submit(size_of, table, pure=False) for table in encoded])
-        for size in sizes:
-            if isinstance(size, DPForestError):
-                raise size
-        firsts = [0, *np.cumsum(sizes).tolist()[:-1]]
+        try:
+            firsts = self._firsts(encoded)
+        except BaseException:
+            # Whoever keeps the error keeps this frame, and workers would keep the records.
+            client.cancel(encoded)
+            raise
         self._blocks = [
             client.submit(block_of, table, first, pure=False)
             for table, first in zip(encoded, firsts, strict=False)
         ]
+        # Where a block lies is known once it is there.
+        wait(self._blocks)
+
+    def _firsts(self, encoded: list[Any]) -> list[int]:
+        """How many records lie before each partition."""
+        counted = [self._client.submit(size_of, table, pure=False) for table in encoded]
+        with reading_partitions():
+            sizes = self._client.gather(counted)
+        for size in sizes:
+            if isinstance(size, DPForestError):
+                raise size
+        return [0, *np.cumsum(sizes).tolist()[:-1]]
 
     @property
     def schema(self) -> TrainingTable:
@@ -78,21 +93,34 @@ class DaskRecords:
 
     def total(self, counting: Counting) -> NDArray[np.int64]:
         """Sum of what all blocks add; secret."""
-        sent = len(pickle.dumps(counting))
-        self.bytes_sent += sent * len(self._blocks)
+        question = pickle.dumps(counting)
+        self.bytes_sent += len(question)
         # As a task's result it goes to each worker once, and can be made again.
-        shared = self._client.submit(same, counting, pure=False)
-        sums = [self._client.submit(count_block, shared, b, pure=False) for b in self._blocks]
+        shared = self._client.submit(pickle.loads, question, pure=False)
+        sums = [self._client.submit(count_blocks, shared, b, pure=False) for b in self._bundles()]
         while len(sums) > 1:
             groups = [sums[i : i + FAN_IN] for i in range(0, len(sums), FAN_IN)]
             sums = [self._client.submit(add_up, group, pure=False) for group in groups]
         total = counting.count(Block(self.schema))
         if sums:
             with reading_partitions():
-                found: NDArray[np.int64] = sums[0].result()
+                found: NDArray[np.integer] = sums[0].result()
             self.bytes_received += found.nbytes
             total = total + found
         return total
+
+    def _bundles(self) -> list[list[Any]]:
+        """Blocks that lie on one worker, to be counted by one task: a sum a thread, not a block.
+
+        A block that is just being made again is by itself. No worker gets more than its share in
+        one task, so that others may help.
+        """
+        places = self._client.who_has(self._blocks) if self._blocks else {}
+        held: dict[Any, list[Any]] = {}
+        for block in self._blocks:
+            held.setdefault(next(iter(places.get(block.key, ())), block.key), []).append(block)
+        most = -(-len(self._blocks) // self._n_threads)
+        return [own[i : i + most] for own in held.values() for i in range(0, len(own), most)]
 
     @contextmanager
     def threads(self) -> Iterator[DaskRecords]:
@@ -145,16 +173,22 @@ def block_of(table: TrainingTable, first: int) -> Block:
     return Block(table, first)
 
 
-def same(counting: Counting) -> Counting:
-    """What was sent."""
-    return counting
+def count_blocks(counting: Counting, blocks: list[Block]) -> NDArray[np.integer]:
+    """What some blocks add; on a worker."""
+    return narrow(sum_of(map(counting.count, blocks)))
 
 
-def count_block(counting: Counting, block: Block) -> NDArray[np.int64]:
-    """What a block adds; on a worker."""
-    return counting.count(block)
-
-
-def add_up(parts: list[NDArray[np.int64]]) -> NDArray[np.int64]:
+def add_up(parts: list[NDArray[np.integer]]) -> NDArray[np.integer]:
     """Sum of sums; on a worker."""
-    return np.sum(parts, axis=0, dtype=np.int64)
+    total = parts[0].astype(np.int64)
+    for part in parts[1:]:
+        total += part
+    return narrow(total)
+
+
+def narrow(sums: NDArray[np.int64]) -> NDArray[np.integer]:
+    """The same integers in four bytes each, where all fit, since they are to travel."""
+    limits = np.iinfo(np.int32)
+    if sums.size and (sums.min() < limits.min or sums.max() > limits.max):
+        return sums
+    return sums.astype(np.int32)

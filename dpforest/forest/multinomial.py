@@ -15,7 +15,7 @@ from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.schema import Domain
 from dpforest.exceptions import ParameterError
 from dpforest.forest.classifier import PrivateClassifier, class_array, class_order
-from dpforest.forest.progress import TreeProgress
+from dpforest.forest.progress import PassProgress, TreeProgress
 from dpforest.forest.run import FitRun
 from dpforest.forest.settings import (
     MAX_DEPTH,
@@ -30,6 +30,7 @@ from dpforest.forest.settings import (
 from dpforest.learners.base import LearnerBudget
 from dpforest.learners.multinomial.growing import grow_forest
 from dpforest.learners.multinomial.plan import ForestPlan, PlanSettings, build_plan
+from dpforest.learners.passes import passes_of_trees
 from dpforest.trees.counting import Records
 from dpforest.trees.criteria import resolve_criterion
 from dpforest.trees.kernels.predict import sum_leaf_values
@@ -286,9 +287,17 @@ class MultinomialForestClassifier(PrivateClassifier):
         return checked
 
     def _train(self, run: FitRun, plan: ForestPlan, scope: Scope, records: Records) -> None:
-        with TreeProgress(plan.n_trees, self.verbose, plan.tree.depth) as progress:
-            forest = grow_forest(plan, scope, run.source, records, progress)
+        with records.threads(), self._progress(run, plan, records) as progress:
+            forest = grow_forest(plan, scope, run.source, progress.over(records), progress)
         self._set_forest(forest, run.domain)
+
+    def _progress(
+        self, run: FitRun, plan: ForestPlan, records: Records
+    ) -> TreeProgress | PassProgress:
+        """A bar over trees or levels, or over passes where a pass is what takes time."""
+        if run.streamed:
+            return PassProgress(passes_of_trees(plan, records.schema), self.verbose)
+        return TreeProgress(plan.n_trees, self.verbose, plan.tree.depth)
 
     def _set_forest(self, forest: PrivateForest, domain: Domain) -> None:
         labels = class_array(domain)

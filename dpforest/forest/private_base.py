@@ -23,7 +23,7 @@ from dpforest.forest.plain_model import plain_model
 from dpforest.forest.plan_summary import PlanSummary, summarise
 from dpforest.forest.private_plan import PrivateForestPlan, check_rows, table_facts
 from dpforest.forest.private_training import make_plan, settle_plan, warn_if_hopeless
-from dpforest.forest.progress import PartProgress
+from dpforest.forest.progress import PartProgress, PassProgress
 from dpforest.forest.released import ReleasedEstimator
 from dpforest.forest.run import FitRun
 from dpforest.forest.settings import (
@@ -33,7 +33,8 @@ from dpforest.forest.settings import (
     check_n_jobs,
     check_verbose,
 )
-from dpforest.learners.base import ReleasedModel
+from dpforest.learners.base import LearnerPlan, ReleasedModel
+from dpforest.learners.passes import n_passes
 from dpforest.learners.registry import LEARNERS, NOT_STREAMED
 from dpforest.mechanisms.entropy import RandomSource
 from dpforest.trees.counting import Records
@@ -191,20 +192,29 @@ class PrivateForest(ReleasedEstimator):
         return plan
 
     def _train(self, run: FitRun, plan: PrivateForestPlan, scope: Scope, records: Records) -> None:
-        settled = settle_plan(plan, run, scope, records)
-        run.settled = settled
-        if settled.learner is None or settled.plan is None:
-            raise AssertionError("a settled plan has a learner")
-        records = self._prepare(settled, scope, records, run.source)
-        with (
-            _training_scope(settled, scope) as training,
-            PartProgress(settled.plan.n_steps, self.verbose) as progress,
-            records.threads(),
-        ):
-            model = settled.learner.train(
-                settled.plan, training, run.source, records, settled.facts, progress.part_done
-            )
+        with records.threads():
+            settled = settle_plan(plan, run, scope, records)
+            run.settled = settled
+            if settled.learner is None or settled.plan is None:
+                raise AssertionError("a settled plan has a learner")
+            records = self._prepare(settled, scope, records, run.source)
+            with (
+                _training_scope(settled, scope) as training,
+                self._progress(run, settled.plan, records) as progress,
+            ):
+                model = settled.learner.train(
+                    settled.plan, training, run.source, progress.over(records), settled.facts,
+                    progress.part_done,
+                )  # fmt: skip
         self._set_model(model, settled.strategy, run.domain)
+
+    def _progress(
+        self, run: FitRun, plan: LearnerPlan, records: Records
+    ) -> PartProgress | PassProgress:
+        """A bar over parts, or over passes where a pass is what takes time."""
+        if run.streamed:
+            return PassProgress(n_passes(plan, records.schema), self.verbose)
+        return PartProgress(plan.n_steps, self.verbose)
 
     def _prepare(
         self, plan: PrivateForestPlan, scope: Scope, records: Records, source: RandomSource

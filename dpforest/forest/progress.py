@@ -1,10 +1,12 @@
-"""Progress bars: they count trees and levels, never records."""
+"""Progress bars: they count trees, levels, parts and passes, never records."""
 
 from __future__ import annotations
 
 import threading
 from types import TracebackType
 from typing import Any, Self
+
+from dpforest.trees.counting import Records, WatchedRecords
 
 _FORMAT = "{percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} "
 
@@ -19,6 +21,19 @@ class _Progress:
             from tqdm import tqdm
 
             self._bar = tqdm(total=total, bar_format=_FORMAT + unit, mininterval=0, miniters=1)
+
+    def over(self, records: Records) -> Records:
+        """Records that are gone through under this bar."""
+        return records
+
+    def part_done(self) -> None:
+        """One part of a training is finished."""
+
+    def level_done(self) -> None:
+        """One level of one tree is finished."""
+
+    def tree_done(self) -> None:
+        """One tree is finished."""
 
     def _step(self) -> None:
         if self._bar is not None:
@@ -75,3 +90,17 @@ class PartProgress(_Progress):
     def part_done(self) -> None:
         """Count one finished part."""
         self._step()
+
+
+class PassProgress(_Progress):
+    """A bar over passes through records that are read anew in each, where ``verbose`` is positive.
+
+    What is read within a pass moves nothing: it would tell how many records there are.
+    """
+
+    def __init__(self, n_passes: int, verbose: int) -> None:
+        super().__init__(n_passes, "passes", verbose > 0)
+
+    def over(self, records: Records) -> Records:
+        """Records of which every pass is counted."""
+        return WatchedRecords(records, self._step)

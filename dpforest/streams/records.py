@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 
@@ -23,8 +23,6 @@ from dpforest.streams.base import Batch, Stream
 from dpforest.trees.counting import Block, Counting
 from dpforest.trees.records import TrainingTable
 
-PassDone = Callable[[], None]
-
 
 class StreamedRecords:
     """Records that are read pass by pass.
@@ -39,19 +37,10 @@ class StreamedRecords:
         On public cells.
     n_threads : int
         Blocks that are counted at a time.
-    pass_done : callable, optional
-        Called after each pass over the stream.
     """
 
-    def __init__(
-        self,
-        stream: Stream,
-        encoder: DomainEncoder,
-        n_threads: int = 1,
-        pass_done: PassDone = lambda: None,
-    ) -> None:
+    def __init__(self, stream: Stream, encoder: DomainEncoder, n_threads: int = 1) -> None:
         self._stream, self._encoder, self._n_threads = stream, encoder, n_threads
-        self._pass_done = pass_done
         self._kept: list[Block] = []
         self._room = stream.memory_limit
         self._n_batches: int | None = None
@@ -87,7 +76,6 @@ class StreamedRecords:
                     total = total + pending.popleft().result()
             for part in pending:
                 total = total + part.result()
-        self._pass_done()
         return total
 
     @contextmanager

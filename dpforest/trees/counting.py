@@ -7,7 +7,7 @@ number of threads can be told from a total.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
@@ -36,6 +36,14 @@ class Block:
     table: TrainingTable
     first: int = 0
     kept: dict[str, Any] = field(default_factory=dict)
+
+    def __reduce__(self) -> tuple[type[Block], tuple[TrainingTable, int]]:
+        """A copy for elsewhere has to make again what is kept: it may be changing just now."""
+        return Block, (self.table, self.first)
+
+    def __sizeof__(self) -> int:
+        """As the table, so that nobody takes it for cheap to move."""
+        return self.table.__sizeof__()
 
 
 class Counting(Protocol):
@@ -91,6 +99,43 @@ class MappedCounting:
             mapped = self.mapping, Block(self.mapping.table(block), block.first)
             block.kept["mapped"] = mapped
         return self.counting.count(mapped[1])
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedRecords:
+    """Records of which somebody is told when they have been gone through once more."""
+
+    records: Records
+    pass_done: Callable[[], None]
+
+    def total(self, counting: Counting) -> NDArray[np.int64]:
+        """Sum of what all blocks add; secret."""
+        total = self.records.total(counting)
+        self.pass_done()
+        return total
+
+    @property
+    def schema(self) -> TrainingTable:
+        """The table without its records."""
+        return self.records.schema
+
+    @property
+    def in_memory(self) -> bool:
+        """As the records are."""
+        return self.records.in_memory
+
+    def whole(self) -> TrainingTable:
+        """The table."""
+        return self.records.whole()
+
+    @property
+    def n_threads(self) -> int:
+        """As the records."""
+        return self.records.n_threads
+
+    def threads(self) -> AbstractContextManager[Any]:
+        """As the records."""
+        return self.records.threads()
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,6 +54,11 @@ class TrainingTable:
             return cls(*columns, targets=table.targets)
         return cls(*columns, LatticeColumns.of(matrix, labels, table.n_classes))
 
+    def __sizeof__(self) -> int:
+        """Bytes of the records."""
+        targets = 0 if self.targets is None else self.targets.nbytes
+        return int(self.codes.nbytes + self.labels.nbytes + targets)
+
     @property
     def unit(self) -> int:
         """What a record adds to class counts in all: 1, or the steps of a target."""

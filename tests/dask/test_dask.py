@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +31,11 @@ pd = pytest.importorskip("pandas")
 
 from dpforest import dask as dpforest_dask  # noqa: E402
 from dpforest.dask.collections import DaskTable  # noqa: E402
+from dpforest.dask.records import add_up, count_blocks, narrow  # noqa: E402
+from dpforest.domain.encoder import DomainEncoder  # noqa: E402
 from dpforest.exceptions import ParameterTypeError  # noqa: E402
+from dpforest.streams.records import empty_table  # noqa: E402
+from dpforest.trees.counting import Block, ClassCounts, RecordCount  # noqa: E402
 
 pytestmark = [
     # The cluster's own: closing sockets, event loops, frames.
@@ -209,17 +214,82 @@ def test_what_reading_a_partition_says_is_not_passed_on(cluster):
 
 def test_only_counts_travel(cluster):
     """What reaches the client of a level does not grow with the records."""
-    from dpforest.domain.encoder import DomainEncoder
-    from dpforest.trees.counting import ClassCounts
-
     received = []
     for n in (100, N):
-        X, y = (part[:n] for part in table())
-        source = DaskTable(da.from_array(X, chunks=(50, 3)), da.from_array(y, chunks=50))
-        records = source.records(DomainEncoder(DOMAIN), 1)
+        records = records_of(n, 50)
         records.total(ClassCounts())
         received.append(records.bytes_received)
-    assert received[0] == received[1] == 16
+    assert received[0] == received[1] == 8
+
+
+def records_of(n: int, chunks: int):
+    X, y = (part[:n] for part in table())
+    source = DaskTable(da.from_array(X, chunks=(chunks, 3)), da.from_array(y, chunks=chunks))
+    return source.records(DomainEncoder(DOMAIN), 1)
+
+
+def test_blocks_of_a_worker_are_counted_by_one_task(cluster):
+    records = records_of(N, 50)
+    bundles = records._bundles()
+    assert len(bundles) <= 4 and sorted(len(b) for b in bundles)[-1] <= 9
+    assert {b.key for own in bundles for b in own} == {b.key for b in records._blocks}
+    places = cluster.who_has(records._blocks)
+    assert all(len({places[b.key][0] for b in own}) == 1 for own in bundles)
+    assert records.total(RecordCount()).sum() == N - 10  # ten have no income
+
+
+@dataclass(frozen=True)
+class LargeSums:
+    """More than four bytes hold, from one block in nine."""
+
+    def count(self, block: Block) -> np.ndarray:
+        return np.array([block.table.n_records, 2**40 if block.first == 0 else 0])
+
+
+def test_integers_that_need_eight_bytes_have_them():
+    nobody = Block(empty_table(DomainEncoder(DOMAIN)))
+    assert count_blocks(LargeSums(), [nobody, nobody]).tolist() == [0, 2**41]
+    assert count_blocks(RecordCount(), [nobody]).dtype == np.int32
+    small, large = np.array([1, 2**31 - 1]), np.array([1, 1])
+    assert narrow(small).dtype == np.int32 and add_up([narrow(small), large]).dtype == np.int64
+    assert add_up([narrow(small), large]).tolist() == [2, 2**31]
+
+
+def left_on_worker() -> list[str]:
+    """Names of our objects that a worker still holds: records, keys, questions."""
+    import gc
+
+    gc.collect()
+    ours = ("Block", "TrainingTable", "RowWords", "Side", "LevelCounts", "ScoreHistory")
+    kinds = [type(thing) for thing in gc.get_objects()]
+    own = [k for k in kinds if str(k.__module__).startswith("dpforest")]
+    return [k.__name__ for k in own if k.__name__ in ours]
+
+
+# Sent as it is written: workers cannot import tests.
+left_on_worker.__module__ = "__main__"
+
+
+def test_workers_forget_records_and_keys_with_the_fit(cluster):
+    records = records_of(N, 200)
+    assert "Block" in sum(cluster.run(left_on_worker).values(), [])
+    del records
+    X, y = table()
+    chunks = da.from_array(X, chunks=(200, 3)), da.from_array(y, chunks=200)
+    forest = dpforest_dask.DaskMultinomialForestClassifier.as_published(
+        epsilon=50, n_estimators=3, max_depth=3, domain=DOMAIN
+    )
+    forest.fit(*chunks)  # each tree draws sides, so workers had its key
+    broken = dpforest_dask.DaskPrivateForestClassifier(epsilon=1, domain=DOMAIN, delta=1e-6,
+                                                       strategy="refitted")  # fmt: skip
+    with pytest.raises(StreamError):
+        broken.fit(chunks[0][:, :2], chunks[1])
+    for _ in range(50):
+        held = cluster.run(left_on_worker)
+        if not any(held.values()):
+            return
+        time.sleep(0.1)
+    pytest.fail(f"workers still hold {held}")
 
 
 def test_the_example_runs_and_says_nothing_else():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+import sys
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +15,7 @@ from dpforest.trees.counting import (
     CodeCounts,
     MemoryRecords,
     RecordCount,
+    WatchedRecords,
     slices,
 )
 from dpforest.trees.records import TrainingTable
@@ -49,6 +52,27 @@ def test_totals_do_not_depend_on_threads(n, n_threads):
     assert np.array_equal(codes[:9], np.bincount(table.codes[:, 1], minlength=9))
     assert np.array_equal(codes[9:], np.bincount(table.codes[:, 0], minlength=5))
     assert records.whole() is table
+
+
+def test_a_copy_of_a_block_makes_anew_what_was_kept():
+    block = Block(table_of(9), 4, {"scores": object()})
+    copy = pickle.loads(pickle.dumps(block))
+    assert copy.kept == {} and copy.first == 4
+    assert np.array_equal(copy.table.codes, block.table.codes)
+
+
+def test_a_block_is_as_large_as_its_records():
+    for thing in (table_of(5000), Block(table_of(5000))):
+        assert 15_000 <= sys.getsizeof(thing) <= 15_200
+
+
+def test_whoever_watches_is_told_of_passes():
+    passes = []
+    records = WatchedRecords(MemoryRecords(table_of(7)), lambda: passes.append(1))
+    assert records.total(RecordCount()).tolist() == [7] and passes == [1]
+    records.total(ClassCounts())
+    assert passes == [1, 1] and records.in_memory and records.n_threads == 1
+    assert records.whole().n_records == 7 and records.schema.n_records == 0
 
 
 def test_blocks_are_the_table_in_order():
