@@ -37,6 +37,8 @@ from dpforest.accounting.units import open_units
 from dpforest.exceptions import BudgetExceeded, ParameterError, ParameterTypeError, ScopeError
 
 _OWN_EVENTS = frozenset(EVENTS.values())
+#: Sums of losses that an accountant keeps.
+_MOST_SUMS = 1024
 
 
 class BudgetAccountant:
@@ -100,6 +102,7 @@ class BudgetAccountant:
         self._lock = threading.RLock()
         self._process = os.getpid()
         self._prices: dict[int, tuple[Event, PrivacyLoss]] = {}
+        self._sums: dict[tuple[int, int], tuple[PrivacyLoss, PrivacyLoss, PrivacyLoss]] = {}
         self._root = SequentialScope(self, None, "")
 
     @classmethod
@@ -241,6 +244,20 @@ class BudgetAccountant:
         if type(event) in _OWN_EVENTS:
             self._prices[id(event)] = event, loss
         return loss
+
+    def _sum_of(self, spent: PrivacyLoss, added: PrivacyLoss) -> PrivacyLoss:
+        """Sum of two losses; the trees of a forest add up the same ones in the same order.
+
+        Kept by identity like prices, as long as there are few: losses never change, and those that
+        are kept here cannot make room for others of the same identity.
+        """
+        known = self._sums.get((id(spent), id(added)))
+        if known is not None:
+            return known[2]
+        total = spent + added
+        if len(self._sums) < _MOST_SUMS:
+            self._sums[id(spent), id(added)] = spent, added, total
+        return total
 
     def _admit(self, loss: PrivacyLoss, requested: PrivacyLoss) -> None:
         """Refuse a new total that fits under neither cap."""

@@ -193,6 +193,7 @@ def delta_bound(blocks: tuple[Block, ...], epsilon: Fraction, target: Fraction) 
     return min(math.exp(parts.closeness) * bound, 1.0) if math.isfinite(bound) else 1.0
 
 
+@lru_cache(maxsize=64)
 def epsilon_bound(blocks: tuple[Block, ...], delta: Fraction) -> Amount:
     """The smallest epsilon, within 1e-7 relative, at which a list is shown (epsilon, delta)-DP."""
     low, high = ZERO, Fraction(1)

@@ -152,7 +152,7 @@ class SequentialScope(Scope):
             self._check_open()
             self._check_next(event)
             counted = self._counted(loss)
-            changes = self._changes(self._inner + counted, counted)
+            changes = self._changes(self._accountant._sum_of(self._inner, counted), counted)
             self._check(changes, loss)
             # The entry comes before the grant: a crash in between leaves the budget spent.
             self._entries.append(Entry(event, loss, role, cells, level))

@@ -19,6 +19,7 @@ from dpforest.accounting.grants import Grant
 from dpforest.accounting.losses import Amount
 from dpforest.accounting.rationals import float_down
 from dpforest.exceptions import GrantError, ParameterError
+from dpforest.mechanisms.kernels.rows import rows_lie_within
 
 EventT = TypeVar("EventT", bound=Event)
 _Ratio = tuple[int, int]
@@ -121,7 +122,7 @@ def as_rows(
             f"scores {flat.shape}, starts and ends {last.shape} must be 1-D, the last two alike",
             "Give one start and one end a row",
         )
-    if first.size and (first.min() < 0 or last.max() > flat.size or (first > last).any()):
+    if not rows_lie_within(first, last, flat.size):
         raise ParameterError(
             "ends",
             int(last.max()),

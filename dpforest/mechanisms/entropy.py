@@ -91,7 +91,9 @@ class SystemSource(RandomSource):
         return taken
 
     def spawn(self, *key: int | str) -> SystemSource:
-        return SystemSource()
+        # The very same: all its words are independent, each is handed out once, and a block of them
+        # for every tree would mostly be thrown away.
+        return self
 
     def describe(self) -> str:
         return "operating system's cryptographically secure generator (os.urandom)"

@@ -19,6 +19,10 @@ from numpy.typing import NDArray
 from dpforest.trees.records import TrainingTable
 
 
+#: Records that make a thread worth starting.
+RECORDS_A_THREAD = 2**15
+
+
 @dataclass(slots=True, eq=False)
 class Block:
     """Some of the records; secret.
@@ -180,10 +184,12 @@ class MemoryRecords:
     ----------
     table : TrainingTable
     n_threads : int
-        No total depends on it.
+        At most so many, of at least ``RECORDS_A_THREAD`` records each: handing fewer over takes
+        longer than counting them. No total depends on it.
     """
 
     def __init__(self, table: TrainingTable, n_threads: int = 1) -> None:
+        n_threads = max(1, min(n_threads, table.n_records // RECORDS_A_THREAD))
         self._table, self._n_threads = table, n_threads
         self._pool: ThreadPoolExecutor | None = None
         self._blocks = slices(table, n_threads)

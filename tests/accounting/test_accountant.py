@@ -226,3 +226,16 @@ class TestCopies:
         with pytest.raises(ScopeError, match="belongs to another process"):
             accountant.request(geometric("1/10"), role="test")
         assert accountant.loss == PrivacyLoss()
+
+
+def test_sums_that_are_kept_are_those_of_adding():
+    accountant = BudgetAccountant(10)
+    events = [geometric(F(1, 7)), geometric(F(1, 3)), GeometricNoise(F(1, 5), F(2))]
+    total = PrivacyLoss()
+    for tree in range(4):
+        with accountant.open_scope(f"tree {tree}") as scope:
+            for event in events[: tree or 3]:
+                scope.request(event, role="test")
+                total = total + event.loss
+    assert accountant.loss == total
+    assert len(accountant._sums) == 3

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from dpforest.trees import counting
 from dpforest.trees.counting import (
     Block,
     ClassCounts,
@@ -92,3 +93,8 @@ def test_an_error_in_a_thread_is_raised_and_ends_the_threads():
     with pytest.raises(RuntimeError, match="broken"), records.threads():
         records.total(Broken())
     assert records.total(RecordCount()).tolist() == [10]
+
+
+def test_few_records_are_not_handed_to_threads(monkeypatch):
+    monkeypatch.setattr(counting, "RECORDS_A_THREAD", 40)
+    assert [MemoryRecords(table_of(n), 4).n_threads for n in (0, 79, 80, 400)] == [1, 1, 2, 4]

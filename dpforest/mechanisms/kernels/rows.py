@@ -1,0 +1,15 @@
+"""Checks of rows that are cheap enough for every draw."""
+
+from __future__ import annotations
+
+from numba import njit
+from numpy.typing import NDArray
+
+
+@njit(cache=True, nogil=True)
+def rows_lie_within(starts: NDArray, ends: NDArray, size: int) -> bool:
+    """Whether 0 <= start <= end <= ``size`` in every row (int64 arrays of shape (r,))."""
+    for i in range(starts.size):
+        if starts[i] < 0 or starts[i] > ends[i] or ends[i] > size:
+            return False
+    return True
