@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import secrets
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -44,6 +46,7 @@ class StreamedRecords:
         self._kept: list[Block] = []
         self._room = stream.memory_limit
         self._n_batches: int | None = None
+        self._marks = Marks()
 
     @property
     def schema(self) -> TrainingTable:
@@ -94,10 +97,13 @@ class StreamedRecords:
             else:
                 block = Block(self._encoded(batch), first)
                 self._keep(block, number)
+                # What is not kept has to be the same in every pass.
+                if number >= len(self._kept) and not self._marks.agree(number, block.table):
+                    raise _changed()
             first += block.table.n_records
             yield block
         if self._n_batches not in (None, number + 1):
-            raise StreamError("the stream", "it changed between two passes", "Write it once")
+            raise _changed()
         self._n_batches = number + 1
 
     def _encoded(self, batch: Batch) -> TrainingTable:
@@ -110,10 +116,37 @@ class StreamedRecords:
     def _keep(self, block: Block, number: int) -> None:
         """Keep a block if all before it are kept and it fits, with room for scores in doubles."""
         table = block.table
-        size = table.codes.nbytes + table.labels.nbytes + 24 * table.n_records * table.n_classes
+        size = table.__sizeof__() + 24 * table.n_records * table.n_classes
         if number == len(self._kept) and size <= self._room:
             self._room -= size
             self._kept.append(block)
+
+
+class Marks:
+    """By what the records of each batch are known again: a digest with a key of its own.
+
+    Without the key, which ends with the fit, a digest tells nothing of the records.
+    """
+
+    def __init__(self) -> None:
+        self._key = secrets.token_bytes(32)
+        self._seen: dict[int, bytes] = {}
+
+    def agree(self, number: int, table: TrainingTable) -> bool:
+        """Whether a batch is what it was when it was first seen."""
+        digest = hashlib.blake2b(key=self._key, digest_size=16)
+        columns = (table.codes, table.labels, table.targets)
+        for column in columns:
+            if column is not None:
+                digest.update(f"{column.shape}".encode())
+                digest.update(np.ascontiguousarray(column).data)
+        found = digest.digest()
+        return self._seen.setdefault(number, found) == found
+
+
+def _changed() -> StreamError:
+    """Says neither where nor how: that is known to the records alone."""
+    return StreamError("the stream", "it changed between two passes", "Write it once")
 
 
 def empty_table(encoder: DomainEncoder) -> TrainingTable:

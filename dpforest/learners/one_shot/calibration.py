@@ -8,6 +8,7 @@ mechanism picks the scale of the score and the power of the prior.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol
@@ -26,7 +27,8 @@ from dpforest.learners.one_shot.noise import add_count_noise, noise_variance
 from dpforest.learners.random_trees import RandomTrees
 from dpforest.mechanisms.entropy import RandomSource
 from dpforest.mechanisms.selection import select_exponential
-from dpforest.trees.counting import Block, Records
+from dpforest.trees.counting import Block, Records, rows_of
+from dpforest.trees.records import TrainingTable
 
 Floats = NDArray[np.float64]
 
@@ -44,6 +46,8 @@ _REACH = 4.0
 _POSITIVE_EDGES = np.array([0.3, 0.6, 1.0, 1.5, 2.2, 3.2, 4.5])
 EDGES = np.concatenate([-_POSITIVE_EDGES[::-1], [0.0], _POSITIVE_EDGES])
 _GRID_POINTS = 41
+#: Records whose scores are held at a time.
+_ROWS_AT_ONCE = 2**18
 _STAGES = 4
 
 #: Steps of the lattice on which log scores are summed; one record moves a sum by 0 to STEPS.
@@ -105,12 +109,12 @@ class ScoreHistogram:
     def count(self, block: Block) -> NDArray[np.int64]:
         """Class counts of a block."""
         counts = np.zeros((self.edges.size + 1, 2), dtype=np.int64)
-        scores = np.ascontiguousarray(self.scoring.scores(block.table.codes)[:, 0])
-        table = block.table
-        if table.targets is None:
-            add_score_histogram(scores, table.labels, self.edges, counts)
-        else:
-            add_target_histogram(scores, table.targets, table.unit, self.edges, counts)
+        for table in parts_of(block.table):
+            scores = np.ascontiguousarray(self.scoring.scores(table.codes)[:, 0])
+            if table.targets is None:
+                add_score_histogram(scores, table.labels, self.edges, counts)
+            else:
+                add_target_histogram(scores, table.targets, table.unit, self.edges, counts)
         return counts
 
 
@@ -127,11 +131,18 @@ class PairTotals:
     def count(self, block: Block) -> NDArray[np.int64]:
         """Totals of a block."""
         totals = np.zeros(self.slopes.size * self.powers.size, dtype=np.int64)
-        add_pair_scores(
-            self.scoring.scores(block.table.codes), block.table.labels, self.log_prior,
-            self.slopes, self.powers, self.bound, STEPS, totals,
-        )  # fmt: skip
+        for table in parts_of(block.table):
+            add_pair_scores(
+                self.scoring.scores(table.codes), table.labels, self.log_prior,
+                self.slopes, self.powers, self.bound, STEPS, totals,
+            )  # fmt: skip
         return totals
+
+
+def parts_of(table: TrainingTable) -> Iterator[TrainingTable]:
+    """The records in parts whose scores take little memory; each one's score is its own."""
+    for first in range(0, table.n_records, _ROWS_AT_ONCE):
+        yield rows_of(table, first, min(first + _ROWS_AT_ONCE, table.n_records))
 
 
 def uncalibrated(leaves: LeafScores, slope: float) -> Calibration:
