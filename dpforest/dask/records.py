@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.exceptions import DPForestError, StreamError
-from dpforest.streams.records import empty_table
+from dpforest.streams.records import empty_table, mark_of, new_key
 from dpforest.trees.counting import Block, Counting, sum_of
 from dpforest.trees.records import TrainingTable
 
@@ -49,28 +49,30 @@ class DaskRecords:
             client.submit(encode_part, part, encoder, f"partition {number}", pure=False)
             for number, part in enumerate(client.compute(pairs))
         ]
+        key = new_key()
         try:
-            firsts = self._firsts(encoded)
+            firsts, marks = self._looked_at(encoded, key)
         except BaseException:
             # Whoever keeps the error keeps this frame, and workers would keep the records.
             client.cancel(encoded)
             raise
         self._blocks = [
-            client.submit(block_of, table, first, pure=False)
-            for table, first in zip(encoded, firsts, strict=False)
+            client.submit(block_of, table, first, mark, key, pure=False)
+            for table, first, mark in zip(encoded, firsts, marks, strict=True)
         ]
         # Where a block lies is known once it is there.
         wait(self._blocks)
 
-    def _firsts(self, encoded: list[Any]) -> list[int]:
-        """How many records lie before each partition."""
-        counted = [self._client.submit(size_of, table, pure=False) for table in encoded]
+    def _looked_at(self, encoded: list[Any], key: bytes) -> tuple[list[int], list[bytes]]:
+        """How many records lie before each partition, and by what each is known again."""
+        counted = [self._client.submit(size_of, table, key, pure=False) for table in encoded]
         with reading_partitions():
-            sizes = self._client.gather(counted)
-        for size in sizes:
-            if isinstance(size, DPForestError):
-                raise size
-        return [0, *np.cumsum(sizes).tolist()[:-1]]
+            found = self._client.gather(counted)
+        for one in found:
+            if isinstance(one, DPForestError):
+                raise one
+        sizes = [size for size, _ in found]
+        return np.cumsum([0, *sizes]).tolist()[: len(sizes)], [mark for _, mark in found]
 
     @property
     def schema(self) -> TrainingTable:
@@ -163,13 +165,25 @@ def encode_part(
         return StreamError(place, str(error), "Write it as the domain says")
 
 
-def size_of(table: TrainingTable | DPForestError) -> int | DPForestError:
-    """Records of a partition, or what is wrong with it."""
-    return table if isinstance(table, DPForestError) else table.n_records
+def size_of(table: TrainingTable | DPForestError, key: bytes) -> tuple[int, bytes] | DPForestError:
+    """Records of a partition and by what they are known again, or what is wrong with it."""
+    if isinstance(table, DPForestError):
+        return table
+    return table.n_records, mark_of(table, key)
 
 
-def block_of(table: TrainingTable, first: int) -> Block:
-    """A block that stays on a worker, with room for what countings keep."""
+def block_of(table: TrainingTable | DPForestError, first: int, mark: bytes, key: bytes) -> Block:
+    """A block that stays on a worker, with room for what countings keep.
+
+    Raises
+    ------
+    StreamError
+        A partition that had to be made again is another one.
+    """
+    if isinstance(table, DPForestError) or mark_of(table, key) != mark:
+        raise StreamError(
+            "a partition", "it was another one when it was made again", "Write the table once"
+        )
     return Block(table, first)
 
 

@@ -123,25 +123,31 @@ class StreamedRecords:
 
 
 class Marks:
-    """By what the records of each batch are known again: a digest with a key of its own.
-
-    Without the key, which ends with the fit, a digest tells nothing of the records.
-    """
+    """By what the records of each batch are known again."""
 
     def __init__(self) -> None:
-        self._key = secrets.token_bytes(32)
+        self._key = new_key()
         self._seen: dict[int, bytes] = {}
 
     def agree(self, number: int, table: TrainingTable) -> bool:
         """Whether a batch is what it was when it was first seen."""
-        digest = hashlib.blake2b(key=self._key, digest_size=16)
-        columns = (table.codes, table.labels, table.targets)
-        for column in columns:
-            if column is not None:
-                digest.update(f"{column.shape}".encode())
-                digest.update(np.ascontiguousarray(column).data)
-        found = digest.digest()
+        found = mark_of(table, self._key)
         return self._seen.setdefault(number, found) == found
+
+
+def new_key() -> bytes:
+    """A key for the marks of one fit, with which it ends."""
+    return secrets.token_bytes(32)
+
+
+def mark_of(table: TrainingTable, key: bytes) -> bytes:
+    """By what records are known again; without the key it tells nothing of them."""
+    digest = hashlib.blake2b(key=key, digest_size=16)
+    for column in (table.codes, table.labels, table.targets):
+        if column is not None:
+            digest.update(f"{column.shape}".encode())
+            digest.update(np.ascontiguousarray(column).data)
+    return digest.digest()
 
 
 def _changed() -> StreamError:

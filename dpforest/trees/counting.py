@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from dpforest.trees.records import TrainingTable
 
-
 #: Records that make a thread worth starting.
 RECORDS_A_THREAD = 2**15
 

@@ -31,10 +31,17 @@ pd = pytest.importorskip("pandas")
 
 from dpforest import dask as dpforest_dask  # noqa: E402
 from dpforest.dask.collections import DaskTable  # noqa: E402
-from dpforest.dask.records import add_up, count_blocks, narrow  # noqa: E402
+from dpforest.dask.records import (  # noqa: E402
+    add_up,
+    block_of,
+    count_blocks,
+    encode_part,
+    narrow,
+    size_of,
+)
 from dpforest.domain.encoder import DomainEncoder  # noqa: E402
 from dpforest.exceptions import ParameterTypeError  # noqa: E402
-from dpforest.streams.records import empty_table  # noqa: E402
+from dpforest.streams.records import empty_table, new_key  # noqa: E402
 from dpforest.trees.counting import Block, ClassCounts, RecordCount  # noqa: E402
 
 pytestmark = [
@@ -253,6 +260,22 @@ def test_integers_that_need_eight_bytes_have_them():
     small, large = np.array([1, 2**31 - 1]), np.array([1, 1])
     assert narrow(small).dtype == np.int32 and add_up([narrow(small), large]).dtype == np.int64
     assert add_up([narrow(small), large]).tolist() == [2, 2**31]
+
+
+def test_a_partition_that_is_made_again_must_be_the_same():
+    X, y = table()
+    encoder, key = DomainEncoder(DOMAIN), new_key()
+    first, again, shorter, other = (
+        encode_part((features, y[: len(features)]), encoder, "partition 0")
+        for features in (X[:90], X[:90].copy(), X[:60], X[:90][::-1])
+    )
+    size, mark = size_of(first, key)
+    assert size == 89 and block_of(again, 0, mark, key).table.n_records == 89
+    unreadable = StreamError("partition 0", "it cannot be read", "Mend it")
+    for changed in (shorter, other, unreadable):
+        with pytest.raises(StreamError, match="another one when it was made again") as refused:
+            block_of(changed, 0, mark, key)
+        assert not any(sign.isdigit() for sign in str(refused.value))
 
 
 def left_on_worker() -> list[str]:

@@ -16,7 +16,10 @@ from dpforest import (
     PrivateForestRegressor,
     StreamError,
 )
+from dpforest.domain.encoder import DomainEncoder
 from dpforest.streams import BatchStream, CSVStream, ParquetStream
+from dpforest.streams.records import Marks
+from dpforest.trees.records import TrainingTable
 
 pa = pytest.importorskip("pyarrow")
 pd = pytest.importorskip("pandas")
@@ -233,6 +236,56 @@ def test_a_stream_that_changes_is_refused():
     stream = BatchStream(batches, "target", memory_limit=0)
     with pytest.raises(StreamError, match="changed between two passes"):
         make(("one_shot", 0)).fit(stream)
+
+
+def another_value(parts):
+    parts[1] = parts[1].assign(kind=parts[1]["kind"].to_numpy()[::-1])
+
+
+def another_label(parts):
+    changed = parts[2]["target"].to_numpy().copy()
+    changed[0] = {"ill": "well", "well": "ill"}[changed[0]]
+    parts[2] = parts[2].assign(target=changed)
+
+
+def another_order(parts):
+    parts[1], parts[2] = parts[2], parts[1]
+
+
+def another_cut(parts):
+    rows = pd.concat(parts[1:])
+    parts[1:] = [rows.iloc[:30], rows.iloc[30:]]
+
+
+@pytest.mark.parametrize("memory_limit", [0, 2500])  # room for the first batch alone
+@pytest.mark.parametrize("change", [another_value, another_label, another_order, another_cut])
+@pytest.mark.parametrize("when", [2, 3])
+def test_batches_that_change_between_passes_are_refused(change, memory_limit, when):
+    first = [frame(40), frame(90).iloc[40:90], frame(150).iloc[90:150]]
+    passes = []
+
+    def batches():
+        passes.append(1)
+        parts = [part.copy() for part in first]
+        if len(passes) == when:
+            change(parts)
+        return parts
+
+    forest = make(("refitted", 1e-6))
+    with pytest.raises(StreamError, match="changed between two passes") as refused:
+        forest.fit(BatchStream(batches, "target", memory_limit=memory_limit))
+    assert len(passes) == when
+    # Which batch it was, and how, are the records' own affair.
+    assert not any(sign.isdigit() for sign in str(refused.value))
+    assert not hasattr(forest, "guarantee_") and not hasattr(forest, "model_")
+
+
+def test_digests_of_batches_tell_nothing_without_their_key():
+    X, y = frame(9).drop(columns="target"), frame(9)["target"]
+    table = TrainingTable.of(DomainEncoder(domain_of()).encode(X, y))
+    one, other = Marks(), Marks()
+    assert one.agree(0, table) and one.agree(0, table) and other.agree(0, table)
+    assert one._seen != other._seen
 
 
 def test_a_stream_without_records_makes_a_model():
