@@ -15,8 +15,8 @@ CONFIDENCE_LIMIT = 0.65
 CONFIDENCE_HALFWAY = 12.0
 #: Pseudo-count of what counts are shrunk toward.
 PRIOR_STRENGTH = 8.0
-#: Power to which a counted leaf's probabilities are raised: a record has soft shares in leaves
-#: beside its own, which makes what is said of it more even than it is.
+#: Power to which a leaf's probabilities are raised: a record has soft shares in leaves beside its
+#: own, which makes what is said of it more even than it is.
 SHARPENING = 1.15
 PROBABILITY_FLOOR = 0.005
 _VARIANCE_FLOOR = 0.02
@@ -38,7 +38,7 @@ def uncounted_probabilities(
     right = confidence(signal, n_classes)
     table = np.full((labels.size, n_classes), (1.0 - right) / max(n_classes - 1, 1))
     table[np.arange(labels.size), labels] = right
-    return table
+    return _sharpened(table)
 
 
 def counted_probabilities(
@@ -74,6 +74,10 @@ def counted_probabilities(
         start = (1.0 - share) * others / max(others.sum(), 1e-9)
         start[label] = share
         table[leaf] = shrink(counts[leaf].astype(np.float64), variance, start)
+    return _sharpened(table)
+
+
+def _sharpened(table: NDArray[np.float64]) -> NDArray[np.float64]:
     sharp: NDArray[np.float64] = table**SHARPENING
     return sharp / sharp.sum(axis=1, keepdims=True)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -14,7 +15,12 @@ from dpforest.learners.base import LearnerBudget
 from dpforest.learners.rules import RuleModel, RulesLearner, RulesSettings
 from dpforest.learners.rules.directions import draw_directions
 from dpforest.learners.rules.plan import family_size
-from dpforest.learners.rules.probabilities import SHARPENING, counted_probabilities
+from dpforest.learners.rules.probabilities import (
+    SHARPENING,
+    confidence,
+    counted_probabilities,
+    uncounted_probabilities,
+)
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.trees.counting import MemoryRecords
 
@@ -254,3 +260,12 @@ def test_many_counts_are_followed_and_sharpened():
     odds = np.log(table[:, 0] / table[:, 1])
     assert np.allclose(odds, SHARPENING * np.log(counts[:, 0] / counts[:, 1]), atol=0.01)
     assert np.allclose(table.sum(axis=1), 1)
+
+
+@pytest.mark.parametrize("n_classes", [2, 5])
+def test_labels_without_counts_are_sharpened_too(n_classes):
+    table = uncounted_probabilities(np.array([1, 0]), n_classes, 20.0)
+    right = confidence(20.0, n_classes)
+    plain = math.log(right / ((1 - right) / (n_classes - 1)))
+    assert np.isclose(math.log(table[0, 1] / table[0, 0]), SHARPENING * plain)
+    assert np.allclose(table.sum(axis=1), 1) and (table.argmax(axis=1) == [1, 0]).all()
