@@ -96,7 +96,7 @@ def _share_out(sizes: NDArray, labels: NDArray, steps: int, residuals: NDArray) 
         residuals[i, label] = steps - room
 
 
-@kernel()
+@kernel(error_model="numpy")
 def target_residuals(
     scores: NDArray, targets: NDArray, target_steps: int, steps: int, residuals: NDArray
 ) -> None:
@@ -112,10 +112,17 @@ def target_residuals(
     target_steps, steps : int
     residuals : int32 array of shape (n, 1), overwritten
     """
-    for i in range(scores.shape[0]):
-        p = 1.0 / (1.0 + np.exp(-scores[i, 0]))
-        apart = targets[i] / target_steps - p
-        residuals[i, 0] = np.int32(apart * steps) if -1.0 <= apart <= 1.0 else np.int32(0)
+    raised, scratch = np.empty(_BLOCK), np.empty(_BLOCK)
+    for first in range(0, scores.shape[0], _BLOCK):
+        count = min(_BLOCK, scores.shape[0] - first)
+        for i in range(count):
+            raised[i] = min(-scores[first + i, 0], _MOST)
+        exp_of(raised[:count], scratch)
+        for i in range(count):
+            score = scores[first + i, 0]
+            apart = targets[first + i] / target_steps - 1.0 / (1.0 + raised[i])
+            kept = apart if -1.0 <= apart <= 1.0 and score == score else 0.0  # none for NaN
+            residuals[first + i, 0] = np.int32(kept * steps)
 
 
 @kernel(forceinline=True)

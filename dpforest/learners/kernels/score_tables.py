@@ -84,7 +84,8 @@ def add_pair_scores(
     totals : int64 array of shape (S P,), added to; slopes run slowest
     """
     n_classes, n_powers = scores.shape[1], prior_powers.size
-    weights = np.exp(prior_powers.reshape(n_powers, 1) * log_prior)
+    weights = prior_powers.reshape(n_powers, 1) * log_prior
+    exp_of(weights.reshape(weights.size), np.empty(weights.size))
     below = np.empty((n_classes, _BLOCK))
     raised = np.empty((n_classes, _BLOCK))
     own, own_prior = np.empty(_BLOCK), np.empty(_BLOCK)
