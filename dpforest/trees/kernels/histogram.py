@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.kernels.compiling import kernel
-from dpforest.trees.kernels.prefetch import AHEAD, LINE, prefetch
+from dpforest.trees.kernels.prefetch import AHEAD, LINE, NEAR, prefetch
 
 
 def label_dtype(n_classes: int) -> type[np.unsignedinteger]:
@@ -46,11 +46,13 @@ def _count_node(
     n_labels = np.uint64(n_classes)
     one = np.int32(1)
     last = records.shape[0] - 1
+    far = codes.nbytes > NEAR
     for i in range(records.shape[0]):
-        soon = np.uint64(records[min(i + AHEAD, last)]) * width
-        for at in range(0, width, LINE // codes.itemsize):
-            prefetch(flat_codes, soon + np.uint64(at))
-        prefetch(flat_codes, soon + width - np.uint64(1))
+        if far:
+            soon = np.uint64(records[min(i + AHEAD, last)]) * width
+            for at in range(0, width, LINE // codes.itemsize):
+                prefetch(flat_codes, soon + np.uint64(at))
+            prefetch(flat_codes, soon + width - np.uint64(1))
         record = np.uint64(records[i])
         label = np.uint64(labels[record])
         row = record * width

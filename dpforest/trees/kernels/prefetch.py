@@ -21,6 +21,8 @@ ir: Any = vars(cgutils)["ir"]  # llvmlite, of the version that numba runs on
 AHEAD = 24
 #: Bytes of a cache line.
 LINE = 64
+#: Bytes of a table of codes that lies in the caches anyway.
+NEAR = 2**22
 
 
 def prefetch(array: NDArray, place: np.uint64) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.kernels.compiling import kernel
-from dpforest.trees.kernels.prefetch import AHEAD, prefetch
+from dpforest.trees.kernels.prefetch import AHEAD, NEAR, prefetch
 
 
 @kernel()
@@ -34,6 +34,7 @@ def apply_splits(
     """
     right = np.empty(order.shape[0], np.int32)
     flat_codes = codes.reshape(codes.size)
+    far = codes.nbytes > NEAR
     width = np.uint64(codes.shape[1])
     for node in range(feature.shape[0]):
         start, end = node_starts[node], node_starts[node + 1]
@@ -48,7 +49,8 @@ def apply_splits(
         n_left = np.uint64(start)
         n_right = np.uint64(0)
         for i in range(start, end):
-            prefetch(flat_codes, np.uint64(order[min(i + AHEAD, end - 1)]) * width + column)
+            if far:
+                prefetch(flat_codes, np.uint64(order[min(i + AHEAD, end - 1)]) * width + column)
             record = order[i]
             code = np.int64(flat_codes[np.uint64(record) * width + column])
             # Below low wraps to a huge number: one unsigned comparison tests both ends.
