@@ -55,7 +55,7 @@ class DaskPrivateForestClassifier(_ClassifierOnDask, PrivateForestClassifier):
     """:class:`PrivateForestClassifier` on Dask collections.
 
     The forest is bit for bit the one that the same words make in memory, whatever the
-    partitions and the number of workers (for one build and kind of processor). Rules look at
+    partitions, the number of workers and their processors. Rules look at
     all records at once and are refused; ``strategy="auto"`` picks among the others.
 
     Parameters, attributes and methods are those of :class:`PrivateForestClassifier`; ``n_jobs``
