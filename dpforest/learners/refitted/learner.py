@@ -89,9 +89,7 @@ class RefittedForest:
             part_done()
         trees, steps, sizes = zip(*fitted, strict=True)
         # Rounds see the scores as they were released; what is predicted with is longer.
-        longer = 1.0
-        if facts.unit == 1:
-            longer = plan.settings.stretched(plan.n_rounds, plan.n_classes)
+        longer = plan.settings.stretched(plan.n_rounds, plan.n_classes, facts.unit > 1)
         return RefittedModel(
             plan.n_classes,
             facts.offsets,

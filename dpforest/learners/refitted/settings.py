@@ -50,10 +50,10 @@ class RefittedSettings:
         The same for a regression, whose targets differ less than coins with their means.
     clip : float
         Largest log-odds of a whole Newton step.
-    stretch, stretch_of_many : float
+    stretch, stretch_of_many, target_stretch : float
         What the sum of all steps is multiplied by once the last is released: a limited number of
-        small, shrunk steps ends before the records are explained. From 240 rounds of two classes
-        on there is less to make up for. A regression's steps stay as they are.
+        small, shrunk steps ends before the records are explained. There is less to make up for
+        from 240 rounds of two classes on, and in a regression.
     """
 
     prior_share: Fraction = Fraction(2, 100)
@@ -73,6 +73,7 @@ class RefittedSettings:
     clip: float = 3.0
     stretch: float = 1.2
     stretch_of_many: float = 1.1
+    target_stretch: float = 1.1
 
     def size(self, signal: float, rows: float, n_classes: int) -> Size:
         """Size by the public signal R sqrt(2 / K).
@@ -94,8 +95,10 @@ class RefittedSettings:
             return Size(5, n_candidates, 180)
         return Size(6 if level < 5000 else 8, n_candidates, 240)
 
-    def stretched(self, n_rounds: int, n_classes: int) -> float:
+    def stretched(self, n_rounds: int, n_classes: int, of_means: bool) -> float:
         """What the steps of so many rounds are multiplied by."""
+        if of_means:
+            return self.target_stretch
         return self.stretch_of_many if n_classes == 2 and n_rounds >= 240 else self.stretch
 
     def starts_linearly(self, signal: float, n_columns: int, n_classes: int) -> bool:

@@ -115,7 +115,9 @@ def test_it_learns_with_a_generous_budget(facts_of, table_of, n_codes, n_classes
 
 
 def unstretched(forest):
-    return RefittedForest(replace(forest.settings, stretch=1.0, stretch_of_many=1.0))
+    return RefittedForest(
+        replace(forest.settings, stretch=1.0, stretch_of_many=1.0, target_stretch=1.0)
+    )
 
 
 @pytest.mark.parametrize(("n_classes", "n_rounds", "stretch"), [(2, 10, 1.2), (2, 240, 1.1)])
@@ -132,6 +134,12 @@ def test_released_steps_are_stretched_and_nothing_else(
     assert np.array_equal(one.steps, stretch * two.steps)
     assert np.array_equal(one.base, two.base) and np.array_equal(one.sizes, two.sizes)
     assert np.array_equal(one.trees.feature, two.trees.feature)
+
+
+def test_each_kind_of_forest_has_its_stretch():
+    stretched = RefittedSettings().stretched
+    assert stretched(240, 2, False) == 1.1 and stretched(240, 3, False) == 1.2
+    assert stretched(120, 2, False) == 1.2 and stretched(120, 2, True) == 1.1
 
 
 def test_scores_of_training_are_those_of_the_model(facts_of, table_of, monkeypatch):
