@@ -192,6 +192,8 @@ class ScopeRecord(_Frozen):
         one record; ``composed``, ``charged``, its reserve and its caps are a unit's.
     closed, reserve_kept : bool
         Whether it takes no more requests, and whether its reserve stayed spent after that.
+    failed : bool
+        Whether an error ended it after something was granted: what was set aside stays spent.
     entries : tuple of LedgerEntry
     children : tuple of ScopeRecord
     """
@@ -208,6 +210,7 @@ class ScopeRecord(_Frozen):
     records_per_unit: int = Field(default=1, ge=1)
     closed: bool
     reserve_kept: bool
+    failed: bool = False
     entries: tuple[LedgerEntry, ...]
     children: tuple[ScopeRecord, ...]
 

@@ -87,7 +87,7 @@ class Node:
         self._entries: list[Entry] = []
         self._children: dict[str, Node] = {}
         self._inner = self._composed = self._charged = NO_LOSS
-        self._closed = self._reserve_kept = False
+        self._closed = self._reserve_kept = self._failed = False
         # Of an adaptive scope: whether the accountant had granted nothing when it was opened.
         self._was_first = False
 
@@ -158,7 +158,8 @@ class Node:
     ) -> None:
         # Where a run failed may depend on records, so how much it had spent by then is no
         # bound that was fixed beforehand. If nothing was granted nothing can have leaked.
-        self.close(keep_reserve=error is not None and self._composed != NO_LOSS)
+        self._failed = error is not None and self._composed != NO_LOSS
+        self.close(keep_reserve=self._failed)
 
     # -- composing ----------------------------------------------------------------------
 
@@ -311,6 +312,7 @@ class Node:
             records_per_unit=self._records_per_unit,
             closed=self._closed,
             reserve_kept=self._reserve_kept,
+            failed=self._failed,
             entries=entries,
             children=children,
         )

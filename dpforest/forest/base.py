@@ -32,6 +32,7 @@ from dpforest.domain.table import Described, read_labels
 from dpforest.exceptions import ParameterError, ParameterTypeError, PrivacyLeakWarning
 from dpforest.forest.copies import SharedBudget
 from dpforest.forest.digests import model_fingerprint
+from dpforest.forest.failures import failure_of, refuse_failed
 from dpforest.forest.guarantee import Guarantee, spent_budget
 from dpforest.forest.names import NamedColumns
 from dpforest.forest.pipelines import learned_before
@@ -51,7 +52,7 @@ from dpforest.trees.counting import MemoryRecords, Records
 from dpforest.trees.records import TrainingTable
 
 #: Attributes of a fit beside those that end in an underscore.
-_FITTED = frozenset({"_scope", "_facts"})
+_FITTED = frozenset({"_scope", "_facts", "_failure"})
 
 
 class PrivateEstimator(NamedColumns, SharedBudget):
@@ -106,8 +107,9 @@ class PrivateEstimator(NamedColumns, SharedBudget):
         accountant, run.external = self._open_accountant(run, plan.loss)
         # The accountant numbers what it holds already; a count of the process would make equal
         # fits report differently.
-        with self._unfitted_on_failure():
+        with self._unfitted_on_failure() as opened:
             with self._open_scope(accountant, plan, run.records_per_unit) as scope:
+                opened.append(scope)
                 records = self._read(run, X, y)
                 listing = self._register(plan.loss, run.charged_to)
                 run.seed_reused = self._reuses_seed(run.source)
@@ -296,13 +298,16 @@ class PrivateEstimator(NamedColumns, SharedBudget):
         )
 
     @contextmanager
-    def _unfitted_on_failure(self) -> Iterator[None]:
-        """Leave nothing of a fit that failed or was interrupted after its records were read."""
+    def _unfitted_on_failure(self) -> Iterator[list[Scope]]:
+        """Leave nothing of a fit that failed or was interrupted but what it cost."""
+        opened: list[Scope] = []
+        self.__dict__.pop("_failure", None)
         try:
-            yield
+            yield opened
         except BaseException:
             if not hasattr(self, "guarantee_"):
                 self._forget_fit()
+            self._failure = failure_of(opened[0].record()) if opened else ""
             raise
 
     def _forget_fit(self) -> None:
@@ -326,7 +331,14 @@ class PrivateEstimator(NamedColumns, SharedBudget):
         -------
         PrivacyReport
             With ``to_html``, ``to_json`` and ``to_markdown``.
+
+        Raises
+        ------
+        NotFittedError
+            Without a fit. Where the last one failed after something was granted it says so, and
+            what stays spent.
         """
+        refuse_failed(self)
         check_is_fitted(self)
         return make_report(
             self._facts, self.domain_, self.guarantee_, self._composition(), self.fingerprint_

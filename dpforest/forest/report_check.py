@@ -178,6 +178,8 @@ def _place_problems(root: ScopeRecord) -> Iterator[str]:
         yield "a scope that draws nothing has probabilities"
     if root.reserve_kept or any(s.reserve_kept and not s.reserve for s in root.walk()):
         yield "a reserve is kept that a finished fit does not keep"
+    if any(scope.failed for scope in root.walk()):
+        yield "what failed released no model to report on"
     if not root.closed:
         yield "its composition is of a fit that was not finished"
 

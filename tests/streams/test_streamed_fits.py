@@ -6,6 +6,7 @@ import gzip
 
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
 
 from dpforest import (
     BudgetAccountant,
@@ -185,7 +186,8 @@ def test_a_file_cut_short_is_refused_before_anything_is_spent(tmp_path):
 def test_a_damaged_row_group_leaves_the_fit_failed_and_spent(tmp_path):
     write_parquet(frame(), tmp_path)
     path = tmp_path / "part1.parquet"
-    whole = bytearray(path.read_bytes())
+    sound = path.read_bytes()
+    whole = bytearray(sound)
     whole[4:204] = b"\xff" * 200  # the header of the first page
     path.write_bytes(bytes(whole))
     accountant = BudgetAccountant(9)
@@ -194,6 +196,15 @@ def test_a_damaged_row_group_leaves_the_fit_failed_and_spent(tmp_path):
         forest.fit(ParquetStream(tmp_path, "target"))
     assert accountant.spent.exact.epsilon == 3
     assert not hasattr(forest, "model_")
+    failed = [scope.label for scope in accountant.composition().walk() if scope.failed]
+    assert failed == ["fit: PrivateForestClassifier", "one_shot"]
+    with pytest.raises(NotFittedError, match="fit failed after .* stays spent: epsilon = 3, delta"):
+        forest.privacy_report()
+    # A fit that comes to an end has a report again, and the failed one stays in the books.
+    path.write_bytes(sound)
+    report = forest.fit(ParquetStream(tmp_path, "target")).privacy_report()
+    assert report.guarantee and not any(scope.failed for scope in report.composition.walk())
+    assert accountant.spent.exact.epsilon == 6
 
 
 def test_a_batch_without_a_column_names_the_batch():
