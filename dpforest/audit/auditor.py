@@ -186,11 +186,26 @@ def _read_settings(runs: Any, confidence: float) -> float:
 
 
 def _read_pairs(subject: Any, pairs: Any, domain: Domain | None) -> tuple[DatasetPair, ...]:
+    size = getattr(subject, "max_records_per_unit", 1)
     if pairs is not None:
-        return as_pairs(pairs)
+        found = as_pairs(pairs)
+        if hasattr(subject, "max_records_per_unit"):
+            _check_units(found, size)
+        return found
     domain = domain if domain is not None else getattr(subject, "domain", None)
     if not isinstance(domain, Domain):
         raise ParameterError(
             "pairs", pairs, "built-in pairs need a domain", "Give pairs=..., or domain=..."
         )
-    return worst_cases(domain)
+    return worst_cases(domain, records_per_unit=size)
+
+
+def _check_units(pairs: tuple[DatasetPair, ...], size: int) -> None:
+    """Refuse a pair that differs in more records than the estimator's claim is for."""
+    for pair in pairs:
+        if pair.records_per_unit > size:
+            raise ParameterError(
+                "pairs", pair.name,
+                f"units of {pair.records_per_unit} records, where the claim is for {size}",
+                "Set max_records_per_unit of the estimator, or give smaller units",
+            )  # fmt: skip

@@ -84,6 +84,18 @@ LEAF_PAIRS = (
 )
 
 
+#: The same for a unit of three records, all of which are added at once.
+UNIT = 3
+UNIT_PAIRS = (
+    DatasetPair([0] * 3, [0] * 3 + [1] * 3, name="a unit's class, seen nowhere else",
+                records_per_unit=UNIT),
+    DatasetPair([], [1] * 3, name="the first unit of a leaf", records_per_unit=UNIT),
+    DatasetPair([0] * 5 + [1] * 5, [0] * 5 + [1] * 8, name="a unit that breaks a tie",
+                records_per_unit=UNIT),
+    DatasetPair([0, 1], [0, 1, 0, 1, 1], name="a unit of two classes", records_per_unit=UNIT),
+)  # fmt: skip
+
+
 def class_counts(labels: Any, runs: int, n_classes: int = 2) -> NDArray[np.int64]:
     """Class counts of a leaf, once a run, shape (runs, n_classes)."""
     counts = np.bincount(np.asarray(labels, dtype=np.int64), minlength=n_classes)
@@ -143,6 +155,24 @@ def _leaf_parts() -> list[Part]:
             delta,
         )
         for name, mechanism, event, epsilon, delta in rules
+    ]  # fmt: skip
+
+
+def _unit_parts() -> list[Part]:
+    """Mechanisms at what a record may cost where a unit of three may cost epsilon = 1."""
+    own = _ONE / UNIT
+    select = ExponentialSelection(own, _ONE)
+    rules: list[tuple[str, Callable[..., Any], Event, float]] = [
+        ("label by count", draw_label_by_count, select, 0.0),
+        ("geometric noise", add_geometric_noise, GeometricNoise(own, _ONE), 0.0),
+        # A unit's rho is 9 times a record's, so 1/18 as above.
+        ("discrete Gaussian noise", add_discrete_gaussian_noise,
+         DiscreteGaussianNoise(Fraction(9 * UNIT**2), _ONE), 0.02),
+    ]  # fmt: skip
+    return [
+        Part(f"{name}, units of {UNIT}", Batched(leaf_release(mechanism, event), name), UNIT_PAIRS,
+             1.0, (mechanism.__name__,), delta)
+        for name, mechanism, event, delta in rules
     ]  # fmt: skip
 
 
@@ -297,4 +327,4 @@ def _tree_parts() -> list[Part]:
 
 def mechanism_parts() -> tuple[Part, ...]:
     """Every mechanism alone, and one-split trees made of them."""
-    return (*_leaf_parts(), *_selection_parts(), *_tree_parts())
+    return (*_leaf_parts(), *_unit_parts(), *_selection_parts(), *_tree_parts())

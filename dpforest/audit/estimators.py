@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.accounting.accountant import BudgetAccountant
-from dpforest.audit.catalogue import SMALL_DOMAIN, SMALL_TARGET_DOMAIN, Part
+from dpforest.audit.catalogue import SMALL_DOMAIN, SMALL_TARGET_DOMAIN, UNIT, Part
 from dpforest.audit.subjects import Estimator
 from dpforest.audit.worst_cases import worst_cases
 from dpforest.domain.schema import Classes, Domain
@@ -68,6 +68,8 @@ def estimator_part(
 ) -> Part:
     """An estimator as a part: one small fit a run, on the built-in worst cases of the domain.
 
+    With ``max_records_per_unit`` a pair differs in a whole unit of so many records at once.
+
     Parameters
     ----------
     estimator_type : type
@@ -97,7 +99,7 @@ def estimator_part(
     return Part(
         name,
         Estimator(estimator, readout, name, present),
-        worst_cases(domain),
+        worst_cases(domain, records_per_unit=parameters.get("max_records_per_unit", 1)),
         epsilon,
         (estimator_type.__name__,),
         float(parameters.get("delta", 0)),
@@ -131,6 +133,18 @@ STRATEGIES: tuple[dict[str, Any], ...] = (
     {"strategy": "combined"},
     {"strategy": "multinomial"},
 )
+#: The same for a unit that owns three records, all of them added or removed at once.
+OF_UNITS: tuple[dict[str, Any], ...] = tuple(
+    {"max_records_per_unit": UNIT, **choice}
+    for choice in (
+        {"strategy": "rules"},
+        {"strategy": "one_shot"},
+        {"strategy": "one_shot", "delta": DELTA},
+        {"strategy": "refitted", "delta": DELTA},
+        {"strategy": "combined"},
+        {"strategy": "multinomial"},
+    )
+)
 #: Rows that a domain of the small tables declares: enough for a plan that learns at epsilon 1.
 #: With the larger number quantiles, a calibration and a range of targets are bought too. What
 #: is declared has no part in what a release costs.
@@ -139,9 +153,11 @@ ROWS, MANY_ROWS = 200, 2000
 
 def estimator_parts() -> tuple[Part, ...]:
     """Every private estimator: its choices, with and without a declared number of records, on a
-    shared accountant, and on a stream."""
+    shared accountant, on a stream, and for units of three records."""
     parts = [
         *(estimator_part(MultinomialForestClassifier, **choice) for choice in MULTINOMIAL),
+        estimator_part(MultinomialForestClassifier, max_records_per_unit=UNIT),
+        estimator_part(MultinomialForestClassifier, max_records_per_unit=UNIT, delta=DELTA),
         estimator_part(MultinomialForestClassifier, label="streamed", present=streamed),
     ]
     for kind in (PrivateForestClassifier, PrivateForestRegressor):
@@ -149,13 +165,18 @@ def estimator_parts() -> tuple[Part, ...]:
         shared = BudgetAccountant(1, DELTA)
         parts += [
             estimator_part(kind, label="number of records bought"),
-            *(estimator_part(kind, few, **choice) for choice in STRATEGIES),
+            *(estimator_part(kind, few, **choice) for choice in (*STRATEGIES, *OF_UNITS)),
+            estimator_part(kind, label="number of records bought", max_records_per_unit=UNIT),
             estimator_part(
                 kind, few, label="shared accountant", strategy="refitted", delta=DELTA,
                 accountant=shared,
             ),
             estimator_part(
                 kind, few, strategy="private_selection", delta=DELTA,
+                readout=choice_and_predictions,
+            ),
+            estimator_part(
+                kind, few, strategy="private_selection", delta=DELTA, max_records_per_unit=UNIT,
                 readout=choice_and_predictions,
             ),
             estimator_part(kind, many, label=f"{MANY_ROWS} rows declared", strategy="one_shot"),
@@ -167,4 +188,11 @@ def estimator_parts() -> tuple[Part, ...]:
     parts.append(
         estimator_part(PrivateForestClassifier, three, label="three classes", strategy="one_shot")
     )
+    few = _small_domain(PrivateForestClassifier, ROWS)
+    parts.append(
+        estimator_part(
+            PrivateForestClassifier, few, strategy="private_selection",
+            readout=choice_and_predictions,
+        )
+    )  # fmt: skip
     return tuple(parts)

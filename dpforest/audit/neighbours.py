@@ -1,14 +1,15 @@
-"""Pairs of neighbouring datasets, checked to be neighbours."""
+"""Pairs of neighbouring datasets, by one record or by one unit, checked to be neighbours."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 
+from dpforest.accounting.units import check_records_per_unit
 from dpforest.exceptions import ParameterError, ParameterTypeError
 
 Relation = Literal["add_remove", "replace_one"]
@@ -18,7 +19,7 @@ _MISSING = "not a number"
 
 @dataclass(frozen=True, slots=True)
 class DatasetPair:
-    """Two datasets that differ in one record.
+    """Two datasets that differ in one record, or in the records of one unit.
 
     A dataset is an array of records (one a row, or one a number), or a tuple ``(X, y)`` of a
     table and its labels. Order plays no part in whether two are neighbours.
@@ -30,6 +31,9 @@ class DatasetPair:
         Native is adding or removing a record.
     name : str
         For the result.
+    records_per_unit : int, default=1
+        For a claim with ``max_records_per_unit``: one dataset may have from one to so many
+        records more, or so many replaced, all of one unit.
 
     Raises
     ------
@@ -44,6 +48,7 @@ class DatasetPair:
     second: Any
     relation: Relation = "add_remove"
     name: str = "the caller's pair"
+    records_per_unit: int = 1
 
     def __post_init__(self) -> None:
         if self.relation not in ("add_remove", "replace_one"):
@@ -53,25 +58,25 @@ class DatasetPair:
                 "must be 'add_remove' or 'replace_one'",
                 "Choose the relation that the claim is for",
             )
+        check_records_per_unit(self.records_per_unit)
         first, second = Counter(records_of(self.first)), Counter(records_of(self.second))
         only_first, only_second = (first - second).total(), (second - first).total()
-        fits = (
-            only_first + only_second == 1
-            if self.relation == "add_remove"
-            else only_first == only_second == 1
-        )
-        if not fits:
+        less, more = sorted((only_first, only_second))
+        unit = 1 <= more <= self.records_per_unit
+        if not unit or less != (0 if self.relation == "add_remove" else more):
             raise ParameterError(
                 "pair",
                 self.name,
                 f"datasets are not neighbours under {self.relation}: {only_first} record(s) are "
                 f"in the first alone and {only_second} in the second alone",
-                "Give two datasets that differ in exactly one record",
+                "Give two datasets that differ in exactly one record"
+                if self.records_per_unit == 1
+                else f"Give two that differ in 1 to {self.records_per_unit} records of a unit",
             )
 
     def reversed(self) -> DatasetPair:
         """The same pair the other way round."""
-        return DatasetPair(self.second, self.first, self.relation, self.name)
+        return replace(self, first=self.second, second=self.first)
 
 
 def as_pairs(pairs: Any) -> tuple[DatasetPair, ...]:

@@ -131,7 +131,9 @@ WORST_CASES: dict[str, Callable[[_Corners, int], _Case]] = {
 }
 
 
-def worst_cases(domain: Domain, stopping_size: int = 5) -> tuple[DatasetPair, ...]:
+def worst_cases(
+    domain: Domain, stopping_size: int = 5, records_per_unit: int = 1
+) -> tuple[DatasetPair, ...]:
     """Built-in neighbouring tables of a domain, in add/remove.
 
     Parameters
@@ -140,24 +142,33 @@ def worst_cases(domain: Domain, stopping_size: int = 5) -> tuple[DatasetPair, ..
         With classes or a target.
     stopping_size : int, default=5
         Number of records at which a stopping rule might stop; sizes of the tables follow it.
+    records_per_unit : int, default=1
+        Records of the one unit by which the tables differ, all alike.
 
     Returns
     -------
     tuple of DatasetPair
-        Datasets are ``(X, y)``; the second has one record more.
+        Datasets are ``(X, y)``; the second has one unit more.
 
     Raises
     ------
     ParameterError
         If the domain has neither classes nor target.
     """
-    return tuple(worst_case(domain, name, stopping_size) for name in WORST_CASES)
+    return tuple(worst_case(domain, name, stopping_size, records_per_unit) for name in WORST_CASES)
 
 
-def worst_case(domain: Domain, name: str, stopping_size: int = 5) -> DatasetPair:
+def worst_case(
+    domain: Domain, name: str, stopping_size: int = 5, records_per_unit: int = 1
+) -> DatasetPair:
     """One built-in pair by its name, a key of ``WORST_CASES``."""
     if name not in WORST_CASES:
         raise ParameterError("name", name, f"must be one of {list(WORST_CASES)}", "Choose one")
     corners = _Corners(domain)
     others, record = WORST_CASES[name](corners, stopping_size)
-    return DatasetPair(corners.table(others), corners.table([*others, record]), name=name)
+    return DatasetPair(
+        corners.table(others),
+        corners.table([*others, *[record] * records_per_unit]),
+        name=name if records_per_unit == 1 else f"{name}, {records_per_unit} times",
+        records_per_unit=records_per_unit,
+    )

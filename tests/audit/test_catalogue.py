@@ -109,12 +109,23 @@ def test_parts_cover_every_strategy_of_either_task():
         pair = parts[0].pairs[5]
         models = [part.subject.fitted(pair.second) for part in parts]
         assert {model.strategy_ for model in models} == LEARNERS.keys()
+        # For units too, on pairs that differ in a whole one.
+        of_units = [m for m in models if m.max_records_per_unit > 1]
+        assert {model.strategy_ for model in of_units} == LEARNERS.keys()
         certified = [m for m in models if certificates(m._composition())]
         assert len(certified) >= 3
 
 
+def test_pairs_of_parts_are_of_the_units_that_are_claimed():
+    for part in ESTIMATORS:
+        size = part.subject._estimator.max_records_per_unit
+        assert {pair.records_per_unit for pair in part.pairs} == {size}, part.name
+        assert {len(pair.second[1]) - len(pair.first[1]) for pair in part.pairs} == {size}
+
+
 def test_bounds_come_near_tight_claims():
-    for name in ("label by count", "geometric noise", "label by count, permute-and-flip"):
+    tight = "label by count", "geometric noise", "label by count, permute-and-flip"
+    for name in (*tight, "geometric noise, units of 3"):
         part = next(part for part in PARTS if part.name == name)
         # Of 12 repetitions the smallest bound was .84, with a standard deviation of .02.
         result = audit(part.subject, list(part.pairs), claimed_epsilon=1, runs=200_000)

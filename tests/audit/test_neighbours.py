@@ -3,8 +3,15 @@
 import numpy as np
 import pytest
 
-from dpforest import Domain, ParameterError
-from dpforest.audit import SMALL_DOMAIN, WORST_CASES, DatasetPair, worst_case, worst_cases
+from dpforest import Domain, MultinomialForestClassifier, ParameterError
+from dpforest.audit import (
+    SMALL_DOMAIN,
+    WORST_CASES,
+    DatasetPair,
+    audit,
+    worst_case,
+    worst_cases,
+)
 from dpforest.audit.neighbours import as_pairs, records_of
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.exceptions import ParameterTypeError
@@ -90,3 +97,35 @@ def test_regression_domains_have_pairs_too_and_others_are_refused():
         worst_cases(Domain(features=features))
     with pytest.raises(ParameterError, match="must be one of"):
         worst_case(SMALL_DOMAIN, "the usual")
+
+
+def test_a_unit_may_own_several_records():
+    unit = DatasetPair([1, 2], [1, 2, 3, 3, 4], records_per_unit=3)
+    assert unit.reversed().second == [1, 2] and unit.reversed().records_per_unit == 3
+    DatasetPair([1, 2], [1, 2, 3], records_per_unit=3)
+    DatasetPair([1, 2, 2], [1, 3, 4], relation="replace_one", records_per_unit=2)
+    refused = [
+        ([1, 2], [1, 2, 3, 3, 4], "add_remove", 2),
+        ([1, 2], [1, 2], "add_remove", 2),
+        ([1, 2], [1, 3], "add_remove", 2),
+        ([1, 2, 2], [1, 3], "replace_one", 2),
+        ([1, 2, 2], [5, 3, 4], "replace_one", 2),
+    ]
+    for first, second, relation, size in refused:
+        with pytest.raises(ParameterError, match="not neighbours under"):
+            DatasetPair(first, second, relation=relation, records_per_unit=size)
+    with pytest.raises(ParameterError, match="max_records_per_unit"):
+        DatasetPair([1], [1, 2], records_per_unit=0)
+
+
+def test_worst_cases_of_units_differ_in_a_whole_unit():
+    for pair in worst_cases(SMALL_DOMAIN, records_per_unit=3):
+        assert len(pair.second[1]) - len(pair.first[1]) == 3
+        assert pair.name.endswith(", 3 times")
+
+
+def test_an_estimator_is_not_held_to_larger_units_than_it_claims():
+    forest = MultinomialForestClassifier(epsilon=1, domain=SMALL_DOMAIN, max_records_per_unit=2)
+    pairs = worst_cases(SMALL_DOMAIN, records_per_unit=3)
+    with pytest.raises(ParameterError, match="units of 3 records, where the claim is for 2"):
+        audit(forest, pairs, runs=40)

@@ -229,6 +229,12 @@ def deviation_of_a_third(labels, runs):
     return add_discrete_gaussian_noise(class_counts(labels, runs), grant, SOURCE)
 
 
+def unit_not_paid(labels, runs):
+    """Three records of a unit are promised one epsilon; the noise is that of one record."""
+    grant = grant_for(GeometricNoise(ONE, ONE), runs)
+    return add_geometric_noise(class_counts(labels, runs), grant, SOURCE)
+
+
 def noise_reused(labels, runs):
     """Two trees count the ones in a leaf, the second where there are none; one noise for both."""
     grant = grant_for(GeometricNoise(ONE, ONE), runs)
@@ -338,6 +344,9 @@ def planted_faults() -> tuple[Fault, ...]:
               2000),
         Fault("Gaussian deviation of a third", named(deviation_of_a_third, "Gaussian third"), lone,
               1, 20_000, 0.02),
+        Fault("a unit's records paid for as one", named(unit_not_paid, "unit not paid"),
+              DatasetPair([0] * 3, [0] * 3 + [1] * 3, name="a unit of three", records_per_unit=3),
+              1, 2000),
         Fault("noise drawn once for two trees", named(noise_reused, "noise reused"), lone, 2, 2000),
         Fault("parallel scope over the same records", named(overlapping_parallel, "overlap"), lone,
               1, 3000),

@@ -8,8 +8,8 @@ import os
 
 from dpforest.audit import audit
 
-# Smaller than that of benchmarks/audit.py: 0.001 over 60 parts and 200 repetitions.
-ERROR = 0.001 / (60 * 200)
+# Smaller than that of benchmarks/audit.py: 0.001 over 100 parts and 200 repetitions.
+ERROR = 0.001 / (100 * 200)
 REPETITIONS = int(os.environ.get("DPFOREST_AUDIT_REPETITIONS", "1"))
 
 
