@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -79,9 +80,9 @@ class ParquetStream(_Files):
                 file = parquet.ParquetFile(path)
             with file:
                 for group in range(file.num_row_groups):
-                    place = f"{path.name}, row group {group}"
                     parts = file.iter_batches(BATCH_ROWS, row_groups=[group])
-                    for table in tables_of(parts, place):
+                    places = itertools.repeat(f"{path.name}, row group {group}")
+                    for place, table in tables_of(parts, places):
                         yield self._batch(table, place)
 
 
@@ -116,8 +117,9 @@ class CSVStream(_Files):
             with reading(path.name):
                 opened = self._open(path)
             with opened as reader:
-                for number, table in enumerate(tables_of(reader, path.name)):
-                    yield self._batch(plain_columns(table), f"{path.name}, block {number}")
+                places = (f"{path.name}, block {number}" for number in itertools.count())
+                for place, table in tables_of(reader, places):
+                    yield self._batch(plain_columns(table), place)
 
     def _open(self, path: Path) -> Any:
         arrow, pa = _pyarrow("csv"), _pyarrow()
@@ -145,15 +147,15 @@ def header_of(path: Path) -> list[str]:
         return next(csv.reader(text), [])
 
 
-def tables_of(batches: Iterable[Any], place: str) -> Iterator[Any]:
-    """Arrow tables of record batches, with the place named where one cannot be read."""
+def tables_of(batches: Iterable[Any], places: Iterable[str]) -> Iterator[tuple[str, Any]]:
+    """Arrow tables of record batches with their places; one that cannot be read is named by it."""
     pa, pending = _pyarrow(), iter(batches)
-    while True:
+    for place in places:
         with reading(place):
             batch = next(pending, None)
         if batch is None:
             return
-        yield pa.Table.from_batches([batch])
+        yield place, pa.Table.from_batches([batch])
 
 
 def plain_columns(table: Any) -> Any:

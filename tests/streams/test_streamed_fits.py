@@ -237,6 +237,18 @@ def test_errors_hold_no_value(tmp_path):
     assert "4711" not in str(caught.value) and "a.csv.gz" in str(caught.value)
 
 
+def test_a_csv_file_that_ends_early_is_named_with_the_block(tmp_path, monkeypatch):
+    monkeypatch.setattr("dpforest.streams.files.BLOCK_BYTES", 2**14)
+    random = np.random.default_rng(0).integers(0, 100, 20_000)
+    lines = "".join(f"{age},a,2,ill\n" for age in random).encode()
+    whole = gzip.compress(b"age,kind,income,target\n" + lines)
+    (tmp_path / "a.csv.gz").write_bytes(whole[: len(whole) // 2])
+    accountant = BudgetAccountant(9)
+    with pytest.raises(StreamError, match=r"a\.csv\.gz, block [1-9]\d*: it cannot be read"):
+        make(("one_shot", 0), accountant=accountant).fit(CSVStream(tmp_path / "a.csv.gz", "target"))
+    assert accountant.spent.exact.epsilon == 3
+
+
 def test_a_stream_that_changes_is_refused():
     passes = []
 
