@@ -14,6 +14,7 @@ from dpforest.accounting.events import ExponentialSelection
 from dpforest.exceptions import WeakSignalWarning
 from dpforest.learners.one_shot.middle import N_MIDDLES, middle_scores, release_middle
 from dpforest.mechanisms.entropy import SeededSource
+from dpforest.streams import BatchStream
 
 LOWER, UPPER, N = 0.0, 1000.0, 400
 
@@ -102,3 +103,18 @@ def test_narrow_targets_are_found_where_a_mean_would_drown():
     assert np.abs(errors).mean() < 20  # noise on the mean alone would be 1000 / 20
     again = type(forest).from_json(forest.to_json())
     assert np.array_equal(again.predict(X), forest.predict(X))
+
+
+def test_a_stream_gives_the_median_of_its_table(capsys):
+    generator = np.random.default_rng(7)
+    X, y = generator.random((N, 1)), generator.uniform(LOWER, UPPER, N)
+    whole = regressor(N, epsilon="0.06", random_state=4)
+    streamed = regressor(N, epsilon="0.06", random_state=4, verbose=1)
+    parts = [(X[a : a + 150], y[a : a + 150]) for a in range(0, N, 150)]
+    with pytest.warns(WeakSignalWarning):
+        whole.fit(X, y)
+    with pytest.warns(WeakSignalWarning):
+        streamed.fit(BatchStream(lambda: iter(parts), memory_limit=0))
+    assert [entry.role for entry in streamed.accountant_.ledger] == ["middle of the target"]
+    assert np.array_equal(whole.predict(X), streamed.predict(X))
+    assert "1/1" in capsys.readouterr().err
