@@ -238,8 +238,8 @@ def test_errors_hold_no_value(tmp_path):
 
 
 def test_a_csv_file_that_ends_early_is_named_with_the_block(tmp_path, monkeypatch):
-    monkeypatch.setattr("dpforest.streams.files.BLOCK_BYTES", 2**14)
-    random = np.random.default_rng(0).integers(0, 100, 20_000)
+    monkeypatch.setattr("dpforest.streams.files.BLOCK_BYTES", 2**18)
+    random = np.random.default_rng(0).integers(0, 100, 600_000)
     lines = "".join(f"{age},a,2,ill\n" for age in random).encode()
     whole = gzip.compress(b"age,kind,income,target\n" + lines)
     (tmp_path / "a.csv.gz").write_bytes(whole[: len(whole) // 2])
