@@ -51,6 +51,10 @@ def make_plan(
     budget = LearnerBudget.of_unit(epsilon, delta, records_per_unit, certified)
     if facts.approximate_rows is None:
         count = count_event(budget)
+        if strategy in ("multinomial", "private_selection"):
+            # What these refuse does not go by the number of records: before it is bought.
+            rest, one = budget_after(budget, count), replace(facts, approximate_rows=1.0)
+            planned(strategy, one, rest, count, candidates)
         caps = PrivacyLoss(epsilon, float("inf"), delta) if delta else PrivacyLoss.pure(epsilon)
         return PrivateForestPlan(
             strategy, None, None, count, caps, None, facts, budget, candidates=candidates

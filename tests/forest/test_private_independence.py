@@ -16,10 +16,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpforest import BudgetAccountant, PrivateForestClassifier
+from dpforest import BudgetAccountant, Domain, PrivateForestClassifier, PrivateForestRegressor
 from dpforest.accounting.grants import Grant
+from dpforest.dask import DaskPrivateForestRegressor
 from dpforest.domain.matrix import EncodedMatrix, EncodedTable
+from dpforest.learners.registry import LEARNERS, NOT_STREAMED
 from dpforest.mechanisms.entropy import RandomSource
+from dpforest.streams import BatchStream
+from dpforest.streams.base import Source
+from dpforest.streams.records import Marks, StreamedRecords
+from dpforest.trees.counting import Block
 from dpforest.trees.records import TrainingTable
 
 DELTA = "1e-6"
@@ -218,3 +224,48 @@ def test_noise_is_not_drawn_again_alike(make_forest, table):
     for parameters in KINDS:
         first, second = (make_forest(**parameters).fit(*table(50)) for _ in range(2))
         assert first.model_.to_data() != second.model_.to_data()
+
+
+TARGETS = Domain(features={"age": (0, 100), "weight": (0.0, 1.0)}, target=(0, 10))
+MEANS = [
+    (kind, {"strategy": name, "delta": delta})
+    for kind in ("memory", "stream", "dask")
+    for name in LEARNERS
+    for delta in (0, DELTA)
+    if delta or name not in ("refitted", "private_selection")
+    if kind == "memory" or name not in NOT_STREAMED
+]
+
+
+def records_of(n: int) -> tuple[np.ndarray, np.ndarray]:
+    generator = np.random.default_rng(3)
+    X = np.column_stack([generator.integers(0, 100, n), generator.random(n)])
+    X[:N_DROPPED, 0] = np.nan  # not allowed: dropped
+    return X, X[:, 1] * 10
+
+
+def streams_of(X: Any, y: Any) -> BatchStream:
+    return BatchStream([(X[:500], y[:500]), (X[500:], y[500:])], memory_limit=30_000)
+
+
+@pytest.mark.filterwarnings("ignore::dpforest.exceptions.WeakSignalWarning")
+@pytest.mark.parametrize(("kind", "parameters"), MEANS, ids=str)
+@pytest.mark.parametrize("rows", [None, 900])
+def test_nothing_of_a_regressions_records_is_kept(parameters, rows, kind):
+    make = DaskPrivateForestRegressor if kind == "dask" else PrivateForestRegressor
+    domain = TARGETS.model_copy(update={"approximate_rows": rows})
+    forest = make(epsilon="0.5", domain=domain, accountant=BudgetAccountant(50, 0.1), **parameters)
+    X, y = records_of(N_ROWS)
+    if kind == "memory":
+        forest.fit(X, y)
+    else:
+        forest._fit(streams_of(X, y), None)  # on Dask by the same counts, without a cluster
+    forms = [forest, pickle.loads(pickle.dumps(forest)), forest.privacy_report()]
+    for item in (item for form in forms for item in reachable(form)):
+        if isinstance(item, (str, bytes)):
+            continue
+        assert not issubclass(type(item), (*SECRET_TYPES, Block, Source))
+        assert not numbers_in(item) & SECRET_NUMBERS, type(item)
+    gc.collect()
+    ours = (TrainingTable, Block, StreamedRecords, Marks)
+    assert not [item for item in gc.get_objects() if issubclass(type(item), ours)]
