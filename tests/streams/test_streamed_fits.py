@@ -19,6 +19,7 @@ from dpforest import (
 )
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.streams import BatchStream, CSVStream, ParquetStream
+from dpforest.streams.files import tables_of
 from dpforest.streams.records import Marks
 from dpforest.trees.records import TrainingTable
 
@@ -237,16 +238,20 @@ def test_errors_hold_no_value(tmp_path):
     assert "4711" not in str(caught.value) and "a.csv.gz" in str(caught.value)
 
 
-def test_a_csv_file_that_ends_early_is_named_with_the_block(tmp_path, monkeypatch):
-    monkeypatch.setattr("dpforest.streams.files.BLOCK_BYTES", 2**18)
-    random = np.random.default_rng(0).integers(0, 100, 600_000)
-    lines = "".join(f"{age},a,2,ill\n" for age in random).encode()
-    whole = gzip.compress(b"age,kind,income,target\n" + lines)
-    (tmp_path / "a.csv.gz").write_bytes(whole[: len(whole) // 2])
-    accountant = BudgetAccountant(9)
-    with pytest.raises(StreamError, match=r"a\.csv\.gz, block [1-9]\d*: it cannot be read"):
-        make(("one_shot", 0), accountant=accountant).fit(CSVStream(tmp_path / "a.csv.gz", "target"))
-    assert accountant.spent.exact.epsilon == 3
+def test_a_file_that_ends_early_is_named_with_the_part():
+    def batches():
+        yield from pa.table({"a": [1, 2]}).to_batches(1)
+        raise OSError("Truncated compressed stream: 4711")
+
+    places = (f"a.csv.gz, block {number}" for number in range(9))
+    with pytest.raises(StreamError, match=r"a.csv.gz, block 2: it cannot be read") as caught:
+        list(tables_of(batches(), places))
+    assert "4711" not in str(caught.value)
+    places = (f"a.csv.gz, block {number}" for number in range(9))
+    whole = pa.table({"a": [1, 2]}).to_batches(1)
+    assert [place for place, _ in tables_of(whole, places)] == [
+        "a.csv.gz, block 0", "a.csv.gz, block 1",
+    ]  # fmt: skip
 
 
 def test_a_stream_that_changes_is_refused():
