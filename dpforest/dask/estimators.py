@@ -16,6 +16,8 @@ from dpforest.forest.private_regressor import PrivateForestRegressor
 class _OnDask:
     """Fit and predict on Dask collections; everything else as in memory."""
 
+    _by_passes = True
+
     def fit(self, X: Any, y: Any = None, **fit_parameters: Any) -> Any:
         """Train on a Dask array or data frame, partition by partition, where the records are.
 

@@ -50,6 +50,8 @@ class PrivateForest(ReleasedEstimator):
 
     strategy_: str
     model_: ReleasedModel
+    #: Whether ``fit`` takes nothing but what is read pass by pass.
+    _by_passes = False
 
     def __init__(
         self,
@@ -79,7 +81,11 @@ class PrivateForest(ReleasedEstimator):
         self.verbose = verbose
 
     def plan(
-        self, domain: Domain | None = None, approximate_rows: float | None = None
+        self,
+        domain: Domain | None = None,
+        approximate_rows: float | None = None,
+        *,
+        streamed: bool | None = None,
     ) -> PlanSummary:
         """What a fit would release, what each part costs, and what it can be expected to teach.
 
@@ -91,6 +97,9 @@ class PrivateForest(ReleasedEstimator):
             Instead of the estimator's.
         approximate_rows : float, optional
             Instead of the domain's.
+        streamed : bool, optional
+            Whether records will be read pass by pass, which not every strategy can do: True for
+            a stream. None asks the estimator: those on Dask always read so.
         """
         domain = domain if domain is not None else self.domain
         if not isinstance(domain, Domain):
@@ -101,7 +110,10 @@ class PrivateForest(ReleasedEstimator):
         epsilon, delta = check_epsilon(self.epsilon), check_delta(self.delta)
         strategy = self._check_parameters(epsilon, delta)
         rows = domain.approximate_rows if approximate_rows is None else check_rows(approximate_rows)
-        facts = table_facts(self._encoder(domain), rows)
+        by_passes = self._by_passes if streamed is None else bool(streamed)
+        if by_passes:
+            self._check_streamable()
+        facts = table_facts(self._encoder(domain), rows, not by_passes)
         alone = charged_to(self.accountant) == OWN_BUDGET
         size = self._records_per_unit()
         plan = make_plan(strategy, facts, epsilon, delta, alone, size, self._candidates())

@@ -7,6 +7,7 @@ import pytest
 
 from dpforest import (
     Domain,
+    ParameterError,
     PrivateForestClassifier,
     PrivateForestRegressor,
     ReportError,
@@ -65,3 +66,24 @@ def test_reports_of_forests_on_dask_are_verified(kind):
     report = forest.privacy_report()
     for model in (forest, forest.to_json()):
         assert "plan and settings" in verify_report(report, model).held
+
+
+@pytest.mark.parametrize("delta", [0, "1e-6"])
+def test_the_plan_of_a_stream_is_what_its_fit_does(delta):
+    forest = PrivateForestClassifier(epsilon=16, delta=delta, domain=CLASSES)
+    on_dask = dask.DaskPrivateForestClassifier(epsilon=16, delta=delta, domain=CLASSES)
+    planned = forest.plan(streamed=True)
+    assert on_dask.plan() == planned == on_dask.plan(streamed=True)
+    assert (forest.plan().strategy != planned.strategy) == (not delta)
+    forest.fit(BatchStream(parts(["ill", "well"] * (N // 2))))
+    assert forest.strategy_ == planned.strategy
+    assert forest.privacy_report().plan == planned.details
+
+
+def test_a_plan_for_a_stream_refuses_what_its_fit_would():
+    for forest in (
+        PrivateForestClassifier(epsilon=1, domain=CLASSES, strategy="rules"),
+        dask.DaskPrivateForestClassifier(epsilon=1, domain=CLASSES, strategy="combined"),
+    ):
+        with pytest.raises(ParameterError, match="looks at all records at once"):
+            forest.plan(streamed=True)
