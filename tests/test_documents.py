@@ -96,3 +96,44 @@ def test_strategies_that_streams_refuse_are_listed():
 
     (line,) = [part for part in text_of(DOCS / "scale.md").split("\n* ") if "`strategy`" in part]
     assert set(re.findall(r'`"(\w+)"`', line)) >= NOT_STREAMED
+
+
+@pytest.mark.filterwarnings("ignore::dpforest.exceptions.WeakSignalWarning")
+def test_every_release_of_every_strategy_is_in_the_table_of_pages():
+    import numpy as np
+
+    from dpforest import (
+        Domain,
+        MultinomialForestClassifier,
+        PrivateForestClassifier,
+        PrivateForestRegressor,
+    )
+    from dpforest.learners.registry import LEARNERS
+
+    features = {"a": (0, 9), "b": (0, 9)}
+    asked, nobody = set(), np.empty((0, 2))
+    kinds = {
+        PrivateForestClassifier: Domain(features=features, classes=[0, 1]),
+        PrivateForestRegressor: Domain(features=features, target=(0, 1)),
+    }
+    forests = [
+        MultinomialForestClassifier(
+            epsilon=1, domain=kinds[PrivateForestClassifier], max_depth=1, **choice
+        )
+        for choice in ({}, {"choice": "joint"}, {"leaves": "count_label"})
+    ]
+    forests += [
+        kind(epsilon=1, delta=delta, strategy=strategy,
+             domain=domain.model_copy(update={"approximate_rows": rows}))
+        for kind, domain in kinds.items()
+        for strategy in LEARNERS
+        for delta in (0, 1e-6)
+        for rows in (None, 20, 4000, 10**7)
+        if delta or strategy not in ("refitted", "private_selection")
+    ]  # fmt: skip
+    for forest in forests:
+        # On a table without records a fit asks for all that it asks for otherwise.
+        fitted = forest.fit(nobody, np.empty(0))
+        asked |= {re.sub(r"stage \d", "stage 1", entry.role) for entry in fitted.accountant_.ledger}
+    listed = set(re.findall(r"`([^`]+)`", text_of(DOCS / "mechanisms" / "README.md")))
+    assert asked <= listed and len(asked) >= 15, asked - listed

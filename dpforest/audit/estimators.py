@@ -149,6 +149,8 @@ OF_UNITS: tuple[dict[str, Any], ...] = tuple(
 #: With the larger number quantiles, a calibration and a range of targets are bought too. What
 #: is declared has no part in what a release costs.
 ROWS, MANY_ROWS = 200, 2000
+#: So few that the middle of a regression's targets is all that is released.
+LEAST_ROWS = 20
 
 
 def estimator_parts() -> tuple[Part, ...]:
@@ -187,6 +189,12 @@ def estimator_parts() -> tuple[Part, ...]:
     three = _small_domain(PrivateForestClassifier, MANY_ROWS, n_classes=3)
     parts.append(
         estimator_part(PrivateForestClassifier, three, label="three classes", strategy="one_shot")
+    )
+    least = _small_domain(PrivateForestRegressor, LEAST_ROWS)
+    parts.append(
+        estimator_part(
+            PrivateForestRegressor, least, label=f"{LEAST_ROWS} rows declared", strategy="one_shot"
+        )
     )
     few = _small_domain(PrivateForestClassifier, ROWS)
     parts.append(
