@@ -12,7 +12,7 @@ from dpforest.accounting.rationals import exact_text
 
 
 class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid")
 
 
 class EventRecord(_Frozen):

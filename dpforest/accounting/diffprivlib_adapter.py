@@ -53,7 +53,7 @@ class ExternalEntry(BaseModel):
         How the price follows from the add/remove loss.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid")
 
     library: str
     relation: str

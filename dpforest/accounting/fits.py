@@ -28,7 +28,9 @@ OWN_BUDGET = "a budget of its own"
 
 
 class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="strings")
+    model_config = ConfigDict(
+        defer_build=True, frozen=True, extra="forbid", ser_json_inf_nan="strings"
+    )
 
 
 class FitListing(_Frozen):

@@ -62,7 +62,9 @@ class Budget:
 
 class _Frozen(BaseModel):
     # Infinite amounts must survive JSON, where pydantic would write null.
-    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="strings")
+    model_config = ConfigDict(
+        defer_build=True, frozen=True, extra="forbid", ser_json_inf_nan="strings"
+    )
 
 
 class LossRecord(_Frozen):

@@ -26,7 +26,7 @@ MAX_INTEGER = 2**53
 class _Entry(BaseModel):
     """Base of all entries: frozen, closed, and speaking in `DomainError`."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid")
 
     def __init__(self, **data: Any) -> None:
         failure: DomainError | None = None

@@ -36,7 +36,7 @@ class PartialDependence(BaseModel):
         probability at the mean score.
     """
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(defer_build=True, frozen=True)
 
     feature: str
     cells: tuple[str, ...]
@@ -55,7 +55,7 @@ class Explanation(BaseModel):
         In the same order.
     """
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(defer_build=True, frozen=True)
 
     importances: dict[str, float]
     dependence: tuple[PartialDependence, ...]

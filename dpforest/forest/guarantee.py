@@ -27,7 +27,7 @@ Status = Literal["holds", "demonstration", "void", "none"]
 class RelationBound(BaseModel):
     """One bound: (epsilon, delta) under one neighbouring relation."""
 
-    model_config = ConfigDict(frozen=True, ser_json_inf_nan="strings")
+    model_config = ConfigDict(defer_build=True, frozen=True, ser_json_inf_nan="strings")
 
     relation: NeighbouringRelation
     epsilon: float
@@ -54,7 +54,7 @@ class Guarantee(BaseModel):
         Why the status is not ``holds``.
     """
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(defer_build=True, frozen=True)
 
     status: Status
     unit: str = "one record"

@@ -24,7 +24,7 @@ _ENOUGH = {"rules": "enough for selected rules", "combined": "enough for rules b
 class PlannedPart(BaseModel):
     """One line of a plan summary."""
 
-    model_config = ConfigDict(frozen=True, ser_json_inf_nan="strings")
+    model_config = ConfigDict(defer_build=True, frozen=True, ser_json_inf_nan="strings")
 
     name: str
     releases: str
@@ -53,7 +53,7 @@ class PlanSummary(BaseModel):
     details : dict of str
     """
 
-    model_config = ConfigDict(frozen=True, ser_json_inf_nan="strings")
+    model_config = ConfigDict(defer_build=True, frozen=True, ser_json_inf_nan="strings")
 
     strategy: str
     epsilon: float

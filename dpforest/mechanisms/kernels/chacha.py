@@ -7,12 +7,12 @@ from numba import njit
 from numpy.typing import NDArray
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True, forceinline=True)
 def _rotated(word: np.uint32, bits: int) -> np.uint32:
     return np.uint32((word << np.uint32(bits)) | (word >> np.uint32(32 - bits)))
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True, forceinline=True)
 def _quarter_round(state: NDArray, a: int, b: int, c: int, d: int) -> None:
     state[a] += state[b]
     state[d] = _rotated(state[d] ^ state[a], 16)
