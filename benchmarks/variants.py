@@ -1,0 +1,210 @@
+"""Variants of what the private forest learns, on the same splits with the same seeded noise.
+
+For comparisons behind the defaults, not for figures of the library: learners are called directly,
+their noise is seeded, delta is 1e-6 and the number of training records is declared, rounded to one
+digit. Tables are those with at most 20,000 records; every second by name is for development, the
+others for confirmation. One JSON line a fit is appended to ``--results``, and what is there is
+skipped; then means are printed for each half and epsilon: accuracy (%), AUC, log loss.
+
+    python benchmarks/variants.py                                  # everything not yet done
+    python benchmarks/variants.py --sets car wdbc --epsilons 2 --variants rules refitted
+    python benchmarks/variants.py --report-only
+"""
+
+from __future__ import annotations
+
+import argparse
+import zlib
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+from common.models import rounded_rows
+from common.results import ResultFile, finished, key_of, read_lines
+from common.scores import METRICS, scores
+from common.tables import (
+    REPOSITORY,
+    classification_tables,
+    data_folder,
+    load_table,
+    stratified_split,
+)
+from threadpoolctl import threadpool_limits
+
+from dpforest import BudgetAccountant
+from dpforest.domain.encoder import DomainEncoder
+from dpforest.forest.private_plan import table_facts
+from dpforest.learners.base import LearnerBudget, TableFacts
+from dpforest.learners.refitted import RefittedForest
+from dpforest.learners.refitted.settings import RefittedSettings, Size
+from dpforest.learners.rules import RulesLearner, probabilities
+from dpforest.mechanisms.entropy import SeededSource
+from dpforest.trees.counting import MemoryRecords
+from dpforest.trees.records import TrainingTable
+
+DELTA = Fraction(1, 10**6)
+MOST_RECORDS = 20_000
+#: Tables around where a refitted forest takes over from rules at one of the epsilons.
+SETS = (
+    "chess_kr_vs_kp", "image_segmentation", "obesity", "spambase", "telco_churn",
+    "website_phishing", "wine_quality_red", "wireless",
+    "car", "cmc", "german_credit", "messidor", "tic_tac_toe", "vehicle", "wdbc", "yeast",
+)  # fmt: skip
+UNSTRETCHED = RefittedSettings(stretch=1.0, stretch_of_many=1.0)
+#: What rules and forest are each worth where both have half of epsilon.
+EACH = 0.65
+
+
+class Halved(RefittedSettings):
+    """Half the rounds."""
+
+    def size(self, signal: float, rows: float, n_classes: int) -> Size:
+        """The rule's, with half the rounds."""
+        size = super().size(signal, rows, n_classes)
+        return replace(size, n_rounds=size.n_rounds // 2)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One table, split and epsilon."""
+
+    table: TrainingTable
+    test: np.ndarray
+    facts: TableFacts
+    epsilon: Fraction
+    seed: int
+
+    def scores(self, learner: Any, share: Fraction = Fraction(1)) -> np.ndarray:
+        """Class scores of the test records by a learner that has a share of epsilon."""
+        pure = isinstance(learner, RulesLearner)
+        delta = Fraction(0) if pure else DELTA
+        budget = LearnerBudget(self.epsilon * share, delta, certified=not pure)
+        plan = learner.plan(self.facts, budget)
+        with BudgetAccountant._unlimited().open_scope("variant") as scope:
+            model = learner.train(
+                plan, scope, SeededSource(self.seed), MemoryRecords(self.table), self.facts, int
+            )
+        return log_shares(model.log_odds(self.test))
+
+
+def log_shares(scores: np.ndarray) -> np.ndarray:
+    """Log probabilities of class scores."""
+    return scores - np.logaddexp.reduce(scores, axis=1, keepdims=True)
+
+
+def plain_rules(run: Run) -> np.ndarray:
+    """Rules whose leaves are not sharpened."""
+    with mock.patch.object(probabilities, "SHARPENING", 1.0):
+        return run.scores(RulesLearner())
+
+
+def blend(run: Run) -> np.ndarray:
+    """Rules and a refitted forest on half of epsilon each: epsilons add up, delta is one's."""
+    half = Fraction(1, 2)
+    both = run.scores(RulesLearner(), half) + run.scores(RefittedForest(), half)
+    return log_shares(EACH * both)
+
+
+VARIANTS: dict[str, Callable[[Run], np.ndarray]] = {
+    "rules": lambda run: run.scores(RulesLearner()),
+    "rules, not sharpened": plain_rules,
+    "refitted": lambda run: run.scores(RefittedForest()),
+    "refitted, not stretched": lambda run: run.scores(RefittedForest(UNSTRETCHED)),
+    "refitted, half the rounds": lambda run: run.scores(RefittedForest(Halved(step=0.25))),
+    "rules and refitted": blend,
+}
+
+
+@lru_cache(maxsize=1)
+def coded(folder: Path, name: str) -> tuple[Any, DomainEncoder, np.ndarray]:
+    """A table with its encoder and codes."""
+    table = load_table(folder, name)
+    encoder = DomainEncoder(
+        table.domain, invalid="drop", task="classification", estimator_name="variants"
+    )
+    return table, encoder, encoder.encode_features(table.X, for_predict=True)[0].codes
+
+
+def run_of(folder: Path, name: str, epsilon: float, seed: int) -> tuple[Run, np.ndarray]:
+    """A run, and the test records' labels."""
+    table, encoder, codes = coded(folder, name)
+    split = stratified_split(table, seed)
+    facts = table_facts(encoder, float(rounded_rows(split.train.size)))
+    labels = table.y[split.train].astype(np.uint8)
+    training = TrainingTable(
+        np.ascontiguousarray(codes[split.train]), labels,
+        facts.n_codes, facts.offsets, facts.ordered, facts.n_classes,
+    )  # fmt: skip
+    number = zlib.crc32(f"{name} {epsilon} {seed}".encode())
+    test = np.ascontiguousarray(codes[split.test])
+    return Run(training, test, facts, Fraction(str(epsilon)), number), table.y[split.test]
+
+
+def fit_missing(arguments: argparse.Namespace) -> None:
+    """Fit what has no line yet."""
+    done, out = finished(read_lines(arguments.results)), ResultFile(arguments.results)
+    for name in arguments.sets:
+        for epsilon in arguments.epsilons:
+            for seed in range(arguments.seeds):
+                for variant in arguments.variants:
+                    line = {
+                        "dataset": name, "model": variant, "epsilon": epsilon, "seed": seed
+                    }  # fmt: skip
+                    if key_of(line) in done:
+                        continue
+                    run, labels = run_of(arguments.data, name, epsilon, seed)
+                    found = VARIANTS[variant](run)
+                    out.append(line | scores(labels, found.argmax(axis=1), np.exp(found)))
+
+
+def report(arguments: argparse.Namespace) -> None:
+    """Print means over tables of each half by epsilon, for tables that all variants have."""
+    small = classification_tables(arguments.data).values()
+    names = sorted(facts.name for facts in small if facts.n_rows <= MOST_RECORDS)
+    names = [name for name in names if name != "internet_ads_subset"]
+    lines = finished(read_lines(arguments.results)).values()
+    means: dict[Any, list[list[float]]] = defaultdict(list)
+    for line in lines:
+        place = line["dataset"], line["epsilon"], line["model"]
+        means[place].append([line[metric] for metric in METRICS[:3]])
+    for half, words in enumerate(("development", "confirmation")):
+        for epsilon in arguments.epsilons:
+            sets = [name for name in names[half::2] if name in arguments.sets]
+            sets = [
+                n for n in sets if all((n, epsilon, v) in means for v in arguments.variants)
+            ]  # fmt: skip
+            print(f"\n{words}, epsilon {epsilon:g}: {', '.join(sets)}")
+            for variant in arguments.variants if sets else ():
+                found = np.mean([np.mean(means[n, epsilon, variant], axis=0) for n in sets], axis=0)
+                print(f"  {variant:26} {100 * found[0]:.1f} / {found[1]:.3f} / {found[2]:.3f}")
+
+
+def main() -> None:
+    """Fit what is missing, then report."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add = parser.add_argument
+    add("--sets", nargs="*", default=list(SETS))
+    add("--epsilons", nargs="*", type=float, default=[1.0, 2.0, 5.0])
+    add("--seeds", type=int, default=1)
+    add("--variants", nargs="*", choices=VARIANTS, default=list(VARIANTS))
+    add("--data", type=Path, default=data_folder(), help="folder of tables, or DPFOREST_DATA")
+    default = REPOSITORY / "benchmarks" / "results" / "variants.jsonl"
+    add("--results", type=Path, default=default)
+    add("--report-only", action="store_true")
+    arguments = parser.parse_args()
+    threadpool_limits(1)
+    if not arguments.report_only:
+        fit_missing(arguments)
+    report(arguments)
+
+
+if __name__ == "__main__":
+    main()
