@@ -1,0 +1,100 @@
+"""What a fit has to do at least, counted, and how fast this machine does it.
+
+Two kinds of work: an update adds to one cell of a table, a step takes a record one level down a
+tree. A floor is both counts over the rates of one core, measured in the same run on records in
+order, with tables that lie in the cache.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from common.scale_data import FEATURES, encoded
+from dpforest.learners.kernels.random_trees import descend
+from dpforest.trees.kernels.histogram import level_histogram
+
+_RATED = 1_000_000
+_BLOCK = 512
+
+
+@dataclass(frozen=True)
+class Work:
+    """Updates and steps of a record, over a whole fit."""
+
+    updates: float
+    steps: float
+
+    def seconds(self, n: int, rates: dict[str, float]) -> float:
+        """The floor on one core."""
+        return n * (self.updates / rates["updates"] + self.steps / rates["steps"])
+
+
+def work_of(kind: str, plan: Any) -> Work:
+    """Work of a record in a fit of the plan."""
+    return {"one_shot": _one_shot, "refitted": _refitted, "multinomial": _multinomial}[kind](plan)
+
+
+def _one_shot(plan: Any) -> Work:
+    """Codes for quantiles; leaf tables; a bin of the calibration, for which trees are walked anew.
+
+    A tree that looks at three features at most needs one step a feature: its leaf is looked up.
+    """
+    trees, own = plan.size.n_trees, plan.size.features_per_tree
+    walked = trees * min(plan.size.depth, sum(own) / len(own))
+    passes = 1 + (plan.calibration is not None)
+    quantiles = FEATURES if plan.quantiles is not None else 0
+    return Work(quantiles + trees + (passes - 1) * (trees + 1), passes * walked)
+
+
+def _refitted(plan: Any) -> Work:
+    """A round: residual, a sum for each candidate, sum, size and step of the chosen one's leaf."""
+    used = plan.settings.features_per_tree
+    walked = plan.n_candidates * min(plan.depth, sum(used) / len(used))
+    updates = FEATURES * (plan.quantiles is not None) + plan.n_rounds * (plan.n_candidates + 4)
+    return Work(updates, plan.n_rounds * (walked + plan.depth))
+
+
+def _multinomial(plan: Any) -> Work:
+    """The root once for all trees, below it half of the records: siblings are subtracted."""
+    depth = plan.tree.depth
+    updates = FEATURES + plan.n_trees * ((depth - 1) * FEATURES / 2 + 1)
+    return Work(updates, plan.n_trees * depth)
+
+
+def rates() -> dict[str, float]:
+    """Updates and steps a second of processor time on one core: the best of five."""
+    table = encoded(_RATED)
+    order, starts = np.arange(_RATED, dtype=np.int32), np.array([0, _RATED])
+    cells = np.empty((1, int(table.offsets[-1]), 2), np.int32)
+    depth = 6
+    feature = (np.arange((1 << depth) - 1) % FEATURES).astype(np.int32)
+    half = np.array([~np.uint64(0), ~np.uint64(0), np.uint64(0), np.uint64(0)])
+    mask = np.tile(half, (feature.size, 1))
+    node = np.empty(_BLOCK, np.int32)
+
+    def count() -> None:
+        level_histogram(table.codes, table.labels, order, starts, table.offsets, 2, cells)
+
+    def walk() -> None:
+        for first in range(0, _RATED - _BLOCK, _BLOCK):
+            descend(table.codes, first, _BLOCK, feature, mask, depth, node)
+
+    return {
+        "updates": _RATED * FEATURES / _best(count),
+        "steps": _RATED * depth / _best(walk),
+    }
+
+
+def _best(action: Callable[[], None]) -> float:
+    action()
+    seconds = []
+    for _ in range(5):
+        start = time.process_time()
+        action()
+        seconds.append(time.process_time() - start)
+    return min(seconds)
