@@ -142,6 +142,8 @@ def _scope_lines(scope: ScopeRecord, indent: int) -> Iterable[str]:
     kind = f"{scope.kind}{sides}"
     if scope.kind == "units":
         kind += f" of up to {scope.records_per_unit} records, what is inside is for one record"
+    if scope.adaptive or scope.caps:
+        kind += ", planned by what was released, under caps that were fixed before"
     if scope.certificate is not None:
         kind += f", composed as a whole by the {_cell(scope.certificate.method)}"
     yield f"{'  ' * indent}- {_cell(scope.label)} ({kind}): epsilon {epsilon}, rho {rho}"

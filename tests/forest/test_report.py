@@ -107,6 +107,17 @@ def test_levels_are_listed_where_there_are_any(report_of, domain, table):
     assert "| role | " in text and "| level |" not in text
 
 
+@pytest.mark.filterwarnings("ignore::dpforest.exceptions.WeakSignalWarning")
+@pytest.mark.parametrize("delta", [0, "1e-6"])
+@pytest.mark.parametrize("rows", [None, 500])
+def test_the_composition_says_what_was_planned_by_released_values(delta, rows, domain, table):
+    facts = domain.model_copy(update={"approximate_rows": rows})
+    forest = PrivateForestClassifier(epsilon=1, delta=delta, domain=facts, strategy="one_shot")
+    text = forest.fit(*table()).privacy_report().to_markdown()
+    assert ("under caps that were fixed before" in text) == (rows is None)
+    assert ("decided by that noisy count" in text) == (rows is None)
+
+
 def test_sides_in_parallel_are_not_added(report_of):
     report = report_of(leaves="label", partition_rate=1, allocation="theorem2")
     trees = [row for row in report.spending if row.group == "tree"]
