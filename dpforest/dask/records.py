@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpforest.dask.questions import Questions, opened
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.exceptions import DPForestError, StreamError
 from dpforest.streams.records import empty_table, mark_of, new_key
@@ -35,8 +35,8 @@ class DaskRecords:
 
     Attributes
     ----------
-    bytes_sent, bytes_received : int
-        Of countings that left the client, and of sums that reached it.
+    bytes_received : int
+        Of sums that reached the client.
     """
 
     def __init__(self, pairs: list[Any], encoder: DomainEncoder, client: Any) -> None:
@@ -44,7 +44,8 @@ class DaskRecords:
 
         self._encoder, self._client = encoder, client
         self._n_threads = max(1, sum(client.nthreads().values()))
-        self.bytes_sent = self.bytes_received = 0
+        self._questions = Questions(client)
+        self.bytes_received = 0
         encoded = [
             client.submit(encode_part, part, encoder, f"partition {number}", pure=False)
             for number, part in enumerate(client.compute(pairs))
@@ -75,6 +76,11 @@ class DaskRecords:
         return np.cumsum([0, *sizes]).tolist()[: len(sizes)], [mark for _, mark in found]
 
     @property
+    def bytes_sent(self) -> int:
+        """Of countings that left the client."""
+        return self._questions.bytes_sent
+
+    @property
     def schema(self) -> TrainingTable:
         """A table of the same columns without records."""
         return empty_table(self._encoder)
@@ -95,11 +101,8 @@ class DaskRecords:
 
     def total(self, counting: Counting) -> NDArray[np.int64]:
         """Sum of what all blocks add; secret."""
-        question = pickle.dumps(counting)
-        self.bytes_sent += len(question)
-        # As a task's result it goes to each worker once, and can be made again.
-        shared = self._client.submit(pickle.loads, question, pure=False)
-        sums = [self._client.submit(count_blocks, shared, b, pure=False) for b in self._bundles()]
+        asked = self._questions.sent(counting)
+        sums = [self._client.submit(count_blocks, *asked, b, pure=False) for b in self._bundles()]
         while len(sums) > 1:
             groups = [sums[i : i + FAN_IN] for i in range(0, len(sums), FAN_IN)]
             sums = [self._client.submit(add_up, group, pure=False) for group in groups]
@@ -131,6 +134,7 @@ class DaskRecords:
             yield self
         finally:
             self._client.cancel(self._blocks)
+            self._questions.forget()
 
 
 @contextmanager
@@ -187,8 +191,9 @@ def block_of(table: TrainingTable | DPForestError, first: int, mark: bytes, key:
     return Block(table, first)
 
 
-def count_blocks(counting: Counting, blocks: list[Block]) -> NDArray[np.integer]:
+def count_blocks(question: bytes, chunks: list[Any], blocks: list[Block]) -> NDArray[np.integer]:
     """What some blocks add; on a worker."""
+    counting = opened(question, chunks)
     return narrow(sum_of(map(counting.count, blocks)))
 
 

@@ -50,7 +50,11 @@ class Block:
 
 
 class Counting(Protocol):
-    """What a block of records adds to a total: a pure function, and one that can be sent."""
+    """What a block of records adds to a total: a pure function, and one that can be sent.
+
+    One that carries released parts that earlier countings carried too may list them, as
+    ``parts``, from the first on: whoever sends countings then sends each part once.
+    """
 
     def count(self, block: Block) -> NDArray[np.int64]:
         """Integers of one shape for every block, the empty one included; secret."""
@@ -94,6 +98,12 @@ class MappedCounting:
 
     mapping: Mapping
     counting: Counting
+
+    @property
+    def parts(self) -> tuple[Any, ...]:
+        """What the counting shares with those before it."""
+        parts: tuple[Any, ...] = getattr(self.counting, "parts", ())
+        return parts
 
     def count(self, block: Block) -> NDArray[np.int64]:
         """Counts of a block."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -255,8 +256,9 @@ class LargeSums:
 
 def test_integers_that_need_eight_bytes_have_them():
     nobody = Block(empty_table(DomainEncoder(DOMAIN)))
-    assert count_blocks(LargeSums(), [nobody, nobody]).tolist() == [0, 2**41]
-    assert count_blocks(RecordCount(), [nobody]).dtype == np.int32
+    large, count = pickle.dumps(LargeSums()), pickle.dumps(RecordCount())
+    assert count_blocks(large, [], [nobody, nobody]).tolist() == [0, 2**41]
+    assert count_blocks(count, [], [nobody]).dtype == np.int32
     small, large = np.array([1, 2**31 - 1]), np.array([1, 1])
     assert narrow(small).dtype == np.int32 and add_up([narrow(small), large]).dtype == np.int64
     assert add_up([narrow(small), large]).tolist() == [2, 2**31]

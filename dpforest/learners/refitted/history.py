@@ -146,6 +146,11 @@ class CandidateSums:
     history: ScoreHistory
     trees: RandomTrees
 
+    @property
+    def parts(self) -> tuple[Move, ...]:
+        """What it shares with countings before it."""
+        return self.history.moves
+
     def count(self, block: Block) -> NDArray[np.int64]:
         """Sums of a block."""
         residuals, trees = self.history.residuals(block), self.trees
@@ -161,6 +166,11 @@ class LeafSums:
 
     history: ScoreHistory
     tree: RandomTrees
+
+    @property
+    def parts(self) -> tuple[Move, ...]:
+        """What it shares with countings before it."""
+        return self.history.moves
 
     def count(self, block: Block) -> NDArray[np.int64]:
         """Sums of a block."""
@@ -208,6 +218,11 @@ class GradientSums:
 
     history: ScoreHistory
     columns: DesignedColumns
+
+    @property
+    def parts(self) -> tuple[Move, ...]:
+        """What it shares with countings before it."""
+        return self.history.moves
 
     def count(self, block: Block) -> NDArray[np.int64]:
         """Sums of a block."""

@@ -1,0 +1,91 @@
+"""Countings on their way to workers: what went before is named, not sent again.
+
+The history of a refitted forest grows by a released step a round, and every counting carries all of
+it, since a block that was lost makes its scores anew. So steps are sent once, in chunks that
+workers hold as results of tasks, and a counting refers to them.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+from typing import Any
+
+from dpforest.trees.counting import Counting
+
+#: Parts that are sent together; those after the last whole chunk go with each question.
+CHUNK = 16
+
+
+class Questions:
+    """What was sent of the countings of one fit.
+
+    Parameters
+    ----------
+    client : distributed.Client
+
+    Attributes
+    ----------
+    bytes_sent : int
+        That left the client.
+    """
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        self.bytes_sent = 0
+        self.forget()
+
+    def forget(self) -> None:
+        """Hold nothing on workers any more."""
+        self._parts: list[Any] = []
+        self._chunks: list[Any] = []
+
+    def sent(self, counting: Counting) -> tuple[Any, list[Any]]:
+        """A counting as futures: its bytes, and the chunks that it refers to."""
+        parts = counting.parts if hasattr(counting, "parts") else ()
+        if any(new is not old for new, old in zip(parts, self._parts, strict=False)):
+            self.forget()
+        for first in range(len(self._parts), len(parts) - CHUNK + 1, CHUNK):
+            chunk = parts[first : first + CHUNK]
+            self._chunks.append(self._task(pickle.loads, pickle.dumps(chunk)))
+            self._parts += chunk
+        known = {id(part): place for place, part in enumerate(self._parts)}
+        stream = io.BytesIO()
+        _Pickler(stream, known).dump(counting)
+        return self._task(same, stream.getvalue()), self._chunks[: len(parts) // CHUNK]
+
+    def _task(self, make: Any, data: bytes) -> Any:
+        """As a task's result it goes to each worker once, and can be made again."""
+        self.bytes_sent += len(data)
+        return self._client.submit(make, data, pure=False)
+
+
+def same(data: bytes) -> bytes:
+    """What was sent."""
+    return data
+
+
+def opened(question: bytes, chunks: list[Any]) -> Counting:
+    """The counting that was sent; on a worker."""
+    counting: Counting = _Unpickler(io.BytesIO(question), chunks).load()
+    return counting
+
+
+class _Pickler(pickle.Pickler):
+    def __init__(self, stream: io.BytesIO, known: dict[int, int]) -> None:
+        super().__init__(stream, pickle.HIGHEST_PROTOCOL)
+        self._known = known
+
+    def persistent_id(self, part: Any) -> int | None:
+        """Place of a part that was sent before."""
+        return self._known.get(id(part))
+
+
+class _Unpickler(pickle.Unpickler):
+    def __init__(self, stream: io.BytesIO, chunks: list[Any]) -> None:
+        super().__init__(stream)
+        self._chunks = chunks
+
+    def persistent_load(self, place: int) -> Any:
+        """The part at a place."""
+        return self._chunks[place // CHUNK][place % CHUNK]

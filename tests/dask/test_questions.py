@@ -1,0 +1,69 @@
+"""Countings as they are sent: each released step goes out once, and arrives whole."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dpforest.dask.questions import CHUNK, Questions, opened
+from dpforest.learners.random_trees import RandomTrees
+from dpforest.learners.refitted.history import LeafSums, ScoreHistory, TreeMove
+from dpforest.trees.counting import ClassCounts, MappedCounting
+
+
+class Here:
+    """A client that runs what is submitted at once."""
+
+    def submit(self, make, data, pure):
+        return make(data)
+
+
+def moves_of(n: int, seed: int = 0) -> list[TreeMove]:
+    generator = np.random.default_rng(seed)
+    trees = [
+        RandomTrees(2, np.zeros((1, 3), np.int32), generator.integers(0, 9, (1, 3, 1), np.uint64))
+        for _ in range(n)
+    ]
+    return [TreeMove(tree, generator.normal(size=(4, 1))) for tree in trees]
+
+
+def question_of(moves: list[TreeMove]) -> LeafSums:
+    return LeafSums(ScoreHistory(np.zeros(1), tuple(moves)), moves_of(1, 9)[0].tree)
+
+
+def same_moves(found: LeafSums, moves: list[TreeMove]) -> bool:
+    pairs = zip(found.history.moves, moves, strict=True)
+    return all(
+        np.array_equal(a.steps, b.steps) and np.array_equal(a.tree.mask, b.tree.mask)
+        for a, b in pairs
+    )
+
+
+@pytest.mark.parametrize("n", [0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK + 5])
+def test_a_history_arrives_whole(n):
+    moves, questions = moves_of(n), Questions(Here())
+    for length in range(n + 1):
+        question, chunks = questions.sent(question_of(moves[:length]))
+        assert len(chunks) == length // CHUNK
+        assert same_moves(opened(question, chunks), moves[:length])
+
+
+def test_each_step_is_sent_a_bounded_number_of_times():
+    moves, questions, sizes = moves_of(5 * CHUNK), Questions(Here()), []
+    for length in range(len(moves) + 1):
+        question, _ = questions.sent(question_of(moves[:length]))
+        sizes.append(len(question))
+    whole = len(Questions(Here()).sent(question_of(moves[: CHUNK - 1]))[0])
+    assert max(sizes) < 1.1 * whole
+    assert sizes[5 * CHUNK] < 2 * sizes[CHUNK] < whole
+
+
+def test_another_history_is_not_taken_for_the_first():
+    questions = Questions(Here())
+    for seed in (1, 2):
+        moves = moves_of(2 * CHUNK, seed)
+        assert same_moves(opened(*questions.sent(question_of(moves))), moves)
+    mapped = MappedCounting(None, question_of(moves))
+    found = opened(*questions.sent(mapped))
+    assert same_moves(found.counting, moves) and found.mapping is None
+    assert isinstance(opened(*questions.sent(ClassCounts())), ClassCounts)
