@@ -77,6 +77,9 @@ def in_memory(found: Lines) -> list[str]:
         f"{rates['steps'] / 1e9:.2f} billion steps a second). " + works(found),
         "",
         *table(head, rows),
+        "Below 1 is where the count of steps is more than is made: leaves of trees on few features "
+        "are looked up.",
+        "",
         *exponents(found),
         "",
         "![Time and memory over the number of records](scale_size.svg)",
@@ -128,7 +131,11 @@ def others(found: Lines) -> list[str]:
             rows.append(
                 f"| encoding, one thread | {int(n):,} | {line['seconds']:.2f} | {cpu(line)} |"
             )
-    return table("| beside them | records | s | CPU s |", rows)
+    return [
+        *table("| beside them | records | s | CPU s |", rows),
+        "Threads of HistGradientBoosting wait for each other, so load hits it hardest.",
+        "",
+    ]
 
 
 def cpu(line: Line) -> str:
@@ -207,9 +214,24 @@ def on_dask(found: Lines) -> list[str]:
         "costs is the processor time of all workers in passes: equal would be for nothing.",
         "",
         *table(head, rows),
+        *fixed_costs(found),
         *bytes_a_pass(found),
         *projection(found),
     ]
+
+
+def fixed_costs(found: Lines) -> list[str]:
+    """What a pass takes where there is next to nothing to count."""
+    texts = []
+    for name, line in found.items():
+        if name.startswith("dask/small/"):
+            n = len(line["passes"])
+            texts.append(
+                f"{name.split('/')[2].replace('_', '-')} {1e3 * line['pass_seconds'] / n:.0f} ms "
+                f"({1e3 * line['pass_cpu_seconds'] / n:.0f} ms of the workers' processor time, "
+                f"load {line['machine']['load']:g})"
+            )
+    return [f"A pass over 20,000 records takes, on two workers: {'; '.join(texts)}.", ""]
 
 
 def bytes_a_pass(found: Lines) -> list[str]:
