@@ -100,6 +100,7 @@ def test_spending_adds_up(report_of):
     assert Fraction(report.composition.composed.epsilon) == 1
 
 
+@pytest.mark.filterwarnings("ignore::dpforest.exceptions.WeakSignalWarning")
 def test_levels_are_listed_where_there_are_any(report_of, domain, table):
     assert "| level | level 0 |" in report_of().to_markdown()
     forest = PrivateForestClassifier(epsilon=1, domain=domain, strategy="rules").fit(*table())
