@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 #: Below so many declared rows a fit is quick enough for more candidates.
-FEW_ROWS = 100_000
+FEW_ROWS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class RefittedSettings:
         Chosen by hand on nine tables: adult, car, chess_kr_vs_kp, connect_4, covertype, letter,
         magic, mushroom and nursery, so figures on these flatter it. With several classes
         residuals are fitted more slowly, so rounds grow earlier; more than 32 candidates are
-        worth a little, and their time where there is not much to route.
+        worth a tenth of a point of accuracy, and their time on small tables only.
         """
         if self.fixed_size is not None:
             return self.fixed_size
