@@ -19,6 +19,7 @@ LAYERS = {
     "exceptions": 0,
     "relations": 0,
     "observation": 0,
+    "processes": 0,
     "kernels": 0,
     "domain": 1,
     "accounting": 1,

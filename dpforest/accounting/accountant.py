@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import threading
 from fractions import Fraction
 from pathlib import Path
@@ -35,6 +34,7 @@ from dpforest.accounting.scopes import (
 )
 from dpforest.accounting.units import open_units
 from dpforest.exceptions import BudgetExceeded, ParameterError, ParameterTypeError, ScopeError
+from dpforest.processes import this_process
 
 _OWN_EVENTS = frozenset(EVENTS.values())
 #: Sums of losses that an accountant keeps.
@@ -100,7 +100,7 @@ class BudgetAccountant:
         self._delta = delta
         self._name = name
         self._lock = threading.RLock()
-        self._process = os.getpid()
+        self._process = this_process()
         self._prices: dict[int, tuple[Event, PrivacyLoss]] = {}
         self._sums: dict[tuple[int, int], tuple[PrivacyLoss, PrivacyLoss, PrivacyLoss]] = {}
         self._root = SequentialScope(self, None, "")
@@ -295,7 +295,7 @@ class BudgetAccountant:
         return f"{label} #{number}"
 
     def _check_process(self) -> None:
-        if os.getpid() != self._process:
+        if this_process() != self._process:
             raise ScopeError(
                 "this accountant belongs to another process, and a copy of it must not spend. "
                 "Use threads (n_jobs does), or spend in the process that made it."

@@ -19,6 +19,7 @@ from dpforest.accounting.ledger import Budget
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.rationals import exact_text, float_up, to_rational
 from dpforest.exceptions import BudgetExceeded, ParameterError, ParameterTypeError, ScopeError
+from dpforest.processes import this_process
 from dpforest.relations import NeighbouringRelation
 
 #: diffprivlib checks, then spends, without a lock; all of our charges pass through this one.
@@ -115,7 +116,7 @@ class DiffprivlibCeiling:
                 "Give one, or a dpforest.BudgetAccountant",
             )  # fmt: skip
         self._accountant = accountant
-        self._process = os.getpid()
+        self._process = this_process()
 
     @property
     def accountant(self) -> Any:
@@ -152,7 +153,7 @@ class DiffprivlibCeiling:
         ScopeError
             In a forked process.
         """
-        if os.getpid() != self._process:
+        if this_process() != self._process:
             raise ScopeError(
                 "this diffprivlib accountant belongs to another process, and a copy of it must not "
                 "spend. Use threads (n_jobs does), or spend in the process that made it."

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from dpforest.exceptions import ParameterError, ParameterTypeError
 from dpforest.mechanisms.row_words import RowWords
+from dpforest.processes import this_process
 
 Words = NDArray[np.uint64]
 
@@ -72,7 +73,7 @@ class SystemSource(RandomSource):
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._process = os.getpid()
+        self._process = this_process()
         self._block = np.empty(0, dtype=np.uint64)
         self._used = 0
 
@@ -81,13 +82,15 @@ class SystemSource(RandomSource):
             return _system_words(n)
         with self._lock:
             # A forked child would hand out its parent's block again.
-            if self._used + n > self._block.size or self._process != os.getpid():
+            if self._used + n > self._block.size or self._process != this_process():
                 self._block = _system_words(_BLOCK)
-                self._used, self._process = 0, os.getpid()
-            part = self._block[self._used : self._used + n]
+                self._used, self._process = 0, this_process()
+            # Counted first: if an interrupt comes before the end, words are lost, never repeated,
+            # and never are wiped ones handed out.
+            self._used += n
+            part = self._block[self._used - n : self._used]
             taken = part.copy()
             part[:] = 0
-            self._used += n
         return taken
 
     def spawn(self, *key: int | str) -> SystemSource:
