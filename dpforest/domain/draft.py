@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from os import PathLike
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -71,7 +72,7 @@ def draft_domain(
     y : array, list or series of shape (n_samples,), optional
         Labels, or numbers for regression.
     path : str or path, optional
-        Where to write the proposal as JSON.
+        Where to write the proposal as JSON: a new file, since an older one may have been edited.
     task : {"classification", "regression"}, optional
         How to read ``y``; by default regression if it holds fractions, else classification.
 
@@ -83,6 +84,13 @@ def draft_domain(
     if task not in (None, "classification", "regression"):
         raise ParameterError(
             "task", task, "must be 'classification' or 'regression'", "Choose one of them"
+        )
+    if path is not None and Path(path).exists():
+        raise ParameterError(
+            "path",
+            str(path),
+            "is there already, and somebody may have edited it",
+            "Read it by Domain.from_json, give another path, or remove the file",
         )
     table = read_table(X)
     _check_not_empty(table)

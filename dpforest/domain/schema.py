@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from os import PathLike
 from typing import Annotated, Any, Literal
 
@@ -37,6 +37,16 @@ class _Entry(BaseModel):
         # Raised outside the handler, so that no second error trails behind it.
         if failure is not None:
             raise failure
+
+    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
+        """What differs from the defaults, so that an estimator that holds a domain can be read."""
+        for name, field in type(self).model_fields.items():
+            value = getattr(self, name)
+            if value != field.default:
+                yield name, value
+
+    def __str__(self) -> str:
+        return repr(self)
 
 
 def _fields_of(kind: type[_Entry]) -> set[str]:
@@ -412,6 +422,8 @@ def _feature_from(name: Any, entry: Any) -> Any:
         return {"name": name, "kind": kind, **entry}
     if isinstance(entry, tuple) and len(entry) == 2 and all(map(_is_bound, entry)):
         return NumericFeature(name=name, lower=entry[0], upper=entry[1])
+    if isinstance(entry, tuple) and len(entry) == 1 and _is_bound(entry[0]):
+        raise DomainError(str(name), "bounds are two numbers", "Write (lower, upper)")
     if isinstance(entry, (list, tuple)):
         return CategoricalFeature(name=name, categories=tuple(entry))
     raise DomainError(

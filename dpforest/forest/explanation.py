@@ -60,6 +60,13 @@ class Explanation(BaseModel):
     importances: dict[str, float]
     dependence: tuple[PartialDependence, ...]
 
+    def __str__(self) -> str:
+        width = max(map(len, self.importances), default=0)
+        lines = [
+            f"{share:6.1%}  {name:{width}}".rstrip() for name, share in self.importances.items()
+        ]
+        return "\n".join(["share of the effect", *lines])
+
     def of(self, feature: str) -> PartialDependence:
         """Partial dependence on one feature.
 

@@ -104,7 +104,8 @@ class PrivateForest(ReleasedEstimator):
         domain = domain if domain is not None else self.domain
         if not isinstance(domain, Domain):
             raise ParameterTypeError(
-                "domain", type(domain).__name__, "a plan needs the public facts",
+                "domain", None if domain is None else type(domain).__name__,
+                "a plan needs the public facts",
                 "Give a Domain, here or to the estimator",
             )  # fmt: skip
         epsilon, delta = check_epsilon(self.epsilon), check_delta(self.delta)

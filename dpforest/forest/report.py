@@ -148,6 +148,9 @@ class PrivacyReport(_Frozen):
             **{name: getattr(self.basis, name) for name in ClaimBasis.model_fields},
         )
 
+    def __str__(self) -> str:
+        return self.to_markdown()
+
     def to_json(self, path: str | Path | None = None) -> str:
         """Write the report as JSON, to a file too if ``path`` is given.
 

@@ -46,6 +46,20 @@ _PROMISED = (
 )
 
 
+#: Guarantees above are pointed out as weak; the number of records where none is declared.
+_LARGE, _FEW_ROWS = 10, 100
+
+_LARGE_DELTA = (
+    "delta = {delta} is not below {than}: a mechanism that publishes a record whole, by chance, "
+    "may have as much; choose delta well below one over the number of records"
+)
+
+_LARGE_EPSILON = (
+    "epsilon = {epsilon} promises little: anybody's odds about a record may move by the factor "
+    "e to that power; see docs/choosing_epsilon.md"
+)
+
+
 #: How the scope of a tree is called.
 _TREE = re.compile(r"tree \d+")
 
@@ -135,6 +149,8 @@ def _row(group: Any, name: str, entries: list[Any]) -> SpendingRow:
 def _notices(facts: RunFacts, domain: Domain, guarantee: Guarantee) -> list[Notice]:
     severity: Literal["void", "caution"] = "void" if guarantee.status == "void" else "caution"
     notices = [Notice(severity=severity, text=reason) for reason in guarantee.reasons]
+    if guarantee.status != "void":
+        notices += [Notice(severity="caution", text=text) for text in _weak(guarantee, domain)]
     if facts.settings.get("invalid") == "raise":
         notices.append(Notice(severity="caution", text=_RAISED))
     if facts.records_per_unit > 1:
@@ -150,6 +166,18 @@ def _notices(facts: RunFacts, domain: Domain, guarantee: Guarantee) -> list[Noti
             Notice(severity="note", text="Some public facts do not say who declared them.")
         )
     return notices
+
+
+def _weak(guarantee: Guarantee, domain: Domain) -> list[str]:
+    """What is proven and yet promises little."""
+    texts = []
+    rows = domain.approximate_rows
+    if guarantee.delta * (rows or _FEW_ROWS) >= 1:
+        than = f"one over the {rows} records declared" if rows else f"one over {_FEW_ROWS}"
+        texts.append(_LARGE_DELTA.format(delta=figure_up(guarantee.delta), than=than))
+    if guarantee.epsilon > _LARGE:
+        texts.append(_LARGE_EPSILON.format(epsilon=figure_up(guarantee.epsilon)))
+    return texts
 
 
 def _listing_text(listing: FitListing) -> str:

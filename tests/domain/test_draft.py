@@ -157,3 +157,11 @@ def test_what_cannot_be_drafted():
     table = pytest.importorskip("pandas").DataFrame({"when": np.zeros(2, "datetime64[ns]")})
     with pytest.raises(ParameterTypeError, match="dates and times"):
         Domain.draft(table)
+
+
+def test_a_draft_is_not_written_over_an_edited_one(tmp_path):
+    path = tmp_path / "domain.json"
+    path.write_text("edited")
+    with pytest.raises(ParameterError, match="is there already"):
+        Domain.draft(np.eye(2), ["n", "y"], path)
+    assert path.read_text() == "edited"

@@ -39,6 +39,23 @@ def test_short_forms_equal_long_forms():
     assert domain.feature_names == ("a", "b")
 
 
+def test_one_bound_is_no_category():
+    with pytest.raises(DomainError, match="'age': bounds are two numbers"):
+        Domain(features={"age": (0,)})
+    assert Domain(features={"a": ("x",)}).features[0].categories == ("x",)
+
+
+def test_a_domain_is_printed_without_its_defaults():
+    domain = Domain(features={"a": (0, 1)}, target=(0, 5))
+    text = (
+        "Domain(features=(NumericFeature(name='a', lower=0.0, upper=1.0),), "
+        "target=NumericTarget(lower=0.0, upper=5.0))"
+    )
+    assert repr(domain) == str(domain) == text
+    drafted = Domain(features=[{**domain.features[0].model_dump(), "status": "drafted"}])
+    assert "status='drafted'" in repr(drafted)
+
+
 def test_labels_keep_their_type():
     domain = small_domain(classes=np.array([3, 1]))
     assert domain.classes.labels == (3, 1)

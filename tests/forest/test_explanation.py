@@ -44,6 +44,8 @@ def test_what_was_planted_is_found(strategy, delta):
     both = np.array(list(age.predictions.values())).sum(axis=0)
     assert np.allclose(both, 1.0)
     assert explanation == forest.explain()
+    lines = str(explanation).splitlines()[1:]  # the whole of it would fill the screen
+    assert [line.split()[1] for line in lines] == list(explanation.importances)
     with pytest.raises(ParameterError, match="not in the domain"):
         explanation.of("income")
 

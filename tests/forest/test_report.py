@@ -192,6 +192,37 @@ def test_unsigned_facts_are_pointed_out(report_of):
     assert "declared by us" in report.to_markdown()
 
 
+@pytest.mark.filterwarnings("ignore::dpforest.exceptions.WeakSignalWarning")
+def test_guarantees_that_promise_little_are_pointed_out(table):
+    facts = {
+        "features": {"age": (0, 1), "colour": (0, 1), "size": (0, 1)},
+        "classes": ["ill", "well"],
+    }
+
+    def cautions(epsilon, delta, rows):
+        domain = Domain(**facts, approximate_rows=rows)
+        forest = PrivateForestClassifier(
+            epsilon=epsilon,
+            delta=delta,
+            domain=domain,
+            strategy="refitted" if delta else "one_shot",
+        )
+        notices = forest.fit(*table()).privacy_report().notices
+        return [n.text.split(":")[0] for n in notices if n.severity == "caution"]
+
+    assert cautions(1, 1e-6, 800) == cautions(10, 0, 800) == cautions(1, 1e-6, None) == []
+    assert cautions(1, "0.01", 800) == [
+        "delta = 0.01 is not below one over the 800 records declared"
+    ]
+    assert cautions(1, "0.01", None) == ["delta = 0.01 is not below one over 100"]
+    assert cautions(12, 0, 800) == ["epsilon = 12 promises little"]
+
+
+def test_a_printed_report_is_read_by_people(report_of):
+    report = report_of()
+    assert str(report) == report.to_markdown()
+
+
 def test_raising_is_told_of_but_is_no_part_of_the_guarantee(report_of):
     report = report_of(invalid="raise")
     assert report.guarantee.status == "holds"
