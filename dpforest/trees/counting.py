@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from dpforest.trees.records import TrainingTable
 
 #: Records that make a thread worth starting.
-RECORDS_A_THREAD = 2**15
+RECORDS_A_THREAD = 2**14
 
 
 @dataclass(slots=True, eq=False)
