@@ -17,9 +17,12 @@ def failure_of(record: ScopeRecord) -> str:
     charged = record.charged
     name = "rho" if charged.epsilon == "inf" else "epsilon"
     amount = f"{name} = {_short(getattr(charged, name))}"
+    # Where released values decided what was asked for, what came of it is no bound: the caps are.
+    bound = " (as it came out; what bounds it are its caps)" if record.caps else ""
     return (
-        "the last fit failed after something was granted. What was set aside for it stays spent: "
-        f"{amount}, delta = {_short(charged.delta)}; the accountant's composition has it exactly. "
+        "the last fit failed after something was granted. What it was charged stays spent: "
+        f"{amount}, delta = {_short(charged.delta)}{bound}; the accountant's composition has it "
+        "exactly. "
         "No model was released. Fit again to get a report."
     )
 
