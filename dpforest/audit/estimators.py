@@ -49,6 +49,12 @@ def streamed(X: Any, y: Any) -> tuple[BatchStream]:
     return (BatchStream([(X[part], y[part]) for part in parts]),)
 
 
+def strategy_and_predictions(model: Any, probes: Any) -> NDArray[np.float64]:
+    """What a bought number of records led to; arrays of one strategy and size are not another's."""
+    predict = getattr(model, "predict_proba", model.predict)
+    return np.append(np.ravel(predict(probes)), float(list(LEARNERS).index(model.strategy_)))
+
+
 def choice_and_predictions(model: Any, probes: Any) -> NDArray[np.float64]:
     """What a private selection chose and predicts; its candidates' arrays differ in shape."""
     chosen = float(list(LEARNERS).index(model.model_.strategy))
@@ -166,9 +172,14 @@ def estimator_parts() -> tuple[Part, ...]:
         few, many = (_small_domain(kind, rows) for rows in (ROWS, MANY_ROWS))
         shared = BudgetAccountant(1, DELTA)
         parts += [
-            estimator_part(kind, label="number of records bought"),
+            estimator_part(
+                kind, label="number of records bought", readout=strategy_and_predictions
+            ),
             *(estimator_part(kind, few, **choice) for choice in (*STRATEGIES, *OF_UNITS)),
-            estimator_part(kind, label="number of records bought", max_records_per_unit=UNIT),
+            estimator_part(
+                kind, label="number of records bought", max_records_per_unit=UNIT,
+                readout=strategy_and_predictions,
+            ),
             estimator_part(
                 kind, few, label="shared accountant", strategy="refitted", delta=DELTA,
                 accountant=shared,
