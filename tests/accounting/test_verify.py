@@ -119,8 +119,9 @@ def test_no_figure_can_be_changed_alone(books):
             continue
         if not verify_composition(record):
             harmless.append(path[-1])
-    # What plays no part: how many cells, a reserve that was given back, who is closed without one,
-    # the rule of a scope with one part, and a cap or a sensitivity that no figure rests on.
+    # What plays no part: how many cells, a reserve that was given back, who is closed without one
+    # or failed, the rule of a scope with one part, and a cap or a sensitivity that no figure
+    # rests on.
     assert len(list(places(dumped))) > 300
     assert set(harmless) <= {
         "cells", "closed", "kind", "adaptive", "reserve_kept", "score_range", "l1_sensitivity",
