@@ -10,7 +10,6 @@ what was known of its lineage; where it is read back the two histories are joine
 from __future__ import annotations
 
 import math
-import os
 import threading
 import uuid
 import warnings
@@ -22,6 +21,7 @@ from dpforest.accounting.figures import figure_up
 from dpforest.accounting.losses import NO_LOSS, PrivacyLoss
 from dpforest.accounting.rationals import exact_text, float_up, parse_amount
 from dpforest.exceptions import RepeatedFitWarning
+from dpforest.processes import this_process
 
 #: Where a fit is charged that no shared accountant keeps count of.
 OWN_BUDGET = "a budget of its own"
@@ -115,14 +115,14 @@ class _Lineage:
 _lock = threading.Lock()
 _seeds: dict[tuple[str, str, bytes], int] = {}
 _lineages: dict[str, _Lineage] = {}
-_process = (os.getpid(), uuid.uuid4().hex)
+_process = (this_process(), uuid.uuid4().hex)
 
 
 def _process_name() -> str:
     """This process's name; a forked child counts under another one."""
     global _process
-    if _process[0] != os.getpid():
-        _process = os.getpid(), uuid.uuid4().hex
+    if _process[0] != this_process():
+        _process = this_process(), uuid.uuid4().hex
     return _process[1]
 
 

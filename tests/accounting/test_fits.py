@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import pickle
 import threading
 import uuid
 import warnings
@@ -9,7 +11,7 @@ from fractions import Fraction as F
 
 import pytest
 
-from dpforest.accounting import PrivacyLoss, fits
+from dpforest.accounting import PrivacyLoss
 from dpforest.accounting.fits import (
     OWN_BUDGET,
     earlier_fits,
@@ -67,7 +69,7 @@ def test_histories_that_met_before_are_joined_without_counting_twice(lineage, mo
     elsewhere = lineage + " in another process"
     recall_fits(elsewhere, "Forest", carried)
     # A child after a fork counts under another name.
-    monkeypatch.setattr(fits.os, "getpid", lambda: -1)
+    monkeypatch.setattr(os, "getpid", lambda: -1)
     register_fit(elsewhere, "Forest", PrivacyLoss.pure(F(1, 3)), charged_to="ceiling")
     brought_back = earlier_fits(elsewhere)
     monkeypatch.undo()
@@ -78,6 +80,32 @@ def test_histories_that_met_before_are_joined_without_counting_twice(lineage, mo
     listing = register_fit(lineage, "Forest", PrivacyLoss(), charged_to="ceiling")
     assert listing.n_fits == 5 and listing.charged == {"ceiling": 4, "other": 1}
     assert (listing.epsilon, listing.rho) == ("inf", str(3 * F(1, 18) + F(1, 9)))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_a_forked_process_of_the_same_number_counts_under_its_own_name(lineage, monkeypatch):
+    # As in a PID namespace of its own, or where an ended ancestor's number is given out again.
+    here = os.getpid()
+    monkeypatch.setattr(os, "getpid", lambda: here)
+    register_fit(lineage, "Forest", PrivacyLoss.pure(F(1)), charged_to="ceiling")
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            register_fit(lineage, "Forest", PrivacyLoss.pure(F(1)), charged_to="ceiling")
+            os.write(writing, pickle.dumps(earlier_fits(lineage)))
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    with os.fdopen(reading, "rb") as pipe:
+        os.close(writing)
+        brought_back = pickle.load(pipe)
+    register_fit(lineage, "Forest", PrivacyLoss.pure(F(1)), charged_to="ceiling")
+    recall_fits(lineage, "Forest", brought_back)
+    listing = register_fit(lineage, "Forest", PrivacyLoss(), charged_to="ceiling")
+    # One before the fork, one in the child, two after it here.
+    assert listing.n_fits == 4
 
 
 def test_nothing_is_known_of_who_was_never_fitted(lineage):
