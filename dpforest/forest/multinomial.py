@@ -140,7 +140,7 @@ class MultinomialForestClassifier(PrivateClassifier):
     """
 
     forest_: PrivateForest
-    _served: tuple[PrivateForest, LeafValues]
+    _served_: tuple[PrivateForest, LeafValues]
 
     def __init__(
         self,
@@ -304,10 +304,10 @@ class MultinomialForestClassifier(PrivateClassifier):
         order = class_order(labels)
         values = leaf_values(forest).in_class_order(order)
         # Together, so that the splits of one forest are never read with the leaves of another.
-        self.__dict__.update(forest_=forest, classes_=labels[order], _served=(forest, values))
+        self.__dict__.update(forest_=forest, classes_=labels[order], _served_=(forest, values))
 
     def _probabilities(self, codes: NDArray[Any]) -> NDArray[np.float64]:
-        forest, values = self._served
+        forest, values = self._served_
         total = np.empty((codes.shape[0], forest.n_classes), dtype=np.float64)
         sum_leaf_values(
             codes, forest.feature, forest.low, forest.high, forest.depth, values.values, total

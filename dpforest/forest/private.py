@@ -93,8 +93,8 @@ class PrivateForestClassifier(PrivateClassifier, PrivateForest):
 
     def _set_model(self, model: ReleasedModel, strategy: str, domain: Domain) -> None:
         labels = class_array(domain)
-        self._order = class_order(labels)
-        self.classes_ = labels[self._order]
+        self._order_ = class_order(labels)
+        self.classes_ = labels[self._order_]
         self.model_ = model
         self.strategy_ = strategy
 
@@ -103,7 +103,7 @@ class PrivateForestClassifier(PrivateClassifier, PrivateForest):
 
     def _softmax(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Probabilities from scores in the order of declaration, columns as ``classes_``."""
-        scores = scores[:, self._order]
+        scores = scores[:, self._order_]
         weights = np.exp(scores - scores.max(axis=1, keepdims=True))
         return weights / weights.sum(axis=1, keepdims=True)
 

@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from dpforest import BudgetAccountant, InvalidRecordError, ParameterError
+from dpforest import (
+    BudgetAccountant,
+    Domain,
+    InvalidRecordError,
+    ParameterError,
+    PrivateForestClassifier,
+    PrivateForestRegressor,
+)
 from dpforest.forest import base, report
 
 
@@ -33,6 +40,7 @@ def test_an_interrupted_refit_leaves_an_unfitted_forest(
     with pytest.raises(error):
         fitted.fit(*table(seed=1))
     assert released(fitted) == set()
+    assert set(vars(fitted)) == {*fitted.get_params(), "_failure", "_lineage"}
     for use in (lambda: fitted.predict(table()[0]), fitted.privacy_report, fitted.to_json):
         with pytest.raises(NotFittedError):
             use()
@@ -40,6 +48,19 @@ def test_an_interrupted_refit_leaves_an_unfitted_forest(
     assert fitted.accountant.spent.exact.epsilon == 2
     monkeypatch.undo()
     assert fitted.fit(*table()).privacy_report().guarantee.status == "holds"
+
+
+@pytest.mark.parametrize("kind", [PrivateForestClassifier, PrivateForestRegressor])
+def test_a_failed_refit_of_a_private_forest_leaves_nothing_either(kind, domain, table, monkeypatch):
+    X, _ = table()
+    y = [row[1] == "blue" for row in X]
+    facts = {"classes": [False, True]} if kind is PrivateForestClassifier else {"target": (0, 1)}
+    declared = Domain(features=domain.features, approximate_rows=60, **facts)
+    forest = kind(epsilon=9, domain=declared, accountant=BudgetAccountant(18)).fit(X, y)
+    monkeypatch.setattr(base, "spent_budget", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        forest.fit(X, y)
+    assert set(vars(forest)) == {*forest.get_params(), "_failure", "_lineage"}
 
 
 def test_a_training_that_fails_leaves_an_unfitted_forest(fitted, table, monkeypatch):
