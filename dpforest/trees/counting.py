@@ -115,17 +115,10 @@ class MappedCounting:
 
 
 @dataclass(frozen=True, slots=True)
-class WatchedRecords:
-    """Records of which somebody is told when they have been gone through once more."""
+class RecordsAround:
+    """What records around others answer as those do; base of such."""
 
     records: Records
-    pass_done: Callable[[], None]
-
-    def total(self, counting: Counting) -> NDArray[np.int64]:
-        """Sum of what all blocks add; secret."""
-        total = self.records.total(counting)
-        self.pass_done()
-        return total
 
     @property
     def schema(self) -> TrainingTable:
@@ -152,10 +145,22 @@ class WatchedRecords:
 
 
 @dataclass(frozen=True, slots=True)
-class MappedRecords:
+class WatchedRecords(RecordsAround):
+    """Records of which somebody is told when they have been gone through once more."""
+
+    pass_done: Callable[[], None]
+
+    def total(self, counting: Counting) -> NDArray[np.int64]:
+        """Sum of what all blocks add; secret."""
+        total = self.records.total(counting)
+        self.pass_done()
+        return total
+
+
+@dataclass(frozen=True, slots=True)
+class MappedRecords(RecordsAround):
     """Records, each changed by a mapping when it is counted."""
 
-    records: Records
     mapping: Mapping
 
     def total(self, counting: Counting) -> NDArray[np.int64]:
@@ -167,23 +172,9 @@ class MappedRecords:
         """The table without its records."""
         return self.mapping.table(Block(self.records.schema))
 
-    @property
-    def in_memory(self) -> bool:
-        """As the records are."""
-        return self.records.in_memory
-
     def whole(self) -> TrainingTable:
         """The changed table."""
         return self.mapping.table(Block(self.records.whole()))
-
-    @property
-    def n_threads(self) -> int:
-        """As the records."""
-        return self.records.n_threads
-
-    def threads(self) -> AbstractContextManager[Any]:
-        """As the records."""
-        return self.records.threads()
 
 
 class MemoryRecords:
