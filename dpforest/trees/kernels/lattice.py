@@ -18,7 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.kernels.compiling import kernel
-from dpforest.trees.kernels.scoring import _normalise, _score_candidates, _x_log_x_table
+from dpforest.trees.kernels.scoring import (
+    _largest,
+    _normalise,
+    _score_candidates,
+    _x_log_x_table,
+)
 
 _CODE_SHIFT = np.uint64(32)
 _RECORD = np.uint64(2**32 - 1)
@@ -157,14 +162,6 @@ def _count_labels(words: NDArray, labels: NDArray, totals: NDArray) -> None:
     totals[:] = 0
     for i in range(words.shape[0]):
         totals[np.uint64(labels[words[np.uint64(i)] & _RECORD])] += 1
-
-
-@kernel(forceinline=True)
-def _largest(scores: NDArray, width: int) -> float:
-    best = -np.inf
-    for j in range(width):
-        best = max(best, scores[j])
-    return best
 
 
 @kernel()

@@ -45,6 +45,15 @@ def _x_log_x(count: int, table: NDArray) -> float:
 
 
 @njit(cache=True, nogil=True, forceinline=True)
+def _count_classes(cells: NDArray, totals: NDArray) -> None:
+    """A node's class counts, from its cells of one feature; any does: each record has one code."""
+    totals[:] = 0
+    for cell in range(cells.shape[0]):
+        for label in range(totals.shape[0]):
+            totals[label] += cells[cell, label]
+
+
+@njit(cache=True, nogil=True, forceinline=True)
 def _left_counts(cells: NDArray, ordered: bool, first: int, width: int, left: NDArray) -> None:
     """Class counts of the left children of ``width`` candidates from cell ``first``, by class."""
     if cells.shape[1] == 2:
@@ -208,11 +217,17 @@ def _score_candidates(
 
 
 @njit(cache=True, nogil=True, forceinline=True)
+def _n_alive(alive: NDArray) -> int:
+    total = 0
+    for c in range(alive.shape[0]):
+        total += alive[c]
+    return total
+
+
+@njit(cache=True, nogil=True, forceinline=True)
 def _drop_dead_values(alive: NDArray, out: NDArray) -> None:
     """Leave only alive values as candidates, and none where fewer than two are alive."""
-    n_alive = 0
-    for c in range(alive.shape[0]):
-        n_alive += alive[c]
+    n_alive = _n_alive(alive)
     for c in range(alive.shape[0]):
         if not alive[c] or n_alive < 2:
             out[c] = -np.inf
@@ -264,10 +279,7 @@ def _score_level(
     scratch = np.empty((3, widest), np.int64)
     totals = np.empty(n_classes, np.int64)
     for node in range(n_nodes):
-        totals[:] = 0
-        for cell in range(offsets[0], offsets[1]):
-            for label in range(n_classes):
-                totals[label] += hist[node, cell, label]
+        _count_classes(hist[node, offsets[0] : offsets[1]], totals)
         for f in range(ordered.shape[0]):
             start, end = offsets[f], offsets[f + 1]
             _score_feature(
@@ -311,6 +323,20 @@ def score_level(
     Sums of squares stay below 2**63 for fewer than 2**31 records, so they are exact.
     """
     _score_level(hist, offsets, ordered, box_low, box_high, alive, criterion, _x_log_x_table(), out)
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _largest(scores: NDArray, n: int) -> float:
+    """Largest of the first ``n`` scores, four at a time; ``-inf`` of none."""
+    best_0 = best_1 = best_2 = best_3 = -np.inf
+    for j in range(0, n - 3, 4):
+        best_0 = max(best_0, scores[j])
+        best_1 = max(best_1, scores[j + 1])
+        best_2 = max(best_2, scores[j + 2])
+        best_3 = max(best_3, scores[j + 3])
+    for j in range(n - n % 4, n):
+        best_0 = max(best_0, scores[j])
+    return max(max(best_0, best_1), max(best_2, best_3))
 
 
 @njit(cache=True, nogil=True, forceinline=True)

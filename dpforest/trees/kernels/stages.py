@@ -17,6 +17,9 @@ from dpforest.kernels.compiling import kernel
 from dpforest.trees.kernels.scoring import (
     GINI_COUNT,
     LATTICE_STEPS,
+    _count_classes,
+    _largest,
+    _n_alive,
     _normalise,
     _score_candidates,
     _score_feature,
@@ -80,19 +83,6 @@ def _best_gini_of_two(
 
 
 @kernel(forceinline=True)
-def _largest(scores: NDArray, n: int) -> float:
-    best_0 = best_1 = best_2 = best_3 = -np.inf
-    for j in range(0, n - 3, 4):
-        best_0 = max(best_0, scores[j])
-        best_1 = max(best_1, scores[j + 1])
-        best_2 = max(best_2, scores[j + 2])
-        best_3 = max(best_3, scores[j + 3])
-    for j in range(n - n % 4, n):
-        best_0 = max(best_0, scores[j])
-    return max(max(best_0, best_1), max(best_2, best_3))
-
-
-@kernel(forceinline=True)
 def _distinct(
     cells: NDArray, ordered: bool, first: int, width: int, alive: NDArray, left: NDArray
 ) -> int:
@@ -126,14 +116,6 @@ def _distinct(
     return place
 
 
-@kernel(forceinline=True)
-def _n_alive(alive: NDArray) -> int:
-    total = 0
-    for c in range(alive.shape[0]):
-        total += alive[c]
-    return total
-
-
 @kernel()
 def _best_scores(
     hist: NDArray,
@@ -159,11 +141,7 @@ def _best_scores(
     # A node's cells of two classes as words; nothing else is read through them.
     pairs = hist.reshape(hist.size).view(np.uint64) if n_classes == 2 else left_pairs
     for node in range(n_nodes):
-        totals[:] = 0
-        # Every record has one code of each feature, so any feature tells.
-        for cell in range(offsets[narrowest], offsets[narrowest + 1]):
-            for label in range(n_classes):
-                totals[label] += hist[node, cell, label]
+        _count_classes(hist[node, offsets[narrowest] : offsets[narrowest + 1]], totals)
         n_records = int(totals.sum())
         in_doubles = criterion == GINI_COUNT and n_classes == 2 and n_records <= _EXACT_IN_DOUBLES
         for f in range(ordered.shape[0]):
@@ -247,10 +225,7 @@ def _chosen_scores(
         if f < 0:
             continue
         start, end = offsets[f], offsets[f + 1]
-        totals[:] = 0
-        for cell in range(start, end):
-            for label in range(n_classes):
-                totals[label] += hist[node, cell, label]
+        _count_classes(hist[node, start:end], totals)
         scores = out[starts[node] : starts[node] + end - start]
         _score_feature(
             hist[node, start:end], ordered[f], box_low[node, f], box_high[node, f],
