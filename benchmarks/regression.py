@@ -28,6 +28,7 @@ from pathlib import Path
 
 import numpy as np
 from common.models import DELTA, EBM_DELTA, rounded_rows
+from common.records import Split
 from common.regression_report import write_plot, write_tables
 from common.regression_tables import (
     RegressionTable,
@@ -36,7 +37,7 @@ from common.regression_tables import (
     regression_tables,
 )
 from common.results import Line, ResultFile, finished, key_of, read_lines
-from common.tables import REPOSITORY, Split, data_folder
+from common.tables import REPOSITORY, data_folder
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 

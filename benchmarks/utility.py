@@ -32,12 +32,12 @@ from typing import Any
 
 import numpy as np
 from common import models as models_of
+from common.records import Split
 from common.results import Key, Line, ResultFile, finished, key_of, read_lines, stored_peers
 from common.scores import in_all_classes, scores
 from common.tables import (
     REPOSITORY,
     Facts,
-    Split,
     Table,
     classification_tables,
     data_folder,
@@ -52,7 +52,7 @@ from tqdm import tqdm
 import dpforest
 
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 5.0)
-#: For tables of more than `common.tables.MOST_ROWS` records.
+#: For tables of more than `common.records.MOST_ROWS` records.
 SEEDS_OF_LONG_TABLES = 3
 STRATEGIES = ("auto", "rules", "one_shot", "combined", "refitted", "multinomial")
 

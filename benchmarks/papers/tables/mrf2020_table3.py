@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common.tables import positions_domain
+from common.records import positions_domain
 
 from papers import cells
 from papers.engine import Task
