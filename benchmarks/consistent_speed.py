@@ -15,16 +15,16 @@ from __future__ import annotations
 import argparse
 import csv
 import gzip
-import os
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from common.tables import data_folder
+from common.timing import least_seconds
 
-# What MRF with all features scored at every node may take, in units of scikit-learn's time.
 _PREDICTED = 20_000
+#: What MRF with all features scored at every node may take, in units of scikit-learn's time.
 TARGETS = {"connect-4": 0.35, "continuous": 1.0}
 
 
@@ -65,17 +65,6 @@ def models(n_trees: int, categorical: Any) -> dict[str, Any]:
     return forests
 
 
-def least_seconds(actions: dict[str, Callable[[], Any]], repeats: int) -> dict[str, float]:
-    """Least processor time of each action; they run in turn, so that drift hits all."""
-    seconds = dict.fromkeys(actions, np.inf)
-    for _ in range(repeats):
-        for name, action in actions.items():
-            started = time.thread_time()
-            action()
-            seconds[name] = min(seconds[name], time.thread_time() - started)
-    return seconds
-
-
 def sizes(forest: Any) -> tuple[float, float]:
     """Nodes of a tree, and the records in all its nodes that are split, on average."""
     stack = getattr(forest, "forest_", None)
@@ -95,13 +84,13 @@ def compare(title: str, X: np.ndarray, y: np.ndarray, arguments: argparse.Namesp
         forest.fit(X, y)
     forests = models(arguments.trees, categorical)
     fits = {name: lambda forest=forest: forest.fit(X, y) for name, forest in forests.items()}
-    seconds = least_seconds(fits, arguments.repeats)
+    seconds = least_seconds(fits, arguments.repeats, time.thread_time)
     print(f"\n{title}: {X.shape[0]} x {X.shape[1]}, {arguments.trees} trees")
     predictions = {
         name: lambda forest=forest: forest.predict(X[:_PREDICTED])
         for name, forest in forests.items()
     }
-    predicting = least_seconds(predictions, arguments.repeats)
+    predicting = least_seconds(predictions, arguments.repeats, time.thread_time)
     print(
         f"{'forest':18s} {'seconds':>8s} {'/ scikit-learn':>15s} {'/ MRF':>7s} {'nodes':>7s}"
         f" {'ns a record':>12s} {'predict s':>10s} {'/ scikit-learn':>15s}"
@@ -120,11 +109,10 @@ def compare(title: str, X: np.ndarray, y: np.ndarray, arguments: argparse.Namesp
 
 def main() -> None:
     """Read the command line and compare on both tables."""
-    default = os.environ.get("DPFOREST_DATA", Path(__file__).parents[2] / "shared" / "data")
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--trees", type=int, default=100)
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--data", type=Path, default=Path(default))
+    parser.add_argument("--data", type=Path, default=data_folder())
     arguments = parser.parse_args()
     table = connect_4(arguments.data)
     if table is None:

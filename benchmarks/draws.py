@@ -19,6 +19,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from common.timing import median_seconds
 from kernels import N_CODES, ORDERED, synthetic_table
 from numba import njit
 
@@ -97,17 +98,11 @@ def watched(calls: list[Call]):  # type: ignore[no-untyped-def]
         release.select_exponential = real
 
 
-def best_times(ways: dict[str, Callable[[], None]], repeats: int) -> dict[str, float]:
-    """Median seconds of each way, interleaved, after a warm-up."""
+def warm_seconds(ways: dict[str, Callable[[], None]], repeats: int) -> dict[str, float]:
+    """Median seconds of the processor of each way, after a warm-up."""
     for way in ways.values():
         way()
-    times: dict[str, list[float]] = {name: [] for name in ways}
-    for _ in range(repeats):
-        for name, way in ways.items():
-            start = time.process_time()
-            way()
-            times[name].append(time.process_time() - start)
-    return {name: float(np.median(found)) for name, found in times.items()}
+    return median_seconds(ways, repeats, time.process_time)
 
 
 def ways_of(calls: list[Call]) -> dict[str, Callable[[], None]]:
@@ -183,11 +178,11 @@ def main() -> None:
     forest, calls = forest_of(options.trees, options.depth), []
     with watched(calls):
         forest.fit(X, y)
-    fit = best_times({"fit": lambda: forest.fit(X, y) and None}, 3)["fit"]
+    fit = warm_seconds({"fit": lambda: forest.fit(X, y) and None}, 3)["fit"]
     draws = sum(call.starts.size for call in calls)
     candidates = sum(int((call.ends - call.starts).sum()) for call in calls)
     print(f"{draws:,} draws in {len(calls):,} calls, {candidates / draws:.0f} candidates each")
-    times = best_times(ways_of(calls), options.repeats)
+    times = warm_seconds(ways_of(calls), options.repeats)
     first = times["softmax in doubles"]
     for name, seconds in times.items():
         print(f"{name:58s} {seconds * 1e3:7.2f} ms  {seconds / first:5.2f} x softmax")

@@ -15,12 +15,11 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from common.timing import median_seconds
 
 ROWS = 36_631
 TREES = 100
@@ -49,17 +48,6 @@ def coded_adult() -> tuple[np.ndarray, np.ndarray, Any, Any]:
             features.append(CategoricalFeature(name=name, categories=texts, other=texts[-1]))
     domain = Domain(features=features, classes=[0, 1])
     return codes, np.ascontiguousarray(table.labels[:ROWS]), domain, data
-
-
-def median_seconds(actions: dict[str, Callable[[], Any]], repeats: int) -> dict[str, float]:
-    """Median seconds of each action, run in turn so that drift of the machine hits all."""
-    seconds: dict[str, list[float]] = {name: [] for name in actions}
-    for _ in range(repeats):
-        for name, action in actions.items():
-            started = time.perf_counter()
-            action()
-            seconds[name].append(time.perf_counter() - started)
-    return {name: float(np.median(values)) for name, values in seconds.items()}
 
 
 def fitted_models(codes: np.ndarray, labels: np.ndarray, domain: Any) -> dict[str, Any]:

@@ -9,11 +9,11 @@ Run with ``python benchmarks/kernels.py [--rows 36631] [--trees 100] [--depth 8]
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from common.timing import least_seconds
 from sklearn.ensemble import RandomForestClassifier
 
 from dpforest.trees.criteria import CRITERIA
@@ -41,12 +41,7 @@ def synthetic_table(n_rows: int) -> tuple[np.ndarray, np.ndarray]:
 def best_time(call: Callable[[], Any], repeats: int) -> float:
     """Shortest of several runs in seconds, after one to warm up."""
     call()
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - start)
-    return min(times)
+    return least_seconds({"call": call}, repeats)["call"]
 
 
 class Workspace:

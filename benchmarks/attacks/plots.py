@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from common.plotting import file_plots
 from common.results import Line
 
 from attacks.bounds import largest_auc, largest_true_positive_rate
@@ -31,14 +32,9 @@ def likeliest(line: Line) -> Line:
 
 def write_plots(found: list[Line], members: list[Line], folder: Path) -> None:
     """Write both plots; only say so without matplotlib."""
-    try:
-        import matplotlib
-    except ImportError:
-        print("no plots: matplotlib is not installed (extra dpforest[plots])")
+    # Letters as text take a third of the size; with a salt the same lines make the same file.
+    if file_plots(fonttype="none", hashsalt="attacks") is None:
         return
-    matplotlib.use("Agg")
-    matplotlib.rcParams["svg.fonttype"] = "none"  # letters as text: a third of the size
-    matplotlib.rcParams["svg.hashsalt"] = "attacks"  # the same file from the same lines
     if found:
         _plot_reconstruction(found, folder / "attacks_reconstruction.svg")
     if members:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from common import smooth
+from common.plotting import file_plots
 from common.results import Line
 
 BEGIN, END = "<!-- results: written by the benchmark -->", "<!-- end of results -->"
@@ -81,13 +82,8 @@ def write_tables(lines: list[Line], page: Path) -> None:
 
 def write_plots(lines: list[Line], folder: Path) -> None:
     """Write a plot of the classifiers and one of the regressors; say so without matplotlib."""
-    try:
-        import matplotlib
-    except ImportError:
-        print("no plots: matplotlib is not installed (extra dpforest[plots])")
+    if file_plots(hashsalt="consistency") is None:
         return
-    matplotlib.use("Agg")
-    matplotlib.rcParams["svg.hashsalt"] = "consistency"
     constants = {
         "classes": smooth.EXCESS_OF_A_CONSTANT,
         "targets": smooth.EXCESS_OF_THE_MEAN,

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from common.plotting import file_plots
 from common.results import Line
 
 BEGIN, END = "<!-- results: written by the benchmark -->", "<!-- end of results -->"
@@ -82,15 +83,9 @@ def write_tables(lines: list[Line], page: Path) -> None:
 
 def write_plot(lines: list[Line], path: Path) -> None:
     """Mean R2 over epsilon; says so where matplotlib is absent."""
-    try:
-        import matplotlib
-    except ImportError:
-        print("no plot: matplotlib is not installed (extra dpforest[plots])")
+    plt = file_plots(hashsalt="regression")
+    if plt is None:
         return
-    matplotlib.use("Agg")
-    matplotlib.rcParams["svg.hashsalt"] = "regression"
-    from matplotlib import pyplot as plt
-
     epsilons, cells = _epsilons(lines), _cells(lines, "r2")
     figure, axis = plt.subplots(figsize=(8, 4.5), layout="constrained")
     for model in _models(lines):

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from common.scale_data import FEATURES, encoded
+from common.timing import least_seconds
 from dpforest.learners.kernels.random_trees import descend
 from dpforest.trees.kernels.histogram import level_histogram
 
@@ -92,9 +93,4 @@ def rates() -> dict[str, float]:
 
 def _best(action: Callable[[], None]) -> float:
     action()
-    seconds = []
-    for _ in range(5):
-        start = time.process_time()
-        action()
-        seconds.append(time.process_time() - start)
-    return min(seconds)
+    return least_seconds({"action": action}, 5, time.process_time)["action"]

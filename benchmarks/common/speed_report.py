@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from common.plotting import file_plots
 from common.results import read_lines
 
 Line = dict[str, Any]
@@ -126,16 +127,12 @@ def synthetic(lines: list[Line]) -> str:
 def plot_growth(lines: list[Line], path: Path) -> None:
     """Time and memory of multinomial fits over n, D, trees, depth; left out without matplotlib."""
     found = [line for line in lines if line["part"] == "growth"]
-    try:
-        import matplotlib
-    except ImportError:
-        found = []
     if not found:
-        print("no plots: nothing measured, or matplotlib is not installed (dpforest[plots])")
+        print("no plots: nothing measured")
         return
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
-
+    plt = file_plots()
+    if plt is None:
+        return
     titles = {"n": "records", "D": "features", "trees": "trees", "depth": "depth"}
     figure, axes = plt.subplots(2, 4, figsize=(12, 5.5), layout="constrained", sharey="row")
     for column, (over, title) in zip(axes.T, titles.items(), strict=True):

@@ -6,17 +6,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from common.plotting import file_plots
 from common.utility_report import OURS, REFERENCES, TUNED, Report, series
 
 
 def write_plots(report: Report, folder: Path) -> None:
     """Write a file a set and one of the mean of the binary sets; only say so without matplotlib."""
-    try:
-        import matplotlib
-    except ImportError:
-        print("no plots: matplotlib is not installed (extra dpforest[plots])")
+    if file_plots() is None:
         return
-    matplotlib.use("Agg")
     folder.mkdir(parents=True, exist_ok=True)
     plots = {name: [name] for name in report.sets}
     if len(report.binary_sets) > 1:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from common.plotting import file_plots
 
 from papers.markdown import header, table
 from papers.printed.safe_bayesian import TABLE_1, TABLE_1_SIZES, TABLE_2, TABLE_3, Cell
@@ -183,15 +184,9 @@ def is_far(printed: Cell, ours: tuple[float, float, int]) -> bool:
 
 def plot_curves(lines: list[Line], fractions: Sequence[float], path: Path) -> None:
     """Figure 4: accuracy ± standard error over m / N, on training and on test records."""
-    try:
-        import matplotlib
-    except ImportError:
-        print("no plot: matplotlib is not installed (extra dpforest[plots])")
+    plt = file_plots(hashsalt=path.name, fonttype="none")
+    if plt is None:
         return
-    matplotlib.use("Agg")
-    matplotlib.rcParams |= {"svg.hashsalt": path.name, "svg.fonttype": "none"}
-    from matplotlib import pyplot as plt
-
     figure, axes = plt.subplots(3, 3, figsize=(11, 9), layout="constrained", sharex=True)
     for axis, name in zip(axes.flat, TABLE_1, strict=True):
         for key, label in (("train_curve", "training records"), ("test_curve", "test records")):
