@@ -1,19 +1,90 @@
-"""What all tests share: hypothesis made repeatable."""
+"""What all tests share: hypothesis made repeatable, grants, small learners, one test of fit."""
 
 from __future__ import annotations
 
+import importlib.util
 import os
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import hypothesis
+import numpy as np
 import pytest
+from scipy import stats
+
+from dpforest.accounting import BudgetAccountant, Event, Grant
+from dpforest.learners.registry import LEARNERS, Entry
 
 # The same examples on every run; HYPOTHESIS_PROFILE=search looks for new ones.
 hypothesis.settings.register_profile("repeat", derandomize=True, deadline=None, database=None)
 hypothesis.settings.register_profile("search", max_examples=2000, deadline=None)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeat"))
 
+#: The error rate of a test of fit on words that are fixed.
+ALPHA = 1e-9
+
 
 @pytest.fixture(autouse=True)
 def threads_for_few_records(monkeypatch):
     """Tables of tests are small; what is asked for in threads is to run in threads."""
     monkeypatch.setattr("dpforest.trees.counting.RECORDS_A_THREAD", 1)
+
+
+@pytest.fixture(scope="session")
+def load_helper() -> Callable[[Path], ModuleType]:
+    """Load a module of helpers: test modules cannot import one under pytest's importlib mode."""
+
+    def load(path: Path) -> ModuleType:
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+
+    return load
+
+
+@pytest.fixture
+def grant() -> Callable[..., Grant]:
+    """A grant for an event, from an accountant of the test's own."""
+    accountant = BudgetAccountant(epsilon=1000, delta=Fraction(1, 10**6))
+
+    def make(event: Event, cells: int = 1) -> Grant:
+        return accountant.request(event, role="test", cells=cells)
+
+    return make
+
+
+@pytest.fixture
+def use_learners(monkeypatch: pytest.MonkeyPatch) -> Callable[[Mapping[str, Any]], None]:
+    """Let private forests make these learners, by name, where they would have made those kinds."""
+    make = Entry.make
+
+    def use(learners: Mapping[str, Any]) -> None:
+        def make_given(entry: Entry) -> Any:
+            name = next(name for name, other in LEARNERS.items() if other == entry)
+            return learners[name] if name in learners else make(entry)
+
+        monkeypatch.setattr(Entry, "make", make_given)
+
+    return use
+
+
+@pytest.fixture
+def fits() -> Callable[..., bool]:
+    """Whether counts could come from probabilities; rare outcomes are pooled."""
+
+    def decide(counts, probabilities) -> bool:
+        counts = np.asarray(counts, dtype=float)
+        expected = np.asarray(probabilities, dtype=float) * counts.sum()
+        if counts[expected == 0].any():
+            return False
+        rare = expected < 20
+        counts = np.append(counts[~rare], counts[rare].sum())
+        expected = np.append(expected[~rare], expected[rare].sum())
+        keep = expected > 0
+        return bool(stats.chisquare(counts[keep], expected[keep], sum_check=False).pvalue > ALPHA)
+
+    return decide

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -10,7 +11,6 @@ from dpforest.learners.combined.learner import CombinedLearner
 from dpforest.learners.combined.plan import CombinedSettings
 from dpforest.learners.refitted.learner import RefittedForest
 from dpforest.learners.refitted.settings import RefittedSettings, Size
-from dpforest.learners.registry import LEARNERS, Entry
 from dpforest.learners.rules.learner import RulesLearner
 from dpforest.learners.rules.settings import RulesSettings
 
@@ -23,12 +23,6 @@ QUICK = {
 
 
 @pytest.fixture
-def quick_learners(monkeypatch: pytest.MonkeyPatch) -> None:
+def quick_learners(use_learners: Callable[[Mapping[str, Any]], None]) -> None:
     """Let private forests make small learners of the kinds that they would have made."""
-    make = Entry.make
-
-    def make_small(entry: Entry) -> Any:
-        name = next(name for name, other in LEARNERS.items() if other == entry)
-        return QUICK[name] if name in QUICK else make(entry)
-
-    monkeypatch.setattr(Entry, "make", make_small)
+    use_learners(QUICK)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import ModuleType
 from typing import Any, NoReturn
 
 import numpy as np
 import pytest
+from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from dpforest import Domain, MultinomialForestClassifier, PrivacyReport
 from dpforest.learners.refitted.learner import RefittedForest
 from dpforest.learners.refitted.settings import RefittedSettings, Size
-from dpforest.learners.registry import LEARNERS, Entry
 from dpforest.learners.rules.learner import RulesLearner
 from dpforest.learners.rules.settings import RulesSettings
 
@@ -20,6 +22,8 @@ QUICK = {
     "rules": RulesLearner(RulesSettings(n_sums=12, n_cuts=7)),
     "refitted": RefittedForest(RefittedSettings(fixed_size=Size(3, 4, 12))),
 }
+#: Parameters that tell the estimators apart that scikit-learn checks.
+SHOWN = ("criterion", "delta", "random_state", "strategy")
 
 
 def small_domain() -> Domain:
@@ -78,15 +82,55 @@ def undigested() -> Callable[[Any], PrivacyReport]:
 
 
 @pytest.fixture
-def quick_learners(monkeypatch: pytest.MonkeyPatch) -> None:
+def quick_learners(use_learners: Callable[[Mapping[str, Any]], None]) -> None:
     """Let the private forest make small learners of the kinds that it would have made."""
-    make = Entry.make
+    use_learners(QUICK)
 
-    def make_small(entry: Entry) -> Any:
-        name = next(name for name, other in LEARNERS.items() if other == entry)
-        return QUICK[name] if name in QUICK else make(entry)
 
-    monkeypatch.setattr(Entry, "make", make_small)
+@pytest.fixture
+def seeded_fits_repeat() -> Callable[..., None]:
+    """Assert that a seed decides a private forest's model, however many threads fit it."""
+
+    def check(make: Callable[..., Any], X: Any, y: Any) -> None:
+        fits = [
+            make(random_state=seed, n_jobs=n).fit(X, y) for seed, n in ((3, None), (3, 2), (4, 1))
+        ]
+        first, second, other = (forest.model_.to_data() for forest in fits)
+        assert first == second != other
+        assert fits[0].guarantee_.status == "demonstration"
+
+    return check
+
+
+@pytest.fixture(scope="session")
+def searching(load_helper: Callable[[Path], ModuleType]) -> ModuleType:
+    """Module ``searching.py`` of this folder."""
+    return load_helper(Path(__file__).with_name("searching.py"))
+
+
+# parametrize_with_checks does the same with an iterator, which pytest 9 warns of.
+def checks_of(estimators: list[Any]) -> list[tuple[Any, Any]]:
+    """scikit-learn's own checks of all these estimators; none is expected to fail."""
+    return [pair for estimator in estimators for pair in estimator_checks_generator(estimator)]
+
+
+def name_of_part(part: Any) -> str:
+    """Name of a check, or what tells an estimator from the others of its module."""
+    if hasattr(part, "get_params"):
+        return "".join(f"{k}={v}," for k, v in part.get_params().items() if k in SHOWN)
+    return getattr(part, "func", part).__name__
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if {"estimator", "check"} <= set(metafunc.fixturenames):
+        pairs = checks_of(metafunc.module.ESTIMATORS)
+        metafunc.parametrize(("estimator", "check"), pairs, ids=name_of_part)
+
+
+@pytest.fixture
+def check_names(request: pytest.FixtureRequest) -> list[str]:
+    """Names of scikit-learn's checks of a module's ESTIMATORS."""
+    return [name_of_part(check) for _, check in checks_of(request.module.ESTIMATORS)]
 
 
 class TouchedError(BaseException):

@@ -6,10 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.utils.estimator_checks import (
-    check_n_features_in_after_fitting,
-    estimator_checks_generator,
-)
+from sklearn.utils.estimator_checks import check_n_features_in_after_fitting
 
 from dpforest import MultinomialForestClassifier
 
@@ -20,7 +17,6 @@ ESTIMATORS = [
     MultinomialForestClassifier.as_published(**SMALL, random_state=0),
     MultinomialForestClassifier(**SMALL),  # noise from the operating system
 ]
-SHOWN = ("delta", "criterion", "random_state")
 # The checks know no domain, so every fit drafts one; and they fit the same object again and again.
 pytestmark = [
     pytest.mark.filterwarnings("ignore::dpforest.exceptions.PrivacyLeakWarning"),
@@ -28,34 +24,12 @@ pytestmark = [
 ]
 
 
-def expected_failed_checks(estimator: MultinomialForestClassifier) -> dict[str, str]:
-    """Checks that fail, each with the reason. There are none."""
-    return {}
-
-
-# parametrize_with_checks does the same with an iterator, which pytest 9 warns of.
-CHECKS = [
-    pair
-    for estimator in ESTIMATORS
-    for pair in estimator_checks_generator(
-        estimator, expected_failed_checks=expected_failed_checks(estimator), mark="xfail"
-    )
-]
-
-
-def name_of(part: Any) -> str:
-    if isinstance(part, MultinomialForestClassifier):
-        return "".join(f"{k}={v}," for k, v in part.get_params().items() if k in SHOWN)
-    return getattr(part, "func", part).__name__
-
-
-@pytest.mark.parametrize(("estimator", "check"), CHECKS, ids=name_of)
 def test_scikit_learns_checks(estimator, check):
     check(estimator)
 
 
-def test_the_checks_are_all_there():
-    assert len(CHECKS) >= 50 * len(ESTIMATORS)
+def test_the_checks_are_all_there(check_names):
+    assert len(check_names) >= 50 * len(ESTIMATORS)
 
 
 def test_width_is_kept_and_checked_in_scikit_learns_words():

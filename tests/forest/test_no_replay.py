@@ -8,11 +8,8 @@ any of them: as a number, in an array, in bytes, and in digits.
 from __future__ import annotations
 
 import copy
-import gc
 import pickle
 import re
-import types
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -45,7 +42,6 @@ GENERATORS = (
     RandomSource, RowWords, np.random.Generator, np.random.BitGenerator, np.random.RandomState,
 )  # fmt: skip
 HOLDERS = (MappedRecords, MappedCounting, Tossed, MemoryRecords, StreamedRecords, Block)
-SKIPPED = (type, types.ModuleType, types.BuiltinFunctionType, types.CodeType, types.FrameType)
 FEATURES = {"age": (0, 100), "colour": ["red", "green", "blue"], "size": (-1.0, 1.0)}
 STRATEGIES = [
     {"strategy": "rules"},
@@ -114,26 +110,6 @@ def forms_of(model: Any) -> dict[str, Any]:
     }
 
 
-def reachable(root: Any) -> Iterator[Any]:
-    """Everything that an object holds, through attributes, slots, containers and closures."""
-    seen: set[int] = set()
-    stack, kept = [root], []
-    while stack:
-        item = stack.pop()
-        if id(item) in seen or isinstance(item, SKIPPED):
-            continue
-        seen.add(id(item))
-        kept.append(item)  # so that no identity is used again
-        yield item
-        if isinstance(item, np.ndarray):
-            stack.extend([item.base, *(item.ravel().tolist() if item.dtype == object else [])])
-        elif isinstance(item, types.FunctionType):
-            cells = [cell.cell_contents for cell in item.__closure__ or ()]
-            stack.extend([*cells, item.__defaults__, item.__kwdefaults__])
-        else:
-            stack.extend(gc.get_referents(item))
-
-
 class Words:
     """Random words that were handed out, to be looked for."""
 
@@ -192,7 +168,7 @@ def words(monkeypatch: pytest.MonkeyPatch) -> Words:
     return kept
 
 
-def test_the_search_finds_a_word_wherever_it_hides(words):
+def test_the_search_finds_a_word_wherever_it_hides(words, searching):
     word = int(SystemSource().words(1)[0]) | 2**63
     words.remember(np.array([word], dtype=np.uint64))
     known = words.all()
@@ -205,30 +181,29 @@ def test_the_search_finds_a_word_wherever_it_hides(words):
         np.array([word], dtype=np.uint64).view(np.float64),
     ]
     for secret in hidden:
-        assert any(words.found_in(item, known) for item in reachable({"held": [secret]})), secret
+        held = searching.reachable({"held": [secret]})
+        assert any(words.found_in(item, known) for item in held), secret
         assert not words.found_in(pickle.dumps("nothing"), known)
     rows = SystemSource().rows()
-    assert any(words.found_in(item, known) for item in reachable(rows))
-    assert any(isinstance(item, GENERATORS) for item in reachable([rows]))
+    assert any(words.found_in(item, known) for item in searching.reachable(rows))
+    assert any(isinstance(item, GENERATORS) for item in searching.reachable([rows]))
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=name_of)
-def test_nothing_replays_the_noise_of_an_unseeded_fit(kind, words):
+def test_nothing_replays_the_noise_of_an_unseeded_fit(kind, words, searching):
     model = fitted(kind)
     known = words.all()
     assert known.size > 50
     for name, form in forms_of(model).items():
-        for item in reachable(form):
+        for item in searching.reachable(form):
             assert not isinstance(item, (*GENERATORS, *HOLDERS)), (name, type(item))
             assert not words.found_in(item, known), (name, type(item))
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=name_of)
-def test_nothing_is_left_alive_by_which_records_drew(kind):
+def test_nothing_is_left_alive_by_which_records_drew(kind, searching):
     def alive() -> set[int]:
-        gc.collect()
-        kinds = (*GENERATORS[:2], *HOLDERS)
-        return {id(item) for item in gc.get_objects() if issubclass(type(item), kinds)}
+        return set(map(id, searching.alive((*GENERATORS[:2], *HOLDERS))))
 
     before = alive()
     model = fitted(kind)
@@ -237,7 +212,7 @@ def test_nothing_is_left_alive_by_which_records_drew(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=name_of)
-def test_a_seeded_fit_carries_its_mark_everywhere(kind):
+def test_a_seeded_fit_carries_its_mark_everywhere(kind, searching):
     seed = 918273645
     model = fitted(kind, random_state=seed)
     again = {
@@ -254,9 +229,9 @@ def test_a_seeded_fit_carries_its_mark_everywhere(kind):
     # The caller's own parameter is the only place that holds it, and shows it.
     assert f"random_state={seed}" in repr(model)
     holders = {key for key, value in vars(model).items() if any(
-        isinstance(item, int) and item == seed for item in reachable(value))}  # fmt: skip
+        isinstance(item, int) and item == seed for item in searching.reachable(value))}  # fmt: skip
     assert holders == {"random_state"}
-    assert not any(isinstance(item, GENERATORS) for item in reachable(model))
+    assert not any(isinstance(item, GENERATORS) for item in searching.reachable(model))
     assert fitted(kind).privacy_report().guarantee.status == "holds"
 
 

@@ -7,7 +7,7 @@ import pickle
 import warnings
 from collections.abc import Callable
 from fractions import Fraction
-from importlib.util import find_spec
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,15 +30,6 @@ from dpforest.learners.registry import LEARNERS
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.mechanisms.noise import add_geometric_noise
 
-
-def has_one_shot() -> bool:
-    package = "dpforest.learners.one_shot"
-    return find_spec(package) is not None and all(
-        find_spec(f"{package}.{module}") is not None for module in ("learner", "model")
-    )
-
-
-one_shot_exists = pytest.mark.skipif(not has_one_shot(), reason="no one-shot forest yet")
 DELTA = "1e-6"
 KINDS = [
     pytest.param("rules", 0, id="rules"),
@@ -47,8 +38,8 @@ KINDS = [
     pytest.param("refitted", DELTA, id="refitted"),
     pytest.param("multinomial", 0, id="multinomial"),
     pytest.param("multinomial", DELTA, id="multinomial with delta"),
-    pytest.param("one_shot", 0, id="one_shot", marks=one_shot_exists),
-    pytest.param("one_shot", DELTA, id="one_shot with delta", marks=one_shot_exists),
+    pytest.param("one_shot", 0, id="one_shot"),
+    pytest.param("one_shot", DELTA, id="one_shot with delta"),
 ]
 N = 120
 pytestmark = pytest.mark.usefixtures("quick_learners")
@@ -144,15 +135,10 @@ def test_columns_follow_classes_in_any_declared_order(strategy, delta, labels, m
 
 
 @pytest.mark.parametrize(("strategy", "delta"), KINDS)
-def test_seeded_fits_repeat_whatever_the_threads(strategy, delta, make_forest, table):
-    X, y = table(N)
-    fits = [
-        make_forest(strategy=strategy, delta=delta, random_state=seed, n_jobs=n).fit(X, y)
-        for seed, n in ((3, None), (3, 2), (4, 1))
-    ]
-    first, second, other = (forest.model_.to_data() for forest in fits)
-    assert first == second != other
-    assert fits[0].guarantee_.status == "demonstration"
+def test_seeded_fits_repeat_whatever_the_threads(
+    strategy, delta, make_forest, table, seeded_fits_repeat
+):
+    seeded_fits_repeat(partial(make_forest, strategy=strategy, delta=delta), *table(N))
 
 
 def test_the_order_of_rows_plays_no_part(make_forest, table):

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from dpforest import PrivateForestClassifier
 
 SMALL: dict[str, Any] = {"epsilon": 1000, "random_state": 0}
-HAS_ONE_SHOT = find_spec("dpforest.learners.one_shot") is not None
 ESTIMATORS = [
     # The checks know no domain, so a number of records is bought and the strategy picked from it.
-    PrivateForestClassifier(**SMALL, strategy="auto" if HAS_ONE_SHOT else "multinomial"),
+    PrivateForestClassifier(**SMALL, strategy="auto"),
     PrivateForestClassifier(**SMALL, delta=1e-6),
     PrivateForestClassifier(epsilon=1000, strategy="rules"),  # noise from the operating system
 ]
-SHOWN = ("delta", "strategy", "random_state")
 # Every fit drafts a domain; the same object is fitted again and again; some tables are tiny.
 pytestmark = [
     pytest.mark.usefixtures("quick_learners"),
@@ -28,23 +24,12 @@ pytestmark = [
 ]
 
 
-# parametrize_with_checks does the same with an iterator, which pytest 9 warns of.
-CHECKS = [pair for estimator in ESTIMATORS for pair in estimator_checks_generator(estimator)]
-
-
-def name_of(part: Any) -> str:
-    if isinstance(part, PrivateForestClassifier):
-        return "".join(f"{k}={v}," for k, v in part.get_params().items() if k in SHOWN)
-    return getattr(part, "func", part).__name__
-
-
-@pytest.mark.parametrize(("estimator", "check"), CHECKS, ids=name_of)
 def test_scikit_learns_checks(estimator, check):
     check(estimator)
 
 
-def test_the_checks_are_all_there():
-    assert len(CHECKS) >= 50 * len(ESTIMATORS)
+def test_the_checks_are_all_there(check_names):
+    assert len(check_names) >= 50 * len(ESTIMATORS)
 
 
 def test_no_parameter_is_named_like_a_method_of_scikit_learn():

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import gc
 import io
 import math
 import pickle
 import re
-import types
 import warnings
 from contextlib import redirect_stderr, redirect_stdout
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -37,9 +34,9 @@ KINDS = [
     {"strategy": "multinomial", "delta": DELTA},
     {"strategy": "private_selection"},
     {"strategy": "private_selection", "delta": DELTA},
+    {"strategy": "one_shot"},
+    {"strategy": "one_shot", "delta": DELTA},
 ]
-if find_spec("dpforest.learners.one_shot") is not None:
-    KINDS += [{"strategy": "one_shot"}, {"strategy": "one_shot", "delta": DELTA}]
 pytestmark = pytest.mark.usefixtures("quick_learners")
 
 #: Numbers of records that nothing public has: given, dropped, kept.
@@ -48,7 +45,6 @@ SECRET_NUMBERS = {N_ROWS, N_DROPPED, N_ROWS - N_DROPPED}
 SECRET_TYPES = (
     TrainingTable, EncodedMatrix, EncodedTable, Grant, RandomSource, np.random.Generator,
 )  # fmt: skip
-SKIPPED = (type, types.ModuleType, types.BuiltinFunctionType, types.CodeType, types.FrameType)
 
 
 @pytest.fixture
@@ -138,38 +134,11 @@ def test_the_report_lists_what_was_released(parameters, tables, make_forest):
     assert total == set(roles)
 
 
-def reachable(root: Any) -> list[Any]:
-    """Everything that an object holds, through attributes, slots, containers and closures."""
-    seen: dict[int, Any] = {}
-    stack = [root]
-    while stack:
-        item = stack.pop()
-        if id(item) in seen or isinstance(item, SKIPPED):
-            continue
-        seen[id(item)] = item
-        if isinstance(item, np.ndarray):
-            stack.extend([item.base, *(item.ravel().tolist() if item.dtype == object else [])])
-        elif isinstance(item, types.FunctionType):
-            stack.extend(cell.cell_contents for cell in item.__closure__ or ())
-        else:
-            stack.extend(gc.get_referents(item))
-    return list(seen.values())
-
-
-def numbers_in(item: Any) -> set[int]:
-    """What could be a number of records."""
-    if isinstance(item, np.ndarray):
-        return {item.size, *item.shape}
-    if isinstance(item, (int, np.integer)) and not isinstance(item, bool):
-        return {int(item)}
-    if isinstance(item, (list, tuple, dict, set, frozenset, str, bytes)):
-        return {len(item)}
-    return set()
-
-
 @pytest.mark.parametrize("parameters", KINDS, ids=str)
 @pytest.mark.parametrize("rows", [None, 900])
-def test_no_table_and_no_number_of_records_is_kept(parameters, rows, make_forest, table, domain):
+def test_no_table_and_no_number_of_records_is_kept(
+    parameters, rows, make_forest, table, domain, searching
+):
     X, y = table(N_ROWS)
     for i in range(N_DROPPED):
         X[i] = [math.nan, *X[i][1:]]
@@ -186,35 +155,31 @@ def test_no_table_and_no_number_of_records_is_kept(parameters, rows, make_forest
         "report": forest.privacy_report(),
     }
     for name, form in forms.items():
-        for item in reachable(form):
+        for item in searching.reachable(form):
             if isinstance(item, (str, bytes)):
                 continue  # lengths of hexadecimal masks and of texts
             assert not issubclass(type(item), SECRET_TYPES), name
-            assert not numbers_in(item) & SECRET_NUMBERS, (name, type(item))
+            assert not searching.numbers_in(item) & SECRET_NUMBERS, (name, type(item))
 
 
 @pytest.mark.parametrize("parameters", KINDS, ids=str)
-def test_records_are_gone_after_the_fit(parameters, make_forest, table):
-    gc.collect()
-    before = {id(item) for item in gc.get_objects() if issubclass(type(item), SECRET_TYPES)}
+def test_records_are_gone_after_the_fit(parameters, make_forest, table, searching):
+    before = set(map(id, searching.alive(SECRET_TYPES)))
     forest = make_forest(**parameters).fit(*table(50))
-    gc.collect()
-    left = [
-        item
-        for item in gc.get_objects()
-        if issubclass(type(item), SECRET_TYPES) and id(item) not in before
-    ]
+    left = [item for item in searching.alive(SECRET_TYPES) if id(item) not in before]
     assert left == [] and forest.model_ is not None
 
 
 @pytest.mark.parametrize("parameters", KINDS, ids=str)
-def test_a_seed_is_where_the_caller_put_it_and_nowhere_else(parameters, make_forest, table):
+def test_a_seed_is_where_the_caller_put_it_and_nowhere_else(
+    parameters, make_forest, table, searching
+):
     seed = 918273645
     forest = make_forest(random_state=seed, **parameters).fit(*table(50))
     holders = [
         name
         for name, value in vars(forest).items()
-        if any(numbers_in(item) & {seed} for item in reachable(value))
+        if any(searching.numbers_in(item) & {seed} for item in searching.reachable(value))
     ]
     assert holders == ["random_state"]
     assert str(seed) not in forest.to_json() + forest.privacy_report().to_markdown()
@@ -251,7 +216,7 @@ def streams_of(X: Any, y: Any) -> BatchStream:
 @pytest.mark.filterwarnings("ignore::dpforest.exceptions.WeakSignalWarning")
 @pytest.mark.parametrize(("kind", "parameters"), MEANS, ids=str)
 @pytest.mark.parametrize("rows", [None, 900])
-def test_nothing_of_a_regressions_records_is_kept(parameters, rows, kind):
+def test_nothing_of_a_regressions_records_is_kept(parameters, rows, kind, searching):
     make = DaskPrivateForestRegressor if kind == "dask" else PrivateForestRegressor
     domain = TARGETS.model_copy(update={"approximate_rows": rows})
     forest = make(epsilon="0.5", domain=domain, accountant=BudgetAccountant(50, 0.1), **parameters)
@@ -261,11 +226,9 @@ def test_nothing_of_a_regressions_records_is_kept(parameters, rows, kind):
     else:
         forest._fit(streams_of(X, y), None)  # on Dask by the same counts, without a cluster
     forms = [forest, pickle.loads(pickle.dumps(forest)), forest.privacy_report()]
-    for item in (item for form in forms for item in reachable(form)):
+    for item in (item for form in forms for item in searching.reachable(form)):
         if isinstance(item, (str, bytes)):
             continue
         assert not issubclass(type(item), (*SECRET_TYPES, Block, Source))
-        assert not numbers_in(item) & SECRET_NUMBERS, type(item)
-    gc.collect()
-    ours = (TrainingTable, Block, StreamedRecords, Marks)
-    assert not [item for item in gc.get_objects() if issubclass(type(item), ours)]
+        assert not searching.numbers_in(item) & SECRET_NUMBERS, type(item)
+    assert searching.alive((TrainingTable, Block, StreamedRecords, Marks)) == []

@@ -7,6 +7,7 @@ import json
 import pickle
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -126,15 +127,8 @@ def test_every_table_fits(strategy, delta, kind, rows, make_forest):
 
 
 @pytest.mark.parametrize(("strategy", "delta"), KINDS)
-def test_seeded_fits_repeat_whatever_the_threads(strategy, delta, make_forest):
-    X, y = records()
-    fits = [
-        make_forest(strategy=strategy, delta=delta, random_state=seed, n_jobs=n).fit(X, y)
-        for seed, n in ((3, None), (3, 2), (4, 1))
-    ]
-    first, second, other = (forest.model_.to_data() for forest in fits)
-    assert first == second != other
-    assert fits[0].guarantee_.status == "demonstration"
+def test_seeded_fits_repeat_whatever_the_threads(strategy, delta, make_forest, seeded_fits_repeat):
+    seeded_fits_repeat(partial(make_forest, strategy=strategy, delta=delta), *records())
 
 
 def test_a_large_table_is_learnt_in_a_released_range(make_forest):

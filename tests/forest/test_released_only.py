@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import pickle
-import types
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
@@ -30,7 +28,6 @@ SECRET_TYPES = (
 # A number of records that nothing public has, and what is left of it by dropping.
 N_ROWS, N_DROPPED = 1237, 36
 SECRET_NUMBERS = {N_ROWS, N_ROWS - N_DROPPED, N_DROPPED}
-SKIPPED = (type, types.ModuleType, types.BuiltinFunctionType, types.CodeType, types.FrameType)
 KINDS = [
     {},
     {"delta": 1e-6},
@@ -39,38 +36,6 @@ KINDS = [
     {"n_jobs": 2},
     {"thresholds": "lattice"},
 ]
-
-
-def reachable(root: Any) -> Iterator[Any]:
-    """Everything that an object holds, through attributes, slots, containers and closures."""
-    seen: set[int] = set()
-    stack = [root]
-    while stack:
-        item = stack.pop()
-        if id(item) in seen or isinstance(item, SKIPPED):
-            continue
-        seen.add(id(item))
-        yield item
-        if isinstance(item, np.ndarray):
-            stack.extend([item.base, *(item.ravel().tolist() if item.dtype == object else [])])
-        elif isinstance(item, types.FunctionType):
-            cells = [cell.cell_contents for cell in item.__closure__ or ()]
-            stack.extend([*cells, item.__defaults__, item.__kwdefaults__])
-        else:
-            stack.extend(gc.get_referents(item))
-
-
-def numbers_in(item: Any) -> set[int]:
-    """What could be a number of records."""
-    if isinstance(item, np.ndarray):
-        return {item.size, *item.shape}
-    if isinstance(item, bool):
-        return set()
-    if isinstance(item, (int, np.integer)):
-        return {int(item)}
-    if isinstance(item, (list, tuple, dict, set, frozenset, str, bytes)):
-        return {len(item)}
-    return set()
 
 
 @pytest.fixture
@@ -113,7 +78,7 @@ def true_leaf_counts(forest, kept) -> np.ndarray:
     return counts
 
 
-def test_the_search_finds_what_is_hidden():
+def test_the_search_finds_what_is_hidden(searching):
     class Slotted:
         __slots__ = ("held",)
 
@@ -123,43 +88,44 @@ def test_the_search_finds_what_is_hidden():
         return secret, default
 
     closure.__defaults__[0].held = {"deep": [N_ROWS]}
-    found = list(reachable({"function": closure}))
+    found = list(searching.reachable({"function": closure}))
     assert any(item is secret for item in found)
-    assert any(numbers_in(item) & {N_ROWS} for item in found)
+    assert any(searching.numbers_in(item) & {N_ROWS} for item in found)
 
 
 @pytest.mark.parametrize("parameters", KINDS)
-def test_no_table_no_count_no_number_of_records(parameters, fitted):
+def test_no_table_no_count_no_number_of_records(parameters, fitted, searching):
     forest, kept = fitted(**parameters)
     counts = true_leaf_counts(forest, kept)
     for name, form in forms_of(forest).items():
-        for item in reachable(form):
-            assert not numbers_in(item) & SECRET_NUMBERS, (name, type(item))
+        for item in searching.reachable(form):
+            assert not searching.numbers_in(item) & SECRET_NUMBERS, (name, type(item))
             assert not isinstance(item, SECRET_TYPES), name
             if isinstance(item, np.ndarray) and item.shape[-2:] == counts.shape[-2:]:
                 assert not any(np.array_equal(item, c) for c in (*counts, counts)), name
 
 
 @pytest.mark.parametrize("parameters", KINDS)
-def test_nothing_that_replays_the_noise(parameters, fitted):
+def test_nothing_that_replays_the_noise(parameters, fitted, searching):
     forest, _ = fitted(**parameters)
     generators = (RandomSource, np.random.Generator, np.random.BitGenerator, np.random.RandomState)
     for name, form in forms_of(forest).items():
-        for item in reachable(form):
+        for item in searching.reachable(form):
             assert not isinstance(item, generators), name
 
 
-def test_a_seed_is_where_the_caller_put_it_and_nowhere_else(fitted):
+def test_a_seed_is_where_the_caller_put_it_and_nowhere_else(fitted, searching):
     seed = 918273645
     forest, _ = fitted(random_state=seed)
-    assert [name for name, value in vars(forest).items() if holds(value, seed)] == ["random_state"]
+    holders = [
+        name
+        for name, value in vars(forest).items()
+        if any(searching.numbers_in(item) & {seed} for item in searching.reachable(value))
+    ]
+    assert holders == ["random_state"]
     assert str(seed) not in forest.to_json()
     assert str(seed) not in forest.privacy_report().to_json()
     assert str(seed) not in forest.privacy_report().to_markdown()
-
-
-def holds(root: Any, number: int) -> bool:
-    return any(numbers_in(item) & {number} for item in reachable(root))
 
 
 def test_texts_hold_no_number_of_records(fitted):
@@ -182,19 +148,10 @@ def integers_of(content: Any) -> Iterator[int]:
 
 
 @pytest.mark.parametrize("parameters", KINDS)
-def test_records_are_gone_after_the_fit(parameters, fitted):
-    # By type: asking a dead weak proxy of another test for its class would raise.
-    kinds = SECRET_TYPES
-    gc.collect()
-    before = {id(item) for item in gc.get_objects() if issubclass(type(item), kinds)}
+def test_records_are_gone_after_the_fit(parameters, fitted, searching):
+    before = set(map(id, searching.alive(SECRET_TYPES)))
     forest, _ = fitted(**parameters)
-    gc.collect()
-    left = [
-        item
-        for item in gc.get_objects()
-        if issubclass(type(item), kinds) and id(item) not in before
-    ]
-    assert left == []
+    assert [item for item in searching.alive(SECRET_TYPES) if id(item) not in before] == []
     assert forest.forest_ is not None
 
 
@@ -219,8 +176,9 @@ def test_noise_is_not_drawn_again_alike(make_forest, table):
     assert not np.array_equal(trees.counts[0], trees.counts[1])
 
 
-def test_the_ledger_of_a_shared_accountant_is_released_too(fitted):
+def test_the_ledger_of_a_shared_accountant_is_released_too(fitted, searching):
     forest, _ = fitted()
     frozen = forest.accountant_.frozen()
     assert frozen.spent.exact.epsilon == Fraction(1)
-    assert not any(numbers_in(item) & SECRET_NUMBERS for item in reachable(frozen))
+    items = searching.reachable(frozen)
+    assert not any(searching.numbers_in(item) & SECRET_NUMBERS for item in items)

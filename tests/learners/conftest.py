@@ -1,26 +1,14 @@
-"""What the tests of learners share: small tables with their public facts, and real grants."""
+"""What the tests of learners share: small tables with their public facts."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from dpforest.accounting import BudgetAccountant, Event, Grant
 from dpforest.learners.base import TableFacts
 from dpforest.trees.records import TrainingTable
-
-
-@pytest.fixture
-def grant() -> Callable[..., Grant]:
-    accountant = BudgetAccountant(epsilon=1000, delta=Fraction(1, 10**6))
-
-    def make(event: Event, cells: int = 1) -> Grant:
-        return accountant.request(event, role="test", cells=cells)
-
-    return make
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""What the tests of mechanisms share: real grants, and one test of a distribution.
+"""What the tests of mechanisms share: one test of whether two samples have the same law.
 
 Statistical tests accept the truth with an error rate of 1e-9 each (chi-square, on words that
 are fixed, so a result does not change between runs). That they reject a scale 30 % off in
@@ -8,43 +8,12 @@ both directions is asserted, not hoped for.
 from __future__ import annotations
 
 from collections.abc import Callable
-from fractions import Fraction
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from dpforest.accounting import BudgetAccountant, Event, Grant
-
 ALPHA = 1e-9
-
-
-@pytest.fixture
-def grant() -> Callable[..., Grant]:
-    accountant = BudgetAccountant(epsilon=1000, delta=Fraction(1, 10**6))
-
-    def make(event: Event, cells: int = 1) -> Grant:
-        return accountant.request(event, role="test", cells=cells)
-
-    return make
-
-
-@pytest.fixture
-def fits() -> Callable[..., bool]:
-    """Whether counts could come from probabilities; rare outcomes are pooled."""
-
-    def decide(counts, probabilities) -> bool:
-        counts = np.asarray(counts, dtype=float)
-        expected = np.asarray(probabilities, dtype=float) * counts.sum()
-        if counts[expected == 0].any():
-            return False
-        rare = expected < 20
-        counts = np.append(counts[~rare], counts[rare].sum())
-        expected = np.append(expected[~rare], expected[rare].sum())
-        keep = expected > 0
-        return bool(stats.chisquare(counts[keep], expected[keep], sum_check=False).pvalue > ALPHA)
-
-    return decide
 
 
 @pytest.fixture

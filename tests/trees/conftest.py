@@ -1,8 +1,8 @@
-"""The slow twins, which test modules cannot import under pytest's importlib mode."""
+"""The slow twins of the trees' kernels."""
 
 from __future__ import annotations
 
-import importlib.util
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -10,9 +10,6 @@ import pytest
 
 
 @pytest.fixture(scope="session")
-def twins() -> ModuleType:
+def twins(load_helper: Callable[[Path], ModuleType]) -> ModuleType:
     """Module ``twins.py`` of this folder."""
-    spec = importlib.util.spec_from_file_location("twins", Path(__file__).with_name("twins.py"))
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_helper(Path(__file__).with_name("twins.py"))

@@ -188,7 +188,7 @@ def test_the_boundary_is_the_plans_to_the_last_bit(numerator):
 
 
 @pytest.mark.parametrize("rate", [Fraction(1, 2), Fraction(1, 5)])
-def test_sides_are_disjoint_and_binomial(rate):
+def test_sides_are_disjoint_and_binomial(rate, fits):
     source, n, draws = SeededSource(6), 20, 4000
     sizes, per_record = np.zeros(n + 1), np.zeros(n)
     for _ in range(draws):
@@ -200,15 +200,6 @@ def test_sides_are_disjoint_and_binomial(rate):
     for wrong in (0.7, 1.3):
         assert not fits(sizes, stats.binom(n, wrong * float(rate)).pmf(np.arange(n + 1)))
     assert stats.chisquare(per_record).pvalue > 1e-9
-
-
-def fits(counts, law):
-    """Chi-square with an error rate of 1e-9; rare outcomes are pooled."""
-    expected = np.asarray(law) * counts.sum()
-    rare = expected < 20
-    counts = np.append(counts[~rare], counts[rare].sum())
-    expected = np.append(expected[~rare], expected[rare].sum())
-    return stats.chisquare(counts, expected, sum_check=False).pvalue > 1e-9
 
 
 def test_leaves_count_estimation_points_only(random_table, twins):

@@ -12,7 +12,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from dpforest.accounting.events import ExponentialSelection
 from dpforest.learners.rules import family as module
@@ -151,7 +150,7 @@ def test_a_record_more_moves_every_score_by_nothing_or_one(n_classes, monkeypatc
     assert moves == {0, 1}
 
 
-def test_draws_follow_the_law_and_not_one_30_percent_off(grant, monkeypatch):
+def test_draws_follow_the_law_and_not_one_30_percent_off(grant, fits, monkeypatch):
     records, weights = records_of(10, n_bins=[2, 2], seed=1), weights_of([2, 2])
     family = TreeFamily(records, weights, Envelope(0.5))
     trees = [p.outcome for p, _ in all_proposals(family, monkeypatch)]
@@ -173,14 +172,6 @@ def test_draws_follow_the_law_and_not_one_30_percent_off(grant, monkeypatch):
 def law_of(trees, records, weights, c):
     law = np.array([weight(t, weights) * math.exp(c * score(t, records)) for t in trees])
     return law / law.sum()
-
-
-def fits(counts, probabilities):
-    expected = probabilities * counts.sum()
-    rare = expected < 20
-    pooled = np.array([np.append(a[~rare], a[rare].sum()) for a in (counts, expected)])
-    pooled = pooled[:, pooled[1] > 0]
-    return stats.chisquare(*pooled).pvalue > 1e-9
 
 
 # -- kernels and weights ---------------------------------------------------------------------
