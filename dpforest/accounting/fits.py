@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from dpforest.accounting.figures import figure_up
 from dpforest.accounting.losses import NO_LOSS, PrivacyLoss
-from dpforest.accounting.rationals import exact_text, float_up, parse_amount
+from dpforest.accounting.rationals import exact_text, float_up, parse_amount, parse_loss
 from dpforest.exceptions import RepeatedFitWarning
 from dpforest.processes import this_process
 
@@ -72,9 +72,7 @@ class EarlierFits(_Frozen):
     @property
     def loss(self) -> PrivacyLoss:
         """Their losses added up."""
-        delta = parse_amount(self.delta)
-        assert not isinstance(delta, float)
-        return PrivacyLoss(parse_amount(self.epsilon), parse_amount(self.rho), delta)
+        return parse_loss(self.epsilon, self.rho, self.delta)
 
 
 @dataclass(slots=True)

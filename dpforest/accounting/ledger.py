@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from dpforest.accounting.certificate_record import CertificateRecord
 from dpforest.accounting.figures import figure_down, figure_up
 from dpforest.accounting.losses import PrivacyLoss
-from dpforest.accounting.rationals import exact_text, float_up, parse_amount, shortest_down
+from dpforest.accounting.rationals import exact_text, float_up, parse_loss, shortest_down
 from dpforest.exceptions import ModelFormatError
 
 _FORMAT: Literal["dpforest-ledger"] = "dpforest-ledger"
@@ -92,9 +92,7 @@ class LossRecord(_Frozen):
     @property
     def loss(self) -> PrivacyLoss:
         """The exact loss."""
-        delta = parse_amount(self.delta)
-        assert not isinstance(delta, float)
-        return PrivacyLoss(parse_amount(self.epsilon), parse_amount(self.rho), delta)
+        return parse_loss(self.epsilon, self.rho, self.delta)
 
 
 class BudgetRecord(_Frozen):
@@ -156,9 +154,7 @@ class LedgerEntry(_Frozen):
     @property
     def loss(self) -> PrivacyLoss:
         """Its own loss, exactly."""
-        delta = parse_amount(self.delta)
-        assert not isinstance(delta, float)
-        return PrivacyLoss(parse_amount(self.epsilon), parse_amount(self.rho), delta)
+        return parse_loss(self.epsilon, self.rho, self.delta)
 
 
 ScopeKind = Literal["sequential", "parallel cells", "parallel records", "poisson", "units"]

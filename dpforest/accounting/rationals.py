@@ -11,9 +11,11 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from dpforest.accounting.losses import Amount
+from dpforest.accounting.losses import Amount, PrivacyLoss
 from dpforest.exceptions import ParameterError, ParameterTypeError
 
+#: Steps of a unit that square roots in plans are rounded down to.
+ROOT_STEPS = 10**24
 #: Upper bounds of logarithms are multiples of this: small against any budget, cheap to add up.
 _GRID_STEP = Decimal(1).scaleb(-40)
 
@@ -126,6 +128,13 @@ def parse_amount(text: str) -> Amount:
     return Fraction(text)
 
 
+def parse_loss(epsilon: str, rho: str, delta: str) -> PrivacyLoss:
+    """Read three amounts that :func:`exact_text` wrote; a delta is finite."""
+    finite = parse_amount(delta)
+    assert not isinstance(finite, float)
+    return PrivacyLoss(parse_amount(epsilon), parse_amount(rho), finite)
+
+
 def sqrt_down(value: Fraction) -> Fraction:
     """Return a lower bound of the square root, within 2**-100 relative of it."""
     if value <= 0:
@@ -134,6 +143,11 @@ def sqrt_down(value: Fraction) -> Fraction:
     product = value.numerator * value.denominator
     shift = max(0, 200 - product.bit_length()) // 2 + 1
     return Fraction(math.isqrt(product << (2 * shift)), value.denominator << shift)
+
+
+def sqrt_in_steps(value: Fraction, steps: int = ROOT_STEPS) -> Fraction:
+    """Return the largest multiple of ``1 / steps`` that is not above the square root."""
+    return Fraction(math.isqrt(math.floor(value * steps * steps)), steps)
 
 
 def mixture_epsilon(probabilities: Sequence[Fraction], epsilons: Sequence[Amount]) -> Amount:

@@ -12,6 +12,7 @@ import numpy as np
 from dpforest.accounting.certificates import Certificate
 from dpforest.accounting.events import GeometricNoise
 from dpforest.accounting.losses import PrivacyLoss
+from dpforest.accounting.rationals import sqrt_in_steps
 from dpforest.accounting.units import group_loss
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.targets import TARGET_STEPS
@@ -40,7 +41,6 @@ RANGE_SHARE = Fraction(1, 20)
 RANGE_SIGNAL = 75.0
 #: Below this R nothing but a noisy class prior is released, and a fit warns.
 HOPELESS_SIGNAL = TOO_SMALL_SIGNAL
-_ROOT_SCALE = 10**24
 
 
 def table_facts(
@@ -175,8 +175,7 @@ def count_event(budget: LearnerBudget, share: Fraction = COUNT_SHARE) -> Geometr
     epsilon = budget.epsilon * share
     if budget.delta:
         # Where epsilon is large or delta tiny, rho is the scarcer one: rho = epsilon^2 / 2.
-        square = 2 * budget.rho * share * _ROOT_SCALE**2
-        epsilon = min(epsilon, Fraction(math.isqrt(math.floor(square)), _ROOT_SCALE))
+        epsilon = min(epsilon, sqrt_in_steps(2 * budget.rho * share))
     return GeometricNoise(epsilon, Fraction(1))
 
 

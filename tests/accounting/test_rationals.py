@@ -22,6 +22,7 @@ from dpforest.accounting.rationals import (
     parse_amount,
     shortest_down,
     sqrt_down,
+    sqrt_in_steps,
     to_rational,
 )
 from dpforest.exceptions import ParameterError, ParameterTypeError
@@ -91,6 +92,14 @@ def test_floats_at_the_ends_of_the_range():
 def test_square_root_ends_below(value):
     root = sqrt_down(value)
     assert root * root <= value < (root * (1 + F(1, 2**99))) ** 2
+
+
+@settings(derandomize=True, max_examples=100, deadline=None)
+@given(POSITIVE, st.sampled_from([1, 2**40, 10**24]))
+def test_square_root_in_steps_is_the_largest_below(value, steps):
+    root = sqrt_in_steps(value, steps)
+    assert (root * steps).denominator == 1
+    assert root * root <= value < (root + F(1, steps)) ** 2
 
 
 def test_amounts_survive_as_text():

@@ -6,7 +6,6 @@ accountant prices the same events, so what is paid and what runs have one source
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -22,14 +21,12 @@ from dpforest.accounting.events import (
 )
 from dpforest.accounting.figures import figure_down, figure_up
 from dpforest.accounting.losses import NO_LOSS, PrivacyLoss
+from dpforest.accounting.rationals import sqrt_in_steps
 from dpforest.accounting.units import group_loss
 from dpforest.exceptions import ParameterError
 from dpforest.learners.base import ALL_FIXED, PlanPart, unit_words
 from dpforest.trees.criteria import Criterion
 from dpforest.trees.tree_plan import LEAF_RULES, TreePlan, charge_tree
-
-#: Digits kept of a square root that turns a share of rho into an epsilon; rounded down.
-_ROOT_SCALE = 10**24
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +255,4 @@ def _leaf_event(leaves: str, share: Fraction, currency: str) -> Event:
 
 def _epsilon_of(share: Fraction, currency: str, factor: int) -> Fraction:
     """Epsilon whose cost is at most ``share``: itself, or the root of rho = epsilon^2 / factor."""
-    if currency == "epsilon":
-        return share
-    square = share * factor * _ROOT_SCALE * _ROOT_SCALE
-    return Fraction(math.isqrt(square.numerator // square.denominator), _ROOT_SCALE)
+    return share if currency == "epsilon" else sqrt_in_steps(share * factor)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dpforest.accounting.accountant import BudgetAccountant
 from dpforest.accounting.events import ExponentialSelection
 from dpforest.accounting.losses import NO_LOSS, PrivacyLoss
+from dpforest.accounting.rationals import sqrt_in_steps
 from dpforest.accounting.scopes import ParallelRecordsScope, Scope
 from dpforest.exceptions import ParameterError
 from dpforest.learners.base import LearnerBudget, LearnerPlan, PlanPart, TableFacts
@@ -21,7 +21,6 @@ ROLE = "private selection"
 TRAINING, VALIDATION = "training", "validation"
 #: Candidates that learn means, not classes alone.
 OF_MEANS = ("one_shot", "refitted")
-_ROOT_SCALE = 10**24
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +124,7 @@ def build_plan(
         budgets, epsilon = [each] * len(names), budget.epsilon
     else:
         budgets = [_in_rho(name, budget, share) for name in names]
-        epsilon = _root(8 * budget.rho)
+        epsilon = sqrt_in_steps(8 * budget.rho)
     plans = [
         LEARNERS[name].make().plan(own, part) for name, part in zip(names, budgets, strict=True)
     ]
@@ -145,7 +144,7 @@ def _in_rho(name: str, budget: LearnerBudget, share: Fraction) -> LearnerBudget:
     """A share of rho; for those that spend a pure epsilon, the one that costs at most it."""
     rho = budget.rho * share
     if spends_pure_epsilon(name):
-        return LearnerBudget(min(budget.epsilon * share, _root(2 * rho)), Fraction(0))
+        return LearnerBudget(min(budget.epsilon * share, sqrt_in_steps(2 * rho)), Fraction(0))
     return replace(budget, concentrated=rho, certified=False)
 
 
@@ -160,8 +159,3 @@ def _check(names: tuple[str, ...], facts: TableFacts, budget: LearnerBudget) -> 
         rule, repair = "holds 'refitted', which needs delta > 0", "Give a delta, or leave it out"
     if rule is not None and repair is not None:
         raise ParameterError("candidates", names, rule, repair)
-
-
-def _root(square: Fraction) -> Fraction:
-    """A square root, rounded down."""
-    return Fraction(math.isqrt(math.floor(square * _ROOT_SCALE**2)), _ROOT_SCALE)
