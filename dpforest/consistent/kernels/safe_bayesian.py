@@ -64,6 +64,18 @@ def draw_structures(
         roots[progress[0]] = node + 1
 
 
+@njit(cache=True, nogil=True, forceinline=True)
+def _leaf(
+    codes: NDArray, row: int, feature: NDArray, cut: NDArray, second: NDArray, root: int
+) -> int:
+    """Leaf (as a node number) that a record reaches from a root."""
+    node = root
+    while feature[node] >= 0:
+        goes_first = codes[row, feature[node]] <= cut[node]
+        node = node + 1 if goes_first else second[node]
+    return node
+
+
 @njit(cache=True, nogil=True)
 def leaves_of_records(
     codes: NDArray, feature: NDArray, cut: NDArray, second: NDArray, roots: NDArray, out: NDArray
@@ -83,11 +95,7 @@ def leaves_of_records(
         stop = min(start + _BLOCK, codes.shape[0])
         for tree in range(roots.size - 1):
             for row in range(start, stop):
-                node = roots[tree]
-                while feature[node] >= 0:
-                    goes_first = codes[row, feature[node]] <= cut[node]
-                    node = node + 1 if goes_first else second[node]
-                out[row, tree] = node
+                out[row, tree] = _leaf(codes, row, feature, cut, second, roots[tree])
 
 
 @njit(cache=True, nogil=True)
@@ -105,11 +113,8 @@ def count_leaves(
         stop = min(start + _BLOCK, codes.shape[0])
         for tree in range(roots.size - 1):
             for row in range(start, stop):
-                node = roots[tree]
-                while feature[node] >= 0:
-                    goes_first = codes[row, feature[node]] <= cut[node]
-                    node = node + 1 if goes_first else second[node]
-                out[node, labels[row]] += 1
+                leaf = _leaf(codes, row, feature, cut, second, roots[tree])
+                out[leaf, labels[row]] += 1
 
 
 @njit(cache=True, nogil=True)

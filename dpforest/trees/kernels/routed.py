@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from dpforest.kernels.compiling import kernel
+from dpforest.trees.kernels.histogram import _cell_bases
 
 _BLOCK = 512
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def count_left(
     codes: NDArray,
     labels: NDArray,
@@ -37,9 +39,7 @@ def count_left(
     width = np.uint64(codes.shape[1])
     n_labels = np.uint64(n_classes)
     size = np.uint64(out.shape[1] * n_classes)
-    bases = np.empty(codes.shape[1], np.uint64)
-    for f in range(codes.shape[1]):
-        bases[f] = np.uint64(offsets[f] * n_classes)
+    bases = _cell_bases(offsets, n_classes)
     left = np.empty(_BLOCK, np.int64)
     for first in range(0, rows.shape[0], _BLOCK):
         n_left = 0
