@@ -1,10 +1,11 @@
-"""What the pages on privacy name is there: files, functions, tests, parts of the audit, links."""
+"""What documents name is there: files, functions, tests, commands, parts of the audit, links."""
 
 from __future__ import annotations
 
 import re
 from functools import cache
 from pathlib import Path
+from pkgutil import resolve_name
 
 import pytest
 
@@ -15,7 +16,16 @@ PAGES = [*MECHANISMS, *(DOCS / f"{name}.md" for name in (
     "audit", "audit_results", "proof_examined", "pitfalls", "weaknesses", "accounting",
     "private_forest", "multinomial", "report",
 ))]  # fmt: skip
+DOCUMENTS = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
+#: Pages where a path may be named by its end alone.
+OTHERS = [page for page in DOCUMENTS if page not in PAGES]
+#: What a command writes, and a table of the benchmarks, which code knows by its folder alone.
+NOT_HERE = {"demo-output/privacy_report.html", "internet_ads_subset"}
 SECTIONS = ("Claim", "Relation", "Sensitivity", "Proof", "Code", "Tests", "Audit")
+
+
+def name_of(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
 
 
 def text_of(page: Path) -> str:
@@ -23,10 +33,50 @@ def text_of(page: Path) -> str:
 
 
 @cache
-def words_of_code() -> frozenset[str]:
-    """Every identifier in the package and the tests."""
-    files = [*(ROOT / "dpforest").rglob("*.py"), *(ROOT / "tests").rglob("*.py")]
+def words_of_code(*folders: str) -> frozenset[str]:
+    """Every identifier in these folders."""
+    files = [file for folder in folders for file in (ROOT / folder).rglob("*.py")]
     return frozenset(w for file in files for w in re.findall(r"\w+", text_of(file)))
+
+
+@cache
+def paths() -> tuple[str, ...]:
+    """Every file that a page may name, after a slash."""
+    folders = ("benchmarks", "constraints", "docs", "dpforest", "examples", "tests", "tools")
+    files = [*ROOT.glob("*"), *(file for name in folders for file in (ROOT / name).rglob("*"))]
+    return tuple(f"/{name_of(file)}" for file in files if file.is_file())
+
+
+def commands(page: Path) -> list[list[str]]:
+    """What a page lets its reader run in a shell, word by word without the comments."""
+    text = text_of(page).replace("\\\n", " ")
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
+    lines = [line for kind, block in blocks if kind != "python" for line in block.splitlines()]
+    lines += re.findall(r"`([^`]+)`", text)
+    return [line.partition("#")[0].split() for line in lines if re.match("(python|make) ", line)]
+
+
+def unknown_in(command: list[str]) -> list[str]:
+    """Words of a command that nothing here knows: targets, scripts, their tables and options."""
+    program, first, *rest = command
+    if program == "make":
+        return [] if re.search(rf"^{first}:", text_of(ROOT / "Makefile"), re.MULTILINE) else [first]
+    if first == "-m":
+        return [] if f'"{rest[1]}"' in text_of(ROOT / rest[0] / "__main__.py") else rest
+    script = ROOT / first
+    if not script.exists():
+        return [first]
+    sources = script.glob("*.py") if script.is_dir() else [script]
+    known = {word for source in sources for word in re.findall(r'"([\w-]+)"', text_of(source))}
+    tables = {table.stem for table in (script / "tables").glob("*.py")}
+    words = [word for word in rest if word.startswith("--")] + rest[:1] * script.is_dir()
+    return [word for word in words if word not in known | tables]
+
+
+def anchors(page: Path) -> set[str]:
+    """What a link may point at within a page: its headings, as they are shown in the web."""
+    headings = re.findall(r"^#+ (.*)$", text_of(page), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def missing(page: Path, where: str) -> list[str]:
@@ -47,18 +97,49 @@ def test_files_that_are_named_are_there(page):
     assert missing(page, text_of(page)) == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", OTHERS, ids=name_of)
+def test_files_that_are_named_by_their_ends_are_there(page):
+    endings = "csv|html|json|jsonl|md|png|py|svg|toml|txt"
+    named = set(re.findall(rf"`([\w./-]+\.(?:{endings}))`", text_of(page)))
+    ends = "\n".join(paths()) + "\n"
+    assert [name for name in sorted(named - NOT_HERE) if f"/{name}\n" not in ends] == []
+
+
+@pytest.mark.parametrize("page", DOCUMENTS, ids=name_of)
 def test_functions_and_tests_that_are_named_are_there(page):
     # Names with an underscore in backticks; without one they may be words.
     names = re.findall(r"`(\w*[a-z]\w*_\w+)(?:\(\))?`", text_of(page))
-    assert sorted(set(names) - words_of_code()) == []
+    known = words_of_code("dpforest", "tests", *(() if page in PAGES else ("benchmarks",)))
+    stems = set() if page in PAGES else {Path(path).stem for path in paths()}
+    assert sorted(set(names) - known - stems - NOT_HERE) == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", DOCUMENTS, ids=name_of)
+def test_modules_that_are_named_are_there(page):
+    for name in re.findall(r"`(dpforest(?:\.\w+)+)", text_of(page)):
+        assert resolve_name(name) is not None
+
+
+@pytest.mark.parametrize("page", DOCUMENTS, ids=name_of)
+def test_commands_that_are_named_are_there(page):
+    unknown = {" ".join(command): unknown_in(command) for command in commands(page)}
+    assert {command: words for command, words in unknown.items() if words} == {}
+
+
+def test_commands_are_found_and_known():
+    assert sum(len(commands(page)) for page in DOCUMENTS) > 25
+    wrong = ("make coffee", "python benchmarks/absent.py", "python benchmarks/scale.py --absent",
+             "python benchmarks/papers absent", "python -m dpforest absent")  # fmt: skip
+    assert all(unknown_in(command.split()) for command in wrong)
+
+
+@pytest.mark.parametrize("page", [*DOCUMENTS, ROOT / "CHANGELOG.md"], ids=name_of)
 def test_links_lead_somewhere(page):
-    links = re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", text_of(page))
-    local = [link for link in links if "://" not in link]
-    assert [link for link in local if not (page.parent / link).exists()] == []
+    links = re.findall(r"\]\(([^)#\s]*)#?([^)\s]*)[^)]*\)", text_of(page))
+    local = [(page.parent / path if path else page, part)
+             for path, part in links if "://" not in path]  # fmt: skip
+    assert [str(target) for target, _ in local if not target.exists()] == []
+    assert [part for target, part in local if part and part not in anchors(target)] == []
 
 
 @pytest.mark.parametrize("page", MECHANISMS, ids=lambda page: page.stem)

@@ -121,16 +121,6 @@ def test_readme_example_runs(capsys):
     assert "differentially private when one record is added or removed" in capsys.readouterr().out
 
 
-DOCUMENTS = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
-
-
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_links_of_a_document_lead_somewhere(document):
-    targets = re.findall(r"\]\(([^)#\s]+)[^)]*\)", document.read_text(encoding="utf-8"))
-    near = [target for target in targets if not target.startswith("http")]
-    assert [target for target in near if not (document.parent / target).exists()] == []
-
-
 def modules() -> list[str]:
     package = Path(dpforest.__file__).parent
     names = (path.relative_to(package.parent).with_suffix("") for path in package.rglob("*.py"))
