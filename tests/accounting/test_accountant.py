@@ -106,8 +106,8 @@ class TestCaps:
         accountant = BudgetAccountant(1, delta)
         accountant.request(numerical(), role="slack of a sampler")
         assert accountant.remaining.exact.rho == cap
+        rho = rho_of_epsilon(F(1), delta)
         with pytest.raises(BudgetExceeded):
-            rho = rho_of_epsilon(F(1), delta)
             accountant.request(DiscreteGaussianNoise(1 / (2 * rho), F(1)), role="test")
         accountant.request(DiscreteGaussianNoise(1 / (2 * cap), F(1)), role="test")
         assert accountant.spent.epsilon <= 1

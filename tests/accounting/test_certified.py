@@ -195,7 +195,7 @@ def test_a_failure_keeps_everything(accountant, certificate):
 def test_it_is_not_pickled(accountant, certificate):
     scope = open_certified(accountant._root, "learner", certificate)
     assert scope.certificate is certificate
-    with pytest.raises(ParameterTypeError):
+    with pytest.raises(ParameterTypeError, match="belongs to a live accountant"):
         pickle.dumps(scope)
 
 

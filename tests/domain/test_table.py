@@ -126,9 +126,13 @@ def test_array_likes():
             return GOOD
 
     ENCODER.check(ArrayLike())
+    expected = ENCODER.encode_features(GOOD)[0].codes
+    assert np.array_equal(ENCODER.encode_features(ArrayLike())[0].codes, expected)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        ENCODER.encode(GOOD.tolist(), [0, 1, 0, 1])
+        encoded = ENCODER.encode(GOOD.tolist(), [0, 1, 0, 1])
+    assert np.array_equal(encoded.matrix.codes, expected)
+    assert encoded.labels.tolist() == [0, 1, 0, 1]
 
 
 def test_importing_the_domain_stays_light():

@@ -246,10 +246,18 @@ def test_targets_that_are_no_numbers_are_dropped_or_refused(y, rule, make_forest
         assert dropped.model_.to_data() == without.model_.to_data()
 
 
-@pytest.mark.parametrize("y", [np.zeros((4, 2)), np.zeros(3), np.zeros(4, dtype=complex), None])
-def test_targets_of_the_wrong_shape_or_type_are_refused_unspent(y, make_forest):
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (np.zeros((4, 2)), "y should be a 1d array"),
+        (np.zeros(3), "inconsistent numbers of samples"),
+        (np.zeros(4, dtype=complex), "Complex data not supported"),
+        (None, "requires y to be passed"),
+    ],
+)
+def test_targets_of_the_wrong_shape_or_type_are_refused_unspent(y, message, make_forest):
     accountant = BudgetAccountant(10)
-    with pytest.raises((ValueError, TypeError)):
+    with pytest.raises(ParameterError, match=message):
         make_forest(accountant=accountant).fit(records(4)[0], y)
     assert accountant.ledger == ()
 

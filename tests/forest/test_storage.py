@@ -110,7 +110,8 @@ def read(content):
 
 
 def test_the_undamaged_file_is_read(stored, stored_labels):
-    read(stored), read(stored_labels)
+    for content in (stored, stored_labels):
+        assert json.loads(read(content).to_json()) == content
 
 
 @pytest.mark.parametrize(
@@ -421,5 +422,5 @@ def test_damage_anywhere_is_refused_or_harmless(data, template):
 
 
 def test_errors_of_other_kinds_are_not_hidden():
-    with pytest.raises(ParameterTypeError):
+    with pytest.raises(ParameterTypeError, match="must be a dpforest.Domain or None"):
         MultinomialForestClassifier(epsilon=1, domain=3).fit([[1]], [1])
