@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 
+from dpforest.learners.kernels import random_trees as kernels
 from dpforest.learners.quantiles import public_bins
 from dpforest.learners.random_trees import RandomTrees, draw_random_trees
 from dpforest.mechanisms.entropy import SeededSource
@@ -73,6 +74,27 @@ def test_every_split_parts_the_box_that_its_ancestors_left(trees, facts):
                 assert not low or not high or max(low) < min(high)
             for child, side in ((2 * node + 1, left), (2 * node + 2, right)):
                 boxes[child] = [side if g == f else kept for g, kept in enumerate(box)]
+
+
+@pytest.mark.parametrize("columns", [[9, -5, 300, -2, 2, -60], [2, -2, 3], [61, 65, 66, 700, 129]])
+@pytest.mark.parametrize("max_bins", [3, 63])
+def test_trees_drawn_by_bits_are_those_drawn_by_looking_at_ancestors(facts_of, columns, max_bins):
+    facts = facts_of(columns, 2)
+    bins = public_bins(facts, max_bins)
+    assert np.diff(bins.starts).max() <= 64
+    n_words = -(-int(facts.n_codes.max()) // 64)
+    rest = bins.of_code, bins.starts, facts.offsets, facts.ordered
+    missing = facts.has_missing_code & facts.ordered
+    for seed in range(40):
+        drawn = []
+        allowed = np.random.default_rng(seed).permutation(len(columns))[: 1 + seed % 4]
+        for draw in (kernels._draw_tree, kernels._draw_tree_by_bits):
+            state = np.array([seed], dtype=np.uint64)
+            feature = np.full(63, -7, dtype=np.int32)
+            mask = np.full((63, n_words), 7, dtype=np.uint64)
+            draw(state, allowed, *rest, missing, feature, mask)
+            drawn.append((state.tolist(), feature.tolist(), mask.tolist()))
+        assert drawn[0] == drawn[1]
 
 
 def test_a_node_that_nothing_can_split_sends_all_left(facts_of):

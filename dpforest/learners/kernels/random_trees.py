@@ -16,12 +16,14 @@ from numpy.typing import NDArray
 
 #: Features tried at random before those that can split are listed.
 _TRIES = 8
+#: What the state of the stream grows by a word.
+_GAMMA = np.uint64(0x9E3779B97F4A7C15)
 
 
 @njit(cache=True, nogil=True, inline="always")
 def _next(state):
     """Next word of the stream in ``state``, shape (1,)."""
-    state[0] += np.uint64(0x9E3779B97F4A7C15)
+    state[0] += _GAMMA
     z = state[0]
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -96,15 +98,16 @@ def _can_split(left):
 @njit(cache=True, nogil=True)
 def _draw_among(left: NDArray, state: NDArray) -> int:
     """Place of a feature, uniformly among those whose bins left, as bits, can be split; else -1."""
-    for _ in range(_TRIES):
-        place = _below(left.size, state)
-        if _can_split(left[place]):
-            return place
     n_able = 0
     for place in range(left.size):
         n_able += _can_split(left[place])
     if n_able == 0:
+        state[0] += np.uint64(_TRIES) * _GAMMA  # as if they had been tried
         return -1
+    for _ in range(_TRIES):
+        place = _below(left.size, state)
+        if _can_split(left[place]):
+            return place
     skip = _below(n_able, state)
     place = 0
     while skip > 0 or not _can_split(left[place]):
@@ -117,6 +120,46 @@ def _draw_among(left: NDArray, state: NDArray) -> int:
 def _whole(n_bins: int) -> np.uint64:
     """A set of all bins of a feature that has 64 at most."""
     return ~np.uint64(0) >> np.uint64(64 - n_bins)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _size(bits):
+    """How many bins a set has."""
+    size = 0
+    while bits != np.uint64(0):
+        bits &= bits - np.uint64(1)
+        size += 1
+    return size
+
+
+@njit(cache=True, nogil=True)
+def _cut_bits(left: np.uint64, n_bins: int, has_missing: bool, state: NDArray) -> np.uint64:
+    """What :func:`_cut` draws, as bits: the bins that go left."""
+    one = np.uint64(1)
+    missing = one << np.uint64(n_bins - 1) if has_missing else np.uint64(0)
+    values = left & ~missing
+    n_live = _size(values)
+    skip = _below(n_live - 1, state) if n_live > 1 else n_live - 1
+    for _ in range(skip):
+        values &= values - one
+    # All up to the lowest that is left; none where there are none.
+    goes_left = values ^ (values - one) if values != np.uint64(0) else values
+    if n_live > 1 and _next(state) >> np.uint64(63) == one:
+        goes_left |= missing
+    return goes_left
+
+
+@njit(cache=True, nogil=True)
+def _subset_bits(left: np.uint64, n_bins: int, state: NDArray) -> np.uint64:
+    """What :func:`_subset` draws, as bits: the bins that go left."""
+    goes_left = np.uint64(0)
+    for b in range(n_bins):
+        goes_left |= (_next(state) >> np.uint64(63)) << np.uint64(b)
+    if goes_left & left != np.uint64(0) and goes_left & left != left:
+        return goes_left
+    for _ in range(_below(_size(left), state)):
+        left &= left - np.uint64(1)
+    return goes_left ^ (left & (~left + np.uint64(1)))
 
 
 @njit(cache=True, nogil=True)
@@ -201,56 +244,127 @@ def draw_trees(
     widest = 1
     for f in range(n_features):
         widest = max(widest, bin_starts[f + 1] - bin_starts[f])
-    n_nodes = (1 << depth) - 1
-    sides = np.empty((n_nodes, widest), np.bool_)
-    live = np.empty(widest, np.bool_)
     pool = np.arange(n_features)
     state = np.empty(1, np.uint64)
-    # Bins that the ancestors leave, as bits: what a node has to look at is then one row.
-    as_bits = widest <= 64
-    left = np.empty((n_nodes if as_bits else 0, n_features), np.uint64)
     for tree in range(words.size):
         state[0] = words[tree]
         for i in range(min(n_allowed[tree], n_features)):
             other = i + _below(n_features - i, state)
             pool[i], pool[other] = pool[other], pool[i]
         allowed = pool[: min(n_allowed[tree], n_features)]
-        feature = np.full(n_nodes, -1, np.int64)
-        if as_bits:
-            for i in range(allowed.size):
-                left[0, i] = _whole(bin_starts[allowed[i] + 1] - bin_starts[allowed[i]])
-        for node in range(n_nodes):
-            place = -1
-            if as_bits:
-                place = _draw_among(left[node, : allowed.size], state)
-                f = allowed[place] if place >= 0 else -1
-                for b in range(bin_starts[f + 1] - bin_starts[f] if f >= 0 else 0):
-                    live[b] = (left[node, place] >> np.uint64(b)) & np.uint64(1) == np.uint64(1)
-            else:
-                f = _draw_feature(node, allowed, feature, sides, bin_starts, live, state)
-            feature[node] = f
-            if as_bits and 2 * node + 2 < n_nodes:
-                for i in range(allowed.size):
-                    left[2 * node + 1, i] = left[2 * node + 2, i] = left[node, i]
-            feature_out[tree, node] = max(f, 0)
-            if f < 0:
-                mask_out[tree, node, :] = ~np.uint64(0)
-                continue
+        if widest <= 64:
+            _draw_tree_by_bits(
+                state, allowed, bins, bin_starts, offsets, ordered, has_missing,
+                feature_out[tree], mask_out[tree],
+            )  # fmt: skip
+        else:
+            _draw_tree(
+                state, allowed, bins, bin_starts, offsets, ordered, has_missing,
+                feature_out[tree], mask_out[tree],
+            )  # fmt: skip
+
+
+@njit(cache=True, nogil=True)
+def _draw_tree(
+    state: NDArray, allowed: NDArray, bins: NDArray, bin_starts: NDArray, offsets: NDArray,
+    ordered: NDArray, has_missing: NDArray, feature_out: NDArray, mask_out: NDArray,
+) -> None:  # fmt: skip
+    """One tree, whatever the number of bins: a node looks through its ancestors' splits."""
+    n_nodes = feature_out.size
+    widest = 1
+    for i in range(allowed.size):
+        widest = max(widest, bin_starts[allowed[i] + 1] - bin_starts[allowed[i]])
+    sides = np.empty((n_nodes, widest), np.bool_)
+    live = np.empty(widest, np.bool_)
+    feature = np.full(n_nodes, -1, np.int64)
+    for node in range(n_nodes):
+        f = _draw_feature(node, allowed, feature, sides, bin_starts, live, state)
+        feature[node] = f
+        feature_out[node] = max(f, 0)
+        mask_out[node, :] = ~np.uint64(0)
+        if f < 0:
+            continue
+        n_bins = bin_starts[f + 1] - bin_starts[f]
+        if ordered[f]:
+            _cut(live, n_bins, has_missing[f], sides[node], state)
+        else:
+            _subset(live, n_bins, sides[node], state)
+        mask_out[node, :] = 0
+        for code in range(offsets[f + 1] - offsets[f]):
+            bit = np.uint64(sides[node, bins[offsets[f] + code]])
+            mask_out[node, code >> 6] |= bit << np.uint64(code & 63)
+
+
+@njit(cache=True, nogil=True)
+def _draw_tree_by_bits(
+    state: NDArray, allowed: NDArray, bins: NDArray, bin_starts: NDArray, offsets: NDArray,
+    ordered: NDArray, has_missing: NDArray, feature_out: NDArray, mask_out: NDArray,
+) -> None:  # fmt: skip
+    """The same tree where bins fit in a word: a node is handed what its ancestors leave it."""
+    n_nodes = feature_out.size
+    left = np.empty((n_nodes, allowed.size), np.uint64)
+    for i in range(allowed.size):
+        left[0, i] = _whole(bin_starts[allowed[i] + 1] - bin_starts[allowed[i]])
+    for node in range(n_nodes):
+        own = left[node]
+        place = _draw_among(own, state)
+        goes_left = ~np.uint64(0)
+        if place < 0:
+            feature_out[node] = 0
+            mask_out[node, :] = goes_left
+        else:
+            f = allowed[place]
             n_bins = bin_starts[f + 1] - bin_starts[f]
+            feature_out[node] = f
+            of_codes = bins[offsets[f] : offsets[f + 1]]
             if ordered[f]:
-                _cut(live, n_bins, has_missing[f], sides[node], state)
+                goes_left = _cut_bits(own[place], n_bins, has_missing[f], state)
+                missing = n_bins - 1 if has_missing[f] else -1
+                _fill_ordered_mask(goes_left, of_codes, missing, mask_out[node])
             else:
-                _subset(live, n_bins, sides[node], state)
-            if as_bits and 2 * node + 2 < n_nodes:
-                goes_left = np.uint64(0)
-                for b in range(n_bins):
-                    goes_left |= np.uint64(sides[node, b]) << np.uint64(b)
+                goes_left = _subset_bits(own[place], n_bins, state)
+                _fill_mask(goes_left, of_codes, mask_out[node])
+        if 2 * node + 2 < n_nodes:
+            for i in range(own.size):
+                left[2 * node + 1, i] = left[2 * node + 2, i] = own[i]
+            if place >= 0:
                 left[2 * node + 1, place] &= goes_left
                 left[2 * node + 2, place] &= ~goes_left
-            mask_out[tree, node, :] = 0
-            for code in range(offsets[f + 1] - offsets[f]):
-                bit = np.uint64(sides[node, bins[offsets[f] + code]])
-                mask_out[tree, node, code >> 6] |= bit << np.uint64(code & 63)
+
+
+@njit(cache=True, nogil=True)
+def _fill_mask(goes_left: np.uint64, bins: NDArray, mask: NDArray) -> None:
+    """The codes that go left: those of bins that do."""
+    for word in range(mask.size):
+        mask[word] = 0
+    for code in range(bins.size):
+        side = (goes_left >> np.uint64(bins[code])) & np.uint64(1)
+        mask[code >> 6] |= side << np.uint64(code & 63)
+
+
+@njit(cache=True, nogil=True)
+def _fill_ordered_mask(goes_left: np.uint64, bins: NDArray, missing: int, mask: NDArray) -> None:
+    """The same where bins grow with codes: those below a threshold, and perhaps the missing one.
+
+    ``missing`` is the missing value's bin, -1 without.
+    """
+    turned = ~goes_left
+    n_left = _size((turned & (~turned + np.uint64(1))) - np.uint64(1))
+    for word in range(mask.size):
+        mask[word] = 0
+    _fill_bits(mask, 0, int(np.searchsorted(bins, n_left)))
+    if missing >= n_left and (goes_left >> np.uint64(missing)) & np.uint64(1) == np.uint64(1):
+        _fill_bits(mask, int(np.searchsorted(bins, missing)), bins.size)
+
+
+@njit(cache=True, nogil=True)
+def _fill_bits(mask: NDArray, first: int, last: int) -> None:
+    """Set the bits from the first to before the last."""
+    if first >= last:
+        return
+    for word in range(first >> 6, (last + 63) >> 6):
+        low, high = max(first - 64 * word, 0), min(last - 64 * word, 64)
+        mask[word] |= (~np.uint64(0) >> np.uint64(64 - high + low)) << np.uint64(low)
 
 
 @njit(cache=True, nogil=True)
