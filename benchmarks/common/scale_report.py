@@ -264,7 +264,7 @@ def shown_passes(passes: list[dict[str, Any]]) -> list[dict[str, Any]]:
     labelled = [{**one, "label": f"{k + 1}: {one['counting']}"} for k, one in enumerate(passes)]
     if len(labelled) <= 12:
         return labelled
-    rounds = next(k for k, one in enumerate(labelled) if one["counting"] == "CandidateSums")
+    rounds = next(k for k, one in enumerate(labelled) if one["counting"] == "LeafSums")
     return [*labelled[: rounds + 2], *labelled[-2:]]
 
 

@@ -22,7 +22,7 @@ from dpforest.audit.laws import (
     product_law,
     worst_loss,
 )
-from dpforest.learners.kernels.rounds import lattice_residuals
+from dpforest.learners.kernels.residuals import lattice_residuals
 from dpforest.learners.refitted.lattice import SIZE_STEPS, STEPS, sums_sensitivity_squared
 from dpforest.mechanisms.base import exponent
 from dpforest.mechanisms.labels import FREQUENCY_UNIT

@@ -8,6 +8,7 @@ from dpforest.accounting.certificates import Block
 from dpforest.learners.base import LearnerPlan
 from dpforest.learners.multinomial.growing import trees_at_once
 from dpforest.learners.multinomial.plan import ForestPlan
+from dpforest.learners.refitted.plan import RefittedPlan
 from dpforest.trees.records import TrainingTable
 
 
@@ -26,8 +27,14 @@ def passes_of_trees(plan: ForestPlan, schema: TrainingTable) -> int:
 
 
 def n_passes(plan: LearnerPlan | ListedPlan, schema: TrainingTable) -> int:
-    """Passes of a plan that is learnt pass by pass: one for each release of the others; public."""
+    """Passes of a plan that is learnt pass by pass: one for each release of the others; public.
+
+    A round of the refitted forest picks a tree and releases its sums after one pass.
+    """
     if isinstance(plan, ForestPlan):
         return passes_of_trees(plan, schema)
     blocks: tuple[Block, ...] = plan.blocks  # type: ignore[union-attr]
-    return sum(block.n_releases for block in blocks)
+    n_releases = sum(block.n_releases for block in blocks)
+    if isinstance(plan, RefittedPlan) and plan.selection is not None:
+        return n_releases - plan.n_rounds
+    return n_releases

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpforest.learners.kernels import cell_sums, joint, leaf_tables, leaves, reach, rounds
+from dpforest.learners.kernels import joint, leaf_tables, leaves, reach, rounds, slots
 from dpforest.learners.kernels.random_trees import descend
 from dpforest.learners.refitted.lattice import STEPS
 
-ROWS = max(rounds._FEW_RECORDS, joint.FEW_RECORDS) + 700  # the last block is not full
+ROWS = max(slots.FEW_RECORDS, joint.FEW_RECORDS) + 700  # the last block is not full
 
 
 def random_trees(generator, depth, n_features, n_words):
@@ -36,10 +36,27 @@ def walked(codes, feature, mask, depth):
 
 
 def sums_by_walking(codes, residuals, feature, mask, depth):
-    sums = np.zeros((len(feature), 2**depth, residuals.shape[1]), dtype=np.int64)
+    ones = np.ones((len(codes), 1), dtype=np.int64)
+    added = np.concatenate([residuals, ones], axis=1)
+    sums = np.zeros((len(feature), 2**depth, added.shape[1]), dtype=np.int64)
     for tree, own in enumerate(walked(codes, feature, mask, depth)):
-        np.add.at(sums[tree], own, residuals)
+        np.add.at(sums[tree], own, added)
     return sums
+
+
+def leaf_sums(codes, residuals, feature, mask, depth):
+    sums = np.empty((len(feature), 2**depth, residuals.shape[1] + 1), dtype=np.int64)
+    codes = np.ascontiguousarray(codes)
+    layout = codes, np.ascontiguousarray(codes.T), slots.code_sizes(codes)
+    rounds.leaf_sums(*layout, residuals, feature, mask, depth, sums)
+    return sums
+
+
+def adding_to_nothing(residuals):
+    """As residuals of several classes are: a row adds up to nothing."""
+    if residuals.shape[1] > 1:
+        residuals[:, -1] = -residuals[:, :-1].sum(axis=1)
+    return residuals
 
 
 def few_ways(generator, depth, n_features, n_words):
@@ -91,51 +108,87 @@ def test_leaf_tables_are_those_of_walking():
     np.testing.assert_array_equal(tables, expected)
 
 
+def kinds_of(codes, feature, mask, depth):
+    sizes = slots.code_sizes(np.ascontiguousarray(codes))
+    return slots.slot_tables(feature, mask, depth, sizes, len(codes))[0]
+
+
 @pytest.mark.parametrize("n_columns", [1, 3])
 @pytest.mark.parametrize(
     ("depth", "n_words"), [(1, 1), (2, 4), (4, 2), (5, 1), (6, 4), (7, 2), (8, 1)]
 )
-def test_candidate_sums_are_those_of_walking(depth, n_words, n_columns):
+def test_leaf_sums_are_those_of_walking(depth, n_words, n_columns):
     generator = np.random.default_rng(depth)
     dtype = np.uint8 if n_words < 4 else np.uint16
     feature, mask = random_trees(generator, depth, 11, n_words)
     codes = generator.integers(0, 64 * n_words, (ROWS, 11)).astype(dtype)
-    largest = cell_sums.LARGEST
+    # Some features have few codes, so that some pairs of them fit into one table.
+    codes[:, ::2] %= 7
+    largest = rounds.LARGEST
     residuals = generator.integers(-largest, largest + 1, (ROWS, n_columns)).astype(np.int32)
+    residuals = adding_to_nothing(residuals)
+    assert kinds_of(codes[:100], feature, mask, depth).tolist() == [slots.WALKED] * len(feature)
+    if depth >= 5:
+        kinds = set(kinds_of(codes, feature, mask, depth).tolist())
+        assert kinds == {slots.WALKED, slots.CELLS, slots.SETS}
     for n in (ROWS, 100):
-        sums = np.empty((len(feature), 2**depth, n_columns), dtype=np.int64)
-        sizes = cell_sums.code_sizes(codes[:n])
-        rounds.candidate_sums(codes[:n], residuals[:n], feature, mask, depth, sizes, sums)
+        sums = leaf_sums(codes[:n], residuals[:n], feature, mask, depth)
         expected = sums_by_walking(codes[:n], residuals[:n], feature, mask, depth)
         np.testing.assert_array_equal(sums, expected)
 
 
-@pytest.mark.parametrize("n_columns", [1, 2, 3, 7, 10])
+@pytest.mark.parametrize("n_columns", [1, 3, 4, 5, 7, 10])
 @pytest.mark.parametrize(("depth", "n_codes"), [(1, 5), (4, 3), (6, 2), (8, 5)])
 def test_sums_by_cells_are_those_of_walking(depth, n_codes, n_columns):
     generator = np.random.default_rng(depth)
     feature, mask = random_trees(generator, depth, 11, 1)
-    n = 2 * cell_sums.RUN + 700
+    n = 2 * 4 * rounds.RUN + 701
     codes = generator.integers(0, n_codes, (n, 11)).astype(np.uint8)
     codes[:, 0] += 9
     # All at one end, where a sum of a run would leave its half of a word first.
-    ends = np.array([-cell_sums.LARGEST, cell_sums.LARGEST])
+    ends = np.array([-rounds.LARGEST, rounds.LARGEST])
     residuals = np.resize(ends, (n, n_columns)).astype(np.int32)
     residuals[: n // 2] = ends[n_columns % 2]
-    sizes = cell_sums.code_sizes(codes)
+    residuals = adding_to_nothing(residuals)
+    sizes = slots.code_sizes(codes)
     np.testing.assert_array_equal(sizes, codes.max(axis=0).astype(int) + 1)
-    n_cells = cell_sums.tree_cells(feature, mask, sizes, n)[0]
-    assert (n_cells > 0).sum() >= 3 and (depth < 6 or not n_cells.all())
-    sums = np.empty((len(feature), 2**depth, n_columns), dtype=np.int64)
-    rounds.candidate_sums(codes, residuals, feature, mask, depth, sizes, sums)
+    is_cell = kinds_of(codes, feature, mask, depth) == slots.CELLS
+    assert is_cell.sum() >= 3 and (depth < 6 or not is_cell.all())
     expected = sums_by_walking(codes, residuals, feature, mask, depth)
-    np.testing.assert_array_equal(sums, expected)
+    np.testing.assert_array_equal(leaf_sums(codes, residuals, feature, mask, depth), expected)
 
 
-def test_residuals_fit_into_half_a_word():
-    assert STEPS <= cell_sums.LARGEST
-    assert cell_sums.LARGEST * cell_sums.RUN < 2**31
-    assert cell_sums.RUN % cell_sums._GROUP == 0 == cell_sums._GROUP % cell_sums._BLOCK
+@pytest.mark.parametrize("n_columns", [1, 5, 7])
+def test_all_records_of_a_run_in_one_slot_stay_within_their_half_of_a_word(n_columns):
+    feature, mask = random_trees(np.random.default_rng(3), 6, 11, 1)
+    n = 4 * rounds.RUN + rounds._GROUP + 3
+    codes = np.zeros((n, 11), dtype=np.uint8)
+    codes[0] = 63
+    for end in (-rounds.LARGEST, rounds.LARGEST):
+        residuals = adding_to_nothing(np.full((n, n_columns), end, dtype=np.int32))
+        sums = leaf_sums(codes, residuals, feature, mask, 6)
+        expected = sums_by_walking(codes, residuals, feature, mask, 6)
+        np.testing.assert_array_equal(sums, expected)
+
+
+def test_features_of_more_codes_than_an_entry_can_number_are_walked():
+    generator = np.random.default_rng(4)
+    n_words = slots.MOST_CODES // 64 + 1
+    feature = generator.integers(0, 3, (3, 3)).astype(np.int32)
+    mask = generator.integers(0, 2**64, (3, 3, n_words), dtype=np.uint64)
+    codes = generator.integers(0, 64 * n_words, (ROWS, 3)).astype(np.uint32)
+    residuals = generator.integers(-9, 9, (ROWS, 1)).astype(np.int32)
+    assert kinds_of(codes, feature, mask, 2).tolist() == [slots.WALKED] * 3
+    expected = sums_by_walking(codes, residuals, feature, mask, 2)
+    np.testing.assert_array_equal(leaf_sums(codes, residuals, feature, mask, 2), expected)
+
+
+def test_residuals_and_counts_fit_into_half_a_word():
+    assert STEPS <= rounds.LARGEST
+    # The last records of a block that fills no whole round of lanes go to the first one.
+    assert rounds.LARGEST * (rounds.RUN + 3) < 2**31
+    assert rounds.RUN % rounds._GROUP == 0
+    assert slots.MOST_CELLS <= 2**16 and slots.PAIR_CODES <= 2**16
 
 
 @pytest.mark.parametrize("depth", [1, 4, 6, 8])
@@ -143,10 +196,13 @@ def test_leaves_of_the_chosen_tree_are_those_of_walking(depth):
     generator = np.random.default_rng(depth)
     feature, mask = random_trees(generator, depth, 11, 2)
     codes = generator.integers(0, 128, (ROWS, 11)).astype(np.uint8)
+    codes[:, ::2] %= 7
     for n in (ROWS, 100):
+        layout = codes[:n], np.ascontiguousarray(codes[:n].T), slots.code_sizes(codes[:n])
         for tree, expected in enumerate(walked(codes[:n], feature, mask, depth)):
             found = np.empty(n, dtype=np.int32)
-            rounds.chosen_leaves(codes[:n], feature[tree], mask[tree], depth, found)
+            one = slice(tree, tree + 1)
+            rounds.chosen_leaves(*layout, feature[one], mask[one], depth, found)
             np.testing.assert_array_equal(found, expected)
 
 

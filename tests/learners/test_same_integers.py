@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from dpforest.domain.targets import TARGET_STEPS
-from dpforest.learners.kernels import rounds, score_tables, squares
+from dpforest.learners.kernels import residuals, score_tables, squares
 
 ROOT = Path(__file__).resolve().parents[2]
 N = 1500
@@ -37,9 +37,9 @@ def counted(order: np.ndarray) -> dict[str, np.ndarray]:
     labels = generator.integers(0, 5, N).astype(np.uint8)[order]
     targets = generator.integers(0, TARGET_STEPS + 1, N).astype(np.int32)[order]
     one, many, means = (np.empty((N, c), np.int32) for c in (1, 5, 1))
-    rounds.lattice_residuals(odds, labels % 2, 2**16, one)
-    rounds.lattice_residuals(scores, labels, 2**16, many)
-    rounds.target_residuals(odds, targets, TARGET_STEPS, 2**16, means)
+    residuals.lattice_residuals(odds, labels % 2, 2**16, one)
+    residuals.lattice_residuals(scores, labels, 2**16, many)
+    residuals.target_residuals(odds, targets, TARGET_STEPS, 2**16, means)
     log_prior, totals = np.log(np.full(5, 0.2)), np.zeros(6, np.int64)
     slopes, powers = np.array([0.5, 1.0, 2.0]), np.array([0.0, 1.0])
     score_tables.add_pair_scores(scores, labels, log_prior, slopes, powers, 6.0, 2**20, totals)
@@ -78,7 +78,7 @@ def digest() -> str:
 def calls() -> list[str]:
     """Functions of libraries that freshly compiled kernels call."""
     used = (
-        rounds.lattice_residuals, rounds.target_residuals, score_tables.add_pair_scores,
+        residuals.lattice_residuals, residuals.target_residuals, score_tables.add_pair_scores,
         squares.add_squared_errors,
     )  # fmt: skip
     texts = [kernel.inspect_llvm(s) for kernel in used for s in kernel.signatures]

@@ -15,7 +15,7 @@ from dpforest.accounting.events import DiscreteGaussianNoise, GeometricNoise
 from dpforest.domain.targets import TARGET_STEPS
 from dpforest.learners.base import LearnerBudget, TableFacts
 from dpforest.learners.kernels.leaf_tables import add_target_tables
-from dpforest.learners.kernels.rounds import target_residuals
+from dpforest.learners.kernels.residuals import target_residuals
 from dpforest.learners.kernels.score_tables import add_target_histogram
 from dpforest.learners.one_shot import OneShotForest
 from dpforest.learners.one_shot import calibration as one_shot_calibration

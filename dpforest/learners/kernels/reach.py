@@ -102,31 +102,3 @@ def fill_reach(feature: NDArray, mask: NDArray, depth: int, used: NDArray, reach
                 for bit in range(64):
                     goes_left = -((bits >> np.uint64(bit)) & np.uint64(1))
                     sets[64 * word + bit] &= without_left ^ (changed & goes_left)
-
-
-@njit(cache=True, nogil=True)
-def common_reach(
-    columns: NDArray, count: int, used: NDArray, n_used: int, reach: NDArray, out: NDArray
-) -> None:
-    """The one leaf in reach of each of ``count`` records, as a set; two features a pass.
-
-    Parameters
-    ----------
-    columns : uint array of shape (D, at least count)
-        Codes of a block of records, a feature a row.
-    count : int
-    used : int64 array
-    n_used : int
-    reach : uint64 array
-        From :func:`fill_reach`; a row of all leaves follows where ``n_used`` is odd.
-    out : uint64 array, at least ``count`` long, overwritten
-    """
-    for j in range(0, n_used, 2):
-        first, second = columns[used[j]], columns[used[min(j + 1, n_used - 1)]]
-        own, other = reach[j], reach[j + 1]
-        if j == 0:
-            for i in range(count):
-                out[i] = own[np.uint64(first[i])] & other[np.uint64(second[i])]
-        else:
-            for i in range(count):
-                out[i] &= own[np.uint64(first[i])] & other[np.uint64(second[i])]

@@ -1,4 +1,8 @@
-"""One round of the refitted forest: residuals on a lattice, their sums over candidate leaves."""
+"""One round of the refitted forest: residuals and records summed over leaves, steps of records.
+
+Residuals of several classes add up to nothing over a record, so the last column is what the others
+lack, of sums too. The others and the count of records are added two at a time, as halves of a word.
+"""
 
 from __future__ import annotations
 
@@ -6,288 +10,159 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.kernels.compiling import kernel
-from dpforest.learners.kernels.block_math import exp_of
-from dpforest.learners.kernels.cell_sums import add_cell_sums, tree_cells
-from dpforest.learners.kernels.random_trees import descend, descend_from
-from dpforest.learners.kernels.reach import (
-    MAX_DEPTH,
-    N_PLACES,
-    common_reach,
-    features_used,
-    fill_reach,
-    leaves_of_places,
-    place_of,
-)
+from dpforest.learners.kernels.slots import find_slots, scratch_for, slot_tables
 
-_BLOCK = 512
-#: Features of a tree up to which looking up is quicker than walking.
-_MOST_USED = 6
-#: Records below which it is not worth making the tables.
-_FEW_RECORDS = 4096
-#: Log-odds beyond which a residual is none.
-_MOST = 700.0
-
-
-# Without numpy's error model a division is a branch, and the loop is no vector loop.
-@kernel(error_model="numpy")
-def lattice_residuals(scores: NDArray, labels: NDArray, steps: int, residuals: NDArray) -> None:
-    """Residuals of every record, each rounded toward zero to a multiple of 1 / steps.
-
-    Two classes: one column, r = [y = 1] - p, so ``|r| <= steps``. More: r_k = -floor(p_k steps)
-    for k != y, and r_y the sum of the others' sizes, so a row sums to nothing, its positive part
-    is at most ``steps`` and its square at most ``2 steps**2``. The sum of the others is at most
-    ``steps (1 + K 2**-52)`` before it is rounded and an integer afterwards; the bound is kept
-    by force all the same.
-
-    Parameters
-    ----------
-    scores : float64 array of shape (n, C)
-        C = 1 (log-odds of class 1) or K (softmax).
-    labels : uint array of shape (n,)
-    steps : int
-    residuals : int32 array of shape (n, C), overwritten
-    """
-    n_columns = scores.shape[1]
-    raised, sizes = np.empty((n_columns, _BLOCK)), np.empty((n_columns, _BLOCK), np.int32)
-    total, scratch = np.empty(_BLOCK), np.empty(_BLOCK)
-    for first in range(0, scores.shape[0], _BLOCK):
-        count = min(_BLOCK, scores.shape[0] - first)
-        own, label = scores[first : first + count], labels[first : first + count]
-        if n_columns == 1:
-            for i in range(count):
-                raised[0, i] = min(-own[i, 0], _MOST) if label[i] == 1 else min(own[i, 0], _MOST)
-            exp_of(raised[0, :count], scratch)
-            # The distance of p from the label is e / (1 + e), e = exp of the odds against it.
-            total[:count] = 1.0 + raised[0, :count]
-        else:
-            for i in range(count):
-                top = own[i, 0]
-                for k in range(1, n_columns):
-                    top = max(top, own[i, k])
-                for k in range(n_columns):
-                    raised[k, i] = own[i, k] - top
-            total[:count] = 0.0
-            for k in range(n_columns):
-                exp_of(raised[k, :count], scratch)
-                total[:count] += raised[k, :count]
-        for k in range(n_columns):
-            for i in range(count):
-                share = raised[k, i] / total[i]
-                # The comparison is false for NaN too, which would break the bound.
-                kept = share if 0.0 <= share <= 1.0 else 0.0
-                sizes[k, i] = np.int32(kept * steps)
-        if n_columns == 1:
-            for i in range(count):
-                residuals[first + i, 0] = sizes[0, i] if label[i] == 1 else -sizes[0, i]
-        else:
-            _share_out(sizes, label, steps, residuals[first : first + count])
+#: Largest size of a residual: so many of ``RUN`` records in a lane stay within half a word.
+LARGEST = 2**16
+RUN = 2**14
+#: Records that a tree looks at before the next one does.
+_GROUP = 4096
+_HALF = np.int64(32)
 
 
 @kernel()
-def _share_out(sizes: NDArray, labels: NDArray, steps: int, residuals: NDArray) -> None:
-    """Less what every other class has, the label's own the sum of that, which is never above 1."""
-    for i in range(labels.size):
-        room, label = np.int32(steps), np.int64(labels[i])
-        for k in range(sizes.shape[0]):
-            if k != label:
-                size = min(sizes[k, i], room)
-                residuals[i, k] = -size
-                room -= size
-        residuals[i, label] = steps - room
+def _n_words(n_columns: int) -> int:
+    """Words for residuals and count of a record: 1, 2 or a multiple of 4, as are added at once."""
+    words = (max(n_columns - 1, 1) + 2) // 2
+    return words if words <= 2 else (words + 3) // 4 * 4
 
 
-@kernel(error_model="numpy")
-def target_residuals(
-    scores: NDArray, targets: NDArray, target_steps: int, steps: int, residuals: NDArray
-) -> None:
-    """Target less expectation of every record, rounded toward zero to a multiple of 1 / steps.
+@kernel()
+def _n_lanes(n_words: int) -> int:
+    """Sums of a slot that take turns: fewer where one is as much work as waiting for the last."""
+    return max(1, 4 // n_words)
 
-    ``|r| <= steps``, as for two classes; the bound is kept by force.
 
-    Parameters
-    ----------
-    scores : float64 array of shape (n, 1)
-        Log-odds of the expectation between the target's bounds.
-    targets : int32 array of shape (n,)
-    target_steps, steps : int
-    residuals : int32 array of shape (n, 1), overwritten
+@kernel()
+def _pack(residuals: NDArray, first: int, count: int, out: NDArray) -> None:
+    """A record's words: residuals but for the last of several, then 1; low halves come first."""
+    n_added = max(1, residuals.shape[1] - 1)
+    out[:count] = 0
+    for k in range(n_added):
+        shift = _HALF * (k & 1)
+        for i in range(count):
+            out[i, k >> 1] += np.int64(residuals[first + i, k]) << shift
+    one = np.int64(1) << (_HALF * (n_added & 1))
+    for i in range(count):
+        out[i, n_added >> 1] += one
+
+
+@kernel()
+def _unpack(slots: NDArray, leaf: NDArray, sums: NDArray) -> None:
+    """Add packed sums of slots, all lanes, to the sums of their leaves, and clear them."""
+    n_columns, lanes = sums.shape[1] - 1, slots.shape[0] // leaf.size
+    n_added = max(1, n_columns - 1)
+    for place in range(slots.shape[0]):
+        own, row = sums[leaf[place // lanes]], slots[place]
+        for k in range(n_added + 1):
+            word = row[k >> 1]
+            low = np.int64(np.int32(word & np.int64(0xFFFFFFFF)))
+            size = (word - low) >> _HALF if k & 1 else low
+            if k == n_added:
+                own[n_columns] += size
+            else:
+                own[k] += size
+                if n_columns > 1:
+                    own[n_columns - 1] -= size
+        row[:] = 0
+
+
+@kernel()
+def _add(slots: NDArray, slot: NDArray, count: int, words: NDArray) -> None:
+    """Add the words of ``count`` records to their slots; 1, 2 or a multiple of 4 words.
+
+    Neighbours go to lanes of their own: one that lands in the slot of the one before would have to
+    wait for its sum.
     """
-    raised, scratch = np.empty(_BLOCK), np.empty(_BLOCK)
-    for first in range(0, scores.shape[0], _BLOCK):
-        count = min(_BLOCK, scores.shape[0] - first)
+    n_words = slots.shape[1]
+    if n_words == 1:
+        for i in range(0, count - 3, 4):
+            for lane in range(4):
+                slots[4 * np.uint64(slot[i + lane]) + lane, 0] += words[i + lane, 0]
+        for i in range(count - count % 4, count):
+            slots[4 * np.uint64(slot[i]), 0] += words[i, 0]
+    elif n_words == 2:
         for i in range(count):
-            raised[i] = min(-scores[first + i, 0], _MOST)
-        exp_of(raised[:count], scratch)
-        for i in range(count):
-            score = scores[first + i, 0]
-            apart = targets[first + i] / target_steps - 1.0 / (1.0 + raised[i])
-            kept = apart if -1.0 <= apart <= 1.0 and score == score else 0.0  # none for NaN
-            residuals[first + i, 0] = np.int32(kept * steps)
+            row, own = slots[2 * np.uint64(slot[i]) + (i & 1)], words[i]
+            low, high = row[0] + own[0], row[1] + own[1]
+            row[0], row[1] = low, high
+    else:
+        for w in range(0, n_words, 4):
+            for i in range(count):
+                row, own = slots[np.uint64(slot[i]), w : w + 4], words[i, w : w + 4]
+                s0, s1, s2, s3 = row[0] + own[0], row[1] + own[1], row[2] + own[2], row[3] + own[3]
+                row[0], row[1], row[2], row[3] = s0, s1, s2, s3
 
 
-@kernel(forceinline=True)
-def _add_at(leaves: NDArray, residuals: NDArray, first: int, count: int, sums: NDArray) -> None:
-    """Add the residuals of a block to the rows of ``sums`` (…, C) that ``leaves`` names."""
-    # A column at a time: the short loop over columns inside would cost more than the sums.
-    for k in range(residuals.shape[1]):
-        for i in range(count):
-            sums[np.uint64(leaves[i]), k] += residuals[first + i, k]
-
-
-def candidate_sums(
-    codes: NDArray,
-    residuals: NDArray,
-    feature: NDArray,
-    mask: NDArray,
-    depth: int,
-    sizes: NDArray,
-    sums: NDArray,
-) -> None:
-    """Residuals summed over the leaves of every candidate tree, each in the quickest way.
+@kernel()
+def leaf_sums(
+    codes: NDArray, columns: NDArray, sizes: NDArray, residuals: NDArray, feature: NDArray,
+    mask: NDArray, depth: int, sums: NDArray,
+) -> None:  # fmt: skip
+    """Residuals and records summed over the leaves of every tree.
 
     Parameters
     ----------
     codes : uint array of shape (n, D), C order
-    residuals : int32 array of shape (n, C), none above ``cell_sums.LARGEST`` in size
-    feature, mask : arrays of shape (m, 2**depth - 1) and (m, 2**depth - 1, W)
-    depth : int
+    columns : uint array of shape (D, n), C order
+        The same, a feature a row.
     sizes : int64 array of shape (D,)
         Of every feature a number above its codes: the smaller, the quicker.
-    sums : int64 array of shape (m, 2**depth, C), overwritten
-    """
-    cells_of = tree_cells(feature, mask, sizes, codes.shape[0])
-    others = np.flatnonzero(cells_of[0] == 0)
-    if others.size == feature.shape[0]:
-        reach_sums(codes, residuals, feature, mask, depth, sums)
-        return
-    sums[:] = 0
-    add_cell_sums(codes, residuals, feature, mask, depth, sizes, cells_of, sums)
-    if others.size > 0:
-        part = np.empty((others.size, *sums.shape[1:]), dtype=np.int64)
-        reach_sums(codes, residuals, feature[others], mask[others], depth, part)
-        sums[others] = part
-
-
-@kernel()
-def reach_sums(
-    codes: NDArray, residuals: NDArray, feature: NDArray, mask: NDArray, depth: int, sums: NDArray
-) -> None:
-    """Residuals summed over the leaves of trees of any kind.
-
-    In trees that use few features the first six levels are looked up, see ``reach``, and only
-    the rest is walked. Below some thousands of records making the tables would take longer.
-
-    Parameters
-    ----------
-    codes : uint array of shape (n, D), C order
     residuals : int32 array of shape (n, C)
+        None above ``LARGEST`` in size; where C > 1 a record's add up to nothing.
     feature, mask : arrays of shape (m, 2**depth - 1) and (m, 2**depth - 1, W)
     depth : int
-    sums : int64 array of shape (m, 2**depth, C), overwritten
+        At most 16.
+    sums : int64 array of shape (m, 2**depth, C + 1), overwritten
+        Residual sums, and in the last column the number of records.
     """
-    n_trees = feature.shape[0]
-    top = min(depth, MAX_DEPTH)
-    used = np.zeros((n_trees, _MOST_USED), np.int64)
-    n_used = np.full(n_trees, _MOST_USED + 1)
-    n_tables = n_trees if codes.shape[0] >= _FEW_RECORDS else 0
-    reach = np.empty((n_tables, _MOST_USED, 64 * mask.shape[2]), np.uint64)
-    for tree in range(n_tables):
-        head = feature[tree, : (1 << top) - 1]
-        n_used[tree] = features_used(head, mask[tree], used[tree])
-        if n_used[tree] <= _MOST_USED:
-            fill_reach(head, mask[tree], top, used[tree, : n_used[tree]], reach[tree])
-    # A leaf has a place, which saves looking the leaf up for every record.
-    leaf_at = leaves_of_places(top)
-    by_place = np.zeros((n_trees, N_PLACES, residuals.shape[1]), np.int64)
-    # Codes of a block with a feature a row, since a tree's few features are read one by one.
-    columns = np.empty((codes.shape[1] if n_tables > 0 else 0, _BLOCK), codes.dtype)
-    node = np.empty(_BLOCK, np.int32)
-    reached = np.empty(_BLOCK, np.uint64)
+    n_records, n_columns = residuals.shape
+    prepared = slot_tables(feature, mask, depth, sizes, n_records)
+    starts, leaf = prepared[5], prepared[6]
+    words = np.empty((_GROUP, _n_words(n_columns)), np.int64)
+    lanes = _n_lanes(words.shape[1])
+    slots = np.zeros((lanes * leaf.size, words.shape[1]), np.int64)
+    slot, scratch = np.empty(_GROUP, np.uint16), scratch_for(_GROUP)
     sums[:] = 0
-    for first in range(0, codes.shape[0], _BLOCK):
-        count = min(_BLOCK, codes.shape[0] - first)
-        for f in range(columns.shape[0]):
-            for i in range(count):
-                columns[f, i] = codes[first + i, f]
-        for tree in range(n_trees):
-            if n_used[tree] > _MOST_USED:
-                descend(codes, first, count, feature[tree], mask[tree], depth, node)
-                _add_at(node, residuals, first, count, sums[tree])
-                continue
-            common_reach(columns, count, used[tree], n_used[tree], reach[tree], reached)
-            for i in range(count):
-                reached[i] = place_of(reached[i])
-            if depth == top:
-                _add_at(reached, residuals, first, count, by_place[tree])
-                continue
-            for i in range(count):
-                node[i] = leaf_at[reached[i]]
-            descend_from(codes, first, count, feature[tree], mask[tree], top, depth, node)
-            _add_at(node, residuals, first, count, sums[tree])
-    for tree in range(n_trees):
-        if depth == top and n_used[tree] <= _MOST_USED:
-            for place in range(N_PLACES):
-                sums[tree, leaf_at[place]] += by_place[tree, place]
+    for first in range(0, n_records, _GROUP):
+        last = min(first + _GROUP, n_records)
+        _pack(residuals, first, last - first, words)
+        ends = last == n_records or last % (lanes * RUN) == 0
+        for tree in range(feature.shape[0]):
+            a, b = starts[tree], starts[tree + 1]
+            own = slots[lanes * a : lanes * b]
+            find_slots(
+                codes, columns, first, last - first, tree, feature, mask, depth, prepared, scratch,
+                slot,
+            )  # fmt: skip
+            _add(own, slot, last - first, words)
+            if ends:
+                _unpack(own, leaf[a:b], sums[tree])
 
 
 @kernel()
 def chosen_leaves(
-    codes: NDArray, feature: NDArray, mask: NDArray, depth: int, out: NDArray
-) -> None:
-    """Leaf number of every record in one tree, looked up as :func:`candidate_sums` does.
+    codes: NDArray, columns: NDArray, sizes: NDArray, feature: NDArray, mask: NDArray, depth: int,
+    out: NDArray,
+) -> None:  # fmt: skip
+    """Leaf number of every record in one tree.
 
     Parameters
     ----------
-    codes : uint array of shape (n, D), C order
-    feature, mask : arrays of shape (2**depth - 1,) and (2**depth - 1, W)
+    codes, columns, sizes : arrays
+        As for :func:`leaf_sums`.
+    feature, mask : arrays of shape (1, 2**depth - 1) and (1, 2**depth - 1, W)
     depth : int
     out : int32 array of shape (n,), overwritten
     """
-    top = min(depth, MAX_DEPTH)
-    head = feature[: (1 << top) - 1]
-    used = np.zeros(_MOST_USED, np.int64)
-    n_used = features_used(head, mask, used)
-    looks_up = n_used <= _MOST_USED and codes.shape[0] >= _FEW_RECORDS
-    reach = np.empty((_MOST_USED, 64 * mask.shape[1]), np.uint64)
-    if looks_up:
-        fill_reach(head, mask, top, used[:n_used], reach)
-    leaf_at = leaves_of_places(top)
-    columns = np.empty((_MOST_USED, _BLOCK), codes.dtype)
-    rows = np.arange(_MOST_USED)
-    reached = np.empty(_BLOCK, np.uint64)
-    for first in range(0, codes.shape[0], _BLOCK):
-        count = min(_BLOCK, codes.shape[0] - first)
-        node = out[first : first + count]
-        if not looks_up:
-            descend(codes, first, count, feature, mask, depth, node)
-            continue
-        for j in range(n_used):
-            for i in range(count):
-                columns[j, i] = codes[first + i, used[j]]
-        common_reach(columns, count, rows, n_used, reach, reached)
+    prepared = slot_tables(feature, mask, depth, sizes, out.size)
+    leaf = prepared[6]
+    slot, scratch = np.empty(_GROUP, np.uint16), scratch_for(_GROUP)
+    for first in range(0, out.size, _GROUP):
+        count = min(_GROUP, out.size - first)
+        find_slots(codes, columns, first, count, 0, feature, mask, depth, prepared, scratch, slot)
         for i in range(count):
-            node[i] = leaf_at[place_of(reached[i])]
-        if depth > top:
-            descend_from(codes, first, count, feature, mask, top, depth, node)
-
-
-@kernel()
-def leaf_sums(leaves: NDArray, residuals: NDArray, sums: NDArray) -> None:
-    """Residuals and records summed over the leaves of one tree.
-
-    Parameters
-    ----------
-    leaves : int32 array of shape (n,)
-    residuals : int32 array of shape (n, C)
-    sums : int64 array of shape (2**depth, C + 1), overwritten
-        Residual sums, and in the last column the number of records.
-    """
-    n_columns = residuals.shape[1]
-    sums[:] = 0
-    for i in range(leaves.size):
-        for k in range(n_columns):
-            sums[leaves[i], k] += residuals[i, k]
-        sums[leaves[i], n_columns] += 1
+            out[first + i] = leaf[np.uint64(slot[i])]
 
 
 @kernel()

@@ -16,6 +16,7 @@ from dpforest.accounting.events import (
     GeometricNoise,
 )
 from dpforest.accounting.losses import PrivacyLoss
+from dpforest.accounting.rationals import sqrt_in_steps
 from dpforest.accounting.scopes import Scope
 from dpforest.learners.base import (
     MIDDLE_ROLE,
@@ -281,7 +282,8 @@ def _calibration(
         share = total * settings.histogram_share
         return _class_noise(1, share, budget, facts.unit), share
     share = total * settings.selection_share
-    return ExponentialSelection(_root(8 * share) if budget.delta else share, _ONE), share
+    epsilon = sqrt_in_steps(8 * share, _ROOT_SCALE) if budget.delta else share
+    return ExponentialSelection(epsilon, _ONE), share
 
 
 def _needed_signal(facts: TableFacts, settings: OneShotSettings) -> float:
@@ -317,9 +319,3 @@ def _noise(sensitivity: Fraction, share: Fraction, budget: LearnerBudget) -> Cou
         return GeometricNoise(share, sensitivity)
     exact = sensitivity / (2 * share) * _VARIANCE_STEPS
     return DiscreteGaussianNoise(Fraction(math.ceil(exact), _VARIANCE_STEPS), sensitivity)
-
-
-def _root(square: Fraction) -> Fraction:
-    """A root rounded down."""
-    scaled = square * _ROOT_SCALE * _ROOT_SCALE
-    return Fraction(math.isqrt(scaled.numerator // scaled.denominator), _ROOT_SCALE)

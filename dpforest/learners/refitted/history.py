@@ -7,33 +7,31 @@ block that has lost them makes them again, bit for bit, by the same additions in
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.learners.kernels.cell_sums import code_sizes
 from dpforest.learners.kernels.linear import add_code_values, gradient_sums, gram_sums
+from dpforest.learners.kernels.residuals import lattice_residuals, target_residuals
 from dpforest.learners.kernels.rounds import (
     add_steps,
-    candidate_sums,
     chosen_leaves,
-    lattice_residuals,
     leaf_sums,
-    target_residuals,
 )
+from dpforest.learners.kernels.slots import code_sizes
 from dpforest.learners.random_trees import RandomTrees
 from dpforest.learners.refitted.lattice import STEPS
 from dpforest.trees.counting import Block
 
-_SCORES, _RESIDUALS, _LEAVES, _SIZES = "scores", "residuals", "leaves", "sizes"
+_SCORES, _RESIDUALS, _LAYOUT = "scores", "residuals", "layout"
 
 
 class Move(Protocol):
     """One released step of all records."""
 
-    def move(self, block: Block, number: int, scores: NDArray[np.float64]) -> None:
-        """Add the step to the scores of a block, shape (n, C); it is the step of this number."""
+    def move(self, block: Block, scores: NDArray[np.float64]) -> None:
+        """Add the step to the scores of a block, shape (n, C)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,7 +47,7 @@ class CodeMove:
     offsets: NDArray[np.int64]
     values: NDArray[np.float64]
 
-    def move(self, block: Block, number: int, scores: NDArray[np.float64]) -> None:
+    def move(self, block: Block, scores: NDArray[np.float64]) -> None:
         """Add what the codes are worth."""
         add_code_values(block.table.codes, self.offsets, self.values, scores)
 
@@ -68,29 +66,24 @@ class TreeMove:
     tree: RandomTrees
     steps: NDArray[np.float64]
 
-    def move(self, block: Block, number: int, scores: NDArray[np.float64]) -> None:
+    def move(self, block: Block, scores: NDArray[np.float64]) -> None:
         """Add the leaves' steps."""
-        add_steps(leaves_of(block, number, self.tree), self.steps, scores)
+        leaves = np.empty(block.table.n_records, dtype=np.int32)
+        tree = self.tree
+        chosen_leaves(*layout_of(block), tree.feature, tree.mask, tree.depth, leaves)
+        add_steps(leaves, self.steps, scores)
 
 
-def leaves_of(block: Block, number: int, tree: RandomTrees) -> NDArray[np.int32]:
-    """Leaf of every record of a block in the tree of a step, found once for sums and step."""
-    kept = block.kept.get(_LEAVES)
-    if kept is None or kept[0] != number:
-        found = np.empty(block.table.n_records, dtype=np.int32)
+def layout_of(block: Block) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.int64]]:
+    """Codes (n, D), the same a feature a row, and a number above each feature's codes; secret.
+
+    Made once: what every round reads should lie as it is read.
+    """
+    layout = block.kept.get(_LAYOUT)
+    if layout is None:
         codes = np.ascontiguousarray(block.table.codes)
-        chosen_leaves(codes, tree.feature[0], tree.mask[0], tree.depth, found)
-        kept = block.kept[_LEAVES] = number, found
-    leaves: NDArray[np.int32] = kept[1]
-    return leaves
-
-
-def sizes_of(block: Block) -> NDArray[np.int64]:
-    """Largest code of every feature in a block and one more, found once; secret."""
-    sizes = block.kept.get(_SIZES)
-    if sizes is None:
-        sizes = block.kept[_SIZES] = code_sizes(block.table.codes)
-    found: NDArray[np.int64] = sizes
+        layout = block.kept[_LAYOUT] = codes, np.ascontiguousarray(codes.T), code_sizes(codes)
+    found: tuple[NDArray[Any], NDArray[Any], NDArray[np.int64]] = layout
     return found
 
 
@@ -117,7 +110,7 @@ class ScoreHistory:
         if scores is None or n_done > len(self.moves):
             n_done, scores = 0, np.tile(self.base, (block.table.n_records, 1))
         for number in range(n_done, len(self.moves)):
-            self.moves[number].move(block, number, scores)
+            self.moves[number].move(block, scores)
         block.kept[_SCORES] = len(self.moves), scores
         return scores
 
@@ -140,8 +133,12 @@ class ScoreHistory:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CandidateSums:
-    """Residuals summed over the leaves of every candidate tree, shape (m, n_leaves, C)."""
+class LeafSums:
+    """Residuals and, last, records summed over leaves of trees, shape (m, n_leaves, C + 1).
+
+    The records are counted for all candidates, though only the picked one's are released: that
+    takes next to nothing, and a second pass for them would take a round twice.
+    """
 
     history: ScoreHistory
     trees: RandomTrees
@@ -154,29 +151,8 @@ class CandidateSums:
     def count(self, block: Block) -> NDArray[np.int64]:
         """Sums of a block."""
         residuals, trees = self.history.residuals(block), self.trees
-        sums = np.empty((trees.n_trees, trees.n_leaves, residuals.shape[1]), dtype=np.int64)
-        codes, sizes = block.table.codes, sizes_of(block)
-        candidate_sums(codes, residuals, trees.feature, trees.mask, trees.depth, sizes, sums)
-        return sums
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class LeafSums:
-    """Residuals and, last, records summed over the leaves of one tree, shape (n_leaves, C + 1)."""
-
-    history: ScoreHistory
-    tree: RandomTrees
-
-    @property
-    def parts(self) -> tuple[Move, ...]:
-        """What it shares with countings before it."""
-        return self.history.moves
-
-    def count(self, block: Block) -> NDArray[np.int64]:
-        """Sums of a block."""
-        residuals = self.history.residuals(block)
-        sums = np.empty((self.tree.n_leaves, residuals.shape[1] + 1), dtype=np.int64)
-        leaf_sums(leaves_of(block, len(self.history.moves), self.tree), residuals, sums)
+        sums = np.empty((trees.n_trees, trees.n_leaves, residuals.shape[1] + 1), dtype=np.int64)
+        leaf_sums(*layout_of(block), residuals, trees.feature, trees.mask, trees.depth, sums)
         return sums
 
 

@@ -13,7 +13,7 @@ from dpforest.accounting.scopes import Scope
 from dpforest.learners.base import LearnerBudget, PartDone, TableFacts
 from dpforest.learners.quantiles import Bins, public_bins, release_quantiles
 from dpforest.learners.random_trees import RandomTrees, draw_random_trees
-from dpforest.learners.refitted.history import CandidateSums, LeafSums, ScoreHistory, TreeMove
+from dpforest.learners.refitted.history import LeafSums, ScoreHistory, TreeMove
 from dpforest.learners.refitted.lattice import (
     SCORE_UNIT,
     SIZE_STEPS,
@@ -122,7 +122,7 @@ class _Rounds:
         self.history = history
 
     def run(self, scope: Scope) -> tuple[RandomTrees, NDArray[np.float64], NDArray[np.float64]]:
-        """One round: pick a tree, release its leaf sums, let its steps move every record."""
+        """One round: sums of all candidates, a pick, the picked one's sums released."""
         plan = self.plan
         trees = draw_random_trees(
             plan.n_candidates, plan.depth, self.bins, self.facts, self.structure, self.n_features
@@ -131,27 +131,27 @@ class _Rounds:
         if plan.selection is not None:
             selection = scope.request(plan.selection, role=Role.SELECTION)
         grant = scope.request(plan.sums, role=Role.SUMS, cells=trees.n_leaves)
-        if selection is not None:
-            trees = trees.take([self._select(trees, selection)])
-        steps, sizes = self._release_steps(trees, grant)
-        self.history = self.history.then(TreeMove(trees, steps))
-        return trees, steps, sizes
+        raw_sums = self.records.total(LeafSums(self.history, trees))
+        picked = 0 if selection is None else self._select(raw_sums, selection)
+        tree = trees.take([picked])
+        steps, sizes = self._release_steps(raw_sums[picked], grant)
+        self.history = self.history.then(TreeMove(tree, steps))
+        return tree, steps, sizes
 
-    def _select(self, trees: RandomTrees, grant: Grant) -> int:
+    def _select(self, raw_sums: NDArray[np.int64], grant: Grant) -> int:
         """Pick the tree whose leaves the residuals lean in most."""
-        raw_scores = candidate_scores(self.records.total(CandidateSums(self.history, trees)))
-        starts, ends = np.array([0]), np.array([trees.n_trees])
+        raw_scores = candidate_scores(raw_sums[:, :, :-1])
+        starts, ends = np.array([0]), np.array([raw_scores.size])
         return int(
             select_exponential(raw_scores, starts, ends, SCORE_UNIT, grant, self.selection)[0]
         )
 
     def _release_steps(
-        self, tree: RandomTrees, grant: Grant
+        self, raw_sums: NDArray[np.int64], grant: Grant
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Noisy residual sums and sizes of every leaf, and the steps made of them."""
         plan = self.plan
-        raw_sums = self.records.total(LeafSums(self.history, tree))
-        raw_sums[:, -1] *= SIZE_STEPS
+        raw_sums = np.column_stack([raw_sums[:, :-1], SIZE_STEPS * raw_sums[:, -1]])
         released = add_discrete_gaussian_noise(raw_sums, grant, self.noise)
         sizes = released[:, -1] / SIZE_STEPS
         noise = float(plan.sums.sigma_squared) ** 0.5

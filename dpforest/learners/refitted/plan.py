@@ -11,6 +11,7 @@ from dpforest.accounting.accountant import BudgetAccountant
 from dpforest.accounting.certificates import Block, Certificate
 from dpforest.accounting.events import DiscreteGaussianNoise, Event, ExponentialSelection
 from dpforest.accounting.losses import PrivacyLoss
+from dpforest.accounting.rationals import sqrt_in_steps
 from dpforest.accounting.scopes import Scope
 from dpforest.exceptions import ParameterError
 from dpforest.learners.base import PRIOR_ROLE, LearnerBudget, PlanPart, TableFacts, prior_text
@@ -196,7 +197,8 @@ def _plan_of_rho(
         left -= rho * settings.start_share
     if size.n_candidates > 1:
         share = left * settings.selection_share
-        selection = ExponentialSelection(_root(8 * share / size.n_rounds), SCORE_RANGE)
+        epsilon = sqrt_in_steps(8 * share / size.n_rounds, _ROOT_SCALE)
+        selection = ExponentialSelection(epsilon, SCORE_RANGE)
         left -= share
     return RefittedPlan(
         n_classes=facts.n_classes,
@@ -254,12 +256,6 @@ def _noise(sensitivity_squared: Fraction, rho: Fraction, steps: int) -> Discrete
     """Noise that costs at most ``rho``; its variance is rounded up to a multiple of 1 / steps."""
     exact = sensitivity_squared / (2 * rho) * steps
     return DiscreteGaussianNoise(Fraction(math.ceil(exact), steps), sensitivity_squared)
-
-
-def _root(square: Fraction) -> Fraction:
-    """A root rounded down."""
-    scaled = square * _ROOT_SCALE * _ROOT_SCALE
-    return Fraction(math.isqrt(scaled.numerator // scaled.denominator), _ROOT_SCALE)
 
 
 def _part(name: str, releases: str, event: Event, times: int) -> PlanPart:

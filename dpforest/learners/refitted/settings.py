@@ -5,17 +5,33 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
+from dpforest.exceptions import ParameterError
+
 #: Below so many declared rows a fit is quick enough for more candidates.
 FEW_ROWS = 20_000
+#: Leaves of a tree are numbered with 16 bits while residuals are summed.
+MAX_DEPTH = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """Depth of the trees, random trees to choose from in a round, and rounds."""
+    """Depth of the trees, random trees to choose from in a round, and rounds.
+
+    Raises
+    ------
+    ParameterError
+        Where trees are deeper than ``MAX_DEPTH``.
+    """
 
     depth: int
     n_candidates: int
     n_rounds: int
+
+    def __post_init__(self) -> None:
+        """Check what kernels take for granted."""
+        if not 0 < self.depth <= MAX_DEPTH:
+            rule = f"must be from 1 to {MAX_DEPTH}"
+            raise ParameterError("depth", self.depth, rule, "Give a smaller size")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpforest.learners.kernels.linear import add_code_values, gradient_sums, gram_sums
-from dpforest.learners.kernels.rounds import (
-    add_steps,
-    candidate_sums,
-    lattice_residuals,
-    leaf_sums,
-)
+from dpforest.learners.kernels.residuals import lattice_residuals
+from dpforest.learners.kernels.rounds import add_steps, leaf_sums
 from dpforest.learners.quantiles import Bins, public_bins
 from dpforest.learners.random_trees import draw_random_trees
 from dpforest.learners.refitted.design import LEVELS, LinearDesign, n_columns
@@ -31,6 +27,13 @@ from dpforest.mechanisms.entropy import SeededSource
 
 FAR = [np.nan, np.inf, -np.inf, 0.0, 40.0, -40.0, 745.0, -745.0, 1e300, -1e300]
 extreme = st.floats(-1e6, 1e6) | st.sampled_from(FAR)
+
+
+def sums_of(codes, residuals, trees, facts):
+    sums = np.full((trees.n_trees, trees.n_leaves, residuals.shape[1] + 1), 7, dtype=np.int64)
+    layout = np.ascontiguousarray(codes), np.ascontiguousarray(codes.T), facts.n_codes
+    leaf_sums(*layout, residuals, trees.feature, trees.mask, trees.depth, sums)
+    return sums
 
 
 def residuals_of(scores, labels):
@@ -89,16 +92,11 @@ def test_one_record_moves_scores_and_sums_by_what_is_paid_for(facts_of, table_of
     residuals = residuals_of(raw, table.labels)
 
     def released(n):
-        sums = np.empty((16, 16, residuals.shape[1]), dtype=np.int64)
-        shape = trees.feature, trees.mask, trees.depth, facts.n_codes
-        candidate_sums(table.codes[:n], residuals[:n], *shape, sums)
-        leaves = trees.leaves(table.codes[:n])
-        tables = np.empty((16, 16, residuals.shape[1] + 1), dtype=np.int64)
-        for tree in range(16):
-            leaf_sums(leaves[tree], residuals[:n], tables[tree])
-        assert np.array_equal(tables[:, :, :-1], sums)
-        tables[:, :, -1] *= SIZE_STEPS
-        return candidate_scores(sums), tables
+        sums = sums_of(table.codes[:n], residuals[:n], trees, facts)
+        assert sums[:, :, -1].sum(axis=1).tolist() == [n] * 16
+        scores = candidate_scores(sums[:, :, :-1])
+        sums[:, :, -1] *= SIZE_STEPS
+        return scores, sums
 
     for n in range(30, 60):
         (more, more_sums), (fewer, fewer_sums) = released(n + 1), released(n)
@@ -119,10 +117,8 @@ def test_no_records_make_sums_of_nothing(facts_of, table_of):
     facts = facts_of([12, -5], 2)
     table = table_of(facts, 0)
     trees = draw_random_trees(2, 3, public_bins(facts, 8), facts, SeededSource(1))
-    sums = np.full((2, 8, 1), 7, dtype=np.int64)
     nothing = np.empty((0, 1), dtype=np.int32)
-    shape = trees.feature, trees.mask, trees.depth, facts.n_codes
-    candidate_sums(table.codes, nothing, *shape, sums)
+    sums = sums_of(table.codes, nothing, trees, facts)
     assert not sums.any()
 
 
