@@ -16,6 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from dpforest.trees.kernels.histogram import add_code_counts
 from dpforest.trees.records import TrainingTable
 
 #: Records that make a thread worth starting.
@@ -295,6 +296,8 @@ class CodeCounts:
 
     def count(self, block: Block) -> NDArray[np.int64]:
         """Code counts of a block."""
-        codes, n_codes = block.table.codes, block.table.n_codes
-        parts = [np.bincount(codes[:, f], minlength=int(n_codes[f])) for f in self.features]
-        return np.concatenate(parts).astype(np.int64)
+        sizes = np.asarray(block.table.n_codes, dtype=np.int64)[self.features]
+        counts = np.zeros(int(sizes.sum()), dtype=np.int64)
+        features = np.asarray(self.features, dtype=np.int64)
+        add_code_counts(block.table.codes, features, np.cumsum(sizes) - sizes, counts)
+        return counts

@@ -85,7 +85,7 @@ def test_leaves_are_those_of_walking(make, depth, n_words):
         found = np.empty_like(expected)
         leaves.tree_leaves(codes[:n], feature, mask, depth, found)
         np.testing.assert_array_equal(found, expected)
-        for width in (1, 3):
+        for width in (1, 3, 5):
             values = generator.normal(size=(len(feature), 2**depth, width))
             scores = np.zeros((n, width))
             leaves.add_leaf_values(codes[:n], feature, mask, depth, values, scores)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from dpforest.kernels.compiling import kernel
 from dpforest.learners.kernels.joint import find_leaves, joint_tables
 
-_BLOCK = 512
+_BLOCK = 2048
 
 
 @kernel()

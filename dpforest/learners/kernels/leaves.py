@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from dpforest.kernels.compiling import kernel
 from dpforest.learners.kernels.joint import find_leaves, joint_tables
 
-_BLOCK = 512
+_BLOCK = 2048
 
 
 @kernel()
@@ -46,17 +46,39 @@ def add_leaf_values(
     values : float64 array of shape (T, 2**depth, C)
     out : float64 array of shape (n, C), added to
     """
+    n_columns = out.shape[1]
     tables = joint_tables(feature, mask, depth, codes.shape[0])
     node = np.empty(_BLOCK, np.int32)
+    padded = _padded(values) if n_columns > 1 else values
+    scores = np.zeros((_BLOCK, padded.shape[2]))
     for first in range(0, codes.shape[0], _BLOCK):
         count = min(_BLOCK, codes.shape[0] - first)
+        scores[:count, :n_columns] = out[first : first + count]
         for tree in range(feature.shape[0]):
             find_leaves(codes, first, count, tree, feature, mask, depth, tables, node)
-            own = values[tree]
-            if out.shape[1] == 1:
+            if n_columns == 1:
+                own = padded[tree]
                 for i in range(count):
-                    out[first + i, 0] += own[np.uint64(node[i]), 0]
-                continue
-            for i in range(count):
-                for k in range(out.shape[1]):
-                    out[first + i, k] += own[np.uint64(node[i]), k]
+                    scores[i, 0] += own[np.uint64(node[i]), 0]
+            else:
+                _add_rows(padded[tree], node, count, scores)
+        out[first : first + count] = scores[:count, :n_columns]
+
+
+@kernel()
+def _padded(values: NDArray) -> NDArray:
+    """Values with zeros up to a multiple of four columns, which are added at once."""
+    n_trees, n_leaves, n_columns = values.shape
+    padded = np.zeros((n_trees, n_leaves, (n_columns + 3) // 4 * 4))
+    padded[:, :, :n_columns] = values
+    return padded
+
+
+@kernel()
+def _add_rows(values: NDArray, node: NDArray, count: int, scores: NDArray) -> None:
+    """Add a row of values to every record's scores, four columns at a time."""
+    for k in range(0, scores.shape[1], 4):
+        for i in range(count):
+            row, own = scores[i, k : k + 4], values[np.uint64(node[i]), k : k + 4]
+            s0, s1, s2, s3 = row[0] + own[0], row[1] + own[1], row[2] + own[2], row[3] + own[3]
+            row[0], row[1], row[2], row[3] = s0, s1, s2, s3

@@ -23,11 +23,12 @@ def add_score_histogram(scores: NDArray, labels: NDArray, edges: NDArray, counts
         A score lies in the bin after the last edge that is not above it.
     counts : int64 array of shape (B, K), added to
     """
-    for i in range(scores.size):
-        bin_of = 0
-        while bin_of < edges.size and scores[i] >= edges[bin_of]:
-            bin_of += 1
-        counts[bin_of, labels[i]] += 1
+    bins = np.empty(_BLOCK, np.int32)
+    for first in range(0, scores.size, _BLOCK):
+        own = scores[first : first + _BLOCK]
+        _find_bins(own, edges, bins)
+        for i in range(own.size):
+            counts[bins[i], labels[first + i]] += 1
 
 
 @kernel()
@@ -44,12 +45,22 @@ def add_target_histogram(
     edges : float64 array of shape (B - 1,), rising
     counts : int64 array of shape (B, 2), added to
     """
-    for i in range(scores.size):
-        bin_of = 0
-        while bin_of < edges.size and scores[i] >= edges[bin_of]:
-            bin_of += 1
-        counts[bin_of, 0] += steps - targets[i]
-        counts[bin_of, 1] += targets[i]
+    bins = np.empty(_BLOCK, np.int32)
+    for first in range(0, scores.size, _BLOCK):
+        own = scores[first : first + _BLOCK]
+        _find_bins(own, edges, bins)
+        for i in range(own.size):
+            counts[bins[i], 0] += steps - targets[first + i]
+            counts[bins[i], 1] += targets[first + i]
+
+
+@kernel()
+def _find_bins(scores: NDArray, edges: NDArray, bins: NDArray) -> None:
+    """Edges that are not above each score: all edges of many records, which takes no branch."""
+    bins[: scores.size] = 0
+    for edge in edges:
+        for i in range(scores.size):
+            bins[i] += np.int32(scores[i] >= edge)
 
 
 # Without numpy's error model a division is a branch, and the loops are no vector loops.

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 VARIANCE_FLOOR = 0.003
 #: Smallest share of its parent's probability that a node leaves a class.
 LEAST_SHARE = 0.02
+#: From here on numpy adds in another order, and quicker.
+_MANY_CLASSES = 8
 
 Floats = NDArray[np.float64]
 
@@ -82,18 +84,15 @@ def score_leaves(
         plain one, since a squared error does not ask that it lean to even shares where the counts
         drown, as log loss does.
     """
-    n_trees, n_leaves, n_classes = tables.shape
+    n_trees = tables.shape[0]
     counts = np.where(live[:, :, None], tables, 0).astype(np.float64)
     level, shares = _root(
         counts, live, noise_variance, prior, prior_variance, target_spread is None
     )
     size = float(level.masses[0, 0])
-    n_nodes = 2
-    while n_nodes <= n_leaves:
-        sums = counts.reshape(n_trees, n_nodes, -1, n_classes).sum(axis=2)
-        n_live = live.reshape(n_trees, n_nodes, -1).sum(axis=2).astype(np.float64)
+    levels = zip(_sums_by_level(counts), _sums_by_level(live.astype(np.float64)), strict=True)
+    for sums, n_live in reversed(list(levels)):
         level = _next_level(sums, n_live, level, noise_variance, strength, target_spread or 1.0)
-        n_nodes *= 2
     masses = np.where(live, level.masses, 0.0)
     masses /= masses.sum(axis=1, keepdims=True)
     logs = np.log(level.probabilities)
@@ -101,6 +100,25 @@ def score_leaves(
     own_weight = float((masses * level.weights).sum(axis=1).mean())
     scores = logs * live[:, :, None]
     return LeafScores(scores, masses, shares, size, 1.0 / (1.0 + (n_trees - 1) * own_weight))
+
+
+def _sums_by_level(leaves: Floats) -> list[Floats]:
+    """Sums over the leaves below every node, of all levels but the root's, leaves first."""
+    levels = []
+    while leaves.shape[1] > 1:
+        levels.append(leaves)
+        leaves = leaves[:, ::2] + leaves[:, 1::2]
+    return levels
+
+
+def _over_classes(values: Floats) -> Floats:
+    """Sums over the last axis; one class after the other is quicker where there are few."""
+    if values.shape[-1] >= _MANY_CLASSES:
+        return values.sum(axis=-1)
+    total: Floats = values[..., 0].copy()
+    for k in range(1, values.shape[-1]):
+        total += values[..., k]
+    return total
 
 
 def _root(
@@ -151,7 +169,7 @@ def _next_level(
 ) -> _Level:
     parent = np.repeat(above.probabilities, 2, axis=1)
     room = np.repeat(above.masses, 2, axis=1)
-    size = sums.sum(axis=2)
+    size = _over_classes(sums)
     noise = noise_variance * n_live
     floor = np.sqrt(noise * sums.shape[2]) + 1e-9
     mass = np.maximum(size, floor)
@@ -165,7 +183,7 @@ def _next_level(
     weight = np.where(split[:, :, None], weight, 0.0)
     moved = parent + weight * (sums / mass[:, :, None] - parent * (size / mass)[:, :, None])
     moved = np.maximum(moved, parent * LEAST_SHARE)
-    own = (weight * spread).sum(axis=2) / spread.sum(axis=2)
+    own = _over_classes(weight * spread) / _over_classes(spread)
     kept = np.where(split, own, np.repeat(above.weights, 2, axis=1))
     masses = np.where(split, np.minimum(mass, np.maximum(room, 1.0)), room)
-    return _Level(moved / moved.sum(axis=2, keepdims=True), masses, kept, n_live)
+    return _Level(moved / _over_classes(moved)[:, :, None], masses, kept, n_live)

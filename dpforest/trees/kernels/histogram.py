@@ -124,3 +124,20 @@ def child_histograms(
         rest = out[large].reshape(size)
         for cell in range(size):
             rest[cell] = whole[cell] - part[cell]
+
+
+@kernel()
+def add_code_counts(codes: NDArray, features: NDArray, starts: NDArray, counts: NDArray) -> None:
+    """Count every record in its code of some features, one pass over the records for all.
+
+    Parameters
+    ----------
+    codes : uint array of shape (n, D)
+    features : int64 array of shape (F,)
+    starts : int64 array of shape (F,)
+        Where each feature's counts begin.
+    counts : int64 array, added to
+    """
+    for i in range(codes.shape[0]):
+        for j in range(features.size):
+            counts[np.uint64(starts[j]) + np.uint64(codes[i, features[j]])] += 1
