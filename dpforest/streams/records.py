@@ -114,9 +114,11 @@ class StreamedRecords:
             raise StreamError(batch.place, str(error), "Write it as the domain says") from None
 
     def _keep(self, block: Block, number: int) -> None:
-        """Keep a block if all before it are kept and it fits, with room for scores in doubles."""
+        """Keep a block if all before it are kept and it fits with what countings keep of it."""
         table = block.table
-        size = table.__sizeof__() + 24 * table.n_records * table.n_classes
+        # Codes once more, a feature a row, and their sizes; scores in doubles and residuals.
+        size = table.__sizeof__() + table.codes.nbytes + table.n_codes.nbytes
+        size += 24 * table.n_records * table.n_classes
         if number == len(self._kept) and size <= self._room:
             self._room -= size
             self._kept.append(block)
