@@ -260,12 +260,12 @@ def bytes_a_pass(found: Lines) -> list[str]:
 
 
 def shown_passes(passes: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Passes with labels; of a long run of rounds the first and the last."""
+    """Passes with labels; of a long run of rounds the first, up to its leaves, and the last."""
     labelled = [{**one, "label": f"{k + 1}: {one['counting']}"} for k, one in enumerate(passes)]
     if len(labelled) <= 12:
         return labelled
     rounds = next(k for k, one in enumerate(labelled) if one["counting"] == "LeafSums")
-    return [*labelled[: rounds + 2], *labelled[-2:]]
+    return [*labelled[: rounds + 1], *labelled[-2:]]
 
 
 def megabytes(value: float) -> str:
