@@ -13,6 +13,7 @@ from dpforest.accounting.events import (
 from dpforest.accounting.grants import Grant
 from dpforest.accounting.ledger import Budget, FrozenLedger, LedgerEntry, ScopeRecord
 from dpforest.accounting.losses import PrivacyLoss
+from dpforest.accounting.scopes import Request
 
 __all__ = [
     "Budget",
@@ -28,5 +29,6 @@ __all__ = [
     "LedgerEntry",
     "PermuteAndFlipSelection",
     "PrivacyLoss",
+    "Request",
     "ScopeRecord",
 ]

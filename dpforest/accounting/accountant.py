@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, NoReturn
@@ -29,6 +30,7 @@ from dpforest.accounting.scopes import (
     ParallelCellsScope,
     ParallelRecordsScope,
     PoissonScope,
+    Request,
     SequentialScope,
     checked_loss,
 )
@@ -187,6 +189,10 @@ class BudgetAccountant:
     ) -> Grant:
         """Ask for one release outside any scope; see ``SequentialScope.request``."""
         return self._root.request(event, role=role, cells=cells, level=level)
+
+    def request_all(self, requests: Sequence[Request]) -> list[Grant]:
+        """Ask for several releases, all or none; see ``SequentialScope.request_all``."""
+        return self._root.request_all(requests)
 
     def open_scope(
         self,

@@ -94,8 +94,8 @@ class CertifiedScope(SequentialScope):
         rho = inner.rho * self._certified_units**2
         return PrivacyLoss(self._certificate.epsilon, rho, self._certificate.delta)
 
-    def _check_next(self, event: Event) -> None:
-        planned = self._certificate.event_at(len(self._entries))
+    def _check_next(self, event: Event, ahead: int) -> None:
+        planned = self._certificate.event_at(len(self._entries) + ahead)
         if event is planned or event == planned:
             return
         what = "nothing more" if planned is None else f"{planned.mechanism} {planned.parameters}"

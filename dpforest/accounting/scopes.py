@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -24,6 +25,24 @@ from dpforest.exceptions import ParameterError, ParameterTypeError, ScopeError
 
 if TYPE_CHECKING:
     from dpforest.accounting.accountant import BudgetAccountant
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One of several requests that are made together; see ``SequentialScope.request``.
+
+    Attributes
+    ----------
+    event : Event
+    role : str
+    cells : int
+    level : int or None
+    """
+
+    event: Event
+    role: str
+    cells: int = 1
+    level: int | None = None
 
 
 class Scope(Node):
@@ -104,6 +123,10 @@ class Scope(Node):
         self, event: Event, *, role: str, cells: int = 1, level: int | None = None
     ) -> Grant:
         """Ask for budget; only sequential and sampled scopes and sides grant any."""
+        return self.request_all([Request(event, role, cells, level)])[0]
+
+    def request_all(self, requests: Sequence[Request]) -> list[Grant]:
+        """Ask for several releases at once; see ``SequentialScope.request_all``."""
         raise ScopeError(
             f"scope {self._name()!r} is {self.kind}: it composes its children and takes no "
             "requests of its own. Open a child and request there."
@@ -145,22 +168,62 @@ class SequentialScope(Scope):
         ScopeError
             If the scope is closed, or is certified for another release.
         """
-        _check_request(event, role, cells)
-        cells = operator.index(cells)
-        with self._accountant._lock:
-            loss = self._accountant._price_of(event)
-            self._check_open()
-            self._check_next(event)
-            counted = self._counted(loss)
-            changes = self._changes(self._accountant._sum_of(self._inner, counted), counted)
-            self._check(changes, loss)
-            # The entry comes before the grant: a crash in between leaves the budget spent.
-            self._entries.append(Entry(event, loss, role, cells, level))
-            self._commit(changes)
-        return grants.issue(event, role, cells, self._path, level)
+        return self.request_all([Request(event, role, cells, level)])[0]
 
-    def _check_next(self, event: Event) -> None:
-        """Refuse what is not on the scope's list, where it has one."""
+    def request_all(self, requests: Sequence[Request]) -> list[Grant]:
+        """Record what several releases cost, one entry each, then return their permissions.
+
+        The same entries and grants as one request after the other, all or nothing: either every
+        one of them is recorded before the first grant is made, or none is. What is around the
+        scope is told of their sum once, which is quicker.
+
+        Parameters
+        ----------
+        requests : sequence of Request
+            In the order in which they enter the ledger.
+
+        Returns
+        -------
+        list of Grant
+
+        Raises
+        ------
+        BudgetExceeded
+            If a reserve around it or the accountant's total does not allow all of them.
+        ScopeError
+            If the scope is closed, or is certified for other releases.
+        """
+        for request in requests:
+            _check_request(request.event, request.role, request.cells)
+        with self._accountant._lock:
+            entries = [
+                Entry(r.event, self._accountant._price_of(r.event), r.role,
+                      operator.index(r.cells), r.level)
+                for r in requests
+            ]  # fmt: skip
+            self._check_open()
+            for ahead, entry in enumerate(entries):
+                self._check_next(entry.event, ahead)
+            inner, added = self._added_up(entries)
+            changes = self._changes(inner, added)
+            self._check(changes, entries[0].loss if len(entries) == 1 else added)
+            # Entries come before grants: a crash in between leaves the budget spent.
+            self._entries += entries
+            self._commit(changes)
+        return [grants.issue(e.event, e.role, e.cells, self._path, e.level) for e in entries]
+
+    def _added_up(self, entries: Sequence[Entry]) -> tuple[PrivacyLoss, PrivacyLoss]:
+        """What is spent here with these entries, and what they add to it."""
+        total = self._accountant._sum_of
+        inner, added = self._inner, NO_LOSS
+        for entry in entries:
+            counted = self._counted(entry.loss)
+            inner = total(inner, counted)
+            added = counted if added is NO_LOSS else total(added, counted)
+        return inner, added
+
+    def _check_next(self, event: Event, ahead: int) -> None:
+        """Refuse what is not on the scope's list ``ahead`` of its entries, where it has one."""
 
     def _counted(self, loss: PrivacyLoss, child: Node | None = None) -> PrivacyLoss:
         """What a request's loss, or what a child is charged, counts as here."""

@@ -1,8 +1,9 @@
 """Growing one tree: where counts of records meet grants.
 
-``grow_tree`` is the only code in which raw counts and a mechanism stand side by side. For each
-level and role there is one line: scores and a grant go into a selection, a released choice
-comes out; at the end leaf counts and a grant go into a leaf rule, a released leaf comes out.
+``grow_tree`` is the only code in which raw counts and a mechanism stand side by side. All choices
+of a tree are paid for before its first count; then scores and a grant go into a selection for
+each level and role, and a released choice comes out; at the end leaf counts and a grant go into a
+leaf rule, a released leaf comes out.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.accounting.grants import Grant
 from dpforest.accounting.scopes import Scope
 from dpforest.mechanisms.entropy import RandomSource
 from dpforest.trees.kernels.leaves import leaf_counts, route_records, routed_leaf_counts
@@ -26,9 +26,8 @@ from dpforest.trees.records import Segments, Splits, TrainingTable
 from dpforest.trees.release import release_leaves, release_splits
 from dpforest.trees.tree_plan import (
     TreePlan,
-    level_roles,
     request_leaves,
-    request_level,
+    request_structure,
     tree_scopes,
 )
 
@@ -143,8 +142,7 @@ def grow_by_asking(
     """
     levels: list[Splits] = []
     with tree_scopes(plan, scope) as (structure_scope, leaf_scope):
-        for level in range(plan.depth):
-            grants = request_roles(plan, structure_scope, level)
+        for grants in request_structure(structure_scope, plan):
             nodes = yield levels
             levels.append(release_splits(nodes, plan, grants, source))
             level_done()
@@ -163,14 +161,6 @@ def finished(growing: Growing, counts: NDArray[np.int64]) -> PrivateTree:
         tree: PrivateTree = end.value
         return tree
     raise AssertionError("a tree ends with its leaves")
-
-
-def request_roles(plan: TreePlan, scope: Scope, level: int) -> list[Grant | None]:
-    """Ask for every choice of a level before any count of it is made."""
-    return [
-        request_level(scope, event, role, level, 2**level)
-        for role, event in level_roles(plan, level)
-    ]
 
 
 def draw_sides(

@@ -13,7 +13,7 @@ from fractions import Fraction
 
 from dpforest.accounting.events import Event
 from dpforest.accounting.grants import Grant
-from dpforest.accounting.scopes import Scope
+from dpforest.accounting.scopes import Request, Scope
 from dpforest.trees.criteria import Criterion
 
 STRUCTURE = "structure points"
@@ -95,6 +95,19 @@ def request_level(
     return scope.request(event, role=role, cells=n_nodes, level=level)
 
 
+def request_structure(scope: Scope, plan: TreePlan) -> list[list[Grant | None]]:
+    """Ask for every choice of every level of a tree, a list a level, before any count is made."""
+    levels = [level_roles(plan, level) for level in range(plan.depth)]
+    requests = [
+        Request(event, role, 2**level, level)
+        for level, roles in enumerate(levels)
+        for role, event in roles
+        if event is not None
+    ]
+    granted = iter(scope.request_all(requests))
+    return [[None if event is None else next(granted) for _, event in roles] for roles in levels]
+
+
 def request_leaves(scope: Scope, plan: TreePlan) -> Grant:
     """Ask for all leaves of a tree, which are parallel cells."""
     role = "leaf label" if LEAF_RULES[plan.leaves].releases == "labels" else "leaf histogram"
@@ -114,7 +127,5 @@ def level_roles(plan: TreePlan, level: int) -> list[tuple[str, Event | None]]:
 def charge_tree(plan: TreePlan, scope: Scope) -> None:
     """Make every request of one tree without running anything; the grants are thrown away."""
     with tree_scopes(plan, scope) as (structure, leaves):
-        for level in range(plan.depth):
-            for role, event in level_roles(plan, level):
-                request_level(structure, event, role, level, 2**level)
+        request_structure(structure, plan)
         request_leaves(leaves, plan)

@@ -14,6 +14,7 @@ from dpforest.accounting import (
     ExponentialSelection,
     GeometricNoise,
     PrivacyLoss,
+    Request,
     ScopeRecord,
 )
 from dpforest.accounting.certificates import Block, Certificate, certify, epsilon_bound
@@ -111,8 +112,12 @@ def test_what_is_not_next_on_the_list_is_refused(accountant, certificate, before
         loss = scope.loss
         with pytest.raises(ScopeError, match="certified for a list of releases, and next on it"):
             scope.request(event, role="test")
+        rest = [Request(each, "test") for each in LIST[before:]]
+        for wrong in ([Request(event, "test"), *rest], [*rest, Request(event, "test")]):
+            with pytest.raises(ScopeError, match="certified for a list of releases, and next"):
+                scope.request_all(wrong)
         assert scope.loss == loss
-        spend(scope, LIST[before:])
+        scope.request_all(rest)
     assert [entry.mechanism for entry in accountant.ledger] == [e.mechanism for e in LIST]
 
 

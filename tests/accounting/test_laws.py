@@ -23,10 +23,11 @@ from dpforest.accounting import (
     GeometricNoise,
     PermuteAndFlipSelection,
     PrivacyLoss,
+    Request,
     ScopeRecord,
 )
 from dpforest.accounting.rationals import mixture_epsilon
-from dpforest.exceptions import BudgetExceeded
+from dpforest.exceptions import BudgetExceeded, ParameterError
 
 NOTHING = PrivacyLoss()
 
@@ -165,6 +166,42 @@ class AtTheRoot:
         assert accountant.frozen() == before
         place.request(EVENTS[0], role="smaller, so still granted")
         assert len(accountant.ledger) == len(before.ledger) + 1
+
+    def test_all_at_once_is_one_after_the_other(self):
+        requests = [Request(e, f"role {i}", 2**i, i) for i, e in enumerate(EVENTS * 2)]
+        books, granted = [], []
+        for together in (True, False):
+            accountant = self.accountant()
+            place = self.place(accountant)
+            for number, part in enumerate((requests[:1], requests[1:], [])):
+                if together or not part:
+                    granted += place.request_all(part)
+                    continue
+                for r in part:
+                    asked = place.request(r.event, role=r.role, cells=r.cells, level=r.level)
+                    granted.append(asked)
+                assert number < 2
+            assert accountant.loss == composed_again(accountant.composition())
+            books.append(accountant.frozen())
+        assert books[0] == books[1] and len(books[0].ledger) >= len(requests)
+        one, other = granted[: len(requests)], granted[len(requests) :]
+        pairs = zip(one, other, requests, strict=True)
+        for a, b, request in pairs:
+            assert a.event is b.event is request.event
+            assert (a.role, a.cells) == (b.role, b.cells) == (request.role, request.cells)
+
+    def test_all_or_none(self):
+        accountant = self.limited()
+        place = self.place(accountant)
+        before = accountant.frozen()
+        too_many = [Request(EVENTS[0], "test"), Request(ExponentialSelection(F(100), F(1)), "test")]
+        with pytest.raises(BudgetExceeded, match="requested") as refused:
+            place.request_all(too_many)
+        assert refused.value.requested.epsilon > 100
+        with pytest.raises(ParameterError, match="cells=0"):
+            place.request_all([Request(EVENTS[0], "test"), Request(EVENTS[0], "test", 0)])
+        assert accountant.frozen() == before
+        place.request_all(too_many[:1])
 
     def test_increments_agree_with_composing_from_the_leaves(self):
         accountant = self.spend(EVENTS)

@@ -234,15 +234,15 @@ def test_the_structure_does_not_hear_of_estimation_points(random_table):
 # -- requests come first ---------------------------------------------------------------------
 
 
-def spied(monkeypatch, table, plan, accountant):
-    """What happens while a tree grows, in order."""
-    seen = []
-    request, count, leaves = SequentialScope.request, level.LevelCells.count, grower.count_leaves
+def spied(monkeypatch, table, plan, accountant, seen):
+    """Note what happens while a tree grows, in order."""
+    request, count = SequentialScope.request_all, level.LevelCells.count
+    leaves = grower.count_leaves
 
-    def spy_request(self, event, *, role, cells=1, level=None):
-        grant = request(self, event, role=role, cells=cells, level=level)
-        seen.append(("granted", role, level, cells))
-        return grant
+    def spy_request(self, requests):
+        grants = request(self, requests)
+        seen.extend(("granted", one.role, one.level, one.cells) for one in requests)
+        return grants
 
     def spy_count(self, segments):
         seen.append(("counted", self.n_nodes))
@@ -252,7 +252,7 @@ def spied(monkeypatch, table, plan, accountant):
         seen.append(("counted leaves",))
         return leaves(*args)
 
-    monkeypatch.setattr(SequentialScope, "request", spy_request)
+    monkeypatch.setattr(SequentialScope, "request_all", spy_request)
     monkeypatch.setattr(level.LevelCells, "count", spy_count)
     monkeypatch.setattr(grower, "count_leaves", spy_leaves)
     with accountant.open_scope("tree") as scope:
@@ -260,31 +260,32 @@ def spied(monkeypatch, table, plan, accountant):
             table, plan, scope, SeededSource(1), lambda s: count_root(table, s),
             lambda: seen.append(("done",)),
         )  # fmt: skip
-    return seen
 
 
 @pytest.mark.parametrize("partition", [None, Fraction(1, 2)])
 @pytest.mark.parametrize("joint", [False, True])
 def test_every_count_was_paid_for(partition, joint, random_table, monkeypatch):
-    plan = plan_of(3, partition=partition, joint=joint)
-    seen = spied(monkeypatch, table_of(*random_table()), plan, BudgetAccountant(10**6))
+    plan, seen = plan_of(3, partition=partition, joint=joint), []
+    spied(monkeypatch, table_of(*random_table()), plan, BudgetAccountant(10**6), seen)
     roles = ["split selection"] if joint else ["feature selection", "value selection"]
-    expected = []
+    expected = [("granted", role, depth, 2**depth) for depth in range(3) for role in roles]
     for depth in range(3):
-        expected += [("granted", role, depth, 2**depth) for role in roles]
         expected += [("counted", 2**depth), ("done",)]
     expected += [("granted", "leaf histogram", 3, 8), ("counted leaves",), ("done",)]
     assert seen == expected
 
 
-def test_a_refusal_in_the_middle_stops_before_the_count(random_table, monkeypatch):
-    # Enough for the root and one choice more: the second level is not counted.
-    accountant = BudgetAccountant(3)
-    table, seen = table_of(*random_table()), []
+@pytest.mark.parametrize(("epsilon", "n_granted"), [(3, 0), (6, 6)])
+def test_a_refusal_stops_before_the_count(random_table, monkeypatch, epsilon, n_granted):
+    # Enough for half of the choices, which are asked for together, or for all but the leaves.
+    accountant, seen = BudgetAccountant(epsilon), []
     with pytest.raises(BudgetExceeded):
-        seen += spied(monkeypatch, table, plan_of(3), accountant)
-    assert accountant.spent.exact.epsilon == 3  # what was granted stays spent
-    assert [entry.level for entry in accountant.ledger] == [0, 0, 1]
+        spied(monkeypatch, table_of(*random_table()), plan_of(3), accountant, seen)
+    assert accountant.spent.exact.epsilon == n_granted  # what was granted stays spent
+    assert [entry.level for entry in accountant.ledger] == [0, 0, 1, 1, 2, 2][:n_granted]
+    assert seen[:n_granted] == [one for one in seen if one[0] == "granted"]
+    counted = [("counted", 2**depth) for depth in range(3 if n_granted else 0)]
+    assert [one for one in seen if one[0].startswith("counted")] == counted
 
 
 def test_nothing_is_counted_without_budget(random_table):
