@@ -88,7 +88,7 @@ def setting() -> dict[str, Any]:
     }
 
 
-def timed(actions: Actions, repeats: int, threads: int) -> dict[str, Any]:
+def timed(actions: Actions, repeats: int, threads: int, long: float = LONG) -> dict[str, Any]:
     """Median seconds by action, and the median ratio of the first to each, turn by turn."""
     from threadpoolctl import threadpool_limits
 
@@ -102,9 +102,9 @@ def timed(actions: Actions, repeats: int, threads: int) -> dict[str, Any]:
                 action()
                 turn.append(clock() - started)
             turns.append(turn)
-            if sum(turn) > LONG:
+            if sum(turn) > long:
                 repeats = min(repeats, 3)
-            if sum(turn) > 6 * LONG:
+            if sum(turn) > 6 * long:
                 repeats = 1
     ratios = [np.array(turn[0]) / turn for turn in turns]
     return {
@@ -115,7 +115,12 @@ def timed(actions: Actions, repeats: int, threads: int) -> dict[str, Any]:
 
 
 def time_fits(
-    table: cases.Coded, fits: list[str], repeats: int, threads: int, results: Results
+    table: cases.Coded,
+    fits: list[str],
+    repeats: int,
+    threads: int,
+    results: Results,
+    long: float = LONG,
 ) -> None:
     """Fits of one table on so many threads."""
     X, rows = table.plain, table.codes[:1]
@@ -136,7 +141,7 @@ def time_fits(
         if name == "multinomial":
             fit = cases.with_floor(fit, table, ours.forest_)
         shape = {"shape": table.codes.shape, "classes": table.n_classes, "size": fit.size}
-        measured = timed(actions, repeats, threads)
+        measured = timed(actions, repeats, threads, long)
         over = measured["seconds"]["ours"] / fit.floor if fit.floor else None
         results.add({**key, **shape, "floor": fit.floor, "over_floor": over, **measured})
 
@@ -281,7 +286,7 @@ def run(part: str, arguments: argparse.Namespace, results: Results) -> None:
         time_encoding(table, repeats, results)
         time_prediction(table, repeats, results)
     for threads in arguments.threads:
-        time_fits(table, arguments.fits, repeats, threads, results)
+        time_fits(table, arguments.fits, repeats, threads, results, arguments.long)
     return None
 
 
@@ -290,6 +295,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("parts", nargs="*", choices=[*PARTS, []])
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--long", type=float, default=LONG, help="seconds of a turn made seldom")
     parser.add_argument("--threads", type=int, nargs="*", default=[1, 2])
     parser.add_argument("--fits", nargs="*", choices=list(FITS), default=list(FITS))
     parser.add_argument("--largest", type=int, default=10**7)

@@ -34,11 +34,17 @@ def machine(found: Lines) -> list[str]:
     facts = [line["machine"] for line in found.values()]
     versions = ", ".join(f"{name} {text}" for name, text in facts[-1]["versions"].items())
     loads = [one["load"] for one in facts]
+    cores, low, high = facts[-1]["cores"], min(loads), max(loads)
+    beside = f"Load {low:g} to {high:g}, that of the cases themselves."
+    if high > cores + 1:
+        beside = (
+            f"Other work ran beside: load {low:g} to {high:g}, so seconds of the clock are up to "
+            "several times what an idle machine needs. Seconds of the processor and ratios suffer "
+            "less."
+        )
     return [
-        f"{facts[-1]['processor']}, {facts[-1]['cores']} cores, Python {facts[-1]['python']}, "
-        f"{versions}. Other work ran beside: load {min(loads):g} to {max(loads):g}, so seconds of "
-        "the clock are up to several times what an idle machine needs. Seconds of the processor "
-        "and ratios suffer less.",
+        f"{facts[-1]['processor']}, {cores} cores, Python {facts[-1]['python']}, {versions}. "
+        f"{beside}",
         "",
     ]
 
