@@ -189,11 +189,13 @@ def _cell_leaves(
 ) -> None:
     """Leaf of every cell of one tree: the leaf of a record with the cell's codes."""
     codes = np.zeros((leaf.size, used.size), np.uint16)
-    for cell in range(leaf.size):
-        rest = cell
+    for cell in range(1, leaf.size):
+        # One more than the cell before, digit by digit.
+        carried = True
         for j in range(used.size):
-            codes[cell, j] = rest % sizes[used[j]]
-            rest //= sizes[used[j]]
+            digit = np.int64(codes[cell - 1, j]) + carried
+            carried = digit == sizes[used[j]]
+            codes[cell, j] = 0 if carried else digit
     column = np.zeros(feature.size, np.int32)
     for node in range(feature.size):
         for j in range(used.size):
