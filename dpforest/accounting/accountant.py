@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, NoReturn
@@ -190,7 +190,7 @@ class BudgetAccountant:
         """Ask for one release outside any scope; see ``SequentialScope.request``."""
         return self._root.request(event, role=role, cells=cells, level=level)
 
-    def request_all(self, requests: Sequence[Request]) -> list[Grant]:
+    def request_all(self, requests: Iterable[Request]) -> list[Grant]:
         """Ask for several releases, all or none; see ``SequentialScope.request_all``."""
         return self._root.request_all(requests)
 

@@ -7,6 +7,7 @@ from typing import Any, NoReturn, TypeVar
 
 from dpforest.accounting.events import Event
 from dpforest.exceptions import GrantError
+from dpforest.processes import this_process
 
 E = TypeVar("E", bound=Event)
 
@@ -19,10 +20,11 @@ class Grant:
 
     Made by :meth:`dpforest.accounting.scopes.Scope.request` after the spending is in the
     ledger; a mechanism hands it in with :meth:`consume` before it draws. A grant that is never
-    consumed stays paid. It can be neither copied nor pickled: that would be a second use.
+    consumed stays paid. It can be neither copied nor pickled, and a forked process cannot consume
+    the one that it was born with: each would be a second use.
     """
 
-    __slots__ = ("_cells", "_consumed", "_event", "_level", "_lock", "_path", "_role")
+    __slots__ = ("_cells", "_consumed", "_event", "_level", "_lock", "_path", "_process", "_role")
 
     def __init__(
         self,
@@ -44,6 +46,7 @@ class Grant:
         self._path = path
         self._level = level
         self._consumed = False
+        self._process = this_process()
         self._lock = threading.Lock()
 
     @property
@@ -94,8 +97,8 @@ class Grant:
         Raises
         ------
         GrantError
-            If it was used before, was issued for another event, or for fewer cells. A refusal
-            for type or cells leaves the grant usable: nothing was drawn.
+            If it was used before, was issued for another event, for fewer cells, or in another
+            process. A refusal for type or cells leaves the grant usable: nothing was drawn.
         """
         if not isinstance(self._event, event_type):
             raise GrantError(
@@ -106,6 +109,11 @@ class Grant:
             raise GrantError(
                 f"grant for {self._cells} cells ({self._role}) does not cover {cells}. "
                 "Request all cells of the level at once."
+            )
+        if this_process() != self._process:
+            raise GrantError(
+                f"grant for {self._event.mechanism!r} ({self._role}) belongs to another process, "
+                "which may use it too. Draw in the process that asked for it."
             )
         with self._lock:
             if self._consumed:

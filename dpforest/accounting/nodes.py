@@ -220,7 +220,8 @@ class Node:
 
     @staticmethod
     def _commit(changes: list[_Change]) -> None:
-        for change in changes:
+        # From the root down: were it cut short, too much would be spent, not too little.
+        for change in reversed(changes):
             scope = change.scope
             scope._inner, scope._composed = change.inner, change.composed
             scope._charged = change.charged

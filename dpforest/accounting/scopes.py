@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -125,7 +125,7 @@ class Scope(Node):
         """Ask for budget; only sequential and sampled scopes and sides grant any."""
         return self.request_all([Request(event, role, cells, level)])[0]
 
-    def request_all(self, requests: Sequence[Request]) -> list[Grant]:
+    def request_all(self, requests: Iterable[Request]) -> list[Grant]:
         """Ask for several releases at once; see ``SequentialScope.request_all``."""
         raise ScopeError(
             f"scope {self._name()!r} is {self.kind}: it composes its children and takes no "
@@ -170,7 +170,7 @@ class SequentialScope(Scope):
         """
         return self.request_all([Request(event, role, cells, level)])[0]
 
-    def request_all(self, requests: Sequence[Request]) -> list[Grant]:
+    def request_all(self, requests: Iterable[Request]) -> list[Grant]:
         """Record what several releases cost, one entry each, then return their permissions.
 
         The same entries and grants as one request after the other, all or nothing: either every
@@ -179,8 +179,8 @@ class SequentialScope(Scope):
 
         Parameters
         ----------
-        requests : sequence of Request
-            In the order in which they enter the ledger.
+        requests : iterable of Request
+            Gone through once, before anything else. In the order in which they enter the ledger.
 
         Returns
         -------
@@ -193,23 +193,23 @@ class SequentialScope(Scope):
         ScopeError
             If the scope is closed, or is certified for other releases.
         """
-        for request in requests:
-            _check_request(request.event, request.role, request.cells)
+        # Read once: what is priced, what is recorded and what is granted are the same objects.
+        asked = [_read_request(request) for request in requests]
         with self._accountant._lock:
             entries = [
-                Entry(r.event, self._accountant._price_of(r.event), r.role,
-                      operator.index(r.cells), r.level)
-                for r in requests
-            ]  # fmt: skip
+                Entry(event, self._accountant._price_of(event), role, cells, level)
+                for event, role, cells, level in asked
+            ]
             self._check_open()
             for ahead, entry in enumerate(entries):
                 self._check_next(entry.event, ahead)
             inner, added = self._added_up(entries)
             changes = self._changes(inner, added)
             self._check(changes, entries[0].loss if len(entries) == 1 else added)
-            # Entries come before grants: a crash in between leaves the budget spent.
-            self._entries += entries
+            # First what is spent, then the entries, then grants: a crash in between leaves the
+            # budget spent, and at no time less of it than the ledger says.
             self._commit(changes)
+            self._entries += entries
         return [grants.issue(e.event, e.role, e.cells, self._path, e.level) for e in entries]
 
     def _added_up(self, entries: Sequence[Entry]) -> tuple[PrivacyLoss, PrivacyLoss]:
@@ -350,29 +350,57 @@ def _mixed(weights: tuple[Fraction, ...], losses: list[PrivacyLoss], adaptive: b
     return PrivacyLoss(epsilon, rho, delta)
 
 
-def _check_request(event: Any, role: Any, cells: Any) -> None:
+def _read_request(request: Any) -> tuple[Event, str, int, int | None]:
+    """Event, role, cells and level of a request, each read once and of its own type."""
+    if not isinstance(request, Request):
+        raise ParameterTypeError(
+            "requests", request, "must be of Request only", "Write Request(event, role)"
+        )
+    event, role = request.event, request.role
     if not isinstance(event, Event):
         raise ParameterTypeError(
             "event", event, "must be an Event", "Describe the release with one of the events"
         )
     if not isinstance(role, str) or not role:
         raise ParameterTypeError("role", role, "must be a non-empty str", "Say what it is for")
-    if isinstance(cells, bool) or not hasattr(cells, "__index__") or cells < 1:
+    cells = _whole(request.cells)
+    if cells is None or cells < 1:
         raise ParameterError(
-            "cells", cells, "must be a positive integer", "Count the nodes or leaves it runs on"
+            "cells", request.cells, "must be a positive integer",
+            "Count the nodes or leaves it runs on",
+        )  # fmt: skip
+    level = request.level
+    if level is None:
+        return event, role, cells, None
+    # The books could not be written with another one, and would be lost with the grant at large.
+    if (level := _whole(level)) is None:
+        raise ParameterTypeError(
+            "level", request.level, "must be an integer or None", "Give the level of the tree"
         )
+    return event, role, cells, level
+
+
+def _whole(number: Any) -> int | None:
+    """A number as an int, or None where it is no whole one."""
+    if type(number) is int:
+        return number
+    if isinstance(number, bool) or not hasattr(number, "__index__"):
+        return None
+    return operator.index(number)
 
 
 def checked_loss(event: Event) -> PrivacyLoss:
     """The loss of an event, once it is one that can be added up."""
     # Events of other packages may come here too; a negative loss would be a refund.
     loss = event.loss
-    exact = all(isinstance(a, (Fraction, int)) or a == math.inf for a in (loss.epsilon, loss.rho))
-    if not exact or min(loss.epsilon, loss.rho, loss.delta) < 0:
+    amounts = loss.epsilon, loss.rho, loss.delta
+    exact = all(isinstance(a, (Fraction, int)) or a == math.inf for a in amounts)
+    if not exact or min(amounts) < 0:
         raise ParameterError(
             "event", event, "must have an exact loss that is not negative", "Mend its loss"
         )
-    return loss
+    # Anything else may come to say something else after it was read.
+    return loss if type(loss) is PrivacyLoss else PrivacyLoss(*amounts)
 
 
 def _read_sides(sides: Mapping[str, Any]) -> dict[str, Fraction]:

@@ -121,6 +121,18 @@ def test_what_is_not_next_on_the_list_is_refused(accountant, certificate, before
     assert [entry.mechanism for entry in accountant.ledger] == [e.mechanism for e in LIST]
 
 
+def test_an_event_does_not_say_itself_that_it_is_on_the_list(accountant, certificate):
+    class Anything(type(NOISE)):
+        def __eq__(self, other):
+            return True
+
+        __hash__ = None
+
+    scope = open_certified(accountant._root, "learner", certificate)
+    with pytest.raises(ScopeError, match="certified for a list of releases, and next on it"):
+        scope.request(Anything(2 * NOISE.sigma_squared, F(2)), role="test")
+
+
 def test_takes_no_scopes(accountant, certificate):
     scope = open_certified(accountant._root, "learner", certificate)
     for attempt in (

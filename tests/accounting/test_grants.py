@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 import pickle
 import sys
 import threading
@@ -52,6 +53,26 @@ def test_it_cannot_be_made_copied_or_pickled(grant):
             twice(grant)
     with pytest.raises(AttributeError):
         grant.cells = 9
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_a_forked_process_does_not_consume_it_again(grant):
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        told = b"consumed"
+        try:
+            grant.consume(ExponentialSelection, 1)
+        except GrantError as refused:
+            told = str(refused).encode()
+        finally:
+            os.write(writing, told)
+            os._exit(0)
+    os.waitpid(child, 0)
+    assert b"belongs to another process" in os.read(reading, 1000)
+    os.close(reading), os.close(writing)
+    assert grant.consume(ExponentialSelection, 4) is EVENT
 
 
 def test_one_of_eight_threads_gets_it(grant):

@@ -16,6 +16,7 @@ from dpforest.accounting import (
     ExternalSpend,
     GeometricNoise,
     PrivacyLoss,
+    Request,
 )
 from dpforest.accounting.rationals import mixture_epsilon
 from dpforest.exceptions import (
@@ -232,6 +233,8 @@ class TestRefusals:
             ({"role": ""}, "role='': must be a non-empty str"),
             ({"cells": 0}, "cells=0: must be a positive integer"),
             ({"cells": 1.5}, "cells=1.5: must be a positive integer"),
+            ({"level": "1"}, "level='1': must be an integer or None"),
+            ({"level": 0.5}, "level=0.5: must be an integer or None"),
         ],
     )
     def test_requests(self, accountant, arguments, text):
@@ -245,6 +248,58 @@ class TestRefusals:
         odd = type("Odd", (Event,), {"loss": property(lambda self: loss)})
         with pytest.raises(ParameterError, match="must have an exact loss that is not negative"):
             accountant.request(odd(), role="test")
+
+    def test_a_loss_is_read_once(self, accountant):
+        class Falling(PrivacyLoss):
+            @property
+            def epsilon(self):
+                return next(amounts)
+
+        amounts, falling = iter([F(1, 4), *[F(0)] * 9]), object.__new__(Falling)
+        object.__setattr__(falling, "rho", F(1, 32))
+        object.__setattr__(falling, "delta", F(0))
+        odd = type("Odd", (Event,), {"loss": property(lambda self: falling)})
+        accountant.request(odd(), role="test")
+        assert accountant.loss == accountant.ledger[0].loss == PrivacyLoss(F(1, 4), F(1, 32))
+
+
+class TestSeveralAtOnce:
+    def test_whatever_gives_requests_is_gone_through_once(self, accountant):
+        grants = accountant.request_all(Request(geometric("1/10"), f"{i}") for i in range(3))
+        assert [g.role for g in grants] == [e.role for e in accountant.ledger] == ["0", "1", "2"]
+
+    def test_what_is_priced_is_what_is_granted(self, accountant):
+        class Turning(Request):
+            @property
+            def event(self):
+                return next(events)
+
+            @property
+            def cells(self):
+                return next(cells)
+
+        turning = object.__new__(Turning)
+        object.__setattr__(turning, "role", "test")
+        object.__setattr__(turning, "level", None)
+        for at in range(6):
+            turned = [geometric(9 if i == at else "1/10") for i in range(6)]
+            events, cells = iter(turned), iter([1, 9, 9])
+            accountant = BudgetAccountant(20)
+            (grant,) = accountant.request_all([turning])
+            assert grant.event.epsilon == accountant.loss.epsilon
+            assert grant.cells == accountant.ledger[0].cells == 1
+
+    @pytest.mark.parametrize("other", [None, "ab", geometric("1/10"), {}])
+    def test_other_things_are_refused(self, accountant, other):
+        with pytest.raises(ParameterTypeError, match="requests=.*must be of Request only"):
+            accountant.request_all([Request(geometric("1/10"), "test"), other])
+        assert accountant.loss == PrivacyLoss() and not accountant.ledger
+
+    def test_none_are_granted_in_a_closed_scope_either(self, accountant):
+        with accountant.open_scope("fit") as scope:
+            assert scope.request_all([]) == []
+        with pytest.raises(ScopeError, match="scope 'fit' is closed"):
+            scope.request_all([])
 
 
 def time_two_thousand_requests() -> float:
