@@ -54,7 +54,7 @@ class DaskTable(Source):
             check_columns("the data frame", self._X.columns, feature_names)
         if isinstance(self._y, str):
             return
-        if len(partitions(self._X)) != len(partitions(self._y)):
+        if len(self._features()) != len(self._labels()):
             raise StreamError(
                 "y", "it has another number of partitions than X",
                 "Give the name of a column of X, or make them alike",
@@ -73,8 +73,14 @@ class DaskTable(Source):
         if isinstance(self._y, str):
             # Taken apart on the worker: read for one column, files may be cut otherwise.
             return [delayed(apart)(part, self._y) for part in partitions(self._X)]
-        both = zip(partitions(self._X), partitions(self._y), strict=True)
+        both = zip(self._features(), self._labels(), strict=True)
         return [delayed(pair)(X, y) for X, y in both]
+
+    def _features(self) -> list[Any]:
+        return partitions(self._X, as_cut=True)
+
+    def _labels(self) -> list[Any]:
+        return partitions(self._y, as_cut=True)
 
 
 def apart(frame: Any, target: str) -> tuple[Any, Any]:
@@ -87,10 +93,14 @@ def pair(X: Any, y: Any) -> tuple[Any, Any]:
     return X, y
 
 
-def partitions(collection: Any) -> list[Any]:
-    """Parts in row order, each a delayed array, frame or series."""
+def partitions(collection: Any, as_cut: bool = False) -> list[Any]:
+    """Parts in row order, each a delayed array, frame or series.
+
+    Dask optimises a frame so that small files are one part, the more of them the fewer columns are
+    read. ``as_cut`` leaves parts as they are, so that one column's are those of the others.
+    """
     if not is_array(collection):
-        parts: list[Any] = collection.to_delayed()
+        parts: list[Any] = collection.to_delayed(optimize_graph=not as_cut)
         return parts
     return list(np.ravel(of_whole_rows(collection).to_delayed()))
 
@@ -114,12 +124,20 @@ def current_client() -> Any:
     ------
     MissingExtraError
         Without ``distributed``.
+    StreamError
+        Without a client.
     """
     try:
         from distributed import get_client
     except ImportError:
         raise MissingExtraError("distributed", "dask", "training on Dask") from None
-    return get_client()
+    try:
+        return get_client()
+    except ValueError:
+        raise StreamError(
+            "the cluster", "no client of one is open",
+            "Open a distributed.Client first; Client() starts a cluster on this machine",
+        ) from None  # fmt: skip
 
 
 def mapped(X: Any, predict: Callable[[Any], Any], n_columns: int | None, dtype: Any) -> Any:

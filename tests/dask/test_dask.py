@@ -125,6 +125,41 @@ def test_frames_are_read_by_name_and_predictions_are_lazy(cluster):
     assert np.array_equal(labels, whole.predict(frame(X)))
 
 
+def test_columns_of_the_same_files_are_cut_alike(cluster, tmp_path):
+    X, y = table()
+    written = dd.from_pandas(frame(X).assign(outcome=y), npartitions=3, sort=False)
+    written.to_parquet(tmp_path)
+    records = dd.read_parquet(tmp_path)
+    # What has to be so for this to test anything: Dask reads one column in fewer parts.
+    assert len(records["outcome"].to_delayed()) < records.npartitions == 3
+    parameters = {"epsilon": 3, "strategy": "one_shot", "domain": DOMAIN, "random_state": 1}
+    whole = PrivateForestClassifier(**parameters).fit(frame(X), y)
+    spread = dpforest_dask.DaskPrivateForestClassifier(**parameters)
+    spread.fit(records.drop(columns="outcome"), records["outcome"])
+    assert np.array_equal(spread.predict_proba(frame(X)), whole.predict_proba(frame(X)))
+
+
+def test_without_a_cluster_it_says_so_and_spends_nothing():
+    """In a process of its own, where no other test's client is open."""
+    code = """
+import dask.array as da
+from dpforest import BudgetAccountant, Domain, StreamError
+from dpforest.dask import DaskPrivateForestClassifier
+accountant = BudgetAccountant(1)
+domain = Domain(features={"age": (0, 100)}, classes=["ill", "well"])
+forest = DaskPrivateForestClassifier(epsilon=1, domain=domain, accountant=accountant)
+try:
+    forest.fit(da.zeros((4, 1), chunks=2), da.zeros(4, chunks=2))
+except StreamError as error:
+    print(error)
+assert accountant.spent.exact.epsilon == 0
+"""
+    said = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert said.stdout.startswith("the cluster: no client of one is open. Open a ")
+
+
 def test_the_published_forest_and_a_regressor(cluster):
     X, y = table()
     kind = dpforest_dask.DaskMultinomialForestClassifier
