@@ -87,9 +87,10 @@ def test_leaves_are_those_of_walking(make, depth, n_words):
         np.testing.assert_array_equal(found, expected)
         for width in (1, 3, 5):
             values = generator.normal(size=(len(feature), 2**depth, width))
-            scores = np.zeros((n, width))
+            before = generator.normal(size=(n, width))
+            scores = before.copy()
             leaves.add_leaf_values(codes[:n], feature, mask, depth, values, scores)
-            by_tree = np.zeros((n, width))
+            by_tree = before  # added to
             for tree, own in enumerate(expected):
                 by_tree += values[tree][own]
             np.testing.assert_array_equal(scores, by_tree)

@@ -83,13 +83,15 @@ def test_target_tables_hold_the_parts_of_every_record():
 
 def test_target_histogram_holds_the_parts_of_every_record():
     generator = np.random.default_rng(2)
-    scores = np.concatenate([generator.normal(size=500), [-1.0, 0.0, 1.0, np.inf, -np.inf]])
+    # More than one block; NaN is not above any edge.
+    ends = [-1.0, 0.0, -0.0, 1.0, np.inf, -np.inf, np.nan]
+    scores = np.concatenate([ends, generator.normal(size=1100), ends])
     targets = generator.integers(0, TARGET_STEPS + 1, scores.size).astype(np.int32)
     edges = np.array([-1.0, 0.0, 1.0])
     counts = np.zeros((4, 2), dtype=np.int64)
     add_target_histogram(scores, targets, TARGET_STEPS, edges, counts)
     twin = np.zeros_like(counts)
-    places = np.searchsorted(edges, scores, side="right")
+    places = np.searchsorted(edges, np.nan_to_num(scores, nan=-np.inf), side="right")
     np.add.at(twin, places, np.column_stack([TARGET_STEPS - targets, targets]))
     assert (counts == twin).all()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 import sys
 from dataclasses import dataclass
@@ -53,6 +54,19 @@ def test_totals_do_not_depend_on_threads(n, n_threads):
     assert np.array_equal(codes[:9], np.bincount(table.codes[:, 1], minlength=9))
     assert np.array_equal(codes[9:], np.bincount(table.codes[:, 0], minlength=5))
     assert records.whole() is table
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.uint32])
+@pytest.mark.parametrize("features", [[], [0], [2, 0], [0, 1, 2, 3]])
+def test_code_counts_reach_the_last_code_of_every_feature(dtype, features):
+    n_codes = np.array([min(np.iinfo(dtype).max + 1, 70_000), 1, 3, 2])
+    codes = np.random.default_rng(3).integers(0, n_codes, (300, 4)).astype(dtype)
+    codes[0], codes[-1] = n_codes - 1, 0
+    offsets = np.concatenate([[0], np.cumsum(n_codes)])
+    table = TrainingTable(codes, np.zeros(300, np.uint8), n_codes, offsets, np.ones(4, bool), 1)
+    counts = CodeCounts(np.array(features, dtype=np.int64)).count(Block(table))
+    twins = [np.bincount(codes[:, f], minlength=n_codes[f]) for f in features]
+    assert counts.dtype == np.int64 and counts.tolist() == list(itertools.chain(*twins))
 
 
 def test_a_copy_of_a_block_makes_anew_what_was_kept():

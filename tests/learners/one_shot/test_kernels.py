@@ -53,13 +53,16 @@ def test_leaf_tables_count_every_record_once_a_tree():
 
 def test_score_histogram():
     generator = np.random.default_rng(2)
-    scores = np.concatenate([generator.normal(size=500), [-1.0, 0.0, 1.0, np.inf, -np.inf]])
+    # More than one block; NaN is not above any edge.
+    ends = [-1.0, 0.0, -0.0, 1.0, np.inf, -np.inf, np.nan]
+    scores = np.concatenate([ends, generator.normal(size=1100), ends])
     labels = generator.integers(0, 2, scores.size).astype(np.uint8)
     edges = np.array([-1.0, 0.0, 1.0])
     counts = np.zeros((4, 2), dtype=np.int64)
     add_score_histogram(scores, labels, edges, counts)
     twin = np.zeros_like(counts)
-    np.add.at(twin, (np.searchsorted(edges, scores, side="right"), labels), 1)
+    places = np.searchsorted(edges, np.nan_to_num(scores, nan=-np.inf), side="right")
+    np.add.at(twin, (places, labels), 1)
     assert (counts == twin).all()
 
 
