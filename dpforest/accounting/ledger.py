@@ -43,7 +43,7 @@ class Budget:
     epsilon: float
     delta: float
     rho: float
-    exact: PrivacyLoss
+    exact: PrivacyLoss = field(repr=False)  # sixty digits, which no reader wants
     left_over: bool = field(default=False, compare=False, repr=False)
 
     @classmethod

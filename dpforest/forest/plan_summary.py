@@ -132,4 +132,9 @@ def forecast(plan: PrivateForestPlan, signal: float | None) -> str:
         text = _LITTLE.get(plan.strategy, "the strongest pattern can be learnt, little more")
     else:
         text = _ENOUGH.get(plan.strategy, "enough for a forest")
-    return f"R = {signal:.3g}: {text}"
+    return f"R = {in_words(signal)}: {text}"
+
+
+def in_words(figure: float) -> str:
+    """Three digits, as people write them: 2.36, 70.7, 3,180."""
+    return f"{float(f'{figure:.3g}'):,.10g}"

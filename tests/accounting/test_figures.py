@@ -65,6 +65,7 @@ def test_what_was_spent_never_reads_smaller_and_what_remains_never_larger():
     frozen = accountant.frozen()
     assert str(frozen.spent) == str(accountant.spent)
     assert str(frozen.remaining) == str(accountant.remaining)
+    assert "exact" not in repr(accountant.remaining)
     third = BudgetAccountant(F(2, 3), F(2, 3))
     assert str(third.total).startswith("(epsilon=0.666666, delta=0.666666,")
     assert str(third.frozen().total) == str(third.total)

@@ -10,6 +10,7 @@ import pytest
 from dpforest import BudgetAccountant, NumericFeature, PrivateForestClassifier
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.exceptions import ParameterError, ParameterTypeError
+from dpforest.forest.plan_summary import in_words
 from dpforest.forest.private_plan import COUNT_ROLE, COUNT_SHARE, count_event, table_facts
 from dpforest.forest.private_training import budget_after, make_plan, planned
 from dpforest.learners.base import LearnerBudget
@@ -174,7 +175,17 @@ FORECASTS = [
 @pytest.mark.parametrize(("parameters", "rows", "said"), FORECASTS)
 def test_the_forecast_speaks_of_what_is_planned(parameters, rows, said, domain):
     plan = PrivateForestClassifier(**parameters).plan(domain, rows)
-    assert said in plan.forecast and f"R = {plan.signal:.3g}: " in plan.forecast
+    assert said in plan.forecast
+    shown = plan.forecast.removeprefix("R = ").split(":")[0]
+    assert float(shown.replace(",", "")) == float(f"{plan.signal:.3g}")
+
+
+@pytest.mark.parametrize(
+    ("figure", "said"),
+    [(0.0707, "0.0707"), (70.71, "70.7"), (9929.4, "9,930"), (1.2345e7, "12,300,000")],
+)
+def test_the_forecast_writes_figures_as_people_do(figure, said):
+    assert in_words(figure) == said
 
 
 def test_a_plan_is_a_few_lines_for_people(domain):
