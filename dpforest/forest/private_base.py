@@ -187,7 +187,8 @@ class PrivateForest(ReleasedEstimator):
             raise ParameterTypeError(
                 "candidates", self.candidates, "must be a list of strategies", "Give their names"
             )
-        return tuple(check_choice(name, "candidates", tuple(LEARNERS)) for name in self.candidates)
+        known = tuple(name for name in LEARNERS if name != "private_selection")
+        return tuple(check_choice(name, "candidates", known) for name in self.candidates)
 
     def _check_streamable(self) -> None:
         if self.strategy in NOT_STREAMED:

@@ -341,7 +341,7 @@ def test_prediction_drops_nothing(make_forest, table):
 
 
 SELECTIONS = [
-    (PrivateForestRegressor, {}, "holds 'refitted', which needs delta > 0"),
+    (PrivateForestRegressor, {}, "strategy='private_selection': needs delta > 0"),
     (PrivateForestClassifier, {"candidates": ["refitted", "rules"]}, "needs delta > 0"),
     (PrivateForestClassifier, {"candidates": ["rules", "rules"]}, "each once"),
     (PrivateForestClassifier, {"candidates": ["rules"]}, "at least two"),

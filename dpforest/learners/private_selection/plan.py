@@ -114,6 +114,11 @@ def build_plan(
     ------
     ParameterError
     """
+    if candidates is None and facts.unit > 1 and not budget.delta:
+        raise ParameterError(
+            "strategy", "private_selection", "needs delta > 0 for a regression",
+            'Give a delta, or use "one_shot"',
+        )  # fmt: skip
     names = default_candidates(facts, budget) if candidates is None else candidates
     _check(names, facts, budget)
     rows = facts.approximate_rows

@@ -208,7 +208,7 @@ def test_means(case):
         ({"candidates": ["rules"]}, "at least two strategies, each once"),
         ({"candidates": []}, "at least two strategies, each once"),
         ({"candidates": ["rules", "rules"]}, "at least two strategies, each once"),
-        ({"candidates": ["rules", "private_selection"]}, "must be strategies for this task"),
+        ({"candidates": ["rules", "private_selection"]}, "must be one of '[^.]*'multinomial'. Choose"),
         ({"candidates": ["rules", "auto"]}, "must be one of"),
         ({"candidates": ["rules", "refitted"]}, "needs delta > 0"),
         ({"candidates": ["rules", "one_shot"], "strategy": "auto"}, 'is for strategy="private'),
@@ -228,8 +228,10 @@ def test_candidates_are_a_list():
 
 def test_means_without_a_delta_have_nothing_to_choose_from():
     forest = PrivateForestRegressor(epsilon=1, domain=MEANS, strategy="private_selection")
-    with pytest.raises(ParameterError, match="needs delta > 0"):
+    with pytest.raises(ParameterError, match="strategy='private_selection': needs delta > 0"):
         forest.fit(X, 10 * y)
+    with pytest.raises(ParameterError, match="candidates=.*needs delta > 0"):
+        forest.set_params(candidates=["one_shot", "refitted"]).fit(X, 10 * y)
     with pytest.raises(ParameterError, match="must be strategies for this task"):
         forest.set_params(candidates=["rules", "one_shot"]).fit(X, 10 * y)
 
