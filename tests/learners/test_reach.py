@@ -47,8 +47,9 @@ def sums_by_walking(codes, residuals, feature, mask, depth):
 def leaf_sums(codes, residuals, feature, mask, depth):
     sums = np.empty((len(feature), 2**depth, residuals.shape[1] + 1), dtype=np.int64)
     codes = np.ascontiguousarray(codes)
-    layout = codes, np.ascontiguousarray(codes.T), slots.code_sizes(codes)
-    rounds.leaf_sums(*layout, residuals, feature, mask, depth, sums)
+    tables = slots.slot_tables(feature, mask, depth, slots.code_sizes(codes), len(codes))
+    columns = np.ascontiguousarray(codes.T)
+    rounds.leaf_sums(codes, columns, residuals, feature, mask, depth, tables, sums)
     return sums
 
 
@@ -199,11 +200,13 @@ def test_leaves_of_the_chosen_tree_are_those_of_walking(depth):
     codes = generator.integers(0, 128, (ROWS, 11)).astype(np.uint8)
     codes[:, ::2] %= 7
     for n in (ROWS, 100):
-        layout = codes[:n], np.ascontiguousarray(codes[:n].T), slots.code_sizes(codes[:n])
+        own, sizes = codes[:n], slots.code_sizes(codes[:n])
+        columns = np.ascontiguousarray(own.T)
         for tree, expected in enumerate(walked(codes[:n], feature, mask, depth)):
             found = np.empty(n, dtype=np.int32)
-            one = slice(tree, tree + 1)
-            rounds.chosen_leaves(*layout, feature[one], mask[one], depth, found)
+            one = feature[tree : tree + 1], mask[tree : tree + 1], depth
+            tables = slots.slot_tables(*one, sizes, n)
+            rounds.chosen_leaves(own, columns, *one, tables, found)
             np.testing.assert_array_equal(found, expected)
 
 

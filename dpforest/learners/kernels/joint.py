@@ -142,7 +142,8 @@ def joint_tables(
         if n_cells > min(_MOST_CELLS, n_records // 4):
             continue
         used[tree] = found[0]
-        used[tree, :n_used] = found[:n_used]
+        for j in range(n_used):
+            used[tree, j] = found[j]
         starts[tree + 1] += n_cells
     leaves = np.empty(starts[-1], np.int32)
     for tree in range(worth.shape[0]):

@@ -53,7 +53,10 @@ def add_leaf_values(
     scores = np.zeros((_BLOCK, padded.shape[2]))
     for first in range(0, codes.shape[0], _BLOCK):
         count = min(_BLOCK, codes.shape[0] - first)
-        scores[:count, :n_columns] = out[first : first + count]
+        # Slices set from arrays would take seconds to compile.
+        for i in range(count):
+            for k in range(n_columns):
+                scores[i, k] = out[first + i, k]
         for tree in range(feature.shape[0]):
             find_leaves(codes, first, count, tree, feature, mask, depth, tables, node)
             if n_columns == 1:
@@ -62,7 +65,9 @@ def add_leaf_values(
                     scores[i, 0] += own[np.uint64(node[i]), 0]
             else:
                 _add_rows(padded[tree], node, count, scores)
-        out[first : first + count] = scores[:count, :n_columns]
+        for i in range(count):
+            for k in range(n_columns):
+                out[first + i, k] = scores[i, k]
 
 
 @kernel()
@@ -70,7 +75,10 @@ def _padded(values: NDArray) -> NDArray:
     """Values with zeros up to a multiple of four columns, which are added at once."""
     n_trees, n_leaves, n_columns = values.shape
     padded = np.zeros((n_trees, n_leaves, (n_columns + 3) // 4 * 4))
-    padded[:, :, :n_columns] = values
+    for tree in range(n_trees):
+        for leaf in range(n_leaves):
+            for k in range(n_columns):
+                padded[tree, leaf, k] = values[tree, leaf, k]
     return padded
 
 

@@ -210,7 +210,6 @@ def _subset(live: NDArray, n_bins: int, side: NDArray, state: NDArray) -> None:
             turned -= 1
 
 
-@njit(cache=True, nogil=True)
 def draw_trees(
     words: NDArray,
     n_allowed: NDArray,
@@ -240,28 +239,49 @@ def draw_trees(
     mask_out : uint64 array of shape (T, 2**depth - 1, W), overwritten
         A node that nothing can split looks at feature 0 and sends every code left.
     """
-    n_features = ordered.size
-    widest = 1
-    for f in range(n_features):
-        widest = max(widest, bin_starts[f + 1] - bin_starts[f])
-    pool = np.arange(n_features)
-    state = np.empty(1, np.uint64)
+    # Chosen here, so that only one of them is compiled.
+    draw = _draw_by_bits if np.diff(bin_starts).max() <= 64 else _draw_by_ancestors
+    draw(words, n_allowed, bins, bin_starts, offsets, ordered, has_missing, feature_out, mask_out)
+
+
+@njit(cache=True, nogil=True)
+def _deal(state: NDArray, pool: NDArray, n_allowed: int) -> NDArray:
+    """So many features, drawn at random; ``pool`` holds all of them in any order."""
+    n_dealt = min(n_allowed, pool.size)
+    for i in range(n_dealt):
+        other = i + _below(pool.size - i, state)
+        pool[i], pool[other] = pool[other], pool[i]
+    return pool[:n_dealt]
+
+
+@njit(cache=True, nogil=True)
+def _draw_by_ancestors(
+    words: NDArray, n_allowed: NDArray, bins: NDArray, bin_starts: NDArray, offsets: NDArray,
+    ordered: NDArray, has_missing: NDArray, feature_out: NDArray, mask_out: NDArray,
+) -> None:  # fmt: skip
+    """Trees whatever the number of bins."""
+    pool, state = np.arange(ordered.size), np.empty(1, np.uint64)
     for tree in range(words.size):
         state[0] = words[tree]
-        for i in range(min(n_allowed[tree], n_features)):
-            other = i + _below(n_features - i, state)
-            pool[i], pool[other] = pool[other], pool[i]
-        allowed = pool[: min(n_allowed[tree], n_features)]
-        if widest <= 64:
-            _draw_tree_by_bits(
-                state, allowed, bins, bin_starts, offsets, ordered, has_missing,
-                feature_out[tree], mask_out[tree],
-            )  # fmt: skip
-        else:
-            _draw_tree(
-                state, allowed, bins, bin_starts, offsets, ordered, has_missing,
-                feature_out[tree], mask_out[tree],
-            )  # fmt: skip
+        _draw_tree(
+            state, _deal(state, pool, n_allowed[tree]), bins, bin_starts, offsets, ordered,
+            has_missing, feature_out[tree], mask_out[tree],
+        )  # fmt: skip
+
+
+@njit(cache=True, nogil=True)
+def _draw_by_bits(
+    words: NDArray, n_allowed: NDArray, bins: NDArray, bin_starts: NDArray, offsets: NDArray,
+    ordered: NDArray, has_missing: NDArray, feature_out: NDArray, mask_out: NDArray,
+) -> None:  # fmt: skip
+    """Trees whose features have 64 bins at most."""
+    pool, state = np.arange(ordered.size), np.empty(1, np.uint64)
+    for tree in range(words.size):
+        state[0] = words[tree]
+        _draw_tree_by_bits(
+            state, _deal(state, pool, n_allowed[tree]), bins, bin_starts, offsets, ordered,
+            has_missing, feature_out[tree], mask_out[tree],
+        )  # fmt: skip
 
 
 @njit(cache=True, nogil=True)
@@ -352,9 +372,22 @@ def _fill_ordered_mask(goes_left: np.uint64, bins: NDArray, missing: int, mask: 
     n_left = _size((turned & (~turned + np.uint64(1))) - np.uint64(1))
     for word in range(mask.size):
         mask[word] = 0
-    _fill_bits(mask, 0, int(np.searchsorted(bins, n_left)))
+    _fill_bits(mask, 0, _n_below(bins, n_left))
     if missing >= n_left and (goes_left >> np.uint64(missing)) & np.uint64(1) == np.uint64(1):
-        _fill_bits(mask, int(np.searchsorted(bins, missing)), bins.size)
+        _fill_bits(mask, _n_below(bins, missing), bins.size)
+
+
+@njit(cache=True, nogil=True)
+def _n_below(bins: NDArray, wanted: int) -> int:
+    """How many codes lie in bins below the wanted one, where bins grow with codes."""
+    low, high = 0, bins.size
+    while low < high:
+        middle = (low + high) // 2
+        if bins[middle] < wanted:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 @njit(cache=True, nogil=True)
@@ -370,7 +403,7 @@ def _fill_bits(mask: NDArray, first: int, last: int) -> None:
 @njit(cache=True, nogil=True)
 def descend(
     codes: NDArray,
-    first: int,
+    first: int | np.int64,
     count: int,
     feature: NDArray,
     mask: NDArray,
@@ -389,17 +422,18 @@ def descend(
     node : int32 array, at least ``count`` long, overwritten
     """
     node[:count] = 0
-    descend_from(codes, first, count, feature, mask, 0, depth, node)
+    # A plain 0 would be a type of its own, and compiled anew.
+    descend_from(codes, first, count, feature, mask, np.int64(0), depth, node)
 
 
 @njit(cache=True, nogil=True)
 def descend_from(
     codes: NDArray,
-    first: int,
+    first: int | np.int64,
     count: int,
     feature: NDArray,
     mask: NDArray,
-    level: int,
+    level: int | np.int64,
     depth: int,
     node: NDArray,
 ) -> None:

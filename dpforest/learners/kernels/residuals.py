@@ -43,7 +43,8 @@ def lattice_residuals(scores: NDArray, labels: NDArray, steps: int, residuals: N
                 raised[0, i] = min(-own[i, 0], _MOST) if label[i] == 1 else min(own[i, 0], _MOST)
             exp_of(raised[0, :count], scratch)
             # The distance of p from the label is e / (1 + e), e = exp of the odds against it.
-            total[:count] = 1.0 + raised[0, :count]
+            for i in range(count):
+                total[i] = 1.0 + raised[0, i]
         else:
             _exponentials(own, raised, total, scratch)
         for k in range(n_columns):
@@ -64,7 +65,8 @@ def _exponentials(scores: NDArray, raised: NDArray, total: NDArray, scratch: NDA
         row = raised[k]
         for i in range(n):
             row[i] = scores[i, k]
-    top[:n] = raised[0, :n]
+    for i in range(n):
+        top[i] = raised[0, i]
     for k in range(1, n_columns):
         row = raised[k]
         for i in range(n):

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.kernels.compiling import kernel
-from dpforest.learners.kernels.slots import find_slots, scratch_for, slot_tables
+from dpforest.learners.kernels.slots import find_slots, scratch_for
 
 #: Largest size of a residual: so many of ``RUN`` records in a lane stay within half a word.
 LARGEST = 2**16
@@ -96,8 +96,8 @@ def _add(slots: NDArray, slot: NDArray, count: int, words: NDArray) -> None:
 
 @kernel()
 def leaf_sums(
-    codes: NDArray, columns: NDArray, sizes: NDArray, residuals: NDArray, feature: NDArray,
-    mask: NDArray, depth: int, sums: NDArray,
+    codes: NDArray, columns: NDArray, residuals: NDArray, feature: NDArray, mask: NDArray,
+    depth: int, prepared: tuple[NDArray, ...], sums: NDArray,
 ) -> None:  # fmt: skip
     """Residuals and records summed over the leaves of every tree.
 
@@ -106,18 +106,17 @@ def leaf_sums(
     codes : uint array of shape (n, D), C order
     columns : uint array of shape (D, n), C order
         The same, a feature a row.
-    sizes : int64 array of shape (D,)
-        Of every feature a number above its codes: the smaller, the quicker.
     residuals : int32 array of shape (n, C)
         None above ``LARGEST`` in size; where C > 1 a record's add up to nothing.
     feature, mask : arrays of shape (m, 2**depth - 1) and (m, 2**depth - 1, W)
     depth : int
         At most 16.
+    prepared : tuple of arrays
+        From ``slots.slot_tables``.
     sums : int64 array of shape (m, 2**depth, C + 1), overwritten
         Residual sums, and in the last column the number of records.
     """
     n_records, n_columns = residuals.shape
-    prepared = slot_tables(feature, mask, depth, sizes, n_records)
     starts, leaf = prepared[5], prepared[6]
     words = np.empty((_GROUP, _n_words(n_columns)), np.int64)
     lanes = _n_lanes(words.shape[1])
@@ -142,25 +141,26 @@ def leaf_sums(
 
 @kernel()
 def chosen_leaves(
-    codes: NDArray, columns: NDArray, sizes: NDArray, feature: NDArray, mask: NDArray, depth: int,
-    out: NDArray,
+    codes: NDArray, columns: NDArray, feature: NDArray, mask: NDArray, depth: int,
+    prepared: tuple[NDArray, ...], out: NDArray,
 ) -> None:  # fmt: skip
     """Leaf number of every record in one tree.
 
     Parameters
     ----------
-    codes, columns, sizes : arrays
+    codes, columns, prepared : arrays, tuple of arrays
         As for :func:`leaf_sums`.
     feature, mask : arrays of shape (1, 2**depth - 1) and (1, 2**depth - 1, W)
     depth : int
     out : int32 array of shape (n,), overwritten
     """
-    prepared = slot_tables(feature, mask, depth, sizes, out.size)
     leaf = prepared[6]
     slot, scratch = np.empty(_GROUP, np.uint16), scratch_for(_GROUP)
     for first in range(0, out.size, _GROUP):
         count = min(_GROUP, out.size - first)
-        find_slots(codes, columns, first, count, 0, feature, mask, depth, prepared, scratch, slot)
+        find_slots(
+            codes, columns, first, count, np.int64(0), feature, mask, depth, prepared, scratch, slot
+        )
         for i in range(count):
             out[first + i] = leaf[np.uint64(slot[i])]
 

@@ -114,7 +114,8 @@ def add_pair_scores(
         for s in range(slopes.size):
             for k in range(n_classes):
                 row = raised[k, :count]
-                row[:] = slopes[s] * below[k, :count]
+                for i in range(count):
+                    row[i] = slopes[s] * below[k, i]
                 exp_of(row, scratch)
             for p in range(n_powers):
                 total[:count] = 0.0

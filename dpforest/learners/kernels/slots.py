@@ -59,12 +59,19 @@ def _pair_up(used: NDArray, sizes: NDArray, most: int, tables: NDArray) -> int:
     A row of ``tables`` gets two features and what a code of each adds to the number of an entry:
     1, and the codes of the first, or nothing where the second is the first again.
     """
-    order = used[np.argsort(sizes[used])]
+    # Sorted by hand: numpy's sort and slices set from arrays take seconds to compile.
+    order = used.copy()
+    for i in range(1, order.size):
+        for j in range(i, 0, -1):
+            if sizes[order[j]] < sizes[order[j - 1]]:
+                order[j], order[j - 1] = order[j - 1], order[j]
     low, high, n_tables = 0, order.size - 1, 0
     while low <= high:
         first, second = order[high], order[low]
         fits = low < high and sizes[first] * sizes[second] <= most
-        tables[n_tables] = first, (second if fits else first), (sizes[first] if fits else 0)
+        tables[n_tables, 0] = first
+        tables[n_tables, 1] = second if fits else first
+        tables[n_tables, 2] = sizes[first] if fits else 0
         low += fits
         high -= 1
         n_tables += 1
@@ -76,7 +83,8 @@ def _number_cells(used: NDArray, sizes: NDArray, most: int, tables: NDArray) -> 
     """Digits of the cells of a tree on these features, one a row; whether there are few enough."""
     n_cells = 1
     for j in range(used.size):
-        tables[j] = used[j], used[j], n_cells
+        tables[j, 0] = tables[j, 1] = used[j]
+        tables[j, 2] = n_cells
         n_cells *= sizes[used[j]]
         if n_cells > most:
             return False
@@ -129,6 +137,7 @@ def slot_tables(
         starts[tree + 1] = starts[tree] + _n_slots(
             kinds[tree], tables[tree, : n_tables[tree]], sizes, depth
         )
+    leaf_at = leaves_of_places(min(depth, MAX_DEPTH))
     sets = np.empty(end, np.uint64)
     leaf = np.empty(starts[n_trees], np.int32)
     for tree in range(n_trees):
@@ -141,10 +150,9 @@ def slot_tables(
                 feature[tree, :n_head], mask[tree], min(depth, MAX_DEPTH), own, sizes,
                 tables[tree, : n_tables[tree]], set_starts[tree], sets,
             )  # fmt: skip
-        if kinds[tree] == SETS and depth <= MAX_DEPTH:
-            own_leaf[:] = leaves_of_places(depth)
-        else:
-            own_leaf[:] = np.arange(own_leaf.size)
+        by_place = kinds[tree] == SETS and depth <= MAX_DEPTH
+        for slot in range(own_leaf.size):
+            own_leaf[slot] = leaf_at[slot] if by_place else slot
     return kinds, n_tables, tables, set_starts, sets, starts, leaf
 
 
@@ -162,8 +170,11 @@ def _kind_of(
         return CELLS, n_used, n_used
     # Levels below the head are walked, whatever they look at.
     n_used = features_used(feature[:n_head], mask, used)
-    if n_used > MOST_USED or sizes[used[:n_used]].max() > MOST_CODES:
+    if n_used > MOST_USED:
         return WALKED, 0, 0
+    for j in range(n_used):
+        if sizes[used[j]] > MOST_CODES:
+            return WALKED, 0, 0
     return SETS, n_used, _pair_up(used[:n_used], sizes, min(PAIR_CODES, most), tables)
 
 
@@ -201,7 +212,7 @@ def _cell_leaves(
         for j in range(used.size):
             if used[j] == feature[node]:
                 column[node] = j
-    descend(codes, 0, leaf.size, column, mask, depth, leaf)
+    descend(codes, np.int64(0), leaf.size, column, mask, depth, leaf)
 
 
 @kernel()
@@ -213,16 +224,17 @@ def _fill_sets(
     reach = np.empty((used.size, 64 * mask.shape[1]), np.uint64)
     fill_reach(feature, mask, top, used, reach)
     row = np.zeros(sizes.size, np.int64)
-    row[used] = np.arange(used.size)
+    for j in range(used.size):
+        row[used[j]] = j
     for t in range(tables.shape[0]):
         first, second, n_codes = tables[t]
         own = sets[starts[t] : starts[t + 1]]
         of_first, of_second = reach[row[first]], reach[row[second]]
-        if n_codes == 0:
-            own[:] = of_first[: own.size]
-            continue
-        for other in range(sizes[second]):
-            beside = of_second[other]
+        alone = n_codes == 0
+        if alone:
+            n_codes = own.size
+        for other in range(1 if alone else sizes[second]):
+            beside = ~np.uint64(0) if alone else of_second[other]
             for code in range(n_codes):
                 own[other * n_codes + code] = of_first[code] & beside
 
@@ -284,9 +296,9 @@ def _find_places(
 
 @kernel()
 def find_slots(
-    codes: NDArray, columns: NDArray, first: int, count: int, tree: int, feature: NDArray,
-    mask: NDArray, depth: int, prepared: tuple[NDArray, ...], scratch: tuple[NDArray, ...],
-    slot: NDArray,
+    codes: NDArray, columns: NDArray, first: int, count: int, tree: int | np.int64,
+    feature: NDArray, mask: NDArray, depth: int, prepared: tuple[NDArray, ...],
+    scratch: tuple[NDArray, ...], slot: NDArray,
 ) -> None:  # fmt: skip
     """Slots of records ``first … first + count`` in one of the trees.
 
@@ -317,7 +329,8 @@ def find_slots(
         leaf_at = leaves_of_places(MAX_DEPTH)
         for i in range(count):
             node[i] = leaf_at[slot[i]]
-        descend_from(codes, first, count, feature[tree], mask[tree], MAX_DEPTH, depth, node)
+        top = np.int64(MAX_DEPTH)
+        descend_from(codes, first, count, feature[tree], mask[tree], top, depth, node)
     else:
         descend(codes, first, count, feature[tree], mask[tree], depth, node)
     for i in range(count):

@@ -19,7 +19,7 @@ from dpforest.learners.kernels.rounds import (
     chosen_leaves,
     leaf_sums,
 )
-from dpforest.learners.kernels.slots import code_sizes
+from dpforest.learners.kernels.slots import code_sizes, slot_tables
 from dpforest.learners.random_trees import RandomTrees
 from dpforest.learners.refitted.lattice import STEPS
 from dpforest.trees.counting import Block
@@ -70,7 +70,9 @@ class TreeMove:
         """Add the leaves' steps."""
         leaves = np.empty(block.table.n_records, dtype=np.int32)
         tree = self.tree
-        chosen_leaves(*layout_of(block), tree.feature, tree.mask, tree.depth, leaves)
+        codes, columns, sizes = layout_of(block)
+        shape = tree.feature, tree.mask, tree.depth
+        chosen_leaves(codes, columns, *shape, slot_tables(*shape, sizes, leaves.size), leaves)
         add_steps(leaves, self.steps, scores)
 
 
@@ -152,7 +154,10 @@ class LeafSums:
         """Sums of a block."""
         residuals, trees = self.history.residuals(block), self.trees
         sums = np.empty((trees.n_trees, trees.n_leaves, residuals.shape[1] + 1), dtype=np.int64)
-        leaf_sums(*layout_of(block), residuals, trees.feature, trees.mask, trees.depth, sums)
+        codes, columns, sizes = layout_of(block)
+        shape = trees.feature, trees.mask, trees.depth
+        tables = slot_tables(*shape, sizes, residuals.shape[0])
+        leaf_sums(codes, columns, residuals, *shape, tables, sums)
         return sums
 
 

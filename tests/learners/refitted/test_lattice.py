@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from dpforest.learners.kernels.linear import add_code_values, gradient_sums, gram_sums
 from dpforest.learners.kernels.residuals import lattice_residuals
 from dpforest.learners.kernels.rounds import add_steps, leaf_sums
+from dpforest.learners.kernels.slots import slot_tables
 from dpforest.learners.quantiles import Bins, public_bins
 from dpforest.learners.random_trees import draw_random_trees
 from dpforest.learners.refitted.design import LEVELS, LinearDesign, n_columns
@@ -31,8 +32,10 @@ extreme = st.floats(-1e6, 1e6) | st.sampled_from(FAR)
 
 def sums_of(codes, residuals, trees, facts):
     sums = np.full((trees.n_trees, trees.n_leaves, residuals.shape[1] + 1), 7, dtype=np.int64)
-    layout = np.ascontiguousarray(codes), np.ascontiguousarray(codes.T), facts.n_codes
-    leaf_sums(*layout, residuals, trees.feature, trees.mask, trees.depth, sums)
+    shape = trees.feature, trees.mask, trees.depth
+    tables = slot_tables(*shape, facts.n_codes, len(codes))
+    layout = np.ascontiguousarray(codes), np.ascontiguousarray(codes.T)
+    leaf_sums(*layout, residuals, *shape, tables, sums)
     return sums
 
 
