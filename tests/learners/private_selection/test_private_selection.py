@@ -208,7 +208,7 @@ def test_means(case):
         ({"candidates": ["rules"]}, "at least two strategies, each once"),
         ({"candidates": []}, "at least two strategies, each once"),
         ({"candidates": ["rules", "rules"]}, "at least two strategies, each once"),
-        ({"candidates": ["rules", "private_selection"]}, "must be one of '[^.]*'multinomial'. Choose"),
+        ({"candidates": ["rules", "private_selection"]}, "must be one of '[^.]*'multinomial'. C"),
         ({"candidates": ["rules", "auto"]}, "must be one of"),
         ({"candidates": ["rules", "refitted"]}, "needs delta > 0"),
         ({"candidates": ["rules", "one_shot"], "strategy": "auto"}, 'is for strategy="private'),
