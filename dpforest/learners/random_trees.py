@@ -153,7 +153,6 @@ def draw_random_trees(
     draw_trees(
         source.words(n_trees),
         np.ascontiguousarray(allowed, dtype=np.int64),
-        depth,
         bins.of_code,
         bins.starts,
         facts.offsets,

@@ -213,7 +213,6 @@ def _subset(live: NDArray, n_bins: int, side: NDArray, state: NDArray) -> None:
 def draw_trees(
     words: NDArray,
     n_allowed: NDArray,
-    depth: int,
     bins: NDArray,
     bin_starts: NDArray,
     offsets: NDArray,
@@ -222,14 +221,13 @@ def draw_trees(
     feature_out: NDArray,
     mask_out: NDArray,
 ) -> None:
-    """Draw complete random trees.
+    """Draw complete random trees, as deep as there is room for in what is overwritten.
 
     Parameters
     ----------
     words : uint64 array of shape (T,)
     n_allowed : int64 array of shape (T,)
         How many features, drawn at random, a tree may use.
-    depth : int
     bins : int64 array of shape (total codes,)
         Bin of every code within its feature, non-decreasing for an ordered one; a missing
         value's is the last.
