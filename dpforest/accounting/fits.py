@@ -15,9 +15,10 @@ import uuid
 import warnings
 from dataclasses import dataclass, field
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from dpforest.accounting.figures import figure_up
+from dpforest.accounting.frozen import Frozen
 from dpforest.accounting.losses import NO_LOSS, PrivacyLoss
 from dpforest.accounting.rationals import exact_text, float_up, parse_amount, parse_loss
 from dpforest.exceptions import RepeatedFitWarning
@@ -27,13 +28,7 @@ from dpforest.processes import this_process
 OWN_BUDGET = "a budget of its own"
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(
-        defer_build=True, frozen=True, extra="forbid", ser_json_inf_nan="strings"
-    )
-
-
-class FitListing(_Frozen):
+class FitListing(Frozen):
     """What an estimator and its clones have spent so far, as far as this process knows.
 
     Attributes
@@ -59,7 +54,7 @@ class FitListing(_Frozen):
     charged: dict[str, int]
 
 
-class EarlierFits(_Frozen):
+class EarlierFits(Frozen):
     """Fits of one lineage that one process charged to one place; travels with stored objects."""
 
     process: str

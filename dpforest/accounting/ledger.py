@@ -8,10 +8,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from dpforest.accounting.certificate_record import CertificateRecord
 from dpforest.accounting.figures import figure_down, figure_up
+from dpforest.accounting.frozen import Frozen
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.rationals import exact_text, float_up, parse_loss, shortest_down
 from dpforest.exceptions import ModelFormatError
@@ -60,14 +61,7 @@ class Budget:
         return f"({text}, rho={figure(self.rho)})"
 
 
-class _Frozen(BaseModel):
-    # Infinite amounts must survive JSON, where pydantic would write null.
-    model_config = ConfigDict(
-        defer_build=True, frozen=True, extra="forbid", ser_json_inf_nan="strings"
-    )
-
-
-class LossRecord(_Frozen):
+class LossRecord(Frozen):
     """A privacy loss: exact rationals as text, doubles rounded up beside them."""
 
     epsilon: str
@@ -95,7 +89,7 @@ class LossRecord(_Frozen):
         return parse_loss(self.epsilon, self.rho, self.delta)
 
 
-class BudgetRecord(_Frozen):
+class BudgetRecord(Frozen):
     """A :class:`Budget` as data."""
 
     epsilon: float
@@ -119,7 +113,7 @@ class BudgetRecord(_Frozen):
         return Budget(self.epsilon, self.delta, self.rho, self.exact.loss)
 
 
-class LedgerEntry(_Frozen):
+class LedgerEntry(Frozen):
     """One granted request.
 
     Attributes
@@ -160,7 +154,7 @@ class LedgerEntry(_Frozen):
 ScopeKind = Literal["sequential", "parallel cells", "parallel records", "poisson", "units"]
 
 
-class ScopeRecord(_Frozen):
+class ScopeRecord(Frozen):
     """One scope of the composition tree with what it composes to.
 
     Attributes
@@ -233,7 +227,7 @@ class ScopeRecord(_Frozen):
         return tuple(entry for scope in self.walk() for entry in scope.entries)
 
 
-class FrozenLedger(_Frozen):
+class FrozenLedger(Frozen):
     """The accountant's books without the accountant: read only, can be pickled and stored.
 
     Offers the accountant's reading half: ``total``, ``spent``, ``remaining``, ``ledger``,

@@ -10,11 +10,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import BaseModel, ConfigDict
-
 from dpforest.accounting.certificates import Certificate
 from dpforest.accounting.diffprivlib_adapter import ExternalEntry
 from dpforest.accounting.fits import FitListing
+from dpforest.accounting.frozen import Frozen
 from dpforest.accounting.ledger import LossRecord, ScopeRecord
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.rationals import parse_amount
@@ -27,14 +26,7 @@ if TYPE_CHECKING:
 _VERSION: Literal[2] = 2
 
 
-class _Frozen(BaseModel):
-    # Infinite amounts must survive JSON, where pydantic would write null.
-    model_config = ConfigDict(
-        defer_build=True, frozen=True, extra="forbid", ser_json_inf_nan="strings"
-    )
-
-
-class SpendingRow(_Frozen):
+class SpendingRow(Frozen):
     """Requests that share a stage, a tree, a level, a role or a mechanism.
 
     Stages are the parts of a fit, where these are not its trees.
@@ -57,14 +49,14 @@ class SpendingRow(_Frozen):
         return "outside of levels" if self.name == "None" else f"level {self.name}"
 
 
-class Notice(_Frozen):
+class Notice(Frozen):
     """Something the reader should know, by severity."""
 
     severity: Literal["void", "caution", "note"]
     text: str
 
 
-class ClaimBasis(_Frozen):
+class ClaimBasis(Frozen):
     """What the guarantee rests on beside the composition; see :class:`RunFacts`."""
 
     settings: dict[str, Any]
@@ -79,7 +71,7 @@ class ClaimBasis(_Frozen):
     streamed: bool = False
 
 
-class PrivacyReport(_Frozen):
+class PrivacyReport(Frozen):
     """Everything a privacy officer needs about one fit.
 
     Attributes
@@ -223,7 +215,7 @@ def _written(text: str, path: str | Path | None) -> str:
     return text
 
 
-class RunFacts(_Frozen):
+class RunFacts(Frozen):
     """What a fit hands to its guarantee and report: public and released facts only.
 
     Attributes
