@@ -187,7 +187,7 @@ class BudgetAccountant:
     def request(
         self, event: Event, *, role: str, cells: int = 1, level: int | None = None
     ) -> Grant:
-        """Ask for one release outside any scope; see ``SequentialScope.request``."""
+        """Ask for one release outside any scope; see ``Scope.request``."""
         return self._root.request(event, role=role, cells=cells, level=level)
 
     def request_all(self, requests: Iterable[Request]) -> list[Grant]:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One of several requests that are made together; see ``SequentialScope.request``.
+    """One of several requests that are made together; see ``Scope.request``.
 
     Attributes
     ----------
@@ -122,26 +122,6 @@ class Scope(Node):
     def request(
         self, event: Event, *, role: str, cells: int = 1, level: int | None = None
     ) -> Grant:
-        """Ask for budget; only sequential and sampled scopes and sides grant any."""
-        return self.request_all([Request(event, role, cells, level)])[0]
-
-    def request_all(self, requests: Iterable[Request]) -> list[Grant]:
-        """Ask for several releases at once; see ``SequentialScope.request_all``."""
-        raise ScopeError(
-            f"scope {self._name()!r} is {self.kind}: it composes its children and takes no "
-            "requests of its own. Open a child and request there."
-        )
-
-
-class SequentialScope(Scope):
-    """Everything in it meets the same records: epsilon, rho and delta add up."""
-
-    kind: ClassVar[ScopeKind] = "sequential"
-    _adds_up: ClassVar[bool] = True
-
-    def request(
-        self, event: Event, *, role: str, cells: int = 1, level: int | None = None
-    ) -> Grant:
         """Record what an event costs, then return the permission to run it.
 
         Parameters
@@ -166,9 +146,24 @@ class SequentialScope(Scope):
             If a reserve around it or the accountant's total does not allow it. Nothing is
             spent, and a smaller request may still be granted.
         ScopeError
-            If the scope is closed, or is certified for another release.
+            If the scope is closed, is certified for another release, or only composes its
+            children: sequential and sampled scopes and sides grant, others do not.
         """
         return self.request_all([Request(event, role, cells, level)])[0]
+
+    def request_all(self, requests: Iterable[Request]) -> list[Grant]:
+        """Ask for several releases at once; see ``SequentialScope.request_all``."""
+        raise ScopeError(
+            f"scope {self._name()!r} is {self.kind}: it composes its children and takes no "
+            "requests of its own. Open a child and request there."
+        )
+
+
+class SequentialScope(Scope):
+    """Everything in it meets the same records: epsilon, rho and delta add up."""
+
+    kind: ClassVar[ScopeKind] = "sequential"
+    _adds_up: ClassVar[bool] = True
 
     def request_all(self, requests: Iterable[Request]) -> list[Grant]:
         """Record what several releases cost, one entry each, then return their permissions.

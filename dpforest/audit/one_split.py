@@ -28,7 +28,6 @@ from dpforest.trees.tree_plan import (
     TreePlan,
     charge_tree,
     level_roles,
-    request_level,
     tree_scopes,
 )
 
@@ -93,7 +92,8 @@ class OneSplitTrees:
         """Draw the split of every tree."""
         runs = members.shape[0]
         grants = [
-            request_level(scope, event, role, 0, runs) for role, event in level_roles(self.plan, 0)
+            None if event is None else scope.request(event, role=role, cells=runs, level=0)
+            for role, event in level_roles(self.plan, 0)
         ]
         return release_splits(self.level(table, members), self.plan, grants, self.source)
 

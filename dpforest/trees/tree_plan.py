@@ -1,6 +1,6 @@
 """What one tree asks of the accountant, and in which scopes.
 
-``charge_tree`` (a dry run that consumes nothing) and ``TreeGrower`` open the same scopes
+``charge_tree`` (a dry run that consumes nothing) and the grower open the same scopes
 through the functions of this module, so a plan's cost is the cost of what runs.
 """
 
@@ -84,15 +84,6 @@ def tree_scopes(plan: TreePlan, scope: Scope) -> Iterator[tuple[Scope, Scope]]:
     sides = {STRUCTURE: plan.partition, ESTIMATION: 1 - plan.partition}
     with scope.parallel_records("structure and estimation", sides) as both:
         yield both.side(STRUCTURE), both.side(ESTIMATION)
-
-
-def request_level(
-    scope: Scope, event: Event | None, role: str, level: int, n_nodes: int
-) -> Grant | None:
-    """Ask for one choice of one level, for all its nodes as parallel cells."""
-    if event is None:
-        return None
-    return scope.request(event, role=role, cells=n_nodes, level=level)
 
 
 def request_structure(scope: Scope, plan: TreePlan) -> list[list[Grant | None]]:
