@@ -14,7 +14,7 @@ from dpforest.exceptions import ParameterError
 from dpforest.learners.base import LearnerBudget
 from dpforest.learners.refitted import RefittedForest, RefittedModel
 from dpforest.learners.refitted.plan import charge
-from dpforest.learners.refitted.settings import RefittedSettings, Size
+from dpforest.learners.refitted.settings import MAX_DEPTH, RefittedSettings, Size
 from dpforest.learners.refitted.steps import shrunk_steps
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.trees.counting import Block, MemoryRecords
@@ -82,6 +82,13 @@ def test_larger_signals_buy_larger_forests(facts_of):
 def test_without_delta_there_is_no_refitted_forest(facts_of):
     with pytest.raises(ParameterError, match="must be positive for a refitted forest"):
         RefittedForest().plan(facts_of([4], 2), LearnerBudget(Fraction(1), Fraction(0)))
+
+
+@pytest.mark.parametrize("depth", [0, MAX_DEPTH + 1])
+def test_leaves_that_sums_cannot_number_are_refused(depth):
+    with pytest.raises(ParameterError, match=f"depth={depth}: must be from 1 to {MAX_DEPTH}"):
+        Size(depth, 4, 10)
+    assert np.iinfo(np.uint16).max + 1 == 2**MAX_DEPTH
 
 
 @pytest.mark.parametrize(("n_codes", "n_classes"), SHAPES)
