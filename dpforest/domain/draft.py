@@ -1,7 +1,7 @@
 """Drafting: a first proposal for a domain, read off the records, for somebody to edit.
 
 Nothing here is private. Every entry is marked as drafted, and a fit that uses a drafted
-entry warns and has no guarantee, until somebody confirms the entry from public knowledge.
+entry warns and has no guarantee, until somebody names a source of its own for the entry.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from dpforest.domain.marks import DRAFT_SOURCE, DraftMark
 from dpforest.domain.schema import (
     MAX_INTEGER,
     CategoricalFeature,
@@ -43,7 +44,6 @@ from dpforest.domain.values import (
 from dpforest.exceptions import DomainError, ParameterError
 from dpforest.observation import observe_read
 
-_SOURCE = "read from the data by Domain.draft"
 #: More distinct texts than this are no list to edit: the most frequent stay.
 _MOST_CATEGORIES = 255
 #: Bounds beyond this would have an infinite width.
@@ -153,8 +153,9 @@ def _draft_numeric(name: str, numbers: NDArray[np.float64]) -> NumericFeature:
         upper=upper,
         integer=integer,
         missing=bool(np.isnan(numbers).any()),
-        source=_SOURCE,
+        source=DRAFT_SOURCE,
         status="drafted",
+        drafted=DraftMark(lower=lower, upper=upper),
     )
 
 
@@ -190,8 +191,9 @@ def _draft_categorical(name: str, values: list[Any]) -> CategoricalFeature:
         name=name,
         categories=tuple(sorted(texts[m] for m in ranked[:_MOST_CATEGORIES])) or ("unreadable",),
         missing=counts[None] > 0,
-        source=_SOURCE,
+        source=DRAFT_SOURCE,
         status="drafted",
+        drafted=DraftMark(),
     )
 
 
@@ -229,7 +231,7 @@ def _draft_classes(values: list[Any]) -> Classes:
             f"the labels hold {len(labels)} class, and at least two classes are needed",
             "Declare the classes",
         )
-    return Classes(labels=tuple(labels), source=_SOURCE, status="drafted")
+    return Classes(labels=tuple(labels), source=DRAFT_SOURCE, status="drafted", drafted=DraftMark())
 
 
 def _plain_label(value: Any) -> Label:
@@ -246,4 +248,10 @@ def _draft_target(values: list[Any]) -> NumericTarget:
     lower, upper = _range_of(numbers[np.isfinite(numbers)].clip(-_LARGEST, _LARGEST), False)
     if not math.isfinite(upper - lower):
         lower, upper = -_LARGEST, _LARGEST
-    return NumericTarget(lower=lower, upper=upper, source=_SOURCE, status="drafted")
+    return NumericTarget(
+        lower=lower,
+        upper=upper,
+        source=DRAFT_SOURCE,
+        status="drafted",
+        drafted=DraftMark(lower=lower, upper=upper),
+    )

@@ -35,7 +35,7 @@ def write_domain(domain: Domain, path: str | PathLike[str] | None = None) -> str
 
 def _name_first(feature: dict[str, Any]) -> dict[str, Any]:
     """The same fields, with what a reader looks for at the top and the declaration below."""
-    declaration = ("source", "declared_by", "status")
+    declaration = ("source", "declared_by", "status", "drafted")
     first = {key: feature[key] for key in ("name", "kind")}
     last = {key: feature[key] for key in declaration if key in feature}
     return first | {k: v for k, v in feature.items() if k not in declaration} | last
@@ -109,18 +109,25 @@ def _from_benchmark(facts: Mapping[str, Any], missing: bool) -> Domain:
     try:
         features = tuple(_benchmark_feature(c, source, missing) for c in facts["columns"])
         labels, bounds = facts.get("classes"), facts.get("target_bounds")
+        target = _two_bounds("target_bounds", bounds) if bounds else None
         return Domain(
             name=facts.get("name"),
             features=features,
             classes=Classes(labels=tuple(labels), source=source) if labels else None,
             target=(
-                NumericTarget(lower=bounds[0], upper=bounds[1], source=source) if bounds else None
+                NumericTarget(lower=target[0], upper=target[1], source=source) if target else None
             ),
             note=facts.get("source"),
         )
     except (KeyError, TypeError, IndexError) as error:
         missing_key = str(error)
     raise DomainError("columns", f"malformed metadata ({missing_key})", "Compare docs/domain.md")
+
+
+def _two_bounds(entry: str, bounds: Any) -> tuple[Any, Any]:
+    if not isinstance(bounds, list) or len(bounds) != 2:
+        raise DomainError(entry, "bounds are two numbers", "Write [lower, upper]")
+    return bounds[0], bounds[1]
 
 
 def _benchmark_feature(
@@ -132,7 +139,7 @@ def _benchmark_feature(
             name=name, categories=tuple(column["categories"]), missing=missing, source=source
         )
     if kind in ("integer", "numeric"):
-        lower, upper = column["bounds"]
+        lower, upper = _two_bounds(str(name), column["bounds"])
         return NumericFeature(
             name=name,
             lower=lower,

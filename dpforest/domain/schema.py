@@ -12,13 +12,22 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from dpforest.domain.complaints import domain_error
-from dpforest.domain.values import Meaning, is_missing, is_number_text, meaning_of, text_of
+from dpforest.domain.marks import DraftMark, is_own_source, settled
+from dpforest.domain.values import (
+    Meaning,
+    is_boolean,
+    is_missing,
+    is_number_text,
+    meaning_of,
+    text_of,
+)
 from dpforest.exceptions import DomainError
 
 #: Codes of one feature must fit two bytes, with room for "unknown" and "missing".
 MAX_CATEGORIES = 65_000
 #: Tables of votes and probabilities have an entry a class.
 MAX_CLASSES = 65_536
+_CHECK_NAMES = "Write a feature's name, 'classes' or 'target'"
 #: Integers up to here are exact as doubles.
 MAX_INTEGER = 2**53
 
@@ -67,24 +76,49 @@ class Declaration(_Entry):
         Who stands for it.
     status : {"declared", "drafted"}
         ``"drafted"`` marks a fact that was read from the records and that nobody has
-        confirmed; a fit that uses one has no guarantee.
+        confirmed; a fit that uses one has no guarantee. What a draft marked stays drafted as long
+        as no source but the draft's is named for it, whatever is written here.
+    drafted : DraftMark, optional
+        That the entry comes from a draft, and which of its bounds are still the draft's.
     """
 
     source: str | None = None
     declared_by: str | None = None
     status: Literal["declared", "drafted"] = "declared"
+    drafted: DraftMark | None = None
+
+    @model_validator(mode="after")
+    def _settle(self) -> Declaration:
+        self.__dict__.update(settled(self))
+        return self
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Any:
+        """A copy with other values, whose mark and status are made to fit them."""
+        copied = super().model_copy(update=update, deep=deep)
+        copied.__dict__.update(settled(copied))
+        return copied
 
     def confirmed(self, declared_by: str, source: str | None = None) -> Any:
-        """The same entry as declared by somebody; entries already declared stay as they are."""
-        if self.status == "declared":
+        """The same entry as declared by somebody.
+
+        Entries that are declared already stay as they are, and so does a drafted one for which
+        neither ``source`` nor its own text names a source other than the draft's.
+        """
+        named = source if source is not None else self.source
+        if self.status == "declared" or not is_own_source(named):
             return self
         return self.model_copy(
-            update={
-                "status": "declared",
-                "declared_by": declared_by,
-                "source": source or self.source,
-            }
+            update={"status": "declared", "declared_by": declared_by, "source": named}
         )
+
+    @property
+    def lacks(self) -> str:
+        """What keeps a drafted entry from being declared, in words; empty if it is."""
+        if self.status == "declared":
+            return ""
+        if is_own_source(self.source):
+            return "nobody confirmed it"
+        return "no source but the draft is named"
 
 
 def _check_bounds(entry: str, lower: float, upper: float) -> None:
@@ -306,7 +340,18 @@ class Domain(_Entry):
     def _from_labels(cls, classes: Any) -> Any:
         if classes is None or isinstance(classes, (Classes, Mapping, str)):
             return classes
+        if isinstance(classes, bytes) or not isinstance(classes, Iterable):
+            raise DomainError("classes", "must be a list of labels", "Write classes=[...]")
         return Classes(labels=tuple(classes))
+
+    @field_validator("approximate_rows", mode="before")
+    @classmethod
+    def _no_boolean(cls, rows: Any) -> Any:
+        if is_boolean(rows):
+            raise DomainError(
+                "approximate_rows", "a boolean is no number of records", "Type in a whole number"
+            )
+        return rows
 
     @field_validator("target", mode="before")
     @classmethod
@@ -335,42 +380,106 @@ class Domain(_Entry):
         return tuple(feature.name for feature in self.features)
 
     @property
-    def drafted_entries(self) -> tuple[str, ...]:
-        """Entries that were read from the records and that nobody has confirmed."""
-        entries: list[tuple[str, Declaration | None]] = [
-            *((feature.name, feature) for feature in self.features),
+    def _named_entries(self) -> tuple[tuple[str, Declaration], ...]:
+        """Every entry that somebody declares, with its name."""
+        outputs: tuple[tuple[str, Declaration | None], ...] = (
             ("classes", self.classes),
             ("target", self.target),
-        ]
-        return tuple(name for name, entry in entries if entry and entry.status == "drafted")
+        )
+        features = tuple((feature.name, feature) for feature in self.features)
+        return features + tuple((name, entry) for name, entry in outputs if entry is not None)
+
+    @property
+    def drafted_entries(self) -> tuple[str, ...]:
+        """Entries that were read from the records and that nobody has confirmed."""
+        return tuple(name for name, entry in self._named_entries if entry.status == "drafted")
+
+    @property
+    def lacking(self) -> tuple[tuple[str, str], ...]:
+        """Name of each entry that is not declared, with what keeps it from being so."""
+        return tuple((name, entry.lacks) for name, entry in self._named_entries if entry.lacks)
+
+    @property
+    def bounds_as_drafted(self) -> dict[str, tuple[str, ...]]:
+        """Bounds (``"lower"``, ``"upper"``) that are still the draft's, by entry.
+
+        Told by the marks of the draft, so only of entries that were drafted by this release or a
+        later one, and whose marks nobody took away; no record is looked at.
+        """
+        marked = ((name, entry.drafted) for name, entry in self._named_entries)
+        return {name: mark.bounds for name, mark in marked if mark is not None and mark.bounds}
 
     @property
     def is_declared(self) -> bool:
         """Whether every entry is declared, so that a fit can have a guarantee."""
         return not self.drafted_entries
 
-    def confirmed(self, declared_by: str, source: str | None = None) -> Domain:
-        """The same facts, with every drafted entry now declared by somebody.
+    def confirmed(
+        self,
+        declared_by: str,
+        source: str | None = None,
+        *,
+        sources: Mapping[str, str] | None = None,
+    ) -> Domain:
+        """The same facts, with the drafted entries that have a source of their own now declared.
 
-        Call this only for facts that hold without a look at the records: the guarantee
-        rests on that, and no program can check it.
+        An entry has one if ``sources`` names it, or if it says so itself (because its file was
+        edited). All others stay drafted, and :attr:`lacking` lists them. Call this only for facts
+        that hold without a look at the records: the guarantee rests on that, and no program can
+        check it.
 
         Parameters
         ----------
         declared_by : str
             Who stands for the facts.
-        source : str, optional
-            Where they are documented; replaces the draft's note that they were read from the data.
+        source : None
+            Not taken any more: one source for everything names no entry.
+        sources : mapping of str to str, optional
+            Where an entry is documented, by its name: a feature's, ``"classes"`` or ``"target"``.
+
+        Raises
+        ------
+        DomainError
+            If nobody is named, or a source is given for everything, for no entry of this domain,
+            for one that is declared already, or is the draft's own.
         """
-        if not declared_by.strip():
+        if not isinstance(declared_by, str) or not declared_by.strip():
             raise DomainError("declared_by", "must name somebody", "Say who confirms the domain")
+        given = self._checked_sources(source, sources)
+
+        def confirm(name: str, entry: Declaration | None) -> Any:
+            return entry and entry.confirmed(declared_by, given.get(name))
+
         return self.model_copy(
             update={
-                "features": tuple(f.confirmed(declared_by, source) for f in self.features),
-                "classes": self.classes and self.classes.confirmed(declared_by, source),
-                "target": self.target and self.target.confirmed(declared_by, source),
+                "features": tuple(confirm(f.name, f) for f in self.features),
+                "classes": confirm("classes", self.classes),
+                "target": confirm("target", self.target),
             }
         )
+
+    def _checked_sources(self, source: Any, sources: Mapping[str, str] | None) -> Mapping[str, str]:
+        if source is not None or not isinstance(sources, Mapping | None):
+            raise DomainError(
+                "source",
+                "one source for everything names no entry",
+                "Give sources={'age': ..., 'classes': ...}, with an entry's name for each",
+            )
+        names, drafted = [name for name, _ in self._named_entries], self.drafted_entries
+        for name, text in (sources or {}).items():
+            if names.count(name) != 1:
+                rule = "names two entries" if name in names else "there is no such entry"
+                repair = "Name sources in the domain's JSON file" if name in names else _CHECK_NAMES
+                raise DomainError(str(name), rule, repair)
+            if name not in drafted:
+                raise DomainError(name, "is declared already", "Leave its source out")
+            if not isinstance(text, str) or not is_own_source(text):
+                raise DomainError(
+                    name,
+                    "its source must be a text, and another one than the draft",
+                    "Say where it is documented, without a look at the records",
+                )
+        return sources or {}
 
     def fingerprint(self) -> str:
         """SHA-256 of the domain's canonical JSON, in hexadecimal digits."""

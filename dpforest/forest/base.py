@@ -210,15 +210,16 @@ class PrivateEstimator(NamedColumns, SharedBudget):
             domain = self.domain
             if domain.is_declared:
                 return domain, []
-            entries = ", ".join(domain.drafted_entries)
-            leak = f"the domain was drafted from data and not confirmed ({entries})"
+            lacking = ", ".join(f"{name}: {what}" for name, what in domain.lacking)
+            leak = f"the domain was drafted from data and not confirmed ({lacking})"
         else:
             raise ParameterTypeError(
                 "domain", type(self.domain).__name__, "must be a dpforest.Domain or None",
                 self._domain_repair(),
             )  # fmt: skip
         warnings.warn(
-            f"{leak}. The guarantee is void. Declare the public facts: see Domain, Domain.draft.",
+            f"{leak}. The guarantee is void. Declare the public facts: see Domain, Domain.draft, "
+            "Domain.confirmed.",
             PrivacyLeakWarning,
             stacklevel=5,
         )

@@ -19,11 +19,12 @@ from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.rationals import parse_amount
 from dpforest.exceptions import MissingExtraError, ModelFormatError
 from dpforest.forest.guarantee import Guarantee, make_guarantee
+from dpforest.forest.known_fits import known_fits
 
 if TYPE_CHECKING:
     from dpforest.forest.report_diff import ReportDiff
 
-_VERSION: Literal[2] = 2
+_VERSION: Literal[3] = 3
 
 
 class SpendingRow(Frozen):
@@ -76,6 +77,8 @@ class PrivacyReport(Frozen):
 
     Attributes
     ----------
+    other_fits : str
+        Which fits were known of, where they were charged, and which no report can know of.
     guarantee : Guarantee
         Numbers; ``sentence`` says them in words.
     estimator : str
@@ -92,8 +95,6 @@ class PrivacyReport(Frozen):
     randomness : str
     external : tuple of dict
         Spending charged to an accountant of another library.
-    other_fits : str
-        What was known about fits of the same object and its clones, and where they were charged.
     notices : tuple of Notice
     not_covered : tuple of str
     versions : dict of str
@@ -106,8 +107,10 @@ class PrivacyReport(Frozen):
     """
 
     format: Literal["dpforest-report"] = "dpforest-report"
-    version: Literal[2] = _VERSION
+    #: Version 2 had no marks of drafts, nor what stood around a fit; it is read, not verified.
+    version: Literal[2, 3] = _VERSION
     sentence: str
+    other_fits: str
     guarantee: Guarantee
     estimator: str
     parameters: dict[str, str]
@@ -118,7 +121,6 @@ class PrivacyReport(Frozen):
     composition: ScopeRecord
     randomness: str
     external: tuple[dict[str, Any], ...]
-    other_fits: str
     notices: tuple[Notice, ...]
     not_covered: tuple[str, ...]
     versions: dict[str, str]
@@ -139,6 +141,11 @@ class PrivacyReport(Frozen):
             versions=self.versions,
             **{name: getattr(self.basis, name) for name in ClaimBasis.model_fields},
         )
+
+    @property
+    def known_fits(self) -> str:
+        """``other_fits`` in the words of this release, for a report of an earlier one too."""
+        return known_fits(self.basis.listing)
 
     def __str__(self) -> str:
         return self.to_markdown()
@@ -205,7 +212,8 @@ class PrivacyReport(Frozen):
             return cls.model_validate_json(text)
         except ValueError:
             raise ModelFormatError(
-                f"not a dpforest-report of version {_VERSION}. Give the text that to_json() wrote."
+                f"not a dpforest-report of version 2 or {_VERSION}. "
+                "Give the text that to_json() wrote."
             ) from None
 
 

@@ -46,6 +46,11 @@ UNFOUNDED = (
 _FOLLOWED = "what was planned within the caps, from a noisy count that only the fit knew"
 #: What conversions may have been made by, here or elsewhere.
 _MEANS = (LIBRARY, CLOSED_FORM)
+#: Such a report is read and shown, but says less than what is worked out again here.
+_EARLIER = (
+    "it is of format version {version}, so only the release of dpforest that wrote it can verify "
+    "it (this one reads it: PrivacyReport.from_json)"
+)
 #: Kinds of scopes in which a record meets everything, or one cell, whatever is drawn.
 _UNSAMPLED = ("sequential", "parallel cells")
 #: Plans convert rho in doubles of another library, whose releases may differ by this much.
@@ -136,10 +141,13 @@ def _read(report: PrivacyReport | str | Path) -> PrivacyReport:
     try:
         data = json.loads(text, object_pairs_hook=_once, parse_constant=_refuse)
         record = PrivacyReport.from_json(text)
-        if canonical_bytes(data) == canonical_bytes(json.loads(record.model_dump_json())):
-            return record
+        same = canonical_bytes(data) == canonical_bytes(json.loads(record.model_dump_json()))
     except (ModelFormatError, ValueError, RecursionError):
         raise ReportError(("it is no dpforest-report of this version",)) from None
+    if record.version != PrivacyReport.model_fields["version"].default:
+        raise ReportError((_EARLIER.format(version=record.version),))
+    if same:
+        return record
     raise ReportError(("it is not written as a dpforest-report is",))
 
 

@@ -10,13 +10,13 @@ from importlib import metadata
 from typing import Any, Literal
 
 from dpforest.accounting.figures import figure_up
-from dpforest.accounting.fits import OWN_BUDGET, FitListing
+from dpforest.accounting.fits import OWN_BUDGET
 from dpforest.accounting.ledger import LossRecord, ScopeRecord
 from dpforest.accounting.losses import ZERO, PrivacyLoss
-from dpforest.accounting.rationals import parse_amount
 from dpforest.domain.schema import Domain
 from dpforest.forest.digests import digest_of
 from dpforest.forest.guarantee import Guarantee
+from dpforest.forest.known_fits import counted_fits, known_fits
 from dpforest.forest.report import ClaimBasis, Notice, PrivacyReport, RunFacts, SpendingRow
 
 _LIBRARIES = ("dpforest", "numpy", "numba", "scikit-learn", "pydantic", "narwhals")
@@ -60,6 +60,14 @@ _LARGE_EPSILON = (
 )
 
 
+#: Categories and classes may well be right as a table holds them; an extreme is a record's value.
+_AS_DRAFTED = (
+    "bounds that are still those read from the records, by the marks of the draft: {bounds}; a "
+    "bound at the extreme of a table tells a value of one record, unless its source says the same "
+    "without a look at the records"
+)
+
+
 #: How the scope of a tree is called.
 _TREE = re.compile(r"tree \d+")
 
@@ -74,6 +82,7 @@ def make_report(
     """Put a finished fit into words and tables."""
     report = PrivacyReport(
         sentence=guarantee.sentence,
+        other_fits=known_fits(facts.listing),
         guarantee=guarantee,
         estimator=facts.estimator,
         parameters=facts.parameters,
@@ -84,7 +93,6 @@ def make_report(
         composition=composition,
         randomness=facts.randomness,
         external=tuple(entry.model_dump(mode="json") for entry in facts.external),
-        other_fits=_listing_text(facts.listing),
         notices=tuple(_notices(facts, domain, guarantee)),
         not_covered=NOT_COVERED,
         versions=dict(facts.versions),
@@ -157,15 +165,27 @@ def _notices(facts: RunFacts, domain: Domain, guarantee: Guarantee) -> list[Noti
         text = _PROMISED.format(k=facts.records_per_unit)
         notices.append(Notice(severity="note", text=text))
     if facts.listing.n_fits > 1:
-        counted = OWN_BUDGET not in facts.listing.charged
-        notices.append(
-            Notice(severity="note" if counted else "caution", text=_listing_text(facts.listing))
-        )
+        kept = OWN_BUDGET not in facts.listing.charged
+        text = f"{counted_fits(facts.listing)} (all of this object and its clones)"
+        notices.append(Notice(severity="note" if kept else "caution", text=text))
+    if as_drafted := _as_drafted(domain):
+        notices.append(Notice(severity="caution", text=as_drafted))
     if any(entry.get("declared_by") is None for entry in _entries(domain)):
         notices.append(
             Notice(severity="note", text="Some public facts do not say who declared them.")
         )
     return notices
+
+
+def _as_drafted(domain: Domain) -> str:
+    """Which bounds of declared entries are still the draft's, told by its marks alone."""
+    drafted = domain.drafted_entries
+    bounds = [
+        f"{name} ({' and '.join(bounds)})"
+        for name, bounds in domain.bounds_as_drafted.items()
+        if name not in drafted
+    ]
+    return _AS_DRAFTED.format(bounds=", ".join(bounds)) if bounds else ""
 
 
 def _weak(guarantee: Guarantee, domain: Domain) -> list[str]:
@@ -178,19 +198,6 @@ def _weak(guarantee: Guarantee, domain: Domain) -> list[str]:
     if guarantee.epsilon > _LARGE:
         texts.append(_LARGE_EPSILON.format(epsilon=figure_up(guarantee.epsilon)))
     return texts
-
-
-def _listing_text(listing: FitListing) -> str:
-    where = ", ".join(f"{n} charged to {place}" for place, n in listing.charged.items())
-    if listing.n_fits == 1:
-        (place,) = listing.charged
-        return f"first fit of this object and its clones known to its process, charged to {place}"
-    return (
-        f"{listing.n_fits} fits of this object and its clones known to its process ({where}), "
-        f"which together may have spent epsilon = {figure_up(parse_amount(listing.epsilon))}, "
-        f"rho = {figure_up(parse_amount(listing.rho))} "
-        "if they met the same records; this report speaks of the last one alone"
-    )
 
 
 def _entries(domain: Domain) -> list[dict[str, Any]]:

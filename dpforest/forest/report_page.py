@@ -41,6 +41,7 @@ def report_html(report: PrivacyReport, audit: Any = None) -> str:
     """The whole page; see :meth:`PrivacyReport.to_html`."""
     guarantee = report.guarantee
     claimed = claimed_loss(report.composition, _delta(report))
+    domain = Domain.model_validate(report.domain)
     mechanisms = dict.fromkeys(entry.mechanism for entry in report.composition.ledger)
     return _render(
         "report.html",
@@ -50,7 +51,8 @@ def report_html(report: PrivacyReport, audit: Any = None) -> str:
         gone=_gone(report.facts.records_per_unit),
         holds=guarantee.status in ("holds", "demonstration"),
         notices=_by_severity(report),
-        drafted=Domain.model_validate(report.domain).drafted_entries,
+        drafted=domain.drafted_entries,
+        as_drafted=domain.bounds_as_drafted,
         audits=_audits(report, audit),
         odds=_odds(report),
         picture=picture_of(report),

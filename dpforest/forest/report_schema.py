@@ -50,7 +50,8 @@ def make_report_schema() -> dict[str, Any]:
             parts[kind]["properties"][amount]["pattern"] = _AMOUNT
     for amount in ("epsilon", "delta"):
         parts["CertificateRecord"]["properties"][amount]["pattern"] = _AMOUNT
-    version = report["version"]["const"]
+    version = PrivacyReport.model_fields["version"].default
+    report["version"] = {"const": version, "title": "Version", "type": "integer"}
     return {
         "$schema": DIALECT,
         "$id": f"urn:dpforest:report:{version}",

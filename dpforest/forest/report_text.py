@@ -22,6 +22,7 @@ def report_markdown(report: PrivacyReport) -> str:
     parts = [
         f"# Privacy report: {report.estimator}",
         f"**{_cell(report.sentence)}**",
+        _cell(report.known_fits),
         _guarantee(report),
         _notices(report),
         "## Public facts\n\n" + _facts(report),
@@ -61,9 +62,8 @@ def _guarantee(report: PrivacyReport) -> str:
 
 def _notices(report: PrivacyReport) -> str:
     lines = [f"**{notice.severity}**: {_cell(notice.text)}" for notice in report.notices]
-    lines.append(f"Fits of this object: {_cell(report.other_fits)}")
     lines += [f"Charged outside this library: {_inline(entry)}" for entry in report.external]
-    return "## Notices\n\n" + _list(lines)
+    return "## Notices\n\n" + _list(lines or ["none"])
 
 
 def _facts(report: PrivacyReport) -> str:
@@ -74,7 +74,7 @@ def _facts(report: PrivacyReport) -> str:
             entry["kind"],
             _cell(_values(entry)),
             "yes" if entry["missing"] else "no",
-            entry["status"],
+            _cell(_status(entry)),
             _cell(entry["declared_by"] or "-"),
             _cell(entry["source"] or "-"),
         )
@@ -94,6 +94,15 @@ def _facts(report: PrivacyReport) -> str:
         f"Approximate number of rows: {rows_text}. Fingerprint: `{report.domain_fingerprint}`."
     )
     return "\n\n".join(lines)
+
+
+def _status(entry: dict[str, Any]) -> str:
+    """Status of an entry, with the bounds that are still the draft's."""
+    mark = entry.get("drafted") or {}
+    bounds = [name for name in ("lower", "upper") if mark.get(name) is not None]
+    if entry["status"] != "declared" or not bounds:
+        return str(entry["status"])
+    return f"declared, {' and '.join(bounds)} as drafted"
 
 
 def _values(entry: dict[str, Any]) -> str:

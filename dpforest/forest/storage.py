@@ -162,7 +162,10 @@ def check_facts(facts: RunFacts, domain: Domain, estimator: str, scope: ScopeRec
     if facts.estimator != estimator:
         raise _contradiction("its report is of another estimator")
     if domain.drafted_entries and not facts.leaks:
-        raise _contradiction("its domain was drafted from data, and no leak is noted")
+        raise _contradiction(
+            "its domain was drafted from data, and no leak is noted (facts that were drafted count "
+            "as declared only where a source other than the draft is named for each)"
+        )
     if not facts.seeded and facts.randomness != SystemSource().describe():
         raise _contradiction("its noise is not the operating system's, and no seed is noted")
 

@@ -146,10 +146,11 @@ def test_confirmation():
     assert drafted.drafted_entries == ("age", "classes", "target")
     assert not drafted.is_declared
     confirmed = drafted.confirmed(declared_by="A")
-    assert confirmed.is_declared
+    assert confirmed.drafted_entries == ("classes", "target")  # these name no source
     assert [f.declared_by for f in confirmed.features] == ["A", "B"]
     assert confirmed.features[0].source == "data"
-    assert drafted.confirmed("A", source="codebook").classes.source == "codebook"
+    named = drafted.confirmed("A", sources={"classes": "codebook", "target": "codebook"})
+    assert named.is_declared and named.classes.source == "codebook"
     assert not drafted.is_declared
     with pytest.raises(DomainError, match="must name somebody"):
         drafted.confirmed(declared_by=" ")

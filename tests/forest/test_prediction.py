@@ -227,10 +227,14 @@ def test_without_a_domain_the_guarantee_is_void(make_forest, table):
     assert forest.guarantee_.status == "void" and forest.guarantee_.epsilon == np.inf
     assert forest.spent_.epsilon == 1
     drafted = Domain.draft(X, y)
-    with pytest.warns(PrivacyLeakWarning, match="not confirmed .x0, x1, x2, classes"):
+    with pytest.warns(PrivacyLeakWarning, match="not confirmed .x0: no source but the draft is named, x1: "):
         forest = make_forest(domain=drafted).fit(X, y)
     assert forest.guarantee_.status == "void"
-    confirmed = drafted.confirmed(declared_by="me")
+    with pytest.warns(PrivacyLeakWarning, match="classes: no source but the draft"):
+        forest = make_forest(domain=drafted.confirmed(declared_by="me")).fit(X, y)
+    assert forest.guarantee_.status == "void"
+    sources = dict.fromkeys(drafted.drafted_entries, "codebook")
+    confirmed = drafted.confirmed(declared_by="me", sources=sources)
     assert make_forest(domain=confirmed).fit(X, y).guarantee_.status == "holds"
     # Nothing of the draft stays in the constructor's parameters for the next fit.
     with pytest.warns(PrivacyLeakWarning):

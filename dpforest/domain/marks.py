@@ -1,0 +1,61 @@
+"""What an entry keeps of its draft: a mark, and no value that its own bounds do not hold already.
+
+An entry that ``Domain.draft`` read off the records counts as declared when somebody names a source
+of its own for it. So that this can be told after the file was edited by hand, the draft marks each
+entry, and each bound. A mark of a bound that was changed since is dropped as soon as the entry is
+read: it would hold an extreme of the table, and domains travel with models and reports.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+#: What a draft writes as the source of its entries.
+DRAFT_SOURCE = "read from the data by Domain.draft"
+
+
+class DraftMark(BaseModel):
+    """Mark of an entry that was drafted, with those of its bounds that are still the draft's.
+
+    Parameters
+    ----------
+    lower, upper : float, optional
+        Equal to the entry's own bound, or None.
+    """
+
+    model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid")
+
+    lower: float | None = None
+    upper: float | None = None
+
+    @property
+    def bounds(self) -> tuple[str, ...]:
+        """Names of the bounds that are still the draft's."""
+        return tuple(name for name in ("lower", "upper") if getattr(self, name) is not None)
+
+
+def is_own_source(source: str | None) -> bool:
+    """Whether a source is named, and is another one than the draft's."""
+    words = " ".join((source or "").casefold().split())
+    return bool(words) and DRAFT_SOURCE.casefold() not in words
+
+
+def settled(entry: Any) -> dict[str, Any]:
+    """What an entry's fields must be, given its own source and its mark.
+
+    Held by tests/domain/test_confirmation.py: without a source of its own a marked entry, and one
+    whose source is the draft's, is drafted, whatever it says of itself; and a mark holds no number
+    that is not the entry's own bound.
+    """
+    changes: dict[str, Any] = {}
+    mark = entry.drafted
+    from_draft = mark is not None or bool(entry.source and entry.source.strip())
+    if entry.status == "declared" and from_draft and not is_own_source(entry.source):
+        changes["status"] = "drafted"
+    if mark is not None:
+        own = {name: getattr(entry, name, None) for name in ("lower", "upper")}
+        kept = {name: value for name, value in own.items() if getattr(mark, name) == value}
+        changes["drafted"] = DraftMark(**kept)
+    return changes
