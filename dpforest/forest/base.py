@@ -35,7 +35,7 @@ from dpforest.forest.digests import model_fingerprint
 from dpforest.forest.failures import failure_of, refuse_failed
 from dpforest.forest.guarantee import Guarantee, spent_budget
 from dpforest.forest.names import NamedColumns
-from dpforest.forest.pipelines import learned_before
+from dpforest.forest.pipelines import surroundings
 from dpforest.forest.report import PrivacyReport, RunFacts
 from dpforest.forest.report_making import library_versions, make_report
 from dpforest.forest.run import FitRun
@@ -162,7 +162,8 @@ class PrivateEstimator(NamedColumns, SharedBudget):
         source = make_source(self.random_state)
         self._check_accountant()
         domain, leaks = self._resolve_domain(X, y)
-        leaks += self._pipeline_leaks()
+        around = surroundings()
+        leaks += self._leaks_around(around.unpaid)
         encoder = self._encoder(domain)
         self._check_records(encoder, X, y)
         # As they are now: what is set while a fit runs, or after it, was not fitted.
@@ -178,14 +179,14 @@ class PrivateEstimator(NamedColumns, SharedBudget):
             charged_to(self.accountant),
             leaks,
             isinstance(X, Source),
+            around=around.cautions,
         )
 
-    def _pipeline_leaks(self) -> list[str]:
-        """Steps of pipelines around this fit that learnt from the records before it."""
-        steps = learned_before()
-        if not steps:
+    def _leaks_around(self, unpaid: tuple[str, ...]) -> list[str]:
+        """What estimators before and around this fit learn from the records, as a leak."""
+        if not unpaid:
             return []
-        leak = f"pipeline steps before it learnt from the records, unpaid: {', '.join(steps)}"
+        leak = f"what stands before or around it learns unpaid: {'; '.join(unpaid)}"
         warnings.warn(
             f"{leak}. The guarantee is void. Use steps that need no fitting, or fit them on public "
             "data and freeze them (FrozenEstimator); see dpforest.check_pipeline.",
@@ -282,6 +283,7 @@ class PrivateEstimator(NamedColumns, SharedBudget):
             listing=listing,
             versions=library_versions(),
             streamed=run.streamed,
+            around=run.around,
         )
         certificate = None if plan.adaptive else getattr(plan, "certificate", None)
         guarantee = facts.judge(loss, certificate)

@@ -1,53 +1,63 @@
-"""Preprocessing that was learnt from the records before a private estimator saw them.
+"""What is learnt from records or labels around a private estimator, without paying.
 
-A scaler, an imputer or a feature selector that was fitted on the records hands on what it learnt,
-unpaid: a private fit behind it guarantees nothing. scikit-learn gives a step no handle on its
-pipeline, and a transformed array does not tell where it comes from. So there are two ways to know.
-While a pipeline fits, it stands in the call stack: :func:`learned_before` looks there, and reads
-nothing but the steps of the pipelines (and the transformer of a ``TransformedTargetRegressor``)
-that it finds. And :func:`check_pipeline` reads them off an object that was not fitted yet.
+A scaler before it hands on what it learnt of the records; an ensemble around it encodes the labels
+that occur, repeats records or fits a second stage to labels. No grant is asked for any of it, so
+a private fit inside guarantees nothing. scikit-learn gives an estimator no handle on what holds it,
+and a transformed array does not tell where it comes from. So there are two ways to know. While an
+outer estimator fits, it stands in the call stack: :func:`surroundings` looks there, and reads
+nothing but the parameters of the estimators that it finds. And :func:`check_pipeline` reads them
+off an object that was not fitted yet. What each class does stands in ``classified.py`` beside.
 
-What neither can see: a table that was transformed before ``fit`` was called; an ensemble that feeds
-predictions of other estimators to this one (stacking). And the call stack does not reach a pipeline
-whose last step fits the estimator in other threads or processes (one inside of those is seen).
+What neither can see: a table that was transformed, or split into folds, before ``fit`` was called;
+functions that look at the whole table inside of a ``FunctionTransformer``. And the call stack does
+not reach an outer estimator that fits the inner one in other threads or processes.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
-#: Methods of a pipeline in which its last step is fitted.
-_FITTING_LAST = frozenset({"fit", "fit_transform", "fit_predict"})
-#: The one in which the steps before it are.
+from sklearn.base import BaseEstimator
+
+from dpforest.forest.classified import NOT_KNOWN, Row, around_row, row_of
+from dpforest.forest.copies import SharedBudget
+
+#: Methods in which an estimator fits what it holds.
+_FITTING = frozenset({"fit", "fit_transform", "fit_predict"})
+#: The one in which a pipeline fits the steps before its last.
 _FITTING_OTHERS = "_fit"
 
 
 def check_pipeline(estimator: Any) -> tuple[str, ...]:
-    """Steps of a pipeline that would learn from the records before the last step sees them.
+    """Name whatever would learn from records or labels without paying, and say what it is.
 
     Parameters
     ----------
     estimator : estimator
-        A scikit-learn ``Pipeline``, or an estimator around one (a grid search, a
-        ``TransformedTargetRegressor``, a nested pipeline).
+        A scikit-learn ``Pipeline``, an ensemble, a search, or any estimator, nested at will.
 
     Returns
     -------
     tuple of str
-        Names and kinds; empty where nothing is learnt before the last step. With any of them a
-        private estimator as the last step has no guarantee.
+        One sentence each: where it stands, its class, and what it learns; empty where nothing is
+        learnt unpaid and each private estimator is fitted once. With anything that is learnt
+        unpaid, what is fitted has no guarantee as a whole, whatever the report of a private
+        estimator inside says. Where private estimators are fitted several times (as members, for
+        folds or candidates) it says so: each fit costs its own epsilon, and they add up.
 
     Notes
     -----
-    A step counts as learning unless it says itself that it needs no fitting: scikit-learn's tag
-    ``requires_fit`` is False, as of ``FunctionTransformer``, ``Normalizer`` or
-    ``HashingVectorizer``. A ``FrozenEstimator`` learns nothing any more; fit it on public data.
-    Containers (pipelines, ``ColumnTransformer``, ``FeatureUnion``) count by what they hold. That a
-    function of a ``FunctionTransformer`` treats each record by itself cannot be told from it: one
-    that subtracts a mean of the table learns, and is not found.
+    Every transformer and meta-estimator of scikit-learn is classified, in
+    ``dpforest/forest/classified.py``. Another class counts as learning unless it declares that it
+    needs no fitting, by scikit-learn's tag ``requires_fit``; a plain function fits into a
+    ``FunctionTransformer``. A ``FrozenEstimator`` learns nothing any more; fit it on public data.
+    That a function treats each record by itself cannot be told from it: one that subtracts a mean
+    of the table learns, and is not found. Held by tests/forest/test_classified.py and
+    tests/forest/test_pipelines.py.
 
     Examples
     --------
@@ -55,95 +65,158 @@ def check_pipeline(estimator: Any) -> tuple[str, ...]:
     >>> from sklearn.pipeline import make_pipeline
     >>> from sklearn.preprocessing import Normalizer, StandardScaler
     >>> check_pipeline(make_pipeline(StandardScaler(), PrivateForestClassifier(epsilon=1)))
-    ("'standardscaler' (StandardScaler)",)
+    ("'standardscaler' (StandardScaler): learns from the records",)
     >>> check_pipeline(make_pipeline(Normalizer(), PrivateForestClassifier(epsilon=1)))
     ()
     """
-    return tuple(_learned_inside(estimator))
+    return tuple(_said_of(estimator, ""))
 
 
-def learned_before() -> tuple[str, ...]:
-    """Steps that learnt from the records in the pipelines that are fitting the caller now."""
-    found: list[str] = []
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What stands before and around a fit, in words.
+
+    Parameters
+    ----------
+    unpaid : tuple of str
+        What learns from records or labels in a way that reaches the fit or rests on it.
+    cautions : tuple of str
+        What no guarantee speaks of (a choice by scores), and over what fits add up.
+    """
+
+    unpaid: tuple[str, ...]
+    cautions: tuple[str, ...]
+
+
+def surroundings() -> Surroundings:
+    """What the estimators learn that are fitting the caller now, as far as the stack shows."""
+    unpaid: list[str] = []
+    cautions: list[str] = []
     busy: set[int] = set()
+    seen: set[int] = set()
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
-        found += _learned_in_frame(frame, busy)
+        owner = _fitting(frame)
+        if owner is not None:
+            unpaid += _steps_before(frame, owner, busy)
+            if id(owner) not in seen:
+                seen.add(id(owner))
+                _sort_own(owner, unpaid, cautions)
         frame = frame.f_back
-    return tuple(dict.fromkeys(found))
+    return Surroundings(tuple(dict.fromkeys(unpaid)), tuple(dict.fromkeys(cautions)))
 
 
-def _learned_in_frame(frame: FrameType, busy: set[int]) -> Iterator[str]:
-    """From one frame; ``busy`` are pipelines that were found at a step before their last."""
-    name = frame.f_code.co_name
-    if name not in _FITTING_LAST and name != _FITTING_OTHERS:
+# -- from the call stack ---------------------------------------------------------------------------
+
+
+def _fitting(frame: FrameType) -> Any:
+    """The estimator that is fitting what it holds in a frame; None of any other frame."""
+    if frame.f_code.co_name not in _FITTING and frame.f_code.co_name != _FITTING_OTHERS:
+        return None
+    owner = frame.f_locals.get("self")
+    # None of ours: a private estimator's own fit stands in the stack as well.
+    ours = type(owner).__module__.partition(".")[0] == __name__.partition(".")[0]
+    return owner if isinstance(owner, BaseEstimator) and not ours else None
+
+
+def _steps_before(frame: FrameType, owner: Any, busy: set[int]) -> Iterator[str]:
+    """Of a pipeline, the steps that were fitted before the one that is being fitted.
+
+    ``busy`` are pipelines that were found at a step before their last.
+    """
+    if _is(owner, "sklearn.compose", "TransformedTargetRegressor"):
+        if owner.transformer is not None:
+            yield from _unpaid(owner.transformer, "the target's transformer")
         return
-    owner: Any = frame.f_locals.get("self")
-    if _is(owner, "sklearn.compose", "TransformedTargetRegressor") and name == "fit":
-        yield from _learned_target(owner)
     if not _is(owner, "sklearn.pipeline", "Pipeline") or id(owner) in busy:
         return
     steps = list(owner.steps)[:-1]
-    if name == _FITTING_OTHERS:
+    if frame.f_code.co_name == _FITTING_OTHERS:
         busy.add(id(owner))
         # Those before the step that is being fitted have been; all, where it is not known which.
         place = frame.f_locals.get("step_idx")
         steps = steps[:place] if isinstance(place, int) else steps
-    yield from _learned_of(steps)
-
-
-def _learned_inside(estimator: Any) -> Iterator[str]:
-    if _is(estimator, "sklearn.pipeline", "Pipeline"):
-        *before, last = estimator.steps
-        yield from _learned_of(before)
-        yield from _learned_inside(last[1])
-        return
-    if _is(estimator, "sklearn.compose", "TransformedTargetRegressor"):
-        yield from _learned_target(estimator)
-    for name in ("estimator", "regressor"):
-        inner = getattr(estimator, name, None)
-        if hasattr(inner, "fit"):
-            yield from _learned_inside(inner)
-
-
-def _learned_target(regressor: Any) -> Iterator[str]:
-    transformer = regressor.transformer
-    if transformer is not None and _learns(transformer):
-        yield f"the target's transformer ({type(transformer).__name__})"
-
-
-def _learned_of(steps: Any) -> Iterator[str]:
     for name, step in steps:
-        if _learns(step):
-            yield f"{name!r} ({type(step).__name__})"
+        yield from _unpaid(step, repr(name))
 
 
-def _learns(step: Any) -> bool:
-    """Whether fitting a step learns from records, as far as it says itself."""
-    from sklearn.utils import get_tags
+def _sort_own(owner: Any, unpaid: list[str], cautions: list[str]) -> None:
+    """Note what an estimator around the fit learns itself, and that it fits several times."""
+    row, name = row_of(owner), type(owner).__name__
+    learnt = row.learnt_by(owner)
+    voids = row.voids and around_row(type(owner)) is not None and learnt != NOT_KNOWN
+    if learnt:
+        (unpaid if voids else cautions).append(f"{name}: {learnt}")
+    if row.adds:
+        cautions.append(f"{name}: {_adding(row)}")
 
-    if step is None or isinstance(step, str):  # "passthrough", "drop"
-        return False
-    if _is(step, "sklearn.frozen", "FrozenEstimator"):
-        return False
-    parts = _parts(step)
-    if parts is not None:
-        return any(map(_learns, parts))
-    try:
-        return bool(get_tags(step).requires_fit)
-    except Exception:  # whatever a class that is not scikit-learn's makes of the question
+
+# -- from an object --------------------------------------------------------------------------------
+
+
+def _said_of(estimator: Any, place: str) -> Iterator[str]:
+    """Everything to be said of an estimator and of what it holds."""
+    if not _may_learn(estimator):
+        return
+    row = row_of(estimator)
+    said = [row.learnt_by(estimator)]
+    parts = list(_parts(estimator, row))
+    if row.adds and any(_pays(part) for _, part in parts):
+        said.append(_adding(row))
+    if any(said):
+        yield f"{_where(estimator, place)}: {'; '.join(filter(None, said))}"
+    for name, part in parts:
+        yield from _said_of(part, f"{place} > {name}" if place else name)
+
+
+def _unpaid(estimator: Any, place: str) -> Iterator[str]:
+    """What of that is learnt, without how often a private estimator is fitted."""
+    if not _may_learn(estimator):
+        return
+    row = row_of(estimator)
+    learnt = row.learnt_by(estimator)
+    if learnt:
+        yield f"{_where(estimator, place)}: {learnt}"
+    for name, part in _parts(estimator, row):
+        yield from _unpaid(part, f"{place} > {name}")
+
+
+def _may_learn(estimator: Any) -> bool:
+    """Whether it is fitted at all ("passthrough", "drop" and None are not) and does not pay."""
+    return hasattr(estimator, "fit") and not isinstance(estimator, SharedBudget)
+
+
+def _adding(row: Row) -> str:
+    return f"each fit costs its own epsilon, and they add up over {row.adds}"
+
+
+def _where(estimator: Any, place: str) -> str:
+    kind = type(estimator).__name__
+    return f"{place} ({kind})" if place else kind
+
+
+def _parts(estimator: Any, row: Row) -> Iterator[tuple[str, Any]]:
+    """What an estimator fits, by name: single ones, and members of its lists."""
+    if getattr(estimator, "prefit", False) is True or getattr(estimator, "cv", None) == "prefit":
+        return  # fitted before, as a frozen one
+    for attribute in row.holds:
+        held = getattr(estimator, attribute, None)
+        if isinstance(held, (list, tuple)):
+            members = (m for m in held if isinstance(m, (list, tuple)) and len(m) > 1)
+            yield from ((repr(name), member) for name, member, *_ in members)
+        elif attribute == "transformer":
+            yield "the target's transformer", held
+        else:
+            yield f"its {attribute.replace('_', ' ')}", held
+
+
+def _pays(estimator: Any) -> bool:
+    """Whether a private estimator is inside."""
+    if isinstance(estimator, SharedBudget):
         return True
-
-
-def _parts(step: Any) -> list[Any] | None:
-    """What a container holds; None of a step that is none."""
-    if _is(step, "sklearn.pipeline", "Pipeline"):
-        return [part for _, part in step.steps]
-    if _is(step, "sklearn.pipeline", "FeatureUnion"):
-        return [part for _, part in step.transformer_list]
-    if _is(step, "sklearn.compose", "ColumnTransformer"):
-        return [*(part for _, part, _ in step.transformers), step.remainder]
-    return None
+    if not _may_learn(estimator):
+        return False
+    return any(_pays(part) for _, part in _parts(estimator, row_of(estimator)))
 
 
 def _is(candidate: Any, module: str, name: str) -> bool:

@@ -70,6 +70,8 @@ class ClaimBasis(Frozen):
     listing: FitListing
     #: Not of reports that were written before there were streams.
     streamed: bool = False
+    #: Not of reports of version 2.
+    around: tuple[str, ...] = ()
 
 
 class PrivacyReport(Frozen):
@@ -248,6 +250,8 @@ class RunFacts(Frozen):
     versions : dict of str
     streamed : bool
         Whether records were read pass by pass, which not every strategy can do.
+    around : tuple of str
+        What estimators around the fit do that no guarantee speaks of.
     """
 
     estimator: str
@@ -265,6 +269,7 @@ class RunFacts(Frozen):
     listing: FitListing
     versions: dict[str, str]
     streamed: bool = False
+    around: tuple[str, ...] = ()
 
     @property
     def records_per_unit(self) -> int:

@@ -68,6 +68,9 @@ _AS_DRAFTED = (
 )
 
 
+_AROUND = "around this fit, and no part of its guarantee: {}"
+
+
 #: How the scope of a tree is called.
 _TREE = re.compile(r"tree \d+")
 
@@ -159,6 +162,7 @@ def _notices(facts: RunFacts, domain: Domain, guarantee: Guarantee) -> list[Noti
     notices = [Notice(severity=severity, text=reason) for reason in guarantee.reasons]
     if guarantee.status != "void":
         notices += [Notice(severity="caution", text=text) for text in _weak(guarantee, domain)]
+    notices += [Notice(severity="caution", text=_AROUND.format(text)) for text in facts.around]
     if facts.settings.get("invalid") == "raise":
         notices.append(Notice(severity="caution", text=_RAISED))
     if facts.records_per_unit > 1:

@@ -28,6 +28,8 @@ class FitRun:
     leaks: list[str] = field(default_factory=list)
     #: Whether records are read pass by pass.
     streamed: bool = False
+    #: What estimators around the fit do that no guarantee speaks of.
+    around: tuple[str, ...] = ()
     external: list[Any] = field(default_factory=list)
     #: Releases that observers had handled before, and earlier fits from the same seed.
     observed_before: int = field(default_factory=releases_observed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -126,7 +127,7 @@ def assert_holds(model) -> None:
 
 def assert_void(model, step: str) -> None:
     assert model.guarantee_.status == "void" and model.guarantee_.epsilon == np.inf
-    reasons = [r for r in model.guarantee_.reasons if "learnt from the records, unpaid" in r]
+    reasons = [r for r in model.guarantee_.reasons if "before or around it learns unpaid" in r]
     assert len(reasons) == 1 and step in reasons[0]
 
 
@@ -140,9 +141,14 @@ def test_steps_that_learn_nothing_leave_the_guarantee(step):
 @pytest.mark.parametrize("step", LEARNING.values(), ids=LEARNING)
 def test_steps_that_learn_void_it_and_warn(step):
     pipeline = Pipeline([("before", step), ("forest", forest())])
-    assert check_pipeline(pipeline) == (f"'before' ({type(step).__name__})",)
-    with pytest.warns(PrivacyLeakWarning, match=f"'before' .{type(step).__name__}.*is void"):
+    said = check_pipeline(pipeline)
+    assert said and all(re.match(r"'before'( > .*)? \(\w+\): .*learn", text) for text in said)
+    assert said == tuple(re.sub("^'step'", "'before'", text) for text in check_pipeline(
+        Pipeline([("step", step), ("forest", forest())])
+    ))  # fmt: skip
+    with pytest.warns(PrivacyLeakWarning, match="'before'.*is void") as caught:
         pipeline.fit(X, y)
+    assert all(text in str(caught[0].message) for text in said)
     assert_void(pipeline[-1], "'before'")
     report = pipeline[-1].privacy_report()
     verify_report(report.to_json(), pipeline[-1])
@@ -216,7 +222,9 @@ def test_a_learned_target():
     budget = BudgetAccountant(2)
     inner = PrivateForestRegressor(epsilon=1, domain=domain, accountant=budget)
     learned = TransformedTargetRegressor(inner, transformer=StandardScaler())
-    assert check_pipeline(learned) == ("the target's transformer (StandardScaler)",)
+    assert check_pipeline(learned) == (
+        "the target's transformer (StandardScaler): learns from the records",
+    )
     with pytest.warns(PrivacyLeakWarning, match="the target's transformer"):
         assert_void(learned.fit(X, X[:, 0]).regressor_, "the target's transformer")
     public = TransformedTargetRegressor(inner, func=np.sqrt, inverse_func=np.square)
@@ -243,7 +251,11 @@ def test_a_grid_search_pays_for_each_fit_and_its_winner_is_void():
         make_pipeline(StandardScaler(), forest()),
         {"multinomialforestclassifier__max_depth": [1, 2]}, cv=2,
     )  # fmt: skip
-    assert check_pipeline(search) == ("'standardscaler' (StandardScaler)",)
+    assert check_pipeline(search) == (
+        "GridSearchCV: a choice by scores on the records among its candidates; each fit costs its "
+        "own epsilon, and they add up over its candidates and folds",
+        "its estimator > 'standardscaler' (StandardScaler): learns from the records",
+    )
     with warned(PrivacyLeakWarning, RepeatedFitWarning) as texts:
         search.fit(X, y)
     assert any("fitted 5 times" in text for text in texts)
@@ -253,7 +265,9 @@ def test_a_grid_search_pays_for_each_fit_and_its_winner_is_void():
 def test_a_search_as_the_last_step_is_behind_the_scaler():
     search = GridSearchCV(forest(), {"max_depth": [1]}, cv=2)
     pipeline = make_pipeline(StandardScaler(), search)
-    assert check_pipeline(pipeline) == ("'standardscaler' (StandardScaler)",)
+    first, second = check_pipeline(pipeline)
+    assert first == "'standardscaler' (StandardScaler): learns from the records"
+    assert second.startswith("'gridsearchcv' (GridSearchCV): a choice by scores")
     with warned(PrivacyLeakWarning, RepeatedFitWarning):
         pipeline.fit(X, y)
     assert_void(pipeline[-1].best_estimator_, "standardscaler")
@@ -313,7 +327,10 @@ def test_scikit_learns_tools_know_that_weights_are_not_supported():
         cross_val_score(
             forest(), X, y, params={"sample_weight": WEIGHTS}, cv=2, error_score="raise"
         )
-    with pytest.warns(UserWarning, match="does not appear to accept sample_weight"):
+    with (
+        pytest.warns(UserWarning, match="does not appear to accept sample_weight"),
+        pytest.warns(PrivacyLeakWarning, match="CalibratedClassifierCV: a second stage"),
+    ):
         CalibratedClassifierCV(forest(accountant=BudgetAccountant(9)), cv=2).fit(X, y, WEIGHTS)
     with pytest.raises(TypeError, match="does not support sample weight|largest weight"):
         VotingClassifier([("a", forest())]).fit(X, y, sample_weight=WEIGHTS)

@@ -227,9 +227,7 @@ def test_without_a_domain_the_guarantee_is_void(make_forest, table):
     assert forest.guarantee_.status == "void" and forest.guarantee_.epsilon == np.inf
     assert forest.spent_.epsilon == 1
     drafted = Domain.draft(X, y)
-    with pytest.warns(
-        PrivacyLeakWarning, match="not confirmed .x0: no source but the draft"
-    ):
+    with pytest.warns(PrivacyLeakWarning, match="not confirmed .x0: no source but the draft"):
         forest = make_forest(domain=drafted).fit(X, y)
     assert forest.guarantee_.status == "void"
     with pytest.warns(PrivacyLeakWarning, match="classes: no source but the draft"):
