@@ -42,6 +42,14 @@ def multinomial(scores: dict[float, float], strength: float) -> Law:
 
 def gini_decreases(records: list[tuple[float, int]]) -> dict[float, float]:
     """Normalised decrease of Gini's impurity at every midpoint of neighbouring values."""
+    decreases = raw_decreases(records)
+    low, high = min(decreases.values()), max(decreases.values())
+    spread = high - low
+    return {cut: (d - low) / spread if spread else 0.0 for cut, d in decreases.items()}
+
+
+def raw_decreases(records: list[tuple[float, int]]) -> dict[float, float]:
+    """Decrease of Gini's impurity at every midpoint of neighbouring values."""
     values = sorted({x for x, _ in records})
     cuts = [(a + b) / 2 for a, b in itertools.pairwise(values)]
 
@@ -55,9 +63,7 @@ def gini_decreases(records: list[tuple[float, int]]) -> dict[float, float]:
         right = [y for x, y in records if x > cut]
         weighted = (len(left) * impurity(left) + len(right) * impurity(right)) / len(records)
         decreases[cut] = impurity(labels) - weighted
-    low, high = min(decreases.values()), max(decreases.values())
-    spread = high - low
-    return {cut: (d - low) / spread if spread else 0.0 for cut, d in decreases.items()}
+    return decreases
 
 
 # -- the counter-examples ------------------------------------------------------------------------
@@ -74,6 +80,60 @@ def observed_thresholds() -> Iterator[str]:
         yield f"| {cut} | {first.get(cut, 0.0):.4f} | {second.get(cut, 0.0):.4f} |"
     yield ""
     yield f"Claimed for the value's draw: B2 = 1. Found: {worst_loss(first, second)}."
+
+
+def zero_over_zero() -> Iterator[str]:
+    """The normalisation divides by max - min, which is 0 in a pure node."""
+    # Two features with values 0 and 1, and a label; all are of class 0.
+    pure = [(0.0, 0.0, 0), (0.0, 1.0, 0), (0.0, 0.0, 0), (1.0, 1.0, 0)]
+    mixed = [*pure, (1.0, 1.0, 1)]
+
+    def best(records: list[tuple[float, float, int]]) -> dict[str, float]:
+        by_feature = {"A": [(a, y) for a, _, y in records], "B": [(b, y) for _, b, y in records]}
+        return {name: max(raw_decreases(part).values()) for name, part in by_feature.items()}
+
+    def law(raw: dict[str, float], where_constant: float | None) -> Law:
+        low, high = min(raw.values()), max(raw.values())
+        if low == high and where_constant is None:
+            return {"no split": 1.0}
+        if low == high:
+            return dict(multinomial(dict.fromkeys(raw, where_constant), 0.5))
+        return dict(multinomial({k: (v - low) / (high - low) for k, v in raw.items()}, 0.5))
+
+    yield "| 0/0 is read as | drawn on D | on D and one record of class 1 | found |"
+    yield "| --- | --- | --- | --- |"
+    for words, value in (("no number: nothing is drawn", None), ("0, for all features", 0.0)):
+        laws = law(best(pure), value), law(best(mixed), value)
+        shown = [", ".join(f"{name} {p:.4f}" for name, p in found.items()) for found in laws]
+        yield f"| {words} | {shown[0]} | {shown[1]} | {worst_loss(*laws):.4f} |"
+    yield ""
+    yield "Claimed for the feature's draw: B1 = 1."
+
+
+def depth_from_records(sizes: tuple[int, int] = (49, 50)) -> Iterator[str]:
+    """Theorem 2 divides by d = |D^E|/k, which a record of E changes."""
+    k = 5
+    yield "| estimation points | k | d | B1 = B2 at ε = 1 | the worse of two is drawn |"
+    yield "| --- | --- | --- | --- | --- |"
+    laws, depths = [], []
+    for n in sizes:
+        depths.append(n // k)
+        strength = 1.0 / (2 * depths[-1])
+        laws.append(label_law((1, 0), strength / 2))
+        yield f"| {n} | {k} | {depths[-1]} | {strength:.4f} | {laws[-1][1]:.6f} |"
+    # A feature and a value in each node of the levels that both trees have.
+    draws = 2 * (2 ** min(depths) - 1)
+    one, other = laws
+    losses = [
+        abs(w * math.log(one[1] / other[1]) + (draws - w) * math.log(one[0] / other[0]))
+        for w in range(draws + 1)
+    ]
+    yield ""
+    yield (
+        f"Claimed for the whole tree: 1. Found, over the {draws} draws that both trees make: "
+        f"{max(losses):.2f}; and where the number of levels can be seen: "
+        f"{worst_loss({depths[0]: 1.0}, {depths[1]: 1.0})}."
+    )
 
 
 def stop_by_size() -> Iterator[str]:
@@ -199,7 +259,9 @@ def appendix_f() -> Iterator[str]:
 
 SECTIONS: dict[str, Callable[[], Iterator[str]]] = {
     "observed thresholds": observed_thresholds,
+    "zero over zero": zero_over_zero,
     "stop by size": stop_by_size,
+    "depth from records": depth_from_records,
     "labels at each prediction": labels_at_each_prediction,
     "two cells": two_cells,
     "fixed halves": fixed_halves,
