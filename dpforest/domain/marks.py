@@ -8,9 +8,12 @@ read: it would hold an extreme of the table, and domains travel with models and 
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
+
+from dpforest.exceptions import DomainError
 
 #: What a draft writes as the source of its entries.
 DRAFT_SOURCE = "read from the data by Domain.draft"
@@ -59,3 +62,45 @@ def settled(entry: Any) -> dict[str, Any]:
         kept = {name: value for name, value in own.items() if getattr(mark, name) == value}
         changes["drafted"] = DraftMark(**kept)
     return changes
+
+
+def checked_sources(
+    names: list[str], drafted: Collection[str], source: Any, sources: Any
+) -> Mapping[str, str]:
+    """Sources by the name of an entry, as they were given to ``Domain.confirmed``.
+
+    Parameters
+    ----------
+    names : list of str
+        Of all entries; a feature may be called as an output is.
+    drafted : collection of str
+        Names of those that are not declared.
+    source : None
+        One source for everything is refused.
+    sources : mapping of str to str, or None
+
+    Raises
+    ------
+    DomainError
+        With the entry whose source is none.
+    """
+    if source is not None or not isinstance(sources, Mapping | None):
+        raise DomainError(
+            "source",
+            "one source for everything names no entry",
+            "Give sources={'age': ..., 'classes': ...}, with an entry's name for each",
+        )
+    for name, text in (sources or {}).items():
+        if name not in names:
+            rule, repair = "there is no such entry", "Write a feature's name, 'classes' or 'target'"
+        elif names.count(name) > 1:
+            rule, repair = "names two entries", "Name sources in the domain's JSON file"
+        elif name not in drafted:
+            rule, repair = "is declared already", "Leave its source out"
+        elif not isinstance(text, str) or not is_own_source(text):
+            rule = "its source must be a text, and another one than the draft"
+            repair = "Say where it is documented, without a look at the records"
+        else:
+            continue
+        raise DomainError(str(name), rule, repair)
+    return sources or {}

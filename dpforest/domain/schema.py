@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from dpforest.domain.complaints import domain_error
-from dpforest.domain.marks import DraftMark, is_own_source, settled
+from dpforest.domain.marks import DraftMark, checked_sources, is_own_source, settled
 from dpforest.domain.values import (
     Meaning,
     is_boolean,
@@ -27,7 +27,6 @@ from dpforest.exceptions import DomainError
 MAX_CATEGORIES = 65_000
 #: Tables of votes and probabilities have an entry a class.
 MAX_CLASSES = 65_536
-_CHECK_NAMES = "Write a feature's name, 'classes' or 'target'"
 #: Integers up to here are exact as doubles.
 MAX_INTEGER = 2**53
 
@@ -445,7 +444,8 @@ class Domain(_Entry):
         """
         if not isinstance(declared_by, str) or not declared_by.strip():
             raise DomainError("declared_by", "must name somebody", "Say who confirms the domain")
-        given = self._checked_sources(source, sources)
+        names = [name for name, _ in self._named_entries]
+        given = checked_sources(names, self.drafted_entries, source, sources)
 
         def confirm(name: str, entry: Declaration | None) -> Any:
             return entry and entry.confirmed(declared_by, given.get(name))
@@ -457,29 +457,6 @@ class Domain(_Entry):
                 "target": confirm("target", self.target),
             }
         )
-
-    def _checked_sources(self, source: Any, sources: Mapping[str, str] | None) -> Mapping[str, str]:
-        if source is not None or not isinstance(sources, Mapping | None):
-            raise DomainError(
-                "source",
-                "one source for everything names no entry",
-                "Give sources={'age': ..., 'classes': ...}, with an entry's name for each",
-            )
-        names, drafted = [name for name, _ in self._named_entries], self.drafted_entries
-        for name, text in (sources or {}).items():
-            if names.count(name) != 1:
-                rule = "names two entries" if name in names else "there is no such entry"
-                repair = "Name sources in the domain's JSON file" if name in names else _CHECK_NAMES
-                raise DomainError(str(name), rule, repair)
-            if name not in drafted:
-                raise DomainError(name, "is declared already", "Leave its source out")
-            if not isinstance(text, str) or not is_own_source(text):
-                raise DomainError(
-                    name,
-                    "its source must be a text, and another one than the draft",
-                    "Say where it is documented, without a look at the records",
-                )
-        return sources or {}
 
     def fingerprint(self) -> str:
         """SHA-256 of the domain's canonical JSON, in hexadecimal digits."""

@@ -9,13 +9,13 @@ from dpforest.accounting.rationals import parse_amount
 #: Stands before every count of fits. An object that was pickled or stored brings along what was
 #: known of it where it comes from; nothing else reaches a process from outside.
 _KNOWS_ONLY = (
-    "This report knows only of fits of this object and its clones, made in this process or brought "
-    "along by a copy that was read back before this fit"
+    "This report knows only of fits of this object and its clones, made in the process of this fit "
+    "or brought along by a copy that was read back before it"
 )
 _KNOWS_NOT = (
     "It does not know of fits of other objects, of those in other processes (a search or "
-    "cross-validation with n_jobs starts some), or of later ones. Each fit to the same records "
-    "adds its own epsilon to this one"
+    "cross-validation with n_jobs starts some), or of later ones; whatever they spend on the same "
+    "records adds up with this one"
 )
 
 

@@ -36,8 +36,8 @@ from dpforest.relations import relations_of
 
 #: Leaves that follow from nothing else in a report; see docs/report.md.
 UNFOUNDED = (
-    "who declared the public facts, and from which source",
-    "that no seed, no observer and no leak was kept quiet",
+    "who declared the public facts, from which source, and which bounds a draft left",
+    "that no seed, no observer, no leak and nothing around the fit was kept quiet",
     "where the fit was charged, and the object's earlier fits",
     "how parameters were written, and versions",
     "whether records were streamed, where no plan goes by that",
