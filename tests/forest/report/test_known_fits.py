@@ -22,7 +22,7 @@ from dpforest import (
 )
 
 EARLIER = Path(__file__).with_name("earlier")
-ONLY = (
+ONLY = "This report knows only of fits of this object and its clones, made in the process of"
     "This report knows only of fits of this object and its clones, made in the process of this fit"
 )
 NOT = "It does not know of fits of other objects, of those in other processes"
