@@ -23,8 +23,6 @@ from dpforest import (
 
 EARLIER = Path(__file__).with_name("earlier")
 ONLY = "This report knows only of fits of this object and its clones, made in the process of"
-    "This report knows only of fits of this object and its clones, made in the process of this fit"
-)
 NOT = "It does not know of fits of other objects, of those in other processes"
 X = [[20 + i % 60, ("red", "green", "blue")[i % 3], (i % 7) / 7] for i in range(24)]
 y = ["ill" if i % 2 else "well" for i in range(24)]
