@@ -163,7 +163,6 @@ def encode_part(
     """Codes of a partition; on a worker. Its error is a result, so that it is not tried again."""
     X, y = pair
     try:
-        encoder.check(X, y)
         return TrainingTable.of(encoder.encode(X, y))
     except DPForestError as error:
         return StreamError(place, str(error), "Write it as the domain says")

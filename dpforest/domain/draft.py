@@ -25,8 +25,8 @@ from dpforest.domain.schema import (
     NumericFeature,
     NumericTarget,
 )
+from dpforest.domain.series import Column
 from dpforest.domain.table import (
-    Column,
     Described,
     Table,
     check_lengths,
@@ -41,7 +41,7 @@ from dpforest.domain.values import (
     text_of,
     to_floats,
 )
-from dpforest.exceptions import DomainError, ParameterError
+from dpforest.exceptions import DomainError, ParameterError, ParameterTypeError
 from dpforest.observation import observe_read
 
 #: More distinct texts than this are no list to edit: the most frequent stay.
@@ -96,7 +96,7 @@ def draft_domain(
     _check_not_empty(table)
     labels = None
     if y is not None:
-        labels = read_labels(y, estimator_name)
+        labels = read_labels(y, estimator_name, check_type=True)
         check_lengths(table, labels)
     for index in range(table.n_columns):
         table.check_column(index)
@@ -128,7 +128,27 @@ def _check_not_empty(table: Table) -> None:
             )
 
 
+def _check_draftable(name: str, column: Column) -> None:
+    """Refuse a column that has no meaning here; a draft reads records openly, so it may."""
+    if isinstance(column, np.ndarray):
+        return
+    if any(isinstance(value, (complex, np.complexfloating)) for value in column):
+        raise ParameterTypeError(
+            name, Described("complex numbers"), "Complex data not supported", "Use real numbers"
+        )
+    meanings = {meaning_of(value) for value in column} - {None}
+    if meanings == {UNREADABLE}:
+        raise ParameterTypeError(
+            name,
+            Described("a column"),
+            "it holds neither numbers nor text nor booleans: dates, times and nested values are "
+            "not supported",
+            "Turn it into numbers first, such as days since a public date",
+        )
+
+
 def _draft_feature(name: str, column: Column) -> NumericFeature | CategoricalFeature:
+    _check_draftable(name, column)
     if not _holds_booleans(column):
         numbers, unparsable = to_floats(column)
         if unparsable is None:
@@ -201,6 +221,7 @@ def _draft_output(labels: Column | None, task: str | None) -> dict[str, Any]:
     """Fields ``classes`` or ``target`` of the domain."""
     if labels is None:
         return {}
+    _check_draftable("y", labels)
     values = labels.tolist() if isinstance(labels, np.ndarray) else labels
     values = [value for value in values if meaning_of(value) is not None]
     continuous = any(_is_fraction(value) for value in values)

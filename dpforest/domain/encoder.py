@@ -16,12 +16,13 @@ from dpforest.domain.schema import (
     NumericFeature,
     NumericTarget,
 )
+from dpforest.domain.series import Column
 from dpforest.domain.table import (
-    Column,
     Table,
     check_lengths,
     read_labels,
     read_table,
+    refuse_rows,
     select_columns,
 )
 from dpforest.domain.targets import target_steps
@@ -30,6 +31,7 @@ from dpforest.exceptions import DomainError, InvalidRecordError, ParameterError
 from dpforest.observation import observe_read
 
 _MISSING_RULE = "a value is missing, and the domain does not allow that"
+_WIDTH_RULE = "a row is no list of as many values as there are features"
 _NUMBER_RULE = "a value is not a number"
 _INFINITE_RULE = "a value is infinite"
 _LABEL_RULE = "a label is missing or not one of the declared classes"
@@ -134,9 +136,10 @@ class DomainEncoder:
             Naming what does not fit; never a value or a number of rows.
         """
         table = self._open(X)
+        table.check()
         if y is not FEATURES_ONLY:
             self._check_declared()
-            self._read_labels(y, table)
+            self._read_labels(y, table, check_type=True)
 
     def encode(self, X: Any, y: Any) -> EncodedTable:
         """Encode a table with its labels, without the records that are dropped.
@@ -197,7 +200,11 @@ class DomainEncoder:
         keep : bool array of shape (n_samples,)
             False where the record is to be dropped. All True for prediction.
         """
-        return self._encode_table(self._open(X), for_predict=for_predict)
+        table = self._open(X)
+        if for_predict:
+            table.check()
+            table.check_rows(self.estimator_name)
+        return self._encode_table(table, for_predict=for_predict)
 
     def encode_labels(self, y: Any) -> NDArray[np.int32]:
         """Class codes of labels, -1 where missing or not declared."""
@@ -231,12 +238,10 @@ class DomainEncoder:
     def _open(self, X: Any) -> _Selection:
         table = read_table(X, n_columns=self.domain.n_features)
         indices = select_columns(table, self.domain.feature_names, self.estimator_name)
-        for index in indices:
-            table.check_column(index)
         return _Selection(table, indices)
 
-    def _read_labels(self, y: Any, selection: _Selection) -> Column:
-        labels = read_labels(y, self.estimator_name)
+    def _read_labels(self, y: Any, selection: _Selection, check_type: bool = False) -> Column:
+        labels = read_labels(y, self.estimator_name, check_type)
         check_lengths(selection.table, labels)
         return labels
 
@@ -246,6 +251,8 @@ class DomainEncoder:
         n_rows = selection.table.n_rows
         codes = np.empty((n_rows, self.domain.n_features), dtype=self.dtype)
         keep = np.ones(n_rows, dtype=np.bool_)
+        if selection.table.broken is not None:
+            self._apply("X", [(_WIDTH_RULE, selection.table.broken)], keep)
         for position, feature in enumerate(self.domain.features):
             column = selection.column(position)
             if isinstance(feature, CategoricalFeature):
@@ -277,6 +284,17 @@ class _Selection:
 
     def column(self, position: int) -> Column:
         return self.table.column(self._indices[position])
+
+    def check(self) -> None:
+        """Refuse what the table's schema says of the declared columns."""
+        for index in self._indices:
+            self.table.check_column(index)
+
+    def check_rows(self, estimator_name: str) -> None:
+        """Refuse rows of another width, where each is to be predicted."""
+        broken = self.table.broken
+        if broken is not None and broken.any():
+            refuse_rows(len(self._indices), estimator_name)
 
 
 def _check_choice(parameter: str, value: Any, choices: tuple[str, ...]) -> None:

@@ -13,11 +13,10 @@ from typing import Any, NoReturn, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from dpforest.domain.rows import RowTable, width_of_rows
+from dpforest.domain.series import Column, column_of, is_plain_arrow, series_column
 from dpforest.exceptions import DomainError, ParameterError, ParameterTypeError
 from dpforest.observation import observe_read
-
-#: A column: numbers as an array, everything else as a list of Python objects.
-Column = NDArray[Any] | list[Any]
 
 
 class Described(str):
@@ -36,33 +35,53 @@ class Table(Protocol):
     n_rows: int
     n_columns: int
 
+    @property
+    def broken(self) -> NDArray[np.bool_] | None:
+        """Rows that are none, or of another width; None where the table has a shape."""
+
     def check_column(self, index: int) -> None:
-        """Raise `ParameterTypeError` if the column's type has no meaning here."""
+        """Raise `ParameterTypeError` if the table's schema gives a type without meaning."""
 
     def column(self, index: int) -> Column:
         """Values of one column."""
 
 
 class ArrayTable:
-    """A two-dimensional numpy array."""
+    """A numpy array of two dimensions; of more, if its cells are lists of one length."""
 
     names: tuple[str, ...] | None = None
+    broken = None
 
     def __init__(self, array: NDArray[Any]) -> None:
         self._array = array
-        self.n_rows, self.n_columns = array.shape
+        self.n_rows, self.n_columns = array.shape[:2]
 
     def check_column(self, index: int) -> None:
-        """Nothing to check: an array has one type, and `read_table` has looked at it."""
+        """Nothing to check: numpy infers types, so that a record may decide them."""
 
     def column(self, index: int) -> Column:
         """Values of one column, by position."""
         observe_read(f"column {index}")
-        return column_of(self._array[:, index])
+        values = self._array[:, index]
+        return column_of(values) if values.ndim == 1 else list(values)
+
+
+class ListTable(RowTable):
+    """Rows that are given one by one."""
+
+    def check_column(self, index: int) -> None:
+        """Nothing to check: lists have no types."""
+
+    def column(self, index: int) -> Column:
+        """Values of one column, by position."""
+        observe_read(f"column {index}")
+        return super().column(index)
 
 
 class FrameTable:
     """A data frame of any library that narwhals knows."""
+
+    broken = None
 
     def __init__(self, frame: Any) -> None:
         names = tuple(str(name) for name in frame.columns)
@@ -72,42 +91,34 @@ class FrameTable:
         self.n_rows, self.n_columns = frame.shape
 
     def check_column(self, index: int) -> None:
-        """Refuse times, nested types and bytes."""
+        """Refuse times and nested types of an Arrow schema."""
         _check_series(self._columns[index], self._labels[index])
 
     def column(self, index: int) -> Column:
         """Values of one column."""
         observe_read(f"column {index}")
-        return _series_values(self._columns[index])
-
-
-def column_of(array: NDArray[Any]) -> Column:
-    """A one-dimensional array as a column."""
-    return array if array.dtype.kind in "biuf" else array.tolist()
+        return series_column(self._columns[index])
 
 
 def _check_series(series: Any, name: str) -> None:
-    dtype = series.dtype
-    if dtype.is_temporal():
+    """Refuse a type that has no meaning where a schema declares it.
+
+    That is Arrow alone. pandas and polars infer types from values, so that one record may bring
+    such a type about, or take it away.
+    """
+    if not series.implementation.is_pyarrow():
+        return
+    dtype = series.to_native().type
+    if is_plain_arrow(dtype):
+        return
+    if series.dtype.is_temporal():
         _refuse_times(name)
-    if dtype.is_nested() or str(dtype) == "Binary":
-        raise ParameterTypeError(
-            name,
-            Described(f"a column of type {dtype}"),
-            "a column must hold numbers, text or booleans",
-            "Turn it into plain columns first",
-        )
-
-
-def _series_values(series: Any) -> Column:
-    dtype = series.dtype
-    # One large number makes a column of 128 bits, which numpy has not.
-    if dtype.is_numeric() and not dtype.is_decimal() and "128" not in str(dtype):
-        # Gaps turn integers into doubles here, which changes no meaning: see values.py.
-        values = np.asarray(series.to_numpy())
-        if values.dtype.kind in "biuf":
-            return values
-    return list(series.to_list())
+    raise ParameterTypeError(
+        name,
+        Described(f"a column of type {dtype}"),
+        "a column must hold numbers, text or booleans",
+        "Turn it into plain columns first",
+    )
 
 
 def _refuse_times(name: str) -> NoReturn:
@@ -125,15 +136,15 @@ def read_table(X: Any, n_columns: int | None = None) -> Table:
     Parameters
     ----------
     X : array, list or data frame of shape (n_samples, n_features)
-        The table.
+        The table. Where it is a list of rows, each row is read by itself.
     n_columns : int, optional
-        Width of a table that says nothing of its shape, such as an empty list: a table
-        without records is as good as one with a single record. By default it is refused.
+        Width of a table that says nothing of its shape, such as a list of rows. By default it is
+        the width of all rows, and there must be one.
 
     Raises
     ------
     ParameterTypeError
-        For sparse, complex, date or record types.
+        For sparse, lazy or record types.
     ParameterError
         If the table does not have two dimensions.
     """
@@ -149,18 +160,32 @@ def read_table(X: Any, n_columns: int | None = None) -> Table:
         if frame is not None and (n_columns is None or frame.shape != (0, 0)):
             return FrameTable(frame)
         X = X if frame is None else []
-    array = _as_array(X, "X", two_levels=True)
-    if n_columns is not None and array.shape in ((0,), (0, 0)):
-        array = array.reshape(0, n_columns)
-    if array.ndim != 2:
-        raise ParameterError(
-            "X",
-            Described(f"a table with {array.ndim} dimension(s)"),
-            f"Expected 2D array, got {array.ndim}D array instead",
-            "Reshape your data, with X.reshape(-1, 1) for a single feature or "
-            "X.reshape(1, -1) for a single sample",
-        )
-    return ArrayTable(array)
+    read = _as_array(X, "X")
+    if isinstance(read, list):
+        return _list_table(read, n_columns)
+    if n_columns is not None and read.shape in ((0,), (0, 0)):
+        read = read.reshape(0, n_columns)
+    if read.ndim != 2 and not (read.ndim > 2 and read.dtype == object):
+        _refuse_dimensions(read.ndim)
+    return ArrayTable(read)
+
+
+def _list_table(rows: list[Any], n_columns: int | None) -> Table:
+    if n_columns is None:
+        n_columns = width_of_rows(rows)
+    if n_columns is None:
+        _refuse_dimensions(1)
+    return ListTable(rows, n_columns)
+
+
+def _refuse_dimensions(n_dimensions: int) -> NoReturn:
+    raise ParameterError(
+        "X",
+        Described(f"a table with {n_dimensions} dimension(s)"),
+        f"Expected 2D array, got {n_dimensions}D array instead",
+        "Reshape your data, with X.reshape(-1, 1) for a single feature or "
+        "X.reshape(1, -1) for a single sample",
+    )
 
 
 def _as_frame(X: Any) -> Any:
@@ -169,67 +194,56 @@ def _as_frame(X: Any) -> Any:
 
     unique = True
     try:
-        native = nw.from_native(X, pass_through=True, allow_series=True)
+        native = nw.from_native(of_batches(X), pass_through=True, allow_series=True)
     except ValueError:
         unique = False
     if not unique:
         _refuse_repeated_names()
-    if isinstance(native, nw.LazyFrame):
-        raise ParameterTypeError(
-            "X", Described("a lazy frame"), "a lazy frame holds no values", "Collect it first"
-        )
+    _refuse_lazy(native, "X")
     return native if isinstance(native, nw.DataFrame) else None
 
 
-def _as_array(values: Any, name: str, *, two_levels: bool = False) -> NDArray[Any]:
-    """Anything else as an array; values keep their own type where they come in lists."""
+def _refuse_lazy(native: Any, name: str) -> None:
+    import narwhals as nw
+
+    if isinstance(native, nw.LazyFrame):
+        raise ParameterTypeError(
+            name, Described("a lazy frame"), "a lazy frame holds no values", "Collect it first"
+        )
+
+
+def of_batches(X: Any) -> Any:
+    """Arrow's record batches and arrays as a table or a chunked array; anything else as it is."""
+    if type(X).__module__.partition(".")[0] != "pyarrow":
+        return X
+    import pyarrow as pa
+
+    if isinstance(X, pa.RecordBatch):
+        return pa.Table.from_batches([X])
+    return pa.chunked_array([X]) if isinstance(X, pa.Array) else X
+
+
+def _as_array(values: Any, name: str) -> NDArray[Any] | list[Any]:
+    """Anything else: a list, if it holds objects one by one, or an array."""
+    if not hasattr(values, "__array__") and isinstance(values, Sequence):
+        # Numpy would give all of them one type, and go as deep as all of them allow.
+        return list(values)
     array: NDArray[Any] | None = None
-    # A list of numbers and texts would become all text without dtype=object.
-    in_lists = isinstance(values, (list, tuple))
     with contextlib.suppress(Exception):
-        array = np.array(values, dtype=object) if in_lists else np.asarray(values)
-    if two_levels and in_lists and (array is None or array.ndim > 2):
-        array = _rows_of_cells(values)
+        array = values if isinstance(values, np.ma.MaskedArray) else np.asarray(values)
     # Outside any handler: numpy's own message may hold values.
     if array is None:
         raise ParameterTypeError(
             name, Described("an object"), "cannot be read as a table", "Pass an array or a frame"
         )
-    _check_kind(array, name)
-    return array
-
-
-def _rows_of_cells(rows: Sequence[Any]) -> NDArray[Any] | None:
-    """Lists of lists as a table of cells, however deep; None if rows differ in width.
-
-    Numpy goes as deep as all cells allow, so that one plain cell would decide the shape.
-    """
-    if not all(isinstance(row, (list, tuple, np.ndarray)) for row in rows):
-        return None
-    if len({len(row) for row in rows}) != 1:
-        return None
-    array = np.empty((len(rows), len(rows[0])), dtype=object)
-    for i, row in enumerate(rows):
-        for j, cell in enumerate(row):
-            array[i, j] = cell
-    return array
-
-
-def _check_kind(array: NDArray[Any], name: str) -> None:
-    kind = array.dtype.kind
-    if kind == "c":
-        raise ParameterTypeError(
-            name, Described("complex numbers"), "Complex data not supported", "Use real numbers"
-        )
-    if kind in "mM":
-        _refuse_times(name)
-    if kind == "V":
+    if array.dtype.kind == "V":
         raise ParameterTypeError(
             name,
             Described("a structured array"),
             "structured arrays are not supported",
             "Pass a data frame or a plain array",
         )
+    return list(array) if array.dtype == object and array.ndim == 1 else array
 
 
 def select_columns(table: Table, names: Sequence[str], estimator_name: str) -> tuple[int, ...]:
@@ -271,8 +285,28 @@ def check_width(table: Table, n_features: int, estimator_name: str) -> None:
         )
 
 
-def read_labels(y: Any, estimator_name: str) -> Column:
+def refuse_rows(n_features: int, estimator_name: str) -> NoReturn:
+    """Refuse rows of another width, in scikit-learn's words."""
+    raise ParameterError(
+        "X",
+        Described("rows of another width"),
+        f"Expected 2D array with {n_features} values in each row: {estimator_name} is expecting "
+        f"{n_features} features as input",
+        "Reshape your data, with X.reshape(-1, 1) for a single feature or "
+        "X.reshape(1, -1) for a single sample",
+    )
+
+
+def read_labels(y: Any, estimator_name: str, check_type: bool = False) -> Column:
     """Labels as a one-dimensional column.
+
+    Parameters
+    ----------
+    y : array, list, series or frame of one column
+        In a list, each label is read by itself.
+    estimator_name : str
+    check_type : bool
+        Whether to refuse what `Table.check_column` does.
 
     Raises
     ------
@@ -293,26 +327,27 @@ def read_labels(y: Any, estimator_name: str) -> Column:
             "y", Described("a sparse matrix"), "sparse labels are not supported", "Use an array"
         )
     if not isinstance(y, (np.ndarray, list, tuple)):
-        values = _frame_labels(y)
-        if values is not None:
-            return values
-    return column_of(_one_dimension(_as_array(y, "y")))
+        series = _label_series(y)
+        if series is not None:
+            if check_type:
+                _check_series(series, "y")
+            return series_column(series)
+    read = _as_array(y, "y")
+    return read if isinstance(read, list) else column_of(_one_dimension(read))
 
 
-def _frame_labels(y: Any) -> Column | None:
-    """Labels from a series, or from a frame with one column; None for anything else."""
+def _label_series(y: Any) -> Any:
+    """Labels as a series, also from a frame with one column; None for anything else."""
     import narwhals as nw
 
-    native = nw.from_native(y, pass_through=True, allow_series=True)
+    native = nw.from_native(of_batches(y), pass_through=True, allow_series=True)
+    _refuse_lazy(native, "y")
     if isinstance(native, nw.DataFrame):
         if native.shape[1] != 1:
             _refuse_outputs()
         _warn_column_vector()
         native = next(native.iter_columns())
-    if not isinstance(native, nw.Series):
-        return None
-    _check_series(native, "y")
-    return _series_values(native)
+    return native if isinstance(native, nw.Series) else None
 
 
 def _one_dimension(array: NDArray[Any]) -> NDArray[Any]:

@@ -4,7 +4,7 @@ Every function here looks at one value alone, and `meaning_of` is the one place 
 is understood. That is a matter of privacy. If what a record means depended on its neighbours,
 one record more could change others; and neighbours decide more than one would think: the type
 of a column (one text turns a column of numbers into text, one gap turns integers into
-doubles, one long decimal gives all the others trailing zeros). So text that reads as a number
+doubles, one complex number makes all others complex). So text that reads as a number
 is that number, and numbers are compared as doubles, whatever type they came in: what any
 container or reader may do to a column does not change a meaning. A reader that changes the
 value itself, because of other records, is out of reach: read files with fixed types.
@@ -13,9 +13,10 @@ value itself, because of other records, is out of reach: read files with fixed t
 from __future__ import annotations
 
 import math
-import numbers
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -26,48 +27,21 @@ from numpy.typing import NDArray
 Meaning = str | float | None
 
 UNREADABLE = ""
-#: Types for which numpy's conversion to double is float(), without warnings.
-_PLAIN_TYPES = frozenset({float, int, bool, str, type(None)})
-#: Types whose equal values have one meaning, so that they may be remembered by equality. Not
-#: numpy's numbers: in single precision they are equal to doubles that they are not.
-_REMEMBERED_TYPES = _PLAIN_TYPES | {np.str_}
+#: A cell of a type that has no meaning, such as a date; it stands in columns for such cells.
+NO_MEANING = object()
 _BOOLEAN_WORDS = {"false": 0.0, "true": 1.0}
 _BOOLEANS = (bool, np.bool_)
-_NUMBERS = (numbers.Real, Decimal, np.bool_)
-
-
-def is_missing(value: Any) -> bool:
-    """Whether a value is None, NaN, NaT or a frame's NA."""
-    if value is None:
-        return True
-    try:
-        differs = value != value
-    except Exception:
-        return False
-    # Anything else, such as an array, has no truth value, or only one with a warning.
-    if isinstance(differs, _BOOLEANS):
-        return bool(differs)
-    return type(value).__name__ == "NAType"
-
-
-def text_of(value: Any) -> str:
-    """Text of a category or label: whole numbers without a point, booleans as words."""
-    if isinstance(value, str):
-        return str.__str__(value)
-    if isinstance(value, _BOOLEANS):
-        return str(bool(value))
-    if isinstance(value, bytes):
-        return value.decode()
-    if _is_number(value) and not isinstance(value, Decimal):
-        number = _double_of(value)
-        if not math.isfinite(number):  # also an integer too long to print
-            return repr(number)
-        return str(int(value)) if value == int(value) else repr(number)
-    return str(value)
 
 
 def meaning_of(value: Any) -> Meaning:
     """What a cell means, whatever column it stands in.
+
+    The type of the cell alone decides how it is read, and only methods of Python's and numpy's
+    own classes are called. A class that stands for text or a number is read as the class that it
+    extends, whatever it overrides. So nothing that a cell's own ``__float__``, ``__str__``,
+    ``__eq__`` or ``__hash__`` does or raises plays any part, and no error is swallowed but those
+    that the readers below name: a number beyond the largest double, bytes that are no UTF-8, a
+    signalling NaN, and text that is no number.
 
     Parameters
     ----------
@@ -77,25 +51,26 @@ def meaning_of(value: Any) -> Meaning:
     Returns
     -------
     None
-        For None, NaN, NaT, NA, empty text, and text that reads as NaN.
+        For None, NaN, NaT, a frame's NA, a masked cell, empty text, and text that reads as NaN.
     float
-        For a number or boolean of any type, and for text that reads as one: the nearest
-        double, infinite where there is none. True and "true" are 1, False and "false" 0.
+        For a number or boolean, and for text that reads as one: the nearest double, infinite
+        where there is none. True and "true" are 1, False and "false" 0. A complex number
+        without an imaginary part is its real part, as text too: "(1+0j)".
     str
-        For anything else: its text without surrounding white space.
+        For text, without surrounding white space; for bytes, as UTF-8; for other complex
+        numbers. For anything else, such as dates, lists and objects, ``UNREADABLE``.
     """
-    if type(value) is str:
+    kind = type(value)
+    if kind is str:
         return _meaning_of_text(value)
-    try:
-        if is_missing(value):
-            return None
-        if _is_number(value):
-            number = _double_of(value)
-            return None if math.isnan(number) else number
-        return _meaning_of_text(text_of(value))
-    except Exception:
-        # A record may hold objects of any class, and nothing of theirs may come out of a fit.
-        return UNREADABLE
+    reader = _READERS.get(id(kind))
+    if reader is not None:
+        return reader(value)
+    for base, of_base in _EXTENDED:
+        # Of two types alone: what an object says of its class is not asked.
+        if issubclass(kind, base):
+            return of_base(value)
+    return None if any(value is gap for gap in _gaps()) else UNREADABLE
 
 
 def _meaning_of_text(text: str) -> Meaning:
@@ -104,23 +79,155 @@ def _meaning_of_text(text: str) -> Meaning:
     if not text:
         return None
     try:
-        number = float(text)
+        return _or_missing(float(text))
     except ValueError:
-        return _BOOLEAN_WORDS.get(text.lower(), text)
+        return _BOOLEAN_WORDS.get(text.lower(), text) if text[-2:] not in _J else _of_j(text)
+
+
+#: How the text of a complex number ends that Python or numpy has written.
+_J = ("j)", "0j")
+
+
+def _of_j(text: str) -> Meaning:
+    """A number that was text beside complex ones, such as "(1+0j)"; other text as it is."""
+    if not (text.startswith("(") or text in ("0j", "-0j")):
+        return text
+    try:
+        number = complex(text)
+    except ValueError:
+        return text
+    return text if number.imag else _or_missing(number.real)
+
+
+def _or_missing(number: float) -> float | None:
     return None if math.isnan(number) else number
 
 
-def _is_number(value: Any) -> bool:
-    # To Python, numpy's spans of time are integers.
-    return isinstance(value, _NUMBERS) and not isinstance(value, np.timedelta64)
-
-
-def _double_of(number: Any) -> float:
-    """The nearest double, infinite beyond the largest."""
+def _of_whole(value: int) -> float:
     try:
-        return float(number)
+        return int.__float__(value)
     except OverflowError:
-        return math.inf if number > 0 else -math.inf
+        return math.inf if int.__gt__(value, 0) else -math.inf
+
+
+def _of_fraction(value: Fraction) -> Meaning:
+    above, below = value.numerator, value.denominator
+    if not (type(above) is int is type(below)) or below <= 0:
+        return UNREADABLE
+    try:
+        return above / below
+    except OverflowError:
+        return math.inf if above > 0 else -math.inf
+
+
+def _of_decimal(value: Decimal) -> Meaning:
+    try:
+        return _or_missing(Decimal.__float__(value))
+    except ValueError:  # a signalling NaN
+        return UNREADABLE
+
+
+def _of_complex(value: complex) -> Meaning:
+    number = complex.__complex__(value)
+    if math.isnan(number.real) or math.isnan(number.imag):
+        return None
+    return str(number) if number.imag else number.real
+
+
+def _of_bytes(value: bytes) -> Meaning:
+    try:
+        return _meaning_of_text(bytes.decode(value))
+    except UnicodeDecodeError:
+        return UNREADABLE
+
+
+def _of_time(value: Any) -> Meaning:
+    return None if np.isnat(value) else UNREADABLE
+
+
+def _of_nothing(_: None) -> None:
+    return None
+
+
+def _numpy_types(codes: str) -> list[type]:
+    return [np.dtype(code).type for code in codes]
+
+
+#: Types that may be extended, and how their objects are read.
+_EXTENDED: tuple[tuple[type, Callable[[Any], Meaning]], ...] = (
+    (str, lambda value: _meaning_of_text(str.__str__(value))),
+    (int, _of_whole),
+    (float, lambda value: _or_missing(float.__float__(value))),
+    (complex, _of_complex),
+    (bytes, _of_bytes),
+    (Decimal, _of_decimal),
+)
+_TYPES: dict[type, Callable[[Any], Meaning]] = {
+    **dict(_EXTENDED),
+    **dict.fromkeys(_numpy_types("?" + np.typecodes["AllInteger"]), float),
+    **dict.fromkeys(_numpy_types(np.typecodes["Float"]), lambda value: _or_missing(float(value))),
+    **dict.fromkeys(
+        _numpy_types(np.typecodes["Complex"]), lambda value: _of_complex(complex(value))
+    ),
+    **dict.fromkeys(_numpy_types("mM"), _of_time),
+    Fraction: _of_fraction,
+    type(None): _of_nothing,
+}
+#: By identity, since a class may say that it is equal to another.
+_READERS = {id(kind): reader for kind, reader in _TYPES.items()}
+
+
+def _gaps() -> Iterable[Any]:
+    """What stands for missing values: an object that pandas has once, or numpy."""
+    pandas = sys.modules.get("pandas")
+    return np.ma.masked, getattr(pandas, "NA", None), getattr(pandas, "NaT", None)
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value is None, NaN, NaT or a frame's NA; text never is."""
+    return not isinstance(value, (str, bytes)) and meaning_of(value) is None
+
+
+def text_of(value: Any) -> str:
+    """Text of a category or label: whole numbers without a point, booleans as words.
+
+    Empty for what has no meaning.
+    """
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, _BOOLEANS):
+        return str(bool(value))
+    if isinstance(value, Decimal):
+        return str(value)
+    meaning = meaning_of(value)
+    if isinstance(meaning, float):
+        return _text_of_number(value, meaning)
+    return meaning or UNREADABLE
+
+
+def _text_of_number(value: Any, number: float) -> str:
+    if not math.isfinite(number):  # also an integer too long to print
+        return repr(number)
+    if isinstance(value, int):
+        return str(int(value))
+    return str(int(number)) if number.is_integer() else repr(number)
+
+
+#: Types for which numpy's conversion to double is float(), without warnings.
+_PLAIN_TYPES = (float, int, bool, str, type(None))
+_PLAIN = frozenset(map(id, _PLAIN_TYPES))
+#: Types whose equal values have one meaning, so that they may be remembered by equality. Not
+#: numpy's numbers: in single precision they are equal to doubles that they are not.
+_REMEMBERED = _PLAIN | {id(np.str_)}
+
+
+def are_plain(values: Iterable[Any]) -> bool:
+    """Whether all values are Python's own numbers, texts or None."""
+    return _are_all(_PLAIN, values)
+
+
+def _are_all(types: frozenset[int], values: Iterable[Any]) -> bool:
+    return types.issuperset(map(id, map(type, values)))
 
 
 def is_boolean(value: Any) -> bool:
@@ -169,12 +276,12 @@ class CategoryLookup(dict[Any, int]):
 
     def encode(self, values: list[Any]) -> NDArray[np.int32]:
         """Codes of many values, as an int32 array of shape (n_values,)."""
-        all_remembered = _REMEMBERED_TYPES.issuperset(map(type, values))
+        all_remembered = _are_all(_REMEMBERED, values)
         codes = map(self.__getitem__ if all_remembered else self._code_of_any, values)
         return np.fromiter(codes, dtype=np.int32, count=len(values))
 
     def _code_of_any(self, value: Any) -> int:
-        return self[value] if type(value) in _REMEMBERED_TYPES else self._code_of(value)
+        return self[value] if id(type(value)) in _REMEMBERED else self._code_of(value)
 
     def _code_of(self, value: Any) -> int:
         meaning = meaning_of(value)
@@ -202,7 +309,7 @@ def to_floats(
         # The longest doubles overflow with a warning, and a warning must not depend on a record.
         with np.errstate(all="ignore"):
             return values.astype(np.float64, copy=False), None
-    if _PLAIN_TYPES.issuperset(map(type, values)):
+    if are_plain(values):
         try:
             return np.array(values, dtype=object).astype(np.float64), None
         except (ValueError, OverflowError):

@@ -108,7 +108,6 @@ class StreamedRecords:
 
     def _encoded(self, batch: Batch) -> TrainingTable:
         try:
-            self._encoder.check(batch.X, batch.y)
             return TrainingTable.of(self._encoder.encode(batch.X, batch.y))
         except (ParameterError, ParameterTypeError, DomainError, InvalidRecordError) as error:
             raise StreamError(batch.place, str(error), "Write it as the domain says") from None

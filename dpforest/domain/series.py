@@ -1,0 +1,159 @@
+"""Columns of data frames, as each library holds them: numbers as arrays, else Python objects.
+
+A library gives all values of a column one type. Whatever type that is, what is handed on means
+what each value means alone (see `dpforest.domain.values.meaning_of`). Dates, times and nested
+values have no meaning, and are not even turned into Python objects: some have none.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpforest.domain.values import NO_MEANING
+
+#: A column: numbers as an array, everything else as a list of Python objects.
+Column = NDArray[Any] | list[Any]
+
+#: Types of Arrow that are handed on as Python objects, by the name of the test for each.
+_ARROW_PLAIN = (
+    "boolean", "string", "large_string", "string_view", "binary", "large_binary", "binary_view",
+    "fixed_size_binary", "decimal", "null",
+)  # fmt: skip
+
+
+def column_of(array: NDArray[Any]) -> Column:
+    """A one-dimensional array as a column; masked cells are missing."""
+    kind = array.dtype.kind
+    if kind in "mM":
+        return _unreadable(np.isnat(np.ma.getdata(array)) | np.ma.getmaskarray(array))
+    if isinstance(array, np.ma.MaskedArray):
+        return _unmasked(array, kind)
+    return array if kind in "biuf" else list(array.tolist())
+
+
+def _unmasked(array: Any, kind: str) -> Column:
+    values, absent = np.asarray(array.data), np.ma.getmaskarray(array)
+    if kind in "biuf":
+        with np.errstate(all="ignore"):
+            return np.where(absent, np.nan, values.astype(np.float64))
+    listed = values.tolist()
+    return [None if gap else value for value, gap in zip(listed, absent.tolist(), strict=True)]
+
+
+def _unreadable(absent: Any) -> list[Any]:
+    """A column of a type that has no meaning: missing where missing."""
+    return [None if gap else NO_MEANING for gap in np.asarray(absent).tolist()]
+
+
+def series_column(series: Any) -> Column:
+    """Values of a narwhals series."""
+    kind = series.implementation
+    if kind.is_polars():
+        return polars_column(series.to_native())
+    if kind.is_pandas():
+        return pandas_column(series.to_native())
+    if kind.is_pandas_like():
+        return pandas_column(series.to_pandas())
+    return arrow_column(series.to_arrow())
+
+
+def polars_column(series: Any) -> Column:
+    """Values of a polars series."""
+    dtype = series.dtype
+    if dtype.is_temporal() or dtype.is_nested():
+        return _unreadable(series.is_null().to_list())
+    # One large number makes a column of 128 bits, which numpy has not.
+    if dtype.is_numeric() and not dtype.is_decimal() and "128" not in str(dtype):
+        # Gaps turn integers into doubles here, which changes no meaning: see values.py.
+        return column_of(np.asarray(series.to_numpy()))
+    return list(series.to_list())
+
+
+def pandas_column(series: Any) -> Column:
+    """Values of a pandas series."""
+    pandas, dtype, array = sys.modules["pandas"], series.dtype, series.array
+    if isinstance(dtype, np.dtype):
+        return column_of(series.to_numpy())
+    if isinstance(dtype, pandas.CategoricalDtype):
+        return _of_categories(pandas_column(series.cat.categories.to_series()), series.cat.codes)
+    if isinstance(dtype, pandas.SparseDtype):
+        return column_of(np.asarray(array))
+    if isinstance(dtype, pandas.ArrowDtype) or getattr(dtype, "storage", "") == "pyarrow":
+        return arrow_column(array.__arrow_array__())
+    if dtype.kind in "biuf" and type(dtype).__module__.startswith("pandas."):
+        return np.asarray(series.to_numpy(dtype=np.float64, na_value=np.nan))
+    return list(array)
+
+
+def _of_categories(categories: Column, codes: Any) -> Column:
+    table = np.empty(len(categories) + 1, dtype=object)
+    for code, category in enumerate(categories):
+        table[code] = category
+    # The code of a missing value is -1, and the last place is None.
+    return list(table[codes.to_numpy()].tolist())
+
+
+def arrow_column(values: Any) -> Column:
+    """Values of an Arrow array, in chunks or whole."""
+    import pyarrow as pa
+
+    if isinstance(values, pa.Array):
+        values = pa.chunked_array([values])
+    if not is_plain_arrow(values.type):
+        return _unreadable(values.is_null().to_pylist())
+    values = _decoded(values, pa)
+    if pa.types.is_integer(values.type) or pa.types.is_floating(values.type):
+        # Gaps turn integers into doubles here, which changes no meaning: see values.py.
+        return column_of(np.asarray(values.to_numpy()))
+    try:
+        return list(values.to_pylist())
+    except UnicodeDecodeError:  # Arrow does not look whether text is text
+        return list(values.cast(pa.large_binary()).to_pylist())
+
+
+def is_plain_arrow(kind: Any) -> bool:
+    """Whether values of an Arrow type have a meaning: no dates, times or nested values."""
+    import pyarrow as pa
+
+    inner = _inner(kind, pa)
+    if pa.types.is_integer(inner) or pa.types.is_floating(inner):
+        return True
+    tests = (getattr(pa.types, f"is_{name}", None) for name in _ARROW_PLAIN)
+    return any(test(inner) for test in tests if test is not None)
+
+
+def _inner(kind: Any, pa: Any) -> Any:
+    """The type of the values, however they are stored."""
+    while True:
+        if isinstance(kind, pa.BaseExtensionType):
+            kind = kind.storage_type
+        elif pa.types.is_dictionary(kind) or _is_run_end_encoded(kind, pa):
+            kind = kind.value_type
+        else:
+            return kind
+
+
+def _is_run_end_encoded(kind: Any, pa: Any) -> bool:
+    return bool(pa.types.is_run_end_encoded(kind))
+
+
+def _decoded(values: Any, pa: Any) -> Any:
+    """The values themselves, where they are stored in another way."""
+    import pyarrow.compute as compute
+
+    while True:
+        kind = values.type
+        if isinstance(kind, pa.BaseExtensionType):
+            stored = [chunk.storage for chunk in values.chunks]
+            values = pa.chunked_array(stored, kind.storage_type)
+        elif pa.types.is_dictionary(kind):
+            plain = [chunk.dictionary_decode() for chunk in values.chunks]
+            values = pa.chunked_array(plain, kind.value_type)
+        elif _is_run_end_encoded(kind, pa):
+            values = compute.run_end_decode(values)
+        else:
+            return values
