@@ -49,14 +49,25 @@ class DaskTable(Source):
         return hasattr(self._X, "columns")
 
     def check(self, feature_names: tuple[str, ...]) -> None:
-        """Look at widths, names and partitions; at no record."""
+        """Look at widths, names and partitions; at no record.
+
+        Types are not looked at: pandas and numpy infer them, so that a record may decide them.
+        """
         if self.named:
+            _check_names(self._X)
             check_columns("the data frame", self._X.columns, feature_names)
-        if isinstance(self._y, str):
-            return
-        if len(self._features()) != len(self._labels()):
+        else:
+            _check_array(self._X, len(feature_names))
+        if not isinstance(self._y, str):
+            _check_labels(self._y)
+            self._check_partitions()
+
+    def _check_partitions(self) -> None:
+        known = [getattr(part, "chunks", ((np.nan,),))[0] for part in (self._X, self._y)]
+        rows_differ = known[0] != known[1] and not np.isnan([*known[0], *known[1]]).any()
+        if rows_differ or len(self._features()) != len(self._labels()):
             raise StreamError(
-                "y", "it has another number of partitions than X",
+                "y", "it has another number of partitions than X, or of records in one of them",
                 "Give the name of a column of X, or make them alike",
             )  # fmt: skip
 
@@ -81,6 +92,31 @@ class DaskTable(Source):
 
     def _labels(self) -> list[Any]:
         return partitions(self._y, as_cut=True)
+
+
+def _check_names(frame: Any) -> None:
+    names = list(frame.columns)
+    if len(set(names)) != len(names):
+        raise StreamError("the data frame", "two of its columns have one name", "Rename columns")
+
+
+def _check_array(array: Any, n_features: int) -> None:
+    if array.dtype.kind == "V":
+        raise StreamError("the array", "structured arrays are not supported", "Give a data frame")
+    if array.ndim != 2 or not np.isnan(array.shape[1]) and array.shape[1] != n_features:
+        raise StreamError(
+            "the array", f"it must have two dimensions and {n_features} columns, as the domain",
+            "Pass the columns that the domain declares",
+        )  # fmt: skip
+
+
+def _check_labels(labels: Any) -> None:
+    width = len(labels.columns) if hasattr(labels, "columns") else (*labels.shape, 1)[1]
+    if width != 1 or labels.ndim > 2:
+        raise StreamError(
+            "y", "it must have one label a record; multi-output is not supported",
+            "Fit one estimator for each output",
+        )  # fmt: skip
 
 
 def apart(frame: Any, target: str) -> tuple[Any, Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -27,25 +28,33 @@ class RowTable:
     rows : sequence
     n_columns : int
         How wide a row is.
-
-    Attributes
-    ----------
-    broken : bool array of shape (n_rows,)
-        True where a row is none, or of another width; it reads as a row without values.
     """
 
     names: tuple[str, ...] | None = None
 
     def __init__(self, rows: Sequence[Any], n_columns: int) -> None:
-        read = list(rows) if _are_lists(rows) else [cells_of_row(row) for row in rows]
-        self.n_rows, self.n_columns = len(read), n_columns
-        widths = np.fromiter(map(len, read), dtype=np.int64, count=len(read))
-        self.broken: NDArray[np.bool_] = widths != n_columns
-        if self.broken.any():
-            nothing = (None,) * n_columns
-            wrong = self.broken.tolist()
-            read = [nothing if w else row for w, row in zip(wrong, read, strict=True)]
-        self._columns = list(zip(*read, strict=True)) if read else [()] * n_columns
+        self._rows = rows
+        self.n_rows, self.n_columns = len(rows), n_columns
+
+    @cached_property
+    def broken(self) -> NDArray[np.bool_]:
+        """Where a row is none, or of another width; it reads as a row without values."""
+        widths = np.fromiter(map(len, self._read), dtype=np.int64, count=self.n_rows)
+        return widths != self.n_columns
+
+    @cached_property
+    def _read(self) -> list[Any]:
+        if _are_lists(self._rows):
+            return list(self._rows)
+        return [cells_of_row(row) for row in self._rows]
+
+    @cached_property
+    def _columns(self) -> list[tuple[Any, ...]]:
+        rows, broken = self._read, self.broken
+        if broken.any():
+            nothing = (None,) * self.n_columns
+            rows = [nothing if b else row for b, row in zip(broken.tolist(), rows, strict=True)]
+        return list(zip(*rows, strict=True)) if rows else [()] * self.n_columns
 
     def column(self, index: int) -> Column:
         """Values of one column, by position."""

@@ -156,7 +156,7 @@ def read_table(X: Any, n_columns: int | None = None) -> Table:
             "Use X.toarray() to convert it to a dense array",
         )
     if not isinstance(X, (np.ndarray, list, tuple)):
-        frame = _as_frame(X)
+        frame = open_frame(X)
         if frame is not None and (n_columns is None or frame.shape != (0, 0)):
             return FrameTable(frame)
         X = X if frame is None else []
@@ -188,7 +188,7 @@ def _refuse_dimensions(n_dimensions: int) -> NoReturn:
     )
 
 
-def _as_frame(X: Any) -> Any:
+def open_frame(X: Any) -> Any:
     """The object as an eager narwhals frame, or None if it is no frame."""
     import narwhals as nw
 

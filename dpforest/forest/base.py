@@ -152,7 +152,7 @@ class PrivateEstimator(NamedColumns, SharedBudget):
         if y is not None:
             raise ParameterError("y", Described("labels"), "a stream holds its own", "Leave y out")
         self._check_streamable()
-        X.check(encoder.domain.feature_names if X.named else ())
+        X.check(encoder.domain.feature_names)
 
     def _check_streamable(self) -> None:
         """Refuse what cannot be learnt pass by pass."""

@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-from dpforest.exceptions import ParameterTypeError, StreamError
+from dpforest.domain.table import (
+    check_lengths,
+    open_frame,
+    read_labels,
+    read_table,
+    select_columns,
+)
+from dpforest.exceptions import DomainError, ParameterError, ParameterTypeError, StreamError
 from dpforest.streams.base import MEMORY_LIMIT, Batch, Stream
 
 
@@ -61,23 +69,41 @@ class BatchStream(Stream):
         for number, part in enumerate(parts):
             yield self._batch(part, f"batch {number}")
 
+    def check(self, feature_names: tuple[str, ...]) -> None:
+        """Look at the shapes and names of batches that are there; of others nothing is known."""
+        super().check(feature_names)
+        if isinstance(self._batches, Sequence):
+            for batch in self.batches():
+                _check_batch(batch, feature_names)
+
     def _batch(self, part: Any, place: str) -> Batch:
         if self.target is None:
             if not isinstance(part, tuple) or len(part) != 2:
                 raise StreamError(place, "it is no pair (X, y)", "Give pairs, or name the target")
             return Batch(part[0], part[1], place)
-        frame = as_frame(part)
+        with of_batch(place):
+            frame = open_frame(part)
+        if frame is None:
+            raise StreamError(
+                place, "it is neither a data frame nor an Arrow record batch",
+                "Give frames that hold the target, or pairs (X, y)",
+            )  # fmt: skip
         if self.target not in list(frame.columns):
             raise StreamError(place, f"it has no column {self.target!r}", "Write the target too")
         return Batch(frame.drop(self.target).to_native(), frame[self.target].to_native(), place)
 
 
-def as_frame(part: Any) -> Any:
-    """A frame of narwhals from a frame or an Arrow record batch."""
-    import narwhals as nw
+def _check_batch(batch: Batch, feature_names: tuple[str, ...]) -> None:
+    with of_batch(batch.place):
+        table = read_table(batch.X, len(feature_names))
+        select_columns(table, feature_names, "the domain")
+        check_lengths(table, read_labels(batch.y, "the stream"))
 
-    if type(part).__name__ == "RecordBatch":
-        import pyarrow as pa
 
-        part = pa.Table.from_batches([part])
-    return nw.from_native(part, eager_only=True)
+@contextmanager
+def of_batch(place: str) -> Iterator[None]:
+    """Turn what is wrong with a table into an error that names the batch."""
+    try:
+        yield
+    except (ParameterError, DomainError) as error:
+        raise StreamError(place, str(error), "Write it as the domain says") from None

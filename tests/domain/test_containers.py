@@ -182,11 +182,9 @@ def contained(build, values):
 
 
 def refused(column):
-    """Whether the column's type alone is refused: times, nested types, bytes, complex numbers."""
-    kind = getattr(column, "dtype", getattr(column, "type", None))
-    words = ("datetime", "timedelta", "timestamp", "duration", "date32", "list", "struct",
-             "binary", "complex", "array", "time")  # fmt: skip
-    return any(word in str(kind).lower() for word in words)
+    """Whether a schema refuses the column's type: times and nested types of Arrow."""
+    kind = str(getattr(column, "type", ""))
+    return any(word in kind for word in ("timestamp", "duration", "date32", "list", "struct"))
 
 
 def feature_codes(column):
@@ -210,9 +208,8 @@ def test_a_record_more_changes_no_other(build):
     """In any container, records have the codes that each has alone, in a list."""
     used = 0
     for codes in (feature_codes, class_codes):
-        # Labels that are all nested would have another shape: a plain one goes with each.
         every = [value for values in [*BASES, ODD] for value in values]
-        alone = {id(value): codes([value, 0])[0] for value in every}
+        alone = {id(value): codes([value])[0] for value in every}
         for base in BASES:
             assert codes(build(base) if build in (list, objects) else base) == [
                 alone[id(value)] for value in base
@@ -230,7 +227,7 @@ def test_the_order_of_records_changes_no_code():
     """All at once, so that the lookup remembers the most, both ways around."""
     values = [value for base in BASES for value in [*base, *ODD]]
     for codes in (feature_codes, predicted_codes, class_codes):
-        expected = [codes([value, 0])[0] for value in values]
+        expected = [codes([value])[0] for value in values]
         assert codes(values) == expected
         assert codes(values[::-1]) == expected[::-1]
 
@@ -271,7 +268,7 @@ def test_text_means_the_same_whatever_type_a_reader_infers(read):
     [
         (1, "1"), (1.0, "1.0"), (True, "True"), (False, "false"), (0.1, "0.1"), (None, ""),
         (math.nan, "nan"), (-math.inf, "-inf"), (Decimal("0.10"), "0.10"), (10**400, "9" * 400),
-        (BIG + 1, str(BIG + 1)), (b"x", "x"), (np.str_("x"), "x"), (NOON, str(NOON)),
+        (BIG + 1, str(BIG + 1)), (b"x", "x"), (np.str_("x"), "x"), (1j, "1j"), (1 + 0j, "(1+0j)"),
     ],
     ids=lambda value: repr(value)[:16],
 )  # fmt: skip

@@ -155,7 +155,7 @@ def test_what_cannot_be_drafted():
     with pytest.raises(ParameterError, match="inconsistent numbers of samples"):
         Domain.draft(np.ones((3, 1)), [1, 2])
     table = pytest.importorskip("pandas").DataFrame({"when": np.zeros(2, "datetime64[ns]")})
-    with pytest.raises(ParameterTypeError, match="dates and times"):
+    with pytest.raises(ParameterTypeError, match="dates, times and nested values"):
         Domain.draft(table)
 
 

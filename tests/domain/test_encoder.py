@@ -264,7 +264,7 @@ def test_no_rows_and_one_class_are_normal():
     for nothing in ([], (), np.array([]), np.empty((0, 0)), frame(), frame([])):
         encoder.check(nothing, [])
         assert encoder.encode(nothing, []).matrix.codes.shape == (0, 4)
-    for other in ([[]], np.empty((0, 3)), frame(columns=["a"])):
+    for other in (np.empty((0, 3)), frame(columns=["a"])):
         with pytest.raises(ParameterError, match="is expecting 4 features"):
             encoder.check(other, [])
     assert encoder.encode(ROWS, ["unknown"] * 4).matrix.codes.shape == (0, 4)

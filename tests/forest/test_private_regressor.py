@@ -251,7 +251,6 @@ def test_targets_that_are_no_numbers_are_dropped_or_refused(y, rule, make_forest
     [
         (np.zeros((4, 2)), "y should be a 1d array"),
         (np.zeros(3), "inconsistent numbers of samples"),
-        (np.zeros(4, dtype=complex), "Complex data not supported"),
         (None, "requires y to be passed"),
     ],
 )

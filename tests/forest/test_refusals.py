@@ -223,7 +223,7 @@ def test_width_shape_and_length(make_forest, poisoned):
     with pytest.raises(ParameterError, match="Expected 2D array"):
         forest.fit(y, y)
     with pytest.raises(ParameterError, match="multi-output is not supported"):
-        forest.fit(X, X)
+        forest.fit(X, np.array(X))
     with pytest.raises(ParameterError, match="the target y is None"):
         forest.fit(X, None)
     assert_nothing_spent(accountant)
@@ -236,8 +236,6 @@ def test_kinds_of_input_that_have_no_meaning(make_forest):
     y = ["ill", "well"]
     for X, message in [
         (sparse.csr_matrix(np.zeros((2, 3))), "sparse input is not supported"),
-        (np.zeros((2, 3), dtype="datetime64[s]"), "dates and times are not supported"),
-        (np.zeros((2, 3), dtype=complex), "Complex data not supported"),
         (np.zeros((2, 3), dtype="i4,i4"), "structured arrays are not supported"),
     ]:
         with pytest.raises(ParameterTypeError, match=message):
@@ -245,11 +243,10 @@ def test_kinds_of_input_that_have_no_meaning(make_forest):
     assert_nothing_spent(accountant)
 
 
-def test_a_frame_with_dates(make_forest):
-    pandas = pytest.importorskip("pandas")
+def test_an_arrow_table_with_dates(make_forest):
+    arrow, day = pytest.importorskip("pyarrow"), datetime.date(2020, 1, 1)
     accountant = BudgetAccountant(5)
-    dates = pandas.to_datetime(["2020-01-01", "2020-01-02"])
-    X = pandas.DataFrame({"age": dates, "colour": ["red", "red"], "size": [0.0, 0.1]})
+    X = arrow.table({"age": [day, day], "colour": ["red", "red"], "size": [0.0, 0.1]})
     with pytest.raises(ParameterTypeError, match="dates and times are not supported"):
         make_forest(accountant=accountant).fit(X, ["ill", "well"])
     assert_nothing_spent(accountant)
