@@ -20,9 +20,9 @@ from dpforest.domain.series import Column
 from dpforest.domain.table import (
     Table,
     check_lengths,
+    check_rows,
     read_labels,
     read_table,
-    refuse_rows,
     select_columns,
 )
 from dpforest.domain.targets import target_steps
@@ -203,7 +203,7 @@ class DomainEncoder:
         table = self._open(X)
         if for_predict:
             table.check()
-            table.check_rows(self.estimator_name)
+            check_rows(table.table, self.estimator_name)
         return self._encode_table(table, for_predict=for_predict)
 
     def encode_labels(self, y: Any) -> NDArray[np.int32]:
@@ -289,12 +289,6 @@ class _Selection:
         """Refuse what the table's schema says of the declared columns."""
         for index in self._indices:
             self.table.check_column(index)
-
-    def check_rows(self, estimator_name: str) -> None:
-        """Refuse rows of another width, where each is to be predicted."""
-        broken = self.table.broken
-        if broken is not None and broken.any():
-            refuse_rows(len(self._indices), estimator_name)
 
 
 def _check_choice(parameter: str, value: Any, choices: tuple[str, ...]) -> None:

@@ -56,6 +56,10 @@ class RowTable:
             rows = [nothing if b else row for b, row in zip(broken.tolist(), rows, strict=True)]
         return list(zip(*rows, strict=True)) if rows else [()] * self.n_columns
 
+    def width_of(self, row: int) -> int:
+        """How many cells a row has; none if it is no row."""
+        return len(self._read[row])
+
     def column(self, index: int) -> Column:
         """Values of one column, by position."""
         return list(self._columns[index])

@@ -276,24 +276,24 @@ def _refuse_repeated_names() -> NoReturn:
 def check_width(table: Table, n_features: int, estimator_name: str) -> None:
     """Refuse a table of another width, in scikit-learn's words."""
     if table.n_columns != n_features:
-        raise ParameterError(
-            "X",
-            Described(f"a table of {table.n_columns} columns"),
-            f"X has {table.n_columns} features, but {estimator_name} is expecting "
-            f"{n_features} features as input",
-            "Pass the columns that the domain declares",
-        )
+        _refuse_width(table.n_columns, n_features, estimator_name)
 
 
-def refuse_rows(n_features: int, estimator_name: str) -> NoReturn:
-    """Refuse rows of another width, in scikit-learn's words."""
+def check_rows(table: Table, estimator_name: str) -> None:
+    """Refuse rows of another width, where each is to be predicted."""
+    if isinstance(table, ListTable) and table.broken.any():
+        width = table.width_of(int(table.broken.argmax()))
+        if width == 0:
+            _refuse_dimensions(1)
+        _refuse_width(width, table.n_columns, estimator_name)
+
+
+def _refuse_width(width: int, n_features: int, estimator_name: str) -> NoReturn:
     raise ParameterError(
         "X",
-        Described("rows of another width"),
-        f"Expected 2D array with {n_features} values in each row: {estimator_name} is expecting "
-        f"{n_features} features as input",
-        "Reshape your data, with X.reshape(-1, 1) for a single feature or "
-        "X.reshape(1, -1) for a single sample",
+        Described(f"a table of {width} columns"),
+        f"X has {width} features, but {estimator_name} is expecting {n_features} features as input",
+        "Pass the columns that the domain declares",
     )
 
 

@@ -222,7 +222,7 @@ def test_width_shape_and_length(make_forest, poisoned):
     with pytest.raises(ParameterError, match="inconsistent numbers of samples"):
         forest.fit(X, y[:3])
     with pytest.raises(ParameterError, match="Expected 2D array"):
-        forest.fit(y, y)
+        forest.fit(np.zeros(4), y)
     with pytest.raises(ParameterError, match="multi-output is not supported"):
         forest.fit(X, np.array(X))
     with pytest.raises(ParameterError, match="the target y is None"):
