@@ -58,7 +58,7 @@ def series_column(series: Any) -> Column:
         return pandas_column(series.to_native())
     if kind.is_pandas_like():
         return pandas_column(series.to_pandas())
-    return arrow_column(series.to_arrow())
+    return arrow_column(series.to_native() if kind.is_pyarrow() else series.to_arrow())
 
 
 def polars_column(series: Any) -> Column:
@@ -105,6 +105,8 @@ def arrow_column(values: Any) -> Column:
         values = pa.chunked_array([values])
     if not is_plain_arrow(values.type):
         return _unreadable(values.is_null().to_pylist())
+    if pa.types.is_null(_inner(values.type, pa)):
+        return [None] * len(values)
     values = _decoded(values, pa)
     if pa.types.is_integer(values.type) or pa.types.is_floating(values.type):
         # Gaps turn integers into doubles here, which changes no meaning: see values.py.

@@ -131,8 +131,9 @@ def test_polars():
 
 def arrow_samples(pa) -> dict:
     """Arrow's id of a type → an array of it with a null last, and what its first value means."""
+    whole = [f"{u}INT{n}" for u in ("", "U") for n in (8, 16, 32, 64)]
     numbers = {
-        **{f"{u}INT{n}": getattr(pa, f"{u.lower()}int{n}") for u in ("", "U") for n in (8, 16, 32, 64)},
+        **{name: getattr(pa, name.lower()) for name in whole},
         "HALF_FLOAT": pa.float16, "FLOAT": pa.float32, "DOUBLE": pa.float64,
     }  # fmt: skip
     samples = {name: (pa.array([1, None], kind()), 1) for name, kind in numbers.items()}
@@ -163,16 +164,16 @@ def arrow_samples(pa) -> dict:
         "INTERVAL_MONTHS": None, "INTERVAL_DAY_TIME": None,  # nothing makes them in Python
         "SPARSE_UNION": (pa.UnionArray.from_sparse(firsts, [numbers]), UNREADABLE),
         "DENSE_UNION": (
-            pa.UnionArray.from_dense(firsts, pa.array([0, 0], pa.int32()), [numbers]),
+            pa.UnionArray.from_dense(firsts, pa.array([0, 1], pa.int32()), [numbers]),
             UNREADABLE,
         ),
         "STRUCT": (pa.array([{"a": 1}, None]), UNREADABLE),
         "MAP": (pa.array([[("a", 1)], None], pa.map_(pa.string(), pa.int8())), UNREADABLE),
     }  # fmt: skip
     for name in ("LIST", "LARGE_LIST", "LIST_VIEW", "LARGE_LIST_VIEW"):
+        kind = name.lower() + "_" * (name == "LIST")
         samples[name] = (
-            lambda n=name: pa.array([[1], None], getattr(pa, n.lower() + "_" * (n == "LIST"))(pa.int8())),
-            UNREADABLE,
+            lambda kind=kind: pa.array([[1], None], getattr(pa, kind)(pa.int8())), UNREADABLE
         )  # fmt: skip
     samples["FIXED_SIZE_LIST"] = (pa.array([[1], None], pa.list_(pa.int8(), 1)), UNREADABLE)
     return samples
@@ -221,6 +222,7 @@ def test_pandas():
     from pandas.core.dtypes.base import _registry
 
     numbers = [f"{kind}{n}" for kind in ("Int", "UInt") for n in (8, 16, 32, 64)]
+    numbers += ["Float32", "Float64"]
     period, span = pd.Period("2020"), pd.Interval(0, 1)
     samples = {
         "CategoricalDtype": (pd.Series(["a", None], dtype="category"), "a"),
@@ -231,13 +233,11 @@ def test_pandas():
         "ArrowDtype": (pd.Series([1, None], dtype="int8[pyarrow]"), 1),
         "StringDtype": (pd.Series(["a", None], dtype="string[python]"), "a"),
         "BooleanDtype": (pd.Series([True, None], dtype="boolean"), 1),
-        **{f"{n}Dtype": (pd.Series([1, None], dtype=n), 1) for n in [*numbers, "Float32", "Float64"]},
+        **{f"{n}Dtype": (pd.Series([1, None], dtype=n), 1) for n in numbers},
     }  # fmt: skip
     assert {kind.__name__ for kind in _registry.dtypes} <= set(samples), "a new type"
-    more = [
-        (pd.Series(["a", None], dtype=f"string[{storage}]"), "a") for storage in ("pyarrow", "python")
-    ]  # fmt: skip
-    more += [(pd.Series(["a", None], dtype="str"), "a")]
+    words = ("string[pyarrow]", "string[python]", "str")
+    more = [(pd.Series(["a", None], dtype=name), "a") for name in words]
     more += [(pd.Series([NOON, None]), UNREADABLE), (pd.Series([SPAN, None]), UNREADABLE)]
     more += [
         (pd.Series([1j**2, None]), -1),
@@ -245,8 +245,9 @@ def test_pandas():
     ]
     # Categories of any type.
     for values, meaning in (
-        ([1.0], 1), ([2 + 0j], 2), ([NOON], UNREADABLE), ([ZONED], UNREADABLE), ([span], UNREADABLE),
-        ([period], UNREADABLE), ([(1,)], UNREADABLE), ([True], 1), ([Decimal("0.10")], 0.1),
+        ([1.0], 1), ([2 + 0j], 2), ([NOON], UNREADABLE), ([ZONED], UNREADABLE),
+        ([span], UNREADABLE), ([period], UNREADABLE), ([(1,)], UNREADABLE), ([True], 1),
+        ([Decimal("0.10")], 0.1),
     ):  # fmt: skip
         more += [(pd.Series([*values, None], dtype="category"), meaning)]
     arrow = pd.CategoricalDtype(pd.Index([2**62 + 1], dtype="timestamp[ns][pyarrow]"))

@@ -19,6 +19,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from dpforest.domain import CategoricalFeature, Domain, DomainEncoder, NumericFeature
 from dpforest.domain.values import meaning_of
@@ -96,6 +98,11 @@ CLASS_ENCODERS = [
 ]
 
 
+ROW = NumericFeature(name="row", lower=0, upper=20, integer=True)
+TARGETS = DomainEncoder(Domain(features=[ROW], target=(0, 2)), task="regression")
+WORDS_OF_NUMBERS = ["1", "01", "1.0", "0.10", "(1+0j)", "nan", "", "true", "1e0", "x"]
+
+
 def objects(values):
     array = np.empty(len(values), dtype=object)
     for index, value in enumerate(values):
@@ -144,14 +151,73 @@ def arrow(values):
     return pytest.importorskip("pyarrow").chunked_array([values])
 
 
+def arrow_dictionary(values):
+    return arrow(values).dictionary_encode()
+
+
+def arrow_batch(values):
+    """As a record batch, with the labels as an array that is not in chunks."""
+    return pytest.importorskip("pyarrow").array(values)
+
+
+def masked(values):
+    """With whatever is missing masked, and another value below the mask."""
+    array = np.ma.array(own_type(values), mask=False)
+    array[[meaning_of(value) is None for value in values]] = np.ma.masked
+    return array
+
+
+def masked_objects(values):
+    gaps = [meaning_of(value) is None for value in values]
+    return np.ma.array(
+        objects([1 if g else v for v, g in zip(values, gaps, strict=True)]), mask=gaps
+    )
+
+
+def pandas_sparse(values):
+    return pandas_own_type(values).astype("Sparse")
+
+
+def pandas_text(values):
+    return pandas_own_type(values).astype("string[python]")
+
+
+def polars_objects(values):
+    polars = pytest.importorskip("polars")
+    return polars.Series("v", objects(values), dtype=polars.Object)
+
+
+def polars_lenient(values):
+    """Polars gives way here: Object, Binary, Struct and List columns."""
+    polars = pytest.importorskip("polars")
+    try:
+        return polars.Series("v", values, strict=False)
+    except polars.exceptions.PanicException:  # no Exception
+        raise TypeError("polars panics at some objects") from None
+
+
+def polars_category(values):
+    polars = pytest.importorskip("polars")
+    return polars_own_type(values).cast(polars.Categorical)
+
+
 CONTAINERS = [
     list, objects, own_type, pandas_own_type, pandas_objects, pandas_nullable, pandas_arrow,
     pandas_category, polars_own_type, arrow,
 ]  # fmt: skip
 
 
+#: All in which the property below is tried; each has a record more than ``CONTAINERS`` would show.
+EVERY = [
+    *CONTAINERS, arrow_dictionary, arrow_batch, masked, masked_objects, pandas_sparse, pandas_text,
+    polars_objects, polars_lenient, polars_category,
+]  # fmt: skip
+
+
 def as_table(column):
     """A table of the column's own kind that has it once for each feature."""
+    if isinstance(column, np.ma.MaskedArray):
+        return np.ma.stack([column] * len(NAMES), axis=1)
     if isinstance(column, list):
         return [[value] * len(NAMES) for value in column]
     if isinstance(column, np.ndarray):
@@ -160,7 +226,10 @@ def as_table(column):
         return pytest.importorskip("pandas").DataFrame(dict.fromkeys(NAMES, column))
     if isinstance(column, pytest.importorskip("polars").Series):
         return pytest.importorskip("polars").DataFrame(dict.fromkeys(NAMES, column))
-    return pytest.importorskip("pyarrow").table(dict.fromkeys(NAMES, column))
+    pyarrow = pytest.importorskip("pyarrow")
+    if isinstance(column, pyarrow.Array):
+        return pyarrow.RecordBatch.from_arrays([column] * len(NAMES), NAMES)
+    return pyarrow.table(dict.fromkeys(NAMES, column))
 
 
 def contained(build, values):
@@ -201,6 +270,50 @@ def predicted_codes(column):
 def class_codes(column):
     found = [encoder.encode_labels(column).tolist() for encoder in CLASS_ENCODERS]
     return list(zip(*found, strict=True))
+
+
+def target_steps(column):
+    """For each record: the place of its target, or None if it is dropped."""
+    rows = np.arange(len(column))[:, None]
+    encoded = TARGETS.encode(rows, column)
+    kept = encoded.matrix.codes[:, 0].tolist()
+    steps = dict(zip(kept, encoded.targets.tolist(), strict=True))
+    return [(steps.get(row),) for row in range(len(column))]
+
+
+NAMED = [value for values in [*BASES, ODD] for value in values]
+VALUES = st.one_of(
+    st.integers(0, len(NAMED) - 1).map(NAMED.__getitem__),  # some cannot be hashed
+    st.integers(-3, 3), st.floats(), st.complex_numbers(), st.text(max_size=3), st.booleans(),
+    st.integers(), st.decimals(places=2), st.binary(max_size=2), st.dates(), st.datetimes(),
+    st.fractions(), st.builds(np.float32, st.floats(width=32)), st.builds(np.int8, st.just(1)),
+)  # fmt: skip
+#: Columns of one kind each, as containers have them: numbers, texts, mixtures.
+KINDS = st.sampled_from([
+    st.integers(-3, 3), st.floats(), st.sampled_from(WORDS_OF_NUMBERS), st.booleans(), VALUES,
+    st.one_of(st.none(), st.integers(0, 2**60)), st.text(max_size=2), st.decimals(places=2),
+])  # fmt: skip
+
+
+@pytest.mark.parametrize("build", EVERY)
+def test_whatever_the_others_are_a_record_means_what_it_means_alone(build):
+    """Codes of features, of labels and of targets are those of each value in a list by itself."""
+    held = []
+
+    @given(KINDS.flatmap(lambda kind: st.lists(kind, max_size=6)), VALUES, st.integers(0, 6))
+    @settings(derandomize=True, max_examples=80, deadline=None, database=None)
+    def check(others, odd, place):
+        values = [*others[:place], odd, *others[place:]]
+        for given_values in (others, values):
+            column = contained(build, given_values)
+            if column is None or refused(column):
+                continue
+            held.append(len(given_values))
+            for codes in (feature_codes, class_codes, target_steps):
+                assert codes(column) == [codes([value])[0] for value in given_values]
+
+    check()
+    assert len(held) > 60
 
 
 @pytest.mark.parametrize("build", CONTAINERS)

@@ -55,8 +55,9 @@ def test_meanings():
     assert meaning_of(Decimal("0.10")) == meaning_of(0.1) == meaning_of("0.1000")
     # Nothing that has a meaning means the same as what cannot be read.
     day = datetime.date(2020, 1, 1)
-    for value in (b"\xff", Decimal("snan"), (10**5000,), [1], {"a": 1}, np.array(1), day,
-                  datetime.timedelta(1), np.datetime64("2020-01-01"), uuid.UUID(int=1)):  # fmt: skip
+    time = np.datetime64("2020-01-01")
+    for value in (b"\xff", Decimal("snan"), (10**5000,), [1], {1: 1}, np.array(1), day,
+                  datetime.timedelta(1), time, uuid.UUID(int=1)):  # fmt: skip
         assert meaning_of(value) == UNREADABLE
     assert meaning_of(np.datetime64("NaT")) is meaning_of(np.ma.masked) is None
 
