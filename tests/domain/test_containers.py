@@ -184,7 +184,7 @@ def pandas_text(values):
 
 def polars_objects(values):
     polars = pytest.importorskip("polars")
-    return polars.Series("v", objects(values), dtype=polars.Object)
+    return polars.Series("v", values, dtype=polars.Object)
 
 
 def polars_lenient(values):
@@ -301,7 +301,7 @@ def test_whatever_the_others_are_a_record_means_what_it_means_alone(build):
     held = []
 
     @given(KINDS.flatmap(lambda kind: st.lists(kind, max_size=6)), VALUES, st.integers(0, 6))
-    @settings(derandomize=True, max_examples=80, deadline=None, database=None)
+    @settings(derandomize=True, max_examples=40, deadline=None, database=None)
     def check(others, odd, place):
         values = [*others[:place], odd, *others[place:]]
         for given_values in (others, values):
@@ -313,7 +313,7 @@ def test_whatever_the_others_are_a_record_means_what_it_means_alone(build):
                 assert codes(column) == [codes([value])[0] for value in given_values]
 
     check()
-    assert len(held) > 60
+    assert len(held) > 30
 
 
 @pytest.mark.parametrize("build", CONTAINERS)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import datetime
 import math
 import uuid
+import warnings
 from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
+from dpforest.domain import values as values_module
+from dpforest.domain.encoder import _look_up
 from dpforest.domain.values import (
     UNREADABLE,
     CategoryLookup,
@@ -130,8 +133,8 @@ def test_equal_values_of_other_types_are_looked_up_one_by_one():
         def __eq__(self, other):
             return True
 
-    for values in ([1.0, Equal(), 1.0], [Equal(), 1.0]):
-        assert look_up(("1",), *values) == [-2 if type(v) is Equal else 0 for v in values]
+    for cells in ([1.0, Equal(), 1.0], [Equal(), 1.0]):
+        assert look_up(("1",), *cells) == [-2 if type(v) is Equal else 0 for v in cells]
     assert look_up(("0.1",), Decimal("0.10"), Decimal("0.1")) == [0, 0]
     # Numpy holds these for equal; as doubles they are not.
     assert look_up(("0.1",), 0.1, np.float32(0.1), 0.1) == [0, -2, 0]
@@ -166,3 +169,116 @@ def test_both_ways_to_floats_agree():
     slow, unparsable = to_floats([*values, "x"])
     np.testing.assert_array_equal(quick, slow[:-1])
     assert unparsable.tolist() == [False] * len(values) + [True]
+
+
+class Odd(Exception):
+    """Nobody may catch it."""
+
+
+def refusing(kind, *arguments):
+    """An object of a class that extends another, and whose every method fails."""
+
+    def fail(self, *_):
+        raise Odd
+
+    methods = (
+        "float str repr int bool index complex bytes eq ne lt gt le ge hash len iter getitem "
+        "getattribute format array trunc round"
+    )
+    names = [f"__{name}__" for name in methods.split()]
+    return type("Refusing", (kind,), dict.fromkeys(names, fail))(*arguments)
+
+
+def test_no_method_of_a_cell_is_called():
+    class Failing(type):
+        def __hash__(cls):
+            raise Odd
+
+        def __eq__(cls, other):
+            raise Odd
+
+        def __instancecheck__(cls, instance):
+            raise Odd
+
+        __name__ = property(__hash__)
+
+    class Strange(metaclass=Failing):
+        @property
+        def __class__(self):
+            raise Odd
+
+        __float__ = __str__ = __hash__ = __eq__ = __ne__ = __class__.fget
+
+    cells = [Strange(), refusing(object), refusing(str, "a"), refusing(int, 2),
+             refusing(bytes, b"1"), refusing(float, 0.5), refusing(complex, 1 + 0j),
+             refusing(Decimal, "0.10"),
+             refusing(np.float64, 3.0), refusing(Fraction, 1, 2), refusing(np.float32, 1.0),
+             refusing(list), refusing(dict), refusing(datetime.date, 2020, 1, 1)]  # fmt: skip
+    expected = ["", "", "a", 2, 1, 0.5, 1, 0.1, 3, *[""] * 5]
+    assert [meaning_of(cell) for cell in cells] == expected
+    assert look_up(("a", "2"), *cells) == [-2, -2, 0, 1, *[-2] * 10]
+    numbers, unparsable = to_floats(cells)
+    assert [v for v, bad in zip(numbers.tolist(), unparsable, strict=True) if not bad] == [
+        2, 1, 0.5, 1, 0.1, 3,
+    ]  # fmt: skip
+
+
+def test_errors_of_the_machine_are_not_swallowed(monkeypatch):
+    """What is swallowed is named in the docstring: an error of ours, or of memory, is not."""
+    for kind in (MemoryError, RecursionError, KeyboardInterrupt, RuntimeError):
+
+        def fail(_, kind=kind):
+            raise kind
+
+        monkeypatch.setitem(values_module._READERS, id(Decimal), fail)
+        for call in (
+            meaning_of,
+            lambda cell: look_up(("a",), cell),
+            lambda cell: to_floats([cell]),
+        ):
+            with pytest.raises(kind):
+                call(Decimal(1))
+
+
+def test_cells_at_the_edges():
+    long = "9" * 5000
+    assert [meaning_of(v) for v in (int("9" * 300) ** 40, -(10**5000), long, f"-{long}")] == [
+        math.inf, -math.inf, math.inf, -math.inf,
+    ]  # fmt: skip
+    assert [meaning_of(v) for v in ("\ud800", " \udfff\0", "1\ud800")] == [
+        "\ud800",
+        "\udfff",
+        "1\ud800",
+    ]
+    assert look_up(("\ud800",), "\ud800", "\udfff") == [0, -2]
+    assert meaning_of("nan(7)") == "nan(7)"
+    broken = Fraction(1, 2)
+    for part in (0, "1", refusing(int, 1)):
+        broken._denominator = part
+        assert meaning_of(broken) == UNREADABLE
+    assert meaning_of(Fraction(10**400, 3)) == math.inf == -meaning_of(Fraction(-(10**400), 3))
+    assert meaning_of(Fraction(1, 10**400)) == 0
+    changing = [1.0]
+    assert meaning_of(changing) == UNREADABLE
+    changing.append(2)
+    assert meaning_of(changing) == UNREADABLE
+
+
+#: Columns that are read at one go, and their cells one by one.
+NUMBERS = [0, 1, -1, 2**53, 2**53 + 1, 2**63 - 1, 0.1, 0.5, 1e300, math.inf, -math.inf, math.nan]
+
+
+@pytest.mark.parametrize("code", [*np.typecodes["AllInteger"], *"?efdg"])
+def test_quick_ways_agree_with_the_meaning_of_each_cell(code):
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        array = np.array(NUMBERS[:-3] if code not in "efdg" else NUMBERS).astype(code)
+    cells = [meaning_of(cell) for cell in array]
+    floats, unparsable = to_floats(array)
+    assert unparsable is None
+    np.testing.assert_array_equal(floats, [math.nan if cell is None else cell for cell in cells])
+    for categories in (("0", "1", "0.5", str(2**53)), ("a", "b")):
+        lookup = CategoryLookup(categories, unknown=-2, missing=-1, positions=categories[0] == "a")
+        one_by_one = [int(lookup.encode([cell])[0]) for cell in array]
+        assert _look_up(lookup, array, -1).tolist() == one_by_one
+        assert _look_up(lookup, np.abs(array[:2]), -1).tolist() == one_by_one[:2]
