@@ -1,0 +1,115 @@
+"""Partitions whose types differ, read without a cluster: the codes are those of one table."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+
+import numpy as np
+import pytest
+
+from dpforest import BudgetAccountant, Domain, StreamError
+from dpforest.domain import DomainEncoder
+
+pytest.importorskip("distributed")
+da = pytest.importorskip("dask.array")
+dd = pytest.importorskip("dask.dataframe")
+pd = pytest.importorskip("pandas")
+
+import dask  # noqa: E402
+from dask.delayed import delayed  # noqa: E402
+
+from dpforest import dask as dpforest_dask  # noqa: E402
+from dpforest.dask.collections import DaskTable  # noqa: E402
+from dpforest.dask.records import encode_part  # noqa: E402
+from dpforest.trees.records import TrainingTable  # noqa: E402
+
+DOMAIN = Domain(
+    features={"x": (0, 9), "kind": {"categories": ["1", "2", "3"], "missing": True}},
+    classes=["1", "2"],
+    target=(0, 9),
+)
+#: The same column as partitions have it, whatever the meta data says.
+PARTS = [
+    pd.Series([1, 2, 3]), pd.Series([1.0, math.nan, 3]), pd.Series([1 + 0j, 2j, 3]),
+    pd.Series(["1", "x", "3.0"]), pd.Series([1, "2", None, b"1", [1]], dtype=object),
+    pd.Series([1, None], dtype="Int8"), pd.Series([True, None], dtype="boolean"),
+    pd.Series([1, 2.5], dtype="double[pyarrow]"), pd.Series(["1", None], dtype="category"),
+    pd.Series([Decimal("1.0"), Decimal("2")]), pd.Series(pd.to_datetime(["2020-01-01", None])),
+    pd.Series([], dtype=float), pd.Series([2.0], dtype="Sparse"),
+]  # fmt: skip
+
+
+def read(source: DaskTable, encoder: DomainEncoder) -> list[TrainingTable]:
+    pairs = dask.compute(*source._pairs(), scheduler="synchronous")
+    return [encode_part(part, encoder, f"partition {k}") for k, part in enumerate(pairs)]
+
+
+def rows_of(table) -> list:
+    outputs = table.labels if table.targets is None else table.targets
+    return [*zip(table.codes.tolist(), outputs.tolist(), strict=True)]
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+@pytest.mark.parametrize("named", [True, False])
+def test_the_codes_are_those_of_one_table(task, named):
+    encoder = DomainEncoder(DOMAIN, task=task)
+    frames = [pd.DataFrame({"x": part, "kind": part, "y": part}) for part in PARTS]
+    meta = frames[0].iloc[:0]
+    X = dd.from_delayed([delayed(frame) for frame in frames], meta=meta, verify_meta=False)
+    source = DaskTable(X, "y") if named else DaskTable(X[["x", "kind"]], X["y"])
+    source.check(DOMAIN.feature_names)
+    cells = [cell for part in PARTS for cell in part]
+    whole = TrainingTable.of(encoder.encode([[cell, cell] for cell in cells], cells))
+    assert sum(map(rows_of, read(source, encoder)), []) == rows_of(whole)
+    assert 8 < whole.n_records < len(cells)
+
+
+@pytest.mark.parametrize("odd", [1j, 2 + 0j, "x", None, b"1", {"a": 1}, 2**70, 0.5])
+def test_one_record_more_changes_no_other(odd):
+    encoder = DomainEncoder(DOMAIN)
+    base = [1, 2, 1, 2, 1, 2]
+    for cells in (base, [*base, odd]):
+        frame = pd.DataFrame(
+            {"x": 1, "kind": pd.Series(cells), "y": [1, 2] * 3 + [1] * (len(cells) > 6)}
+        )
+        X = dd.from_pandas(frame, npartitions=2, sort=False)
+        found = sum(map(rows_of, read(DaskTable(X, "y"), encoder)), [])
+        assert [(codes[1], y) for codes, y in found][:6] == [(0, 0), (1, 1)] * 3
+        assert len(found) == len(cells)
+        array = np.array(cells) if odd not in ("x", b"1") else np.array(cells, dtype=object)
+        X = da.from_array(np.stack([np.ones_like(array), array], axis=1), chunks=(4, 2))
+        y = da.from_array(frame["y"].to_numpy(), chunks=4)
+        assert sum(map(rows_of, read(DaskTable(X, y), encoder)), []) == found
+
+
+def test_masked_arrays():
+    X = np.ma.array([[1.0, 1.0]] * 4, mask=[[False] * 2, [True, False]] * 2)
+    source = DaskTable(da.from_array(X, chunks=(2, 2)), da.from_array(np.ones(4), chunks=2))
+    assert [table.n_records for table in read(source, DomainEncoder(DOMAIN))] == [1, 1]
+
+
+def test_shapes_and_names_are_refused_unspent():
+    zeros, labels = da.zeros((6, 2), chunks=(3, 2)), da.zeros(6, chunks=3)
+    frame = dd.from_pandas(pd.DataFrame({"x": [1.0] * 6, "kind": "1", "y": "1"}), npartitions=2)
+    twice = dd.from_pandas(pd.DataFrame({"x": [1.0], "kind": "1"}), npartitions=1)
+    twice.columns = ["x", "x"]
+    accountant = BudgetAccountant(1)
+    make = dpforest_dask.DaskPrivateForestClassifier(
+        epsilon=1, domain=DOMAIN, strategy="one_shot", accountant=accountant
+    )
+    for X, y, said in (
+        (da.zeros((6, 3), chunks=3), labels, "two dimensions and 2 columns"),
+        (da.zeros(6, chunks=3), labels, "two dimensions and 2 columns"),
+        (da.zeros(6, chunks=3, dtype="f8,f8"), labels, "structured arrays"),
+        (zeros, da.zeros((6, 2), chunks=(3, 2)), "multi-output"),
+        (frame[["x", "kind"]], frame[["x", "y"]], "multi-output"),
+        (zeros, da.zeros(6, chunks=(2, 4)), "of records in one of them"),
+        (zeros, da.zeros(7, chunks=4), "of records in one of them"),
+        (twice, "x", "one name"),
+        (frame[["x", "y"]], "y", "no column 'kind'"),
+        (frame, "z", "no column 'z'"),
+    ):
+        with pytest.raises(StreamError, match=said):
+            make.fit(X, y)
+        assert accountant.ledger == () and accountant.composition().children == ()
