@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from dpforest.domain.complaints import domain_error
 from dpforest.domain.marks import DraftMark, checked_sources, is_own_source, settled
 from dpforest.domain.values import (
+    UNREADABLE,
     Meaning,
     is_boolean,
     is_missing,
@@ -181,7 +182,7 @@ def _check_meanings(entry: str, values: Iterable[Any], nouns: str) -> None:
     positions: dict[Meaning, int] = {}
     for position, value in enumerate(values):
         meaning = meaning_of(value)
-        if meaning is None:
+        if meaning in (None, UNREADABLE):
             raise DomainError(
                 entry,
                 f"of the {nouns} the one at position {position} reads as missing, as NaN and "

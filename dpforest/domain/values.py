@@ -13,6 +13,7 @@ value itself, because of other records, is out of reach: read files with fixed t
 from __future__ import annotations
 
 import math
+import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
@@ -58,7 +59,8 @@ def meaning_of(value: Any) -> Meaning:
         without an imaginary part is its real part, as text too: "(1+0j)".
     str
         For text, without surrounding white space; for bytes, as UTF-8; for other complex
-        numbers. For anything else, such as dates, lists and objects, ``UNREADABLE``.
+        numbers. For anything else, such as dates (as text, too), lists and objects,
+        ``UNREADABLE``.
     """
     kind = type(value)
     if kind is str:
@@ -81,9 +83,23 @@ def _meaning_of_text(text: str) -> Meaning:
     try:
         return _or_missing(float(text))
     except ValueError:
-        return _BOOLEAN_WORDS.get(text.lower(), text) if text[-2:] not in _J else _of_j(text)
+        return _of_words(text)
 
 
+def _of_words(text: str) -> Meaning:
+    """What text means that is no number as it stands."""
+    if text[-2:] in _J:
+        return _of_j(text)
+    if text[-1:].isalnum() and _TIME.fullmatch(text):
+        return UNREADABLE
+    return _BOOLEAN_WORDS.get(text.lower(), text)
+
+
+#: Dates, with a time or without, and spans of days, as libraries write them. One text in a column
+#: of dates makes all of them text, and they mean no more than before.
+_TIME = re.compile(
+    r"-?\d{3,}-\d\d-\d\d([ T]\d\d\S*( \S+)?)?|-?\d+ days?,? [+-]?\d\d?:\d\d:\d\d\S*", re.ASCII
+)
 #: How the text of a complex number ends that Python or numpy has written.
 _J = ("j)", "0j")
 

@@ -12,6 +12,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from dpforest.domain import CategoricalFeature
 from dpforest.domain import values as values_module
 from dpforest.domain.encoder import _look_up
 from dpforest.domain.values import (
@@ -22,6 +23,7 @@ from dpforest.domain.values import (
     text_of,
     to_floats,
 )
+from dpforest.exceptions import DomainError
 
 
 def look_up(categories, *values, positions=False):
@@ -63,6 +65,34 @@ def test_meanings():
                   datetime.timedelta(1), time, uuid.UUID(int=1)):  # fmt: skip
         assert meaning_of(value) == UNREADABLE
     assert meaning_of(np.datetime64("NaT")) is meaning_of(np.ma.masked) is None
+
+
+def test_dates_are_no_text():
+    """One text makes all dates of a column text in Dask, and in readers: nothing is nothing."""
+    pandas = pytest.importorskip("pandas")
+    for moment in ("2020-01-01", "2020-01-01 12:34", "1066-10-14 00:00:00.000000123"):
+        for unit in ("D", "h", "s", "ms", "ns"):
+            made = np.datetime64(moment, unit if unit != "ns" or moment[0] == "2" else "us")
+            for zone in (None, "UTC", "Asia/Kolkata"):
+                stamp = pandas.Timestamp(made, tz=zone)
+                python = stamp.to_pydatetime(warn=False)
+                for value in (made, stamp, python, python.date()):
+                    assert meaning_of(value) == meaning_of(str(value)) == UNREADABLE, str(value)
+                assert meaning_of(f"{stamp:%Y-%m-%d %H:%M:%S %Z}") == UNREADABLE
+    for span in (datetime.timedelta(1), datetime.timedelta(-1, 5, 7), pandas.Timedelta(1, "D")):
+        assert meaning_of(span) == meaning_of(str(span)) == UNREADABLE
+    for text in (
+        "2020-01",
+        "12:00",
+        "1 day",
+        "7 days",
+        "2020-01-01 or so",
+        "a 2020-01-01",
+        "1-2-3",
+    ):
+        assert meaning_of(text) == text
+    with pytest.raises(DomainError, match="has no meaning, as dates"):
+        CategoricalFeature(name="day", categories=("2020-01-01", "2020-01-02"))
 
 
 def test_complex_numbers():
