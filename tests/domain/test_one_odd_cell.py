@@ -103,6 +103,23 @@ def test_a_cell_of_another_kind_in_a_frame(column, odd):
         assert [len(rows) for rows in found] == [3 if column == "x" else 4] * 2
 
 
+def test_a_cell_that_gives_a_polars_column_another_type():
+    pl = pytest.importorskip("polars")
+    alone = both_tasks(polars_table(X), LABELS)
+    for odd, kind in ((b"\xff", pl.Binary), (b"a", pl.Binary), ({"k": 1}, pl.String)):
+        table = polars_table(plain(odd, "word"))
+        assert table["word"].dtype == kind
+        assert [rows[:3] for rows in both_tasks(table, [*LABELS, 1])] == alone
+    # Here polars itself makes the others missing: the fit does not fail, but others change.
+    for odd, kind in (({"k": 1}, pl.Struct), ([1], pl.Object)):
+        table = polars_table(plain(odd, "x"))
+        assert table["x"].dtype == kind
+        DomainEncoder(DOMAIN).check(table, [*LABELS, 1])
+        assert len(both_tasks(table, [*LABELS, 1])[0]) == (0 if kind == pl.Struct else 3)
+    for y in (["1", "4", "9", b"\xff"], ["1", "4", "9", b"4", "x"][:4]):
+        assert encode(polars_table(plain()), pl.Series(y, strict=False))[:3] == alone[0]
+
+
 @pytest.mark.parametrize("odd", [{"k": 1}, b"\xff", 1j, {}])
 def test_a_label_of_another_kind_in_polars(odd):
     pl = pytest.importorskip("polars")
