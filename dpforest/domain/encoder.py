@@ -58,7 +58,9 @@ class DomainEncoder:
     category not listed                       ``other``, or the code reserved for unknowns
     missing, where allowed                    the feature's last code
     missing where not allowed, infinity,      the record is dropped (``invalid="drop"``) or
-    text in a numeric column, unknown label   `InvalidRecordError` (``invalid="raise"``)
+    no number in a numeric column, unknown    `InvalidRecordError` (``invalid="raise"``)
+    label; in a list of rows, a row of
+    another width
     ========================================  =============================================
 
     For prediction no record is dropped: see `encode_features`.
@@ -128,7 +130,9 @@ class DomainEncoder:
     def check(self, X: Any, y: Any = FEATURES_ONLY) -> None:
         """Check shape and types of a table, and of labels if given, before any value is read.
 
-        Labels left out are not checked; ``None`` for labels is refused.
+        Types are refused where no record decides them: those of an Arrow schema. What numpy,
+        pandas and polars infer is read, whatever it is. Labels left out are not checked; ``None``
+        for labels is refused.
 
         Raises
         ------
