@@ -194,12 +194,14 @@ def open_frame(X: Any) -> Any:
 
     unique = True
     try:
-        native = nw.from_native(of_batches(X), pass_through=True, allow_series=True)
+        native = nw.from_native(as_known(X), pass_through=True, allow_series=True)
     except ValueError:
         unique = False
     if not unique:
         _refuse_repeated_names()
     _refuse_lazy(native, "X")
+    if isinstance(native, nw.Series):
+        _refuse_dimensions(1)
     return native if isinstance(native, nw.DataFrame) else None
 
 
@@ -212,20 +214,33 @@ def _refuse_lazy(native: Any, name: str) -> None:
         )
 
 
-def of_batches(X: Any) -> Any:
-    """Arrow's record batches and arrays as a table or a chunked array; anything else as it is."""
-    if type(X).__module__.partition(".")[0] != "pyarrow":
-        return X
-    import pyarrow as pa
+def as_known(X: Any) -> Any:
+    """Parts of Arrow and pandas as what narwhals knows of them; anything else as it is.
 
-    if isinstance(X, pa.RecordBatch):
-        return pa.Table.from_batches([X])
-    return pa.chunked_array([X]) if isinstance(X, pa.Array) else X
+    Numpy would read an array of theirs in a type that all of its values allow.
+    """
+    library = type(X).__module__.partition(".")[0]
+    if library == "pyarrow":
+        import pyarrow as pa
+
+        if isinstance(X, pa.RecordBatch):
+            return pa.Table.from_batches([X])
+        return pa.chunked_array([X]) if isinstance(X, pa.Array) else X
+    if library == "pandas":
+        import pandas as pd
+
+        flat = isinstance(X, pd.Index) and X.nlevels == 1
+        return pd.Series(X) if flat or isinstance(X, pd.api.extensions.ExtensionArray) else X
+    return X
+
+
+#: Sequences that are one value, or an array of numbers.
+_NO_ROWS = (str, bytes, bytearray, memoryview)
 
 
 def _as_array(values: Any, name: str) -> NDArray[Any] | list[Any]:
     """Anything else: a list, if it holds objects one by one, or an array."""
-    if not hasattr(values, "__array__") and isinstance(values, Sequence):
+    if isinstance(values, Sequence) and not isinstance(values, _NO_ROWS):
         # Numpy would give all of them one type, and go as deep as all of them allow.
         return list(values)
     array: NDArray[Any] | None = None
@@ -340,7 +355,7 @@ def _label_series(y: Any) -> Any:
     """Labels as a series, also from a frame with one column; None for anything else."""
     import narwhals as nw
 
-    native = nw.from_native(of_batches(y), pass_through=True, allow_series=True)
+    native = nw.from_native(as_known(y), pass_through=True, allow_series=True)
     _refuse_lazy(native, "y")
     if isinstance(native, nw.DataFrame):
         if native.shape[1] != 1:

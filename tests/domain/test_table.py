@@ -145,6 +145,27 @@ def test_array_likes():
     assert encoded.labels.tolist() == [0, 1, 0, 1]
 
 
+def test_sequences_and_arrays_of_pandas():
+    import array
+    import collections
+
+    pd = pytest.importorskip("pandas")
+    rows, y = [[0.1, 0.2, "x"], [1, 1, "y"]], [0, 1]
+    expected = ENCODER.encode(rows, y)
+    for table in (collections.deque(rows), tuple(rows), np.array(rows, dtype=object)):
+        assert ENCODER.encode(table, y).matrix.codes.tolist() == expected.matrix.codes.tolist()
+    for labels in (range(2), array.array("d", y), pd.Index(y), pd.Categorical(y), pd.array(y)):
+        assert ENCODER.encode(rows, labels).labels.tolist() == y
+    # Python has no such times: they must not end a fit.
+    times = pd.Index([2**62 + 1, None], dtype="timestamp[ns][pyarrow]")
+    for labels in (times, times.array, pd.DatetimeIndex(["2020", None]),
+                   pd.MultiIndex.from_tuples([(0, 1), (1, 1)])):  # fmt: skip
+        assert not ENCODER.encode(rows, labels).labels.size
+    for one in ("abc", b"abc", 7, pd.Series(rows), pd.Series([1, "x"]), pd.Index([1, 2])):
+        with pytest.raises(ParameterError, match="Expected 2D array"):
+            ENCODER.check(one, y)
+
+
 def test_importing_the_domain_stays_light():
     heavy = "narwhals pandas polars pyarrow sklearn numba matplotlib scipy"
     code = (
