@@ -9,8 +9,14 @@ SHELL := /bin/sh
 PYTHON ?=
 VENV := .venv
 NEWEST := .venv-newest
+LOWEST := .venv-lowest
+MIDDLE := .venv-3.13
 LOCKED := constraints/locked.txt
 TEST_EXTRAS := accounting,attacks,dask,diffprivlib,frames,plots,report,test
+# What is tested with versions other than the locked ones.
+OTHER_EXTRAS := frames,report,test
+NEWEST_PYTHON := newest
+comma := ,
 # One file's tests stay together, so that what they share is made once.
 PYTEST_FLAGS ?= -n 2 --dist loadfile
 DEMO_FLAGS ?=
@@ -19,12 +25,14 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-newest lint format clean
+.PHONY: help demo test test-newest test-lowest test-3.13 lint format clean
 
 help:
 	@echo "make demo          run the main job: a private forest on adult at epsilon = 1"
 	@echo "make test          run the tests with the locked versions"
 	@echo "make test-newest   run them with the newest Python, numpy and scikit-learn"
+	@echo "make test-3.13     run them with Python 3.13 and the newest of all else"
+	@echo "make test-lowest   run them with the lowest versions that pyproject.toml allows"
 	@echo "make lint          ruff and mypy"
 	@echo "make format        let ruff format the code"
 	@echo "make clean         remove environments and caches"
@@ -38,6 +46,17 @@ test: $(VENV)/.ready-test
 test-newest: $(NEWEST)/.ready-test
 	$(NEWEST)/bin/python -m pytest $(PYTEST_FLAGS) $(ARGS)
 
+# Nothing to do where that Python is the newest one: it has just been tested.
+test-3.13:
+	@if [ "$$(tools/find-python newest)" = "$$(tools/find-python 3.13)" ]; then \
+		echo "Python 3.13 is the newest here: make test-newest tests it"; \
+	else \
+		$(MAKE) test-newest NEWEST=$(MIDDLE) NEWEST_PYTHON=3.13; \
+	fi
+
+test-lowest: $(LOWEST)/.ready-test
+	$(LOWEST)/bin/python -m pytest $(PYTEST_FLAGS) $(ARGS)
+
 lint: $(VENV)/.ready-lint
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
@@ -48,7 +67,7 @@ format: $(VENV)/.ready-lint
 	$(VENV)/bin/ruff format .
 
 clean:
-	rm -rf $(VENV) $(NEWEST) .pytest_cache .mypy_cache .ruff_cache .hypothesis demo-output
+	rm -rf $(VENV) $(NEWEST) $(MIDDLE) $(LOWEST) .pytest_cache .mypy_cache .ruff_cache .hypothesis demo-output
 	find dpforest tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # --- environments -------------------------------------------------------------------------
@@ -59,8 +78,12 @@ $(VENV)/bin/python:
 	echo "making $(VENV) with $$python" && "$$python" -m venv --clear $(VENV)
 
 $(NEWEST)/bin/python:
-	@python="$$(tools/find-python newest)" && \
+	@python="$$(tools/find-python $(NEWEST_PYTHON))" && \
 	echo "making $(NEWEST) with $$python" && "$$python" -m venv --clear $(NEWEST)
+
+$(LOWEST)/bin/python:
+	@python="$$(tools/find-python 3.11)" && \
+	echo "making $(LOWEST) with $$python" && "$$python" -m venv --clear $(LOWEST)
 
 # Editable, and without build isolation, so that the build tool is locked too.
 $(VENV)/.ready-run: pyproject.toml $(LOCKED) | $(VENV)/bin/python
@@ -79,5 +102,13 @@ $(VENV)/.ready-lint: $(VENV)/.ready-run
 $(NEWEST)/.ready-test: pyproject.toml | $(NEWEST)/bin/python
 	$(NEWEST)/bin/python -m pip install -q --upgrade --upgrade-strategy eager flit_core
 	$(NEWEST)/bin/python -m pip install -q --upgrade --upgrade-strategy eager \
-		--no-build-isolation -e '.[frames,report,test]'
+		--no-build-isolation -e '.[$(OTHER_EXTRAS)]'
+	@touch $@
+
+$(LOWEST)/.ready-test: pyproject.toml tools/lowest-versions | $(LOWEST)/bin/python
+	$(LOWEST)/bin/python tools/lowest-versions $(subst $(comma), ,$(OTHER_EXTRAS)) \
+		> $(LOWEST)/constraints.txt
+	$(LOWEST)/bin/python -m pip install -q -c $(LOWEST)/constraints.txt flit_core
+	$(LOWEST)/bin/python -m pip install -q -c $(LOWEST)/constraints.txt \
+		--no-build-isolation -e '.[$(OTHER_EXTRAS)]'
 	@touch $@

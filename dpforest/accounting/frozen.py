@@ -8,7 +8,12 @@ from pydantic import BaseModel, ConfigDict
 class Frozen(BaseModel):
     """Base of frozen, closed records; each is built when it is first used, not on import."""
 
-    # Infinite amounts must survive JSON, where pydantic would write null.
+    # Infinite amounts must survive JSON, where pydantic would write null. A report has a
+    # fingerprint of its model, and pydantic before 2.10 warns of names that begin with "model_".
     model_config = ConfigDict(
-        defer_build=True, frozen=True, extra="forbid", ser_json_inf_nan="strings"
+        defer_build=True,
+        frozen=True,
+        extra="forbid",
+        ser_json_inf_nan="strings",
+        protected_namespaces=(),
     )
