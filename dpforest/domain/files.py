@@ -15,8 +15,8 @@ from dpforest.domain.schema import (
     NumericFeature,
     NumericTarget,
 )
-from dpforest.domain.textfiles import json_text
 from dpforest.exceptions import DomainError
+from dpforest.strict_json import json_text
 
 FORMAT = "dpforest-domain"
 VERSION = 1

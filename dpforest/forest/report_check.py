@@ -24,7 +24,6 @@ from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.rationals import exact_text, float_up, parse_amount
 from dpforest.accounting.verify import claimed_loss, sole_certificate, verify_composition
 from dpforest.domain.schema import Domain
-from dpforest.domain.textfiles import json_text
 from dpforest.exceptions import ModelFormatError, ReportError
 from dpforest.forest.digests import canonical_bytes
 from dpforest.forest.replan import estimator_of, remade_plan
@@ -33,6 +32,7 @@ from dpforest.forest.report_diff import differing_leaves
 from dpforest.forest.report_making import make_report, report_digest
 from dpforest.forest.storage import agreed_guarantee, check_facts
 from dpforest.relations import relations_of
+from dpforest.strict_json import json_text
 
 #: Leaves that follow from nothing else in a report; see docs/report.md.
 UNFOUNDED = (

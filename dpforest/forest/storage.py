@@ -17,13 +17,13 @@ from dpforest.accounting.ledger import BudgetRecord, FrozenLedger, LossRecord, S
 from dpforest.accounting.rationals import parse_amount
 from dpforest.accounting.verify import claimed_loss, sole_certificate, verify_composition
 from dpforest.domain.schema import Domain
-from dpforest.domain.textfiles import json_text
 from dpforest.exceptions import ModelFormatError
 from dpforest.forest.digests import released_content
 from dpforest.forest.guarantee import Guarantee, spent_budget
 from dpforest.forest.report import RunFacts
 from dpforest.forest.settings import stored
 from dpforest.mechanisms.entropy import SystemSource
+from dpforest.strict_json import json_text
 
 FORMAT = "dpforest-model"
 VERSION = 1
