@@ -54,8 +54,9 @@ test-3.13:
 		$(MAKE) test-newest NEWEST=$(MIDDLE) NEWEST_PYTHON=3.13; \
 	fi
 
+# Compiled kernels of a place of their own: numba's versions would wipe out each other's.
 test-lowest: $(LOWEST)/.ready-test
-	$(LOWEST)/bin/python -m pytest $(PYTEST_FLAGS) $(ARGS)
+	NUMBA_CACHE_DIR='$(CURDIR)/$(LOWEST)/numba' $(LOWEST)/bin/python -m pytest $(PYTEST_FLAGS) $(ARGS)
 
 lint: $(VENV)/.ready-lint
 	$(VENV)/bin/ruff check .

@@ -16,7 +16,7 @@ from dpforest.domain.schema import (
     NumericTarget,
 )
 from dpforest.exceptions import DomainError
-from dpforest.strict_json import json_text
+from dpforest.strict_json import read_object
 
 FORMAT = "dpforest-domain"
 VERSION = 1
@@ -62,7 +62,7 @@ def read_domain(
     """
     if missing not in ("all", "none"):
         raise DomainError("missing", "must be 'all' or 'none'", "Choose one of them")
-    facts = _parse(path_or_text)
+    facts = read_object(path_or_text, _unreadable)
     if "format" in facts:
         return _from_own(facts)
     if "columns" in facts:
@@ -72,19 +72,6 @@ def read_domain(
         f"must be {FORMAT!r}, or the file must have 'columns'",
         "Write domains with Domain.to_json",
     )
-
-
-def _parse(path_or_text: str | PathLike[str]) -> dict[str, Any]:
-    text = json_text(path_or_text, _unreadable)
-    try:
-        facts = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise DomainError(
-            "JSON", f"{error.msg} in line {error.lineno}, column {error.colno}", "Mend the text"
-        ) from None
-    if not isinstance(facts, dict):
-        raise DomainError("JSON", "must be an object", "Write domains with Domain.to_json")
-    return facts
 
 
 def _unreadable(rule: str) -> DomainError:
@@ -106,44 +93,36 @@ def _from_benchmark(facts: Mapping[str, Any], missing: bool) -> Domain:
     Row counts and class counts in such a file were taken from the records: they are not read.
     """
     source = facts.get("domain_source")
-    try:
-        features = tuple(_benchmark_feature(c, source, missing) for c in facts["columns"])
-        labels, bounds = facts.get("classes"), facts.get("target_bounds")
-        target = _two_bounds("target_bounds", bounds) if bounds else None
-        return Domain(
-            name=facts.get("name"),
-            features=features,
-            classes=Classes(labels=tuple(labels), source=source) if labels else None,
-            target=(
-                NumericTarget(lower=target[0], upper=target[1], source=source) if target else None
-            ),
-            note=facts.get("source"),
-        )
-    except (KeyError, TypeError, IndexError) as error:
-        missing_key = str(error)
-    raise DomainError("columns", f"malformed metadata ({missing_key})", "Compare docs/domain.md")
-
-
-def _two_bounds(entry: str, bounds: Any) -> tuple[Any, Any]:
-    if not isinstance(bounds, list) or len(bounds) != 2:
-        raise DomainError(entry, "bounds are two numbers", "Write [lower, upper]")
-    return bounds[0], bounds[1]
+    labels, bounds = facts.get("classes"), facts.get("target_bounds")
+    return Domain(
+        name=facts.get("name"),
+        features=tuple(
+            _benchmark_feature(place, column, source, missing)
+            for place, column in enumerate(_list_of(facts, "columns"))
+        ),
+        classes=Classes(labels=tuple(_list_of(facts, "classes")), source=source)
+        if labels is not None
+        else None,
+        target=NumericTarget(**_bounds_of(facts, "target_bounds"), source=source)
+        if bounds is not None
+        else None,
+        note=facts.get("source"),
+    )
 
 
 def _benchmark_feature(
-    column: Mapping[str, Any], source: str | None, missing: bool
+    place: int, column: Any, source: str | None, missing: bool
 ) -> NumericFeature | CategoricalFeature:
-    name, kind = column["name"], column["kind"]
+    if not isinstance(column, Mapping) or not isinstance(column.get("name"), str):
+        raise _malformed(f"columns[{place}]", "must be an object with a name")
+    name, kind = column["name"], column.get("kind")
     if kind == "categorical":
-        return CategoricalFeature(
-            name=name, categories=tuple(column["categories"]), missing=missing, source=source
-        )
+        categories = tuple(_list_of(column, "categories", name))
+        return CategoricalFeature(name=name, categories=categories, missing=missing, source=source)
     if kind in ("integer", "numeric"):
-        lower, upper = _two_bounds(str(name), column["bounds"])
         return NumericFeature(
             name=name,
-            lower=lower,
-            upper=upper,
+            **_bounds_of(column, "bounds", name),
             integer=kind == "integer",
             missing=missing,
             source=source,
@@ -151,3 +130,23 @@ def _benchmark_feature(
     raise DomainError(
         name, "kind must be 'integer', 'numeric' or 'categorical'", "Correct the kind"
     )
+
+
+def _list_of(facts: Mapping[str, Any], key: str, owner: str = "") -> list[Any]:
+    """The list that stands under a key."""
+    found = facts.get(key)
+    if isinstance(found, list):
+        return found
+    raise _malformed(f"{owner}.{key}" if owner else key, "must be a list")
+
+
+def _bounds_of(facts: Mapping[str, Any], key: str, owner: str = "") -> dict[str, Any]:
+    """The two bounds that stand under a key, by the names of their fields."""
+    found = _list_of(facts, key, owner)
+    if len(found) == 2:
+        return {"lower": found[0], "upper": found[1]}
+    raise _malformed(f"{owner}.{key}" if owner else key, "must be two numbers")
+
+
+def _malformed(entry: str, rule: str) -> DomainError:
+    return DomainError(entry, rule, "Compare the metadata with docs/domain.md")

@@ -90,13 +90,13 @@ def test_file(tmp_path):
 @pytest.mark.parametrize(
     ("text", "entry", "rule"),
     [
-        ("{", "JSON", "line 1"),
+        ("{", "file", "line 1"),
         ("{}", "format", "must be"),
         ('{"format": "other"}', "format", "must be"),
         ('{"format": "dpforest-domain", "version": 2}', "version", "must be 1"),
         ('{"format": "dpforest-domain", "version": 1}', "features", "is needed"),
         ('{"format": "dpforest-domain", "version": 1, "features": [{}]}', "features.0", "tag"),
-        ('{"columns": [{"kind": "integer"}]}', "columns", "malformed"),
+        ('{"columns": [{"kind": "integer"}]}', "columns[0]", "with a name"),
         ('{"columns": [{"name": "a", "kind": "date"}]}', "a", "kind must be"),
     ],
 )
@@ -108,7 +108,7 @@ def test_unreadable(text, entry, rule):
 
 def test_a_list_in_a_file_is_no_domain(tmp_path):
     (tmp_path / "list.json").write_text("[]")
-    with pytest.raises(DomainError, match="must be an object"):
+    with pytest.raises(DomainError, match="not a JSON object"):
         Domain.from_json(tmp_path / "list.json")
 
 
@@ -151,3 +151,57 @@ def test_the_example_in_the_guide():
     assert domain.is_declared
     assert domain.features[1].declared_by == "A. Curator"
     assert domain.approximate_rows == 20000
+
+
+OWN = json.loads(Domain(features={"a": (0, 1), "c": ["x", "y"]}, classes=["n", "y"]).to_json())
+#: What somebody's slip, or somebody's malice, may put where something else belongs.
+ODD = [None, True, 3, -1, 1.5, "", "x", [], [0], [0, 1], [1, 0], {}, {"a": 1}, ["a", ["b"]]]
+ODD += [[[1]], 10**300, "1_0", [None], {"labels": 3}, {"labels": ["a", "b"]}, {"name": "a"}]
+
+
+def places(facts, path=()):
+    yield path
+    inside = facts.items() if isinstance(facts, dict) else enumerate(facts)
+    for key, value in inside:
+        if isinstance(value, (dict, list)):
+            yield from places(value, (*path, key))
+        else:
+            yield (*path, key)
+
+
+def with_value(facts, path, value):
+    if not path:
+        return value
+    changed = json.loads(json.dumps(facts))
+    inner = changed
+    for key in path[:-1]:
+        inner = inner[key]
+    inner[path[-1]] = value
+    return changed
+
+
+@pytest.mark.parametrize("facts", [OWN, BENCHMARK, {**BENCHMARK, "target_bounds": [0, 1]}])
+def test_a_wrong_value_at_any_place_is_our_own_error(facts):
+    refused = 0
+    for path in places(facts):
+        for value in ODD:
+            try:
+                Domain.from_json(" {" + json.dumps(with_value(facts, path, value))[1:])
+            except DomainError:
+                refused += 1
+    assert refused > 100
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ('{"a":' * 100_000, "nested deeper"),
+        ('{"format": ' + "9" * 5000 + "}", "digits"),
+        ('{"format": "dpforest-domain", "format": "dpforest-domain"}', "stands twice"),
+        ('{"version": NaN}', "NaN"),
+        ('{"columns": [{"name": "a", "kind": "integer", "bounds": [0]}]}', "must be two numbers"),
+    ],
+)
+def test_hostile_text_is_refused(text, rule):
+    with pytest.raises(DomainError, match=rule):
+        Domain.from_json(text)
