@@ -6,7 +6,48 @@ them as attributes. None of them ever holds a value that was read from a record.
 
 from __future__ import annotations
 
+import numbers
+from collections.abc import Mapping
 from typing import Any
+
+#: A longer text is cut, and of a longer list only the type is shown.
+_LONGEST = 200
+_MOST_PARTS = 20
+
+
+def shown(value: Any) -> str:
+    """How a parameter's value stands in an error: what somebody typed, and never a table.
+
+    Parameters
+    ----------
+    value : object
+        Numbers, texts and small collections of them are shown; of anything else, such as an
+        array or a data frame that was passed by mistake, only the type is. An object whose own
+        ``repr`` fails is shown by its type too.
+
+    Returns
+    -------
+    str
+        Of at most some 200 characters.
+    """
+    try:
+        if _is_typed(value):
+            text = repr(value)
+            return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+    except Exception:  # an integer too long to print, a class with a repr of its own
+        pass
+    return f"<{type(value).__name__}>"
+
+
+def _is_typed(value: Any, depth: int = 2) -> bool:
+    """Whether a value is what people write in code: a scalar, a name, a few of them."""
+    if value is None or isinstance(value, (str, bytes, numbers.Number, type)):
+        return True
+    if isinstance(value, Mapping):
+        value = [*value.keys(), *value.values()]
+    if not isinstance(value, (list, tuple, set, frozenset)) or len(value) > _MOST_PARTS:
+        return False
+    return depth > 0 and all(_is_typed(part, depth - 1) for part in value)
 
 
 class DPForestError(Exception):
@@ -33,7 +74,7 @@ class ParameterError(DPForestError, ValueError):
         self.value = value
         self.rule = rule
         self.repair = repair
-        super().__init__(f"{parameter}={value!r}: {rule}. {repair}.")
+        super().__init__(f"{parameter}={shown(value)}: {rule}. {repair}.")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.parameter, self.value, self.rule, self.repair)
