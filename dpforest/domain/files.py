@@ -103,7 +103,7 @@ def _from_benchmark(facts: Mapping[str, Any], missing: bool) -> Domain:
         classes=Classes(labels=tuple(_list_of(facts, "classes")), source=source)
         if labels is not None
         else None,
-        target=NumericTarget(**_bounds_of(facts, "target_bounds"), source=source)
+        target=NumericTarget(**_bounds_of("target_bounds", bounds), source=source)
         if bounds is not None
         else None,
         note=facts.get("source"),
@@ -122,7 +122,7 @@ def _benchmark_feature(
     if kind in ("integer", "numeric"):
         return NumericFeature(
             name=name,
-            **_bounds_of(column, "bounds", name),
+            **_bounds_of(name, column.get("bounds")),
             integer=kind == "integer",
             missing=missing,
             source=source,
@@ -140,12 +140,11 @@ def _list_of(facts: Mapping[str, Any], key: str, owner: str = "") -> list[Any]:
     raise _malformed(f"{owner}.{key}" if owner else key, "must be a list")
 
 
-def _bounds_of(facts: Mapping[str, Any], key: str, owner: str = "") -> dict[str, Any]:
-    """The two bounds that stand under a key, by the names of their fields."""
-    found = _list_of(facts, key, owner)
-    if len(found) == 2:
-        return {"lower": found[0], "upper": found[1]}
-    raise _malformed(f"{owner}.{key}" if owner else key, "must be two numbers")
+def _bounds_of(entry: str, found: Any) -> dict[str, Any]:
+    """Two bounds by the names of their fields."""
+    if not isinstance(found, list) or len(found) != 2:
+        raise DomainError(entry, "bounds are two numbers", "Write [lower, upper]")
+    return {"lower": found[0], "upper": found[1]}
 
 
 def _malformed(entry: str, rule: str) -> DomainError:

@@ -199,7 +199,7 @@ def test_a_wrong_value_at_any_place_is_our_own_error(facts):
         ('{"format": ' + "9" * 5000 + "}", "digits"),
         ('{"format": "dpforest-domain", "format": "dpforest-domain"}', "stands twice"),
         ('{"version": NaN}', "NaN"),
-        ('{"columns": [{"name": "a", "kind": "integer", "bounds": [0]}]}', "must be two numbers"),
+        ('{"columns": [{"name": "a", "kind": "integer", "bounds": [0]}]}', "two numbers"),
     ],
 )
 def test_hostile_text_is_refused(text, rule):
