@@ -5,6 +5,7 @@
 
 from dpforest.streams.base import Batch, Stream
 from dpforest.streams.batches import BatchStream
-from dpforest.streams.files import CSVStream, ParquetStream
+from dpforest.streams.csv_files import CSVStream
+from dpforest.streams.parquet_files import ParquetStream
 
 __all__ = ["Batch", "BatchStream", "CSVStream", "ParquetStream", "Stream"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,6 +81,16 @@ class Stream(Source):
             A part cannot be read.
         """
 
+    def batches_of(self, feature_names: Sequence[str]) -> Iterator[Batch]:
+        """Read the table with these features at least; files leave other columns unread.
+
+        Parameters
+        ----------
+        feature_names : sequence of str
+            What the domain declares.
+        """
+        return self.batches()
+
     @abstractmethod
     def columns(self) -> Iterable[tuple[str, tuple[str, ...] | None]]:
         """Column names of every part, as far as they can be told without reading records."""
@@ -91,7 +101,7 @@ class Stream(Source):
         Raises
         ------
         StreamError
-            A part cannot be opened, or lacks a declared column.
+            A part cannot be opened, lacks a declared column, or has two of one name.
         """
         for place, names in self.columns():
             if names is not None:
@@ -104,9 +114,12 @@ class Stream(Source):
         return StreamedRecords(self, encoder, n_threads)
 
 
-def check_columns(place: str, names: Iterable[str], needed: Iterable[str]) -> None:
-    """Refuse a part that lacks a column."""
-    absent = [name for name in needed if name not in set(names)]
+def check_columns(place: str, names: Sequence[str], needed: Iterable[str]) -> None:
+    """Refuse a part that lacks a column, or has two of one name."""
+    found = set(names)
+    if len(found) < len(names):
+        raise StreamError(place, "its column names must differ", "Rename columns")
+    absent = [name for name in needed if name not in found]
     if absent:
         raise StreamError(
             place, f"it has no column {absent[0]!r}", "Write all parts with the declared columns"

@@ -91,7 +91,7 @@ class StreamedRecords:
             yield from self._kept
             return
         first, number = 0, -1
-        for number, batch in enumerate(self._stream.batches()):
+        for number, batch in enumerate(self._batches()):
             if number < len(self._kept):
                 block = self._kept[number]
             else:
@@ -105,6 +105,9 @@ class StreamedRecords:
         if self._n_batches not in (None, number + 1):
             raise _changed()
         self._n_batches = number + 1
+
+    def _batches(self) -> Iterator[Batch]:
+        return self._stream.batches_of(self._encoder.domain.feature_names)
 
     def _encoded(self, batch: Batch) -> TrainingTable:
         try:

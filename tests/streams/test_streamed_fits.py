@@ -19,7 +19,8 @@ from dpforest import (
 )
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.streams import BatchStream, CSVStream, ParquetStream
-from dpforest.streams.files import tables_of
+from dpforest.streams.csv_files import placed
+from dpforest.streams.parquet_files import tables_of
 from dpforest.streams.records import Marks
 from dpforest.trees.records import TrainingTable
 
@@ -241,19 +242,29 @@ def test_errors_hold_no_value(tmp_path):
 
 
 def test_a_file_that_ends_early_is_named_with_the_part():
+    def blocks(whole):
+        yield from (b"1", b"2")
+        if not whole:
+            raise OSError("Truncated compressed stream: 4711")
+
+    with pytest.raises(StreamError, match=r"a.csv.gz, block 2: it cannot be read") as caught:
+        list(placed(blocks(False), "a.csv.gz"))
+    assert "4711" not in str(caught.value) and caught.value.__suppress_context__
+    assert list(placed(blocks(True), "a.csv")) == [
+        ("a.csv, block 0", b"1"), ("a.csv, block 1", b"2"),
+    ]  # fmt: skip
+
+
+def test_a_row_group_that_ends_early_is_named():
     def batches():
         yield from pa.table({"a": [1, 2]}).to_batches(1)
-        raise OSError("Truncated compressed stream: 4711")
+        raise OSError("Unexpected end of stream: 4711")
 
-    places = (f"a.csv.gz, block {number}" for number in range(9))
-    with pytest.raises(StreamError, match=r"a.csv.gz, block 2: it cannot be read") as caught:
-        list(tables_of(batches(), places))
-    assert "4711" not in str(caught.value)
-    places = (f"a.csv.gz, block {number}" for number in range(9))
-    whole = pa.table({"a": [1, 2]}).to_batches(1)
-    assert [place for place, _ in tables_of(whole, places)] == [
-        "a.csv.gz, block 0", "a.csv.gz, block 1",
-    ]  # fmt: skip
+    found = tables_of(batches(), "a.parquet, row group 3")
+    assert [next(found).num_rows, next(found).num_rows] == [1, 1]
+    with pytest.raises(StreamError, match=r"row group 3: it cannot be read") as caught:
+        next(found)
+    assert "4711" not in str(caught.value) and caught.value.__suppress_context__
 
 
 def test_a_stream_that_changes_is_refused():
