@@ -220,9 +220,9 @@ def test_a_record_follows_from_its_own_line(
 HEADERS = {
     "no header": ([b""], "its first line is empty"),
     "an empty first line": ([b"\n1,a,2,ill\n"], "its first line is empty"),
-    "two of one name": ([b"age,kind,age,income,target\n"], "column names must differ"),
-    "two of one name, not read": ([b"age,kind,income,target,,\n"], "column names must differ"),
-    "two targets": ([b"age,kind,income,target,target\n"], "column names must differ"),
+    "two of one name": ([b"age,kind,age,income,target\n1,a,1,2,ill\n"], "column names must differ"),
+    "two of one name, not read": ([b"age,kind,income,target,,\n1,a,2,ill,,\n"], "column names must differ"),
+    "two targets": ([b"age,kind,income,target,target\n1,a,2,ill,ill\n"], "column names must differ"),
     "no target": ([b"age,kind,income\n"], "no column 'target'"),
     "no feature": ([b"age,kind,target\n"], "no column 'income'"),
     "an open quote": ([b'age,kind,income,"target\n'], "a quote that is open"),
