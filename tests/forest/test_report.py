@@ -235,6 +235,11 @@ def test_what_is_taken_for_granted_is_said(report_of):
     assert any("2**31 records" in line for line in report_of().not_covered)
 
 
+def test_what_other_readers_made_of_values_is_said_not_to_be_covered(report_of):
+    (line,) = [line for line in report_of().not_covered if "another reader" in line]
+    assert "frame or an array" in line and "unless columns were read as text" in line
+
+
 # -- Markdown --------------------------------------------------------------------------------
 
 

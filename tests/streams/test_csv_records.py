@@ -166,8 +166,8 @@ def test_a_line_of_the_longest_length_is_kept(tmp_path, monkeypatch):
 
 PIECES = [
     b'"', b'""', b",", b"\r", b"\0", b" ", b"a", b"b, c", b"ill", b"well", b"1", b"7", b".5", b"-",
-    b"+", b"e5", b"nan", b"nan(7)", b"inf", b"1e400", b"true", b"\xff", b"\xef\xbb\xbf", b"\xd9\xa3",
-    b"\xe2\x80\x83", b"x" * 30,
+    b"+", b"e5", b"nan", b"nan(7)", b"inf", b"1e400", b"true", b"\xff", b"\xef\xbb\xbf",
+    b"\xd9\xa3", b"\xe2\x80\x83", b"x" * 30,
 ]  # fmt: skip
 ODD_CELLS = st.lists(st.sampled_from(PIECES), max_size=4).map(b"".join)
 CELLS = st.sampled_from([b"1", b"9", b"", b"a", b'"b, c"', b"3.5", b'"7"', b"ill"]) | ODD_CELLS
@@ -220,9 +220,9 @@ def test_a_record_follows_from_its_own_line(
 HEADERS = {
     "no header": ([b""], "its first line is empty"),
     "an empty first line": ([b"\n1,a,2,ill\n"], "its first line is empty"),
-    "two of one name": ([b"age,kind,age,income,target\n1,a,1,2,ill\n"], "column names must differ"),
-    "two of one name, not read": ([b"age,kind,income,target,,\n1,a,2,ill,,\n"], "column names must differ"),
-    "two targets": ([b"age,kind,income,target,target\n1,a,2,ill,ill\n"], "column names must differ"),
+    "two of one name": ([b"age,kind,age,income,target\n1,a,1,2,ill"], "names must differ"),
+    "two that are not read": ([b"age,kind,income,target,,\n1,a,2,ill,,"], "names must differ"),
+    "two targets": ([b"age,kind,income,target,target\n1,a,2,ill,ill"], "names must differ"),
     "no target": ([b"age,kind,income\n"], "no column 'target'"),
     "no feature": ([b"age,kind,target\n"], "no column 'income'"),
     "an open quote": ([b'age,kind,income,"target\n'], "a quote that is open"),
