@@ -6,6 +6,7 @@
 from dpforest.streams.base import Batch, Stream
 from dpforest.streams.batches import BatchStream
 from dpforest.streams.csv_files import CSVStream
+from dpforest.streams.csv_lines import LONGEST_LINE
 from dpforest.streams.parquet_files import ParquetStream
 
-__all__ = ["Batch", "BatchStream", "CSVStream", "ParquetStream", "Stream"]
+__all__ = ["LONGEST_LINE", "Batch", "BatchStream", "CSVStream", "ParquetStream", "Stream"]

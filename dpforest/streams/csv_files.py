@@ -29,7 +29,7 @@ class CSVStream(Files):
       are one. Other quotes are text. A cell ends with its line at the latest: cells of several
       lines are not supported.
     * A line is left out whose quote is open at its end, which has another number of cells than
-      the header, or which is longer than `dpforest.streams.csv_lines.LONGEST_LINE` (1 MiB). An
+      the header, or which is longer than `dpforest.streams.LONGEST_LINE` (1 MiB). An
       empty line is one empty cell.
     * An empty cell is a missing value, everything else is read as the domain says. A byte that
       is no UTF-8 stands for an unknown sign.
