@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import itertools
 import math
+import re
 from decimal import Decimal
 
 import numpy as np
@@ -18,6 +19,12 @@ from dpforest.streams.csv_lines import LONGEST_LINE, blocks_of_lines, cells_of
 pa = pytest.importorskip("pyarrow")
 
 from dpforest.streams.csv_columns import table_of_block  # noqa: E402
+from dpforest.streams.kernels.csv_cells import (  # noqa: E402
+    EMPTY,
+    NUMBER,
+    OTHER,
+    kinds_of_cells,
+)
 from dpforest.streams.text import text_column  # noqa: E402
 
 NAMES = ("one", "two", "three")
@@ -136,6 +143,22 @@ def test_a_cell_means_what_its_text_means_whatever_stands_beside_it(text):
     for neighbours in ([], [b"1"], [b"x"], [b"nan"], [b"1", b"", b"2.5e3"], [b"\xff"]):
         before, after = meanings([cell, *neighbours]), meanings([*neighbours, cell])
         assert same(before[0], alone) and same(after[-1], alone), neighbours
+
+
+#: What every reader of decimals takes for the same number, whatever its release.
+PLAIN_NUMBER = re.compile(r"-?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,2})?")
+
+
+def test_the_quick_way_is_taken_for_plain_numbers_alone():
+    texts = [*short_lines("1.-+eE", 6), *short_lines("0e", 6), *ODD_TEXTS, "/", ":", "1/", ":1"]
+    cells = [text.encode() for text in texts]
+    data = np.frombuffer(b"".join(cells), np.uint8)
+    offsets = np.cumsum([0, *map(len, cells)], dtype=np.int32)
+    kinds = np.empty(len(cells), np.uint8)
+    kinds_of_cells(data, offsets, kinds)
+    for text, kind in zip(texts, kinds, strict=True):
+        plain = PLAIN_NUMBER.fullmatch(text) and len(text) <= 40
+        assert kind == (EMPTY if not text else NUMBER if plain else OTHER), text
 
 
 DIGITS = st.text("0123456789", max_size=24)

@@ -28,7 +28,8 @@ DOMAIN = Domain(
     classes=["ill", "well"],
     approximate_rows=100,
 )
-GOOD = [b"1,a,2,ill", b'9,"b, c",8.5,well', b"30,7,,ill", b",a,1e3,well"]
+#: Three that are kept, one without an income, and one whose age is text.
+GOOD = [b"1,a,2,ill", b'9,"b, c",8.5,well', b"30,7,,ill", b",a,1e3,well", b"nan(7),a,2,ill"]
 
 Records = list[tuple[int, ...]]
 
@@ -70,6 +71,7 @@ BREAKS = {
     "a line of 40 MB": b"1,a,2,ill" * 4_500_000,
     "a lone CR": b"1\r2,a,2,ill\r5",
     "quotes and NUL": b'\0"\0",\0,",\0',
+    "text in place of a number": b"x,a,2,ill",
 }
 
 
@@ -88,8 +90,12 @@ def test_a_line_that_means_nothing_changes_nothing(odd, compress, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "odd", ["an open quote", "quoted lines that are longer than a block", "a cell of 40 MB"]
-)
+    "odd",
+    [
+        "an open quote", "quoted lines that are longer than a block", "a cell of 40 MB",
+        "text in place of a number",
+    ],
+)  # fmt: skip
 def test_a_fit_is_what_it_is_without_a_line_that_means_nothing(odd, tmp_path):
     lines = [line + b"\n" for line in GOOD * 25]
     clean = make().fit(CSVStream(written(tmp_path, HEADER + b"".join(lines)), "target"))
