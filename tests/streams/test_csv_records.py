@@ -34,9 +34,9 @@ GOOD = [b"1,a,2,ill", b'9,"b, c",8.5,well', b"30,7,,ill", b",a,1e3,well", b"nan(
 Records = list[tuple[int, ...]]
 
 
-def codes_of(paths, **parameters) -> Records:
+def codes_of(paths, invalid="drop", **parameters) -> Records:
     """Codes and label of each record that is kept, in their order."""
-    encoder, stream = DomainEncoder(DOMAIN), CSVStream(paths, "target", **parameters)
+    encoder, stream = DomainEncoder(DOMAIN, invalid), CSVStream(paths, "target", **parameters)
     stream.check(DOMAIN.feature_names)
     found = []
     for batch in stream.batches():
@@ -150,6 +150,11 @@ def test_a_quoted_cell_is_its_text(tmp_path):
     records = codes_of(written(tmp_path, HEADER + data))
     assert [record[1] for record in records] == [1, 2, 2, 3, 0]
     assert len({record[:1] + record[2:] for record in records}) == 1
+
+
+def test_a_line_that_is_left_out_is_not_raised_for(tmp_path):
+    path = written(tmp_path, HEADER + b'1,a,2,ill\n1,"a,2,ill\n1,a,2\n\n1,a,2,ill')
+    assert len(codes_of(path, invalid="raise")) == 2
 
 
 def test_without_quoting_quotes_are_text(tmp_path):
