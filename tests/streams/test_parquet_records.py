@@ -276,6 +276,26 @@ def fit(paths, accountant=None, domain=DOMAIN):
     return forest.fit(ParquetStream(paths, "target"))
 
 
+def test_a_column_that_nobody_declared_is_not_read(tmp_path):
+    noise = [f"noise {number}" for number in range(300)]
+    path = written(tmp_path, {"more": noise, **plain(300)}, compression="none")
+    data = bytearray(path.read_bytes())
+    data[4:204] = b"\xff" * 200  # its first page
+    path.write_bytes(bytes(data))
+    with pytest.raises(StreamError, match="row group 0: it cannot be read"):
+        list(ParquetStream(path, "target").batches())
+    assert fit(path).privacy_report().guarantee
+
+
+@pytest.mark.parametrize("changes", [{"kind": [DAY]}, {"kind": [[1]]}, {"number": [{"a": 1}]}])
+def test_a_file_that_became_another_one_is_refused_in_our_own_words(changes, tmp_path):
+    stream = ParquetStream(written(tmp_path, plain(1)), "target")
+    stream.check(DOMAIN.feature_names)
+    written(tmp_path, plain(1, **changes))
+    with pytest.raises(StreamError, match="a.parquet: column .* is of type"):
+        list(stream.batches_of(DOMAIN.feature_names))
+
+
 def test_two_columns_of_one_name_are_refused_with_nothing_spent(tmp_path):
     table = pa.table([[1.0], [BIG], ["a"], ["yes"], ["b"]], names=[*NAMES, "kind"])
     parquet.write_table(table, tmp_path / "a.parquet")
