@@ -166,6 +166,7 @@ def test_without_quoting_quotes_are_text(tmp_path):
 
 def test_a_line_of_the_longest_length_is_kept(tmp_path, monkeypatch):
     monkeypatch.setattr("dpforest.streams.csv_lines.LONGEST_LINE", 30)
+    monkeypatch.setattr("dpforest.streams.csv_lines._STEP", 1)
     line = b"1,a,2" + b" " * 21 + b",ill"
     for size, end in itertools.product((1, 7, 29, 30, 31, 32, 64), (b"\n", b"\r\n", b"")):
         monkeypatch.setattr("dpforest.streams.csv_files.BLOCK_BYTES", size)
