@@ -24,13 +24,14 @@ from dpforest.accounting.ledger import (
     LedgerEntry,
     ScopeRecord,
 )
-from dpforest.accounting.losses import ZERO, Amount, PrivacyLoss
+from dpforest.accounting.losses import NO_LOSS, ZERO, Amount, PrivacyLoss
 from dpforest.accounting.rationals import float_up, to_rational
 from dpforest.accounting.scopes import (
     ParallelCellsScope,
     ParallelRecordsScope,
     PoissonScope,
     Request,
+    Scope,
     SequentialScope,
     checked_loss,
 )
@@ -77,7 +78,11 @@ class BudgetAccountant:
     P(S & B) <= e^epsilon P'(S & B) + delta. Add the two:
     P(S) = P(S & A) + P(S & B) <= e^epsilon P'(S) + delta.
 
-    Held by tests/accounting/test_accountant.py and test_laws.py.
+    **One scope alone.** A scope may be opened for an alternative reserve while nothing is charged
+    (``open_scope``, ``alone``); that it is so follows from no record. From then on all that is
+    released is released in that scope, whose reserve is covered by (epsilon, delta).
+
+    Held by tests/accounting/test_accountant.py, test_laws.py and test_shared_lists.py.
 
     A live accountant is never duplicated: ``copy``, ``deepcopy`` and scikit-learn's ``clone``
     return the same one, pickling raises, and a forked process may not spend. All methods may
@@ -106,6 +111,8 @@ class BudgetAccountant:
         self._prices: dict[int, tuple[Event, PrivacyLoss]] = {}
         self._sums: dict[tuple[int, int], tuple[PrivacyLoss, PrivacyLoss, PrivacyLoss]] = {}
         self._root = SequentialScope(self, None, "")
+        # The scope beside which nothing is granted any more, once it is charged anything.
+        self._alone: Scope | None = None
 
     @classmethod
     def _unlimited(cls, delta: Any = 0, name: str | None = None) -> BudgetAccountant:
@@ -136,19 +143,25 @@ class BudgetAccountant:
 
     @property
     def spent(self) -> Budget:
-        """What is spent, reserves that are held included.
+        """What is spent so far, in the amounts that add up; reserves that are held included.
 
-        ``epsilon`` is the smaller valid bound: pure, or converted from rho at the total's
-        delta; ``delta`` is the one that goes with it.
+        ``epsilon`` and ``delta`` are a bound of what was released, also where requests were chosen
+        by what was released before: every transcript's ratio of probabilities is at most
+        e^epsilon (``epsilon`` is infinite beside Gaussian noise). ``rho`` is what counts against
+        the total's rho, and no more: once it depends on what was released, what it would convert
+        to is no bound. What holds for all that is ever released is ``total``.
+        Held by tests/accounting/test_spent.py.
         """
         loss = self.loss
-        epsilon, delta, _ = add_remove_price(loss, self._delta)
-        return Budget(float_up(epsilon), float_up(delta), float_up(loss.rho), loss)
+        return Budget(float_up(loss.epsilon), float_up(loss.delta), float_up(loss.rho), loss)
 
     @property
     def remaining(self) -> Budget:
         """What may still be spent: as pure epsilon, or as rho; either is enough to be granted."""
-        loss = self.loss
+        with self._lock:
+            loss = self.loss
+            if self._is_used_up():
+                return Budget.left(NO_LOSS)
         cap = PrivacyLoss(self._epsilon, self._rho_cap(loss.delta), self._delta)
         return Budget.left(cap.left_after(loss))
 
@@ -201,6 +214,7 @@ class BudgetAccountant:
         adaptive: bool = False,
         caps: tuple[PrivacyLoss, ...] = (),
         max_records_per_unit: int = 1,
+        alone: PrivacyLoss | None = None,
     ) -> SequentialScope:
         """Open a sequential scope at the top, numbered if its name is taken.
 
@@ -208,12 +222,23 @@ class BudgetAccountant:
         ``"fit #2"``. Each of the ``caps`` must fit at present. With ``max_records_per_unit`` above
         1 the scope is charged for a unit that owns so many records (``units``), and reserve and
         caps are a unit's.
+
+        ``alone`` is what to reserve where ``reserve`` does not fit and nothing is charged yet:
+        such as the (epsilon, delta) of a certified list. Nothing is granted beside the scope then,
+        nor after it, unless it is closed before anything was granted in it.
         """
         with self._lock:
             for cap in caps:
                 self.check(cap)
             label = self._free_label(label)
-            return open_units(self._root, label, max_records_per_unit, reserve, adaptive, caps)
+            size = max_records_per_unit
+            try:
+                return open_units(self._root, label, size, reserve, adaptive, caps)
+            except BudgetExceeded:
+                if alone is None or self._root._charged != NO_LOSS:
+                    raise
+            self._alone = open_units(self._root, label, size, alone, adaptive, caps)
+            return self._alone
 
     def parallel_cells(self, label: str) -> ParallelCellsScope:
         """Open a scope at the top for disjoint cells; see ``Scope.parallel_cells``."""
@@ -266,16 +291,28 @@ class BudgetAccountant:
         return total
 
     def _admit(self, loss: PrivacyLoss, requested: PrivacyLoss) -> None:
-        """Refuse a new total that fits under neither cap."""
+        """Refuse a new total that fits under neither cap, or beside a scope that stands alone."""
         if self._epsilon == math.inf:
             return
-        if loss.delta <= self._delta and (
+        fits = loss.delta <= self._delta and (
             loss.epsilon <= self._epsilon
             or (self._delta > 0 and loss.rho <= self._rho_cap(loss.delta))
-        ):
+        )
+        if fits and (loss == self._root._charged or not self._is_used_up()):
             return
         name = f"accountant {self._name!r}" if self._name else "accountant"
         raise BudgetExceeded(requested, self.remaining, name, self._in_epsilon(requested))
+
+    def _is_used_up(self) -> bool:
+        """Whether one scope stands for all that is ever granted."""
+        return self._alone is not None and self._alone._charged != NO_LOSS
+
+    def _held_alone_by(self, scope: Scope) -> bool:
+        """Whether a scope, or one around it, is the one beside which nothing is granted."""
+        place: Any = scope
+        while place is not None and place is not self._alone:
+            place = place._parent
+        return place is not None and self._is_used_up()
 
     def _in_epsilon(self, requested: PrivacyLoss) -> str:
         """What a request without a pure epsilon comes to here, in words."""

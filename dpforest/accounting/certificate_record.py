@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 from pydantic import BaseModel, ConfigDict, Field
 
 from dpforest.accounting.certificates import Block, Certificate
 from dpforest.accounting.events import Event, read_event
-from dpforest.accounting.rationals import exact_text
+from dpforest.accounting.rationals import exact_text, parse_finite
 
 
 class _Frozen(BaseModel):
@@ -79,7 +77,7 @@ class CertificateRecord(_Frozen):
             Not readable.
         """
         blocks = tuple(Block(tuple(map(_read, b.events)), b.times) for b in self.blocks)
-        epsilon, delta = Fraction(self.epsilon), Fraction(self.delta)
+        epsilon, delta = parse_finite(self.epsilon), parse_finite(self.delta)
         return Certificate(blocks, epsilon, delta, self.records_per_unit)
 
 

@@ -29,6 +29,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import groupby
+from typing import Literal
 
 from dpforest.accounting.conversion import epsilon_of_rho
 from dpforest.accounting.events import (
@@ -107,12 +108,20 @@ class Certificate:
     @property
     def rho(self) -> Amount:
         """Zero-concentrated loss of the whole list, by addition."""
-        return _summed_rho(self.blocks) * self.records_per_unit**2
+        return _summed(self.blocks, "rho") * self.records_per_unit**2
 
     @property
     def loss(self) -> PrivacyLoss:
         """What the list costs: (epsilon, delta), and its rho."""
         return PrivacyLoss(self.epsilon, self.rho, self.delta)
+
+    @property
+    def additive(self) -> PrivacyLoss:
+        """What the list costs where it adds up with other spending: no delta, and the same rho.
+
+        Its epsilon is that of its releases added up, which is infinite beside Gaussian noise.
+        """
+        return PrivacyLoss(_summed(self.blocks, "epsilon") * self.records_per_unit, self.rho)
 
     @property
     def method(self) -> str | None:
@@ -315,8 +324,9 @@ def _above(value: Amount) -> float:
     return math.nextafter(float_up(value), math.inf)
 
 
-def _summed_rho(blocks: tuple[Block, ...]) -> Amount:
+def _summed(blocks: tuple[Block, ...], currency: Literal["epsilon", "rho"]) -> Amount:
     total: Amount = ZERO
     for block in blocks:
-        total += sum((event.loss.rho for event in block.events), ZERO) * block.times
+        each = sum((getattr(event.loss, currency) for event in block.events), ZERO)
+        total += each * block.times
     return total

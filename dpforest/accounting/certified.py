@@ -4,13 +4,24 @@
 where the run ends early for a reason that depends on released values: a part of the list is made
 from all of it without looking at the records. So the whole is charged with the first grant.
 
-**Delta.** What is charged is (epsilon, delta), beside the list's rho. ``BudgetAccountant`` takes
-the deltas that were spent for fixed beforehand. So the scope is opened before anything else was
-granted; or inside an adaptive scope that was opened so, whose reserve holds the delta for good:
-there every run stays below an epsilon and a delta that add up, which is a valid filter (Rogers,
-Roth, Ullman, Vadhan 2016, Theorem 3.6).
+**Charge.** A certificate speaks for its own list. Beside other spending the list counts as what its
+releases add up to, which is its rho: ``Certificate.additive``. Its accountant then sees releases
+that add up and nothing else, so what it proves of them it proves here: lists may be chosen by what
+was released before, from list to list, and all of it stays (epsilon, delta)-DP as the ceiling says.
+No delta is charged; the certificate's is a way of saying what the list alone comes to.
 
-Held by tests/accounting/test_certified.py.
+A list whose rho is above the ceiling may still be all that its accountant ever grants. It is then
+charged its certificate's (epsilon, delta) and the accountant grants nothing more
+(``BudgetAccountant.open_scope``). Whether it is so is decided while nothing has been spent, so it
+does not depend on any record; and then all that is released is the list, which is
+(epsilon, delta)-DP by its certificate. The same holds for a list that is opened outside of such a
+scope, where nothing is charged but what is around it.
+
+The third place is an adaptive scope that was opened before anything was granted, whose reserve
+holds the delta for good: there every run stays below an epsilon and a delta that add up, which is a
+valid filter (Rogers, Roth, Ullman, Vadhan 2016, Theorem 3.6).
+
+Held by tests/accounting/test_certified.py and test_shared_lists.py.
 """
 
 from __future__ import annotations
@@ -24,7 +35,8 @@ from dpforest.accounting.ledger import ScopeRecord
 from dpforest.accounting.losses import NO_LOSS, PrivacyLoss
 from dpforest.accounting.nodes import Node
 from dpforest.accounting.scopes import Scope, SequentialScope
-from dpforest.exceptions import ParameterError, ScopeError
+from dpforest.accounting.units import group_loss
+from dpforest.exceptions import BudgetExceeded, ParameterError, ScopeError
 
 if TYPE_CHECKING:
     from dpforest.accounting.accountant import BudgetAccountant
@@ -32,6 +44,10 @@ if TYPE_CHECKING:
 
 def open_certified(scope: Scope, label: str, certificate: Certificate) -> CertifiedScope:
     """Open a scope that grants the certificate's list; its cost is set aside at once.
+
+    That is what the list adds up to (``Certificate.additive``), or the certificate's own loss: in a
+    scope that holds its accountant alone or holds the delta for good; and where the list does not
+    fit otherwise and nothing is charged but the scopes around it. It is then all that is granted.
 
     Parameters
     ----------
@@ -48,8 +64,7 @@ def open_certified(scope: Scope, label: str, certificate: Certificate) -> Certif
     BudgetExceeded
         If the cost does not fit; nothing is opened.
     ScopeError
-        If something was granted before, other than in an adaptive scope around it that was
-        opened first; or if a scope around it is not sequential.
+        If a scope around it is not sequential.
     """
     if not certificate.holds:
         raise ParameterError(
@@ -59,18 +74,42 @@ def open_certified(scope: Scope, label: str, certificate: Certificate) -> Certif
     with scope._accountant._lock:
         _check_place(scope)
         _check_units(scope, certificate)
-        return scope._adopt(CertifiedScope(scope._accountant, scope, label, certificate))
+        if _is_held(scope) or scope._accountant._held_alone_by(scope):
+            return _opened(scope, label, certificate, adds_up=False)
+        try:
+            return _opened(scope, label, certificate, adds_up=True)
+        except BudgetExceeded:
+            if not _is_alone(scope):
+                raise
+        only = _opened(scope, label, certificate, adds_up=False)
+        scope._accountant._alone = only
+        return only
+
+
+def _opened(scope: Scope, label: str, certificate: Certificate, adds_up: bool) -> CertifiedScope:
+    certified = CertifiedScope(scope._accountant, scope, label, certificate, adds_up)
+    return scope._adopt(certified)
 
 
 class CertifiedScope(SequentialScope):
-    """Grants the releases of a certificate in their order."""
+    """Grants the releases of a certificate in their order.
+
+    It is charged what they add up to, or (not ``adds_up``) the certificate's own loss.
+    """
 
     def __init__(
-        self, accountant: BudgetAccountant, parent: Scope, label: str, certificate: Certificate
+        self,
+        accountant: BudgetAccountant,
+        parent: Scope,
+        label: str,
+        certificate: Certificate,
+        adds_up: bool,
     ) -> None:
-        super().__init__(accountant, parent, label, reserve=certificate.loss)
+        reserve = certificate.additive if adds_up else certificate.loss
+        super().__init__(accountant, parent, label, reserve=reserve)
         self._certificate = certificate
         self._certified_units = certificate.records_per_unit
+        self._in_rho = adds_up
 
     @property
     def certificate(self) -> Certificate:
@@ -84,15 +123,18 @@ class CertifiedScope(SequentialScope):
         Its delta would then not be fixed beforehand, so it stays spent.
         """
         with self._accountant._lock:
-            given_up = not self._entries and self._root()._has_granted() and not _is_held(self)
-            super().close(keep_reserve=keep_reserve or given_up)
+            given_up = not self._entries and self._root()._has_granted()
+            kept = given_up and not self._in_rho and not _is_held(self)
+            super().close(keep_reserve=keep_reserve or kept)
 
     def _price(self, inner: PrivacyLoss) -> PrivacyLoss:
         if inner == NO_LOSS:
             return NO_LOSS
         # A unit's, as the certificate is.
-        rho = inner.rho * self._certified_units**2
-        return PrivacyLoss(self._certificate.epsilon, rho, self._certificate.delta)
+        added = group_loss(inner, self._certified_units)
+        if self._in_rho:
+            return added
+        return PrivacyLoss(self._certificate.epsilon, added.rho, self._certificate.delta)
 
     def _check_next(self, event: Event, ahead: int) -> None:
         planned = self._certificate.event_at(len(self._entries) + ahead)
@@ -117,25 +159,33 @@ class CertifiedScope(SequentialScope):
 
 
 def _check_place(scope: Scope) -> None:
-    """Refuse a place where the certificate's delta would not be fixed beforehand."""
-    around: list[Node] = []
-    node: Node | None = scope
-    while node is not None:
-        around.append(node)
-        node = node._parent
+    """Refuse a place that a record may not meet all of."""
     if not all(
         isinstance(place, SequentialScope) and place.kind in ("sequential", "units")
-        for place in around
+        for place in _around(scope)
     ):
         raise ScopeError(
             "a certified scope lies in sequential scopes only: its (epsilon, delta) is that of a "
             "record that meets all of it. Open it beside the parallel or sampled scope."
         )
-    if not _is_held(scope) and around[-1]._has_granted():
-        raise ScopeError(
-            "a certified scope must be the first spending of its accountant, so that its delta is "
-            "fixed beforehand. Plan in rho where an accountant is shared."
-        )
+
+
+def _around(scope: Scope) -> list[Node]:
+    """A scope and all around it, the root last."""
+    around: list[Node] = []
+    node: Node | None = scope
+    while node is not None:
+        around.append(node)
+        node = node._parent
+    return around
+
+
+def _is_alone(scope: Scope) -> bool:
+    """Whether nothing is charged to the accountant but reserves of the scopes around."""
+    around = _around(scope)
+    beside = (c for place in around for c in place._children.values() if c not in around)
+    spent = [entry.loss for place in around for entry in place._entries]
+    return all(loss == NO_LOSS for loss in (*spent, *(child._charged for child in beside)))
 
 
 def _is_held(scope: Scope) -> bool:

@@ -9,6 +9,9 @@ from dpforest.accounting.accountant import BudgetAccountant
 from dpforest.accounting.fits import OWN_BUDGET
 from dpforest.exceptions import ParameterError
 
+#: Where a fit is charged that another library keeps count of.
+DIFFPRIVLIB = "a diffprivlib accountant"
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class DetachedAccountant:
@@ -57,4 +60,4 @@ def charged_to(accountant: Any) -> str:
         return accountant.charged_to
     if isinstance(accountant, BudgetAccountant):
         return f"accountant {accountant.name!r}" if accountant.name else "an unnamed accountant"
-    return "a diffprivlib accountant"
+    return DIFFPRIVLIB

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -28,8 +29,9 @@ class Budget:
     Attributes
     ----------
     epsilon : float
-        Epsilon at ``delta``: of what was spent the smaller valid bound, rounded up; of what
-        remains the pure one, rounded down.
+        Of what an accountant spent the pure epsilon, rounded up, infinite where there is none; of
+        what a finished fit spent the epsilon of its guarantee; of what remains the pure one,
+        rounded down.
     delta : float
         The delta that goes with ``epsilon``.
     rho : float
@@ -55,10 +57,12 @@ class Budget:
 
     def __str__(self) -> str:
         figure = figure_down if self.left_over else figure_up
-        text = f"epsilon={figure(self.epsilon)}"
-        if self.delta:
-            text += f", delta={figure(self.delta)}"
-        return f"({text}, rho={figure(self.rho)})"
+        amounts = {"epsilon": self.epsilon, "delta": self.delta, "rho": self.rho}
+        # An epsilon that does not exist says nothing beside a rho that does, nor does a delta of 0.
+        without = {"epsilon"} if self.epsilon == math.inf > self.rho else set()
+        without |= set() if self.delta else {"delta"}
+        shown = (f"{name}={figure(a)}" for name, a in amounts.items() if name not in without)
+        return f"({', '.join(shown)})"
 
 
 class LossRecord(Frozen):
@@ -215,6 +219,17 @@ class ScopeRecord(Frozen):
     def apart(self) -> ScopeRecord:
         """This scope by itself: the same, with its entries numbered from 0."""
         return self._numbered(itertools.count())
+
+    def relabelled(self, label: str) -> ScopeRecord:
+        """The same scope, the outermost of its entries' paths, under another name."""
+        return self._moved((label,)).model_copy(update={"label": label})
+
+    def _moved(self, path: tuple[str, ...]) -> ScopeRecord:
+        entries = tuple(
+            e.model_copy(update={"path": (*path, *e.path[len(path) :])}) for e in self.entries
+        )
+        children = tuple(child._moved(path) for child in self.children)
+        return self.model_copy(update={"entries": entries, "children": children})
 
     def _numbered(self, numbers: Iterator[int]) -> ScopeRecord:
         entries = tuple(e.model_copy(update={"index": next(numbers)}) for e in self.entries)

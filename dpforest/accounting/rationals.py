@@ -125,14 +125,23 @@ def parse_amount(text: str) -> Amount:
         return math.inf
     if not _EXACT.fullmatch(text):
         raise ValueError("not an exact amount")
-    return Fraction(text)
+    numerator, _, denominator = text.partition("/")
+    if denominator and not int(denominator):
+        raise ValueError("not an exact amount")
+    return Fraction(int(numerator), int(denominator or 1))
 
 
 def parse_loss(epsilon: str, rho: str, delta: str) -> PrivacyLoss:
     """Read three amounts that :func:`exact_text` wrote; a delta is finite."""
-    finite = parse_amount(delta)
-    assert not isinstance(finite, float)
-    return PrivacyLoss(parse_amount(epsilon), parse_amount(rho), finite)
+    return PrivacyLoss(parse_amount(epsilon), parse_amount(rho), parse_finite(delta))
+
+
+def parse_finite(text: str) -> Fraction:
+    """Read what :func:`exact_text` wrote of a finite amount; ValueError for anything else."""
+    amount = parse_amount(text)
+    if isinstance(amount, float):
+        raise ValueError("not a finite amount")
+    return amount
 
 
 def sqrt_down(value: Fraction) -> Fraction:

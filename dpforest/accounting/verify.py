@@ -14,7 +14,7 @@ from dpforest.accounting.certificates import Certificate
 from dpforest.accounting.events import EVENTS, Event, read_event
 from dpforest.accounting.ledger import LedgerEntry, LossRecord, ScopeRecord
 from dpforest.accounting.losses import NO_LOSS, PrivacyLoss
-from dpforest.accounting.rationals import mixture_epsilon
+from dpforest.accounting.rationals import mixture_epsilon, parse_finite
 from dpforest.accounting.units import group_loss
 
 
@@ -39,13 +39,47 @@ def verify_composition(record: ScopeRecord) -> tuple[str, ...]:
     beside a rational is that rational rounded up. Held by tests/accounting/test_verify.py.
     """
     try:
-        return tuple(_problems(record, within_adaptive=False))
+        return (*_problems(record, within_adaptive=False), *_beside_certificates(record))
     except (ValueError, ZeroDivisionError, ArithmeticError) as error:
         return (f"{record.label or 'accountant'}: not readable ({type(error).__name__})",)
 
 
+def stands_by_certificate(record: ScopeRecord) -> bool:
+    """Whether a certified scope was charged its certificate's (epsilon, delta), not its rho."""
+    written = record.certificate
+    if written is None or record.reserve is None:
+        return False
+    certificate = written.certificate
+    return certificate.loss != certificate.additive and record.reserve.loss == certificate.loss
+
+
+def is_used_up(record: ScopeRecord) -> bool:
+    """Whether a list that stands by its certificate is all that an accountant ever grants."""
+    return bool(list(_alone(record)))
+
+
+def _alone(record: ScopeRecord) -> Iterator[ScopeRecord]:
+    """Scopes that are charged a certificate and in no adaptive scope that holds its delta."""
+    if stands_by_certificate(record) and record.charged.loss != NO_LOSS:
+        yield record
+    if not record.adaptive:
+        for child in record.children:
+            yield from _alone(child)
+
+
+def _beside_certificates(record: ScopeRecord) -> Iterator[str]:
+    """A list that stands by its certificate is all that is ever granted by its accountant."""
+    for only in _alone(record):
+        if any(
+            scope.charged.loss != NO_LOSS and only not in scope.walk() for scope in record.children
+        ):
+            yield f"{only.label}: it stands by its certificate, and something else was granted"
+
+
 def claimed_loss(record: ScopeRecord, delta: Fraction) -> PrivacyLoss:
     """What a finished fit's scope entitles to claim: what was spent, or what it was kept under.
+
+    Of the fit alone; what it is charged beside others may be less (``certified``).
 
     Parameters
     ----------
@@ -65,7 +99,23 @@ def claimed_loss(record: ScopeRecord, delta: Fraction) -> PrivacyLoss:
         return PrivacyLoss(max(price[0] for price in prices), float("inf"), delta)
     if record.adaptive and record.reserve is not None:
         return record.reserve.loss
-    return record.composed.loss
+    certified = [child for child in record.children if child.certificate is not None]
+    # Several were perhaps chosen one by what another released: then they only add up.
+    if len(certified) != 1 or certified[0].charged.loss == NO_LOSS:
+        return record.composed.loss
+    return sum(_claims(record, certified[0]), NO_LOSS)
+
+
+def _claims(record: ScopeRecord, certified: ScopeRecord) -> list[PrivacyLoss]:
+    """What is counted in a fit, with one list of it by its certificate."""
+    written = certified.certificate
+    assert written is not None
+    whole = PrivacyLoss(
+        written.certificate.epsilon, certified.charged.loss.rho, written.certificate.delta
+    )
+    by_list = certified.model_copy(update={"charged": LossRecord.of(whole)})
+    children = tuple(by_list if child is certified else child for child in record.children)
+    return counted_losses(record.model_copy(update={"children": children}))
 
 
 def sole_certificate(record: ScopeRecord) -> Certificate | None:
@@ -121,7 +171,10 @@ def _certificate_problems(record: ScopeRecord, certificate: Certificate) -> Iter
         yield f"{name}: a scope of its kind cannot be certified"
     if not certificate.holds:
         yield f"{name}: its certificate does not follow from its list of releases"
-    if record.reserve is None or record.reserve.loss != certificate.loss:
+    if record.reserve is None or record.reserve.loss not in (
+        certificate.loss,
+        certificate.additive,
+    ):
         yield f"{name}: its certificate is not what was set aside for it"
     planned = (certificate.event_at(place) for place in range(len(record.entries)))
     if [_event_of(entry) for entry in record.entries] != list(planned):
@@ -158,15 +211,17 @@ def _compositions(record: ScopeRecord, within_adaptive: bool) -> list[PrivacyLos
     if record.kind == "parallel cells":
         return [_largest(children)] if not record.entries else []
     if record.certificate is not None:
-        certificate, inner = record.certificate.certificate, sum(parts, NO_LOSS)
-        rho = inner.rho * certificate.records_per_unit**2
-        whole = PrivacyLoss(certificate.epsilon, rho, certificate.delta)
+        certificate = record.certificate.certificate
+        added = group_loss(sum(parts, NO_LOSS), certificate.records_per_unit)
+        if not stands_by_certificate(record):
+            return [added]
+        whole = PrivacyLoss(certificate.epsilon, added.rho, certificate.delta)
         return [whole if record.entries else NO_LOSS]
     if record.kind == "sequential":
         return [sum(parts, NO_LOSS)]
     if record.kind == "units":
         return [sum(counted_losses(record), NO_LOSS)]
-    weights = {name: Fraction(p) for name, p in record.probabilities.items()}
+    weights = {name: parse_finite(p) for name, p in record.probabilities.items()}
     if any(p <= 0 for p in weights.values()) or sum(weights.values()) > 1:
         return []
     if record.kind == "poisson":

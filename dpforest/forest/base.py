@@ -26,6 +26,7 @@ from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.rationals import exact_text
 from dpforest.accounting.scopes import Scope
 from dpforest.accounting.units import check_records_per_unit
+from dpforest.accounting.verify import claimed_loss
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.schema import Domain
 from dpforest.domain.table import Described, read_labels
@@ -115,9 +116,7 @@ class PrivateEstimator(NamedColumns, SharedBudget):
                 run.seed_reused = self._reuses_seed(run.source)
                 self._forget_fit()
                 self._train(run, plan, scope, records)
-            # Where spending depended on released values the caps are the bound, not what was
-            # realised; the scope refused whatever would have passed them.
-            loss = plan.loss if plan.adaptive else scope.loss
+            loss = _claimed(plan, scope, run.delta)
             self._finish(run, X, plan, accountant, scope, loss, listing)
 
     def _open_scope(self, accountant: BudgetAccountant, plan: Any, size: int) -> Scope:
@@ -125,10 +124,14 @@ class PrivateEstimator(NamedColumns, SharedBudget):
 
         A plan that waits for a released value sets its one cap aside; where there are two routes
         (a pure epsilon or a rho) both must fit now, and every request keeps under one of them.
+        A certified list is set aside as what it adds up to; or as what its certificate says, where
+        it is all that the accountant ever grants.
         """
         label = f"fit: {type(self).__name__}"
         if not plan.adaptive:
-            return accountant.open_scope(label, plan.loss, max_records_per_unit=size)
+            added = getattr(plan, "additive", plan.loss)
+            alone = None if added == plan.loss else plan.loss
+            return accountant.open_scope(label, added, max_records_per_unit=size, alone=alone)
         if len(plan.routes) == 1:
             return accountant.open_scope(label, plan.routes[0], True, max_records_per_unit=size)
         return accountant.open_scope(label, caps=plan.routes, max_records_per_unit=size)
@@ -355,3 +358,16 @@ class PrivateEstimator(NamedColumns, SharedBudget):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "guarantee_")
+
+
+def _claimed(plan: Any, scope: Scope, delta: Fraction) -> PrivacyLoss:
+    """What a finished fit spent, taken by itself.
+
+    Where spending depended on released values the caps are the bound, not what was realised; the
+    scope refused whatever would have passed them.
+    """
+    if plan.adaptive:
+        loss: PrivacyLoss = plan.loss
+        return loss
+    certified = getattr(plan, "certificate", None) is not None
+    return claimed_loss(scope.record(), delta) if certified else scope.loss

@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from dpforest.accounting.certified import open_certified
 from dpforest.accounting.detached import charged_to
-from dpforest.accounting.fits import OWN_BUDGET
 from dpforest.accounting.scopes import Scope
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.schema import Domain
@@ -115,9 +114,8 @@ class PrivateForest(ReleasedEstimator):
         if by_passes:
             self._check_streamable()
         facts = table_facts(self._encoder(domain), rows, not by_passes)
-        alone = charged_to(self.accountant) == OWN_BUDGET
-        size = self._records_per_unit()
-        plan = make_plan(strategy, facts, epsilon, delta, alone, size, self._candidates())
+        place, size = charged_to(self.accountant), self._records_per_unit()
+        plan = make_plan(strategy, facts, epsilon, delta, place, size, self._candidates())
         return summarise(plan, epsilon, delta)
 
     @property
@@ -199,9 +197,8 @@ class PrivateForest(ReleasedEstimator):
 
     def _build_plan(self, run: FitRun, checked: str) -> PrivateForestPlan:
         facts = table_facts(run.encoder, run.domain.approximate_rows, not run.streamed)
-        alone = run.charged_to == OWN_BUDGET
-        size = run.records_per_unit
-        plan = make_plan(checked, facts, run.epsilon, run.delta, alone, size, self._candidates())
+        place, size = run.charged_to, run.records_per_unit
+        plan = make_plan(checked, facts, run.epsilon, run.delta, place, size, self._candidates())
         warn_if_hopeless(plan, plan.signal, stacklevel=5)
         return plan
 

@@ -96,6 +96,8 @@ class PrivateForestPlan:
         Buys the range of a regression's targets, where that is worth it.
     candidates : tuple of str or None
         Among what a private selection chooses.
+    shared : bool
+        Whether a certified plan is charged what it adds up to, beside other fits.
     """
 
     strategy: str
@@ -108,6 +110,16 @@ class PrivateForestPlan:
     budget: LearnerBudget
     target_range: GeometricNoise | None = None
     candidates: tuple[str, ...] | None = None
+    shared: bool = False
+
+    @property
+    def additive(self) -> PrivacyLoss:
+        """What it counts as beside other spending: a certified list as what it adds up to."""
+        if self.certificate is None:
+            return self.loss
+        size, bought = self.budget.records_per_unit, (self.count, self.target_range)
+        losses = (group_loss(event.loss, size) for event in bought if event is not None)
+        return sum(losses, start=self.certificate.additive)
 
     @property
     def certificate(self) -> Certificate | None:
@@ -118,10 +130,10 @@ class PrivateForestPlan:
     def adaptive(self) -> bool:
         """Whether what is spent depends on a released value.
 
-        A certificate that follows another release counts as that too: its delta is then held
-        for good (``accounting.certified``).
+        A certificate that follows another release counts as that too where its delta is then to
+        be held for good (``accounting.certified``).
         """
-        certified = self.certificate is not None
+        certified = self.certificate is not None and not self.shared
         return self.count is not None or (certified and self.target_range is not None)
 
     @property

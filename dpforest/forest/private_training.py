@@ -7,7 +7,9 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from dpforest.accounting.detached import DIFFPRIVLIB
 from dpforest.accounting.events import GeometricNoise
+from dpforest.accounting.fits import OWN_BUDGET
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.scopes import Scope
 from dpforest.accounting.units import group_loss
@@ -37,17 +39,21 @@ def make_plan(
     facts: TableFacts,
     epsilon: Fraction,
     delta: Fraction,
-    alone: bool = False,
+    place: str = DIFFPRIVLIB,
     records_per_unit: int = 1,
     candidates: tuple[str, ...] | None = None,
 ) -> PrivateForestPlan:
     """The plan of a fit; it waits for a noisy count where no number of rows is declared.
 
-    A fit that has its budget to itself (``alone``) may be composed as a whole. What shares an
-    accountant adds up in rho with the rest, and so do trees that are grown side by side. Epsilon
-    and delta are those of a unit.
+    What is composed as a whole has the same noise in a fit that has its budget to itself and in one
+    that shares an accountant, where its list adds up in rho with the rest. Not so: a list that is
+    chosen by a number of records which was bought from a shared accountant, trees that are grown
+    side by side, and what another library adds up. ``place`` is where the fit is charged, in
+    words. Epsilon and delta are those of a unit.
     """
-    certified = alone and delta > 0 and strategy not in ("multinomial", "private_selection")
+    alone, rows = place == OWN_BUDGET, facts.approximate_rows
+    certifiable = delta > 0 and strategy not in ("multinomial", "private_selection")
+    certified = certifiable and (alone or (rows is not None and place != DIFFPRIVLIB))
     budget = LearnerBudget.of_unit(epsilon, delta, records_per_unit, certified)
     if facts.approximate_rows is None:
         count = count_event(budget)
@@ -59,7 +65,8 @@ def make_plan(
         return PrivateForestPlan(
             strategy, None, None, count, caps, None, facts, budget, candidates=candidates
         )
-    return planned(strategy, facts, budget, candidates=candidates)
+    plan = planned(strategy, facts, budget, candidates=candidates)
+    return replace(plan, shared=not alone)
 
 
 def settle_plan(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -11,6 +12,8 @@ import numpy as np
 import dpforest
 from dpforest.accounting.accountant import BudgetAccountant
 from dpforest.accounting.allocation import resolve_allocation
+from dpforest.accounting.detached import DIFFPRIVLIB
+from dpforest.accounting.diffprivlib_adapter import DiffprivlibCeiling
 from dpforest.accounting.fits import OWN_BUDGET
 from dpforest.accounting.ledger import ScopeRecord
 from dpforest.accounting.rationals import exact_text
@@ -40,9 +43,7 @@ class Remade:
         # No fit of anybody's records, so it is no part of the process-wide list of fits.
         model._register = lambda *_: report.basis.listing
         model.verbose = 0
-        if report.facts.charged_to != OWN_BUDGET:
-            # What shares a budget is planned in rho, so that fits add up.
-            model.accountant = BudgetAccountant(model.epsilon, model.delta)
+        model.accountant = self._accountant(report)
         width = len(report.domain["features"])
         # Not by fit, which on Dask takes nothing else.
         if report.facts.streamed:
@@ -50,7 +51,33 @@ class Remade:
         else:
             model._fit(np.empty((0, width), dtype=object), np.empty(0, dtype=object))
         composition: ScopeRecord = model.privacy_report().composition
-        return composition.model_copy(update={"label": report.composition.label})
+        return composition.relabelled(report.composition.label)
+
+    def _accountant(self, report: PrivacyReport) -> Any:
+        """One that charges the fit as the report's did: by what it adds up to, or by itself."""
+        if report.facts.charged_to == OWN_BUDGET:
+            return None
+        if report.facts.charged_to == DIFFPRIVLIB:
+            return DiffprivlibCeiling(_Boundless())
+        reserve = report.composition.reserve
+        if reserve is None or not reserve.loss.delta:
+            return BudgetAccountant._unlimited(self.model.delta)
+        return BudgetAccountant(self.model.epsilon, self.model.delta)
+
+
+class _Boundless:
+    """What the adapter uses of an accountant of diffprivlib; grants everything."""
+
+    def total(self) -> tuple[float, float]:
+        return math.inf, 1.0
+
+    remaining = total
+
+    def check(self, epsilon: float, delta: float) -> bool:
+        return True
+
+    def spend(self, epsilon: float, delta: float) -> None:
+        """Count nothing."""
 
 
 def estimator_of(name: str) -> type[Any]:
