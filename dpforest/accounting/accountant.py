@@ -100,6 +100,8 @@ class BudgetAccountant:
             raise ParameterError(
                 "delta", delta, "must be at least 0 and below 1", "Use 0, or about 1e-6"
             )
+        if name is not None and not isinstance(name, str):
+            raise ParameterTypeError("name", name, "must be a str or None", "Name it for reports")
         self._set_up(cap, slack, name)
 
     def _set_up(self, epsilon: Amount, delta: Fraction, name: str | None) -> None:

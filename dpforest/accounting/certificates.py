@@ -128,6 +128,8 @@ class Certificate:
         """How the list is shown to be (epsilon, delta)-DP, worked out again; None if it is not."""
         if not 0 < self.delta < 1 or self.epsilon <= 0 or self.records_per_unit < 1:
             return None
+        if any(event.loss.delta for block in self.blocks for event in block.events):
+            return None  # it would add to the delta here, and neither way below counts it
         if delta_bound(self.unit_blocks, self.epsilon, self.delta) <= self.delta:
             return METHOD
         converted, conversion = epsilon_of_rho(self.rho, self.delta)
@@ -299,14 +301,16 @@ def _selected(blocks: tuple[Block, ...]) -> Iterator[Amount]:
 def _gaussian(counts: Counter[Event], closeness: Fraction) -> tuple[float, float] | None:
     """mu of the normal law that dominates all Gaussian releases, and S; None if there is none."""
     noises = {e: n for e, n in counts.items() if isinstance(e, DiscreteGaussianNoise)}
-    share = closeness / max(sum(noises.values()), 1)
+    if not noises:
+        return 0.0, 0.0
+    share = closeness / sum(noises.values())
     mu_squared = ZERO
     for event, times in noises.items():
         tau_squared = smoothing(event.l2_sensitivity_squared, share)
         if event.sigma_squared <= tau_squared:
             return None
         mu_squared += times * event.l2_sensitivity_squared / (event.sigma_squared - tau_squared)
-    return _above(math.sqrt(float_up(mu_squared))), float_up(closeness if noises else ZERO)
+    return _above(math.sqrt(float_up(mu_squared))), float_up(closeness)
 
 
 def smoothing(l2_sensitivity_squared: Fraction, closeness: Fraction) -> Fraction:

@@ -20,6 +20,11 @@ ROOT_STEPS = 10**24
 _GRID_STEP = Decimal(1).scaleb(-40)
 
 _DIGITS = 60
+#: Longest text of a number, its largest power of ten, and the bits of 4,000 digits.
+_LONGEST, _LARGEST_EXPONENT, _MOST_BITS = 1000, 1000, 13_000
+_NUMBER = re.compile(
+    r"\s*[-+]?([0-9]+/[0-9]+|([0-9]+\.?[0-9]*|\.[0-9]+)([eE](?P<exponent>[-+]?[0-9]{1,9}))?)\s*"
+)
 _EXACT = re.compile(r"-?[0-9]{1,4000}(/[0-9]{1,4000})?")
 _UPWARDS = Context(prec=_DIGITS, rounding=ROUND_CEILING, Emax=MAX_EMAX, Emin=MIN_EMIN)
 _WIDE = Context(prec=400, rounding=ROUND_CEILING, Emax=MAX_EMAX, Emin=MIN_EMIN)
@@ -44,20 +49,42 @@ def to_rational(value: Any, parameter: str) -> Fraction:
     ParameterTypeError
         For a bool or anything that is not a number.
     ParameterError
-        For NaN, an infinity, or text that is not a number.
+        For NaN, an infinity, text that is not a number, or a number of thousands of digits.
+
+    Notes
+    -----
+    Text is in ASCII digits, with an exponent if need be and no underscores. How long a number would
+    be is known before it is worked out: "1e99999999" is refused at once.
     """
-    if isinstance(value, Fraction):
-        return value
     if isinstance(value, bool) or not isinstance(value, (numbers.Real, Decimal, str)):
         raise ParameterTypeError(parameter, value, "must be a number", _AS_NUMBER)
-    if isinstance(value, numbers.Rational):  # int and numpy integers
-        return Fraction(int(value.numerator), int(value.denominator))
+    if isinstance(value, numbers.Rational):  # int, Fraction and numpy integers
+        exact = Fraction(int(value.numerator), int(value.denominator))
+        if _is_long(exact):
+            raise ParameterError(parameter, value, "has too many digits", _AS_NUMBER)
+        return exact
     # numpy's float64 is a float whose own repr is not a number.
     text = float.__repr__(value) if isinstance(value, float) else str(value)
+    read = _read_number(text)
+    if read is None:
+        raise ParameterError(parameter, value, "must be a finite number", _AS_NUMBER)
+    return read
+
+
+def _is_long(value: Fraction) -> bool:
+    """Whether an amount has more digits than :func:`parse_amount` reads back."""
+    return max(value.numerator.bit_length(), value.denominator.bit_length()) > _MOST_BITS
+
+
+def _read_number(text: str) -> Fraction | None:
+    """A decimal number or a ratio of whole numbers; None for anything else, or a longer one."""
+    found = _NUMBER.fullmatch(text) if len(text) <= _LONGEST else None
+    if found is None or abs(int(found["exponent"] or 0)) > _LARGEST_EXPONENT:
+        return None
     try:
         return Fraction(text)
-    except (ValueError, ZeroDivisionError):
-        raise ParameterError(parameter, value, "must be a finite number", _AS_NUMBER) from None
+    except ZeroDivisionError:
+        return None
 
 
 _AS_NUMBER = 'Give a number such as 0.5, "0.5", Fraction(1, 2) or Decimal("0.5")'

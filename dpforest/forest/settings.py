@@ -35,7 +35,7 @@ def check_epsilon(value: Any) -> Fraction:
 
 def check_delta(value: Any) -> Fraction:
     """A delta in [0, 1) as an exact rational."""
-    if isinstance(value, numbers.Real) and math.isnan(value):
+    if isinstance(value, (float, np.floating)) and math.isnan(value):
         raise ParameterError(
             "delta", value, "must lie in [0, 1)", "Use 0, or a tiny number such as 1e-6"
         )

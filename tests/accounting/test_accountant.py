@@ -8,11 +8,13 @@ import os
 import pickle
 import sys
 import threading
+import time
 from decimal import Decimal
 from fractions import Fraction as F
 
 import pytest
 
+from dpforest import Domain, PrivateForestClassifier
 from dpforest.accounting import (
     BudgetAccountant,
     DiscreteGaussianNoise,
@@ -25,6 +27,8 @@ from dpforest.accounting import (
 from dpforest.accounting.conversion import rho_of_epsilon
 from dpforest.accounting.rationals import to_rational
 from dpforest.exceptions import BudgetExceeded, ParameterError, ParameterTypeError, ScopeError
+
+DOMAIN = Domain(features={"a": (0, 1)}, classes=["0", "1"], approximate_rows=100)
 
 
 def geometric(epsilon) -> GeometricNoise:
@@ -57,6 +61,40 @@ class TestCaps:
     def test_bad_delta(self, delta):
         with pytest.raises(ParameterError, match="delta=.*must be"):
             BudgetAccountant(1, delta)
+
+    @pytest.mark.parametrize("amount", [
+        "1e99999999", "1e-99999999", "1e999999999999999999999", "1e1001", "1_0", "१", "1e१", "١/٢",
+        "0x1", "", " ", "1/0", "1//2", "1.5/2", "nan", "inf", "3x", "1 0", "1" * 1001, 10**4000,
+        Decimal("1e99999999"), Decimal("1e-99999999"), F(1, 10**4000), True, False,
+    ], ids=lambda amount: "long" if isinstance(amount, (int, F)) else repr(amount)[:20])  # fmt: skip
+    def test_amounts_that_are_refused_at_once(self, amount):
+        begin = time.process_time()
+        for make in (
+            lambda: BudgetAccountant(amount),
+            lambda: BudgetAccountant(1, amount),
+            lambda: GeometricNoise(amount, F(1)),
+            lambda: DiscreteGaussianNoise(F(1), amount),
+            lambda: BudgetAccountant(1).poisson("sampled", amount),
+            lambda: PrivateForestClassifier(epsilon=amount, domain=DOMAIN).plan(),
+            lambda: PrivateForestClassifier(epsilon=1, delta=amount, domain=DOMAIN).plan(),
+        ):
+            with pytest.raises(ParameterError) as refused:
+                make()
+            assert len(str(refused.value)) < 1300
+        assert time.process_time() - begin < 2
+
+    @pytest.mark.parametrize(("text", "value"), [
+        ("0.5", F(1, 2)), (" 1/3 ", F(1, 3)), ("1e-6", F(1, 10**6)), ("1E+2", F(100)),
+        (".5", F(1, 2)), ("5.", F(5)), ("+7", F(7)), (Decimal("1E-9"), F(1, 10**9)), (1e-300, F(1, 10**300)),
+    ])  # fmt: skip
+    def test_amounts_that_are_read(self, text, value):
+        assert to_rational(text, "epsilon") == value
+        assert BudgetAccountant(text).total.exact.epsilon == value
+
+    @pytest.mark.parametrize("name", [7, b"survey", ["a"]])
+    def test_a_name_is_a_text(self, name):
+        with pytest.raises(ParameterTypeError, match="name=.*must be a str or None"):
+            BudgetAccountant(1, name=name)
 
     def test_without_delta_no_gaussian(self):
         with pytest.raises(BudgetExceeded, match="no pure epsilon, .* has no delta"):

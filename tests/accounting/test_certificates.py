@@ -229,3 +229,16 @@ class TestCertificate:
 
     def test_the_method_has_a_name(self):
         assert "Balle and Wang" in METHOD and "Dong, Durfee, Rogers" in METHOD
+
+
+def test_a_release_with_a_delta_of_its_own_has_no_certificate():
+    """Its delta would come on top, whichever way the list is composed."""
+
+    class Slack(ExternalSpend):
+        @property
+        def loss(self) -> PrivacyLoss:
+            return PrivacyLoss(F(0), F(1, 1000), self.delta)
+
+    without, with_delta = (Block((Slack(F(0), delta, "slack"),)) for delta in (F(0), F(1, 10**7)))
+    assert Certificate((without,), F(1), F(1, 10**6)).holds
+    assert not Certificate((without, with_delta), F(1), F(1, 10**6)).holds

@@ -28,6 +28,8 @@ from dpforest.accounting import (
     Request,
     ScopeRecord,
 )
+from dpforest.accounting.certificates import Block, certify
+from dpforest.accounting.certified import open_certified
 from dpforest.accounting.rationals import mixture_epsilon
 from dpforest.exceptions import BudgetExceeded, ParameterError
 
@@ -313,6 +315,70 @@ class TestReserve(AtTheRoot):
             for event in events:
                 scope.request(event, role="test")
         return accountant
+
+
+class Lists:
+    """Grants what it can in certified lists, each as long as it is asked for at once."""
+
+    def __init__(self, accountant):
+        self._accountant, self._number = accountant, 0
+
+    def request(self, event, *, role, cells=1, level=None):
+        return self.request_all([Request(event, role, cells, level)])[0]
+
+    def request_all(self, requests):
+        self._number += 1
+        root, requests = self._accountant._root, list(requests)
+        events = tuple(request.event for request in requests)
+        if any(1 < event.loss.epsilon < math.inf for event in events):
+            return self._accountant.request_all(requests)
+        try:
+            certificate = certify((Block(events),), F(4), F(1, 2))
+        except ParameterError:
+            return self._accountant.request_all(requests)
+        with open_certified(root, f"list {self._number}", certificate) as scope:
+            return scope.request_all(requests)
+
+
+class TestLists(AtTheRoot):
+    """Lists that share an accountant count as what they add up to."""
+
+    def place(self, accountant):
+        return Lists(accountant)
+
+    def test_all_at_once_is_one_after_the_other(self):
+        requests = [Request(event, "test") for event in EVENTS * 2]
+        together, apart = self.accountant(), self.accountant()
+        self.place(together).request_all(requests)
+        place = self.place(apart)
+        for request in requests:
+            place.request(request.event, role="test")
+        assert together.loss == apart.loss == self.spend(EVENTS * 2).loss
+        assert len(together.composition().children) == 1
+        assert len(apart.composition().children) == len(requests)
+
+    def test_all_or_none(self):
+        accountant = self.limited()
+        certificate = certify((Block((EVENTS[0], EVENTS[1])),), F(4), F(1, 2))
+        with open_certified(accountant._root, "list", certificate) as scope:
+            before = accountant.frozen()
+            with pytest.raises(ParameterError, match="cells=0"):
+                scope.request_all([Request(EVENTS[0], "test"), Request(EVENTS[1], "test", 0)])
+            assert accountant.frozen() == before
+            scope.request_all([Request(EVENTS[0], "test"), Request(EVENTS[1], "test")])
+        with pytest.raises(BudgetExceeded):
+            open_certified(
+                accountant._root, "more", certify((Block(EVENTS[2:3], 9),), F(4), F(1, 2))
+            )
+        assert accountant.loss == EVENTS[0].loss + EVENTS[1].loss
+
+
+class TestListsWithDelta(TestLists):
+    def accountant(self):
+        return BudgetAccountant._unlimited(delta=F(1, 10**6))
+
+    def limited(self):
+        return BudgetAccountant(1, delta=1e-6)
 
 
 class TestDeep(AtTheRoot):

@@ -60,8 +60,8 @@ def fit(accountant: BudgetAccountant, certificate: Certificate, label: str = "fi
 
 
 def holding(certificates, delta: F = 10 * MILLIONTH) -> BudgetAccountant:
-    """An accountant whose ceiling in rho is just what the lists add up to."""
-    rho = sum(certificate.rho for certificate in certificates)
+    """An accountant whose ceiling in rho is hardly more than what the lists add up to."""
+    rho = sum(certificate.rho for certificate in certificates) * F(1001, 1000)
     return BudgetAccountant(epsilon_of_rho(rho, delta)[0], delta)
 
 
@@ -122,10 +122,10 @@ def test_a_delta_that_is_spent_elsewhere_comes_off_the_ceiling(certificate):
 
 def test_a_list_that_ends_early_counts_what_was_released(certificate):
     accountant = holding([certificate] * 2)
-    with accountant.open_scope("fit") as scope:
-        with open_certified(scope, "learner", certificate) as learner:
-            learner.request(certificate.event_at(0), role="test")
-            assert accountant.loss == certificate.additive
+    scope = accountant.open_scope("fit")
+    with scope, open_certified(scope, "learner", certificate) as learner:
+        learner.request(certificate.event_at(0), role="test")
+        assert accountant.loss == certificate.additive
     assert accountant.loss == certificate.event_at(0).loss
     assert claimed_loss(scope.record(), MILLIONTH).epsilon == certificate.epsilon
     assert verify_composition(accountant.composition()) == ()
@@ -133,7 +133,8 @@ def test_a_list_that_ends_early_counts_what_was_released(certificate):
 
 def test_a_failure_keeps_all_of_its_rho(certificate):
     accountant = holding([certificate] * 2)
-    with pytest.raises(RuntimeError), accountant.open_scope("fit") as scope:
+    scope = accountant.open_scope("fit")
+    with pytest.raises(RuntimeError), scope:  # noqa: SIM117
         with open_certified(scope, "learner", certificate) as learner:
             learner.request(certificate.event_at(0), role="test")
             raise RuntimeError
@@ -222,9 +223,9 @@ def test_what_was_opened_before_and_spent_nothing_gets_nothing(certificate):
 @pytest.mark.parametrize("closed", [False, True])
 def test_a_list_that_was_given_up_unused_leaves_everything(certificate, closed):
     accountant = lone(certificate)
-    with accountant.open_scope("fit", certificate.additive, alone=certificate.loss) as scope:
-        with open_certified(scope, "learner", certificate):
-            pass
+    scope = accountant.open_scope("fit", certificate.additive, alone=certificate.loss)
+    with scope, open_certified(scope, "learner", certificate):
+        pass
     assert accountant.loss == NO_LOSS and accountant.remaining == accountant.total
     if closed:
         accountant.request(MORE, role="more")
@@ -234,7 +235,7 @@ def test_a_list_that_was_given_up_unused_leaves_everything(certificate, closed):
 
 
 def test_a_part_of_it_uses_everything_up(certificate):
-    accountant = lone(certificate, F(1))
+    accountant = lone(certificate, F(1, 1000))
     with open_certified(accountant._root, "learner", certificate) as learner:
         learner.request(certificate.event_at(0), role="test")
     assert accountant.loss.epsilon == certificate.epsilon
@@ -243,12 +244,11 @@ def test_a_part_of_it_uses_everything_up(certificate):
 
 
 def test_opened_in_a_scope_that_set_its_cost_aside(certificate):
-    accountant = lone(certificate, F(1))
-    with accountant.open_scope(
-        "fit", PrivacyLoss(certificate.epsilon + 1, F(9), MILLIONTH)
-    ) as fit_:
-        with open_certified(fit_, "learner", certificate) as learner:
-            spend(learner, certificate)
+    accountant = lone(certificate, F(1, 1000))
+    reserve = PrivacyLoss(certificate.epsilon + F(1, 1000), F(9), MILLIONTH)
+    scope = accountant.open_scope("fit", reserve)
+    with scope, open_certified(scope, "learner", certificate) as learner:
+        spend(learner, certificate)
     with pytest.raises(BudgetExceeded):
         accountant.request(MORE, role="more")
 
@@ -282,7 +282,7 @@ def test_threads_never_pass_the_ceiling(certificate, room):
 
 
 def test_books_with_something_beside_it_are_refused(certificate):
-    accountant = lone(certificate, F(1))
+    accountant = lone(certificate, F(1, 1000))
     fit(accountant, certificate)
     record = accountant.composition()
     beside = BudgetAccountant(1)
