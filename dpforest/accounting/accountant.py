@@ -25,7 +25,7 @@ from dpforest.accounting.ledger import (
     ScopeRecord,
 )
 from dpforest.accounting.losses import NO_LOSS, ZERO, Amount, PrivacyLoss
-from dpforest.accounting.rationals import float_up, to_rational
+from dpforest.accounting.rationals import to_rational
 from dpforest.accounting.scopes import (
     ParallelCellsScope,
     ParallelRecordsScope,
@@ -154,8 +154,7 @@ class BudgetAccountant:
         to is no bound. What holds for all that is ever released is ``total``.
         Held by tests/accounting/test_spent.py.
         """
-        loss = self.loss
-        return Budget(float_up(loss.epsilon), float_up(loss.delta), float_up(loss.rho), loss)
+        return Budget.spent(self.loss)
 
     @property
     def remaining(self) -> Budget:

@@ -6,6 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from dpforest.accounting.certificates import Block, Certificate
 from dpforest.accounting.events import Event, read_event
+from dpforest.accounting.frozen import ExactText
 from dpforest.accounting.rationals import exact_text, parse_finite
 
 
@@ -47,8 +48,8 @@ class CertificateRecord(_Frozen):
         How many records are added or removed together.
     """
 
-    epsilon: str
-    delta: str
+    epsilon: ExactText
+    delta: ExactText
     method: str
     blocks: tuple[BlockRecord, ...]
     records_per_unit: int = Field(default=1, ge=1)

@@ -59,5 +59,10 @@ def charged_to(accountant: Any) -> str:
     if isinstance(accountant, DetachedAccountant):
         return accountant.charged_to
     if isinstance(accountant, BudgetAccountant):
-        return f"accountant {accountant.name!r}" if accountant.name else "an unnamed accountant"
+        return named_accountant(accountant.name)
     return DIFFPRIVLIB
+
+
+def named_accountant(name: str | None) -> str:
+    """An accountant of this library, in words."""
+    return f"accountant {name!r}" if name else "an unnamed accountant"

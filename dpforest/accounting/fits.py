@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pydantic import Field
 
 from dpforest.accounting.figures import figure_up
-from dpforest.accounting.frozen import Frozen
+from dpforest.accounting.frozen import ExactText, Frozen
 from dpforest.accounting.losses import NO_LOSS, PrivacyLoss
 from dpforest.accounting.rationals import exact_text, float_up, parse_amount, parse_loss
 from dpforest.exceptions import RepeatedFitWarning
@@ -47,9 +47,9 @@ class FitListing(Frozen):
 
     estimator: str
     n_fits: int
-    epsilon: str
-    rho: str
-    delta: str
+    epsilon: ExactText
+    rho: ExactText
+    delta: ExactText
     epsilon_float: float
     charged: dict[str, int]
 
@@ -60,9 +60,9 @@ class EarlierFits(Frozen):
     process: str
     charged_to: str
     n_fits: int = Field(ge=1)
-    epsilon: str
-    rho: str
-    delta: str
+    epsilon: ExactText
+    rho: ExactText
+    delta: ExactText
 
     @property
     def loss(self) -> PrivacyLoss:

@@ -2,7 +2,21 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict
+
+from dpforest.accounting.rationals import is_exact
+
+
+def _exact(text: str) -> str:
+    if not is_exact(text):
+        raise ValueError("not an exact amount")
+    return text
+
+
+#: A rational in text as ``exact_text`` writes it; never worked out before it is known to be short.
+ExactText = Annotated[str, AfterValidator(_exact)]
 
 
 class Frozen(BaseModel):

@@ -9,17 +9,19 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from dpforest.accounting.certificate_record import CertificateRecord
 from dpforest.accounting.figures import figure_down, figure_up
-from dpforest.accounting.frozen import Frozen
+from dpforest.accounting.frozen import ExactText, Frozen
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.rationals import exact_text, float_up, parse_loss, shortest_down
 from dpforest.exceptions import ModelFormatError
+from dpforest.strict_json import parse_object
 
 _FORMAT: Literal["dpforest-ledger"] = "dpforest-ledger"
-_VERSION: Literal[1] = 1
+#: Version 1 had the spent rho converted to an epsilon, which is no bound (``Budget``).
+_VERSION: Literal[2] = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,11 @@ class Budget:
     left_over: bool = field(default=False, compare=False, repr=False)
 
     @classmethod
+    def spent(cls, loss: PrivacyLoss) -> Budget:
+        """What an accountant spent, in the amounts that add up, rounded up."""
+        return cls(float_up(loss.epsilon), float_up(loss.delta), float_up(loss.rho), loss)
+
+    @classmethod
     def left(cls, loss: PrivacyLoss) -> Budget:
         """Budget that remains, rounded down."""
         epsilon, delta, rho = map(shortest_down, (loss.epsilon, loss.delta, loss.rho))
@@ -68,9 +75,9 @@ class Budget:
 class LossRecord(Frozen):
     """A privacy loss: exact rationals as text, doubles rounded up beside them."""
 
-    epsilon: str
-    rho: str
-    delta: str
+    epsilon: ExactText
+    rho: ExactText
+    delta: ExactText
     epsilon_float: float
     rho_float: float
     delta_float: float
@@ -145,9 +152,9 @@ class LedgerEntry(Frozen):
     parameters: dict[str, str]
     cells: int
     level: int | None
-    epsilon: str
-    rho: str
-    delta: str
+    epsilon: ExactText
+    rho: ExactText
+    delta: ExactText
 
     @property
     def loss(self) -> PrivacyLoss:
@@ -250,13 +257,20 @@ class FrozenLedger(Frozen):
     """
 
     format: Literal["dpforest-ledger"] = _FORMAT
-    version: Literal[1] = _VERSION
+    version: Literal[1, 2] = _VERSION
     name: str | None
     conversion: str
     total_record: BudgetRecord
     spent_record: BudgetRecord
     remaining_record: BudgetRecord
     scopes: ScopeRecord
+
+    def renewed(self) -> FrozenLedger:
+        """The same books as they are written today."""
+        if self.version == _VERSION:
+            return self
+        spent = BudgetRecord.of(Budget.spent(self.spent_record.exact.loss))
+        return self.model_copy(update={"spent_record": spent, "version": _VERSION})
 
     @property
     def total(self) -> Budget:
@@ -298,13 +312,17 @@ class FrozenLedger(Frozen):
         ModelFormatError
             If it is something else.
         """
+        data = parse_object(text, _refused)
         try:
-            return cls.model_validate_json(text)
-        except ValueError as error:
-            raise ModelFormatError(
-                f"not a {_FORMAT} of version {_VERSION}: {_first_problem(error)}. "
-                "Give the text that to_json() wrote."
-            ) from None
+            return cls.model_validate(data).renewed()
+        except ValidationError as error:
+            raise _refused(_first_problem(error)) from None
+
+
+def _refused(problem: str) -> ModelFormatError:
+    return ModelFormatError(
+        f"not a {_FORMAT} of version {_VERSION}: {problem}. Give the text that to_json() wrote."
+    )
 
 
 def _first_problem(error: Any) -> str:

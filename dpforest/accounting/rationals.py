@@ -25,7 +25,7 @@ _LONGEST, _LARGEST_EXPONENT, _MOST_BITS = 1000, 1000, 13_000
 _NUMBER = re.compile(
     r"\s*[-+]?([0-9]+/[0-9]+|([0-9]+\.?[0-9]*|\.[0-9]+)([eE](?P<exponent>[-+]?[0-9]{1,9}))?)\s*"
 )
-_EXACT = re.compile(r"-?[0-9]{1,4000}(/[0-9]{1,4000})?")
+_EXACT = re.compile(r"-?[0-9]{1,4000}(/[1-9][0-9]{0,3999})?")
 _UPWARDS = Context(prec=_DIGITS, rounding=ROUND_CEILING, Emax=MAX_EMAX, Emin=MIN_EMIN)
 _WIDE = Context(prec=400, rounding=ROUND_CEILING, Emax=MAX_EMAX, Emin=MIN_EMIN)
 
@@ -148,14 +148,17 @@ def parse_amount(text: str) -> Amount:
 
     Other forms of numbers are refused, since one like 1e999999999 would be worked out.
     """
+    if not is_exact(text):
+        raise ValueError("not an exact amount")
     if text == "inf":
         return math.inf
-    if not _EXACT.fullmatch(text):
-        raise ValueError("not an exact amount")
     numerator, _, denominator = text.partition("/")
-    if denominator and not int(denominator):
-        raise ValueError("not an exact amount")
     return Fraction(int(numerator), int(denominator or 1))
+
+
+def is_exact(text: str) -> bool:
+    """Whether a text is one that :func:`exact_text` may have written, at a glance."""
+    return text == "inf" or _EXACT.fullmatch(text) is not None
 
 
 def parse_loss(epsilon: str, rho: str, delta: str) -> PrivacyLoss:

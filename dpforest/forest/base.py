@@ -37,7 +37,7 @@ from dpforest.forest.failures import failure_of, refuse_failed
 from dpforest.forest.guarantee import Guarantee, spent_budget
 from dpforest.forest.names import NamedColumns
 from dpforest.forest.pipelines import surroundings
-from dpforest.forest.report import PrivacyReport, RunFacts
+from dpforest.forest.report import Ceiling, PrivacyReport, RunFacts
 from dpforest.forest.report_making import library_versions, make_report
 from dpforest.forest.run import FitRun
 from dpforest.forest.settings import check_delta, check_epsilon, check_n_jobs, storable
@@ -249,6 +249,13 @@ class PrivateEstimator(NamedColumns, SharedBudget):
         relation = relations_of(run.records_per_unit)[1]
         return own, [ceiling_of(self.accountant).charge(loss, run.delta, relation)]
 
+    def _ceiling(self) -> Ceiling | None:
+        """What the accountant that others share promises in all; None where nobody does."""
+        if not isinstance(self.accountant, BudgetAccountant):
+            return None
+        total = self.accountant.total.exact
+        return Ceiling(epsilon=exact_text(total.epsilon), delta=exact_text(total.delta))
+
     def _check_accountant(self) -> None:
         if isinstance(self.accountant, DetachedAccountant):
             self.accountant.refuse()
@@ -287,6 +294,7 @@ class PrivateEstimator(NamedColumns, SharedBudget):
             versions=library_versions(),
             streamed=run.streamed,
             around=run.around,
+            ceiling=self._ceiling(),
         )
         certificate = None if plan.adaptive else getattr(plan, "certificate", None)
         guarantee = facts.judge(loss, certificate)

@@ -10,16 +10,19 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from pydantic import ValidationError
+
 from dpforest.accounting.certificates import Certificate
 from dpforest.accounting.diffprivlib_adapter import ExternalEntry
 from dpforest.accounting.fits import FitListing
-from dpforest.accounting.frozen import Frozen
+from dpforest.accounting.frozen import ExactText, Frozen
 from dpforest.accounting.ledger import LossRecord, ScopeRecord
 from dpforest.accounting.losses import PrivacyLoss
-from dpforest.accounting.rationals import parse_amount
+from dpforest.accounting.rationals import parse_amount, parse_finite
 from dpforest.exceptions import MissingExtraError, ModelFormatError
 from dpforest.forest.guarantee import Guarantee, make_guarantee
 from dpforest.forest.known_fits import known_fits
+from dpforest.strict_json import parse_object
 
 if TYPE_CHECKING:
     from dpforest.forest.report_diff import ReportDiff
@@ -57,12 +60,24 @@ class Notice(Frozen):
     text: str
 
 
+class Ceiling(Frozen):
+    """What an accountant that fits share promises in all: its total, fixed beforehand, exactly."""
+
+    epsilon: ExactText
+    delta: ExactText
+
+    @property
+    def total(self) -> tuple[Fraction, Fraction]:
+        """Epsilon and delta."""
+        return parse_finite(self.epsilon), parse_finite(self.delta)
+
+
 class ClaimBasis(Frozen):
     """What the guarantee rests on beside the composition; see :class:`RunFacts`."""
 
     settings: dict[str, Any]
     charged_to: str
-    delta: str
+    delta: ExactText
     leaks: tuple[str, ...]
     seeded: bool
     seed_reused: bool
@@ -72,6 +87,8 @@ class ClaimBasis(Frozen):
     streamed: bool = False
     #: Not of reports of version 2.
     around: tuple[str, ...] = ()
+    #: Of the accountant that the fit was charged to, where others may be charged to it too.
+    ceiling: Ceiling | None = None
 
 
 class PrivacyReport(Frozen):
@@ -210,13 +227,18 @@ class PrivacyReport(Frozen):
         ModelFormatError
             If it is something else.
         """
+        data = parse_object(text, _refused)
         try:
-            return cls.model_validate_json(text)
-        except ValueError:
-            raise ModelFormatError(
-                f"not a dpforest-report of version 2 or {_VERSION}. "
-                "Give the text that to_json() wrote."
-            ) from None
+            return cls.model_validate(data)
+        except ValidationError:
+            raise _refused("its parts are not those of one") from None
+
+
+def _refused(problem: str) -> ModelFormatError:
+    return ModelFormatError(
+        f"not a dpforest-report of version 2 or {_VERSION}: {problem}. Give the text that "
+        "to_json() wrote."
+    )
 
 
 def _written(text: str, path: str | Path | None) -> str:
@@ -252,13 +274,15 @@ class RunFacts(Frozen):
         Whether records were read pass by pass, which not every strategy can do.
     around : tuple of str
         What estimators around the fit do that no guarantee speaks of.
+    ceiling : Ceiling or None
+        Of a shared accountant.
     """
 
     estimator: str
     settings: dict[str, Any]
     parameters: dict[str, str]
     charged_to: str
-    delta: str
+    delta: ExactText
     leaks: tuple[str, ...]
     seeded: bool
     seed_reused: bool
@@ -270,6 +294,7 @@ class RunFacts(Frozen):
     versions: dict[str, str]
     streamed: bool = False
     around: tuple[str, ...] = ()
+    ceiling: Ceiling | None = None
 
     @property
     def records_per_unit(self) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import warnings
 from collections.abc import Iterator
 from fractions import Fraction
@@ -19,28 +20,37 @@ from pydantic import BaseModel, ConfigDict
 
 from dpforest.accounting.bounds import replace_one_price
 from dpforest.accounting.conversion import CLOSED_FORM, LIBRARY, conversion_method
+from dpforest.accounting.detached import DIFFPRIVLIB
+from dpforest.accounting.fits import OWN_BUDGET
 from dpforest.accounting.ledger import ScopeRecord
+from dpforest.accounting.ledger_check import is_within
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.rationals import exact_text, float_up, parse_amount
 from dpforest.accounting.verify import claimed_loss, sole_certificate, verify_composition
 from dpforest.domain.schema import Domain
-from dpforest.exceptions import ModelFormatError, ReportError
+from dpforest.exceptions import ModelFormatError, ParameterTypeError, ReportError
+from dpforest.forest.base import PrivateEstimator
 from dpforest.forest.digests import canonical_bytes
 from dpforest.forest.replan import estimator_of, remade_plan
 from dpforest.forest.report import PrivacyReport
 from dpforest.forest.report_diff import differing_leaves
 from dpforest.forest.report_making import make_report, report_digest
-from dpforest.forest.storage import agreed_guarantee, check_facts
+from dpforest.forest.storage import agreed_guarantee, check_facts, listing_problems
 from dpforest.relations import relations_of
-from dpforest.strict_json import json_text
+from dpforest.strict_json import json_text, parse_object
 
 #: Leaves that follow from nothing else in a report; see docs/report.md.
 UNFOUNDED = (
     "who declared the public facts, from which source, and which bounds a draft left",
     "that no seed, no observer, no leak and nothing around the fit was kept quiet",
-    "where the fit was charged, and the object's earlier fits",
+    "where the fit was charged, as which fit, under which ceiling, and the object's earlier fits",
     "how parameters were written, and versions",
     "whether records were streamed, where no plan goes by that",
+)
+#: What no comparison of a report and a model shows.
+OF_THE_MODEL = (
+    "what the model's own file says of its fit, of its accountant's name and ceiling, and of other "
+    "fits"
 )
 #: Where a plan waited for a released number of records.
 _FOLLOWED = "what was planned within the caps, from a noisy count that only the fit knew"
@@ -98,6 +108,8 @@ def verify_report(report: PrivacyReport | str | Path, model: Any = None) -> Veri
     ------
     ReportError
         If anything does not follow, was changed, or is not of that model; ``problems`` lists it.
+    ParameterTypeError
+        If ``model`` is of another kind.
 
     Notes
     -----
@@ -110,6 +122,11 @@ def verify_report(report: PrivacyReport | str | Path, model: Any = None) -> Veri
     fitting digest: without the model, or the word of whoever published the digest, a forged report
     whose parts agree is accepted. Held by tests/forest/report/test_report_check.py.
     """
+    if not (model is None or isinstance(model, (str, Path, PrivateEstimator))):
+        raise ParameterTypeError(
+            "model", type(model).__name__, "must be a private estimator, its JSON, or a path",
+            "Give what the report is said to be of, or leave it out",
+        )  # fmt: skip
     record = _read(report)
     problems = list(_problems(record))
     held, unfounded = ["digest", "totals of all scopes", "guarantee and tables"], [*UNFOUNDED]
@@ -123,7 +140,7 @@ def verify_report(report: PrivacyReport | str | Path, model: Any = None) -> Veri
     elif not problems:
         problems += _model_problems(record, model)
         held.append("everything against the model and its fingerprint")
-        unfounded = ["what the model's own file says of its fit"]
+        unfounded = [OF_THE_MODEL]
     if problems:
         raise ReportError(tuple(problems))
     return Verification(held=tuple(held), taken_at_its_word=tuple(unfounded))
@@ -137,9 +154,9 @@ def _read(report: PrivacyReport | str | Path) -> PrivacyReport:
     if isinstance(report, PrivacyReport):
         text = report.model_dump_json()
     else:
-        text = json_text(report, lambda rule: ReportError((rule,)))
+        text = json_text(report, _refused)
+    data = parse_object(text, _refused)
     try:
-        data = json.loads(text, object_pairs_hook=_once, parse_constant=_refuse)
         record = PrivacyReport.from_json(text)
         same = canonical_bytes(data) == canonical_bytes(json.loads(record.model_dump_json()))
     except (ModelFormatError, ValueError, RecursionError):
@@ -151,15 +168,8 @@ def _read(report: PrivacyReport | str | Path) -> PrivacyReport:
     raise ReportError(("it is not written as a dpforest-report is",))
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError("a key stands twice")
-    return found
-
-
-def _refuse(constant: str) -> Any:
-    raise ValueError(constant)
+def _refused(rule: str) -> ReportError:
+    return ReportError((rule,))
 
 
 # -- what follows from the report itself ----------------------------------------------------------
@@ -222,7 +232,8 @@ def _remade_problems(record: PrivacyReport) -> Iterator[str]:
     remade = make_report(facts, domain, guarantee, record.composition, record.model_fingerprint)
     for place in differing_leaves(*map(_data, (record, remade))):
         yield f"{place} does not follow from the rest of the report"
-    yield from _listing_problems(record, loss)
+    yield from listing_problems(facts, loss)
+    yield from _ceiling_problems(record)
     yield from _external_problems(record)
 
 
@@ -230,17 +241,19 @@ def _data(record: BaseModel) -> Any:
     return json.loads(record.model_dump_json(exclude={"digest"}))
 
 
-def _listing_problems(record: PrivacyReport, loss: PrivacyLoss) -> Iterator[str]:
-    listing = record.basis.listing
-    epsilon = parse_amount(listing.epsilon)
-    if listing.estimator != record.estimator or listing.n_fits != sum(listing.charged.values()):
-        yield "its list of fits contradicts itself"
-    if listing.epsilon_float != float_up(epsilon) or min(listing.charged.values(), default=0) < 1:
-        yield "a figure in its list of fits does not follow"
-    if listing.charged.get(record.basis.charged_to, 0) < 1:
-        yield "its list of fits does not hold this one"
-    if epsilon < loss.epsilon < math.inf:
-        yield "its list of fits sums to less than this one"
+def _ceiling_problems(record: PrivacyReport) -> Iterator[str]:
+    """The scope is named as its accountant names fits, and is within its ceiling."""
+    shared = record.basis.charged_to not in (OWN_BUDGET, DIFFPRIVLIB)
+    number = r"( #([2-9]|[1-9]\d+))?" if shared else ""
+    if not re.fullmatch(f"fit: {re.escape(record.estimator)}{number}", record.composition.label):
+        yield "its scope has a name that no fit's scope has"
+    ceiling = record.basis.ceiling
+    if (ceiling is not None) != shared:
+        yield "it names a ceiling and no accountant, or the other way round"
+    elif ceiling is None or conversion_method() != LIBRARY:
+        return  # looser conversions do not show what a tighter one admitted
+    elif not is_within(record.composition.charged.loss, *ceiling.total):
+        yield "what its fit was charged is above its accountant's ceiling"
 
 
 def _external_problems(record: PrivacyReport) -> Iterator[str]:
@@ -316,7 +329,8 @@ def _planned(record: PrivacyReport, plan: Any) -> Iterator[str]:
     else:
         if root.adaptive or root.caps:
             yield "its composition is adaptive, and its plan is not"
-        written, expected = (root.reserve,) if root.reserve is not None else (), (plan.loss,)
+        written = (root.reserve,) if root.reserve is not None else ()
+        expected = (_set_aside(record, plan),)
     if not _waits(plan) and plan.describe() != record.plan:
         yield "its plan is not the one that its settings and domain lead to"
     if len(written) != len(expected) or not all(
@@ -324,6 +338,17 @@ def _planned(record: PrivacyReport, plan: Any) -> Iterator[str]:
         for record_, loss in zip(written, expected, strict=True)
     ):
         yield "what was set aside is not what its plan costs"
+
+
+def _set_aside(record: PrivacyReport, plan: Any) -> PrivacyLoss:
+    """What a fit reserves: beside others what it adds up to, unless it stands for all of them."""
+    reserve = record.composition.reserve
+    stands_alone = reserve is not None and reserve.loss.delta > 0
+    if record.basis.charged_to in (OWN_BUDGET, DIFFPRIVLIB) or stands_alone:
+        loss: PrivacyLoss = plan.loss
+    else:
+        loss = getattr(plan, "additive", plan.loss)
+    return loss
 
 
 def _alike(one: PrivacyLoss, other: PrivacyLoss) -> bool:

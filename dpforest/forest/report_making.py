@@ -49,6 +49,13 @@ _PROMISED = (
 )
 
 
+_CEILING = (
+    "charged to {place}, which grants no more than ({epsilon}, {delta}) in all, fixed beforehand: "
+    "whatever is charged to it, this fit included, is together ({epsilon}, {delta})-differentially "
+    "private when {unit} is added or removed, as far as each fit's own conditions hold"
+)
+
+
 #: Guarantees above are pointed out as weak; the number of records where none is declared.
 _LARGE, _FEW_ROWS = 10, 100
 
@@ -171,6 +178,8 @@ def _notices(facts: RunFacts, domain: Domain, guarantee: Guarantee) -> list[Noti
     if facts.records_per_unit > 1:
         text = _PROMISED.format(k=facts.records_per_unit)
         notices.append(Notice(severity="note", text=text))
+    if facts.ceiling is not None and guarantee.status == "holds":
+        notices.append(Notice(severity="note", text=_ceiling_text(facts, guarantee)))
     if facts.listing.n_fits > 1:
         kept = OWN_BUDGET not in facts.listing.charged
         text = f"{counted_fits(facts.listing)} (all of this object and its clones)"
@@ -193,6 +202,15 @@ def _as_drafted(domain: Domain) -> str:
         if name not in drafted
     ]
     return _AS_DRAFTED.format(bounds=", ".join(bounds)) if bounds else ""
+
+
+def _ceiling_text(facts: RunFacts, guarantee: Guarantee) -> str:
+    """What the accountant promises that this fit was charged to."""
+    assert facts.ceiling is not None
+    epsilon, delta = map(figure_up, facts.ceiling.total)
+    return _CEILING.format(
+        place=facts.charged_to, epsilon=epsilon, delta=delta, unit=guarantee.unit
+    )
 
 
 def _weak(guarantee: Guarantee, domain: Domain) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,24 +12,31 @@ from typing import Any, TypeVar
 import numpy as np
 from pydantic import BaseModel
 
-from dpforest.accounting.detached import DetachedAccountant
+from dpforest.accounting.detached import DIFFPRIVLIB, DetachedAccountant, named_accountant
 from dpforest.accounting.fits import OWN_BUDGET, EarlierFits, earlier_fits, recall_fits
-from dpforest.accounting.ledger import BudgetRecord, FrozenLedger, LossRecord, ScopeRecord
-from dpforest.accounting.rationals import parse_amount
-from dpforest.accounting.verify import claimed_loss, sole_certificate, verify_composition
+from dpforest.accounting.ledger import BudgetRecord, FrozenLedger, ScopeRecord
+from dpforest.accounting.ledger_check import verify_ledger
+from dpforest.accounting.losses import PrivacyLoss
+from dpforest.accounting.rationals import float_up, parse_amount, parse_finite, to_rational
+from dpforest.accounting.verify import claimed_loss, sole_certificate
 from dpforest.domain.schema import Domain
 from dpforest.exceptions import ModelFormatError
 from dpforest.forest.digests import released_content
 from dpforest.forest.guarantee import Guarantee, spent_budget
-from dpforest.forest.report import RunFacts
+from dpforest.forest.report import Ceiling, RunFacts
 from dpforest.forest.settings import stored
 from dpforest.mechanisms.entropy import SystemSource
-from dpforest.strict_json import json_text
+from dpforest.strict_json import Limits, read_object
 
 FORMAT = "dpforest-model"
-VERSION = 1
+VERSION = 2
+#: Files of version 1 say nothing of a shared accountant's ceiling but in the ledger.
+_READABLE = (1, 2)
+#: Models are larger than anything else that is read.
+_LIMITS = Limits(size=2**30)
 
 Model = TypeVar("Model")
+Record = TypeVar("Record", bound=BaseModel)
 
 
 def model_to_json(model: Any, path: str | Path | None = None) -> str:
@@ -90,17 +98,13 @@ def model_from_json(cls: type[Model], source: str | Path) -> Model:
 
 
 def _read(cls: type, source: str | Path) -> dict[str, Any]:
-    text = json_text(source, _unreadable)
-    try:
-        content = json.loads(text)
-    except (json.JSONDecodeError, RecursionError):
-        raise ModelFormatError("the stored model is not JSON. Give what to_json() wrote.") from None
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
+    content = read_object(source, _unreadable, _LIMITS)
+    if content.get("format") != FORMAT:
         raise ModelFormatError(f"not a {FORMAT}. Give what to_json() wrote.")
-    if content.get("version") != VERSION:
+    version = content.get("version")
+    if type(version) is not int or version not in _READABLE:
         raise ModelFormatError(
-            f"format version {content.get('version')!r} is not {VERSION}. "
-            "Use the dpforest that wrote it."
+            f"format version {version!r} is not {VERSION}. Use the dpforest that wrote it."
         )
     if content.get("estimator") != cls.__name__:
         raise ModelFormatError(
@@ -116,15 +120,18 @@ def _unreadable(rule: str) -> ModelFormatError:
 
 def _restore(cls: type[Model], content: dict[str, Any]) -> Model:
     domain = Domain.from_json(json.dumps(content["domain"]))
-    facts = RunFacts.model_validate(content["fit"] | {"settings": content["parameters"]})
-    ledger = FrozenLedger.model_validate(content["ledger"])
+    facts = _exactly(RunFacts, content["fit"] | {"settings": content["parameters"]})
+    ledger = _exactly(FrozenLedger, content["ledger"])
     scope = _fit_scope(ledger, content["scope"])
     check_facts(facts, domain, cls.__name__, scope)
+    facts = check_place(facts, ledger, content["version"])
     loss = claimed_loss(scope, Fraction(parse_amount(facts.delta)))
-    written = Guarantee.model_validate(content["guarantee"])
+    written = _exactly(Guarantee, content["guarantee"])
     guarantee = agreed_guarantee(written, facts.judge(loss, sole_certificate(scope)))
-    if BudgetRecord.model_validate(content["spent"]).exact != LossRecord.of(loss):
+    if _exactly(BudgetRecord, content["spent"]) != BudgetRecord.of(spent_budget(loss, written)):
         raise _contradiction("what it says was spent does not follow from its ledger")
+    earlier = tuple(_exactly(EarlierFits, fits) for fits in content["earlier_fits"])
+    check_listing(facts, loss, earlier)
     make: Any = cls
     model = make(domain=domain, **_parameters(facts))
     encoder = model._encoder(domain)
@@ -135,17 +142,40 @@ def _restore(cls: type[Model], content: dict[str, Any]) -> Model:
     model.__dict__.update(
         domain_=domain,
         _encoder_=encoder,
-        accountant_=ledger,
+        accountant_=ledger.renewed(),
         spent_=spent_budget(loss, guarantee),
         guarantee_=guarantee,
-        _lineage=str(content["lineage"]),
+        _lineage=_text(content["lineage"]),
         _scope=scope,
         _facts=facts,
     )
-    earlier = tuple(EarlierFits.model_validate(fits) for fits in content["earlier_fits"])
     recall_fits(model._lineage, cls.__name__, earlier)
     restored: Model = model
     return restored
+
+
+def _exactly(kind: type[Record], data: Any) -> Record:
+    """A record that was written so to the letter: no other key, no number of another kind."""
+    record = kind.model_validate(data)
+    if not _is_part(data, _data(record)):
+        raise _contradiction(f"its {kind.__name__} is not written as one is")
+    return record
+
+
+def _is_part(written: Any, whole: Any) -> bool:
+    """Whether what was written is in a record; what is newer than the file may be missing."""
+    if isinstance(written, dict) and isinstance(whole, dict):
+        return all(key in whole and _is_part(part, whole[key]) for key, part in written.items())
+    if isinstance(written, list) and isinstance(whole, list):
+        pairs = zip(written, whole, strict=False)
+        return len(written) == len(whole) and all(_is_part(one, other) for one, other in pairs)
+    return type(written) is type(whole) and bool(written == whole)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise _contradiction("a name in it is no text")
+    return value
 
 
 def _parameters(facts: RunFacts) -> dict[str, Any]:
@@ -170,13 +200,68 @@ def check_facts(facts: RunFacts, domain: Domain, estimator: str, scope: ScopeRec
         raise _contradiction("its noise is not the operating system's, and no seed is noted")
 
 
-def _fit_scope(ledger: FrozenLedger, label: Any) -> ScopeRecord:
-    """The fit's scope in a ledger whose figures all follow from its entries."""
-    problems = verify_composition(ledger.scopes)
+def check_place(facts: RunFacts, ledger: FrozenLedger, version: int) -> RunFacts:
+    """Facts about a fit whose accountant, by name and ceiling, is the one of its ledger.
+
+    Raises
+    ------
+    ModelFormatError
+        If it is another one.
+    """
+    shared = facts.charged_to not in (OWN_BUDGET, DIFFPRIVLIB)
+    name = named_accountant(ledger.name) if shared else facts.charged_to
+    if name != facts.charged_to or not (shared or ledger.name is None):
+        raise _contradiction("its ledger is of an accountant with another name")
+    total = ledger.total_record.exact
+    ceiling = Ceiling(epsilon=total.epsilon, delta=total.delta)
+    if not shared and ceiling.total != _own_total(facts):
+        raise _contradiction("its ledger's ceiling is not the budget of its fit")
+    if version == 1 and shared and facts.ceiling is None:
+        return facts.model_copy(update={"ceiling": ceiling})
+    if facts.ceiling != (ceiling if shared else None):
+        raise _contradiction("its ledger's ceiling is not the one that its fit was charged to")
+    return facts
+
+
+def _own_total(facts: RunFacts) -> tuple[Fraction, Fraction]:
+    """The budget of a fit that has one to itself."""
+    return to_rational(facts.settings["epsilon"], "epsilon"), parse_finite(facts.delta)
+
+
+def check_listing(
+    facts: RunFacts, loss: PrivacyLoss, earlier: tuple[EarlierFits, ...] | None = None
+) -> None:
+    """Refuse a list of fits that contradicts itself, its fit, or what is known of earlier fits."""
+    problems = [*listing_problems(facts, loss)]
+    for fits in earlier or ():
+        if min(fits.loss.epsilon, fits.loss.rho, fits.loss.delta) < 0:
+            problems.append("an earlier fit spent less than nothing")
+    for place, n_fits in facts.listing.charged.items() if earlier is not None else ():
+        if sum(fits.n_fits for fits in earlier or () if fits.charged_to == place) < n_fits:
+            problems.append("its earlier fits are not all of those that its fit knew of")
     if problems:
         raise _contradiction(problems[0])
-    if ledger.spent_record.exact != ledger.scopes.charged:
-        raise _contradiction("the ledger's total is not that of its scopes")
+
+
+def listing_problems(facts: RunFacts, loss: PrivacyLoss) -> Iterator[str]:
+    """What in a list of fits does not follow from the list, or from the fit."""
+    listing = facts.listing
+    epsilon = parse_amount(listing.epsilon)
+    if listing.estimator != facts.estimator or listing.n_fits != sum(listing.charged.values()):
+        yield "its list of fits contradicts itself"
+    if listing.epsilon_float != float_up(epsilon) or min(listing.charged.values(), default=0) < 1:
+        yield "a figure in its list of fits does not follow"
+    if listing.charged.get(facts.charged_to, 0) < 1:
+        yield "its list of fits does not hold this one"
+    if epsilon < loss.epsilon < math.inf:
+        yield "its list of fits sums to less than this one"
+
+
+def _fit_scope(ledger: FrozenLedger, label: Any) -> ScopeRecord:
+    """The fit's scope in a ledger whose figures all follow from its entries."""
+    problems = verify_ledger(ledger)
+    if problems:
+        raise _contradiction(problems[0])
     scopes = [scope for scope in ledger.scopes.children if scope.label == label]
     if len(scopes) != 1 or not scopes[0].closed:
         raise _contradiction("its ledger does not hold the finished fit")

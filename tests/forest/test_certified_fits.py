@@ -64,12 +64,18 @@ def test_a_fit_of_its_own_is_composed_as_a_whole(strategy, epsilon, fitted):
 
 @pytest.mark.parametrize("strategy", ["refitted", "one_shot"])
 def test_a_shared_accountant_adds_up_in_rho(strategy, fitted):
+    alone = fitted(strategy=strategy, epsilon=1)
     accountant = BudgetAccountant(8, DELTA)
-    for _ in range(2):
-        forest = fitted(strategy=strategy, accountant=accountant)
-        assert sole_certificate(forest.accountant_.composition().children[-1]) is None
-        assert forest.spent_.exact.delta == 0 and forest.spent_.exact.epsilon == math.inf
-    assert forest.plan().details["composed by"] == "addition in rho"
+    forests = [fitted(strategy=strategy, epsilon=1, accountant=accountant) for _ in range(2)]
+    for forest in forests:
+        certificate = sole_certificate(forest._composition())
+        assert certificate is not None and certificate.holds
+        assert forest.guarantee_ == alone.guarantee_ and forest.spent_ == alone.spent_
+        assert forest._composition().charged.loss == certificate.additive
+        assert forest.plan().details["composed by"] != "addition in rho"
+        assert forest.plan() == alone.plan()
+    assert accountant.loss == forests[0]._composition().charged.loss * 2
+    assert accountant.loss.delta == 0 and accountant.loss.epsilon == math.inf
 
 
 @pytest.mark.parametrize("strategy", ["rules", "multinomial"])

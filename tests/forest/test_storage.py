@@ -40,7 +40,7 @@ def test_round_trip(parameters, make_forest, table, tmp_path):
     forest = make_forest(**parameters).fit(X, y)
     text = forest.to_json(tmp_path / "forest.json")
     stored = json.loads(text, parse_constant=pytest.fail)  # no NaN or Infinity: strict JSON
-    assert stored["format"] == "dpforest-model" and stored["version"] == 1
+    assert stored["format"] == "dpforest-model" and stored["version"] == 2
     for source in (text, tmp_path / "forest.json", str(tmp_path / "forest.json")):
         read = MultinomialForestClassifier.from_json(source)
         assert np.array_equal(read.predict_proba(X), forest.predict_proba(X))
@@ -118,7 +118,7 @@ def test_the_undamaged_file_is_read(stored, stored_labels):
     ("key", "value", "message"),
     [
         ("format", "dpforest-domain", "not a dpforest-model"),
-        ("version", 2, "format version 2 is not 1"),
+        ("version", 3, "format version 3 is not 2"),
         ("version", None, "format version None"),
         ("estimator", "Ridge", "is a 'Ridge', not a MultinomialForestClassifier"),
         ("estimator", None, "is a None"),

@@ -18,6 +18,7 @@ from dpforest.accounting.ledger import LossRecord
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.forest.digests import digest_of
 from dpforest.forest.odds import best_guess
+from dpforest.forest.report_check import OF_THE_MODEL
 
 #: Leaves that nothing else in a report speaks about, so that without a model only the digest
 #: holds them. Everything else is found out even if the digest is made anew.
@@ -109,7 +110,7 @@ def test_every_real_report_holds(model, tmp_path):
     for given, of in ((report.to_json(), model), (path, model_path), (str(path), model.to_json())):
         both = verify_report(given, of)
         assert "everything against the model and its fingerprint" in both.held
-        assert both.taken_at_its_word == ("what the model's own file says of its fit",)
+        assert both.taken_at_its_word == (OF_THE_MODEL,)
 
 
 def test_the_fingerprint_is_the_models_and_travels_with_it(fitted):

@@ -1,0 +1,94 @@
+"""Checking a stored ledger: whatever follows from its scopes and its ceiling is worked out again.
+
+A name and a ceiling follow from nothing in the ledger; what holds them is whatever was written of
+the fit beside it. Held by tests/accounting/test_ledger_check.py.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+
+from dpforest.accounting.accountant import BudgetAccountant
+from dpforest.accounting.conversion import CLOSED_FORM, LIBRARY, conversion_method, rho_of_epsilon
+from dpforest.accounting.ledger import Budget, BudgetRecord, FrozenLedger
+from dpforest.accounting.losses import NO_LOSS, PrivacyLoss
+from dpforest.accounting.verify import is_used_up, verify_composition
+
+#: Releases of the converting library may differ by this much.
+_TOLERANCE = 1e-6
+_MEANS = (LIBRARY, CLOSED_FORM)
+
+
+def verify_ledger(ledger: FrozenLedger) -> tuple[str, ...]:
+    """Work out again what follows from a ledger's scopes, its ceiling and its delta.
+
+    Parameters
+    ----------
+    ledger : FrozenLedger
+
+    Returns
+    -------
+    tuple of str
+        What does not follow; empty where the books are consistent.
+    """
+    problems = verify_composition(ledger.scopes)
+    if problems:
+        return problems
+    try:
+        return tuple(_problems(ledger))
+    except (ValueError, ArithmeticError) as error:
+        return (f"the ledger's amounts are not readable ({type(error).__name__})",)
+
+
+def _problems(ledger: FrozenLedger) -> Iterator[str]:
+    loss, total = ledger.scopes.charged.loss, ledger.total_record.exact.loss
+    accountant = BudgetAccountant(total.epsilon, total.delta, ledger.name)
+    if ledger.scopes.label or ledger.scopes.kind != "sequential":
+        yield "its outermost scope is no accountant's"
+    if not _agrees(ledger.total_record, accountant.total, ledger):
+        yield "the ledger's ceiling contradicts itself"
+    if ledger.conversion not in (_MEANS if total.delta else (accountant.conversion,)):
+        yield "the ledger's conversion is none that is known"
+    if not _agrees(ledger.remaining_record, _remaining(total, ledger), ledger):
+        yield "the ledger's remainder does not follow from its ceiling and its scopes"
+    spent = Budget.spent(loss)
+    # Ledgers of version 1 had a converted epsilon there, which is not read any more.
+    exact = ledger.spent_record.exact == BudgetRecord.of(spent).exact
+    if not exact or (ledger.version > 1 and ledger.spent_record != BudgetRecord.of(spent)):
+        yield "the ledger's total is not that of its scopes"
+    # What converts by other means may be within it there.
+    if _same_means(ledger) and not is_within(loss, Fraction(total.epsilon), total.delta):
+        yield "the ledger's scopes are above its ceiling"
+
+
+def _remaining(total: PrivacyLoss, ledger: FrozenLedger) -> Budget:
+    loss = ledger.scopes.charged.loss
+    if is_used_up(ledger.scopes):
+        return Budget.left(NO_LOSS)
+    rho = rho_of_epsilon(total.epsilon, total.delta - loss.delta)
+    return Budget.left(PrivacyLoss(total.epsilon, rho, total.delta).left_after(loss))
+
+
+def _agrees(written: BudgetRecord, remade: Budget, ledger: FrozenLedger) -> bool:
+    """Whether amounts are those worked out here; a converted rho only if by the same means."""
+    amounts, own = written.exact.loss, remade.exact
+    if (amounts.epsilon, amounts.delta) != (own.epsilon, own.delta) or amounts.rho < 0:
+        return False
+    close = _TOLERANCE * ledger.total_record.exact.loss.rho
+    if _same_means(ledger) and not math.isclose(amounts.rho, own.rho, abs_tol=close):
+        return False
+    return written == BudgetRecord.of(Budget.left(amounts))
+
+
+def _same_means(ledger: FrozenLedger) -> bool:
+    return ledger.conversion == conversion_method() or not ledger.total_record.exact.loss.delta
+
+
+def is_within(loss: PrivacyLoss, epsilon: Fraction, delta: Fraction) -> bool:
+    """Whether a ceiling admits a loss, up to what releases of a converting library differ by."""
+    if loss.delta > delta:
+        return False
+    cap = float(rho_of_epsilon(epsilon, delta - loss.delta)) * (1 + _TOLERANCE)
+    return loss.epsilon <= epsilon or loss.rho <= cap
