@@ -12,6 +12,7 @@ from typing import Any, Literal
 from sklearn.utils.validation import check_is_fitted
 
 from dpforest.accounting.accountant import BudgetAccountant
+from dpforest.accounting.certificates import Certificate
 from dpforest.accounting.detached import DetachedAccountant, charged_to
 from dpforest.accounting.diffprivlib_adapter import (
     DiffprivlibCeiling,
@@ -26,7 +27,7 @@ from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.rationals import exact_text
 from dpforest.accounting.scopes import Scope
 from dpforest.accounting.units import check_records_per_unit
-from dpforest.accounting.verify import claimed_loss
+from dpforest.accounting.verify import claimed_loss, sole_certificate
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.schema import Domain
 from dpforest.domain.table import Described, read_labels
@@ -116,8 +117,8 @@ class PrivateEstimator(NamedColumns, SharedBudget):
                 run.seed_reused = self._reuses_seed(run.source)
                 self._forget_fit()
                 self._train(run, plan, scope, records)
-            loss = _claimed(plan, scope, run.delta)
-            self._finish(run, X, plan, accountant, scope, loss, listing)
+            claim = _claimed(plan, scope, run.delta)
+            self._finish(run, X, plan, accountant, scope, claim, listing)
 
     def _open_scope(self, accountant: BudgetAccountant, plan: Any, size: int) -> Scope:
         """The fit's scope, with the whole plan set aside, all or nothing.
@@ -274,7 +275,7 @@ class PrivateEstimator(NamedColumns, SharedBudget):
         plan: Any,
         accountant: BudgetAccountant,
         scope: Scope,
-        loss: PrivacyLoss,
+        claim: tuple[PrivacyLoss, Certificate | None],
         listing: FitListing,
     ) -> None:
         facts = RunFacts(
@@ -296,15 +297,14 @@ class PrivateEstimator(NamedColumns, SharedBudget):
             around=run.around,
             ceiling=self._ceiling(),
         )
-        certificate = None if plan.adaptive else getattr(plan, "certificate", None)
-        guarantee = facts.judge(loss, certificate)
+        guarantee = facts.judge(*claim)
         self._set_features_in(run.domain, X)
         # All at once: what was released is never seen beside the guarantee of another fit.
         self.__dict__.update(
             domain_=run.domain,
             _encoder_=run.encoder,
             accountant_=accountant,
-            spent_=spent_budget(loss, guarantee),
+            spent_=spent_budget(claim[0], guarantee),
             # Written out when somebody asks: a closed scope does not change any more.
             _scope=scope,
             _facts=facts,
@@ -368,14 +368,15 @@ class PrivateEstimator(NamedColumns, SharedBudget):
         return hasattr(self, "guarantee_")
 
 
-def _claimed(plan: Any, scope: Scope, delta: Fraction) -> PrivacyLoss:
-    """What a finished fit spent, taken by itself.
+def _claimed(plan: Any, scope: Scope, delta: Fraction) -> tuple[PrivacyLoss, Certificate | None]:
+    """What a finished fit spent, taken by itself, and the certificate that speaks for all of it.
 
     Where spending depended on released values the caps are the bound, not what was realised; the
     scope refused whatever would have passed them.
     """
     if plan.adaptive:
-        loss: PrivacyLoss = plan.loss
-        return loss
-    certified = getattr(plan, "certificate", None) is not None
-    return claimed_loss(scope.record(), delta) if certified else scope.loss
+        return plan.loss, None
+    if getattr(plan, "certificate", None) is None:
+        return scope.loss, None
+    record = scope.record()
+    return claimed_loss(record, delta), sole_certificate(record)

@@ -50,7 +50,7 @@ class Remade:
             model._fit(BatchStream([]), None)
         else:
             model._fit(np.empty((0, width), dtype=object), np.empty(0, dtype=object))
-        composition: ScopeRecord = model.privacy_report().composition
+        composition: ScopeRecord = model._composition()
         return composition.relabelled(report.composition.label)
 
     def _accountant(self, report: PrivacyReport) -> Any:
