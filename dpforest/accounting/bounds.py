@@ -5,10 +5,25 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from dpforest.accounting.certificates import Certificate, epsilon_bound, grouped
-from dpforest.accounting.conversion import epsilon_of_rho
+from dpforest.accounting.certificates import METHOD, Certificate, epsilon_bound, grouped
+from dpforest.accounting.conversion import MEANS, epsilon_of_rho
 from dpforest.accounting.losses import Amount, PrivacyLoss
 from dpforest.accounting.rationals import exp_up
+
+#: How a price may follow where nothing is converted from rho.
+_ADDED = ("composition in epsilon", "composition in epsilon and delta")
+_DOUBLED = ("2 epsilon", "2 epsilon, (1 + e^epsilon) delta", "no finite epsilon")
+_WHOLE = "composition as a whole: "
+_WHOLE_DOUBLED = "every shift and range doubled, composed as a whole and converted"
+_BY_RHO, _BY_FOUR_RHO = "composition in rho, ", "4 rho, "
+_UNCONVERTED = (*_ADDED, *_DOUBLED, _WHOLE + METHOD, _WHOLE_DOUBLED)
+
+
+def is_derivation(text: str) -> bool:
+    """Whether a text is one in which the prices below say how they follow, on any machine."""
+    begin, converted, means = text.partition("converted by ")
+    known = (_BY_RHO, _BY_FOUR_RHO, f"{_WHOLE}addition in rho, ")
+    return text in _UNCONVERTED or (bool(converted) and begin in known and means in MEANS)
 
 
 def add_remove_price(loss: PrivacyLoss, delta: Fraction) -> tuple[Amount, Fraction, str]:
@@ -28,19 +43,19 @@ def add_remove_price(loss: PrivacyLoss, delta: Fraction) -> tuple[Amount, Fracti
         The one that goes with it.
     derivation : str
     """
-    text = "composition in epsilon and delta" if loss.delta else "composition in epsilon"
+    text = _ADDED[1] if loss.delta else _ADDED[0]
     pure = (loss.epsilon, loss.delta, text)
     if delta <= loss.delta or loss.rho == math.inf:
         return pure
     converted, method = epsilon_of_rho(Fraction(loss.rho), delta - loss.delta)
     if loss.epsilon <= converted:
         return pure
-    return converted, delta, f"composition in rho, converted by {method}"
+    return converted, delta, f"{_BY_RHO}converted by {method}"
 
 
 def certified_add_remove_price(certificate: Certificate) -> tuple[Amount, Fraction, str]:
     """Return what a certificate says of a whole list of releases, and how; see above."""
-    return certificate.epsilon, certificate.delta, f"composition as a whole: {certificate.method}"
+    return certificate.epsilon, certificate.delta, f"{_WHOLE}{certificate.method}"
 
 
 def certified_replace_one_price(certificate: Certificate) -> tuple[Amount, Fraction, str]:
@@ -55,8 +70,8 @@ def certified_replace_one_price(certificate: Certificate) -> tuple[Amount, Fract
     epsilon = epsilon_bound(grouped(certificate.unit_blocks, 2), delta)
     converted, method = epsilon_of_rho(certificate.rho * 4, delta)
     if converted < epsilon:
-        return converted, delta, f"4 rho, converted by {method}"
-    return epsilon, delta, "every shift and range doubled, composed as a whole and converted"
+        return converted, delta, f"{_BY_FOUR_RHO}converted by {method}"
+    return epsilon, delta, _WHOLE_DOUBLED
 
 
 def replace_one_price(loss: PrivacyLoss, delta: Fraction) -> tuple[Amount, Fraction, str]:
@@ -84,10 +99,10 @@ def replace_one_price(loss: PrivacyLoss, delta: Fraction) -> tuple[Amount, Fract
     """
     if loss.delta:
         if loss.epsilon == math.inf:
-            return math.inf, loss.delta, "no finite epsilon"
+            return math.inf, loss.delta, _DOUBLED[2]
         doubled = (1 + Fraction(exp_up(Fraction(loss.epsilon)))) * loss.delta
-        return loss.epsilon * 2, min(doubled, Fraction(1)), "2 epsilon, (1 + e^epsilon) delta"
+        return loss.epsilon * 2, min(doubled, Fraction(1)), _DOUBLED[1]
     converted, method = epsilon_of_rho(loss.rho * 4, delta)
     if loss.epsilon * 2 <= converted:
-        return loss.epsilon * 2, Fraction(0), "2 epsilon"
-    return converted, delta, f"4 rho, converted by {method}"
+        return loss.epsilon * 2, Fraction(0), _DOUBLED[0]
+    return converted, delta, f"{_BY_FOUR_RHO}converted by {method}"

@@ -18,6 +18,8 @@ from dpforest.accounting.rationals import float_down, float_up, log_up, sqrt_dow
 
 LIBRARY = "dp_accounting RdpAccountant (Canonne, Kamath, Steinke 2020, Prop. 12)"
 CLOSED_FORM = "rho + 2 sqrt(rho ln(1/delta)) (Bun and Steinke 2016, Prop. 1.3)"
+#: What conversions may have been made by, here or elsewhere.
+MEANS = (LIBRARY, CLOSED_FORM)
 
 #: Added to what the library computes in doubles: its terms are below 1e9, their errors below
 #: 1e-15 of that, so this covers them many times over.

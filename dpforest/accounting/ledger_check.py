@@ -11,14 +11,13 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from dpforest.accounting.accountant import BudgetAccountant
-from dpforest.accounting.conversion import CLOSED_FORM, LIBRARY, conversion_method, rho_of_epsilon
-from dpforest.accounting.ledger import Budget, BudgetRecord, FrozenLedger
+from dpforest.accounting.conversion import MEANS, conversion_method, rho_of_epsilon
+from dpforest.accounting.ledger import Budget, BudgetRecord, FrozenLedger, ScopeRecord
 from dpforest.accounting.losses import NO_LOSS, PrivacyLoss
 from dpforest.accounting.verify import is_used_up, verify_composition
 
 #: Releases of the converting library may differ by this much.
 _TOLERANCE = 1e-6
-_MEANS = (LIBRARY, CLOSED_FORM)
 
 
 def verify_ledger(ledger: FrozenLedger) -> tuple[str, ...]:
@@ -45,11 +44,12 @@ def verify_ledger(ledger: FrozenLedger) -> tuple[str, ...]:
 def _problems(ledger: FrozenLedger) -> Iterator[str]:
     loss, total = ledger.scopes.charged.loss, ledger.total_record.exact.loss
     accountant = BudgetAccountant(total.epsilon, total.delta, ledger.name)
-    if ledger.scopes.label or ledger.scopes.kind != "sequential":
+    if not _is_root(ledger.scopes):
         yield "its outermost scope is no accountant's"
+    yield from place_problems(ledger.scopes)
     if not _agrees(ledger.total_record, accountant.total, ledger):
         yield "the ledger's ceiling contradicts itself"
-    if ledger.conversion not in (_MEANS if total.delta else (accountant.conversion,)):
+    if ledger.conversion not in (MEANS if total.delta else (accountant.conversion,)):
         yield "the ledger's conversion is none that is known"
     if not _agrees(ledger.remaining_record, _remaining(total, ledger), ledger):
         yield "the ledger's remainder does not follow from its ceiling and its scopes"
@@ -61,6 +61,30 @@ def _problems(ledger: FrozenLedger) -> Iterator[str]:
     # What converts by other means may be within it there.
     if _same_means(ledger) and not is_within(loss, Fraction(total.epsilon), total.delta):
         yield "the ledger's scopes are above its ceiling"
+
+
+def _is_root(scope: ScopeRecord) -> bool:
+    """Whether a scope is what an accountant's outermost one is, which nobody opens or closes."""
+    given = ("composed", "charged", "entries", "children")
+    root = BudgetAccountant(1).composition()
+    return scope == root.model_copy(update={name: getattr(scope, name) for name in given})
+
+
+def place_problems(root: ScopeRecord) -> Iterator[str]:
+    """Entries are numbered in order, and know where they stand."""
+    if root != root.apart():
+        yield "its entries are not numbered in order"
+    above = (root.label,) if root.label else ()
+    if any(entry.path != path for path, scope in _paths(root, above) for entry in scope.entries):
+        yield "an entry does not stand in the scope that it names"
+
+
+def _paths(
+    scope: ScopeRecord, path: tuple[str, ...]
+) -> Iterator[tuple[tuple[str, ...], ScopeRecord]]:
+    yield path, scope
+    for child in scope.children:
+        yield from _paths(child, (*path, child.label))
 
 
 def _remaining(total: PrivacyLoss, ledger: FrozenLedger) -> Budget:

@@ -25,7 +25,7 @@ _LONGEST, _LARGEST_EXPONENT, _MOST_BITS = 1000, 1000, 13_000
 _NUMBER = re.compile(
     r"\s*[-+]?([0-9]+/[0-9]+|([0-9]+\.?[0-9]*|\.[0-9]+)([eE](?P<exponent>[-+]?[0-9]{1,9}))?)\s*"
 )
-_EXACT = re.compile(r"-?[0-9]{1,4000}(/[1-9][0-9]{0,3999})?")
+_EXACT = re.compile(r"0|-?[1-9][0-9]{0,3999}(/[1-9][0-9]{0,3999})?")
 _UPWARDS = Context(prec=_DIGITS, rounding=ROUND_CEILING, Emax=MAX_EMAX, Emin=MIN_EMIN)
 _WIDE = Context(prec=400, rounding=ROUND_CEILING, Emax=MAX_EMAX, Emin=MIN_EMIN)
 

@@ -19,11 +19,11 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from dpforest.accounting.bounds import replace_one_price
-from dpforest.accounting.conversion import CLOSED_FORM, LIBRARY, conversion_method
+from dpforest.accounting.conversion import LIBRARY, MEANS, conversion_method
 from dpforest.accounting.detached import DIFFPRIVLIB
 from dpforest.accounting.fits import OWN_BUDGET
 from dpforest.accounting.ledger import ScopeRecord
-from dpforest.accounting.ledger_check import is_within
+from dpforest.accounting.ledger_check import is_within, place_problems
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.rationals import exact_text, float_up, parse_amount
 from dpforest.accounting.verify import claimed_loss, sole_certificate, verify_composition
@@ -54,8 +54,6 @@ OF_THE_MODEL = (
 )
 #: Where a plan waited for a released number of records.
 _FOLLOWED = "what was planned within the caps, from a noisy count that only the fit knew"
-#: What conversions may have been made by, here or elsewhere.
-_MEANS = (LIBRARY, CLOSED_FORM)
 #: Such a report is read and shown, but says less than what is worked out again here.
 _EARLIER = (
     "it is of format version {version}, so only the release of dpforest that wrote it can verify "
@@ -179,19 +177,16 @@ def _problems(record: PrivacyReport) -> Iterator[str]:
     if record.digest != report_digest(record):
         yield "its digest is that of another text"
     yield from verify_composition(record.composition)
-    yield from _place_problems(record.composition)
+    yield from _finish_problems(record.composition)
     try:
         yield from _remade_problems(record)
     except (ModelFormatError, ValueError, ArithmeticError, LookupError, AssertionError) as error:
         yield f"its parts cannot be put together again ({type(error).__name__})"
 
 
-def _place_problems(root: ScopeRecord) -> Iterator[str]:
-    """Entries are numbered in order and know where they stand; a finished fit is closed."""
-    if root != root.apart():
-        yield "its entries are not numbered in order"
-    if any(entry.path != path for path, scope in _paths(root, ()) for entry in scope.entries):
-        yield "an entry does not stand in the scope that it names"
+def _finish_problems(root: ScopeRecord) -> Iterator[str]:
+    """Entries know their number and where they stand; a finished fit is closed."""
+    yield from place_problems(root)
     if any(scope.probabilities for scope in root.walk() if scope.kind in _UNSAMPLED):
         yield "a scope that draws nothing has probabilities"
     if root.reserve_kept or any(s.reserve_kept and not s.reserve for s in root.walk()):
@@ -200,15 +195,6 @@ def _place_problems(root: ScopeRecord) -> Iterator[str]:
         yield "what failed released no model to report on"
     if not root.closed:
         yield "its composition is of a fit that was not finished"
-
-
-def _paths(
-    scope: ScopeRecord, above: tuple[str, ...]
-) -> Iterator[tuple[tuple[str, ...], ScopeRecord]]:
-    path = (*above, scope.label)
-    yield path, scope
-    for child in scope.children:
-        yield from _paths(child, path)
 
 
 def _remade_problems(record: PrivacyReport) -> Iterator[str]:
@@ -224,7 +210,7 @@ def _remade_problems(record: PrivacyReport) -> Iterator[str]:
     guarantee = record.guarantee
     for written, shown in zip(guarantee.bounds, remade_guarantee.bounds, strict=True):
         if written.derivation != shown.derivation and not (
-            written.derivation.endswith(_MEANS) and written.epsilon >= shown.epsilon
+            written.derivation.endswith(MEANS) and written.epsilon >= shown.epsilon
         ):
             yield f"its epsilon cannot be shown here, where it is {shown.derivation}"
         elif "converted" not in written.derivation and written != shown:
@@ -269,7 +255,7 @@ def _external_problems(record: PrivacyReport) -> Iterator[str]:
         epsilon, at_delta, derivation = replace_one_price(reserve.loss, delta)
         expected = (exact_text(epsilon), exact_text(at_delta), derivation)
         if (entry.exact_epsilon, entry.exact_delta, entry.derivation) != expected and not (
-            derivation != entry.derivation and entry.derivation.endswith(_MEANS)
+            derivation != entry.derivation and entry.derivation.endswith(MEANS)
         ):
             yield "a charge elsewhere does not follow from the plan"
         relation = relations_of(record.facts.records_per_unit)[1].value

@@ -12,12 +12,19 @@ from typing import Any, TypeVar
 import numpy as np
 from pydantic import BaseModel
 
+from dpforest.accounting.bounds import is_derivation
 from dpforest.accounting.detached import DIFFPRIVLIB, DetachedAccountant, named_accountant
 from dpforest.accounting.fits import OWN_BUDGET, EarlierFits, earlier_fits, recall_fits
 from dpforest.accounting.ledger import BudgetRecord, FrozenLedger, ScopeRecord
 from dpforest.accounting.ledger_check import verify_ledger
 from dpforest.accounting.losses import PrivacyLoss
-from dpforest.accounting.rationals import float_up, parse_amount, parse_finite, to_rational
+from dpforest.accounting.rationals import (
+    exact_text,
+    float_up,
+    parse_amount,
+    parse_finite,
+    to_rational,
+)
 from dpforest.accounting.verify import claimed_loss, sole_certificate
 from dpforest.domain.schema import Domain
 from dpforest.exceptions import ModelFormatError
@@ -189,6 +196,8 @@ def check_facts(facts: RunFacts, domain: Domain, estimator: str, scope: ScopeRec
     """Refuse facts about a fit that its domain, its randomness or its scope contradicts."""
     if facts.records_per_unit != scope.records_per_unit:
         raise _contradiction("its budget was not spent for such units")
+    if facts.delta != exact_text(to_rational(facts.settings["delta"], "delta")):
+        raise _contradiction("its delta is not the one of its parameters")
     if facts.estimator != estimator:
         raise _contradiction("its report is of another estimator")
     if domain.drafted_entries and not facts.leaks:
@@ -278,7 +287,8 @@ def agreed_guarantee(written: Guarantee, rebuilt: Guarantee) -> Guarantee:
         bound.derivation for bound in rebuilt.bounds
     ]
     claims = [(g.status, g.unit, g.reasons, len(g.bounds)) for g in (written, rebuilt)]
-    if claims[0] != claims[1] or (same_means and not _close(written, rebuilt)):
+    known = all(is_derivation(bound.derivation) for bound in written.bounds)
+    if not known or claims[0] != claims[1] or (same_means and not _close(written, rebuilt)):
         raise _contradiction("the guarantee does not follow from its ledger")
     return rebuilt
 

@@ -280,7 +280,10 @@ CLAIMS = {
     "another fit": (lambda c: c.update(scope="fit: another"), "does not hold the finished fit"),
     "another estimator": (lambda c: c["fit"].update(estimator="Ridge"), "of another estimator"),
     "other noise": (lambda c: c["fit"].update(randomness="dice"), "no seed is noted"),
-    "a larger delta": (lambda c: c["fit"].update(delta="1/2"), "not the budget of its fit"),
+    "a larger delta": (
+        lambda c: c["fit"].update(delta="1/2"),
+        "delta is not the one of its parameters",
+    ),
 }
 
 
