@@ -5,15 +5,19 @@ as a whole over added up in rho, for the plans that adult leads to (45,000 rows 
 what a single Gaussian release would gain (Balle and Wang 2018). No records are read.
 
 ``accuracy`` fits both on adult, on the same stratified 75/25 splits with noise from the operating
-system: alone, and charged to a shared accountant of the same budget, where plans add up in rho.
+system: alone, and charged to an accountant of another library, where plans add up in rho.
 
-Run with ``python benchmarks/composition.py noise`` or
+``shared`` counts the fits of adult at (0.5, 1e-6) that an accountant of (1.66, 1e-5) grants one
+after the other, from their plans, and says whether each has the noise that it has alone.
+
+Run with ``python benchmarks/composition.py noise``, ``python benchmarks/composition.py shared`` or
 ``python benchmarks/composition.py accuracy [--seeds 10] [--epsilons 0.1 1]``.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import math
 import time
 import warnings
@@ -25,11 +29,14 @@ from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
 from sklearn.model_selection import train_test_split
 
 from dpforest import BudgetAccountant, PrivateForestClassifier
-from dpforest.accounting.conversion import rho_of_epsilon
+from dpforest.accounting.conversion import epsilon_of_rho, rho_of_epsilon
+from dpforest.accounting.fits import OWN_BUDGET
 from dpforest.accounting.loss_curves import gaussian_shift, selections_curve
 from dpforest.datasets import load_adult
 from dpforest.domain.encoder import DomainEncoder
+from dpforest.exceptions import BudgetExceeded
 from dpforest.forest.private_plan import table_facts
+from dpforest.forest.private_training import make_plan
 from dpforest.learners.base import LearnerBudget
 from dpforest.learners.registry import LEARNERS
 
@@ -66,6 +73,42 @@ def _ratio(name: str, facts: Any, epsilon: Fraction, delta: Fraction) -> tuple[f
     return math.sqrt(noises[0] / noises[1]), seconds
 
 
+def shared_table() -> None:
+    """Print how many fits one accountant grants, and what ten of them come to."""
+    facts = table_facts(DomainEncoder(load_adult().domain), 45_000.0)
+    epsilon, delta, total, all_delta = map(Fraction, ("0.5", "1e-6", "1.66", "1e-5"))
+    print("| strategy | fits granted | ten come to | noise as alone |")
+    print("|" + " --- |" * 4)
+    for strategy in STRATEGIES:
+        alone, shared = (
+            make_plan(strategy, facts, epsilon, delta, place)
+            for place in (OWN_BUDGET, "an unnamed accountant")
+        )
+        accountant, granted = BudgetAccountant(total, all_delta), 0
+        with contextlib.suppress(BudgetExceeded):
+            while True:
+                accountant.open_scope("fit", shared.additive, alone=shared.loss)
+                granted += 1
+        ten, _ = epsilon_of_rho(shared.additive.rho * 10, all_delta)
+        same = "yes" if alone.plan == shared.plan else "no"
+        print(f"| {strategy} | {granted} | {float(ten):.3f} | {same} |")
+
+
+class Everything:
+    """An accountant of another library that grants everything."""
+
+    def total(self) -> tuple[float, float]:
+        return math.inf, 1.0
+
+    remaining = total
+
+    def check(self, epsilon: float, delta: float) -> bool:
+        return True
+
+    def spend(self, epsilon: float, delta: float) -> None:
+        """Count nothing."""
+
+
 def accuracy_table(seeds: int, epsilons: list[float]) -> None:
     """Print accuracy, AUC and log loss of both, and their paired difference."""
     warnings.simplefilter("ignore")
@@ -87,7 +130,7 @@ def _pair(strategy: str, epsilon: float, data: Any, domain: Any, seed: int) -> l
     rows = np.arange(len(data.target))
     train, test = train_test_split(rows, test_size=0.25, stratify=data.target, random_state=seed)
     found = []
-    for shared in (BudgetAccountant(epsilon, 1e-6), None):
+    for shared in (Everything(), None):
         model = PrivateForestClassifier(
             epsilon=epsilon, delta=1e-6, domain=domain, strategy=strategy, accountant=shared
         ).fit(data.data[train], data.target[train])
@@ -110,11 +153,13 @@ def _print(strategy: str, epsilon: float, name: str, found: np.ndarray) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=("noise", "accuracy"))
+    parser.add_argument("what", choices=("noise", "shared", "accuracy"))
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--epsilons", type=float, nargs="+", default=[0.1, 1.0])
     given = parser.parse_args()
     if given.what == "noise":
         noise_table()
+    elif given.what == "shared":
+        shared_table()
     else:
         accuracy_table(given.seeds, given.epsilons)

@@ -13,6 +13,7 @@ from dpforest.accounting.figures import figure_up
 from dpforest.accounting.ledger import LedgerEntry, LossRecord, ScopeRecord
 from dpforest.accounting.losses import Amount, PrivacyLoss
 from dpforest.accounting.rationals import exact_text, parse_amount
+from dpforest.accounting.verify import stands_by_certificate
 
 #: A rational longer than this is shown rounded up only.
 _SHORT = 16
@@ -279,10 +280,22 @@ def _notes(scope: ScopeRecord) -> Iterable[str]:
         )
     if scope.certificate is not None:
         yield f"The method: {METHOD}."
+        yield from _shared_note(scope)
     elif scope.charged.loss != scope.composed.loss:
         yield "It counts towards the scope around it as more than its total: what was set aside."
     if scope.reserve_kept:
         yield "All of what was set aside stays spent, because a run in it failed."
+
+
+def _shared_note(scope: ScopeRecord) -> Iterable[str]:
+    """What a certificate says of its own list where the list is charged by its rho."""
+    if scope.certificate is None or stands_by_certificate(scope):
+        return
+    own = scope.certificate.certificate
+    yield (
+        f"By itself it is ({figure_up(own.epsilon)}, {figure_up(own.delta)})-DP. Its accountant is "
+        "shared, so there it counts as its ρ, beside whatever else is charged."
+    )
 
 
 def _cap(loss: PrivacyLoss) -> str:

@@ -18,10 +18,16 @@ from dpforest import (
     PrivateForestRegressor,
 )
 from dpforest.accounting.bounds import replace_one_price
+from dpforest.accounting.detached import DIFFPRIVLIB
+from dpforest.accounting.fits import OWN_BUDGET
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.verify import sole_certificate, verify_composition
+from dpforest.datasets import load_adult
+from dpforest.domain.encoder import DomainEncoder
 from dpforest.exceptions import BudgetExceeded, ModelFormatError, ScopeError
 from dpforest.forest import private_training
+from dpforest.forest.private_plan import table_facts
+from dpforest.forest.private_training import make_plan
 from dpforest.learners.base import LearnerBudget
 
 pytestmark = pytest.mark.usefixtures("quick_learners")
@@ -141,3 +147,21 @@ def test_a_regression_that_buys_its_range_is_certified_for_the_rest():
     assert forest.guarantee_.epsilon <= 4 and forest.guarantee_.delta == 1e-6
     assert verify_composition(forest.accountant_.composition()) == ()
     assert forest.spent_.exact == record.reserve.loss
+
+
+@pytest.mark.parametrize("strategy", ["refitted", "one_shot"])
+def test_ten_fits_of_adult_share_a_ceiling_with_the_noise_that_each_has_alone(strategy):
+    facts = table_facts(DomainEncoder(load_adult().domain), 45_000.0)
+    epsilon, delta = Fraction(1, 2), Fraction(DELTA)
+    alone, shared = (
+        make_plan(strategy, facts, epsilon, delta, place)
+        for place in (OWN_BUDGET, "an unnamed accountant")
+    )
+    assert shared.plan == alone.plan and not shared.adaptive
+    accountant = BudgetAccountant("1.66", "1e-5")
+    for _ in range(10):
+        accountant.open_scope("fit", shared.additive, alone=shared.loss)
+    with pytest.raises(BudgetExceeded):
+        accountant.open_scope("fit", shared.additive, alone=shared.loss)
+    in_rho = make_plan(strategy, facts, epsilon, delta, DIFFPRIVLIB)
+    assert in_rho.loss.rho < shared.additive.rho * Fraction(9, 10)

@@ -216,6 +216,9 @@ def test_ten_small_fits_under_one_ceiling_with_the_noise_that_each_has_alone():
         noise = [entry.parameters for entry in forest._composition().ledger]
         assert noise == [entry.parameters for entry in alone._composition().ledger]
     assert accountant.loss.epsilon == math.inf and accountant.loss.delta == 0
+    page = forests[-1].privacy_report().to_html()
+    assert "By itself it is (0.5, 1e-06)-DP. Its accountant is shared" in page
+    assert "By itself it is" not in alone.privacy_report().to_html()
     with pytest.raises(BudgetExceeded):
         fitted(KINDS["refitted"](delta=DELTA, accountant=accountant).set_params(epsilon="0.5"))
     assert_all_hold(forests[-1:], certified=True)
