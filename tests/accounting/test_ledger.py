@@ -83,5 +83,5 @@ def test_frozen_books_read_like_the_accountant_and_can_be_pickled(accountant):
 
 @pytest.mark.parametrize("text", ["{}", "nonsense", '{"format": "other"}'])
 def test_other_text_is_refused(text):
-    with pytest.raises(ModelFormatError, match="not a dpforest-ledger of version 1"):
+    with pytest.raises(ModelFormatError, match="not a dpforest-ledger of version 2"):
         FrozenLedger.from_json(text)

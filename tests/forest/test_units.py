@@ -23,6 +23,7 @@ from dpforest import (
     verify_report,
 )
 from dpforest.accounting.conversion import rho_of_epsilon
+from dpforest.accounting.ledger_check import is_within
 from dpforest.accounting.verify import sole_certificate, verify_composition
 from dpforest.exceptions import ModelFormatError, ParameterTypeError, WeakSignalWarning
 
@@ -92,7 +93,9 @@ def test_the_asked_budget_is_a_units(case, fit):
     assert_holds_for_units(forest, 6, case.get("delta", 0))
     books = forest.accountant_
     assert verify_composition(books.composition()) == ()
-    assert books.spent.epsilon <= 6
+    assert forest.spent_.epsilon <= 6
+    total = books.total.exact
+    assert is_within(books.composition().charged.loss, total.epsilon, total.delta)
     report = forest.privacy_report()
     verify_report(report.to_json(), forest)
     again = PrivateForestClassifier.from_json(forest.to_json())
@@ -113,11 +116,14 @@ def test_in_pure_epsilon_it_is_the_fit_of_a_kth_of_the_budget(case, fit):
 
 
 def test_beside_other_fits_a_unit_pays_k_squared_in_rho(fit):
-    forest = fit(strategy="refitted", delta=DELTA, shared=True)
-    cap = rho_of_epsilon(F(6), F(1, 10**6))
-    inside = sum((entry.loss.rho for entry in forest._composition().ledger), F(0))
-    assert forest.spent_.exact.rho == 9 * inside
-    assert cap * F(999, 1000) < 9 * inside <= cap
+    accountant = BudgetAccountant(20, DELTA)
+    forests = [fit(strategy="refitted", delta=DELTA, accountant=accountant) for _ in range(2)]
+    for forest in forests:
+        inside = sum((entry.loss.rho for entry in forest._composition().ledger), F(0))
+        assert forest.spent_.exact.rho == forest._composition().charged.loss.rho == 9 * inside
+        assert (forest.guarantee_.epsilon, forest.guarantee_.delta) == (6, 1e-6)
+    assert accountant.loss.rho == 2 * 9 * inside and accountant.loss.delta == 0
+    assert verify_composition(accountant.composition()) == ()
 
 
 def test_composed_as_a_whole_the_list_is_a_units(fit):
