@@ -24,6 +24,7 @@ from dpforest import (
     PrivateForestClassifier,
     PrivateForestRegressor,
     StreamError,
+    verify_report,
 )
 
 pytest.importorskip("distributed")
@@ -183,6 +184,23 @@ def test_the_published_forest_and_a_regressor(cluster):
         whole = PrivateForestRegressor(**parameters).fit(X, target)
         assert np.array_equal(spread.predict(X), whole.predict(X))
         assert np.array_equal(spread.predict(chunks[0]).compute(), whole.predict(X))
+
+
+def test_reports_of_fits_that_share_an_accountant_are_verified(cluster):
+    X, y = table()
+    accountant = BudgetAccountant(9, delta=1e-5)
+    chunks = da.from_array(X, chunks=(200, 3)), da.from_array(y, chunks=200)
+    forests = [
+        dpforest_dask.DaskPrivateForestClassifier(
+            epsilon=1, delta=1e-6, strategy="one_shot", domain=DOMAIN, accountant=accountant
+        ).fit(*chunks)
+        for _ in range(2)
+    ]
+    for forest in forests:
+        assert (forest.guarantee_.epsilon, forest.guarantee_.delta) == (1, 1e-6)
+        for model in (forest, forest.to_json()):
+            assert "plan and settings" in verify_report(forest.privacy_report(), model).held
+    assert accountant.loss.delta == 0
 
 
 def test_a_worker_killed_in_the_middle_changes_nothing(cluster):
