@@ -48,6 +48,7 @@ _HOMES = {
     "WeakSignalWarning": "dpforest.exceptions",
     "check_pipeline": "dpforest.forest.pipelines",
     "diff_reports": "dpforest.forest.report_diff",
+    "read_plain": "dpforest.forest.plain_check",
     "report_schema": "dpforest.forest.report_schema",
     "verify_report": "dpforest.forest.report_check",
 }
@@ -106,6 +107,7 @@ if TYPE_CHECKING:
     )
     from dpforest.forest.multinomial import MultinomialForestClassifier
     from dpforest.forest.pipelines import check_pipeline
+    from dpforest.forest.plain_check import read_plain
     from dpforest.forest.private import PrivateForestClassifier
     from dpforest.forest.private_regressor import PrivateForestRegressor
     from dpforest.forest.report import PrivacyReport
@@ -157,6 +159,7 @@ __all__ = [
     "exceptions",
     "forest",
     "mechanisms",
+    "read_plain",
     "report_schema",
     "streams",
     "trees",

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from dpforest.accounting.allocation import resolve_allocation
 from dpforest.accounting.scopes import Scope
@@ -15,6 +17,7 @@ from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.schema import Domain
 from dpforest.exceptions import ParameterError
 from dpforest.forest.classifier import PrivateClassifier, class_array, class_order
+from dpforest.forest.plain_model import Link, plain_model
 from dpforest.forest.progress import PassProgress, TreeProgress
 from dpforest.forest.run import FitRun
 from dpforest.forest.settings import (
@@ -236,6 +239,15 @@ class MultinomialForestClassifier(PrivateClassifier):
         refuse_fit_parameters(fit_parameters)
         self._fit(X, y)
         return self
+
+    def to_plain(self, path: str | Path | None = None) -> str:
+        """The released forest as plain JSON; see :meth:`PrivateForestClassifier.to_plain`."""
+        check_is_fitted(self)
+        forest, values = self._served_
+        kind = "softmax" if values.log_scale else "shares"
+        order = class_order(class_array(self.domain_)).tolist()
+        link = Link({"kind": kind, "classes": self.classes_.tolist()}, order)
+        return plain_model(self._encoder_, "multinomial", forest, link, path)
 
     # -- what the base class asks for -----------------------------------------------------
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from dpforest.domain.schema import Domain
 from dpforest.forest.classifier import PrivateClassifier, class_array, class_order
+from dpforest.forest.plain_model import Link
 from dpforest.forest.private_base import PrivateForest
 from dpforest.forest.settings import refuse_fit_parameters
 from dpforest.learners.base import ReleasedModel
@@ -107,9 +108,8 @@ class PrivateForestClassifier(PrivateClassifier, PrivateForest):
         weights = np.exp(scores - scores.max(axis=1, keepdims=True))
         return weights / weights.sum(axis=1, keepdims=True)
 
-    def _link(self) -> dict[str, Any]:
-        labels = class_array(self.domain_).tolist()
-        return {"link": "softmax", "classes": labels}
+    def _link(self) -> Link:
+        return Link({"kind": "softmax", "classes": self.classes_.tolist()}, self._order_.tolist())
 
     def _curves(self, scores: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
         return {

@@ -18,7 +18,7 @@ from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.schema import Domain
 from dpforest.exceptions import ModelFormatError, ParameterError, ParameterTypeError
 from dpforest.forest.explanation import Explanation, explain
-from dpforest.forest.plain_model import plain_model
+from dpforest.forest.plain_model import Link, plain_model
 from dpforest.forest.plan_summary import PlanSummary, summarise
 from dpforest.forest.private_plan import PrivateForestPlan, check_rows, table_facts
 from dpforest.forest.private_training import make_plan, settle_plan, warn_if_hopeless
@@ -147,8 +147,9 @@ class PrivateForest(ReleasedEstimator):
     def to_plain(self, path: str | Path | None = None) -> str:
         """The released model as plain JSON, to be followed without dpforest or numpy.
 
-        docs/plain_model.md has the format and a reader of a page. It holds what predicts and
-        nothing else: no guarantee, no ledger; :meth:`to_json` keeps those.
+        docs/plain_model.md has the format; :func:`dpforest.read_plain` and a reader in JavaScript
+        follow it. It holds what predicts and nothing else: no guarantee, no ledger;
+        :meth:`to_json` keeps those.
 
         Parameters
         ----------
@@ -238,7 +239,7 @@ class PrivateForest(ReleasedEstimator):
         """Predictions by what they are of, from class scores of shape (n, n_classes)."""
 
     @abstractmethod
-    def _link(self) -> dict[str, Any]:
+    def _link(self) -> Link:
         """What scores of classes become, for the plain form."""
 
     @abstractmethod

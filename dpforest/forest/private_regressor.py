@@ -14,6 +14,7 @@ from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.schema import Domain
 from dpforest.domain.targets import TARGET_STEPS
 from dpforest.exceptions import DomainError, ModelFormatError
+from dpforest.forest.plain_model import Link
 from dpforest.forest.private_base import PrivateForest
 from dpforest.forest.private_plan import RANGE_ROLE, PrivateForestPlan
 from dpforest.forest.settings import refuse_fit_parameters
@@ -122,8 +123,8 @@ class PrivateForestRegressor(RegressorMixin, PrivateForest):
         lower, upper = self.target_range_
         return lower * (1.0 - share) + upper * share
 
-    def _link(self) -> dict[str, Any]:
-        return {"link": "mean", "range": list(self.target_range_)}
+    def _link(self) -> Link:
+        return Link({"kind": "mean", "range": list(self.target_range_)}, (0, 1))
 
     def _curves(self, scores: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
         return {"mean": self._means(scores)}
