@@ -65,8 +65,8 @@ nan, inf = float("nan"), float("inf")
 ODD: list[Any] = [
     None, nan, "", " ", "nan", "mauve", "a lot", inf, -inf, "inf", "-Infinity", "1e400", 10**400,
     1e308, -1e308, True, False, "TRUE", "false", 0, 1, 2, 3, 4, -1, 0.5, -0.0, "0", "1", " 2 ",
-    "01", "1_0", "1.0", "٢", "0x1", "nan(7)", "RED", " red ", "red\0", "z", "Z", "4", 49.5, 50, "50.0",
-    1e5,
+    "01", "1_0", "1.0", "٢", "0x1", "nan(7)", "RED", " red ", "red\0", "z", "Z", "4", 49.5, 50,
+    "50.0", 1e5,
 ]  # fmt: skip
 
 
