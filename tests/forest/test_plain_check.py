@@ -67,8 +67,8 @@ RECORDS = [[1, "f", 3], [None, None, None], ["?", "?", "?"], [1e308, 1, -1e308],
 WRONG = [
     None, True, -1, 0, 1, 2, 10**300, 10**399, 1e308, -1e308, 0.5, "", "x", "left", "00",
     "\u0660\u0661", "trees", [], [[]], [0], [1.5, 2.5], ["f", "f"], ["nan", " "], {},
-    {"values": []}, {"kind": "trees"}, {"kind": "mix", "base": [0, 0], "weights": [], "parts": []}, TREES, RULES,
-    TWO,
+    {"values": []}, {"kind": "trees"}, {"kind": "mix", "base": [0, 0], "weights": [], "parts": []},
+    TREES, RULES, TWO,
 ]  # fmt: skip
 
 
