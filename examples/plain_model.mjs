@@ -32,7 +32,7 @@ const UNKNOWN = Symbol("unknown");
 
 export class PlainModel {
   constructor(content) {
-    if (content.format !== FORMAT || content.version !== VERSION) {
+    if (content?.format !== FORMAT || content.version !== VERSION) {
       throw new Error(`not a ${FORMAT} model of version ${VERSION}`);
     }
     this.score = content.score;
@@ -246,7 +246,14 @@ async function main() {
   process.stdout.write(JSON.stringify(found));
 }
 
-const started = typeof process !== "undefined" && process.argv[1];
-if (started && (await import("node:url")).pathToFileURL(started).href === import.meta.url) {
+async function runsAlone() {
+  const script = typeof process === "undefined" ? undefined : process.argv[1];
+  if (script === undefined) return false;
+  const { existsSync, realpathSync } = await import("node:fs");
+  const { pathToFileURL } = await import("node:url");
+  return existsSync(script) && pathToFileURL(realpathSync(script)).href === import.meta.url;
+}
+
+if (await runsAlone()) {
   await main();
 }

@@ -37,6 +37,11 @@ class FeatureCodes:
     missing: int
     n_codes: int
 
+    @property
+    def has_missing(self) -> bool:
+        """Whether a missing value is a value of its own."""
+        return self.missing >= self.n_places and self.missing != self.unknown
+
     @classmethod
     def of(cls, encoder: DomainEncoder, place: int) -> FeatureCodes:
         """Codes of one feature of an encoder."""

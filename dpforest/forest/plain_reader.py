@@ -68,7 +68,10 @@ class PlainModel:
     """
 
     def __init__(self, content: dict[str, Any]) -> None:
-        if content.get("format") != FORMAT or content.get("version") != VERSION:
+        stated = (
+            (content.get("format"), content.get("version")) if isinstance(content, dict) else ()
+        )
+        if stated != (FORMAT, VERSION):
             raise ValueError(f"not a {FORMAT} model of version {VERSION}")
         self._score, self._link = content["score"], content["link"]
         self._digits = {

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,13 +18,22 @@ from dpforest.exceptions import ModelFormatError
 from dpforest.forest.plain_codes import FeatureCodes, largest_values
 
 Plain = dict[str, Any]
-#: What can reach a node of a feature that was split above it: the first and the last cell and
-#: whether a missing value can; or the codes of categories.
-_Run = tuple[int, int, bool]
-_Reach = _Run | NDArray[np.int64]
-_Reached = Mapping[int, _Reach]
 #: The largest double of a cell of a feature.
 Thresholds = Callable[[int, int], float]
+
+
+class _Run(NamedTuple):
+    """Cells of a numeric feature that can reach a node; none where the last is before the first."""
+
+    low: int
+    high: int
+    #: Whether a missing value can, where it is a value of its own.
+    absent: bool
+
+
+#: What can reach a node of a feature that was split above it: cells, or codes of categories.
+_Reach = _Run | NDArray[np.int64]
+_Reached = Mapping[int, _Reach]
 
 
 class Splits(Protocol):
@@ -216,57 +225,54 @@ class _Planner:
         feature = int(self._tree.features[node])
         if feature < 0:
             return 2 * node + 1
-        codes = self._features[feature]
-        reach = reached.get(feature)
+        codes, reach = self._features[feature], reached.get(feature)
         if codes.cells is None:
-            live = np.arange(codes.n_codes) if reach is None else reach
-            return self._part_categories(node, feature, codes, live)
-        run = (0, codes.n_places - 1, codes.missing >= codes.n_places) if reach is None else reach
-        return self._part_cells(node, feature, codes, run)
+            live = np.arange(codes.n_codes) if reach is None else np.asarray(reach)
+            return self._part_categories(node, feature, live)
+        run = reach if isinstance(reach, _Run) else _Run(0, codes.n_places - 1, codes.has_missing)
+        return self._part_cells(node, feature, run)
 
-    def _part_categories(
-        self, node: int, feature: int, codes: FeatureCodes, live: Any
-    ) -> _Parting | int:
-        left = self._tree.goes_left(node, live)
+    def _part_categories(self, node: int, feature: int, live: NDArray[np.int64]) -> _Parting | int:
+        left, codes = self._tree.goes_left(node, live), self._features[feature]
         if left.all() or not left.any():
             return 2 * node + 2 - int(left.any())
-        on_left, on_right = live[left], live[~left]
+        on_left = live[left]
         split = _Split(
-            feature, None, [int(c) for c in on_left if c < codes.n_places],
+            feature, None, on_left[on_left < codes.n_places].tolist(),
             missing=codes.missing in on_left, unknown=codes.unknown in on_left,
         )  # fmt: skip
-        return _Parting(split, (2 * node + 1, 2 * node + 2), (on_left, on_right))
+        return _Parting(split, (2 * node + 1, 2 * node + 2), (on_left, live[~left]))
 
-    def _part_cells(
-        self, node: int, feature: int, codes: FeatureCodes, reach: Any
-    ) -> _Parting | int:
-        low, high, absent = reach
-        children = 2 * node + 1, 2 * node + 2
+    def _part_cells(self, node: int, feature: int, run: _Run) -> _Parting | int:
+        codes, children = self._features[feature], (2 * node + 1, 2 * node + 2)
         absent_left = bool(self._tree.goes_left(node, np.array([codes.missing]))[0])
-        if low > high:  # only what is missing comes here
+        if run.low > run.high:  # only what is missing comes here
             return children[not absent_left]
-        last, swapped = _last_cell(*self._tree.left_run(node, low, high), low, high)
+        last, swapped = _last_cell(*self._tree.left_run(node, run.low, run.high), run)
         if swapped:
             absent_left, children = not absent_left, children[::-1]
-        if last == high and (absent_left or not absent):
+        if last == run.high and (absent_left or not run.absent):
             return children[0]
-        unknown = codes.unknown <= last or last == high
-        own = codes.missing >= codes.n_places
-        split = _Split(
-            feature, None if last == high else last, None, absent_left if own else unknown, unknown
-        )
-        on_left = low, last, absent and absent_left
-        on_right = last + 1, high, absent and not absent_left
+        split = _cell_split(feature, codes, None if last == run.high else last, absent_left)
+        on_left = _Run(run.low, last, run.absent and absent_left)
+        on_right = _Run(last + 1, run.high, run.absent and not absent_left)
         return _Parting(split, children, (on_left, on_right))
 
 
-def _last_cell(first: int, last: int, low: int, high: int) -> tuple[int, bool]:
+def _cell_split(feature: int, codes: FeatureCodes, cut: int | None, absent_left: bool) -> _Split:
+    """A split that sends cells up to a cut left, or all of them."""
+    unknown = cut is None or codes.unknown <= cut
+    missing = absent_left if codes.has_missing else unknown
+    return _Split(feature, cut, None, missing, unknown)
+
+
+def _last_cell(first: int, last: int, run: _Run) -> tuple[int, bool]:
     """Up to which cell numbers go one way, and whether that is the way of the right child."""
     if last < first:
-        return high, True
-    if first == low:
+        return run.high, True
+    if first == run.low:
         return last, False
-    if last == high:
+    if last == run.high:
         return first - 1, True
     raise _no_threshold()
 
