@@ -15,6 +15,7 @@ import numpy as np
 
 from dpforest import Domain
 from dpforest.domain.schema import CategoricalFeature
+from dpforest.domain.values import meaning_of
 
 #: Lines of a file that are read, and records that are fitted and predicted.
 MOST_LINES, MOST_FITTED, MOST_PREDICTED = 20_000, 2_000, 60
@@ -88,7 +89,11 @@ def forms_of(table: PlainTable, seed: int) -> dict[str, list[list[Any]]]:
 
 
 def as_matrix(domain: Domain, cells: list[list[str]]) -> np.ndarray:
-    """Numbers as they are, categories as positions unless they are numbers, gaps as NaN."""
+    """Numbers as they are, categories as positions, gaps as NaN.
+
+    Where a feature has a category that reads as a number, its numbers are no positions, and
+    those of its categories that are none have no place in a matrix: NaN too.
+    """
     columns = [
         [_number(feature, text) for text in column]
         for feature, column in zip(domain.features, zip(*cells, strict=True), strict=True)
@@ -102,7 +107,8 @@ def _number(feature: Any, text: str) -> float:
     if isinstance(feature, CategoricalFeature) and not feature.holds_numbers:
         known = feature.categories
         return float(known.index(text)) if text in known else float(len(known))
-    return float(text)
+    meaning = meaning_of(text)
+    return meaning if isinstance(meaning, float) else math.nan
 
 
 def _with_some(
