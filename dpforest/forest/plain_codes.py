@@ -40,7 +40,7 @@ class FeatureCodes:
     @property
     def has_missing(self) -> bool:
         """Whether a missing value is a value of its own."""
-        return self.missing >= self.n_places and self.missing != self.unknown
+        return self.missing != self.unknown
 
     @classmethod
     def of(cls, encoder: DomainEncoder, place: int) -> FeatureCodes:

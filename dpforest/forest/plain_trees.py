@@ -245,25 +245,19 @@ class _Planner:
 
     def _part_cells(self, node: int, feature: int, run: _Run) -> _Parting | int:
         codes, children = self._features[feature], (2 * node + 1, 2 * node + 2)
-        absent_left = bool(self._tree.goes_left(node, np.array([codes.missing]))[0])
+        sides = self._tree.goes_left(node, np.array([codes.missing, codes.unknown]))
         if run.low > run.high:  # only what is missing comes here
-            return children[not absent_left]
+            return children[int(not sides[0])]
         last, swapped = _last_cell(*self._tree.left_run(node, run.low, run.high), run)
         if swapped:
-            absent_left, children = not absent_left, children[::-1]
-        if last == run.high and (absent_left or not run.absent):
+            sides, children = ~sides, children[::-1]
+        missing, unknown = sides.tolist()
+        if last == run.high and (missing or not run.absent):
             return children[0]
-        split = _cell_split(feature, codes, None if last == run.high else last, absent_left)
-        on_left = _Run(run.low, last, run.absent and absent_left)
-        on_right = _Run(last + 1, run.high, run.absent and not absent_left)
+        split = _Split(feature, None if last == run.high else last, None, missing, unknown)
+        on_left = _Run(run.low, last, run.absent and missing)
+        on_right = _Run(last + 1, run.high, run.absent and not missing)
         return _Parting(split, children, (on_left, on_right))
-
-
-def _cell_split(feature: int, codes: FeatureCodes, cut: int | None, absent_left: bool) -> _Split:
-    """A split that sends cells up to a cut left, or all of them."""
-    unknown = cut is None or codes.unknown <= cut
-    missing = absent_left if codes.has_missing else unknown
-    return _Split(feature, cut, None, missing, unknown)
 
 
 def _last_cell(first: int, last: int, run: _Run) -> tuple[int, bool]:
