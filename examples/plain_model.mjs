@@ -24,6 +24,17 @@ const DECIMAL = new RegExp(
 );
 const INFINITE = /^([+-]?)inf(?:inity)?$/i;
 const NOT_A_NUMBER = /^[+-]?nan$/i;
+const REAL = "(?:[0-9]+(?:\\.[0-9]+)?(?:e[+-][0-9]+)?|inf|nan)";
+const IMAGINARY = new RegExp(`^()(-?${REAL})j$`);
+const COMPLEX = new RegExp(`^\\((-?${REAL})([+-]${REAL})j\\)$`);
+const TIME = new RegExp(
+  "^(?:-?[0-9]{3,}-[0-9]{2}-[0-9]{2}" +
+    "(?:[ T][0-9]{2}(?::[0-9]{2}){0,2}(?:\\.[0-9]+)?" +
+    "(?: ?(?:[A-Za-z][A-Za-z0-9_/+-]*|[+-][0-9]{2}(?::?[0-9]{2}){0,2}))?)?" +
+    "|-?[0-9]+ days?,? [+-]?[0-9]{1,2}:[0-9]{2}:[0-9]{2}(?:\\.[0-9]+)?)$",
+);
+// What a date means: a text that no category is.
+const NOTHING = "";
 // Beyond this an exponential is as good as 0 or infinity.
 const LARGEST_STEPS = 700;
 
@@ -89,6 +100,9 @@ export class PlainModel {
     if (DECIMAL.test(plain)) return Number(plain.replaceAll("_", ""));
     const infinite = INFINITE.exec(plain);
     if (infinite) return infinite[1] === "-" ? -Infinity : Infinity;
+    const complex = COMPLEX.exec(text) ?? IMAGINARY.exec(text);
+    if (complex) return meaningOfComplex(complex[1], complex[2], text);
+    if (TIME.test(text)) return NOTHING;
     const word = text.toLowerCase();
     if (word === "true" || word === "false") return Number(word === "true");
     return text;
@@ -211,6 +225,17 @@ function stripped(text) {
 }
 
 // Which child a value goes to.
+// Its real part where there is no other; missing with NaN in either part; else its text.
+function meaningOfComplex(real, imaginary, text) {
+  const [one, other] = [partOf(real), partOf(imaginary)];
+  if (Number.isNaN(one) || Number.isNaN(other)) return null;
+  return other === 0 ? one : text;
+}
+
+function partOf(text) {
+  return text === "" ? 0 : Number(text.replace("inf", "Infinity"));
+}
+
 function side(node, value) {
   if (value === null) return node.missing;
   if (value === UNKNOWN) return node.unknown;

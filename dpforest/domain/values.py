@@ -88,31 +88,25 @@ def _meaning_of_text(text: str) -> Meaning:
 
 def _of_words(text: str) -> Meaning:
     """What text means that is no number as it stands."""
-    if text[-2:] in _J:
-        return _of_j(text)
-    if text[-1:].isalnum() and _TIME.fullmatch(text):
+    if text[-1] in "j)" and _COMPLEX.fullmatch(text):
+        return _of_complex(complex(text), text)
+    if _TIME.fullmatch(text):
         return UNREADABLE
     return _BOOLEAN_WORDS.get(text.lower(), text)
 
 
+#: Complex numbers as Python and numpy write them, such as "(1+0j)": beside one, a library may turn
+#: them into text. The patterns here stand in docs/plain_model.md too.
+_REAL = r"(?:[0-9]+(?:\.[0-9]+)?(?:e[+-][0-9]+)?|inf|nan)"
+_COMPLEX = re.compile(rf"-?{_REAL}j|\(-?{_REAL}[+-]{_REAL}j\)")
 #: Dates, with a time or without, and spans of days, as libraries write them. One text in a column
 #: of dates makes all of them text, and they mean no more than before.
 _TIME = re.compile(
-    r"-?\d{3,}-\d\d-\d\d([ T]\d\d\S*( \S+)?)?|-?\d+ days?,? [+-]?\d\d?:\d\d:\d\d\S*", re.ASCII
+    "-?[0-9]{3,}-[0-9]{2}-[0-9]{2}"
+    r"(?:[ T][0-9]{2}(?::[0-9]{2}){0,2}(?:\.[0-9]+)?"
+    "(?: ?(?:[A-Za-z][A-Za-z0-9_/+-]*|[+-][0-9]{2}(?::?[0-9]{2}){0,2}))?)?"
+    r"|-?[0-9]+ days?,? [+-]?[0-9]{1,2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?"
 )
-#: How the text of a complex number ends that Python or numpy has written.
-_J = ("j)", "0j")
-
-
-def _of_j(text: str) -> Meaning:
-    """A number that was text beside complex ones, such as "(1+0j)"; other text as it is."""
-    if not (text.startswith("(") or text in ("0j", "-0j")):
-        return text
-    try:
-        number = complex(text)
-    except ValueError:
-        return text
-    return text if number.imag else _or_missing(number.real)
 
 
 def _or_missing(number: float) -> float | None:
@@ -143,11 +137,11 @@ def _of_decimal(value: Decimal) -> Meaning:
         return UNREADABLE
 
 
-def _of_complex(value: complex) -> Meaning:
+def _of_complex(value: complex, text: str | None = None) -> Meaning:
     number = complex.__complex__(value)
     if math.isnan(number.real) or math.isnan(number.imag):
         return None
-    return str(number) if number.imag else number.real
+    return (text or str(number)) if number.imag else number.real
 
 
 def _of_bytes(value: bytes) -> Meaning:

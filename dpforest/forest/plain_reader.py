@@ -33,6 +33,16 @@ _NUMBER = re.compile(
     re.ASCII | re.IGNORECASE,
 )
 _WORDS = {"false": 0.0, "true": 1.0}
+_REAL = r"(?:[0-9]+(?:\.[0-9]+)?(?:e[+-][0-9]+)?|inf|nan)"
+_COMPLEX = re.compile(rf"-?{_REAL}j|\(-?{_REAL}[+-]{_REAL}j\)")
+_TIME = re.compile(
+    "-?[0-9]{3,}-[0-9]{2}-[0-9]{2}"
+    r"(?:[ T][0-9]{2}(?::[0-9]{2}){0,2}(?:\.[0-9]+)?"
+    "(?: ?(?:[A-Za-z][A-Za-z0-9_/+-]*|[+-][0-9]{2}(?::?[0-9]{2}){0,2}))?)?"
+    r"|-?[0-9]+ days?,? [+-]?[0-9]{1,2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?"
+)
+#: What a date means: a text that no category is.
+_NOTHING = ""
 #: Beyond this an exponential is as good as 0 or infinity.
 _LARGEST_STEPS = 700.0
 
@@ -115,6 +125,10 @@ class PlainModel:
         if _NUMBER.fullmatch(plain):
             number = float(plain.replace("_", ""))
             return None if math.isnan(number) else number
+        if _COMPLEX.fullmatch(text):
+            return _meaning_of_complex(complex(text), text)
+        if _TIME.fullmatch(text):
+            return _NOTHING
         return _WORDS.get(text.lower(), text) if text else None
 
     def _categories(self, feature: dict[str, Any]) -> dict[Any, int]:
@@ -216,6 +230,13 @@ class PlainModel:
             scores = [math.exp(score - largest) for score in scores]
         total = sum(scores)
         return [score / total for score in scores]
+
+
+def _meaning_of_complex(number: complex, text: str) -> str | float | None:
+    """Its real part where there is no other; missing with NaN in either part; else its text."""
+    if math.isnan(number.real) or math.isnan(number.imag):
+        return None
+    return text if number.imag else number.real
 
 
 def _side(node: dict[str, Any], value: Read) -> str:

@@ -46,6 +46,15 @@ TEXTS = [
     "\ufeff1", "1\ufeff", "\u200b1", "\u180e1", "\x851", "1\x1c", "\xa01\xa0", "\u30001", "1\n",
     "", " ", "\t\n", "nan", "NaN", "-nan", "+NAN", " nan ", "true", "false", "FALSE", "tRuE",
     "𐀀", "1e999999999999", "1e-999999999999", "0e999999999999", "+_1", "1e1.5", "1/2", "1%", "#1",
+    "(1+0j)", "(1-0j)", "0j", "-0j", "1j", "-1.5e+300j", "(nan+0j)", "(1+nanj)", "nanj", "infj",
+    "(-inf+0j)", "(inf+nanj)", "(1e-05+0j)", "(1e5+0j)", "(1_0+0j)", "(1+0J)", "( 1+0j )", "(1)",
+    "(+1+0j)", "1+0j", "(1+0j", "j", "(j)", "(١+0j)", "(1.+0j)", "(1e+400+0j)", "(1+1e+400j)",
+    "2020-01-31", "-2020-01-31", "20200-01-31", "20-01-31", "2020-1-31", "2020-01", "2020-99-99",
+    "2020-01-31T12", "2020-01-31 12:00", "2020-01-31T12:00:00Z", "2020-01-31 12:00:00.5+01:00",
+    "2020-01-31 12:00:00 Europe/Paris", "2020-01-31 12:00:00 +0100", "2020-01-31 x",
+    "2020-01-31T", "2020-01-31  12:00", "2020-01-31a", "2020-01-31 12:00:00:00:00", "12:00:00",
+    "2020-01-31T12:00 ٣", "٢٠٢٠-01-31", "1 day, 0:00:00", "-1 days +23:59:59", "3 days", "a day",
+    "10 days 00:00:00.000001", "1 days 000:00:00", "1 day 1:00", "(2020-01-31)",
 ]  # fmt: skip
 AROUND = ["*1", "1*", "in*", "*nf", "fal*e", "t*ue"]
 PLAIN_VALUES = [
@@ -84,7 +93,14 @@ def test_texts_with_any_character_mean_what_they_mean_to_dpforest():
         assert wrong_meanings([text.replace("*", c) for c in CHARACTERS]) == []
 
 
-@given(st.text(st.sampled_from("01_.+-eEinfatyNAN \0\t٣x"), max_size=9))
+PIECES = ["(", ")", "j", "+", "-", "0", "1.5", "nan", "inf", "e+2", "2020-01-31", "T", " ", "12"]
+PIECES += [":30", ".5", "Z", "UTC", " days ", "1:00:00"]
+
+
+@given(
+    st.text(st.sampled_from("01_.+-eEinfatyNAN \0\t٣x"), max_size=9)
+    | st.lists(st.sampled_from(PIECES), max_size=9).map("".join)
+)
 def test_random_texts_mean_what_they_mean_to_dpforest(text):
     assert wrong_meanings([text]) == []
 
@@ -112,11 +128,12 @@ def test_the_page_s_examples_of_texts_hold():
         if line.startswith('| `"') and line.count("|") == 6
     ]  # fmt: skip
     cells = [(row[1], row[2]) for row in rows] + [(row[4], row[5]) for row in rows]
-    assert len(cells) == 8
+    assert len(cells) == 14
     for examples, meaning in cells:
         for example in examples.strip().strip("`").split("`, `"):
             value = json.loads(example)
-            expected = {"missing": None, "infinity": math.inf, "itself": value}.get(meaning.strip())
+            named = {"missing": None, "infinity": math.inf, "itself": value, "nothing": ""}
+            expected = named.get(meaning.strip())
             if expected is None and meaning.strip() != "missing":
                 expected = float(meaning)
             assert same(MODEL.meaning(value), expected), example
