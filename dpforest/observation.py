@@ -1,25 +1,57 @@
-"""Where a test may look on: reads of columns and releases of mechanisms, one observer at a time.
+"""Where a test may look on: reads, grants, counts and releases, one observer at a time.
 
 Without an observer nothing happens here. `dpforest.audit.recording` sets one, which logs what
-passes, and on a replay hands out what was released before.
+passes, and on a replay hands out what was released before; `dpforest.audit.watching` sets one
+that also sees when a grant was made, when records were counted, and what a mechanism was given.
 """
 
 from __future__ import annotations
 
 import functools
+import inspect
 import itertools
-from collections.abc import Callable
-from typing import Any, ParamSpec, Protocol, TypeVar
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 R = TypeVar("R")
+T = TypeVar("T")
 
 
-class Observer(Protocol):
-    """Whoever looks on."""
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """One draw that a mechanism is about to make; calling it makes it."""
+
+    mechanism: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+    def __call__(self) -> Any:
+        """Make the draw."""
+        return self.mechanism(*self.args, **self.kwargs)
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """What the mechanism was given, by name; raw counts and scores are secret."""
+        return dict(inspect.signature(self.mechanism).bind(*self.args, **self.kwargs).arguments)
+
+
+class Observer:
+    """Whoever looks on; base of such, which changes nothing."""
 
     def read(self, what: str) -> None:
         """Values of records are about to be read; ``what`` names the place, never a value."""
+
+    def granted(self, grants: Sequence[Any]) -> None:
+        """Grants were made, after what they cost was recorded."""
+
+    def table(self, table: Any) -> Any:
+        """Records as one table in memory are about to be handed to a fit; return them."""
+        return table
+
+    def count(self, what: str) -> None:
+        """A sum over all records is about to be made; ``what`` names it."""
 
     def release(self, name: str, grant: Any, public: Any, draw: Callable[[], Any]) -> Any:
         """A mechanism is about to draw.
@@ -31,9 +63,10 @@ class Observer(Protocol):
             None for draws that read no record.
         public : object
             What the mechanism takes to be public: shapes, and which candidates there are.
-        draw : callable
+        draw : Draw
             Makes the draw; its value, or another one of its form, is to be returned.
         """
+        return draw()
 
 
 _observer: Observer | None = None
@@ -59,6 +92,26 @@ def observe_read(what: str) -> None:
         _observer.read(what)
 
 
+def observe_grants(grants: Sequence[Any]) -> None:
+    """Say that grants were made."""
+    if _observer is not None:
+        _observer.granted(grants)
+
+
+def observe_table(table: T) -> T:
+    """Records in memory as an observer wants them handed out: they themselves without one."""
+    if _observer is None:
+        return table
+    watched: T = _observer.table(table)
+    return watched
+
+
+def observe_count(counting: Any) -> None:
+    """Say that records are about to be counted."""
+    if _observer is not None:
+        _observer.count(type(counting).__name__)
+
+
 def observed(public: Callable[..., Any]) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Let an observer see every call of a mechanism.
 
@@ -80,7 +133,7 @@ def observed(public: Callable[..., Any]) -> Callable[[Callable[P, R]], Callable[
                 mechanism.__name__,
                 grant,
                 public(*args, **kwargs),
-                lambda: mechanism(*args, **kwargs),
+                Draw(mechanism, args, kwargs),
             )
             return result
 

@@ -22,6 +22,7 @@ from dpforest.accounting.losses import NO_LOSS, ZERO, Amount, PrivacyLoss
 from dpforest.accounting.nodes import Entry, Node
 from dpforest.accounting.rationals import mixture_epsilon, to_rational
 from dpforest.exceptions import ParameterError, ParameterTypeError, ScopeError
+from dpforest.observation import observe_grants
 
 if TYPE_CHECKING:
     from dpforest.accounting.accountant import BudgetAccountant
@@ -205,7 +206,9 @@ class SequentialScope(Scope):
             # budget spent, and at no time less of it than the ledger says.
             self._commit(changes)
             self._entries += entries
-        return [grants.issue(e.event, e.role, e.cells, self._path, e.level) for e in entries]
+        granted = [grants.issue(e.event, e.role, e.cells, self._path, e.level) for e in entries]
+        observe_grants(granted)
+        return granted
 
     def _added_up(self, entries: Sequence[Entry]) -> tuple[PrivacyLoss, PrivacyLoss]:
         """What is spent here with these entries, and what they add to it."""

@@ -25,7 +25,7 @@ import numpy as np
 from dpforest.audit.attributes import attributes_of
 from dpforest.audit.neighbours import DatasetPair
 from dpforest.exceptions import DPForestError
-from dpforest.observation import set_observer
+from dpforest.observation import Observer, set_observer
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class Recording:
         return [release.mechanism for release in self.releases if release.paid is None]
 
 
-class _Recorder:
+class Recorder(Observer):
     """Logs what passes; with an earlier recording it hands out that one's outputs."""
 
     def __init__(self, log: Recording, frozen: Recording | None) -> None:
@@ -103,12 +103,17 @@ class _Recorder:
         self._frozen = list(frozen.releases) if frozen is not None else None
         self._inside = threading.local()
 
+    @property
+    def inside(self) -> bool:
+        """Whether a mechanism is being run that this one is a part of."""
+        return getattr(self._inside, "release", False)
+
     def read(self, what: str) -> None:
         self._log.events.append(Read(what))
 
     def release(self, name: str, grant: Any, public: Any, draw: Callable[[], Any]) -> Any:
         # A mechanism made of mechanisms is one release: its parts may be secret.
-        if getattr(self._inside, "release", False):
+        if self.inside:
             return draw()
         self._inside.release = True
         try:
@@ -131,7 +136,11 @@ class _Recorder:
 
 
 @contextmanager
-def recording(replay: Recording | None = None) -> Iterator[Recording]:
+def recording(
+    replay: Recording | None = None,
+    observer: Observer | None = None,
+    log: Recording | None = None,
+) -> Iterator[Recording]:
     """Log every read of a column and every release made in the block.
 
     Parameters
@@ -139,13 +148,15 @@ def recording(replay: Recording | None = None) -> Iterator[Recording]:
     replay : Recording, optional
         Mechanisms run, consume their grants and refuse as ever, but what they hand out is
         what they released in this recording, in order.
+    observer, log : Observer and Recording, optional
+        Who looks on, and what it writes to; the default is a `Recorder`.
 
     Yields
     ------
     Recording
         Complete when the block is left. ``error`` and ``result`` are filled by `record`.
     """
-    log = Recording()
+    log = Recording() if log is None else log
     printed, handler = io.StringIO(), _ListHandler(log.logs)
     root = logging.getLogger()
     level = root.level
@@ -157,7 +168,7 @@ def recording(replay: Recording | None = None) -> Iterator[Recording]:
         warnings.simplefilter("always")
         root.addHandler(handler)
         root.setLevel(logging.DEBUG)
-        before = set_observer(_Recorder(log, replay))
+        before = set_observer(Recorder(log, replay) if observer is None else observer)
         try:
             yield log
         finally:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from dpforest.dask.questions import Questions, opened
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.exceptions import DPForestError, StreamError
+from dpforest.observation import observe_count
 from dpforest.streams.records import empty_table, mark_of, new_key
 from dpforest.trees.counting import Block, Counting, sum_of
 from dpforest.trees.records import TrainingTable
@@ -101,6 +102,7 @@ class DaskRecords:
 
     def total(self, counting: Counting) -> NDArray[np.int64]:
         """Sum of what all blocks add; secret."""
+        observe_count(counting)
         asked = self._questions.sent(counting)
         sums = [self._client.submit(count_blocks, *asked, b, pure=False) for b in self._bundles()]
         while len(sums) > 1:

@@ -21,6 +21,7 @@ from dpforest.exceptions import (
     ParameterTypeError,
     StreamError,
 )
+from dpforest.observation import observe_count
 from dpforest.streams.base import Batch, Stream
 from dpforest.trees.counting import Block, Counting
 from dpforest.trees.records import TrainingTable
@@ -69,6 +70,7 @@ class StreamedRecords:
 
     def total(self, counting: Counting) -> NDArray[np.int64]:
         """Sum of what all blocks add, in one pass; secret."""
+        observe_count(counting)
         total = counting.count(Block(self.schema))
         with ThreadPoolExecutor(self._n_threads) as pool:
             pending: deque[Future[NDArray[np.int64]]] = deque()

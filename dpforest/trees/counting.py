@@ -16,6 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from dpforest.observation import observe_count, observe_table
 from dpforest.trees.kernels.histogram import add_code_counts
 from dpforest.trees.records import TrainingTable
 
@@ -190,6 +191,7 @@ class MemoryRecords:
     """
 
     def __init__(self, table: TrainingTable, n_threads: int = 1) -> None:
+        table = observe_table(table)
         n_threads = max(1, min(n_threads, table.n_records // RECORDS_A_THREAD))
         self._table, self._n_threads = table, n_threads
         self._pool: ThreadPoolExecutor | None = None
@@ -197,6 +199,7 @@ class MemoryRecords:
 
     def total(self, counting: Counting) -> NDArray[np.int64]:
         """Sum of what all blocks add; secret."""
+        observe_count(counting)
         if self._pool is None:
             return sum_of(map(counting.count, self._blocks))
         return sum_of(self._pool.map(counting.count, self._blocks))

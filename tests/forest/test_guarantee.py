@@ -17,7 +17,7 @@ from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.rationals import float_up
 from dpforest.forest.guarantee import Guarantee, make_guarantee
 from dpforest.mechanisms.entropy import FixedWords, RandomSource, SystemSource
-from dpforest.observation import set_observer
+from dpforest.observation import Observer, set_observer
 
 MILLIONTH = Fraction(1, 10**6)
 PURE = PrivacyLoss(Fraction(1), Fraction(1, 2), Fraction(0))
@@ -143,11 +143,8 @@ def test_the_systems_own_source_holds(make_forest, table):
     assert forest.guarantee_.status == "holds"
 
 
-class Replacing:
+class Replacing(Observer):
     """An observer that hands out zeros."""
-
-    def read(self, what):
-        pass
 
     def release(self, name, grant, public, draw):
         drawn = draw()

@@ -232,4 +232,4 @@ def _release_prior(
     part_done()
     variance = geometric_variance(Fraction(plan.counts.epsilon) / plan.counts.l1_sensitivity)
     shares = prior_probabilities(noisy, variance)
-    return RuleModel((), shares[None, :], np.array([int(shares.argmax())]), table.codes.shape[1])
+    return RuleModel((), shares[None, :], np.array([int(shares.argmax())]), table.n_codes.size)

@@ -1,0 +1,214 @@
+"""Small fits that together put every role in every place that `roles` finds.
+
+Each is a real fit of an estimator on a few dozen records. What it declares (rows, a budget) is
+chosen so that its plan has all parts; what is declared has no part in what a release costs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpforest.accounting.accountant import BudgetAccountant
+from dpforest.audit.roles import (
+    CURRENCIES,
+    PUBLISHED,
+    READINGS,
+    TASKS,
+    UNITS,
+    Place,
+    Role,
+    published_forests,
+    variant_of,
+)
+from dpforest.audit.watching import Watched
+from dpforest.domain.schema import Domain
+from dpforest.forest.multinomial import MultinomialForestClassifier
+from dpforest.forest.private import PrivateForestClassifier
+from dpforest.forest.private_regressor import PrivateForestRegressor
+from dpforest.learners.registry import LEARNERS, NOT_STREAMED
+from dpforest.streams.batches import BatchStream
+
+Dataset = tuple[NDArray[np.float64], NDArray[Any]]
+
+EPSILON, DELTA = 1, 1e-6
+#: An ordered feature of few cells, one of many, and a categorical one, whose values are positions.
+FEATURES: dict[str, Any] = {"a": (0, 3), "b": (0.0, 10.0), "c": ["0", "1", "2"]}
+LABELS = {"two classes": 2, "more classes": 3}
+#: Batches of a stream, and partitions of a Dask array.
+PARTS = 3
+#: Declared rows by strategy: so few that little is released, and so many that all of it is; for a
+#: target also those between, where a median is drawn. None buys the number.
+ROWS: dict[str, tuple[float | None, ...]] = {
+    "rules": (1e5, 3.0, None),
+    "one_shot": (1e5, 3.0, 20.0, None),
+    "refitted": (1e5, None),
+    "combined": (1e5, 3.0, None),
+    "multinomial": (1e5, 20.0, None),
+    "private_selection": (1e5, 3.0, None),
+    # With a delta "auto" takes one-shot forests in a pure epsilon where there are not many rows.
+    "auto": (2000.0, 1000.0, 200.0, 20.0),
+}
+#: Among what a private selection chooses, beside its default.
+CANDIDATES = ("rules", "multinomial"), ("refitted", "multinomial")
+
+
+@dataclass(frozen=True)
+class RoleCase:
+    """One fit.
+
+    Attributes
+    ----------
+    strategy : str
+        Of a private forest, or `PUBLISHED`.
+    task, currency, reading : str
+    unit : int
+        Records of who pays.
+    rows : float or None
+        Declared.
+    parameters : dict
+        Further ones of the estimator.
+    """
+
+    strategy: str
+    task: str
+    currency: str
+    unit: int
+    reading: str
+    rows: float | None = None
+    parameters: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """For messages."""
+        options = [f"{key}={value!r}" for key, value in self.parameters.items()]
+        own = (self.strategy, self.task, self.currency, f"unit {self.unit}", self.reading)
+        return ", ".join((*own, f"rows {self.rows}", *options))
+
+    @property
+    def domain(self) -> Domain:
+        """Public facts."""
+        if self.task == "target":
+            return Domain(features=FEATURES, target=(0.0, 1.0), approximate_rows=self.rows)
+        labels = list(range(LABELS[self.task]))
+        return Domain(features=FEATURES, classes=labels, approximate_rows=self.rows)
+
+    def fit(self, dataset: Dataset, random_state: Any = 0) -> Any:
+        """Fit to a table in the case's way of reading; the accountant is the fit's own."""
+        delta = 0 if self.currency == "epsilon" else DELTA
+        shared = {"accountant": BudgetAccountant(EPSILON, delta)} if self.currency == "rho" else {}
+        estimator = self._estimator()(
+            epsilon=EPSILON, delta=delta, domain=self.domain, random_state=random_state,
+            max_records_per_unit=self.unit, **shared, **self.parameters,
+        )  # fmt: skip
+        return estimator.fit(*self._presented(dataset))
+
+    def _estimator(self) -> Any:
+        def private(kind: Any) -> Any:
+            return lambda **parameters: kind(strategy=self.strategy, **parameters)
+
+        if self.reading == "dask":
+            from dpforest import dask
+
+            if self.strategy == PUBLISHED:
+                return dask.DaskMultinomialForestClassifier
+            if self.task == "target":
+                return private(dask.DaskPrivateForestRegressor)
+            return private(dask.DaskPrivateForestClassifier)
+        if self.strategy == PUBLISHED:
+            return MultinomialForestClassifier
+        return private(
+            PrivateForestRegressor if self.task == "target" else PrivateForestClassifier
+        )
+
+    def _presented(self, dataset: Dataset) -> tuple[Any, ...]:
+        X, y = dataset
+        if self.reading == "memory":
+            return X, y
+        ends = [len(y) * (part + 1) // PARTS for part in range(PARTS)]
+        cuts = list(zip([0, *ends], ends, strict=False))
+        if self.reading == "stream":
+            return (BatchStream([(X[a:b], y[a:b]) for a, b in cuts], memory_limit=0),)
+        import dask.array as da
+
+        sizes = tuple(b - a for a, b in cuts)
+        return da.from_array(X, chunks=(sizes, X.shape[1])), da.from_array(y, chunks=(sizes,))
+
+    def places(self, watched: Watched) -> set[Place]:
+        """Where a run of this case put which roles."""
+        found = set()
+        for given, site in watched.given:
+            role, strategy = given.grant.role, self.strategy
+            if strategy == PUBLISHED:
+                role = variant_of(role, watched.model)
+            else:
+                strategy = watched.model.strategy_
+            named = Role(strategy, site.learner, role, given.grant.event.mechanism)
+            found.add(Place(named, self.task, self.currency, self.unit, self.reading))
+        return found
+
+
+def private_cases() -> Iterator[RoleCase]:
+    """Fits of the private forests."""
+    for task, currency, unit, reading in product(TASKS, CURRENCIES, UNITS, READINGS):
+        ways = task, currency, unit, reading
+        for strategy, rows in ROWS.items():
+            if reading != "memory" and strategy in NOT_STREAMED:
+                continue
+            if currency == "epsilon" and (
+                strategy == "refitted" or (strategy, task) == ("private_selection", "target")
+            ):
+                continue
+            if strategy == "auto" and currency == "epsilon":
+                continue  # it picks what the strategies by name are
+            yield from (RoleCase(strategy, *ways, declared) for declared in rows)
+        if reading == "memory" and task != "target":
+            for candidates in CANDIDATES[: 1 + (currency != "epsilon")]:
+                more = {"candidates": candidates}
+                yield RoleCase("private_selection", *ways, 1e5, more)
+
+
+def published_cases() -> Iterator[RoleCase]:
+    """Fits of the published forest with each of its choices."""
+    small = {"n_estimators": 2, "max_depth": 2}
+    for parameters, task, currency, unit, reading in product(
+        published_forests(), TASKS[:2], CURRENCIES[:2], UNITS, READINGS
+    ):
+        if currency == "rho" and parameters.get("allocation") == "theorem2":
+            continue
+        if currency == "epsilon" and parameters.get("leaves") == "gaussian":
+            continue
+        if reading != "memory" and parameters.get("thresholds") == "lattice":
+            continue
+        yield RoleCase(PUBLISHED, task, currency, unit, reading, None, small | parameters)
+
+
+def role_cases() -> tuple[RoleCase, ...]:
+    """All of them."""
+    return (*private_cases(), *published_cases())
+
+
+def table_of(task: str, which: int) -> Dataset:
+    """One of two tables of a task that have little in common: sizes, places, outputs.
+
+    Whatever is made of one's numbers is not what is made of the other's, so a number that leaks
+    shows. Records are in no order, since streams cut them into parts.
+    """
+    generator = np.random.default_rng(which)
+    n = (45, 60)[which]
+    a, c = generator.integers(0, 4, n), generator.integers(0, 3, n)
+    near = generator.random(n) ** 3
+    b = 10.0 * (near if which else 1.0 - near)
+    # Where the one table has its many, the other has its few.
+    lean = (a > 1) ^ (which == 1)
+    if task == "target":
+        y = np.where(lean, 0.95, 0.8) if which else np.where(lean, 0.05, 0.3)
+        return np.column_stack([a, b, c]).astype(np.float64), y * 1.0
+    last = LABELS[task] - 1
+    y = np.where(lean, last, np.where(c == 0, (0, last)[which], 0)).astype(np.int64)
+    return np.column_stack([a, b, c]).astype(np.float64), y

@@ -1,0 +1,277 @@
+"""Every role that a plan of a learner can contain, and where: task, currency, unit, reading.
+
+A role is what a request is for, in the ledger's words. A public grid of plans reaches all of them;
+``tests/audit/test_roles.py`` holds that every request in the sources is reached, that every role
+of the grid is in some case of `role_cases`, and that the audited parts have them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+from dpforest.accounting.accountant import BudgetAccountant
+from dpforest.accounting.grants import Grant
+from dpforest.accounting.scopes import Scope
+from dpforest.domain.encoder import DomainEncoder
+from dpforest.domain.schema import Domain
+from dpforest.exceptions import ParameterError
+from dpforest.forest.multinomial import MultinomialForestClassifier
+from dpforest.forest.private_plan import COUNT_ROLE, RANGE_ROLE, table_facts
+from dpforest.forest.private_training import budget_after, make_plan, planned
+from dpforest.learners.base import TableFacts
+from dpforest.learners.combined.plan import CombinedPlan
+from dpforest.learners.combined.plan import Role as CombinedRole
+from dpforest.learners.multinomial.plan import ForestPlan
+from dpforest.learners.one_shot import plan as one_shot
+from dpforest.learners.private_selection.plan import ROLE as CHOICE_ROLE
+from dpforest.learners.private_selection.plan import SelectionPlan
+from dpforest.learners.refitted import plan as refitted
+from dpforest.learners.registry import LEARNERS, NOT_STREAMED
+from dpforest.learners.rules import plan as rules
+from dpforest.observation import Observer, set_observer
+from dpforest.trees.criteria import CRITERIA
+from dpforest.trees.tree_plan import LEAF_RULES, charge_tree
+
+#: How records may come, and who pays: one record, or a unit that owns several.
+READINGS = ("memory", "stream", "dask")
+UNITS = (1, 3)
+#: How a budget adds up: in a pure epsilon; in rho, where an accountant with a delta is shared;
+#: or as a certified list, where a fit has that budget to itself.
+CURRENCIES = ("epsilon", "rho", "certified")
+TASKS = ("two classes", "more classes", "target")
+#: Strategy of `MultinomialForestClassifier` among those of the private forests.
+PUBLISHED = "published forest"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Role:
+    """What a request is for, and who makes it.
+
+    Attributes
+    ----------
+    strategy : str
+        Of the forest that is fitted.
+    learner : str
+        Whose request it is: the strategy's own, or that of a learner inside.
+    role : str
+    mechanism : str
+    """
+
+    strategy: str
+    learner: str
+    role: str
+    mechanism: str
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Place:
+    """A role, and where it is met."""
+
+    role: Role
+    task: str
+    currency: str
+    unit: int
+    reading: str
+
+
+# -- what a plan asks for ------------------------------------------------------------------------
+
+
+class _Grants(Observer):
+    """Keeps the grants that a dry run makes."""
+
+    def __init__(self) -> None:
+        self.made: list[Grant] = []
+
+    def granted(self, grants: Sequence[Grant]) -> None:
+        self.made += grants
+
+
+def _charged(charge: Callable[[Any, Scope], None], plan: Any) -> list[tuple[str, Any]]:
+    """Roles and events of a plan, by its own dry run."""
+    grants = _Grants()
+    before = set_observer(grants)
+    try:
+        with BudgetAccountant._unlimited().open_scope("dry run") as scope:
+            charge(plan, scope)
+    finally:
+        set_observer(before)
+    return [(grant.role, grant.event) for grant in grants.made]
+
+
+def asked_by(plan: Any) -> Iterator[tuple[str, str, Any]]:
+    """Learner, role and event of every request that a learner's plan makes.
+
+    Raises
+    ------
+    TypeError
+        For a plan of a kind that nobody has said anything about.
+    """
+    if isinstance(plan, SelectionPlan):
+        for own in plan.plans:
+            yield from asked_by(own)
+        yield "private_selection", CHOICE_ROLE, plan.choice
+    elif isinstance(plan, CombinedPlan):
+        yield "combined", CombinedRole.PRIOR, plan.prior
+        yield from asked_by(plan.rules)
+        yield from asked_by(plan.forest)
+        yield "combined", CombinedRole.WEIGHTS, plan.weights
+    else:
+        learner, charge, inner = _own(plan)
+        yield from ((learner, role, event) for role, event in _charged(charge, inner))
+
+
+def _own(plan: Any) -> tuple[str, Callable[[Any, Scope], None], Any]:
+    if isinstance(plan, ForestPlan):
+        return "trees", charge_tree, plan.tree
+    if isinstance(plan, refitted.RefittedPlan):
+        plan = replace(plan, n_rounds=1)  # every round asks for the same
+    for kind, learner, charge in (
+        (one_shot.OneShotPlan, "one_shot", one_shot.charge),
+        (refitted.RefittedPlan, "refitted", refitted.charge),
+        (rules.RulesPlan, "rules", rules.charge),
+    ):
+        if isinstance(plan, kind):
+            return learner, charge, plan
+    raise TypeError(f"{type(plan).__name__} is no known plan: say here what it asks for")
+
+
+def roles_of_plan(strategy: str, plan: Any) -> set[Role]:
+    """Roles of a learner's plan."""
+    return {Role(strategy, who, role, event.mechanism) for who, role, event in asked_by(plan)}
+
+
+def variant_of(role: str, forest: MultinomialForestClassifier) -> str:
+    """A role of a published forest with the choice that its sensitivity goes by."""
+    if role.startswith("leaf"):
+        leaves = forest.leaves
+        if leaves == "auto":
+            leaves = "gaussian" if forest.delta else "geometric"
+        return f"{role}, {leaves}"
+    return f"{role}, {forest.criterion}, {forest.thresholds}"
+
+
+# -- the public grid -----------------------------------------------------------------------------
+
+_FEATURES: tuple[dict[str, Any], ...] = (
+    {"a": (0, 3), "b": (0.0, 10.0), "c": ["x", "y", "z"]},
+    {"only": ["x", "y"]},
+    {**{f"n{i}": (0.0, 1.0) for i in range(20)}, **{f"c{i}": list("wxyz") for i in range(12)}},
+)
+_LABELS: dict[str, tuple[int, ...]] = {"two classes": (2,), "more classes": (3, 14), "target": (0,)}
+_DELTA = Fraction(1, 10**6)
+#: Epsilon, number of records, and whether that is bought: from hopeless to more than enough.
+_MANY = (
+    *((Fraction(1), rows, False) for rows in (2.0, 20.0, 200.0, 5000.0, 1e5, 1e8)),
+    *((Fraction(1), rows, True) for rows in (2.0, 200.0, 1e6)),
+    (Fraction(1, 100), 1e5, False),
+    (Fraction(30), 200.0, False),
+)
+#: Strategies, and among what a private selection chooses: the default, and every learner.
+_Strategy = tuple[str, tuple[str, ...] | None]
+_STRATEGIES: tuple[_Strategy, ...] = (
+    ("auto", None),
+    *((name, None) for name in LEARNERS),
+    ("private_selection", ("rules", "one_shot", "combined", "multinomial")),
+    ("private_selection", ("refitted", "multinomial")),
+)
+_FEW = ((Fraction(1), 2.0, False), (Fraction(1), 200.0, True), (Fraction(1), 1e8, False))
+
+
+def private_places() -> set[Place]:
+    """Every place that a plan of a private forest can put a role in, over the grid.
+
+    What a strategy asks for does not go by how records are read; what ``"auto"`` picks does.
+    """
+    found: set[Place] = set()
+    for task, currency, unit in product(TASKS, CURRENCIES, UNITS):
+        for reading, strategies in (("memory", _STRATEGIES), ("stream", _STRATEGIES[:1])):
+            for (strategy, among), facts, points in _grid(
+                task, currency, unit, reading, strategies
+            ):
+                for role in _roles_over(points, strategy, among, facts, currency, unit):
+                    by_passes = READINGS[1:] if role.strategy not in NOT_STREAMED else ()
+                    readings = (reading, *by_passes) if reading == "memory" else by_passes
+                    found |= {Place(role, task, currency, unit, way) for way in readings}
+    return found
+
+
+def _grid(
+    task: str, currency: str, unit: int, reading: str, strategies: tuple[_Strategy, ...]
+) -> Iterator[tuple[_Strategy, TableFacts, tuple[Any, ...]]]:
+    """Strategies and facts, with as many budgets as tell something new."""
+    for strategy, number, labels in product(strategies, range(len(_FEATURES)), _LABELS[task]):
+        output = {"classes": list(range(labels))} if labels else {"target": (0.0, 1.0)}
+        domain = Domain(features=_FEATURES[number], **output)  # type: ignore[arg-type]
+        encoder = DomainEncoder(domain, task="classification" if labels else "regression")
+        facts = table_facts(encoder, None, reading == "memory")
+        # To certify a list takes long and changes its noise alone; a unit changes prices alone.
+        many = number == 0 and unit == 1 and currency != "certified"
+        if many or number == 0 or (unit == 1 and currency != "certified"):
+            yield strategy, facts, _MANY if many else _FEW
+
+
+def _roles_over(
+    points: tuple[Any, ...],
+    strategy: str,
+    among: tuple[str, ...] | None,
+    facts: TableFacts,
+    currency: str,
+    unit: int,
+) -> set[Role]:
+    """Roles at some budgets and numbers of records."""
+    found: set[Role] = set()
+    delta, alone = (Fraction(0) if currency == "epsilon" else _DELTA), currency == "certified"
+    for epsilon, rows, bought in points:
+        known = replace(facts, approximate_rows=rows)
+        try:
+            own = facts if bought else known
+            plan = make_plan(strategy, own, epsilon, delta, alone, unit, among)
+            if plan.count is not None:
+                rest = budget_after(plan.budget, plan.count)
+                plan = planned(strategy, known, rest, plan.count, among)
+        except ParameterError:  # such as a refitted forest without a delta
+            continue
+        for role, event in ((COUNT_ROLE, plan.count), (RANGE_ROLE, plan.target_range)):
+            if event is not None:
+                found.add(Role(plan.strategy, "forest", role, event.mechanism))
+        found |= roles_of_plan(plan.strategy, plan.plan)
+    return found
+
+
+def published_forests() -> Iterator[dict[str, Any]]:
+    """Parameters of the published forest: every criterion, draw, choice, leaf rule and grid."""
+    draws, choices = ("exponential", "permute_and_flip"), ("two_stage", "joint")
+    for criterion, selection, choice in product(CRITERIA, draws, choices):
+        yield {"criterion": criterion, "selection": selection, "choice": choice}
+    yield from ({"criterion": criterion, "thresholds": "lattice"} for criterion in CRITERIA)
+    yield from ({"leaves": leaves} for leaves in LEAF_RULES)
+    yield {"allocation": "per_level", "partition_rate": 1}
+    yield {"criterion": "gini_decrease", "partition_rate": 1, "leaves": "label",
+           "allocation": "theorem2"}  # fmt: skip
+
+
+def published_places() -> set[Place]:
+    """Every place of a role of the published forest, with the choice that it goes by."""
+    found: set[Place] = set()
+    domain = Domain(features=_FEATURES[0], classes=[0, 1])
+    for parameters, currency, unit in product(published_forests(), CURRENCIES[:2], UNITS):
+        delta = 0 if currency == "epsilon" else float(_DELTA)
+        forest = MultinomialForestClassifier(
+            epsilon=1, delta=delta, domain=domain, max_depth=2, max_records_per_unit=unit,
+            **parameters,
+        )  # fmt: skip
+        try:
+            plan = forest._check_parameters(Fraction(1), Fraction(delta))
+        except ParameterError:  # such as Gaussian leaves without a delta
+            continue
+        readings = READINGS[:1] if forest.thresholds == "lattice" else READINGS
+        for who, role, event in asked_by(plan):
+            named = Role(PUBLISHED, who, variant_of(role, forest), event.mechanism)
+            for task, reading in product(TASKS[:2], readings):
+                found.add(Place(named, task, currency, unit, reading))
+    return found
