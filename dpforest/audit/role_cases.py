@@ -23,7 +23,9 @@ from dpforest.audit.roles import (
     UNITS,
     Place,
     Role,
+    is_varied,
     published_forests,
+    varied_forests,
     variant_of,
 )
 from dpforest.audit.watching import Watched
@@ -36,23 +38,31 @@ from dpforest.streams.batches import BatchStream
 
 Dataset = tuple[NDArray[np.float64], NDArray[Any]]
 
-EPSILON, DELTA = 1, 1e-6
+#: Of a fit; where a number of records is bought, so much that the number has a say.
+EPSILON, EPSILON_OF_BOUGHT, DELTA = 1, 20, 1e-6
 #: An ordered feature of few cells, one of many, and a categorical one, whose values are positions.
 FEATURES: dict[str, Any] = {"a": (0, 3), "b": (0.0, 10.0), "c": ["0", "1", "2"]}
 LABELS = {"two classes": 2, "more classes": 3}
 #: Batches of a stream, and partitions of a Dask array.
 PARTS = 3
-#: Declared rows by strategy: so few that little is released, and so many that all of it is; for a
-#: target also those between, where a median is drawn. None buys the number.
+#: Declared rows by strategy: so many that all is released that can be, and so few that little is.
+#: None buys the number.
 ROWS: dict[str, tuple[float | None, ...]] = {
     "rules": (1e5, 3.0, None),
-    "one_shot": (1e5, 3.0, 20.0, None),
+    "one_shot": (1e5, 3.0, None),
     "refitted": (1e5, None),
     "combined": (1e5, 3.0, None),
-    "multinomial": (1e5, 20.0, None),
+    "multinomial": (20.0, None),
     "private_selection": (1e5, 3.0, None),
     # With a delta "auto" takes one-shot forests in a pure epsilon where there are not many rows.
-    "auto": (2000.0, 1000.0, 200.0, 20.0),
+    "auto": (2000.0, 200.0),
+}
+#: The same for a target: between the two a median is drawn, and a range is bought for trees too.
+ROWS_OF_TARGETS = ROWS | {
+    "one_shot": (1e5, 20.0, None),
+    "multinomial": (1e5, None),
+    "private_selection": (1e5, None),
+    "auto": (2000.0, 20.0),
 }
 #: Among what a private selection chooses, beside its default.
 CANDIDATES = ("rules", "multinomial"), ("refitted", "multinomial")
@@ -101,9 +111,11 @@ class RoleCase:
     def fit(self, dataset: Dataset, random_state: Any = 0) -> Any:
         """Fit to a table in the case's way of reading; the accountant is the fit's own."""
         delta = 0 if self.currency == "epsilon" else DELTA
-        shared = {"accountant": BudgetAccountant(EPSILON, delta)} if self.currency == "rho" else {}
+        bought = self.rows is None and self.strategy != PUBLISHED
+        epsilon = EPSILON_OF_BOUGHT if bought else EPSILON
+        shared = {"accountant": BudgetAccountant(epsilon, delta)} if self.currency == "rho" else {}
         estimator = self._estimator()(
-            epsilon=EPSILON, delta=delta, domain=self.domain, random_state=random_state,
+            epsilon=epsilon, delta=delta, domain=self.domain, random_state=random_state,
             max_records_per_unit=self.unit, **shared, **self.parameters,
         )  # fmt: skip
         return estimator.fit(*self._presented(dataset))
@@ -145,7 +157,8 @@ class RoleCase:
         for given, site in watched.given:
             role, strategy = given.grant.role, self.strategy
             if strategy == PUBLISHED:
-                role = variant_of(role, watched.model)
+                if is_varied(self.task, self.unit):
+                    role = variant_of(role, watched.model)
             else:
                 strategy = watched.model.strategy_
             named = Role(strategy, site.learner, role, given.grant.event.mechanism)
@@ -157,15 +170,16 @@ def private_cases() -> Iterator[RoleCase]:
     """Fits of the private forests."""
     for task, currency, unit, reading in product(TASKS, CURRENCIES, UNITS, READINGS):
         ways = task, currency, unit, reading
-        for strategy, rows in ROWS.items():
+        for strategy, rows in (ROWS_OF_TARGETS if task == "target" else ROWS).items():
             if reading != "memory" and strategy in NOT_STREAMED:
                 continue
             if currency == "epsilon" and (
-                strategy == "refitted" or (strategy, task) == ("private_selection", "target")
+                strategy in ("refitted", "auto")
+                or (strategy, task) == ("private_selection", "target")
             ):
+                continue  # refused, and "auto" picks what strategies by name are
+            if strategy == "auto" and reading == "memory" and task != "target":
                 continue
-            if strategy == "auto" and currency == "epsilon":
-                continue  # it picks what the strategies by name are
             yield from (RoleCase(strategy, *ways, declared) for declared in rows)
         if reading == "memory" and task != "target":
             for candidates in CANDIDATES[: 1 + (currency != "epsilon")]:
@@ -176,16 +190,15 @@ def private_cases() -> Iterator[RoleCase]:
 def published_cases() -> Iterator[RoleCase]:
     """Fits of the published forest with each of its choices."""
     small = {"n_estimators": 2, "max_depth": 2}
-    for parameters, task, currency, unit, reading in product(
-        published_forests(), TASKS[:2], CURRENCIES[:2], UNITS, READINGS
-    ):
-        if currency == "rho" and parameters.get("allocation") == "theorem2":
-            continue
-        if currency == "epsilon" and parameters.get("leaves") == "gaussian":
-            continue
-        if reading != "memory" and parameters.get("thresholds") == "lattice":
-            continue
-        yield RoleCase(PUBLISHED, task, currency, unit, reading, None, small | parameters)
+    for task, currency, unit, reading in product(TASKS[:2], CURRENCIES[:2], UNITS, READINGS):
+        for parameters in varied_forests() if is_varied(task, unit) else published_forests():
+            if currency == "rho" and parameters.get("allocation") == "theorem2":
+                continue
+            if currency == "epsilon" and parameters.get("leaves") == "gaussian":
+                continue
+            if reading != "memory" and parameters.get("thresholds") == "lattice":
+                continue
+            yield RoleCase(PUBLISHED, task, currency, unit, reading, None, small | parameters)
 
 
 def role_cases() -> tuple[RoleCase, ...]:
@@ -204,8 +217,8 @@ def table_of(task: str, which: int) -> Dataset:
     a, c = generator.integers(0, 4, n), generator.integers(0, 3, n)
     near = generator.random(n) ** 3
     b = 10.0 * (near if which else 1.0 - near)
-    # Where the one table has its many, the other has its few.
-    lean = (a > 1) ^ (which == 1)
+    # What one table is best told apart by says little of the other.
+    lean = b < 1.0 if which else a > 1
     if task == "target":
         y = np.where(lean, 0.95, 0.8) if which else np.where(lean, 0.05, 0.3)
         return np.column_stack([a, b, c]).astype(np.float64), y * 1.0

@@ -244,7 +244,16 @@ def _roles_over(
 
 
 def published_forests() -> Iterator[dict[str, Any]]:
-    """Parameters of the published forest: every criterion, draw, choice, leaf rule and grid."""
+    """Parameters of the published forest that together have every role and mechanism."""
+    yield {}
+    yield {"selection": "permute_and_flip", "leaves": "label"}
+    yield {"choice": "joint", "leaves": "count_label"}
+    yield {"choice": "joint", "selection": "permute_and_flip",
+           "leaves": "count_label_permute_and_flip", "partition_rate": 1}  # fmt: skip
+
+
+def varied_forests() -> Iterator[dict[str, Any]]:
+    """Every criterion, draw, choice, grid, leaf rule and allocation, and the forest of the paper."""
     draws, choices = ("exponential", "permute_and_flip"), ("two_stage", "joint")
     for criterion, selection, choice in product(CRITERIA, draws, choices):
         yield {"criterion": criterion, "selection": selection, "choice": choice}
@@ -255,23 +264,29 @@ def published_forests() -> Iterator[dict[str, Any]]:
            "allocation": "theorem2"}  # fmt: skip
 
 
+def is_varied(task: str, unit: int) -> bool:
+    """Where every choice is tried: with others a role is tried once."""
+    return task == TASKS[0] and unit == 1
+
+
 def published_places() -> set[Place]:
     """Every place of a role of the published forest, with the choice that it goes by."""
     found: set[Place] = set()
     domain = Domain(features=_FEATURES[0], classes=[0, 1])
-    for parameters, currency, unit in product(published_forests(), CURRENCIES[:2], UNITS):
+    for task, currency, unit in product(TASKS[:2], CURRENCIES[:2], UNITS):
         delta = 0 if currency == "epsilon" else float(_DELTA)
-        forest = MultinomialForestClassifier(
-            epsilon=1, delta=delta, domain=domain, max_depth=2, max_records_per_unit=unit,
-            **parameters,
-        )  # fmt: skip
-        try:
-            plan = forest._check_parameters(Fraction(1), Fraction(delta))
-        except ParameterError:  # such as Gaussian leaves without a delta
-            continue
-        readings = READINGS[:1] if forest.thresholds == "lattice" else READINGS
-        for who, role, event in asked_by(plan):
-            named = Role(PUBLISHED, who, variant_of(role, forest), event.mechanism)
-            for task, reading in product(TASKS[:2], readings):
-                found.add(Place(named, task, currency, unit, reading))
+        for parameters in varied_forests():
+            forest = MultinomialForestClassifier(
+                epsilon=1, delta=delta, domain=domain, max_depth=2, max_records_per_unit=unit,
+                **parameters,
+            )  # fmt: skip
+            try:
+                plan = forest._check_parameters(Fraction(1), Fraction(delta))
+            except ParameterError:  # such as Gaussian leaves without a delta
+                continue
+            readings = READINGS[:1] if forest.thresholds == "lattice" else READINGS
+            for who, role, event in asked_by(plan):
+                named = variant_of(role, forest) if is_varied(task, unit) else role
+                which = Role(PUBLISHED, who, named, event.mechanism)
+                found |= {Place(which, task, currency, unit, way) for way in readings}
     return found

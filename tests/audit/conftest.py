@@ -26,3 +26,9 @@ QUICK = {
 def quick_learners(use_learners: Callable[[Mapping[str, Any]], None]) -> None:
     """Let private forests make small learners of the kinds that they would have made."""
     use_learners(QUICK)
+
+
+@pytest.fixture(scope="session")
+def quick_kinds() -> Mapping[str, Any]:
+    """The same learners by name."""
+    return QUICK

@@ -1,0 +1,418 @@
+"""Every role that a plan can contain is replayed, paid for before it is counted, and priced right.
+
+A group is a strategy and a task; its cases are small fits in every currency, unit and way of
+reading, which together have every role that a public grid of plans has. What holds of a case is
+tested on real fits; that it could fail is shown by planting a leak for each role.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpforest
+from dpforest.accounting.events import DiscreteGaussianNoise, GeometricNoise
+from dpforest.audit import estimator_parts
+from dpforest.audit.recording import compare
+from dpforest.audit.role_cases import CANDIDATES, RoleCase, role_cases, table_of
+from dpforest.audit.roles import (
+    PUBLISHED,
+    READINGS,
+    TASKS,
+    Place,
+    Role,
+    private_places,
+    published_places,
+    variant_of,
+)
+from dpforest.audit.watching import Counted, Given, Granted, Site, Watched, unpaid_counts, watch
+from dpforest.learners.registry import LEARNERS, Entry
+from dpforest.mechanisms.entropy import SeededSource
+from dpforest.mechanisms.streamed import Envelope
+
+pytestmark = pytest.mark.filterwarnings("ignore::dpforest.exceptions.WeakSignalWarning")
+
+PACKAGE = Path(dpforest.__file__).parent
+#: Records beyond which a domain has none: the ends of every feature, every class or both bounds.
+CORNERS = [(a, b, c) for a in (0.0, 3.0) for b in (0.0, 10.0) for c in (0.0, 1.0, 2.0)]
+#: What part of the price a role's numbers move by on some neighbour that is tried, at least. All
+#: of it where nothing stands here.
+REACHED: dict[str, float] = {}
+
+
+# -- fits ----------------------------------------------------------------------------------------
+
+
+class Here:
+    """A cluster that does every task at once, in this thread: a client of `distributed`'s form."""
+
+    def nthreads(self):
+        return {"here": 1}
+
+    def submit(self, task, *arguments, pure):
+        return Done(task(*map(result_of, arguments)))
+
+    def compute(self, delayed):
+        return [Done(part.compute(scheduler="synchronous")) for part in delayed]
+
+    def gather(self, futures):
+        return [future.result() for future in futures]
+
+    def who_has(self, futures):
+        return {future.key: ("here",) for future in futures}
+
+    def cancel(self, futures):
+        pass
+
+
+class Done(SimpleNamespace):
+    """What a task made."""
+
+    def __init__(self, made):
+        super().__init__(made=made, key=id(self))
+
+    def result(self):
+        return self.made
+
+
+def result_of(argument):
+    if isinstance(argument, list):
+        return [result_of(part) for part in argument]
+    return argument.made if isinstance(argument, Done) else argument
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small_learners(quick_kinds):
+    """Learners of sizes at which a fit takes a few milliseconds; roles do not go by them."""
+    make = Entry.make
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            Entry,
+            "make",
+            lambda entry: quick_kinds.get(entry.package.rsplit(".", 1)[1]) or make(entry),
+        )
+        patch.setattr("dpforest.learners.multinomial.learner.SIZES", ((float("inf"), 2, 2),))
+        patch.setattr("dpforest.trees.counting.RECORDS_A_THREAD", 1)
+        if "dask" in readings():
+            patch.setattr("dpforest.dask.collections.current_client", Here)
+            patch.setattr("distributed.wait", lambda futures: None)
+        yield
+
+
+@cache
+def readings() -> tuple[str, ...]:
+    """Ways of reading that this installation has."""
+    try:
+        import dask.array  # noqa: F401
+        import distributed  # noqa: F401
+    except ImportError:
+        return READINGS[:2]
+    return READINGS
+
+
+GROUPS: dict[tuple[str, str], list[RoleCase]] = {}
+for _case in role_cases():
+    GROUPS.setdefault((_case.strategy, _case.task), []).append(_case)
+
+
+@dataclass
+class Runs:
+    """Runs of a group's cases on the first table."""
+
+    cases: list[RoleCase]
+    watched: dict[str, Watched] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.cases = [case for case in self.cases if case.reading in readings()]
+        for case in self.cases:
+            run = watch(case.fit, table_of(case.task, 0))
+            assert run.recording.error is None, (case.name, run.recording.error)
+            self.watched[case.name] = run
+
+    def __iter__(self):
+        return ((case, self.watched[case.name]) for case in self.cases)
+
+    def seen(self) -> tuple[set[Place], set[Site]]:
+        places = set().union(*(case.places(run) for case, run in self))
+        return places, set().union(*(run.sites for _, run in self))
+
+
+#: What was seen of each group, once its cases have run.
+SEEN: dict[tuple[str, str], tuple[set[Place], set[Site]]] = {}
+
+
+@pytest.fixture(scope="module", params=GROUPS, ids=", ".join)
+def runs(request, small_learners):
+    made = Runs(GROUPS[request.param])
+    SEEN[request.param] = made.seen()
+    return made
+
+
+@pytest.fixture
+def seen(small_learners):
+    """Places and sites of all groups."""
+    for group, cases in GROUPS.items():
+        if group not in SEEN:
+            SEEN[group] = Runs(cases).seen()
+    return [set().union(*parts) for parts in zip(*SEEN.values(), strict=True)]
+
+
+# -- what a run shows, and when ------------------------------------------------------------------
+
+
+def test_a_run_follows_from_what_was_released(runs):
+    # Other records, as many parts: with the releases of the first run all else is the same.
+    for case, run in runs:
+        other = watch(case.fit, table_of(case.task, 1), run.recording)
+        assert compare(run.recording, other.recording) == (), case.name
+
+
+def test_every_grant_is_used_by_one_release(runs):
+    for case, run in runs:
+        assert len(run.given) == len(run.model.accountant_.ledger), case.name
+        assert len({id(given.grant) for given, _ in run.given}) == len(run.given), case.name
+
+
+def test_numbers_are_counted_after_their_grant(runs):
+    for case, run in runs:
+        assert any(isinstance(step, Counted) for step in run.steps)
+        assert unpaid_counts(run.steps) == [], case.name
+
+
+def test_a_number_counted_too_early_is_seen(runs):
+    # The same run, as if one grant had been made at its release: after what it was counted from.
+    for case, run in runs:
+        for given, _ in run.given[:: max(1, len(run.given) // 4)]:
+            if given.grant.level == 0:
+                continue  # the root of a tree may have been counted for another one
+            step = next(s for s in run.steps if getattr(s, "grant", None) is given.grant)
+            assert isinstance(step, Granted)
+            late = [s for s in run.steps if s is not step]
+            late.insert(next(i for i, s in enumerate(late) if s is given), step)
+            assert given.grant.role in unpaid_counts(late), case.name
+
+
+def kind_of(case: RoleCase, given: Given, site: Site) -> tuple[str, ...]:
+    role = given.grant.role
+    if case.strategy == PUBLISHED:
+        role = variant_of(role, case._estimator()(epsilon=1, **case.parameters))
+    return case.reading, site.learner, role, given.mechanism
+
+
+def test_a_leak_of_any_role_is_seen(runs):
+    # Its mechanisms hand out what they were given: raw counts, the best candidate.
+    planted: dict[tuple[str, ...], RoleCase] = {}
+    for case, run in runs:
+        for given, site in run.given:
+            planted.setdefault(kind_of(case, given, site), case)
+    for kind, case in planted.items():
+
+        def leaks(given, site, case=case, kind=kind):
+            return kind_of(case, given, site) == kind
+
+        first = watch(case.fit, table_of(case.task, 0), plant=leaks)
+        other = watch(case.fit, table_of(case.task, 1), first.recording, leaks)
+        assert compare(first.recording, other.recording), (kind, case.name)
+
+
+# -- how far one record moves what is released ----------------------------------------------------
+
+
+def test_a_record_moves_numbers_by_no_more_than_is_paid_for(runs):
+    reached: dict[str, float] = {}
+    for number, (case, run) in enumerate(runs):
+        if case.reading != "memory":
+            continue  # their numbers are those of memory: the next test
+        for dataset, records in neighbours(case, number):
+            other = watch(case.fit, dataset, run.recording)
+            for (one, _), (two, _) in zip(run.given, other.given, strict=True):
+                assert one.grant.role == two.grant.role
+                share = moved(one, two) / records
+                assert share <= 1.0, (case.name, one.grant.role, share)
+                role = f"{one.grant.role}, {one.mechanism}"
+                reached[role] = max(reached.get(role, 0.0), share)
+    print("REACHED", reached)
+    for role, share in reached.items():
+        assert share >= REACHED.get(role, 1.0), (role, share)
+
+
+def neighbours(case: RoleCase, number: int):
+    """Datasets with a whole unit more, and with one replaced; and how many records' price."""
+    X, y = table_of(case.task, 0)
+    outputs = (0.0, 1.0) if case.task == "target" else range(int(y.max()) + 1)
+    far = [(corner, output) for corner in CORNERS for output in outputs]
+    at = [far[(7 * number + 5 * i) % len(far)] for i in range(case.unit)]
+    rows, labels = np.array([row for row, _ in at]), np.array([label for _, label in at])
+    yield (np.vstack([X, rows]), np.append(y, labels)), case.unit
+    yield (np.vstack([X[: -case.unit], rows]), np.append(y[: -case.unit], labels)), 2 * case.unit
+
+
+def moved(one: Given, two: Given) -> float:
+    """Change of what a mechanism was given, over what one record may change it by."""
+    event, a, b = one.grant.event, one.arguments, two.arguments
+    assert event == two.grant.event
+    if isinstance(event, GeometricNoise):
+        return float(np.abs(b["counts"] - a["counts"]).sum() / event.l1_sensitivity)
+    if isinstance(event, DiscreteGaussianNoise):
+        squared = (np.asarray(b["counts"] - a["counts"], dtype=np.float64) ** 2).sum()
+        return float(squared / float(event.l2_sensitivity_squared)) ** 0.5
+    unit = a["criterion"].unit if "criterion" in a else a["unit"]
+    ranges = [float(np.ptp(change)) for change in changes_of_scores(one, two)]
+    return max(ranges, default=0.0) * float(unit / event.score_range)
+
+
+def changes_of_scores(one: Given, two: Given):
+    """How the score of every candidate changes, row by row."""
+    a, b = one.arguments, two.arguments
+    if "families" in a:
+        for pair in zip(a["families"], b["families"], strict=True):
+            # So flat that the same words propose the same candidates of both.
+            families = [make(Envelope(1e-6)) for make in pair]
+            if np.array_equal(*(family._sizes for family in families)):
+                continue  # the record is in another cell
+            own, other = map(scores_of_family, families)
+            both = own.keys() & other.keys()
+            yield np.array([other[outcome] - own[outcome] for outcome in both] or [0])
+        return
+    rows, others = (list(rows_of_scores(given)) for given in (one, two))
+    for (places, row), (other_places, other) in zip(rows, others, strict=True):
+        at = np.union1d(places, other_places)
+        before = row[np.searchsorted(places, at, side="right") - 1]
+        after = other[np.searchsorted(other_places, at, side="right") - 1]
+        offered = np.isfinite(before)
+        assert np.array_equal(offered, np.isfinite(after)), "candidates are public"
+        yield after[offered] - before[offered] if offered.any() else np.zeros(1)
+
+
+def rows_of_scores(given: Given):
+    """Places of the candidates and their scores; runs of equal scores by their first place."""
+    arguments = given.arguments
+    offer = arguments.get("offer")
+    source = arguments if offer is None else vars_of(offer)
+    scores = np.asarray(source["scores"], dtype=np.float64)
+    for start, end in zip(source["starts"], source["ends"], strict=True):
+        firsts = np.arange(end - start) if offer is None else offer.firsts[start:end]
+        kept = slice(None) if offer is None else offer.lengths[start:end] > 0
+        if np.size(firsts[kept]):
+            yield firsts[kept], scores[start:end][kept]
+
+
+def vars_of(offer: Any) -> dict[str, Any]:
+    return {name: getattr(offer, name) for name in ("scores", "starts", "ends")}
+
+
+def scores_of_family(family: Any) -> dict[Any, int]:
+    """Scores of candidates that a family proposes, as it says them to the mechanism."""
+    source = SeededSource(0)
+    proposals = [family.propose(source) for _ in range(30)]
+    return {proposal.outcome: family._top - proposal.gap for proposal in proposals}
+
+
+def test_every_way_of_reading_counts_the_same(runs):
+    # By the same words: so what holds of the numbers in memory holds of streams and of Dask.
+    whole = {as_in_memory(case).name: run for case, run in runs if case.reading == "memory"}
+    for case, run in runs:
+        if case.reading == "memory" or case.strategy == "auto":
+            continue
+        memory = whole[as_in_memory(case).name]
+        ours, theirs = numbers_of(run), numbers_of(memory)
+        assert ours.keys() == theirs.keys(), case.name
+        for key, raw in ours.items():
+            both = zip(raw, theirs[key], strict=True)
+            assert all(np.array_equal(a, b) for a, b in both), (case.name, key)
+
+
+def as_in_memory(case: RoleCase) -> RoleCase:
+    return replace(case, reading="memory")
+
+
+def numbers_of(run: Watched) -> dict[tuple[Any, ...], list[np.ndarray]]:
+    """What mechanisms were given, by scope, role and level."""
+    found: dict[tuple[Any, ...], list[np.ndarray]] = {}
+    for given, _ in run.given:
+        grant, arguments = given.grant, given.arguments
+        raw = arguments["counts"] if "counts" in arguments else arguments["scores"]
+        found.setdefault((*grant.path[1:], grant.role, grant.level), []).append(np.asarray(raw))
+    return found
+
+
+# -- completeness --------------------------------------------------------------------------------
+
+
+@cache
+def possible() -> frozenset[Place]:
+    return frozenset(private_places() | published_places())
+
+
+def test_every_role_of_every_plan_has_a_case_where_it_can_be(seen):
+    wanted = {place for place in possible() if place.reading in readings()}
+    missing = sorted(wanted - seen[0])
+    assert not missing, f"{len(missing)} without a case, such as {missing[:3]}"
+    unknown = sorted(seen[0] - wanted)
+    assert not unknown, f"{len(unknown)} that the grid of plans lacks, such as {unknown[:3]}"
+
+
+def test_every_request_in_the_sources_is_met_by_some_fit(seen):
+    lines = {(site.module, site.line) for site in seen[1]}
+    for module, call in request_calls():
+        own = {(module, line) for line in range(call.lineno, call.end_lineno + 1)}
+        assert own & lines, f"{module}:{call.lineno} is in no case: no fit asks for it"
+
+
+def test_every_role_in_the_sources_is_met_by_some_fit(seen):
+    met = {place.role.role.split(",")[0] for place in seen[0] if place.role.strategy == PUBLISHED}
+    met |= {place.role.role for place in seen[0]}
+    for module, call in request_calls():
+        if call.func.attr == "request":
+            for pattern in roles_in(module, call):
+                assert any(re.fullmatch(pattern, role) for role in met), (module, pattern)
+
+
+def request_calls():
+    """Every call in the package by which a grant is asked for; the accountant's own are left out."""
+    for path in sorted(PACKAGE.rglob("*.py")):
+        module = path.relative_to(PACKAGE).as_posix()
+        if module.startswith(("accounting/", "audit/")):
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Attribute)
+                and node.func.attr in ("request", "request_all")
+            ):
+                yield module, node
+
+
+def roles_in(module: str, call: ast.Call) -> list[str]:
+    """Patterns of the roles that a request may name, from its source."""
+    value = next(keyword.value for keyword in call.keywords if keyword.arg == "role")
+    loaded = importlib.import_module("dpforest." + module.removesuffix(".py").replace("/", "."))
+    if isinstance(value, ast.Constant):
+        return [re.escape(value.value)]
+    tree = ast.parse((PACKAGE / module).read_text(encoding="utf-8"))
+    if isinstance(value, ast.Call):  # such as stage_role(stage)
+        return [re.escape(getattr(loaded, value.func.id)(0)).replace("1", r"\d+")]
+    if isinstance(value, ast.Name) and not hasattr(loaded, value.id):
+        assigned = [
+            node.value
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == value.id
+        ]
+        branches = [b for v in assigned if isinstance(v, ast.IfExp) for b in (v.body, v.orelse)]
+        # What a plan lists is in the class of its roles.
+        listed = vars(getattr(loaded, "Role", object))
+        roles = [text for name, text in listed.items() if name.isupper()]
+        roles += [eval(ast.unparse(branch), vars(loaded)) for branch in branches]
+        assert roles, f"{module}:{call.lineno}: say the role where a test can read it"
+        return [re.escape(role) for role in roles]
+    return [re.escape(eval(ast.unparse(value), vars(loaded)))]
