@@ -174,6 +174,65 @@ def test_acceptance_at_its_boundary_is_decided_exactly():
     assert not finish_acceptance(gamma, words[0], FixedWords([words[1], words[2] + 1]))
 
 
+#: How far from a boundary words are tried: to a double of 64 bits they are alike over some 2^11.
+NEAR = np.arange(-(2**12), 2**12, 5)
+
+
+def near_and_far(first, width):
+    """Words around a boundary, and words that are so far from it that doubles tell them apart."""
+    steps = [*NEAR.tolist(), *(sign * 2 ** (width - 20) for sign in (-1, 1))]
+    return [first + step for step in steps]
+
+
+@pytest.mark.parametrize("a", [0.01, 0.5, 1.0])
+@pytest.mark.parametrize("m", [1, 2, 7])
+def test_doubles_decide_no_word_so_near_a_geometric_boundary_that_they_may_err(a, m):
+    with localcontext() as context:
+        context.prec = 60
+        r = (-Decimal(a)).exp()
+        boundary = 2 * r**m / (1 + r) * 2**63
+        places = near_and_far(int(boundary), 63)
+        words = np.array([2 * place for place in places], dtype=np.uint64)
+        # All of V in [place, place + 1]: below the boundary |k| >= m, above it |k| < m.
+        exact = [place + 1 <= boundary for place in places]
+        crossed = [place <= boundary < place + 1 for place in places]
+    found = np.empty(words.size, dtype=np.int64)
+    kernels.two_sided_geometric_values(a, _geometric_constant(a), words, found)
+    decided = found != kernels.UNDECIDED
+    assert not decided[crossed].any()
+    assert np.array_equal((found >= m)[decided], np.array(exact)[decided])
+    # The margin is what it has to be and not much more: far words are decided.
+    assert decided[-2:].all() and not decided[NEAR.size // 2]
+
+
+@pytest.mark.parametrize("sigma_squared", [0.7, 50.0, 1e6])
+@pytest.mark.parametrize("gamma_at_most", [1.0, 5.0])
+def test_doubles_decide_no_word_so_near_an_acceptance_that_they_may_err(
+    sigma_squared, gamma_at_most
+):
+    a = 1 / math.sqrt(sigma_squared)
+    with localcontext() as context:
+        context.prec = 60
+        # The largest proposal whose gamma is no more than that, and words that propose it.
+        k = int(a * sigma_squared + math.sqrt(2 * gamma_at_most * sigma_squared))
+        gamma = discrete_gaussian_gamma(k, a, sigma_squared)
+        r = (-Decimal(a)).exp()
+        middle = int(2 * r ** (Decimal(k) + Decimal("0.5")) / (1 + r) * 2**63)
+        boundary = (-Decimal(gamma.numerator) / Decimal(gamma.denominator)).exp() * 2**64
+        seconds = [place for place in near_and_far(int(boundary), 64) if 0 < place < 2**64]
+        exact = [place + 1 <= boundary for place in seconds]
+        crossed = [place <= boundary < place + 1 for place in seconds]
+    words = np.array([(2 * middle, second) for second in seconds], dtype=np.uint64)
+    noise, state = (np.empty(len(seconds), dtype=np.int64) for _ in range(2))
+    constant = _geometric_constant(a)
+    kernels.discrete_gaussian_attempts(sigma_squared, a, constant, words, noise, state)
+    assert (noise == k).all()
+    decided = state != kernels.OPEN_ACCEPTANCE
+    assert not decided[crossed].any()
+    assert np.array_equal((state == kernels.ACCEPTED)[decided], np.array(exact)[decided])
+    assert decided[-2:].all() and not decided.all()
+
+
 # -- tails and edges -------------------------------------------------------------------------
 
 
