@@ -125,6 +125,7 @@ MULTINOMIAL: tuple[dict[str, Any], ...] = (
     {"factory": "as_published"},
     {"choice": "joint", "criterion": "majority_count", "leaves": "count_label"},
     {"selection": "permute_and_flip", "leaves": "count_label_permute_and_flip"},
+    {"choice": "joint", "selection": "permute_and_flip"},
     {"thresholds": "lattice"},
     {"delta": DELTA},
     {"partition_rate": 1, "allocation": "theorem2"},
@@ -155,8 +156,18 @@ OF_UNITS: tuple[dict[str, Any], ...] = tuple(
 #: With the larger number quantiles, a calibration and a range of targets are bought too. What
 #: is declared has no part in what a release costs.
 ROWS, MANY_ROWS = 200, 2000
-#: So few that the middle of a regression's targets is all that is released.
-LEAST_ROWS = 20
+#: So few that the middle of a regression's targets is all that is released, or that rules release
+#: the shares of classes alone; and so many that rules have every stage and sums a linear start.
+LEAST_ROWS, HOPELESS_ROWS, MOST_ROWS = 20, 3, 100_000
+
+
+#: Plans that have what those above have not.
+OF_SIZES: tuple[tuple[float, dict[str, Any]], ...] = (
+    (HOPELESS_ROWS, {"strategy": "rules"}),
+    (MOST_ROWS, {"strategy": "rules"}),
+    (MOST_ROWS, {"strategy": "refitted", "delta": DELTA}),
+    (ROWS, {"strategy": "multinomial", "delta": DELTA}),
+)
 
 
 def estimator_parts() -> tuple[Part, ...]:
@@ -193,6 +204,12 @@ def estimator_parts() -> tuple[Part, ...]:
                 readout=choice_and_predictions,
             ),
             estimator_part(kind, many, label=f"{MANY_ROWS} rows declared", strategy="one_shot"),
+            *(
+                estimator_part(
+                    kind, _small_domain(kind, rows), label=f"{rows} rows declared", **choice
+                )
+                for rows, choice in OF_SIZES
+            ),
             estimator_part(
                 kind, many, label="streamed", present=streamed, strategy="one_shot", delta=DELTA
             ),

@@ -38,8 +38,9 @@ from dpforest.streams.batches import BatchStream
 
 Dataset = tuple[NDArray[np.float64], NDArray[Any]]
 
-#: Of a fit; where a number of records is bought, so much that the number has a say.
-EPSILON, EPSILON_OF_BOUGHT, DELTA = 1, 20, 1e-6
+#: Of a fit: so much that no noise drowns what a few dozen records say, so that a leak of any number
+#: would show in what is made of it.
+EPSILON, DELTA = 20, 1e-6
 #: An ordered feature of few cells, one of many, and a categorical one, whose values are positions.
 FEATURES: dict[str, Any] = {"a": (0, 3), "b": (0.0, 10.0), "c": ["0", "1", "2"]}
 LABELS = {"two classes": 2, "more classes": 3}
@@ -48,21 +49,21 @@ PARTS = 3
 #: Declared rows by strategy: so many that all is released that can be, and so few that little is.
 #: None buys the number.
 ROWS: dict[str, tuple[float | None, ...]] = {
-    "rules": (1e5, 3.0, None),
-    "one_shot": (1e5, 3.0, None),
-    "refitted": (1e5, None),
-    "combined": (1e5, 3.0, None),
-    "multinomial": (20.0, None),
-    "private_selection": (1e5, 3.0, None),
+    "rules": (1e4, 0.2, None),
+    "one_shot": (1e4, 0.2, None),
+    "refitted": (1e4, None),
+    "combined": (1e4, 0.2, None),
+    "multinomial": (1.0, None),
+    "private_selection": (1e4, 0.2, None),
     # With a delta "auto" takes one-shot forests in a pure epsilon where there are not many rows.
-    "auto": (2000.0, 200.0),
+    "auto": (100.0, 10.0),
 }
 #: The same for a target: between the two a median is drawn, and a range is bought for trees too.
 ROWS_OF_TARGETS = ROWS | {
-    "one_shot": (1e5, 20.0, None),
-    "multinomial": (1e5, None),
-    "private_selection": (1e5, None),
-    "auto": (2000.0, 20.0),
+    "one_shot": (1e4, 1.0, None),
+    "multinomial": (1e4, None),
+    "private_selection": (1e4, None),
+    "auto": (100.0, 1.0),
 }
 #: Among what a private selection chooses, beside its default.
 CANDIDATES = ("rules", "multinomial"), ("refitted", "multinomial")
@@ -111,11 +112,9 @@ class RoleCase:
     def fit(self, dataset: Dataset, random_state: Any = 0) -> Any:
         """Fit to a table in the case's way of reading; the accountant is the fit's own."""
         delta = 0 if self.currency == "epsilon" else DELTA
-        bought = self.rows is None and self.strategy != PUBLISHED
-        epsilon = EPSILON_OF_BOUGHT if bought else EPSILON
-        shared = {"accountant": BudgetAccountant(epsilon, delta)} if self.currency == "rho" else {}
+        shared = {"accountant": BudgetAccountant(EPSILON, delta)} if self.currency == "rho" else {}
         estimator = self._estimator()(
-            epsilon=epsilon, delta=delta, domain=self.domain, random_state=random_state,
+            epsilon=EPSILON, delta=delta, domain=self.domain, random_state=random_state,
             max_records_per_unit=self.unit, **shared, **self.parameters,
         )  # fmt: skip
         return estimator.fit(*self._presented(dataset))
@@ -184,7 +183,7 @@ def private_cases() -> Iterator[RoleCase]:
         if reading == "memory" and task != "target":
             for candidates in CANDIDATES[: 1 + (currency != "epsilon")]:
                 more = {"candidates": candidates}
-                yield RoleCase("private_selection", *ways, 1e5, more)
+                yield RoleCase("private_selection", *ways, 1e4, more)
 
 
 def published_cases() -> Iterator[RoleCase]:
