@@ -25,22 +25,23 @@ from dpforest.audit.roles import (
     Role,
     is_varied,
     published_forests,
-    varied_forests,
     variant_of,
+    varied_forests,
 )
 from dpforest.audit.watching import Watched
 from dpforest.domain.schema import Domain
 from dpforest.forest.multinomial import MultinomialForestClassifier
 from dpforest.forest.private import PrivateForestClassifier
 from dpforest.forest.private_regressor import PrivateForestRegressor
-from dpforest.learners.registry import LEARNERS, NOT_STREAMED
+from dpforest.learners.registry import NOT_STREAMED
 from dpforest.streams.batches import BatchStream
 
 Dataset = tuple[NDArray[np.float64], NDArray[Any]]
 
 #: Of a fit: so much that no noise drowns what a few dozen records say, so that a leak of any number
-#: would show in what is made of it.
-EPSILON, DELTA = 20, 1e-6
+#: would show in what is made of it; and of a fit of a hopeless number of rows.
+EPSILON, LEAST_EPSILON, DELTA = 20, 1, 1e-6
+HOPELESS = 3.0
 #: An ordered feature of few cells, one of many, and a categorical one, whose values are positions.
 FEATURES: dict[str, Any] = {"a": (0, 3), "b": (0.0, 10.0), "c": ["0", "1", "2"]}
 LABELS = {"two classes": 2, "more classes": 3}
@@ -49,12 +50,12 @@ PARTS = 3
 #: Declared rows by strategy: so many that all is released that can be, and so few that little is.
 #: None buys the number.
 ROWS: dict[str, tuple[float | None, ...]] = {
-    "rules": (1e4, 0.2, None),
-    "one_shot": (1e4, 0.2, None),
+    "rules": (1e4, HOPELESS, None),
+    "one_shot": (1e4, HOPELESS, None),
     "refitted": (1e4, None),
-    "combined": (1e4, 0.2, None),
+    "combined": (1e4, HOPELESS, None),
     "multinomial": (1.0, None),
-    "private_selection": (1e4, 0.2, None),
+    "private_selection": (1e4, HOPELESS, None),
     # With a delta "auto" takes one-shot forests in a pure epsilon where there are not many rows.
     "auto": (100.0, 10.0),
 }
@@ -104,17 +105,18 @@ class RoleCase:
     @property
     def domain(self) -> Domain:
         """Public facts."""
+        public: dict[str, Any] = {"features": FEATURES, "approximate_rows": self.rows}
         if self.task == "target":
-            return Domain(features=FEATURES, target=(0.0, 1.0), approximate_rows=self.rows)
-        labels = list(range(LABELS[self.task]))
-        return Domain(features=FEATURES, classes=labels, approximate_rows=self.rows)
+            return Domain(**public, target=(0.0, 1.0))
+        return Domain(**public, classes=list(range(LABELS[self.task])))
 
     def fit(self, dataset: Dataset, random_state: Any = 0) -> Any:
         """Fit to a table in the case's way of reading; the accountant is the fit's own."""
         delta = 0 if self.currency == "epsilon" else DELTA
-        shared = {"accountant": BudgetAccountant(EPSILON, delta)} if self.currency == "rho" else {}
+        epsilon = LEAST_EPSILON if self.rows == HOPELESS else EPSILON
+        shared = {"accountant": BudgetAccountant(epsilon, delta)} if self.currency == "rho" else {}
         estimator = self._estimator()(
-            epsilon=EPSILON, delta=delta, domain=self.domain, random_state=random_state,
+            epsilon=epsilon, delta=delta, domain=self.domain, random_state=random_state,
             max_records_per_unit=self.unit, **shared, **self.parameters,
         )  # fmt: skip
         return estimator.fit(*self._presented(dataset))
@@ -133,9 +135,7 @@ class RoleCase:
             return private(dask.DaskPrivateForestClassifier)
         if self.strategy == PUBLISHED:
             return MultinomialForestClassifier
-        return private(
-            PrivateForestRegressor if self.task == "target" else PrivateForestClassifier
-        )
+        return private(PrivateForestRegressor if self.task == "target" else PrivateForestClassifier)
 
     def _presented(self, dataset: Dataset) -> tuple[Any, ...]:
         X, y = dataset

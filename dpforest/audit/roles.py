@@ -206,8 +206,8 @@ def _grid(
     """Strategies and facts, with as many budgets as tell something new."""
     for strategy, number, labels in product(strategies, range(len(_FEATURES)), _LABELS[task]):
         output = {"classes": list(range(labels))} if labels else {"target": (0.0, 1.0)}
-        domain = Domain(features=_FEATURES[number], **output)  # type: ignore[arg-type]
-        encoder = DomainEncoder(domain, task="classification" if labels else "regression")
+        public: dict[str, Any] = {"features": _FEATURES[number], **output}
+        encoder = DomainEncoder(Domain(**public), task="classification" if labels else "regression")
         facts = table_facts(encoder, None, reading == "memory")
         # To certify a list takes long and changes its noise alone; a unit changes prices alone.
         many = number == 0 and unit == 1 and currency != "certified"
@@ -253,7 +253,7 @@ def published_forests() -> Iterator[dict[str, Any]]:
 
 
 def varied_forests() -> Iterator[dict[str, Any]]:
-    """Every criterion, draw, choice, grid, leaf rule and allocation, and the forest of the paper."""
+    """Every criterion, draw, choice, grid, leaf rule and allocation, and the paper's forest."""
     draws, choices = ("exponential", "permute_and_flip"), ("two_stage", "joint")
     for criterion, selection, choice in product(CRITERIA, draws, choices):
         yield {"criterion": criterion, "selection": selection, "choice": choice}
@@ -272,7 +272,8 @@ def is_varied(task: str, unit: int) -> bool:
 def published_places() -> set[Place]:
     """Every place of a role of the published forest, with the choice that it goes by."""
     found: set[Place] = set()
-    domain = Domain(features=_FEATURES[0], classes=[0, 1])
+    public: dict[str, Any] = {"features": _FEATURES[0], "classes": [0, 1]}
+    domain = Domain(**public)
     for task, currency, unit in product(TASKS[:2], CURRENCIES[:2], UNITS):
         delta = 0 if currency == "epsilon" else float(_DELTA)
         for parameters in varied_forests():
