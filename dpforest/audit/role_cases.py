@@ -107,8 +107,8 @@ class RoleCase:
         """Public facts."""
         public: dict[str, Any] = {"features": FEATURES, "approximate_rows": self.rows}
         if self.task == "target":
-            return Domain(**public, target=(0.0, 1.0))
-        return Domain(**public, classes=list(range(LABELS[self.task])))
+            return Domain(**public | {"target": (0.0, 1.0)})
+        return Domain(**public | {"classes": list(range(LABELS[self.task]))})
 
     def fit(self, dataset: Dataset, random_state: Any = 0) -> Any:
         """Fit to a table in the case's way of reading; the accountant is the fit's own."""
