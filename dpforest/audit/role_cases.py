@@ -67,7 +67,8 @@ ROWS_OF_TARGETS = ROWS | {
     "auto": (100.0, 1.0),
 }
 #: Among what a private selection chooses, beside its default.
-CANDIDATES = ("rules", "multinomial"), ("refitted", "multinomial")
+CANDIDATES = ("rules", "combined", "multinomial"), ("refitted", "multinomial")
+FEW_CANDIDATES = "rules", "one_shot"
 
 
 @dataclass(frozen=True)
@@ -184,6 +185,8 @@ def private_cases() -> Iterator[RoleCase]:
             for candidates in CANDIDATES[: 1 + (currency != "epsilon")]:
                 more = {"candidates": candidates}
                 yield RoleCase("private_selection", *ways, 1e4, more)
+            few = {"candidates": FEW_CANDIDATES}
+            yield RoleCase("private_selection", *ways, HOPELESS, few)
 
 
 def published_cases() -> Iterator[RoleCase]:
