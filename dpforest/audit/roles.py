@@ -246,6 +246,7 @@ def _roles_over(
 def published_forests() -> Iterator[dict[str, Any]]:
     """Parameters of the published forest that together have every role and mechanism."""
     yield {}
+    yield {"leaves": "geometric"}
     yield {"selection": "permute_and_flip", "leaves": "label"}
     yield {"choice": "joint", "leaves": "count_label"}
     yield {"choice": "joint", "selection": "permute_and_flip",
