@@ -64,7 +64,7 @@ ROWS_OF_TARGETS = ROWS | {
     "one_shot": (1e4, 1.0, None),
     "multinomial": (1e4, None),
     "private_selection": (1e4, None),
-    "auto": (100.0, 1.0),
+    "auto": (100.0, 200.0, 1.0),
 }
 #: Among what a private selection chooses, beside its default.
 CANDIDATES = ("rules", "combined", "multinomial"), ("refitted", "multinomial")
