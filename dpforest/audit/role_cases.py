@@ -57,14 +57,14 @@ ROWS: dict[str, tuple[float | None, ...]] = {
     "multinomial": (1.0, None),
     "private_selection": (1e4, HOPELESS, None),
     # With a delta "auto" takes one-shot forests in a pure epsilon where there are not many rows.
-    "auto": (100.0, 10.0),
+    "auto": (100.0, 250.0, 10.0),
 }
 #: The same for a target: between the two a median is drawn, and a range is bought for trees too.
 ROWS_OF_TARGETS = ROWS | {
-    "one_shot": (1e4, 1.0, None),
+    "one_shot": (1e4, 2.0, None),
     "multinomial": (1e4, None),
     "private_selection": (1e4, None),
-    "auto": (100.0, 200.0, 1.0),
+    "auto": (100.0, 250.0, 2.0),
 }
 #: Among what a private selection chooses, beside its default.
 CANDIDATES = ("rules", "combined", "multinomial"), ("refitted", "multinomial")

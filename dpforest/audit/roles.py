@@ -171,6 +171,11 @@ _MANY = (
     (Fraction(1, 100), 1e5, False),
     (Fraction(30), 200.0, False),
 )
+#: Where, with a delta, "auto" takes one-shot forests in a pure epsilon: below what others need.
+_BETWEEN = tuple(
+    (Fraction(1), rows, False)
+    for rows in (10.0, 30.0, 100.0, 300.0, 1000.0, 1500.0, 2000.0, 3000.0, 5000.0, 6000.0)
+)
 #: Strategies, and among what a private selection chooses: the default, and every learner.
 _Strategy = tuple[str, tuple[str, ...] | None]
 _STRATEGIES: tuple[_Strategy, ...] = (
@@ -212,7 +217,9 @@ def _grid(
         # To certify a list takes long and changes its noise alone; a unit changes prices alone.
         many = number == 0 and unit == 1 and currency != "certified"
         if many or number == 0 or (unit == 1 and currency != "certified"):
-            yield strategy, facts, _MANY if many else _FEW
+            points = _MANY if many else _FEW
+            own = strategy[0] in ("auto", "one_shot") and number == 0
+            yield strategy, facts, (*points, *(_BETWEEN if own else ()))
 
 
 def _roles_over(

@@ -262,6 +262,8 @@ def test_a_record_moves_numbers_by_no_more_than_is_paid_for(runs):
                 assert share <= 1.0, (case.name, one.grant.role, share)
                 role = re.sub("stage .*", "stage", one.grant.role) + f", {one.mechanism}"
                 reached[role] = max(reached.get(role, 0.0), share)
+    if runs.cases[0].strategy == "auto":
+        return  # it is one of the others, whose own cases are more
     for role, share in reached.items():
         least = [part for name, part in REACHED.items() if role.startswith(name)]
         assert share >= (least[0] if least else 1.0), (role, share)
