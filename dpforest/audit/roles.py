@@ -14,6 +14,8 @@ from itertools import product
 from typing import Any
 
 from dpforest.accounting.accountant import BudgetAccountant
+from dpforest.accounting.detached import DIFFPRIVLIB
+from dpforest.accounting.fits import OWN_BUDGET
 from dpforest.accounting.grants import Grant
 from dpforest.accounting.scopes import Scope
 from dpforest.domain.encoder import DomainEncoder
@@ -232,12 +234,13 @@ def _roles_over(
 ) -> set[Role]:
     """Roles at some budgets and numbers of records."""
     found: set[Role] = set()
-    delta, alone = (Fraction(0) if currency == "epsilon" else _DELTA), currency == "certified"
+    delta = Fraction(0) if currency == "epsilon" else _DELTA
+    place = OWN_BUDGET if currency == "certified" else DIFFPRIVLIB
     for epsilon, rows, bought in points:
         known = replace(facts, approximate_rows=rows)
         try:
             own = facts if bought else known
-            plan = make_plan(strategy, own, epsilon, delta, alone, unit, among)
+            plan = make_plan(strategy, own, epsilon, delta, place, unit, among)
             if plan.count is not None:
                 rest = budget_after(plan.budget, plan.count)
                 plan = planned(strategy, known, rest, plan.count, among)
