@@ -225,10 +225,10 @@ function stripped(text) {
 }
 
 // Which child a value goes to.
-// Its real part where there is no other; missing with NaN in either part; else its text.
+// Its real part where there is no other; missing with NaN in it, or no finite other; else its text.
 function meaningOfComplex(real, imaginary, text) {
   const [one, other] = [partOf(real), partOf(imaginary)];
-  if (Number.isNaN(one) || Number.isNaN(other)) return null;
+  if (Number.isNaN(one) || !Number.isFinite(other)) return null;
   return other === 0 ? one : text;
 }
 

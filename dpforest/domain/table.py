@@ -148,7 +148,7 @@ def read_table(X: Any, n_columns: int | None = None) -> Table:
     ParameterError
         If the table does not have two dimensions.
     """
-    if hasattr(X, "tocsr"):
+    if _is_sparse(X):
         raise ParameterTypeError(
             "X",
             Described("a sparse matrix"),
@@ -168,6 +168,11 @@ def read_table(X: Any, n_columns: int | None = None) -> Table:
     if read.ndim != 2 and not (read.ndim > 2 and read.dtype == object):
         _refuse_dimensions(read.ndim)
     return ArrayTable(read)
+
+
+def _is_sparse(values: Any) -> bool:
+    # Its class is asked: labels of rows are attributes of a pandas series.
+    return hasattr(type(values), "tocsr")
 
 
 def _list_table(rows: list[Any], n_columns: int | None) -> Table:
@@ -337,7 +342,7 @@ def read_labels(y: Any, estimator_name: str, check_type: bool = False) -> Column
             f"{estimator_name} requires y to be passed, but the target y is None",
             "Pass the labels",
         )
-    if hasattr(y, "tocsr"):
+    if _is_sparse(y):
         raise ParameterTypeError(
             "y", Described("a sparse matrix"), "sparse labels are not supported", "Use an array"
         )

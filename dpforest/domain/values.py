@@ -139,7 +139,8 @@ def _of_decimal(value: Decimal) -> Meaning:
 
 def _of_complex(value: complex, text: str | None = None) -> Meaning:
     number = complex.__complex__(value)
-    if math.isnan(number.real) or math.isnan(number.imag):
+    # Beside an infinite imaginary part pandas loses the real one.
+    if math.isnan(number.real) or not math.isfinite(number.imag):
         return None
     return (text or str(number)) if number.imag else number.real
 

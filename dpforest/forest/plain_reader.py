@@ -233,8 +233,8 @@ class PlainModel:
 
 
 def _meaning_of_complex(number: complex, text: str) -> str | float | None:
-    """Its real part where there is no other; missing with NaN in either part; else its text."""
-    if math.isnan(number.real) or math.isnan(number.imag):
+    """Its real part where there is no other; missing as docs/plain_model.md says; else its text."""
+    if math.isnan(number.real) or not math.isfinite(number.imag):
         return None
     return text if number.imag else number.real
 

@@ -1,0 +1,47 @@
+"""Small holes that benchmarks/door.py found, one test each."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from dpforest.domain import CategoricalFeature, Domain, DomainEncoder, NumericFeature
+from dpforest.domain.values import meaning_of
+
+PARTS = (0.0, -0.0, 1.0, math.nan, math.inf, -math.inf)
+ENCODER = DomainEncoder(
+    Domain(
+        features=[
+            NumericFeature(name="v", lower=0, upper=2, missing=True),
+            CategoricalFeature(name="k", categories=("a", "b"), missing=True),
+        ],
+        classes=(0, 1),
+    )
+)
+
+
+@pytest.mark.parametrize("real", PARTS)
+@pytest.mark.parametrize("imaginary", PARTS)
+def test_a_complex_number_means_the_same_as_text_and_in_a_pandas_column(real, imaginary):
+    number = complex(real, imaginary)
+    if not isinstance(meaning_of(number), (float, type(None))):
+        assert isinstance(meaning_of(str(number)), str)  # no number, whatever its zero's sign
+        return
+    assert meaning_of(str(number)) == meaning_of(number)
+    # Beside an infinite imaginary part pandas loses the real one.
+    pandas = pytest.importorskip("pandas")
+    assert meaning_of(pandas.Series([number]).tolist()[0]) == meaning_of(number)
+    held = np.array([number, 1]).tolist()[0]
+    assert meaning_of(held) == meaning_of(number)
+
+
+def test_no_label_of_a_row_makes_labels_sparse():
+    pandas = pytest.importorskip("pandas")
+    X = [[1, "a"], [2, "b"]]
+    plain, named = pandas.Series([0, 1]), pandas.Series([0, 1], index=["x", "tocsr"])
+    one, two = ENCODER.encode(X, plain), ENCODER.encode(X, named)
+    assert np.array_equal(one.labels, two.labels)
+    frame = pandas.DataFrame([[1, "a", 0]], columns=["v", "k", "tocsr"])
+    assert ENCODER.encode_features(frame)[1].all()
