@@ -1,0 +1,101 @@
+"""The door: a random table, and the same with one record more; nothing may change for the others.
+
+Encoding alone, in every container and reader. A pair is a fault if codes, kept records, labels or
+targets of other records differ, if one of the two tables ends in an error or warns and the other
+does not, or if an error comes later than the check before spending. One JSON line a chunk of pairs
+is appended to ``--results``, with a print of the sources; what is there for these sources is
+skipped. Then ``docs/door_results.md`` is written from all lines of these sources.
+
+    python benchmarks/door.py [--pairs 200000] [--seed 0] [--only CSV Dask] [--processes 2]
+    python benchmarks/door.py --planted    # planted faults, and pairs until each is found
+    python benchmarks/door.py --report
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+for _name in ("OMP_NUM_THREADS", "POLARS_MAX_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")  # tables are small, and processes share the machine
+
+from common.results import Line, ResultFile, read_lines  # noqa: E402
+from common.sources import print_of_sources  # noqa: E402
+from doorway import planted  # noqa: E402
+from doorway.page import write_page  # noqa: E402
+from doorway.processes import Task, run_all  # noqa: E402
+from doorway.search import CHUNK, families  # noqa: E402
+from tqdm import tqdm  # noqa: E402
+
+HERE = Path(__file__).parent
+SOURCES = ("dpforest/domain", "dpforest/streams", "dpforest/dask", "benchmarks/doorway")
+
+
+def tasks_of(pairs: int, seed: int, only: list[str], done: set[Task]) -> list[Task]:
+    """Chunks that are still to be run, families in turn."""
+    names = [
+        name
+        for name in families()
+        if not only or any(part.lower() in name.lower() for part in only)
+    ]
+    chunks = -(-pairs // (CHUNK * len(names)))
+    found = [(name, number, seed) for number in range(chunks) for name in names]
+    return [task for task in found if task not in done]
+
+
+def lines_of(path: Path, sources: str) -> list[Line]:
+    """Lines of these sources."""
+    return [line for line in read_lines(path) if line["sources"] == sources]
+
+
+def run(arguments: argparse.Namespace, sources: str) -> None:
+    """Run what is not yet done."""
+    done = {
+        (line["family"], line["number"], line["seed"])
+        for line in lines_of(arguments.results, sources)
+    }
+    tasks = tasks_of(arguments.pairs, arguments.seed, arguments.only, done)
+    results = ResultFile(arguments.results)
+    for line in tqdm(run_all(tasks, arguments.processes), total=len(tasks), disable=None):
+        results.append({"sources": sources, **line})
+    results.close()
+
+
+def run_planted(arguments: argparse.Namespace, sources: str) -> None:
+    """Run every planted fault anew."""
+    results = ResultFile(arguments.planted_results)
+    for fault in tqdm(planted.FAULTS, disable=None):
+        results.append({"sources": sources, **planted.search(fault, arguments.seed)})
+    results.close()
+
+
+def main() -> None:
+    """Read the command line, run, write."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--pairs", type=int, default=200_000, help="of all containers together")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", nargs="+", default=[], help="parts of names of containers")
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--planted", action="store_true", help="run the planted faults instead")
+    parser.add_argument("--report", action="store_true", help="write the page alone")
+    parser.add_argument("--results", type=Path, default=HERE / "results" / "door.jsonl")
+    planted_results = HERE / "results" / "door_planted.jsonl"
+    parser.add_argument("--planted-results", type=Path, default=planted_results)
+    parser.add_argument("--output", type=Path, default=HERE.parent / "docs" / "door_results.md")
+    arguments = parser.parse_args()
+    sources = print_of_sources(*SOURCES)
+    if arguments.planted:
+        run_planted(arguments, sources)
+    elif not arguments.report:
+        run(arguments, sources)
+    write_page(
+        arguments.output,
+        lines_of(arguments.results, sources),
+        lines_of(arguments.planted_results, sources),
+        sources,
+    )
+
+
+if __name__ == "__main__":
+    main()
