@@ -224,7 +224,8 @@ def _columns(X: Any) -> list[list[Any]]:
 
 def _column(y: Any) -> list[Any]:
     if isinstance(y, np.ndarray):
-        return list(y)  # tolist makes numbers of spans of time
+        # tolist makes numbers of spans of time
+        return list(y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y)
     for name in ("to_native", "to_pylist", "to_list"):
         if hasattr(type(y), name):
             made = getattr(y, name)()

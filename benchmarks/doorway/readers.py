@@ -134,6 +134,7 @@ def _csv_file(body: bytes, number: int, setting: Setting) -> Any:
 
 
 def _from_pandas(rows: Rows, labels: list[Any], setting: Setting) -> Any:
+    columns_of(rows, setting)
     frame = containers._frame(rows, setting).assign(**{setting.target: objects_of(labels)})
     text = frame.to_csv(index=False, lineterminator="\n")
     if text.count("\n") != len(rows) + 1:

@@ -183,8 +183,9 @@ def test_a_process_that_dies_is_a_finding():
 
 def test_the_page_says_what_was_tried_and_found(tmp_path):
     line = search.Chunk("lists", 0, 0, tmp_path).run(5)
-    with planted.FAULTS[0].planted():
-        found = search.Chunk(planted.FAULTS[0].family, 0, 0, tmp_path).run(60)
+    fault = next(one for one in planted.FAULTS if one.family == "lists")
+    with fault.planted():
+        found = {**search.Chunk("lists", 0, 0, tmp_path).run(60), "family": "lists with a fault"}
     assert found["faults"]
     tried = [{"sources": "s", **one} for one in (line, found)]
     missed = {"name": "n", "family": "lists", "pairs": None, "most": 7, "seed": 0}
