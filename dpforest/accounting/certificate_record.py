@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from dpforest.accounting.certificates import Block, Certificate
 from dpforest.accounting.events import Event, read_event
 from dpforest.accounting.frozen import ExactText
 from dpforest.accounting.rationals import exact_text, parse_finite
+
+
+#: Releases of a list that is read back; plans have some thousands. To work a longer one out again
+#: would take whoever reads a forged file minutes.
+MOST_RELEASES = 20_000
 
 
 class _Frozen(BaseModel):
@@ -30,7 +35,7 @@ class BlockRecord(_Frozen):
     """A few releases in order, so many times over."""
 
     events: tuple[EventRecord, ...] = Field(min_length=1)
-    times: int = Field(ge=1, le=10**6)
+    times: int = Field(ge=1, le=MOST_RELEASES)
 
 
 class CertificateRecord(_Frozen):
@@ -53,6 +58,13 @@ class CertificateRecord(_Frozen):
     method: str
     blocks: tuple[BlockRecord, ...]
     records_per_unit: int = Field(default=1, ge=1)
+
+    @field_validator("blocks")
+    @classmethod
+    def _check_length(cls, blocks: tuple[BlockRecord, ...]) -> tuple[BlockRecord, ...]:
+        if sum(len(block.events) * block.times for block in blocks) > MOST_RELEASES:
+            raise ValueError(f"a list has at most {MOST_RELEASES} releases")
+        return blocks
 
     @classmethod
     def of(cls, certificate: Certificate) -> CertificateRecord:

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 #: e to a power beyond this is past any delta.
 _LARGEST_EXPONENT = 1000
+#: Units of more records are priced by a bound that takes no sum.
+_SUMMED = 64
 
 
 def check_records_per_unit(value: Any) -> int:
@@ -79,6 +81,9 @@ def _group_delta(loss: PrivacyLoss, size: int) -> Fraction:
     exponent: Amount = loss.epsilon * (size - 1)
     if exponent > _LARGEST_EXPONENT:
         return Fraction(1)
+    if size > _SUMMED:
+        # No term of the sum is above the last one.
+        return min(loss.delta * size * Fraction(exp_up(Fraction(exponent))), Fraction(1))
     step = Fraction(exp_up(Fraction(loss.epsilon)))
     total = sum((step**i for i in range(size)), Fraction(0))
     return min(loss.delta * total, Fraction(1))

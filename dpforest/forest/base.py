@@ -164,7 +164,9 @@ class PrivateEstimator(NamedColumns, SharedBudget):
     def _start(self, epsilon: Fraction, delta: Fraction, X: Any, y: Any) -> FitRun:
         """Whatever else can be refused without a look at any value."""
         source = make_source(self.random_state)
-        self._check_accountant()
+        # Read once: what is charged is what the report speaks of, whatever is set meanwhile.
+        accountant = self.accountant
+        _check_accountant(accountant)
         domain, leaks = self._resolve_domain(X, y)
         around = surroundings()
         leaks += self._leaks_around(around.unpaid)
@@ -180,10 +182,11 @@ class PrivateEstimator(NamedColumns, SharedBudget):
             source,
             {name: storable(value) for name, value in reported.items()},
             {name: repr(value) for name, value in reported.items()},
-            charged_to(self.accountant),
+            charged_to(accountant),
             leaks,
             isinstance(X, Source),
             around=around.cautions,
+            accountant=accountant,
         )
 
     def _leaks_around(self, unpaid: tuple[str, ...]) -> list[str]:
@@ -242,31 +245,13 @@ class PrivateEstimator(NamedColumns, SharedBudget):
         self, run: FitRun, loss: PrivacyLoss
     ) -> tuple[BudgetAccountant, list[Any]]:
         """The shared accountant, or an own one; a diffprivlib ceiling is charged now."""
-        if isinstance(self.accountant, BudgetAccountant):
-            return self.accountant, []
+        if isinstance(run.accountant, BudgetAccountant):
+            return run.accountant, []
         own = BudgetAccountant(run.epsilon, run.delta)
-        if self.accountant is None:
+        if run.accountant is None:
             return own, []
         relation = relations_of(run.records_per_unit)[1]
-        return own, [ceiling_of(self.accountant).charge(loss, run.delta, relation)]
-
-    def _ceiling(self) -> Ceiling | None:
-        """What the accountant that others share promises in all; None where nobody does."""
-        if not isinstance(self.accountant, BudgetAccountant):
-            return None
-        total = self.accountant.total.exact
-        return Ceiling(epsilon=exact_text(total.epsilon), delta=exact_text(total.delta))
-
-    def _check_accountant(self) -> None:
-        if isinstance(self.accountant, DetachedAccountant):
-            self.accountant.refuse()
-        ours = (type(None), BudgetAccountant, DiffprivlibCeiling)
-        if not isinstance(self.accountant, ours) and not is_diffprivlib_accountant(self.accountant):
-            raise ParameterTypeError(
-                "accountant", type(self.accountant).__name__,
-                "must be a BudgetAccountant, a diffprivlib.BudgetAccountant or None",
-                "Open one with BudgetAccountant(epsilon=..., delta=...)",
-            )  # fmt: skip
+        return own, [ceiling_of(run.accountant).charge(loss, run.delta, relation)]
 
     def _finish(
         self,
@@ -295,7 +280,7 @@ class PrivateEstimator(NamedColumns, SharedBudget):
             versions=library_versions(),
             streamed=run.streamed,
             around=run.around,
-            ceiling=self._ceiling(),
+            ceiling=_ceiling(run),
         )
         guarantee = facts.judge(*claim)
         self._set_features_in(run.domain, X)
@@ -380,3 +365,23 @@ def _claimed(plan: Any, scope: Scope, delta: Fraction) -> tuple[PrivacyLoss, Cer
         return scope.loss, None
     record = scope.record()
     return claimed_loss(record, delta), sole_certificate(record)
+
+
+def _check_accountant(accountant: Any) -> None:
+    if isinstance(accountant, DetachedAccountant):
+        accountant.refuse()
+    ours = (type(None), BudgetAccountant, DiffprivlibCeiling)
+    if not isinstance(accountant, ours) and not is_diffprivlib_accountant(accountant):
+        raise ParameterTypeError(
+            "accountant", type(accountant).__name__,
+            "must be a BudgetAccountant, a diffprivlib.BudgetAccountant or None",
+            "Open one with BudgetAccountant(epsilon=..., delta=...)",
+        )  # fmt: skip
+
+
+def _ceiling(run: FitRun) -> Ceiling | None:
+    """What the accountant that others share promises in all; None where nobody does."""
+    if not isinstance(run.accountant, BudgetAccountant):
+        return None
+    total = run.accountant.total.exact
+    return Ceiling(epsilon=exact_text(total.epsilon), delta=exact_text(total.delta))

@@ -52,10 +52,14 @@ _PROMISED = (
 _CEILING = (
     "charged to {place}, which grants no more than ({epsilon}, {delta}) in all, fixed beforehand: "
     "whatever is charged to it, this fit included, is together ({epsilon}, {delta})-differentially "
-    "private when {unit} is added or removed, as far as each fit's own conditions hold"
+    "private when one record is added or removed, as far as each fit's own conditions hold{units}"
 )
 
 
+#: An accountant does not know for whom its other fits were priced.
+_CEILING_UNITS = (
+    "; for {unit} that holds only if every fit charged to it was priced for such a unit"
+)
 #: Guarantees above are pointed out as weak; the number of records where none is declared.
 _LARGE, _FEW_ROWS = 10, 100
 
@@ -208,9 +212,8 @@ def _ceiling_text(facts: RunFacts, guarantee: Guarantee) -> str:
     """What the accountant promises that this fit was charged to."""
     assert facts.ceiling is not None
     epsilon, delta = map(figure_up, facts.ceiling.total)
-    return _CEILING.format(
-        place=facts.charged_to, epsilon=epsilon, delta=delta, unit=guarantee.unit
-    )
+    units = _CEILING_UNITS.format(unit=guarantee.unit) if facts.records_per_unit > 1 else ""
+    return _CEILING.format(place=facts.charged_to, epsilon=epsilon, delta=delta, units=units)
 
 
 def _weak(guarantee: Guarantee, domain: Domain) -> list[str]:

@@ -30,6 +30,8 @@ class FitRun:
     streamed: bool = False
     #: What estimators around the fit do that no guarantee speaks of.
     around: tuple[str, ...] = ()
+    #: As it was given: None for a budget of the fit's own.
+    accountant: Any = None
     external: list[Any] = field(default_factory=list)
     #: Releases that observers had handled before, and earlier fits from the same seed.
     observed_before: int = field(default_factory=releases_observed)

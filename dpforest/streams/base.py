@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from dpforest.domain.encoder import DomainEncoder
@@ -27,8 +27,9 @@ class Batch:
         Where it came from, for errors: a file and a row group, never a value.
     """
 
-    X: Any
-    y: Any
+    # Records are in no repr.
+    X: Any = field(repr=False)
+    y: Any = field(repr=False)
     place: str
 
 
