@@ -9,7 +9,6 @@ from dpforest.accounting.events import Event, read_event
 from dpforest.accounting.frozen import ExactText
 from dpforest.accounting.rationals import exact_text, parse_finite
 
-
 #: Releases of a list that is read back; plans have some thousands. To work a longer one out again
 #: would take whoever reads a forged file minutes.
 MOST_RELEASES = 20_000
