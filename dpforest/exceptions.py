@@ -228,6 +228,14 @@ class PrivacyLeakWarning(UserWarning):
     """Something was learnt from the records without paying, so the guarantee is void."""
 
 
+class DraftedBoundsWarning(UserWarning):
+    """Bounds of a confirmed domain are still those of its draft.
+
+    For the curator's desk: whether it is given depends on the records, so seeing it is not covered
+    by epsilon. It names entries, and never a value.
+    """
+
+
 class RepeatedFitWarning(UserWarning):
     """The same estimator, or a clone of it, has spent budget before in this process."""
 

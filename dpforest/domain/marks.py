@@ -3,12 +3,17 @@
 An entry that ``Domain.draft`` read off the records counts as declared when somebody names a source
 of its own for it. So that this can be told after the file was edited by hand, the draft marks each
 entry, and each bound. A mark of a bound that was changed since is dropped as soon as the entry is
-read: it would hold an extreme of the table, and domains travel with models and reports.
+read: it would hold an extreme of the table.
+
+Marks of bounds are for the curator's desk alone. That one is left tells that the declared bound
+equals the table's extreme, a fact about one record that no budget pays for. So a fit takes the
+entries without them (:func:`without_bounds`): nothing that is fitted, stored or reported has more
+than that an entry began as a draft, which is so whatever the records are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
@@ -25,7 +30,8 @@ class DraftMark(BaseModel):
     Parameters
     ----------
     lower, upper : float, optional
-        Equal to the entry's own bound, or None.
+        Equal to the entry's own bound, or None. Not shown by ``repr``: an estimator's own shows
+        its domain, and is often printed.
     """
 
     model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid")
@@ -37,6 +43,10 @@ class DraftMark(BaseModel):
     def bounds(self) -> tuple[str, ...]:
         """Names of the bounds that are still the draft's."""
         return tuple(name for name in ("lower", "upper") if getattr(self, name) is not None)
+
+    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
+        """Nothing: which bounds are the draft's is asked for by ``Domain.bounds_as_drafted``."""
+        return iter(())
 
 
 def is_own_source(source: str | None) -> bool:
@@ -62,6 +72,16 @@ def settled(entry: Any) -> dict[str, Any]:
         kept = {name: value for name, value in own.items() if getattr(mark, name) == value}
         changes["drafted"] = DraftMark(**kept)
     return changes
+
+
+def without_bounds(entry: Any) -> Any:
+    """The same entry, with no more than the fact that it began as a draft, if it did.
+
+    A copy whether or not a bound was marked: even what the copy is made of must not tell.
+    """
+    if entry is None or entry.drafted is None:
+        return entry
+    return entry.model_copy(update={"drafted": DraftMark()})
 
 
 def checked_sources(

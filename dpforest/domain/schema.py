@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from os import PathLike
 from typing import Annotated, Any, Literal
@@ -12,7 +13,13 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from dpforest.domain.complaints import domain_error
-from dpforest.domain.marks import DraftMark, checked_sources, is_own_source, settled
+from dpforest.domain.marks import (
+    DraftMark,
+    checked_sources,
+    is_own_source,
+    settled,
+    without_bounds,
+)
 from dpforest.domain.values import (
     UNREADABLE,
     Meaning,
@@ -22,7 +29,7 @@ from dpforest.domain.values import (
     meaning_of,
     text_of,
 )
-from dpforest.exceptions import DomainError
+from dpforest.exceptions import DomainError, DraftedBoundsWarning
 
 #: Codes of one feature must fit two bytes, with room for "unknown" and "missing".
 MAX_CATEGORIES = 65_000
@@ -79,7 +86,8 @@ class Declaration(_Entry):
         confirmed; a fit that uses one has no guarantee. What a draft marked stays drafted as long
         as no source but the draft's is named for it, whatever is written here.
     drafted : DraftMark, optional
-        That the entry comes from a draft, and which of its bounds are still the draft's.
+        That the entry comes from a draft and, at the curator's desk alone, which of its bounds
+        are still the draft's. What a fit takes keeps no more than the first.
     """
 
     source: str | None = None
@@ -403,11 +411,49 @@ class Domain(_Entry):
     def bounds_as_drafted(self) -> dict[str, tuple[str, ...]]:
         """Bounds (``"lower"``, ``"upper"``) that are still the draft's, by entry.
 
-        Told by the marks of the draft, so only of entries that were drafted by this release or a
-        later one, and whose marks nobody took away; no record is looked at.
+        For the curator: that one is left tells an extreme of the table, which epsilon does not
+        cover. Told by the marks of the draft, so only of entries that were drafted by this release
+        or a later one, and whose marks nobody took away; no record is looked at. What a fit takes
+        has none, so this is empty there (:meth:`without_marks`).
         """
         marked = ((name, entry.drafted) for name, entry in self._named_entries)
         return {name: mark.bounds for name, mark in marked if mark is not None and mark.bounds}
+
+    @property
+    def began_as_drafts(self) -> tuple[str, ...]:
+        """Declared entries with bounds that began as a draft, whatever became of the bounds.
+
+        So it stays the same whether or not a bound is the table's extreme. Categories and classes
+        are not among them: they may well be right as they were drafted.
+        """
+        return tuple(
+            name
+            for name, entry in self._named_entries
+            if entry.drafted is not None
+            and entry.status == "declared"
+            and isinstance(entry, (NumericFeature, NumericTarget))
+        )
+
+    def without_marks(self) -> Domain:
+        """The same facts as a fit takes them, and as they may be shown to others.
+
+        Of a draft, an entry keeps the bare fact that it began as one; which bounds are still the
+        draft's is dropped. :meth:`fingerprint` stays the same.
+
+        Notes
+        -----
+        What a fit keeps, stores or reports holds nothing else of the curator's domain, so none of
+        it tells whether a documented bound equals the table's extreme. Held by
+        tests/forest/report/test_marks_stay.py. The estimator's own ``domain`` parameter is what
+        was passed, as scikit-learn asks; a pickle of the estimator holds this in its place.
+        """
+        changed = {
+            "features": tuple(map(without_bounds, self.features)),
+            "classes": without_bounds(self.classes),
+            "target": without_bounds(self.target),
+        }
+        marked = any(entry.drafted is not None for _, entry in self._named_entries)
+        return self.model_copy(update=changed) if marked else self
 
     @property
     def is_declared(self) -> bool:
@@ -442,6 +488,12 @@ class Domain(_Entry):
         DomainError
             If nobody is named, or a source is given for everything, for no entry of this domain,
             for one that is declared already, or is the draft's own.
+
+        Warns
+        -----
+        DraftedBoundsWarning
+            If bounds of declared entries are still the draft's, with their names. It is for the
+            curator: seeing it is not covered by epsilon.
         """
         if not isinstance(declared_by, str) or not declared_by.strip():
             raise DomainError("declared_by", "must name somebody", "Say who confirms the domain")
@@ -451,22 +503,46 @@ class Domain(_Entry):
         def confirm(name: str, entry: Declaration | None) -> Any:
             return entry and entry.confirmed(declared_by, given.get(name))
 
-        return self.model_copy(
+        confirmed = self.model_copy(
             update={
                 "features": tuple(confirm(f.name, f) for f in self.features),
                 "classes": confirm("classes", self.classes),
                 "target": confirm("target", self.target),
             }
         )
+        confirmed._warn_of_bounds()
+        return confirmed
+
+    def _warn_of_bounds(self) -> None:
+        """Tell the curator which declared bounds are still the draft's, and never their values."""
+        bounds = self.bounds_as_drafted
+        left = [f"{name} ({' and '.join(bounds[name])})" for name in self.began_as_drafts
+                if name in bounds]  # fmt: skip
+        if left:
+            warnings.warn(
+                f"bounds that are still the draft's: {', '.join(left)}. The extreme of a table is "
+                "the value of one record, unless the source named says the very same without a "
+                "look at the records. This is for the curator: seeing it is not covered by "
+                "epsilon, and no fit, report or stored model tells it.",
+                DraftedBoundsWarning,
+                stacklevel=3,
+            )
 
     def fingerprint(self) -> str:
-        """SHA-256 of the domain's canonical JSON, in hexadecimal digits."""
-        facts = self.model_dump(mode="json", exclude_none=True)
+        """SHA-256 of the domain's canonical JSON without marks of bounds, in hexadecimal digits.
+
+        So a report's is the one of the curator's own file.
+        """
+        facts = self.without_marks().model_dump(mode="json", exclude_none=True)
         text = json.dumps(facts, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
     def to_json(self, path: str | PathLike[str] | None = None) -> str:
-        """The domain as JSON text, also written to ``path`` if one is given."""
+        """The domain as JSON text, also written to ``path`` if one is given.
+
+        With the marks of a draft's bounds, which are for the curator: what others may see is
+        ``domain.without_marks().to_json(path)``.
+        """
         from dpforest.domain.files import write_domain
 
         return write_domain(self, path)

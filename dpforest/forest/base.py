@@ -213,9 +213,10 @@ class PrivateEstimator(NamedColumns, SharedBudget):
                 read_labels(y, type(self).__name__)  # refuses in scikit-learn's words
             read = "bounds, categories and classes" if self._classifies else "bounds and categories"
             leak = f"no domain was declared, so {read} were read from the data"
-            domain = Domain.draft(X, y, task=self._task)
+            domain = Domain.draft(X, y, task=self._task).without_marks()
         elif isinstance(self.domain, Domain):
-            domain = self.domain
+            # That a bound is still the draft's is a fact about a record: nothing below may know.
+            domain = self.domain.without_marks()
             if domain.is_declared:
                 return domain, []
             lacking = ", ".join(f"{name}: {what}" for name, what in domain.lacking)

@@ -15,6 +15,8 @@ RECORDS = "learns from the records"
 LABELS = "learns from the records and labels"
 #: Of whatever no row and no tag speaks.
 NOT_KNOWN = "is not known here, so it is taken to learn from the records"
+#: Of such a class where it fits the private estimator itself: nothing shows what it hands on.
+NOT_KNOWN_AROUND = "{} is not known here: if it learns from records, this guarantee is void"
 
 _CODES = "label encoding (codes for the labels that occur)"
 _CHOICE = "a choice by scores on the records"
@@ -48,7 +50,12 @@ class Row:
 
     def learnt_by(self, estimator: Any) -> str:
         """What an estimator of this class learns itself, in words."""
-        return self.learns(estimator) if callable(self.learns) else self.learns
+        if not callable(self.learns):
+            return self.learns
+        try:
+            return self.learns(estimator)
+        except Exception:  # parameters that cannot be read, or are none
+            return NOT_KNOWN
 
 
 def _sampled(codes: str) -> Callable[[Any], str]:
@@ -194,7 +201,8 @@ def around_row(kind: type) -> Row | None:
 
 
 def _is_sklearns(kind: type) -> bool:
-    return kind.__module__.partition(".")[0] == "sklearn"
+    module = kind.__module__  # whatever a class wrote there, or nothing
+    return type(module) is str and module.partition(".")[0] == "sklearn"
 
 
 def _said_by_tags(estimator: Any) -> str:

@@ -20,6 +20,7 @@ from dpforest.accounting.fits import (
 from dpforest.accounting.ledger import ScopeRecord
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.scopes import Scope
+from dpforest.domain.schema import Domain
 from dpforest.exceptions import ParameterTypeError
 from dpforest.mechanisms.entropy import RandomSource, SeededSource
 
@@ -82,9 +83,16 @@ class SharedBudget(BaseEstimator):
             An unfitted estimator holds a live accountant: a copy in another process could
             spend the same budget again. A fitted one has a :class:`DetachedAccountant` in its
             place, so that a copy does not spend outside of it either.
+
+        Notes
+        -----
+        The ``domain`` parameter is stored without the marks of a draft's bounds, which are a fact
+        about records that no budget pays for; held by tests/forest/report/test_marks_stay.py.
         """
         state: dict[str, Any] = dict(super().__getstate__())
         fitted = "accountant_" in state
+        if isinstance(state.get("domain"), Domain):
+            state["domain"] = state["domain"].without_marks()
         if "_scope" in state:
             state["_scope"] = self._composition()
         if fitted and isinstance(state["accountant_"], BudgetAccountant):

@@ -5,8 +5,10 @@ that occur, repeats records or fits a second stage to labels. No grant is asked 
 a private fit inside guarantees nothing. scikit-learn gives an estimator no handle on what holds it,
 and a transformed array does not tell where it comes from. So there are two ways to know. While an
 outer estimator fits, it stands in the call stack: :func:`surroundings` looks there, and reads
-nothing but the parameters of the estimators that it finds. And :func:`check_pipeline` reads them
-off an object that was not fitted yet. What each class does stands in ``classified.py`` beside.
+nothing but the parameters of the estimators that it finds. An object is told to be an estimator by
+its type alone, and nothing that one does when it is read may end a fit. And :func:`check_pipeline`
+reads them off an object that was not fitted yet. What each class does stands in ``classified.py``
+beside.
 
 What neither can see: a table that was transformed, or split into folds, before ``fit`` was called;
 functions that look at the whole table inside of a ``FunctionTransformer``. And the call stack does
@@ -18,12 +20,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from inspect import CO_OPTIMIZED
 from types import FrameType
 from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from dpforest.forest.classified import NOT_KNOWN, Row, around_row, row_of
+from dpforest.forest.classified import NOT_KNOWN, NOT_KNOWN_AROUND, Row, around_row, row_of
 from dpforest.forest.copies import SharedBudget
 
 #: Methods in which an estimator fits what it holds.
@@ -52,12 +55,13 @@ def check_pipeline(estimator: Any) -> tuple[str, ...]:
     Notes
     -----
     Every transformer and meta-estimator of scikit-learn is classified, in
-    ``dpforest/forest/classified.py``. Another class counts as learning unless it declares that it
-    needs no fitting, by scikit-learn's tag ``requires_fit``; a plain function fits into a
-    ``FunctionTransformer``. A ``FrozenEstimator`` learns nothing any more; fit it on public data.
-    That a function treats each record by itself cannot be told from it: one that subtracts a mean
-    of the table learns, and is not found. Held by tests/forest/test_classified.py and
-    tests/forest/test_pipelines.py.
+    ``dpforest/forest/classified.py``. Here, and as a step before a private estimator, another class
+    counts as learning unless it declares that it needs no fitting, by scikit-learn's tag
+    ``requires_fit``; a plain function fits into a ``FunctionTransformer``. Where one fits a private
+    estimator itself, a report has a caution: the guarantee is void if it learns from records. A
+    ``FrozenEstimator`` learns nothing any more; fit it on public data. That a function treats each
+    record by itself cannot be told from it: one that subtracts a mean of the table learns, and is
+    not found. Held by tests/forest/test_classified.py and tests/forest/test_pipelines.py.
 
     Examples
     --------
@@ -98,10 +102,13 @@ def surroundings() -> Surroundings:
     while frame is not None:
         owner = _fitting(frame)
         if owner is not None:
-            unpaid += _steps_before(frame, owner, busy)
-            if id(owner) not in seen:
-                seen.add(id(owner))
-                _sort_own(owner, unpaid, cautions)
+            try:
+                unpaid += _steps_before(frame, owner, busy)
+                if id(owner) not in seen:
+                    seen.add(id(owner))
+                    _sort_own(owner, unpaid, cautions)
+            except Exception:  # somebody else's class, whose parameters raise when they are read
+                cautions.append(NOT_KNOWN_AROUND.format(type(owner).__name__))
         frame = frame.f_back
     return Surroundings(tuple(dict.fromkeys(unpaid)), tuple(dict.fromkeys(cautions)))
 
@@ -110,13 +117,19 @@ def surroundings() -> Surroundings:
 
 
 def _fitting(frame: FrameType) -> Any:
-    """The estimator that is fitting what it holds in a frame; None of any other frame."""
-    if frame.f_code.co_name not in _FITTING and frame.f_code.co_name != _FITTING_OTHERS:
+    """The estimator that is fitting what it holds in a frame; None of any other frame.
+
+    Of an object that is none nothing is read but its type: a proxy answers ``isinstance`` with
+    whatever it stands for, or with an error. Frames of class bodies have names of their own too.
+    """
+    code = frame.f_code
+    named = code.co_name in _FITTING or code.co_name == _FITTING_OTHERS
+    if not named or not code.co_flags & CO_OPTIMIZED:
         return None
     owner = frame.f_locals.get("self")
     # None of ours: a private estimator's own fit stands in the stack as well.
-    ours = type(owner).__module__.partition(".")[0] == __name__.partition(".")[0]
-    return owner if isinstance(owner, BaseEstimator) and not ours else None
+    ours = _is_of(owner, SharedBudget)
+    return owner if _is_of(owner, BaseEstimator) and not ours else None
 
 
 def _steps_before(frame: FrameType, owner: Any, busy: set[int]) -> Iterator[str]:
@@ -135,7 +148,7 @@ def _steps_before(frame: FrameType, owner: Any, busy: set[int]) -> Iterator[str]
         busy.add(id(owner))
         # Those before the step that is being fitted have been; all, where it is not known which.
         place = frame.f_locals.get("step_idx")
-        steps = steps[:place] if isinstance(place, int) else steps
+        steps = steps[:place] if type(place) is int else steps
     for name, step in steps:
         yield from _unpaid(step, repr(name))
 
@@ -144,8 +157,10 @@ def _sort_own(owner: Any, unpaid: list[str], cautions: list[str]) -> None:
     """Note what an estimator around the fit learns itself, and that it fits several times."""
     row, name = row_of(owner), type(owner).__name__
     learnt = row.learnt_by(owner)
-    voids = row.voids and around_row(type(owner)) is not None and learnt != NOT_KNOWN
-    if learnt:
+    voids = row.voids and around_row(type(owner)) is not None
+    if learnt == NOT_KNOWN:
+        cautions.append(NOT_KNOWN_AROUND.format(name))
+    elif learnt:
         (unpaid if voids else cautions).append(f"{name}: {learnt}")
     if row.adds:
         cautions.append(f"{name}: {_adding(row)}")
@@ -183,7 +198,12 @@ def _unpaid(estimator: Any, place: str) -> Iterator[str]:
 
 def _may_learn(estimator: Any) -> bool:
     """Whether it is fitted at all ("passthrough", "drop" and None are not) and does not pay."""
-    return hasattr(estimator, "fit") and not isinstance(estimator, SharedBudget)
+    if _is_of(estimator, SharedBudget):
+        return False
+    try:
+        return hasattr(estimator, "fit")
+    except Exception:  # there is something that answers, if not how
+        return True
 
 
 def _adding(row: Row) -> str:
@@ -197,12 +217,13 @@ def _where(estimator: Any, place: str) -> str:
 
 def _parts(estimator: Any, row: Row) -> Iterator[tuple[str, Any]]:
     """What an estimator fits, by name: single ones, and members of its lists."""
-    if getattr(estimator, "prefit", False) is True or getattr(estimator, "cv", None) == "prefit":
+    cv = _read(estimator, "cv")
+    if _read(estimator, "prefit") is True or (_is_of(cv, str) and cv == "prefit"):
         return  # fitted before, as a frozen one
     for attribute in row.holds:
-        held = getattr(estimator, attribute, None)
-        if isinstance(held, (list, tuple)):
-            members = (m for m in held if isinstance(m, (list, tuple)) and len(m) > 1)
+        held = _read(estimator, attribute)
+        if _is_of(held, (list, tuple)):
+            members = (m for m in held if _is_of(m, (list, tuple)) and len(m) > 1)
             yield from ((repr(name), member) for name, member, *_ in members)
         elif attribute == "transformer":
             yield "the target's transformer", held
@@ -212,14 +233,27 @@ def _parts(estimator: Any, row: Row) -> Iterator[tuple[str, Any]]:
 
 def _pays(estimator: Any) -> bool:
     """Whether a private estimator is inside."""
-    if isinstance(estimator, SharedBudget):
+    if _is_of(estimator, SharedBudget):
         return True
     if not _may_learn(estimator):
         return False
     return any(_pays(part) for _, part in _parts(estimator, row_of(estimator)))
 
 
+def _read(estimator: Any, name: str) -> Any:
+    """A parameter; None where there is none, or where reading it raises."""
+    try:
+        return getattr(estimator, name, None)
+    except Exception:
+        return None
+
+
+def _is_of(candidate: Any, kinds: type | tuple[type, ...]) -> bool:
+    """Whether an object is of a class by its type, without asking the object."""
+    return issubclass(type(candidate), kinds)
+
+
 def _is(candidate: Any, module: str, name: str) -> bool:
     """Whether an object is of a class of scikit-learn, which is not imported for the question."""
     kind = getattr(sys.modules.get(module), name, None)
-    return isinstance(kind, type) and isinstance(candidate, kind)
+    return isinstance(kind, type) and _is_of(candidate, kind)

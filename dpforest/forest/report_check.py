@@ -41,7 +41,7 @@ from dpforest.strict_json import json_text, parse_object
 
 #: Leaves that follow from nothing else in a report; see docs/report.md.
 UNFOUNDED = (
-    "who declared the public facts, from which source, and which bounds a draft left",
+    "who declared the public facts, from which source, and which of them began as a draft",
     "that no seed, no observer, no leak and nothing around the fit was kept quiet",
     "where the fit was charged, as which fit, under which ceiling, and the object's earlier fits",
     "how parameters were written, and versions",

@@ -75,10 +75,11 @@ _LARGE_EPSILON = (
 
 
 #: Categories and classes may well be right as a table holds them; an extreme is a record's value.
-_AS_DRAFTED = (
-    "bounds that are still those read from the records, by the marks of the draft: {bounds}; a "
-    "bound at the extreme of a table tells a value of one record, unless its source says the same "
-    "without a look at the records"
+#: Said of every entry that began so, whatever became of its bounds: which of them are still the
+#: draft's is a fact about a record, and a notice that told them apart would publish it.
+_BEGAN = (
+    "The bounds of {names} began as a draft of the records. Where one is still the table's "
+    "extreme, no budget has paid for it: compare them with the draft."
 )
 
 
@@ -188,8 +189,8 @@ def _notices(facts: RunFacts, domain: Domain, guarantee: Guarantee) -> list[Noti
         kept = OWN_BUDGET not in facts.listing.charged
         text = f"{counted_fits(facts.listing)} (all of this object and its clones)"
         notices.append(Notice(severity="note" if kept else "caution", text=text))
-    if as_drafted := _as_drafted(domain):
-        notices.append(Notice(severity="caution", text=as_drafted))
+    if began := domain.began_as_drafts:
+        notices.append(Notice(severity="caution", text=_BEGAN.format(names=_listed(began))))
     if any(entry.get("declared_by") is None for entry in _entries(domain)):
         notices.append(
             Notice(severity="note", text="Some public facts do not say who declared them.")
@@ -197,15 +198,10 @@ def _notices(facts: RunFacts, domain: Domain, guarantee: Guarantee) -> list[Noti
     return notices
 
 
-def _as_drafted(domain: Domain) -> str:
-    """Which bounds of declared entries are still the draft's, told by its marks alone."""
-    drafted = domain.drafted_entries
-    bounds = [
-        f"{name} ({' and '.join(bounds)})"
-        for name, bounds in domain.bounds_as_drafted.items()
-        if name not in drafted
-    ]
-    return _AS_DRAFTED.format(bounds=", ".join(bounds)) if bounds else ""
+def _listed(names: tuple[str, ...]) -> str:
+    """Names as a sentence lists them."""
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def _ceiling_text(facts: RunFacts, guarantee: Guarantee) -> str:

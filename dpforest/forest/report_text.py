@@ -97,12 +97,11 @@ def _facts(report: PrivacyReport) -> str:
 
 
 def _status(entry: dict[str, Any]) -> str:
-    """Status of an entry, with the bounds that are still the draft's."""
-    mark = entry.get("drafted") or {}
-    bounds = [name for name in ("lower", "upper") if mark.get(name) is not None]
-    if entry["status"] != "declared" or not bounds:
+    """Status of an entry; of bounds also that they began as a draft."""
+    began = entry.get("drafted") is not None and "lower" in entry
+    if entry["status"] != "declared" or not began:
         return str(entry["status"])
-    return f"declared, {' and '.join(bounds)} as drafted"
+    return "declared, began as a draft"
 
 
 def _values(entry: dict[str, Any]) -> str:

@@ -126,7 +126,7 @@ def _unreadable(rule: str) -> ModelFormatError:
 
 
 def _restore(cls: type[Model], content: dict[str, Any]) -> Model:
-    domain = Domain.from_json(json.dumps(content["domain"]))
+    domain = Domain.from_json(json.dumps(content["domain"])).without_marks()
     facts = _exactly(RunFacts, content["fit"] | {"settings": content["parameters"]})
     ledger = _exactly(FrozenLedger, content["ledger"])
     scope = _fit_scope(ledger, content["scope"])

@@ -10,7 +10,7 @@ import pytest
 
 from dpforest.domain import CategoricalFeature, Classes, Domain, NumericFeature, NumericTarget
 from dpforest.domain.marks import DRAFT_SOURCE, DraftMark
-from dpforest.exceptions import DomainError
+from dpforest.exceptions import DomainError, DraftedBoundsWarning
 
 ROWS = [[20, "a"], [31, "b"]]
 NO_SOURCE, UNCONFIRMED = "no source but the draft is named", "nobody confirmed it"
@@ -29,6 +29,8 @@ def edited(**changes):
 
 
 ALL = {"x0": "codebook p. 3", "x1": "codebook p. 4", "classes": "the law"}
+#: Bounds that stay as drafted are warned of; what is said stands in a test of its own.
+unwarned = pytest.mark.filterwarnings("ignore::dpforest.DraftedBoundsWarning")
 
 
 def test_confirming_without_a_source_declares_nothing():
@@ -38,6 +40,7 @@ def test_confirming_without_a_source_declares_nothing():
     assert confirmed == drafted()
 
 
+@unwarned
 def test_sources_declare_what_they_name():
     some = drafted().confirmed("me", sources={"x1": "codebook"})
     assert some.drafted_entries == ("x0", "classes")
@@ -77,6 +80,7 @@ def test_sources_that_name_nothing_are_refused(sources, entry, rule):
     assert caught.value.entry == entry
 
 
+@unwarned
 def test_sources_of_declared_and_of_ambiguous_entries_are_refused():
     some = drafted().confirmed("me", sources={"x0": "codebook"})
     with pytest.raises(DomainError, match="is declared already"):
@@ -114,6 +118,7 @@ def test_what_an_edited_file_says(changes, status):
     assert Domain.from_json(domain.to_json()) == domain
 
 
+@unwarned
 def test_sources_in_the_file_are_enough_for_whoever_confirms():
     facts = json.loads(drafted().to_json())
     for entry in (*facts["features"], facts["classes"]):
@@ -131,6 +136,7 @@ def test_facts_that_were_never_drafted_need_no_source():
 # -- marks -----------------------------------------------------------------------------------------
 
 
+@unwarned
 def test_bounds_as_drafted_are_told_by_marks():
     assert drafted().bounds_as_drafted == {"x0": ("lower", "upper")}
     assert drafted().confirmed("me", sources=ALL).bounds_as_drafted == {"x0": ("lower", "upper")}
@@ -141,7 +147,7 @@ def test_bounds_as_drafted_are_told_by_marks():
 
 
 def test_a_mark_never_holds_a_number_that_the_bounds_do_not():
-    """A widened bound must not carry the table's extreme into models and reports."""
+    """A widened bound must not carry the table's extreme into the file that is written next."""
     widened = edited(lower=0, upper=99, status="declared", source="codebook")
     for text in (widened.to_json(), widened.model_dump_json(), repr(widened)):
         assert "20" not in text and "31" not in text
@@ -158,13 +164,68 @@ def test_a_mark_never_holds_a_number_that_the_bounds_do_not():
         assert entry.drafted == DraftMark()
 
 
-def test_marks_travel_and_are_part_of_the_fingerprint():
+@unwarned
+def test_marks_travel_in_the_curators_files():
     domain = drafted().confirmed("me", sources=ALL)
     again = Domain.from_json(domain.to_json())
     assert again == domain and again.bounds_as_drafted and again.is_declared
     assert pickle.loads(pickle.dumps(domain)) == domain
+
+
+def same_facts(frame, target=None):
+    """The same documented bounds, written over a draft of some table."""
+    facts = json.loads(Domain.draft(frame, target).to_json())
+    facts["features"][0] |= {"lower": 20.0, "upper": 90.0, "source": "codebook"}
+    (facts.get("classes") or facts["target"])["source"] = "the law"
+    if target is not None and "target" in facts:
+        facts["target"] |= {"lower": 0.5, "upper": 9.0}
+    return Domain.from_json(json.dumps(facts))
+
+
+@unwarned
+@pytest.mark.parametrize("target", [["a", "b", "a"], [0.5, 1.5, 2]], ids=["classes", "target"])
+def test_without_marks_nothing_tells_which_bounds_are_the_drafts(target):
+    """The first record is the one with the extremes."""
+    values = [[20], [31], [40]]
+    whole = same_facts(values, target).confirmed("me")
+    without = same_facts(values[1:] * 2, target[1:] * 2).confirmed("me")
+    assert whole.bounds_as_drafted and not without.bounds_as_drafted and whole != without
+    bare = whole.without_marks()
+    assert bare == without.without_marks() and not bare.bounds_as_drafted
+    assert bare.to_json() == without.without_marks().to_json()
+    assert bare.model_fields_set == without.without_marks().model_fields_set
+    assert pickle.dumps(bare) == pickle.dumps(without.without_marks())
+    assert bare.is_declared and bare.without_marks() == bare
+    assert bare.fingerprint() == whole.fingerprint() == without.fingerprint()
+    assert repr(whole) == repr(without)
+    began = ("x0", "target") if whole.target else ("x0",)
+    assert whole.began_as_drafts == without.began_as_drafts == bare.began_as_drafts == began
+
+
+def test_that_an_entry_began_as_a_draft_is_a_fact_and_in_the_fingerprint():
+    domain = edited(lower=0, upper=99)
     bare = [f.model_copy(update={"drafted": None}) for f in domain.features]
     assert domain.model_copy(update={"features": tuple(bare)}).fingerprint() != domain.fingerprint()
+    by_hand = Domain(features={"x0": (20, 31)}, classes=[0, 1])
+    assert by_hand.began_as_drafts == () and by_hand.without_marks() is by_hand
+    assert drafted().began_as_drafts == ()  # not declared, which is said more loudly
+
+
+def test_the_curator_is_warned_of_declared_bounds_that_are_still_the_drafts():
+    with pytest.warns(DraftedBoundsWarning, match=r"draft's: x0 \(lower and upper\)\.") as caught:
+        drafted().confirmed("me", sources=ALL)
+    text = str(caught[0].message)
+    assert len(caught) == 1 and caught[0].filename == __file__
+    assert "seeing it is not covered by epsilon" in text and "x1" not in text
+    assert "20" not in text and "31" not in text
+    with pytest.warns(DraftedBoundsWarning, match=r"x0 \(upper\)\."):
+        edited(lower=0).confirmed("me", sources=ALL)
+    # Warnings are errors here: none of bounds that were changed, of categories, or of what stays
+    # a draft.
+    assert edited(lower=0, upper=99).confirmed("me", sources=ALL).is_declared
+    drafted().confirmed("me", sources={"x1": "codebook", "classes": "the law"})
+    with pytest.warns(DraftedBoundsWarning, match="target .lower and upper"):
+        Domain.draft([["a"]], [0.5]).confirmed("me", sources={"target": "the device"})
 
 
 def test_no_record_is_looked_at_for_them():

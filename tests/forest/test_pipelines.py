@@ -334,3 +334,141 @@ def test_scikit_learns_tools_know_that_weights_are_not_supported():
         CalibratedClassifierCV(forest(accountant=BudgetAccountant(9)), cv=2).fit(X, y, WEIGHTS)
     with pytest.raises(TypeError, match="does not support sample weight|largest weight"):
         VotingClassifier([("a", forest())]).fit(X, y, sample_weight=WEIGHTS)
+
+
+# -- objects in the call stack that are no estimators, or odd ones ---------------------------------
+
+
+class Mine(MultinomialForestClassifier):
+    """A subclass of somebody's own."""
+
+
+class Refusing(type):
+    """Of class bodies whose names cannot be looked up."""
+
+    @classmethod
+    def __prepare__(mcs, name, bases, **given):
+        class Names(dict):
+            def get(self, key, default=None):
+                raise RuntimeError("outside of context")
+
+        return Names()
+
+
+class Proxy:
+    """Stands for another object, which is not there: werkzeug's LocalProxy does so."""
+
+    @property
+    def __class__(self):
+        raise RuntimeError("outside of context")
+
+    def fit(self, inner):
+        return inner.fit(X, y)
+
+
+class Nowhere:
+    def fit(self, inner):
+        return inner.fit(X, y)
+
+
+Nowhere.__module__ = None
+
+
+class NowhereEstimator(BaseEstimator, Nowhere):
+    """An estimator of no module."""
+
+
+NowhereEstimator.__module__ = None
+
+
+class Brittle(Pipeline):
+    """A pipeline whose steps cannot be read."""
+
+    def __init__(self):
+        pass
+
+    @property
+    def steps(self):
+        raise RuntimeError("outside of context")
+
+    def fit(self, inner):
+        return inner.fit(X, y)
+
+
+class Scaling(BaseEstimator):
+    """Learns before it hands on, and nothing shows it."""
+
+    def __init__(self, estimator=None):
+        self.estimator = estimator
+
+    def fit(self, X, y):
+        self.estimator.fit(StandardScaler().fit_transform(X), y)
+        return self
+
+
+def notices_of(model) -> list[str]:
+    return [notice.text for notice in model.privacy_report().notices if "around" in notice.text]
+
+
+def test_a_subclass_of_ours_is_nothing_around_itself():
+    model = Mine(epsilon=1, domain=DOMAIN, n_estimators=1, max_depth=1).fit(X, y)
+    assert_holds(model)
+    assert notices_of(model) == [] == list(model._facts.around)
+    assert check_pipeline(Mine(epsilon=1)) == ()
+
+
+@pytest.mark.parametrize("outer", [Proxy, Nowhere])
+def test_an_object_that_is_no_estimator_is_not_asked(outer):
+    model = outer().fit(forest())
+    assert_holds(model)
+    assert notices_of(model) == []
+
+
+@pytest.mark.parametrize("outer", [NowhereEstimator, Brittle])
+def test_an_estimator_that_cannot_be_read_is_a_caution(outer):
+    model = outer().fit(forest())
+    assert_holds(model)
+    assert any(f"{outer.__name__} is not known here" in text for text in notices_of(model))
+
+
+def test_a_class_body_of_that_name_is_no_fit():
+    inner = forest()
+
+    class fit(metaclass=Refusing):  # noqa: N801
+        inner.fit(X, y)
+
+    assert_holds(inner)
+
+
+def test_an_unknown_estimator_around_says_on_what_the_guarantee_depends():
+    model = forest()
+    Scaling(model).fit(X, y)
+    assert model.guarantee_.status == "holds"
+    assert notices_of(model) == [
+        "around this fit, and no part of its guarantee: Scaling is not known here: if it learns "
+        "from records, this guarantee is void"
+    ]
+
+
+def test_check_pipeline_of_objects_that_raise():
+    class Raising(BaseEstimator):
+        @property
+        def fit(self):
+            raise RuntimeError("outside of context")
+
+    class Held(BaseEstimator):
+        @property
+        def estimator(self):
+            raise RuntimeError("outside of context")
+
+        def fit(self, X, y):
+            return self
+
+    taken = "is not known here, so it is taken to learn from the records"
+    assert check_pipeline(Raising()) == (f"Raising: {taken}",)
+    assert check_pipeline(Held()) == (f"Held: {taken}",)
+    assert check_pipeline(Pipeline([("proxy", Proxy()), ("forest", forest())]))[0].startswith(
+        "'proxy'"
+    )
+    calibrated = CalibratedClassifierCV(forest(), cv=np.arange(3))
+    assert "second stage" in check_pipeline(calibrated)[0]

@@ -218,7 +218,7 @@ def test_numbers_alone_by_positions_of_categories():
 
 
 def test_without_a_domain_the_guarantee_is_void(make_forest, table):
-    from dpforest import PrivacyLeakWarning
+    from dpforest import DraftedBoundsWarning, PrivacyLeakWarning
 
     X, y = table()
     with pytest.warns(PrivacyLeakWarning, match="no domain was declared") as caught:
@@ -234,7 +234,8 @@ def test_without_a_domain_the_guarantee_is_void(make_forest, table):
         forest = make_forest(domain=drafted.confirmed(declared_by="me")).fit(X, y)
     assert forest.guarantee_.status == "void"
     sources = dict.fromkeys(drafted.drafted_entries, "codebook")
-    confirmed = drafted.confirmed(declared_by="me", sources=sources)
+    with pytest.warns(DraftedBoundsWarning, match="x0 .lower and upper"):
+        confirmed = drafted.confirmed(declared_by="me", sources=sources)
     assert make_forest(domain=confirmed).fit(X, y).guarantee_.status == "holds"
     # Nothing of the draft stays in the constructor's parameters for the next fit.
     with pytest.warns(PrivacyLeakWarning):
