@@ -209,6 +209,8 @@ def _warning_text(listing: FitListing) -> str:
         together = f"rho = {figure_up(parse_amount(listing.rho))}"
     else:
         together = f"epsilon = {figure_up(parse_amount(listing.epsilon))}"
+        delta = parse_amount(listing.delta)
+        together += f" with delta = {figure_up(delta)}" if delta else ""
     return (
         f"this {listing.estimator} and its clones have been fitted {listing.n_fits} times (known "
         f"to this process) and together spent {together}, if they met the same records. To put "

@@ -34,13 +34,18 @@ def known_fits(listing: FitListing) -> str:
 
 
 def counted_fits(listing: FitListing) -> str:
-    """The count alone, where the fits were charged, and what they spent together."""
+    """The count alone, where the fits were charged, and what they spent together.
+
+    A certified fit's epsilon goes with a delta: without it the sum would claim a pure epsilon.
+    """
     if listing.n_fits == 1:
         return f"1 fit, this one, charged to {' and '.join(listing.charged)}"
     where = ", ".join(f"{n} charged to {place}" for place, n in listing.charged.items())
+    delta = parse_amount(listing.delta)
+    at_delta = f" with delta = {figure_up(delta)}" if delta else ""  # none beside a pure epsilon
     return (
         f"{listing.n_fits} fits ({where}), this one the last, which together may have spent "
-        f"epsilon = {figure_up(parse_amount(listing.epsilon))}, "
+        f"epsilon = {figure_up(parse_amount(listing.epsilon))}{at_delta}, "
         f"rho = {figure_up(parse_amount(listing.rho))} if they met the same records; "
         "this report speaks of the last one alone"
     )

@@ -128,6 +128,7 @@ def verify_report(report: PrivacyReport | str | Path, model: Any = None) -> Veri
     record = _read(report)
     problems = list(_problems(record))
     held, unfounded = ["digest", "totals of all scopes", "guarantee and tables"], [*UNFOUNDED]
+    why_not: list[str] = []
     if not problems:
         planned, shown, why_not = _plan_problems(record)
         problems += planned
@@ -138,7 +139,8 @@ def verify_report(report: PrivacyReport | str | Path, model: Any = None) -> Veri
     elif not problems:
         problems += _model_problems(record, model)
         held.append("everything against the model and its fingerprint")
-        unfounded = [OF_THE_MODEL]
+        # That the plan could not be made again, the model does not change.
+        unfounded = [OF_THE_MODEL, *why_not]
     if problems:
         raise ReportError(tuple(problems))
     return Verification(held=tuple(held), taken_at_its_word=tuple(unfounded))

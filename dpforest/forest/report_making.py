@@ -97,7 +97,8 @@ def make_report(
     composition: ScopeRecord,
     model_fingerprint: str,
 ) -> PrivacyReport:
-    """Put a finished fit into words and tables."""
+    """Put a finished fit into words and tables; without marks of bounds, whoever hands them in."""
+    domain = domain.without_marks()
     report = PrivacyReport(
         sentence=guarantee.sentence,
         other_fits=known_fits(facts.listing),

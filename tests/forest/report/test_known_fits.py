@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 import subprocess
 import sys
 import warnings
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,7 @@ from dpforest import (
     BudgetAccountant,
     MultinomialForestClassifier,
     PrivacyReport,
+    RepeatedFitWarning,
     ReportError,
     verify_report,
 )
@@ -179,3 +182,20 @@ def test_models_of_before_are_read_unless_their_facts_were_only_drafted():
     verify_report(model.privacy_report(), model)
     with pytest.raises(ValueError, match="where a source other than the draft is named for each"):
         MultinomialForestClassifier.from_json(EARLIER / "model_confirmed.json")
+
+
+def test_a_sum_of_certified_fits_names_its_delta():
+    """Their epsilon holds at a delta only: without it the sum would read as a pure epsilon."""
+    from dpforest.accounting.fits import register_fit
+    from dpforest.accounting.losses import PrivacyLoss
+    from dpforest.forest.known_fits import counted_fits
+
+    certified = PrivacyLoss(Fraction(1, 2), Fraction(1, 100), Fraction(1, 10**6))
+    register_fit("certified", "Forest", certified)
+    with pytest.warns(RepeatedFitWarning, match="together spent epsilon = 1 with delta = 2e-06"):
+        listing = register_fit("certified", "Forest", certified)
+    assert re.search("epsilon = 1 with delta = 2e-06, rho = 0.02", counted_fits(listing))
+    pure = PrivacyLoss(Fraction(1, 2), Fraction(1, 8), Fraction(0))
+    register_fit("pure", "Forest", pure)
+    with pytest.warns(RepeatedFitWarning):
+        assert "delta" not in counted_fits(register_fit("pure", "Forest", pure))

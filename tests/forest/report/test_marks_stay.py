@@ -15,8 +15,11 @@ from dpforest import (
     MultinomialForestClassifier,
     PrivateForestClassifier,
     PrivateForestRegressor,
+    ReportError,
     WeakSignalWarning,
+    verify_report,
 )
+from dpforest.forest.report_making import report_digest
 
 #: Documented, whatever the table holds.
 LOWER, UPPER = 17.0, 90.0
@@ -144,6 +147,17 @@ def test_a_stored_model_with_marks_is_read_without_them():
     content["domain"]["features"][0]["drafted"] = {"lower": LOWER}
     again = MultinomialForestClassifier.from_json(json.dumps(content))
     assert not again.domain_.bounds_as_drafted and not again.domain.bounds_as_drafted
+
+
+def test_a_report_with_marks_is_no_report_of_ours():
+    whole, _ = tables(LOWER, "classifier")
+    model = MultinomialForestClassifier(epsilon=1, domain=documented(*whole), max_depth=1)
+    report = model.fit(*whole).privacy_report()
+    verify_report(report)
+    report.domain["features"][0]["drafted"]["lower"] = LOWER
+    forged = report.model_copy(update={"digest": report_digest(report)})
+    with pytest.raises(ReportError, match="drafted"):
+        verify_report(forged)
 
 
 def test_a_fit_says_nothing_of_them():
