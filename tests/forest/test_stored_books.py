@@ -149,8 +149,9 @@ def test_what_is_taken_away_or_added_is_refused(books):
             less = copy.deepcopy(data)
             del less[part][key]
             if not refused(kind, json.dumps(less)):
-                assert key in ("streamed", "format", "version", "reasons", "unit", "ceiling")
-                assert part != "fit" or key != "ceiling" or data[part][key] is None
+                newer = ("streamed", "reasons", "unit", "ceiling", "around")
+                assert key in ("format", "version", *newer)
+                assert part != "fit" or key not in ("ceiling", "around") or not data[part][key]
         assert refused(kind, edited(data, (part, "unheard of"), 1))
 
 
