@@ -11,7 +11,12 @@ from numpy.typing import NDArray
 
 from dpforest.dask.questions import Questions, opened
 from dpforest.domain.encoder import DomainEncoder
-from dpforest.exceptions import DPForestError, StreamError
+from dpforest.exceptions import (
+    DPForestError,
+    InvalidRecordError,
+    InvalidStreamRecordError,
+    StreamError,
+)
 from dpforest.observation import observe_count
 from dpforest.streams.records import empty_table, mark_of, new_key
 from dpforest.trees.counting import Block, Counting, sum_of
@@ -166,6 +171,8 @@ def encode_part(
     X, y = pair
     try:
         return TrainingTable.of(encoder.encode(X, y))
+    except InvalidRecordError as error:
+        return InvalidStreamRecordError(place, error.column, error.rule)
     except DPForestError as error:
         return StreamError(place, str(error), "Write it as the domain says")
 

@@ -243,9 +243,22 @@ def as_known(X: Any) -> Any:
 _NO_ROWS = (str, bytes, bytearray, memoryview)
 
 
+#: By what an object tells that it holds an array, or names and not rows.
+_OTHERWISE = ("__array__", "__array_interface__", "__array_struct__", "dtype", "keys")
+
+
+def _holds_rows(values: Any) -> bool:
+    """Whether an object is a sequence of objects, registered as one or not."""
+    if isinstance(values, Sequence):
+        return not isinstance(values, _NO_ROWS)
+    kind = type(values)
+    is_sequence = hasattr(kind, "__len__") and hasattr(kind, "__getitem__")
+    return is_sequence and not any(hasattr(kind, name) for name in _OTHERWISE)
+
+
 def _as_array(values: Any, name: str) -> NDArray[Any] | list[Any]:
     """Anything else: a list, if it holds objects one by one, or an array."""
-    if isinstance(values, Sequence) and not isinstance(values, _NO_ROWS):
+    if _holds_rows(values):
         # Numpy would give all of them one type, and go as deep as all of them allow.
         return list(values)
     array: NDArray[Any] | None = None

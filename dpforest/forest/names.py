@@ -51,9 +51,10 @@ def _names_fit(domain: Domain, X: Any) -> bool:
 
 def table_names(X: Any) -> tuple[str, ...] | None:
     """Column names of a data frame of any library, where all of them are text."""
-    names = getattr(X, "column_names", None)  # Arrow's tables hold data under "columns"
-    if names is None:
-        names = getattr(X, "columns", None)
+    # Asked of the type: pandas answers for columns and rows of a name too, with their values.
+    # Arrow's tables hold data under "columns".
+    place = "column_names" if hasattr(type(X), "column_names") else "columns"
+    names = getattr(X, place, None)
     if names is None or not all(isinstance(name, str) for name in names):
         return None
     return tuple(names)

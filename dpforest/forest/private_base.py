@@ -204,7 +204,8 @@ class PrivateForest(ReleasedEstimator):
         return plan
 
     def _train(self, run: FitRun, plan: PrivateForestPlan, scope: Scope, records: Records) -> None:
-        with records.threads():
+        # What is made of released numbers may underflow, and a setting of numpy's could end a fit.
+        with records.threads(), np.errstate(all="ignore"):
             settled = settle_plan(plan, run, scope, records)
             run.settled = settled
             if settled.learner is None or settled.plan is None:

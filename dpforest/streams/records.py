@@ -17,6 +17,7 @@ from dpforest.domain.matrix import EncodedMatrix, EncodedTable
 from dpforest.exceptions import (
     DomainError,
     InvalidRecordError,
+    InvalidStreamRecordError,
     ParameterError,
     ParameterTypeError,
     StreamError,
@@ -114,7 +115,9 @@ class StreamedRecords:
     def _encoded(self, batch: Batch) -> TrainingTable:
         try:
             return TrainingTable.of(self._encoder.encode(batch.X, batch.y))
-        except (ParameterError, ParameterTypeError, DomainError, InvalidRecordError) as error:
+        except InvalidRecordError as error:
+            raise InvalidStreamRecordError(batch.place, error.column, error.rule) from None
+        except (ParameterError, ParameterTypeError, DomainError) as error:
             raise StreamError(batch.place, str(error), "Write it as the domain says") from None
 
     def _keep(self, block: Block, number: int) -> None:

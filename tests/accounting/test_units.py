@@ -306,3 +306,12 @@ def test_the_export_holds_what_a_unit_pays(books):
     record = FrozenLedger.from_json(books).scopes
     total = sum(event.rho for event in to_dp_event(record).events)
     assert total == pytest.approx(record.charged.rho_float)
+
+
+def test_units_of_any_size_are_priced_at_once():
+    loss = PrivacyLoss(F(1, 1000), F(1), F(1, 10**9))
+    sums = [sum(math.exp(i / 1000) for i in range(size)) / 1e9 for size in (64, 65, 1000)]
+    for size, exact in zip((64, 65, 1000), sums, strict=True):
+        delta = group_loss(loss, size).delta
+        assert exact * (1 - 1e-9) <= float(delta) <= exact * 2.8
+    assert group_loss(PrivacyLoss(F(1, 10**12), F(1), F(1, 10**9)), 10**12).delta == 1

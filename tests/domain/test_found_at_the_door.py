@@ -45,3 +45,26 @@ def test_no_label_of_a_row_makes_labels_sparse():
     assert np.array_equal(one.labels, two.labels)
     frame = pandas.DataFrame([[1, "a", 0]], columns=["v", "k", "tocsr"])
     assert ENCODER.encode_features(frame)[1].all()
+
+
+class Rows:
+    """A sequence that is registered as none, as columns of other libraries are."""
+
+    def __init__(self, rows):
+        self.rows = rows
+
+    def __len__(self):
+        return len(self.rows)
+
+    def __getitem__(self, place):
+        return self.rows[place]
+
+
+def test_a_sequence_of_any_class_is_read_row_by_row():
+    encoder = DomainEncoder(Domain(features={"x": (0, 9), "c": ["a", "b"]}, classes=["no", "yes"]))
+    rows, labels = [[1, "a"], [2, "b"]], ["no", "yes"]
+    plain = encoder.encode(Rows(rows), Rows(labels))
+    more = encoder.encode(Rows([*rows, [1]]), Rows([*labels, ["no"]]))
+    assert np.array_equal(plain.matrix.codes, encoder.encode(rows, labels).matrix.codes)
+    assert np.array_equal(plain.matrix.codes, more.matrix.codes)
+    assert np.array_equal(plain.labels, more.labels)

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import datetime
 import math
+import pickle
 
 import numpy as np
 import pytest
 
-from dpforest import BudgetAccountant, Domain, PrivateForestClassifier, StreamError
+from dpforest import (
+    BudgetAccountant,
+    Domain,
+    InvalidRecordError,
+    PrivateForestClassifier,
+    StreamError,
+)
 from dpforest.domain import DomainEncoder
 from dpforest.streams import BatchStream
 from dpforest.streams.records import StreamedRecords
@@ -96,3 +103,23 @@ def test_what_batches_tell_is_refused_unspent():
             forest.fit(BatchStream(parts, target))
         assert refused.value.__cause__ is None
         assert accountant.ledger == () and accountant.composition().children == ()
+
+
+def test_an_invalid_record_of_a_stream_is_named_by_its_place_and_stays_spent():
+    domain = Domain(features={"a": (0, 10)}, classes=["no", "yes"])
+    accountant = BudgetAccountant(epsilon=3)
+    forest = PrivateForestClassifier(
+        epsilon=1, domain=domain, strategy="one_shot", accountant=accountant, invalid="raise"
+    )
+    stream = BatchStream([([[1], [2]], ["no", "yes"]), ([[float("nan")]], ["no"])])
+    with pytest.raises(InvalidRecordError) as caught:
+        forest.fit(stream)
+    assert isinstance(caught.value, StreamError)
+    assert (caught.value.place, caught.value.column) == ("batch 1", "a")
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+    assert accountant.remaining.epsilon == 2
+
+
+def test_no_repr_of_a_batch_holds_records():
+    (batch,) = BatchStream([([["4711"]], ["secret"])]).batches()
+    assert "4711" not in repr(batch) and "secret" not in repr(batch)
