@@ -18,6 +18,7 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from fnmatch import fnmatch
+from pathlib import Path
 
 from mutant_copies import WORK, fresh_base
 from mutant_list import ROOT, ListError, Mutant, check_applies, read_mutants
@@ -26,6 +27,7 @@ from mutant_runs import (
     KILLED,
     Result,
     code_digest,
+    confirmed,
     package_digest,
     run_mutant,
     save_result,
@@ -94,14 +96,20 @@ def _run_all(mutants: list[Mutant], options: argparse.Namespace) -> int:
     waiting = [mutant for mutant in mutants if mutant.name not in names]
     if done:
         print(f"{len(done)} of {len(mutants)} have a result for this code; --again runs them anew")
-    for number, result in enumerate(_results(waiting, options.jobs), start=1):
+    WORK.mkdir(parents=True, exist_ok=True)
+    base = fresh_base()
+    for number, result in enumerate(_results(waiting, base, options.jobs), start=1):
         done.append(result)
         seen = result.seen_by if result.outcome == KILLED else result.words
         print(
             f"[{number}/{len(waiting)}] {result.name}: {result.outcome}, {seen}, {result.seconds} s",
             flush=True,
         )
-    bad = [result for result in done if result.outcome != KILLED]
+    judged = confirmed(done, base)
+    for before, after in zip(done, judged, strict=True):
+        if before != after:
+            save_result(after)
+    bad = [result for result in judged if result.outcome != KILLED]
     print(f"{len(done) - len(bad)} of {len(done)} mutants were killed")
     for result in bad:
         print(f"  {result.name}: {result.outcome}: {result.words}")
@@ -112,12 +120,8 @@ def _is_current(result: Result | None, mutant: Mutant) -> bool:
     return result is not None and result.code == code_digest(mutant)
 
 
-def _results(mutants: list[Mutant], jobs: int) -> Iterator[Result]:
+def _results(mutants: list[Mutant], base: Path, jobs: int) -> Iterator[Result]:
     """Results as they come, each saved first."""
-    if not mutants:
-        return
-    WORK.mkdir(parents=True, exist_ok=True)
-    base = fresh_base()
     with ThreadPoolExecutor(jobs) as pool:
         waiting = [pool.submit(run_mutant, mutant, base) for mutant in mutants]
         try:

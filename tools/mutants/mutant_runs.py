@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -47,10 +47,10 @@ class Result:
 
 @dataclass(frozen=True)
 class Ended:
-    """How a run of pytest ended: its exit code, the first failure if any, its last lines."""
+    """How a run of pytest ended: its exit code, None if it took too long; failures; last lines."""
 
     exit_code: int | None
-    failure: dict | None
+    failures: tuple[dict, ...]
     tail: str
 
 
@@ -61,6 +61,12 @@ def code_digest(mutant: Mutant) -> str:
     for name in sorted(named):
         digest.update((ROOT / name).read_bytes())
     return digest.hexdigest()[:16]
+
+
+def test_digest(test: str) -> str:
+    """Digest of the package and of a test's file."""
+    own = (ROOT / test.partition("::")[0]).read_bytes()
+    return hashlib.sha256(package_digest().encode() + own).hexdigest()[:16]
 
 
 @cache
@@ -74,44 +80,59 @@ def package_digest() -> str:
 
 
 def run_mutant(mutant: Mutant, base: Path) -> Result:
-    """Run a mutant's tests in a copy that holds it, and the test that saw it in one that does not."""
+    """Run a mutant's tests in a copy of its own."""
     started = time.monotonic()
     with changed_copy(base, mutant) as folder:
         ended = run_tests(folder, mutant.tests, mutant.select)
-    outcome, seen_by, words = judged(ended, base)
+    outcome, seen_by, words = judged(ended)
     seconds = round(time.monotonic() - started, 1)
     return Result(mutant.name, code_digest(mutant), outcome, seen_by, words, seconds)
 
 
-def judged(ended: Ended, base: Path) -> tuple[str, str, str]:
+def judged(ended: Ended) -> tuple[str, str, str]:
     """Outcome, the test that saw the mutant, and words."""
     if ended.exit_code is None:
         return BROKEN, "", f"ran longer than {TIME_LIMIT} s"
     if ended.exit_code == 0:
         return SURVIVED, "", "all its tests passed"
-    if ended.exit_code != 1 or ended.failure is None:
+    if ended.exit_code != 1 or not ended.failures:
         return BROKEN, "", f"pytest ended with {ended.exit_code}: {ended.tail}"
-    test, exception = ended.failure["test"], ended.failure["exception"]
-    words = f"{exception.rpartition('.')[2]}: {ended.failure['message']}"
-    if exception.startswith(NOT_SEEN):
-        return BROKEN, test, words
-    if not passes_unchanged(base, test):
-        return BROKEN, test, f"{test} fails without the mutant too"
-    return KILLED, test, words
+    test, exception = ended.failures[0]["test"], ended.failures[0]["exception"]
+    words = f"{exception.rpartition('.')[2]}: {ended.failures[0]['message']}"
+    return (BROKEN if exception.startswith(NOT_SEEN) else KILLED), test, words
 
 
-@cache
-def passes_unchanged(base: Path, test: str) -> bool:
-    """Whether a test passes on the unchanged sources."""
-    return run_tests(base, (test,), "").exit_code == 0
+def confirmed(results: list[Result], base: Path) -> list[Result]:
+    """The results, with those called broken whose test fails without the mutant too.
+
+    What a test says of a mutant counts only if it passes on the unchanged sources. All such tests
+    are run at once, and what passed is kept with the sources that it passed on.
+    """
+    file = WORK / "passed.json"
+    passed: dict[str, str] = json.loads(file.read_text("utf-8")) if file.exists() else {}
+    killed = [result for result in results if result.outcome == KILLED]
+    waiting = {r.seen_by for r in killed if passed.get(r.seen_by) != test_digest(r.seen_by)}
+    if not waiting:
+        return results
+    ended = run_tests(base, tuple(sorted(waiting)), "", to_the_end=True)
+    failed = {failure["test"] for failure in ended.failures}
+    if ended.exit_code not in (0, 1) or bool(failed) != (ended.exit_code == 1):
+        raise RuntimeError(f"the tests cannot be run without a mutant: {ended.tail}")
+    passed |= {test: test_digest(test) for test in waiting - failed}
+    file.write_text(json.dumps(passed, indent=0, sort_keys=True), encoding="utf-8")
+    words = "its test fails without the mutant too"
+    return [replace(r, outcome=BROKEN, words=words) if r.seen_by in failed else r for r in results]
 
 
-def run_tests(folder: Path, tests: tuple[str, ...], select: str) -> Ended:
-    """Run tests of a copy until the first that fails."""
+def run_tests(
+    folder: Path, tests: tuple[str, ...], select: str, to_the_end: bool = False
+) -> Ended:
+    """Run tests of a copy, until the first that fails unless they are to go on."""
     with tempfile.TemporaryDirectory(dir=WORK) as reports:
         failures = Path(reports) / "failures.jsonl"
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
-        command += ["-p", "mutant_watch", "--tb=line", *(["-k", select] if select else []), *tests]
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=line"]
+        command += ["-p", "mutant_watch", *([] if to_the_end else ["-x"])]
+        command += [*(["-k", select] if select else []), *tests]
         try:
             done = subprocess.run(
                 command,
@@ -119,14 +140,14 @@ def run_tests(folder: Path, tests: tuple[str, ...], select: str) -> Ended:
                 env=_environment(folder, failures),
                 capture_output=True,
                 text=True,
-                timeout=TIME_LIMIT,
+                timeout=None if to_the_end else TIME_LIMIT,
                 stdin=subprocess.DEVNULL,
             )
         except subprocess.TimeoutExpired:
-            return Ended(None, None, "")
+            return Ended(None, (), "")
         lines = failures.read_text(encoding="utf-8").splitlines() if failures.exists() else []
     tail = " | ".join((done.stdout + done.stderr).strip().splitlines()[-4:])
-    return Ended(done.returncode, json.loads(lines[0]) if lines else None, tail)
+    return Ended(done.returncode, tuple(map(json.loads, lines)), tail)
 
 
 def _environment(folder: Path, failures: Path) -> dict[str, str]:
