@@ -20,12 +20,13 @@ comma := ,
 # One file's tests stay together, so that what they share is made once.
 PYTEST_FLAGS ?= -n 2 --dist loadfile
 DEMO_FLAGS ?=
+MUTANT_FLAGS ?= --jobs 2
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-newest test-lowest test-3.13 lint format clean
+.PHONY: help demo test test-newest test-lowest test-3.13 mutants mutants-sample lint format clean
 
 help:
 	@echo "make demo          run the main job: a private forest on adult at epsilon = 1"
@@ -33,6 +34,7 @@ help:
 	@echo "make test-newest   run them with the newest Python, numpy and scikit-learn"
 	@echo "make test-3.13     run them with Python 3.13 and the newest of all else"
 	@echo "make test-lowest   run them with the lowest versions that pyproject.toml allows"
+	@echo "make mutants       plant faults in copies of the code, and see that a test notices each"
 	@echo "make lint          ruff and mypy"
 	@echo "make format        let ruff format the code"
 	@echo "make clean         remove environments and caches"
@@ -57,6 +59,14 @@ test-3.13:
 # Compiled kernels of a place of their own: numba's versions would wipe out each other's.
 test-lowest: $(LOWEST)/.ready-test
 	NUMBA_CACHE_DIR='$(CURDIR)/$(LOWEST)/numba' $(LOWEST)/bin/python -m pytest $(PYTEST_FLAGS) $(ARGS)
+
+# All of them take an hour; results are kept, so that a run that was cut short goes on.
+mutants: $(VENV)/.ready-test
+	$(VENV)/bin/python tools/mutants $(MUTANT_FLAGS) $(ARGS)
+
+# A dozen, chosen by the commit.
+mutants-sample: $(VENV)/.ready-test
+	$(VENV)/bin/python tools/mutants $(MUTANT_FLAGS) --sample 12 --seed-from-head
 
 lint: $(VENV)/.ready-lint
 	$(VENV)/bin/ruff check .

@@ -277,3 +277,12 @@ def test_sums_that_are_kept_are_those_of_adding():
                 total = total + event.loss
     assert accountant.loss == total
     assert len(accountant._sums) == 3
+
+
+def test_sums_that_are_kept_are_never_taken_for_those_of_other_losses():
+    # Losses that nobody holds any more: the next ones take their places in memory.
+    accountant = BudgetAccountant(10)
+    for size in range(1, 100):
+        one, other = PrivacyLoss.pure(F(size)), PrivacyLoss.pure(F(1, size))
+        assert accountant._sum_of(one, other) == one + other
+        del one, other

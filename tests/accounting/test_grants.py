@@ -7,6 +7,8 @@ import os
 import pickle
 import sys
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction as F
 
 import pytest
@@ -97,3 +99,25 @@ def test_one_of_eight_threads_gets_it(grant):
     finally:
         sys.setswitchinterval(interval)
     assert len(wins) == 1
+
+
+def test_one_of_four_threads_gets_it_however_they_take_turns(grant):
+    # Every line of it waits for the others, so that without a lock all would have looked first.
+    def at_every_line(frame, event, _):
+        if frame.f_code is not Grant.consume.__code__:
+            return None
+        if event == "line":
+            time.sleep(0.002)
+        return at_every_line
+
+    def consume(_):
+        sys.settrace(at_every_line)
+        try:
+            return bool(grant.consume(ExponentialSelection, 1))
+        except GrantError:
+            return False
+        finally:
+            sys.settrace(None)
+
+    with ThreadPoolExecutor(4) as pool:
+        assert sum(pool.map(consume, range(4))) == 1

@@ -6,6 +6,7 @@ import copy
 import os
 import pickle
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -42,6 +43,20 @@ def test_system_words_are_uniform_in_every_byte():
     octets = SystemSource().words(200_000).view(np.uint8).reshape(-1, 8)
     for column in octets.T:
         assert stats.chisquare(np.bincount(column, minlength=256)).pvalue > 1e-10
+
+
+@pytest.mark.parametrize("n", [1, 300, _BLOCK, 2 * _BLOCK + 1])
+def test_system_words_are_the_operating_systems_bytes_and_nothing_else(n, monkeypatch):
+    asked = []
+
+    def urandom(size):
+        asked.append(np.random.default_rng(size).bytes(size))
+        return asked[-1]
+
+    monkeypatch.setattr(os, "urandom", urandom)
+    words = SystemSource().words(n)
+    assert len(asked) == 1
+    assert words.tobytes() == asked[0][: 8 * n]
 
 
 def test_system_words_that_were_handed_out_are_wiped():
@@ -117,6 +132,32 @@ def test_threads_share_a_system_source_without_sharing_words():
         parts = list(pool.map(lambda _: source.words(17), range(2000)))
     taken = np.concatenate(parts)
     assert np.unique(taken).size == taken.size
+
+
+def test_threads_never_share_words_however_they_take_turns():
+    # Every line of it waits for the others, so that without a lock all would have counted first.
+    code = SystemSource.words.__code__
+
+    def at_every_line(frame, event, _):
+        if frame.f_code is not code:
+            return None
+        if event == "line":
+            time.sleep(0.002)
+        return at_every_line
+
+    def words(_):
+        sys.settrace(at_every_line)
+        try:
+            return source.words(17)
+        finally:
+            sys.settrace(None)
+
+    source = SystemSource()
+    source.words(1)
+    with ThreadPoolExecutor(4) as pool:
+        taken = np.concatenate(list(pool.map(words, range(4))))
+    assert np.unique(taken).size == taken.size
+    assert taken.all()
 
 
 @pytest.mark.parametrize(

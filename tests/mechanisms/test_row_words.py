@@ -43,6 +43,12 @@ def test_a_record_has_one_word_however_it_is_asked_for(first):
     assert np.unique(together).size == 40
 
 
+def test_a_key_holds_all_bits_of_four_words():
+    assert SeededSource(5).rows().key == tuple(SeededSource(5).words(4).view(np.uint32).tolist())
+    # Eight true numbers of 32 bits hold an equal pair with probability 1e-8.
+    assert len(set(SystemSource().rows().key)) == 8
+
+
 def test_keys_differ_and_are_not_shown():
     one, two = SystemSource().rows(), SystemSource().rows()
     assert one.key != two.key

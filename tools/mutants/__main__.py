@@ -1,7 +1,7 @@
 """Plant faults in copies of the sources, one at a time, and see that a test notices each.
 
     python tools/mutants                             all that have no result yet for this code
-    python tools/mutants --only 'noise-*' --again    some, by name, whether they ran before or not
+    python tools/mutants --only trees '*noise*' --again    a layer, and some by name, once more
     python tools/mutants --sample 12 --seed-from-head    a dozen that the commit chooses
     python tools/mutants --report                    write docs/mutants.md from the results
 
@@ -57,7 +57,9 @@ def main() -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="tools/mutants", description=__doc__.split("\n")[0])
-    parser.add_argument("--only", nargs="+", default=["*"], metavar="NAME", help="names, with *")
+    parser.add_argument(
+        "--only", nargs="+", default=["*"], metavar="NAME", help="names, with *, or layers"
+    )
     parser.add_argument("--sample", type=int, metavar="N", help="N of them, chosen by the seed")
     parser.add_argument(
         "--seed-from-head", action="store_true", help="seed: the commit; without git, the sources"
@@ -70,11 +72,16 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _chosen(mutants: list[Mutant], options: argparse.Namespace) -> list[Mutant]:
-    named = [m for m in mutants if any(fnmatch(m.name, pattern) for pattern in options.only)]
+    found = (m for pattern in options.only for m in mutants if _is_named(m, pattern))
+    named = list(dict.fromkeys(found))  # in the order of the patterns, each once
     if options.sample is None or options.sample >= len(named):
         return named
     seed = _head() if options.seed_from_head else None
     return random.Random(seed).sample(named, options.sample)
+
+
+def _is_named(mutant: Mutant, pattern: str) -> bool:
+    return fnmatch(mutant.name, pattern) or mutant.layer == pattern
 
 
 def _head() -> str:
@@ -101,10 +108,8 @@ def _run_all(mutants: list[Mutant], options: argparse.Namespace) -> int:
     for number, result in enumerate(_results(waiting, base, options.jobs), start=1):
         done.append(result)
         seen = result.seen_by if result.outcome == KILLED else result.words
-        print(
-            f"[{number}/{len(waiting)}] {result.name}: {result.outcome}, {seen}, {result.seconds} s",
-            flush=True,
-        )
+        ended = f"{result.name}: {result.outcome}, {seen}, {result.seconds} s"
+        print(f"[{number}/{len(waiting)}] {ended}", flush=True)
     judged = confirmed(done, base)
     for before, after in zip(done, judged, strict=True):
         if before != after:

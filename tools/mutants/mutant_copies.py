@@ -7,6 +7,7 @@ not compiled again. A changed file has a new time, and kernels that use it have 
 
 from __future__ import annotations
 
+import compileall
 import os
 import shutil
 import tempfile
@@ -35,6 +36,7 @@ def fresh_base() -> Path:
         _copy_if_changed(ROOT / relative, base / relative)
     if not any((base / "dpforest").rglob("*.nbi")):
         _copy_compiled(ROOT / "dpforest", base / "dpforest")
+    compileall.compile_dir(base / "dpforest", quiet=1)
     return base
 
 

@@ -1,4 +1,4 @@
-"""The list of planted faults: read from the TOML files of this folder, checked, applied to a text."""
+"""The list of planted faults, read from the TOML files of this folder."""
 
 from __future__ import annotations
 

@@ -8,12 +8,13 @@ from mutant_runs import KILLED, Result, code_digest, package_digest
 PAGE = ROOT / "docs" / "mutants.md"
 HEAD = """# Planted faults
 
-Written by `make mutants`. Each of these {count} faults is put into a copy of the sources, alone, and
-the tests that should see it are run. A fault that no test sees fails the run; so does one whose text
-is no longer in its file, which is how the list follows the code. The list is in `tools/mutants/`.
+Written by `make mutants`. Each of these faults is put into a copy of the sources, alone, and the
+tests that should see it are run. A fault that no test sees fails the run. So does one whose text is
+no longer in its file: whoever changes the code carries the list along. The list is in
+`tools/mutants/`; CI runs a dozen of it, which the commit's hash chooses.
 
-{killed} of {count} were seen. Digest of the package and of what tests share: `{digest}`. A fault
-that ran on other code, or on another entry of the list, is shown as not run.
+{killed} of {count} were seen. Digest of the package and of what tests share: `{digest}`. What ran on
+other code is shown as not run.
 """
 
 

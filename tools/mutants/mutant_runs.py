@@ -54,28 +54,28 @@ class Ended:
     tail: str
 
 
-def code_digest(mutant: Mutant) -> str:
+def code_digest(mutant: Mutant, root: Path = ROOT) -> str:
     """Digest of the package, of the entry, of its tests and of what tests share."""
     named = {test.partition("::")[0] for test in mutant.tests}
-    digest = hashlib.sha256((package_digest() + mutant.digest()).encode())
+    digest = hashlib.sha256((package_digest(root) + mutant.digest()).encode())
     for name in sorted(named):
-        digest.update((ROOT / name).read_bytes())
+        digest.update((root / name).read_bytes())
     return digest.hexdigest()[:16]
 
 
-def test_digest(test: str) -> str:
+def test_digest(test: str, root: Path) -> str:
     """Digest of the package and of a test's file."""
-    own = (ROOT / test.partition("::")[0]).read_bytes()
-    return hashlib.sha256(package_digest().encode() + own).hexdigest()[:16]
+    own = (root / test.partition("::")[0]).read_bytes()
+    return hashlib.sha256(package_digest(root).encode() + own).hexdigest()[:16]
 
 
 @cache
-def package_digest() -> str:
+def package_digest(root: Path = ROOT) -> str:
     """Digest of the package's sources and of the helpers that tests share."""
     digest = hashlib.sha256()
-    helpers = (path for path in (ROOT / "tests").rglob("*.py") if "test_" not in path.name)
-    for path in sorted([*(ROOT / "dpforest").rglob("*.py"), *helpers]):
-        digest.update(path.relative_to(ROOT).as_posix().encode() + b"\0" + path.read_bytes())
+    helpers = (path for path in (root / "tests").rglob("*.py") if "test_" not in path.name)
+    for path in sorted([*(root / "dpforest").rglob("*.py"), *helpers]):
+        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
 
 
@@ -86,7 +86,8 @@ def run_mutant(mutant: Mutant, base: Path) -> Result:
         ended = run_tests(folder, mutant.tests, mutant.select)
     outcome, seen_by, words = judged(ended)
     seconds = round(time.monotonic() - started, 1)
-    return Result(mutant.name, code_digest(mutant), outcome, seen_by, words, seconds)
+    # Of the copy that was run: the sources may have changed meanwhile.
+    return Result(mutant.name, code_digest(mutant, base), outcome, seen_by, words, seconds)
 
 
 def judged(ended: Ended) -> tuple[str, str, str]:
@@ -111,22 +112,20 @@ def confirmed(results: list[Result], base: Path) -> list[Result]:
     file = WORK / "passed.json"
     passed: dict[str, str] = json.loads(file.read_text("utf-8")) if file.exists() else {}
     killed = [result for result in results if result.outcome == KILLED]
-    waiting = {r.seen_by for r in killed if passed.get(r.seen_by) != test_digest(r.seen_by)}
+    waiting = {r.seen_by for r in killed if passed.get(r.seen_by) != test_digest(r.seen_by, base)}
     if not waiting:
         return results
     ended = run_tests(base, tuple(sorted(waiting)), "", to_the_end=True)
     failed = {failure["test"] for failure in ended.failures}
     if ended.exit_code not in (0, 1) or bool(failed) != (ended.exit_code == 1):
         raise RuntimeError(f"the tests cannot be run without a mutant: {ended.tail}")
-    passed |= {test: test_digest(test) for test in waiting - failed}
+    passed |= {test: test_digest(test, base) for test in waiting - failed}
     file.write_text(json.dumps(passed, indent=0, sort_keys=True), encoding="utf-8")
     words = "its test fails without the mutant too"
     return [replace(r, outcome=BROKEN, words=words) if r.seen_by in failed else r for r in results]
 
 
-def run_tests(
-    folder: Path, tests: tuple[str, ...], select: str, to_the_end: bool = False
-) -> Ended:
+def run_tests(folder: Path, tests: tuple[str, ...], select: str, to_the_end: bool = False) -> Ended:
     """Run tests of a copy, until the first that fails unless they are to go on."""
     with tempfile.TemporaryDirectory(dir=WORK) as reports:
         failures = Path(reports) / "failures.jsonl"
@@ -153,7 +152,9 @@ def run_tests(
 def _environment(folder: Path, failures: Path) -> dict[str, str]:
     path = os.pathsep.join([str(folder), str(HERE)])
     changed = {**os.environ, "PYTHONPATH": path, "MUTANT_FAILURES": str(failures)}
-    changed.pop("NUMBA_CACHE_DIR", None)  # compiled code of a mutant stays in its copy
+    # Compiled code lies in the copy: what is left alone is there already.
+    for name in ("NUMBA_CACHE_DIR", "PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX"):
+        changed.pop(name, None)
     return changed
 
 
