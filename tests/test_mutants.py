@@ -44,7 +44,10 @@ ONCE_ALIVE = {
     "sums of a round read before they are paid for",
 }
 #: Modules in which nothing is planted, with the reason; all others of these layers have a fault.
-LAYERS = "accounting audit dask domain forest learners mechanisms streams trees".split()
+LAYERS = [
+    *("accounting", "audit", "dask", "domain", "forest"),
+    *("learners", "mechanisms", "streams", "trees"),
+]
 WITHOUT = {
     "what a private model does with released values": """
         learners/combined/model learners/multinomial/model learners/one_shot/model

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -77,6 +78,19 @@ def test_one_record_moves_every_histogram_by_one(facts_of, table_of, grant, monk
         release_quantiles(MemoryRecords(shorter), facts, None, SeededSource(5), 32)
     moved = seen[0] - seen[1]
     assert np.abs(moved).sum() == (moved**2).sum() == quantile_sensitivity(facts)
+
+
+@pytest.mark.parametrize("delta", [Fraction(0), Fraction(1, 10**6)])
+def test_they_are_bought_from_the_row_on_that_the_rule_says(delta, facts_of):
+    budget, share, n_ordered = LearnerBudget(Fraction(1), delta), Fraction(1, 10), 2
+    if delta:
+        noise = math.sqrt(n_ordered / (2 * share * budget.rho))
+    else:
+        noise = math.sqrt(2) * n_ordered / share
+    rows = float(3 * 16 * noise)
+    for factor, bought in ((0.999, False), (1.001, True)):
+        facts = facts_of([40, -3, 12], 2, factor * rows)
+        assert quantiles_are_affordable(facts, budget, share) == bought
 
 
 def test_they_are_bought_where_the_noise_is_small_by_public_facts(facts_of):

@@ -32,9 +32,8 @@ def fresh_base() -> Path:
     for path in _sources(base):
         if path.relative_to(base) not in wanted:
             path.unlink()
-    for relative in wanted:
-        _copy_if_changed(ROOT / relative, base / relative)
-    if not any((base / "dpforest").rglob("*.nbi")):
+    changed = [path for path in wanted if _copy_if_changed(ROOT / path, base / path)]
+    if any("kernels" in path.parts for path in changed):
         _copy_compiled(ROOT / "dpforest", base / "dpforest")
     compileall.compile_dir(base / "dpforest", quiet=1)
     return base
@@ -49,17 +48,21 @@ def _sources(root: Path) -> Iterator[Path]:
             yield from (Path(folder) / file for file in files)
 
 
-def _copy_if_changed(source: Path, target: Path) -> None:
+def _copy_if_changed(source: Path, target: Path) -> bool:
     """Copy a file with its time, unless the copy that is there holds the same bytes."""
     if target.is_file() and target.read_bytes() == source.read_bytes():
-        return
+        return False
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copy2(source, target)
+    return True
 
 
 def _copy_compiled(source: Path, target: Path) -> None:
+    """Replace compiled code by that of the source, as a whole: its files belong together."""
+    for folder in target.rglob(COMPILED):
+        shutil.rmtree(folder)
     for folder in source.rglob(COMPILED):
-        shutil.copytree(folder, target / folder.relative_to(source), dirs_exist_ok=True)
+        shutil.copytree(folder, target / folder.relative_to(source))
 
 
 @contextmanager

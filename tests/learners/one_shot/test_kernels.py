@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-import numpy as np
+from fractions import Fraction
 
+import numpy as np
+import pytest
+
+from dpforest.accounting.events import DiscreteGaussianNoise, GeometricNoise
 from dpforest.learners.kernels.grid_trees import draw_grid_trees
 from dpforest.learners.kernels.leaf_tables import add_leaf_tables
-from dpforest.learners.kernels.score_tables import add_pair_scores, add_score_histogram
+from dpforest.learners.kernels.score_tables import (
+    _steps_kept,
+    add_pair_scores,
+    add_score_histogram,
+)
+from dpforest.learners.one_shot.noise import noise_variance
 
 STEPS = 2**20
 
@@ -64,6 +73,28 @@ def test_score_histogram():
     places = np.searchsorted(edges, np.nan_to_num(scores, nan=-np.inf), side="right")
     np.add.at(twin, (places, labels), 1)
     assert (counts == twin).all()
+
+
+def test_steps_of_a_record_are_none_to_all_whatever_its_log_probability_comes_to():
+    # Rounding may leave a probability above 1; what no number is counts for nothing.
+    odd = [0.0, 1e-3, 5.0, np.inf, -1e-3, -2.5, -1e300, -np.inf, np.nan]
+    kept = [int(_steps_kept(np.array([log_p]), 1, 2.5, STEPS)) for log_p in odd]
+    assert kept[:4] == [STEPS] * 4
+    assert 0 < kept[4] < STEPS
+    assert kept[5:] == [0] * 4
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1), Fraction(5)])
+def test_the_variance_of_noise_is_that_of_its_law(epsilon):
+    for sensitivity, unit in ((1, 1), (3, 1), (48, 16)):
+        a = float(epsilon / sensitivity)
+        k = np.arange(1.0, 60 / a)
+        weights = np.exp(-a * k)
+        variance = 2 * (k**2 * weights).sum() / (1 + 2 * weights.sum()) / unit**2
+        event = GeometricNoise(epsilon, Fraction(sensitivity))
+        assert np.isclose(noise_variance(event, unit), variance, rtol=1e-6)
+        gaussian = DiscreteGaussianNoise(epsilon, Fraction(sensitivity))
+        assert noise_variance(gaussian, unit) == float(epsilon) / unit**2
 
 
 def test_pair_scores_lie_on_the_lattice_between_nothing_and_one():
