@@ -118,7 +118,7 @@ def tables(facts_of, table_of):
     """From a case to its facts and two tables: sizes, codes and labels are all other ones."""
 
     def make(case: Case) -> tuple[Any, Any, Any]:
-        facts = facts_of([12, -4, 9, 20], case.n_classes, case.rows)
+        facts = facts_of([12, -4, 9, 150], case.n_classes, case.rows)
         facts = replace(facts, unit=case.unit)
         one = table_of(facts, 150, seed=1)
         other = table_of(facts, 90, seed=2, labels=np.arange(90) % 7 == 0)
@@ -176,8 +176,10 @@ def test_every_release_is_of_a_count_that_was_made_after_its_grant(name, tables,
     issue = grants.issue
 
     def noted(*arguments: Any) -> Any:
-        log.append(("granted", issue(*arguments)))
-        return log[-1][1]
+        grant = issue(*arguments)
+        if grant.path[0] == "fit":  # a plan prices itself by asking too
+            log.append(("granted", grant))
+        return grant
 
     monkeypatch.setattr(grants, "issue", noted)
     records = Watched(MemoryRecords(one))
