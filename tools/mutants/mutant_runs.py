@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import json
 import os
-import subprocess
-import sys
 import tempfile
+import threading
 import time
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
 
 from mutant_copies import WORK, changed_copy
-from mutant_list import HERE, ROOT, Mutant
+from mutant_list import ROOT, Mutant
+from mutant_process import Tests
 
 KILLED = "killed"
 SURVIVED = "SURVIVED"
@@ -128,34 +129,29 @@ def confirmed(results: list[Result], base: Path) -> list[Result]:
 def run_tests(folder: Path, tests: tuple[str, ...], select: str, to_the_end: bool = False) -> Ended:
     """Run tests of a copy, until the first that fails unless they are to go on."""
     with tempfile.TemporaryDirectory(dir=WORK) as reports:
-        failures = Path(reports) / "failures.jsonl"
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=line"]
-        command += ["-p", "mutant_watch", *([] if to_the_end else ["-x"])]
-        command += [*(["-k", select] if select else []), *tests]
-        try:
-            done = subprocess.run(
-                command,
-                cwd=folder,
-                env=_environment(folder, failures),
-                capture_output=True,
-                text=True,
-                timeout=None if to_the_end else TIME_LIMIT,
-                stdin=subprocess.DEVNULL,
-            )
-        except subprocess.TimeoutExpired:
-            return Ended(None, (), "")
+        output, failures = Path(reports) / "output.txt", Path(reports) / "failures.jsonl"
+        arguments = ["-q", "-p", "no:cacheprovider", "--tb=line", "-p", "mutant_watch"]
+        arguments += [f"--mutant-failures={failures}", *([] if to_the_end else ["-x"])]
+        arguments += [*(["-k", select] if select else []), *tests]
+        seconds = 100 * TIME_LIMIT if to_the_end else TIME_LIMIT
+        code = _process().run(folder, arguments, output, seconds)
         lines = failures.read_text(encoding="utf-8").splitlines() if failures.exists() else []
-    tail = " | ".join((done.stdout + done.stderr).strip().splitlines()[-4:])
-    return Ended(done.returncode, tuple(map(json.loads, lines)), tail)
+        tail = " | ".join(output.read_text(encoding="utf-8").strip().splitlines()[-4:])
+    return Ended(code, tuple(map(json.loads, lines)), tail)
 
 
-def _environment(folder: Path, failures: Path) -> dict[str, str]:
-    path = os.pathsep.join([str(folder), str(HERE)])
-    changed = {**os.environ, "PYTHONPATH": path, "MUTANT_FAILURES": str(failures)}
-    # Compiled code lies in the copy: what is left alone is there already.
-    for name in ("NUMBA_CACHE_DIR", "PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX"):
-        changed.pop(name, None)
-    return changed
+_processes = threading.local()
+
+
+def _process() -> Tests:
+    """This thread's process for tests."""
+    if not hasattr(_processes, "own"):
+        # Compiled code lies in the copy: what is left alone is there already.
+        apart = ("NUMBA_CACHE_DIR", "PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX", "PYTHONPATH")
+        _processes.own = Tests({k: v for k, v in os.environ.items() if k not in apart})
+        atexit.register(_processes.own.close)
+    own: Tests = _processes.own
+    return own
 
 
 def saved_results() -> dict[str, Result]:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
+from pathlib import Path
 
 import pytest
+
+
+def pytest_addoption(parser):
+    parser.addoption("--mutant-failures", type=Path, help="where failures are written")
 
 
 @pytest.hookimpl(wrapper=True)
@@ -19,6 +23,6 @@ def pytest_runtest_makereport(item, call):
             "exception": f"{found.__module__}.{found.__qualname__}",
             "message": str(call.excinfo.value)[:300],
         }
-        with open(os.environ["MUTANT_FAILURES"], "a", encoding="utf-8") as file:
+        with item.config.getoption("mutant_failures").open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
     return report
