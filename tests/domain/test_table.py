@@ -111,6 +111,15 @@ def test_labels(y, kind, text):
         assert "4" not in str(caught.value)
 
 
+def test_of_lengths_that_differ_no_number_is_told():
+    texts = set()
+    for n_rows, n_labels in ((4, 3), (4, 5), (700, 699), (0, 1)):
+        with pytest.raises(ParameterError) as caught:
+            ENCODER.encode(np.zeros((n_rows, 3)), np.zeros(n_labels))
+        texts.add(str(caught.value))
+    assert len(texts) == 1
+
+
 def test_no_labels():
     ENCODER.check(GOOD)
     for call in (ENCODER.check, ENCODER.encode):
