@@ -75,6 +75,8 @@ def test_a_training_that_fails_leaves_an_unfitted_forest(fitted, table, monkeypa
         fitted.fit(*table())
     assert released(fitted) == set()
     assert fitted.accountant.spent.exact.epsilon == 2  # its reserve is kept
+    with pytest.raises(NotFittedError, match="stays spent: epsilon = 1, delta = 0"):
+        fitted.privacy_report()
 
 
 def test_a_first_fit_that_fails_leaves_nothing_either(make_forest, table, monkeypatch):

@@ -130,6 +130,12 @@ def splits_alone(law):
     return total
 
 
+def test_the_published_forest_has_the_papers_choices():
+    forest = MultinomialForestClassifier.as_published(epsilon=1)
+    chosen = forest.criterion, forest.partition_rate, forest.leaves, forest.allocation
+    assert chosen == ("gini_decrease", 1, "label", "theorem2")
+
+
 def test_the_law_is_the_papers(observed):
     which, counts = observed
     assert fits(counts, law(B1, B2, B3, RATES[which]))

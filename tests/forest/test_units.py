@@ -26,6 +26,7 @@ from dpforest.accounting.conversion import rho_of_epsilon
 from dpforest.accounting.ledger_check import is_within
 from dpforest.accounting.verify import sole_certificate, verify_composition
 from dpforest.exceptions import ModelFormatError, ParameterTypeError, WeakSignalWarning
+from dpforest.forest.report_budget import picture_of
 
 pytestmark = [
     pytest.mark.usefixtures("quick_learners"),
@@ -254,6 +255,12 @@ def test_the_report_names_the_unit_and_whose_promise_it_is(forest):
     assert "all records of one unit are added or removed" in page
     assert "if the up to 3 records of one unit (such as a person) had not been" in page
     assert "if one record had not been" not in page and "several records in the table" not in page
+
+
+def test_the_picture_of_a_units_budget_adds_up_to_what_it_pays(forest):
+    picture = picture_of(forest.privacy_report())
+    amounts = [F(bar.amount.ratio or bar.amount.text) for bar in picture.views[0].bars]
+    assert sum(amounts) == F(picture.total.ratio or picture.total.text) == 6
 
 
 def test_a_report_of_records_says_what_it_said(make_forest, table):

@@ -14,6 +14,7 @@ import pytest
 import dpforest
 from dpforest import PrivacyReport, ReportError, verify_report
 from dpforest.accounting import conversion
+from dpforest.accounting.fits import fit_ledger
 from dpforest.accounting.ledger import LossRecord
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.forest.digests import digest_of
@@ -235,7 +236,14 @@ def other_epsilon(data: Any) -> None:
     data["basis"]["settings"]["epsilon"] = 2
 
 
+def a_hair_less(data: Any) -> None:
+    """So little that figures of another converting library might differ by it."""
+    for bound in data["guarantee"]["bounds"]:
+        bound["epsilon"] *= 1 - 1e-9
+
+
 FORGERIES = {
+    "a hair less": ("multinomial", a_hair_less, "guarantee does not follow"),
     "half the budget": ("multinomial", halved_entries, "guarantee does not follow"),
     "no leak": ("void", cleaned, "cannot be put together"),
     "a tree less": ("multinomial", tree_dropped, "its total does not follow"),
@@ -258,6 +266,13 @@ def test_forgeries_with_a_fitting_digest(forgery, fitted):
     assert any(reason in problem for problem in caught.value.problems)
     assert str(caught.value).endswith("Do not rely on it.")
     assert pickle.loads(pickle.dumps(caught.value)).problems == caught.value.problems
+
+
+def test_a_check_is_no_fit(fitted):
+    report = fitted("multinomial").privacy_report()
+    before = fit_ledger()
+    verify_report(report)
+    assert fit_ledger() == before
 
 
 def test_a_report_of_another_model(fitted, fit_anew):
