@@ -102,6 +102,23 @@ class TestDiscreteGaussian:
         found = epsilon_bound(blocks, F(delta))
         assert float(epsilon) <= found <= float(epsilon) * (1 + 5e-6) + 1e-6
 
+    @pytest.mark.parametrize(("sigma_squared", "epsilon"), [(50, "1/2"), (400, "1/4"), (4, "3")])
+    def test_is_above_the_dominating_normal_law_worked_out_with_fifty_digits(
+        self, sigma_squared, epsilon
+    ):
+        mpmath = pytest.importorskip("mpmath")
+        with mpmath.workdps(50):
+            closeness = max(F(epsilon), F(1, 1000)) / 10**6
+            tau_squared = smoothing(F(1), closeness)
+            variance = F(sigma_squared) - tau_squared
+            mu = mpmath.sqrt(mpmath.mpf(variance.denominator) / variance.numerator)
+            s = mpmath.mpf(closeness.numerator) / closeness.denominator
+            x = mpmath.mpf(F(epsilon).numerator) / F(epsilon).denominator - 2 * s
+            exact = mpmath.ncdf(mu / 2 - x / mu) - mpmath.exp(x) * mpmath.ncdf(-mu / 2 - x / mu)
+            exact *= mpmath.exp(s)
+        found = delta_bound((Block((gaussian(sigma_squared),)),), F(epsilon), MILLIONTH)
+        assert exact <= found <= exact * (1 + mpmath.mpf(10) ** -5) + mpmath.mpf(10) ** -9
+
     def test_agrees_with_dp_accounting(self):
         distribution = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
         one = distribution.from_discrete_gaussian_mechanism(
@@ -163,6 +180,14 @@ class TestMixedLists:
         base = bound(2000, 40, "0.05")
         assert base < bound(1900, 40, "0.05") and base < bound(2000, 41, "0.05")
         assert base < bound(2000, 40, "0.051") and base < bound(2000, 40, "0.05", F("0.99"))
+
+    def test_every_selection_of_a_list_is_counted(self):
+        one, other = (Block((ExponentialSelection(F(e), F(1)),), 4) for e in ("1/2", "1/4"))
+        noise = Block((gaussian(10**6),))
+        for first, second in ((one, other), (other, one)):
+            both = delta_bound((noise, first, second), F(1), MILLIONTH)
+            assert both > 1.1 * delta_bound((noise, first), F(1), MILLIONTH)
+            assert both > 1.1 * delta_bound((noise, second), F(1), MILLIONTH)
 
     def test_pure_releases_are_counted(self):
         gaussian_alone = epsilon_bound(self.blocks, MILLIONTH)

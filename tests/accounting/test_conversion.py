@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from dpforest.accounting import conversion
+from dpforest.accounting.bounds import add_remove_price
 from dpforest.accounting.conversion import (
     CLOSED_FORM,
     LIBRARY,
@@ -16,6 +17,7 @@ from dpforest.accounting.conversion import (
     epsilon_of_rho,
     rho_of_epsilon,
 )
+from dpforest.accounting.losses import PrivacyLoss
 
 RHOS = [F(1, 10**6), F(1, 1000), F(244, 10**4), F(1, 2), F(10), F(200)]
 DELTAS = [F(1, 100), F(1, 10**6), F(1, 10**12)]
@@ -81,6 +83,14 @@ def test_edges(bounds):
     assert epsilon_of_rho(F(1), F(1, 10**320))[1] == CLOSED_FORM
     assert rho_of_epsilon(F(1), F(0)) == 0
     assert rho_of_epsilon(F(1), F(-1)) == 0
+
+
+def test_a_delta_that_was_spent_is_not_used_again_to_convert():
+    rho, delta, spent = F(1, 50), F(1, 10**5), F(9, 10**6)
+    epsilon, at, _ = add_remove_price(PrivacyLoss(math.inf, rho, spent), delta)
+    assert (epsilon, at) == (epsilon_of_rho(rho, delta - spent)[0], delta)
+    assert epsilon > epsilon_of_rho(rho, delta)[0]
+    assert add_remove_price(PrivacyLoss(math.inf, rho, delta), delta)[:2] == (math.inf, delta)
 
 
 def test_the_contracts_figures():

@@ -82,6 +82,18 @@ def test_histories_that_met_before_are_joined_without_counting_twice(lineage, mo
     assert (listing.epsilon, listing.rho) == ("inf", str(3 * F(1, 18) + F(1, 9)))
 
 
+def test_of_one_history_that_is_met_again_the_longer_one_counts(lineage):
+    carried = []
+    for _ in range(3):
+        register_fit(lineage, "Forest", PrivacyLoss.pure(F(1, 3)), charged_to="ceiling")
+        carried.append(earlier_fits(lineage))
+    elsewhere = lineage + " elsewhere"
+    for earlier, n_fits in ((carried[0], 1), (carried[2], 3), (carried[1], 3)):
+        recall_fits(elsewhere, "Forest", earlier)
+        (found,) = earlier_fits(elsewhere)
+        assert (found.n_fits, found.loss) == (n_fits, PrivacyLoss.pure(F(1, 3)) * n_fits)
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 def test_a_forked_process_of_the_same_number_counts_under_its_own_name(lineage, monkeypatch):

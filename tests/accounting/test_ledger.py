@@ -17,6 +17,7 @@ from dpforest.accounting import (
     GeometricNoise,
     PrivacyLoss,
 )
+from dpforest.accounting.ledger import LossRecord
 from dpforest.exceptions import ModelFormatError
 
 
@@ -85,3 +86,11 @@ def test_frozen_books_read_like_the_accountant_and_can_be_pickled(accountant):
 def test_other_text_is_refused(text):
     with pytest.raises(ModelFormatError, match="not a dpforest-ledger of version 2"):
         FrozenLedger.from_json(text)
+
+
+def test_doubles_beside_rationals_are_never_below_them():
+    for third in (F(1, 3), F(2, 3), F(1, 7), F(10**20 + 1, 3)):
+        record = LossRecord.of(PrivacyLoss(third, third, third))
+        shown = (record.epsilon_float, record.rho_float, record.delta_float)
+        assert all(F(repr(number)) >= third for number in shown)
+        assert F(repr(math.nextafter(shown[0], 0))) < third

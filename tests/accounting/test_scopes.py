@@ -117,6 +117,14 @@ class TestReserve:
         assert accountant.frozen() == before
         ask(inner, "1/10")
 
+    def test_a_delta_that_was_not_set_aside_is_not_spent_in_it(self):
+        accountant = BudgetAccountant(1, F(1, 10**5))
+        with accountant.open_scope("fit", reserve=PrivacyLoss.pure(F(1, 2))) as scope:
+            with pytest.raises(BudgetExceeded, match="reserve of 'fit'"):
+                scope.request(ExternalSpend(F(1, 10), F(1, 10**6), "elsewhere"), role="test")
+            assert scope.loss == PrivacyLoss()
+        assert not PrivacyLoss.pure(1).covers(PrivacyLoss(delta=F(1, 10**9)))
+
     def test_one_that_does_not_fit_opens_nothing(self, accountant):
         ask(accountant, "1/2")
         before = accountant.frozen()
