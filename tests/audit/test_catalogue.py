@@ -140,6 +140,18 @@ def test_a_cut_of_the_lattice_part_has_its_law():
     assert drawn == pytest.approx(weights / weights.sum(), abs=6 * 0.3 / 400)
 
 
+def test_one_split_trees_have_the_forests_sides():
+    for partition in (None, Fraction(1, 4)):
+        trees = OneSplitTrees(SMALL_DOMAIN, one_split_plan(partition=partition), "sides")
+        structure, estimation = trees.sides(40, 500)
+        if partition is None:
+            assert structure.all() and estimation.all()
+            continue
+        assert np.array_equal(structure, ~estimation)
+        # Six standard deviations of 20,000 coins.
+        assert structure.mean() == pytest.approx(1 / 4, abs=6 * 0.44 / 20_000**0.5)
+
+
 def test_one_split_trees_have_the_forests_law():
     # The wide level of the audit against forests fitted one by one: split frequencies.
     pair = ESTIMATORS[0].pairs[2]
