@@ -81,6 +81,14 @@ def test_the_plan_follows_from_the_signal(signal, parts, depth, facts_of, table_
     assert len(model.nodes) == 2**depth - 1
 
 
+@pytest.mark.parametrize("signal", [4.9, 301, 2001])
+def test_draws_and_counts_are_paid_for_what_a_record_moves(signal, facts_of):
+    # 1 of every tree's score, by tests/learners/rules/test_family.py, and 1 of one leaf's counts.
+    plan = LEARNER.plan(facts_with(facts_of, signal), budget(1))
+    assert all(stage.score_range == 1 for stage in plan.stages)
+    assert plan.counts.l1_sensitivity == 1
+
+
 def test_more_classes_get_a_third_stage_sooner(facts_of):
     for n_classes, n_stages in ((2, 2), (3, 3)):
         plan = LEARNER.plan(facts_with(facts_of, 1500, n_classes=n_classes), budget(1))
