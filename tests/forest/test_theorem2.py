@@ -9,7 +9,8 @@ import pytest
 
 from dpforest import BudgetAccountant, MultinomialForestClassifier
 from dpforest.accounting.allocation import ExplicitAllocation, Theorem2Allocation
-from dpforest.trees.tree_plan import ESTIMATION, STRUCTURE
+from dpforest.accounting.conversion import rho_of_epsilon
+from dpforest.trees.tree_plan import ESTIMATION, LEAF_RULES, STRUCTURE
 
 
 def cases(n: int) -> list[tuple[str, int, int, str]]:
@@ -120,3 +121,13 @@ def test_a_delta_buys_more_than_pure_epsilon(make_forest, table):
     pure = make_forest(n_estimators=5).fit(*table(20))
     first = forest.accountant_.ledger[0].loss.epsilon
     assert first > pure.accountant_.ledger[0].loss.epsilon
+
+
+@pytest.mark.parametrize("leaves", sorted(LEAF_RULES))
+@pytest.mark.parametrize("selection", ["exponential", "permute_and_flip"])
+def test_every_kind_of_draw_uses_its_share_of_rho_and_no_more(leaves, selection):
+    delta = Fraction(1, 10**6)
+    forest = MultinomialForestClassifier(epsilon=1, leaves=leaves, selection=selection)
+    plan = forest._check_parameters(Fraction(1), delta)
+    cap = rho_of_epsilon(Fraction(1), delta)
+    assert Fraction(999, 1000) * cap < plan.loss.rho <= cap

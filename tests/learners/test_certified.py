@@ -14,7 +14,7 @@ from dpforest.accounting.events import DiscreteGaussianNoise
 from dpforest.accounting.loss_curves import gaussian_shift
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.learners.base import LearnerBudget, TableFacts
-from dpforest.learners.certified import in_epsilon_and_delta
+from dpforest.learners.certified import in_epsilon_and_delta, scaled_noise
 from dpforest.learners.one_shot import plan as one_shot
 from dpforest.learners.one_shot.settings import OneShotSettings
 from dpforest.learners.refitted import plan as refitted
@@ -100,6 +100,14 @@ def test_it_never_takes_more_noise_than_adding_up_in_rho(kind, epsilon, delta):
     kept = in_epsilon_and_delta(tight, LearnerBudget(F(epsilon), delta))
     assert (kept.loss.epsilon, kept.loss.delta) == (F(epsilon), delta)
     assert kept.blocks == tight.blocks and kept.certificate.holds
+
+
+@pytest.mark.parametrize("factor", [F(1), F(7, 8), F(8191, 8192), F(3, 2), F(1, 3)])
+def test_variances_that_are_scaled_are_rounded_up(factor):
+    for variance in (F(1, 3), F(2), F(10**9, 7), F(2**40) + F(1, 3)):
+        scaled = scaled_noise(DiscreteGaussianNoise(variance, F(3)), factor)
+        assert 0 <= scaled.sigma_squared - variance * factor < F(1, 2**20)
+        assert scaled.l2_sensitivity_squared == 3
 
 
 def test_nothing_is_certified_without_a_delta():

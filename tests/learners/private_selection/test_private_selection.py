@@ -22,6 +22,7 @@ from dpforest.accounting.verify import verify_composition
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.exceptions import ModelFormatError, ParameterTypeError
 from dpforest.learners.kernels.squares import add_squared_errors
+from dpforest.learners.private_selection import learner
 from dpforest.learners.private_selection.learner import ERROR_STEPS, Merits, choose, split
 from dpforest.learners.private_selection.plan import TRAINING_SHARE
 from dpforest.mechanisms.entropy import make_source
@@ -118,6 +119,24 @@ def test_a_record_more_leaves_the_others_where_they_were():
     assert (sizes[0] - sizes[2], sizes[1] - sizes[3]) in ((1, 0), (0, 1))
     assert np.array_equal(a.whole().codes[: sizes[2]], c.whole().codes)
     assert np.array_equal(b.whole().codes[: sizes[3]], d.whole().codes)
+
+
+def test_candidates_learn_from_one_side_and_are_judged_on_the_other(monkeypatch):
+    parts, judged = [], []
+
+    def spied(*arguments):
+        parts.append(split(*arguments))
+        return parts[-1]
+
+    def watched(models, validation, *rest):
+        judged.append(validation)
+        return choose(models, validation, *rest)
+
+    monkeypatch.setattr(learner, "split", spied)
+    monkeypatch.setattr(learner, "choose", watched)
+    fit(epsilon=1, strategy="private_selection")
+    assert len(parts) == len(judged) == 1
+    assert judged[0] is parts[0][1]
 
 
 class Always:

@@ -19,6 +19,7 @@ from dpforest.learners.rules.probabilities import (
     SHARPENING,
     confidence,
     counted_probabilities,
+    shrink,
     uncounted_probabilities,
 )
 from dpforest.mechanisms.entropy import SeededSource
@@ -268,6 +269,12 @@ def test_many_counts_are_followed_and_sharpened():
     odds = np.log(table[:, 0] / table[:, 1])
     assert np.allclose(odds, SHARPENING * np.log(counts[:, 0] / counts[:, 1]), atol=0.01)
     assert np.allclose(table.sum(axis=1), 1)
+
+
+def test_counts_that_drown_leave_what_was_expected():
+    start = np.array([0.7, 0.3])
+    for variance, least, most in ((0.0, 0.0, 0.05), (1e3, 0.05, 0.6), (1e9, 0.69, 0.71)):
+        assert least <= shrink(np.array([0.0, 300.0]), variance, start)[0] <= most
 
 
 @pytest.mark.parametrize("n_classes", [2, 5])
