@@ -63,3 +63,13 @@ def test_a_tree_without_splits_has_one_leaf(twins):
     out = np.full(10, -7, np.int32)
     leaves.route_records(codes, np.arange(10, dtype=np.int32), none, none, none, 0, out)
     assert not out.any()
+
+
+@pytest.mark.parametrize("code", [0, 1, 200])
+def test_a_node_without_a_split_sends_everybody_left(code):
+    codes = np.full((5, 2), code, dtype=np.uint8)
+    feature = np.array([-1, 1, -1], dtype=np.int32)
+    low, high = np.array([0, 0, 0]), np.array([0, 100, 0])
+    leaves = np.empty(5, dtype=np.int32)
+    route_records(codes, np.arange(5, dtype=np.int32), feature, low, high, 2, leaves)
+    assert (leaves == (0 if code <= 100 else 1)).all()
