@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import pickle
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -15,6 +15,7 @@ from dpforest.trees.counting import (
     Block,
     ClassCounts,
     CodeCounts,
+    MappedRecords,
     MemoryRecords,
     RecordCount,
     WatchedRecords,
@@ -79,6 +80,24 @@ def test_a_copy_of_a_block_makes_anew_what_was_kept():
 def test_a_block_is_as_large_as_its_records():
     for thing in (table_of(5000), Block(table_of(5000))):
         assert 15_000 <= sys.getsizeof(thing) <= 15_200
+
+
+@dataclass(frozen=True)
+class Relabelled:
+    """All records in one class."""
+
+    label: int
+
+    def table(self, block: Block) -> TrainingTable:
+        labels = np.full_like(block.table.labels, self.label)
+        return replace(block.table, labels=labels)
+
+
+def test_what_one_mapping_made_of_a_block_is_not_taken_for_anothers():
+    records = MemoryRecords(table_of(20))
+    for label in (0, 2, 2, 1):
+        counts = MappedRecords(records, Relabelled(label)).total(ClassCounts())
+        assert counts.tolist() == [20 * (k == label) for k in range(3)]
 
 
 def test_whoever_watches_is_told_of_passes():
