@@ -98,3 +98,18 @@ def test_counts_beyond_exact_doubles_are_squared_in_integers(twins, large):
     got = np.empty((1, 2))
     stages.best_scores(*counted, criterion.code, False, got)
     np.testing.assert_array_equal(got[0], [scores[0, :3].max(), scores[0, 4:].max()])
+
+
+def test_squares_of_many_records_are_rounded_once():
+    # Beyond 2^26 records a square is no double, and two that are rounded apart are no exact sum.
+    generator = np.random.default_rng(5)
+    hist = generator.integers(2**28, 2**29, (500, 2, 2)).astype(np.int32)
+    n = len(hist)
+    low, high = np.zeros((n, 1), np.int32), np.ones((n, 1), np.int32)
+    alive = np.ones((n, 2), np.bool_)
+    out = np.empty((n, 1))
+    facts = np.array([0, 2]), np.array([True]), low, high, alive
+    stages.best_scores(hist, *facts, scoring.GINI_COUNT, False, out)
+    for counts, score in zip(hist.tolist(), out[:, 0], strict=True):
+        purities = [np.float64(a * a + b * b) / np.float64(a + b) for a, b in counts]
+        assert score == sum(np.floor(purity * scoring.LATTICE_STEPS) for purity in purities)
