@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dpforest.exceptions import ParameterTypeError, StreamError
-from dpforest.streams import BatchStream, CSVStream
+from dpforest.streams import BatchStream, CSVStream, csv_files, csv_lines
 from dpforest.streams import files as reading_files
 
 pa = pytest.importorskip("pyarrow")
@@ -36,7 +36,8 @@ def test_what_can_be_read_once_only_is_refused():
 
 
 def test_a_text_in_a_later_block_leaves_earlier_ones_as_they_are(tmp_path, monkeypatch):
-    monkeypatch.setattr(reading_files, "BLOCK_BYTES", 64)
+    monkeypatch.setattr(csv_files, "BLOCK_BYTES", 64)
+    monkeypatch.setattr(csv_lines, "_STEP", 64)
     path = tmp_path / "table.csv"
     lines = [f"{i},{i % 2}" for i in range(60)]
 
