@@ -9,8 +9,10 @@ import ast
 import importlib
 import inspect
 import re
+import runpy
 import sys
 from collections import Counter
+from contextlib import nullcontext
 from functools import cache
 from pathlib import Path
 
@@ -30,7 +32,18 @@ sys.path.insert(0, str(TOOL))
 
 from mutant_list import ListError, Mutant, check_applies, read_mutants  # noqa: E402
 from mutant_page import page  # noqa: E402
-from mutant_runs import BROKEN, KILLED, SURVIVED, Ended, judged  # noqa: E402
+import mutant_runs  # noqa: E402
+from mutant_runs import (  # noqa: E402
+    BROKEN,
+    KILLED,
+    SURVIVED,
+    TIMED_OUT,
+    UNDECIDED,
+    Ended,
+    Result,
+    code_digest,
+    judged,
+)
 
 MUTANTS = read_mutants()
 #: Faults that once lived through all tests. They stay.
@@ -269,20 +282,63 @@ def failure(exception: str) -> dict:
     (Ended(1, (failure("builtins.NameError"),), ""), BROKEN),
     (Ended(1, (failure("numba.core.errors.TypingError"),), ""), BROKEN),
     (Ended(0, (), ""), SURVIVED),
-    *((Ended(code, (), ""), BROKEN) for code in (1, 2, 3, 4, 5, None)),
+    (Ended(None, (), ""), TIMED_OUT),
+    *((Ended(code, (), ""), BROKEN) for code in (1, 2, 3, 4, 5)),
 ])  # fmt: skip
 def test_only_a_test_that_fails_kills(ended, outcome):
     assert judged(ended)[0] == outcome
 
 
+SEEN = Ended(1, (failure("builtins.AssertionError"),), "")
+LATE, PASSED = Ended(None, (), ""), Ended(0, (), "")
+
+
+@pytest.mark.parametrize(("ends", "outcome"), [
+    ([SEEN], KILLED),
+    ([LATE, PASSED, SEEN], KILLED),
+    ([LATE, PASSED, LATE], TIMED_OUT),
+    ([LATE, PASSED, PASSED], SURVIVED),
+    ([LATE, LATE], UNDECIDED),
+])  # fmt: skip
+def test_a_slow_machine_is_told_from_a_fault_that_takes_too_long(ends, outcome, monkeypatch):
+    # The first and the third are runs with the fault, the second is one without.
+    waiting = iter(ends)
+    monkeypatch.setattr(mutant_runs, "run_tests", lambda *arguments: next(waiting))
+    monkeypatch.setattr(mutant_runs, "changed_copy", lambda base, mutant: nullcontext(base))
+    assert mutant_runs.run_mutant(MUTANTS[0], ROOT).outcome == outcome
+    assert list(waiting) == []
+
+
+def test_only_a_slow_machine_does_not_fail_a_sample():
+    main = runpy.run_path(str(TOOL / "__main__.py"))
+    for outcome in (KILLED, SURVIVED, BROKEN, TIMED_OUT, UNDECIDED):
+        result = Result("a", code_digest(MUTANTS[0]), outcome, "", "", 1.0)
+        assert main["fails"](result, False) == (outcome != KILLED)
+        assert main["fails"](result, True) == (outcome not in (KILLED, UNDECIDED))
+        # What was not decided is run again.
+        assert main["_is_current"](result, MUTANTS[0]) == (outcome != UNDECIDED)
+
+
 def test_the_page_lists_every_fault_with_its_reason_and_names_a_test_for_each():
     text = (ROOT / "docs" / "mutants.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| (.*) \| `(.*)` \| (.*) \| (.*) \|$", text, flags=re.MULTILINE)
+    rows = re.findall(r"^\| (.*) \| `(.*)` \| (.*) \| (.*) \| (.*) \|$", text, flags=re.MULTILINE)
     listed = [(m.name, m.file.removeprefix("dpforest/"), m.why) for m in MUTANTS]
     assert [row[:3] for row in rows] == listed, "write it anew: make mutants"
-    lacking = [name for name, *_, seen in rows if not re.fullmatch(r"`[\w/.]+::[\w:]+`", seen)]
+    lacking = [name for name, *_, seen, _ in rows if not re.fullmatch(r"`[\w/.]+::[\w:]+`", seen)]
     assert not lacking
 
 
 def test_what_has_no_result_of_this_code_is_shown_as_not_run():
-    assert page(MUTANTS[:2], {}).count("| not run |") == 2
+    text = page(MUTANTS[:2], {})
+    assert text.count("| **not run** |") == 2 and "0 of 2 were seen (2 not run on" in text
+
+
+def test_the_page_says_what_was_not_seen():
+    ends = dict(zip(MUTANTS, (KILLED, SURVIVED, TIMED_OUT), strict=False))
+    found = {m.name: Result(m.name, code_digest(m), end, "a.py::b", "", 1.0)
+             for m, end in ends.items()}  # fmt: skip
+    found[MUTANTS[3].name] = Result(MUTANTS[3].name, "of other code", KILLED, "a.py::b", "", 1.0)
+    text = page(MUTANTS[:4], found)
+    assert "1 of 4 were seen (1 SURVIVED, 1 timed out, 1 not run on this code)" in text
+    assert all(f"`{code_digest(mutant)}` |" in text for mutant in MUTANTS[:3])
+    assert code_digest(MUTANTS[3]) not in text

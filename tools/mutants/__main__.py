@@ -6,7 +6,9 @@
     python tools/mutants --report                    write docs/mutants.md from the results
 
 Results are kept in build/mutants as they come, so a run that was cut short goes on where it was.
-Ends with 1 when a mutant survived, was no program, or no longer applies to the code.
+Ends with 1 when a mutant survived, was no program, took too long, or no longer applies to the code.
+Where its tests take too long without the mutant too, the machine is slow: such a mutant stays
+undecided, is run again the next time, and fails a run of all of them but not a sample.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from mutant_list import ROOT, ListError, Mutant, check_applies, read_mutants
 from mutant_page import PAGE, page
 from mutant_runs import (
     KILLED,
+    UNDECIDED,
     Result,
     code_digest,
     confirmed,
@@ -114,15 +117,22 @@ def _run_all(mutants: list[Mutant], options: argparse.Namespace) -> int:
     for before, after in zip(done, judged, strict=True):
         if before != after:
             save_result(after)
-    bad = [result for result in judged if result.outcome != KILLED]
-    print(f"{len(done) - len(bad)} of {len(done)} mutants were killed")
-    for result in bad:
+    left = [result for result in judged if result.outcome != KILLED]
+    print(f"{len(done) - len(left)} of {len(done)} mutants were killed")
+    for result in left:
         print(f"  {result.name}: {result.outcome}: {result.words}")
-    return len(bad)
+    return sum(fails(result, options.sample is not None) for result in left)
+
+
+def fails(result: Result, in_sample: bool) -> bool:
+    """Whether a result fails a run; in a sample not where the machine alone was too slow."""
+    return result.outcome != KILLED and not (in_sample and result.outcome == UNDECIDED)
 
 
 def _is_current(result: Result | None, mutant: Mutant) -> bool:
-    return result is not None and result.code == code_digest(mutant)
+    """Whether a mutant has a result for this code."""
+    decided = result is not None and result.outcome != UNDECIDED
+    return decided and result.code == code_digest(mutant)
 
 
 def _results(mutants: list[Mutant], base: Path, jobs: int) -> Iterator[Result]:
