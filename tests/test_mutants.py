@@ -30,9 +30,9 @@ ROOT = Path(__file__).resolve().parent.parent
 TOOL = ROOT / "tools" / "mutants"
 sys.path.insert(0, str(TOOL))
 
+import mutant_runs  # noqa: E402
 from mutant_list import ListError, Mutant, check_applies, read_mutants  # noqa: E402
 from mutant_page import page  # noqa: E402
-import mutant_runs  # noqa: E402
 from mutant_runs import (  # noqa: E402
     BROKEN,
     KILLED,

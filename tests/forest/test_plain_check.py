@@ -144,6 +144,7 @@ ROOT = {"feature": 2, "threshold": 1.5, **SPLIT}
 
 @pytest.mark.parametrize(("content", "rule"), [
     (changed("trees", "version", to=1), "of version 1, which does not say whether a number"),
+    (changed("trees", "version", to=3), "not of version 2"),
     (changed("trees", "version", to=True), "not of version 2"),
     (changed("trees", "version", to=2.0), "not of version 2"),
     (changed("trees", "format", to="dpforest-model"), "not a dpforest-plain"),

@@ -15,8 +15,8 @@ tests that should see it are run. A fault that no test sees fails the run. So do
 no longer in its file: whoever changes the code carries the list along. The list is in
 `tools/mutants/`; CI runs a dozen of it, which the commit's hash chooses.
 
-{killed} of {count} were seen{left}. Digest of the package and of what tests share: `{digest}`. Beside
-each fault stands the digest of what its result rests on: package, entry, tests.
+{killed} of {count} were seen{left}. Digest of the package and of what tests share: `{digest}`.
+Beside each fault stands the digest of what its result rests on: package, entry, tests.
 """
 
 

@@ -246,6 +246,14 @@ EDITS: dict[str, tuple[Any, str]] = {
         lambda d: renamed(d["composition"], d["composition"]["label"], "census"),
         "a name that no fit's scope has",
     ),
+    "more fits than are listed": (
+        lambda d: d["basis"]["listing"].update(n_fits=2),
+        "its list of fits contradicts itself",
+    ),
+    "fits that spent less": (
+        lambda d: d["basis"]["listing"].update(epsilon="1/2", epsilon_float=0.5),
+        "its list of fits sums to less than this one",
+    ),
     "a smaller ceiling": (
         lambda d: d["basis"]["ceiling"].update(epsilon="1/100"),
         "above its accountant's ceiling",
