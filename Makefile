@@ -64,7 +64,7 @@ test-lowest: $(LOWEST)/.ready-test
 mutants: $(VENV)/.ready-test
 	$(VENV)/bin/python tools/mutants $(MUTANT_FLAGS) $(ARGS)
 
-# A dozen, chosen by the commit.
+# A dozen, chosen by the commit; in copies of what `make test` compiled.
 mutants-sample: $(VENV)/.ready-test
 	$(VENV)/bin/python tools/mutants $(MUTANT_FLAGS) --sample 12 --seed-from-head
 
