@@ -74,7 +74,7 @@ _LINES = ["\r", "a\rb", "\n", "a\nb", "\r\n", "a\r\nb", "\u2028", "\f", "1\n", "
 
 ODD: tuple[Odd, ...] = (
     *_by_repr("missing", None, math.nan, np.float32("nan"), np.float16("nan"), Decimal("NaN"),
-              pd.NA, pd.NaT, np.datetime64("NaT"), np.timedelta64("NaT"), np.ma.masked),
+              pd.NA, pd.NaT, np.datetime64("NaT"), np.timedelta64("NaT", "D"), np.ma.masked),
     *_named("missing", NaN_with_a_payload=PAYLOAD, negative_NaN=NEGATIVE_NAN,
             longdouble_NaN=np.longdouble("nan")),
     *_by_repr("infinity", math.inf, -math.inf, np.float32("inf"), Decimal("-Infinity"),
@@ -136,7 +136,7 @@ ODD: tuple[Odd, ...] = (
               datetime.datetime(9999, 12, 31), datetime.datetime(1, 1, 1),
               np.datetime64("2020-01-01"), np.datetime64("2020-01-01T12", "ns"),
               np.datetime64("1600"), np.timedelta64(1, "D"), np.timedelta64(1, "ns"),
-              np.timedelta64(3), pd.Timestamp("2020-01-01"), pd.Timestamp("2020", tz="UTC"),
+              np.timedelta64(3, "D"), pd.Timestamp("2020-01-01"), pd.Timestamp("2020", tz="UTC"),
               pd.Timestamp("2020-01-01 12:00", tz="Europe/Berlin"), pd.Timedelta("1D"),
               pd.Period("2020"), pd.Interval(0, 1), pd.DateOffset(1)),
     *_by_repr("other object", objects.Colour.RED, objects.Grade.ONE, objects.Word.YES,

@@ -64,7 +64,7 @@ NUMPY = {
     "U": (["a", "1"], ["a", 1]),
     "O": ([[1], "a"], [UNREADABLE, "a"]),
     "M": (["2020-01-01", "NaT"], [UNREADABLE, None]),
-    "m": ([np.timedelta64(1, "D"), np.timedelta64("NaT")], [UNREADABLE, None]),
+    "m": ([np.timedelta64(1, "D"), np.timedelta64("NaT", "D")], [UNREADABLE, None]),
     "V": None,  # structured arrays are refused: they are declared
 }
 NAMED = {"S": "S4", "U": "U4", "M": "M8[D]", "m": "m8[ns]"}
