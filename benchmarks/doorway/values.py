@@ -74,7 +74,7 @@ _LINES = ["\r", "a\rb", "\n", "a\nb", "\r\n", "a\r\nb", "\u2028", "\f", "1\n", "
 
 ODD: tuple[Odd, ...] = (
     *_by_repr("missing", None, math.nan, np.float32("nan"), np.float16("nan"), Decimal("NaN"),
-              pd.NA, pd.NaT, np.datetime64("NaT"), np.timedelta64("NaT", "D"), np.ma.masked),
+              pd.NA, pd.NaT, np.datetime64("NaT", "D"), np.timedelta64("NaT", "D"), np.ma.masked),
     *_named("missing", NaN_with_a_payload=PAYLOAD, negative_NaN=NEGATIVE_NAN,
             longdouble_NaN=np.longdouble("nan")),
     *_by_repr("infinity", math.inf, -math.inf, np.float32("inf"), Decimal("-Infinity"),

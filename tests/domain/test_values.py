@@ -64,7 +64,7 @@ def test_meanings():
     for value in (b"\xff", Decimal("snan"), (10**5000,), [1], {1: 1}, np.array(1), day,
                   datetime.timedelta(1), time, uuid.UUID(int=1)):  # fmt: skip
         assert meaning_of(value) == UNREADABLE
-    assert meaning_of(np.datetime64("NaT")) is meaning_of(np.ma.masked) is None
+    assert meaning_of(np.datetime64("NaT", "D")) is meaning_of(np.ma.masked) is None
 
 
 def test_dates_are_no_text():

@@ -28,7 +28,7 @@ from dpforest.learners.refitted.settings import Size as Rounds
 from dpforest.learners.registry import LEARNERS
 from dpforest.learners.rules import RulesLearner, RulesSettings
 from dpforest.mechanisms.entropy import SeededSource
-from dpforest.observation import set_observer
+from dpforest.observation import Observer, set_observer
 from dpforest.trees.counting import Counting, MemoryRecords, RecordsAround
 
 DELTA = Fraction(1, 10**6)
@@ -154,14 +154,11 @@ class Watched(RecordsAround):
         return self.records.total(counting)
 
 
-class Noting:
+class Noting(Observer):
     """An observer that notes which grant each release consumes."""
 
     def __init__(self, log: list) -> None:
         self._log = log
-
-    def read(self, what: str) -> None:
-        pass
 
     def release(self, name: str, grant: Any, public: Any, draw: Any) -> Any:
         if grant is not None:
