@@ -194,7 +194,7 @@ def _check_meanings(entry: str, values: Iterable[Any], nouns: str) -> None:
             raise DomainError(
                 entry,
                 f"of the {nouns} the one at position {position} reads as missing, as NaN and "
-                "empty text do, or has no meaning, as dates and lists",
+                "empty text do, or has no meaning, as dates, complex numbers and lists",
                 "Give it another name",
             )
         first = positions.setdefault(meaning, position)
