@@ -14,8 +14,8 @@ from dpforest.streams.text import text_column
 
 #: Records of a batch.
 BATCH_ROWS = 2**17
-#: The name under which Arrow keeps a schema in a footer, with the marks that Thrift sets around
-#: the key of a pair (a field of text, its length; another field of text), and another of its length.
+#: The name under which Arrow keeps its schema in a footer, between the marks that Thrift sets
+#: around the key of a pair (a field of text, its length; a field of text), and one as long.
 _ARROW_SCHEMA = b"\x18\x0cARROW:schema\x18"
 _NO_SCHEMA = b"\x18\x0cnot read now\x18"
 
