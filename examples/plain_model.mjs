@@ -33,7 +33,7 @@ const TIME = new RegExp(
     "(?: ?(?:[A-Za-z][A-Za-z0-9_/+-]*|[+-][0-9]{2}(?::?[0-9]{2}){0,2}))?)?" +
     "|-?[0-9]+ days?,? [+-]?[0-9]{1,2}:[0-9]{2}:[0-9]{2}(?:\\.[0-9]+)?)$",
 );
-// What a date means: a text that no category is.
+// What a date or a complex number means: a text that no category is.
 const NOTHING = "";
 // Beyond this an exponential is as good as 0 or infinity.
 const LARGEST_STEPS = 700;
@@ -101,7 +101,7 @@ export class PlainModel {
     const infinite = INFINITE.exec(plain);
     if (infinite) return infinite[1] === "-" ? -Infinity : Infinity;
     const complex = COMPLEX.exec(text) ?? IMAGINARY.exec(text);
-    if (complex) return meaningOfComplex(complex[1], complex[2], text);
+    if (complex) return meaningOfComplex(complex[1], complex[2]);
     if (TIME.test(text)) return NOTHING;
     const word = text.toLowerCase();
     if (word === "true" || word === "false") return Number(word === "true");
@@ -225,11 +225,11 @@ function stripped(text) {
 }
 
 // Which child a value goes to.
-// Its real part where there is no other; missing with NaN in it, or no finite other; else its text.
-function meaningOfComplex(real, imaginary, text) {
+// Its real part where there is no other; missing with NaN in it, or no finite other; else nothing.
+function meaningOfComplex(real, imaginary) {
   const [one, other] = [partOf(real), partOf(imaginary)];
   if (Number.isNaN(one) || !Number.isFinite(other)) return null;
-  return other === 0 ? one : text;
+  return other === 0 ? one : NOTHING;
 }
 
 function partOf(text) {

@@ -626,6 +626,15 @@ def unchecked_text(values: list[Any], setting: Setting) -> pa.ChunkedArray:
     return pa.chunked_array([pa.array(list(map(_as_bytes, values)), pa.binary()).view(pa.string())])
 
 
+def unchecked_categories(values: list[Any], setting: Setting) -> pa.ChunkedArray:
+    """The same as categories, with numbers of any width as pandas and Arrow have them."""
+    coded = unchecked_text(values, setting).combine_chunks().dictionary_encode()
+    width = setting.random.choice([pa.int8(), pa.int16(), pa.int32()])
+    return pa.chunked_array([
+        pa.DictionaryArray.from_arrays(coded.indices.cast(width), coded.dictionary, safe=False)
+    ])  # fmt: skip
+
+
 def _as_bytes(value: Any) -> bytes | None:
     if value is None or type(value) is bytes:
         return value
@@ -657,6 +666,7 @@ def _arrow_ways() -> Iterator[Way]:
     yield columns(typed, "array(values, type)",
                   lambda v, s: pa.chunked_array([_arrow_typed(v, s)]))  # fmt: skip
     yield columns(typed, "text that is none", unchecked_text)
+    yield columns(typed, "categories that are no text", unchecked_categories)
     yield Way(typed, "record batch",
               by_column(pa.RecordBatch.from_pydict, _arrow_typed), _arrow)  # fmt: skip
 

@@ -243,6 +243,21 @@ def _first_types(self: Any, wanted: Any) -> Iterator[Any]:
         yield batch
 
 
+_conversion = parquet_files._conversion
+
+
+def _from_dictionary(kind: Any) -> Any:
+    """Columns of dictionaries, too."""
+    if pa.types.is_dictionary(kind):
+        return lambda column: parquet_files.plain_column(column.cast(kind.value_type))
+    return _conversion(kind)
+
+
+#: As it was before footers were read without Arrow's own types.
+_ARROWS_OWN = {
+    "without_dictionaries": lambda metadata: metadata, "_conversion": _from_dictionary,
+}  # fmt: skip
+
 _encode_part = dask_records.encode_part
 
 
@@ -319,6 +334,9 @@ FAULTS = (
     Fault("the types of the first row group hold for all",
           "ParquetStream, several files",
           replaced(parquet_files.ParquetStream, "_read", _first_types)),
+    Fault("categories in Parquet are read as Arrow had them, and one that is no text ends it",
+          "ParquetStream, one file",
+          lambda: mock.patch.multiple(parquet_files, **_ARROWS_OWN), ("bytes",)),
     Fault("Dask partitions with columns of objects are refused",
           "Dask partitions", replaced(dask_records, "encode_part", _no_mixed_partitions)),
 )  # fmt: skip

@@ -197,6 +197,7 @@ def _by_polars(rows: Rows, labels: list[Any], setting: Setting) -> Any:
 
 _PARQUET_COLUMNS = containers.by_column(pa.table, lambda v, s: pa.array(v))
 _PARQUET_UNCHECKED = containers.by_column(pa.table, containers.unchecked_text)
+_PARQUET_CATEGORIES = containers.by_column(pa.table, containers.unchecked_categories)
 _PARQUET_TYPED = containers.by_column(
     pa.table, lambda v, s: containers._arrow_typed(v, s) if s.random.random() < 0.5 else pa.array(v)
 )
@@ -321,6 +322,8 @@ def readers() -> tuple[Reader, ...]:
                _parquet(_PARQUET_TYPED)),
         Reader("ParquetStream, one file", "by Arrow, text that is none", "ParquetStream",
                _parquet(_PARQUET_UNCHECKED)),
+        Reader("ParquetStream, one file", "by Arrow, categories that are no text", "ParquetStream",
+               _parquet(_PARQUET_CATEGORIES)),
         Reader("ParquetStream, several files", "by pandas", "ParquetStream",
                _parquet(frame, True)),
         Reader("ParquetStream, several files", "by Arrow, inferred", "ParquetStream",

@@ -23,7 +23,7 @@ _CATEGORIES: tuple[tuple[Any, ...], ...] = (
     ("1.5", "2.5", "yes"),
     (0.1, 0.5), ("é", "ß", "a b"), ("noon", "{}", "[1]"), (2**53, 1, -1),
     ("nil", "?", "-"),
-    ("inf", "true", "yes"), tuple(f"c{k}" for k in range(300)), ("b'1'", "1j", "None of it"),
+    ("inf", "true", "yes"), tuple(f"c{k}" for k in range(300)), ("b'1'", "1+0j", "None of it"),
 )  # fmt: skip
 _CLASSES: tuple[tuple[Any, ...], ...] = (
     ("no", "yes"), (0, 1), (1, 2, 3), (False, True), (0.1, 0.5, "yes"), ("a", "b"), ("01", "02"),

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from dpforest.dask.records import DaskRecords, reading_partitions
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.exceptions import MissingExtraError, ParameterTypeError, StreamError
 from dpforest.streams.base import Source, check_columns
@@ -14,8 +15,13 @@ from dpforest.trees.counting import Records
 
 
 def is_collection(X: Any) -> bool:
-    """Whether something is a Dask array or data frame, found out without importing Dask."""
-    return type(X).__module__.split(".")[0] in ("dask", "dask_expr") and hasattr(X, "dask")
+    """Whether something is a Dask array or data frame, found out without importing Dask.
+
+    Its type is asked alone: a collection makes its whole graph when it is asked for it, and what
+    a reader says then is raised.
+    """
+    kind = type(X)
+    return str(kind.__module__).split(".")[0] in ("dask", "dask_expr") and hasattr(kind, "dask")
 
 
 class DaskTable(Source):
@@ -42,6 +48,7 @@ class DaskTable(Source):
                 "Make it with dask.array or dask.dataframe",
             )  # fmt: skip
         self._X, self._y = X, y
+        self._made: list[Any] | None = None
 
     @property
     def named(self) -> bool:
@@ -49,7 +56,10 @@ class DaskTable(Source):
         return hasattr(self._X, "columns")
 
     def check(self, feature_names: tuple[str, ...]) -> None:
-        """Look at widths, names and partitions; at no record.
+        """Look at widths, names and partitions; at no record, as far as it is dpforest that looks.
+
+        Dask turns values of a frame in memory into text while it makes partitions. Where it cannot,
+        that is a :class:`StreamError` here, before anything is spent.
 
         Types are not looked at: pandas and numpy infer them, so that a record may decide them.
         """
@@ -60,7 +70,9 @@ class DaskTable(Source):
             _check_array(self._X, len(feature_names))
         if not isinstance(self._y, str):
             _check_labels(self._y)
-            self._check_partitions()
+            with reading_partitions():
+                self._check_partitions()
+        self._pairs()
 
     def _check_partitions(self) -> None:
         known = [getattr(part, "chunks", ((np.nan,),))[0] for part in (self._X, self._y)]
@@ -73,12 +85,16 @@ class DaskTable(Source):
 
     def records(self, encoder: DomainEncoder, n_threads: int) -> Records:
         """Records that workers hold; ``n_threads`` plays no part."""
-        from dpforest.dask.records import DaskRecords
-
         return DaskRecords(self._pairs(), encoder, current_client())
 
     def _pairs(self) -> list[Any]:
-        """Delayed pairs of X and y, one a partition."""
+        """Delayed pairs of X and y, one a partition; made once."""
+        if self._made is None:
+            with reading_partitions():
+                self._made = self._make_pairs()
+        return self._made
+
+    def _make_pairs(self) -> list[Any]:
         from dask.delayed import delayed
 
         if isinstance(self._y, str):

@@ -81,25 +81,8 @@ def draft_domain(
     Domain
         With every entry marked as drafted.
     """
-    if task not in (None, "classification", "regression"):
-        raise ParameterError(
-            "task", task, "must be 'classification' or 'regression'", "Choose one of them"
-        )
-    if path is not None and Path(path).exists():
-        raise ParameterError(
-            "path",
-            str(path),
-            "is there already, and somebody may have edited it",
-            "Read it by Domain.from_json, give another path, or remove the file",
-        )
-    table = read_table(X)
-    _check_not_empty(table)
-    labels = None
-    if y is not None:
-        labels = read_labels(y, estimator_name, check_type=True)
-        check_lengths(table, labels)
-    for index in range(table.n_columns):
-        table.check_column(index)
+    _check_parameters(task, path)
+    table, labels = _read_table_and_labels(X, y, estimator_name)
     names = table.names or tuple(f"x{index}" for index in range(table.n_columns))
     if labels is not None:
         observe_read("labels")
@@ -113,6 +96,33 @@ def draft_domain(
     if path is not None:
         domain.to_json(path)
     return domain
+
+
+def _check_parameters(task: str | None, path: str | PathLike[str] | None) -> None:
+    if task not in (None, "classification", "regression"):
+        raise ParameterError(
+            "task", task, "must be 'classification' or 'regression'", "Choose one of them"
+        )
+    if path is not None and Path(path).exists():
+        raise ParameterError(
+            "path",
+            str(path),
+            "is there already, and somebody may have edited it",
+            "Read it by Domain.from_json, give another path, or remove the file",
+        )
+
+
+def _read_table_and_labels(X: Any, y: Any, estimator_name: str) -> tuple[Table, Column | None]:
+    """Both as columns, of types that have a meaning; an empty table is refused."""
+    table = read_table(X)
+    _check_not_empty(table)
+    labels = None
+    if y is not None:
+        labels = read_labels(y, estimator_name, check_type=True)
+        check_lengths(table, labels)
+    for index in range(table.n_columns):
+        table.check_column(index)
+    return table, labels
 
 
 def _check_not_empty(table: Table) -> None:

@@ -84,9 +84,7 @@ def without_bounds(entry: Any) -> Any:
     return entry.model_copy(update={"drafted": DraftMark()})
 
 
-def checked_sources(
-    names: list[str], drafted: Collection[str], source: Any, sources: Any
-) -> Mapping[str, str]:
+def checked_sources(names: list[str], drafted: Collection[str], sources: Any) -> Mapping[str, str]:
     """Sources by the name of an entry, as they were given to ``Domain.confirmed``.
 
     Parameters
@@ -95,8 +93,6 @@ def checked_sources(
         Of all entries; a feature may be called as an output is.
     drafted : collection of str
         Names of those that are not declared.
-    source : None
-        One source for everything is refused.
     sources : mapping of str to str, or None
 
     Raises
@@ -104,9 +100,9 @@ def checked_sources(
     DomainError
         With the entry whose source is none.
     """
-    if source is not None or not isinstance(sources, Mapping | None):
+    if not isinstance(sources, Mapping | None):
         raise DomainError(
-            "source",
+            "sources",
             "one source for everything names no entry",
             "Give sources={'age': ..., 'classes': ...}, with an entry's name for each",
         )

@@ -194,7 +194,7 @@ def _check_meanings(entry: str, values: Iterable[Any], nouns: str) -> None:
             raise DomainError(
                 entry,
                 f"of the {nouns} the one at position {position} reads as missing, as NaN and "
-                "empty text do, or has no meaning, as dates and lists",
+                "empty text do, or has no meaning, as dates, complex numbers and lists",
                 "Give it another name",
             )
         first = positions.setdefault(meaning, position)
@@ -463,7 +463,6 @@ class Domain(_Entry):
     def confirmed(
         self,
         declared_by: str,
-        source: str | None = None,
         *,
         sources: Mapping[str, str] | None = None,
     ) -> Domain:
@@ -478,16 +477,14 @@ class Domain(_Entry):
         ----------
         declared_by : str
             Who stands for the facts.
-        source : None
-            Not taken any more: one source for everything names no entry.
         sources : mapping of str to str, optional
             Where an entry is documented, by its name: a feature's, ``"classes"`` or ``"target"``.
 
         Raises
         ------
         DomainError
-            If nobody is named, or a source is given for everything, for no entry of this domain,
-            for one that is declared already, or is the draft's own.
+            If nobody is named, or a source is given for no entry of this domain, for one that is
+            declared already, or is the draft's own.
 
         Warns
         -----
@@ -498,7 +495,7 @@ class Domain(_Entry):
         if not isinstance(declared_by, str) or not declared_by.strip():
             raise DomainError("declared_by", "must name somebody", "Say who confirms the domain")
         names = [name for name, _ in self._named_entries]
-        given = checked_sources(names, self.drafted_entries, source, sources)
+        given = checked_sources(names, self.drafted_entries, sources)
 
         def confirm(name: str, entry: Declaration | None) -> Any:
             return entry and entry.confirmed(declared_by, given.get(name))

@@ -58,9 +58,8 @@ def meaning_of(value: Any) -> Meaning:
         where there is none. True and "true" are 1, False and "false" 0. A complex number
         without an imaginary part is its real part, as text too: "(1+0j)".
     str
-        For text, without surrounding white space; for bytes, as UTF-8; for other complex
-        numbers. For anything else, such as dates (as text, too), lists and objects,
-        ``UNREADABLE``.
+        For text, without surrounding white space; for bytes, as UTF-8. For anything else, such
+        as other complex numbers and dates (both as text, too), lists and objects, ``UNREADABLE``.
     """
     kind = type(value)
     if kind is str:
@@ -89,7 +88,7 @@ def _meaning_of_text(text: str) -> Meaning:
 def _of_words(text: str) -> Meaning:
     """What text means that is no number as it stands."""
     if text[-1] in "j)" and _COMPLEX.fullmatch(text):
-        return _of_complex(complex(text), text)
+        return _of_complex(complex(text))
     if _TIME.fullmatch(text):
         return UNREADABLE
     return _BOOLEAN_WORDS.get(text.lower(), text)
@@ -137,12 +136,13 @@ def _of_decimal(value: Decimal) -> Meaning:
         return UNREADABLE
 
 
-def _of_complex(value: complex, text: str | None = None) -> Meaning:
+def _of_complex(value: complex) -> Meaning:
     number = complex.__complex__(value)
     # Beside an infinite imaginary part pandas loses the real one.
     if math.isnan(number.real) or not math.isfinite(number.imag):
         return None
-    return (text or str(number)) if number.imag else number.real
+    # Any other has no text of its own: it changes with the width, and pandas loses signs of zeros.
+    return UNREADABLE if number.imag else number.real
 
 
 def _of_bytes(value: bytes) -> Meaning:

@@ -204,16 +204,8 @@ class PrivateEstimator(NamedColumns, SharedBudget):
 
     def _resolve_domain(self, X: Any, y: Any) -> tuple[Domain, list[str]]:
         """The declared domain; without one it is read off the data, which voids the guarantee."""
-        if self.domain is None and isinstance(X, Source):
-            raise ParameterError(
-                "domain", None, "a stream needs declared public facts", self._domain_repair()
-            )  # fmt: skip
         if self.domain is None:
-            if y is None:
-                read_labels(y, type(self).__name__)  # refuses in scikit-learn's words
-            read = "bounds, categories and classes" if self._classifies else "bounds and categories"
-            leak = f"no domain was declared, so {read} were read from the data"
-            domain = Domain.draft(X, y, task=self._task).without_marks()
+            domain, leak = self._read_domain(X, y)
         elif isinstance(self.domain, Domain):
             # That a bound is still the draft's is a fact about a record: nothing below may know.
             domain = self.domain.without_marks()
@@ -233,6 +225,18 @@ class PrivateEstimator(NamedColumns, SharedBudget):
             stacklevel=5,
         )
         return domain, [leak]
+
+    def _read_domain(self, X: Any, y: Any) -> tuple[Domain, str]:
+        """A domain read off a table, and what that leaks."""
+        if isinstance(X, Source):
+            raise ParameterError(
+                "domain", None, "a stream needs declared public facts", self._domain_repair()
+            )  # fmt: skip
+        if y is None:
+            read_labels(y, type(self).__name__)  # refuses in scikit-learn's words
+        read = "bounds, categories and classes" if self._classifies else "bounds and categories"
+        domain = Domain.draft(X, y, task=self._task).without_marks()
+        return domain, f"no domain was declared, so {read} were read from the data"
 
     @property
     def _classifies(self) -> bool:

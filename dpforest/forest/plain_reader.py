@@ -41,7 +41,7 @@ _TIME = re.compile(
     "(?: ?(?:[A-Za-z][A-Za-z0-9_/+-]*|[+-][0-9]{2}(?::?[0-9]{2}){0,2}))?)?"
     r"|-?[0-9]+ days?,? [+-]?[0-9]{1,2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?"
 )
-#: What a date means: a text that no category is.
+#: What a date or a complex number means: a text that no category is.
 _NOTHING = ""
 #: Beyond this an exponential is as good as 0 or infinity.
 _LARGEST_STEPS = 700.0
@@ -126,7 +126,7 @@ class PlainModel:
             number = float(plain.replace("_", ""))
             return None if math.isnan(number) else number
         if _COMPLEX.fullmatch(text):
-            return _meaning_of_complex(complex(text), text)
+            return _meaning_of_complex(complex(text))
         if _TIME.fullmatch(text):
             return _NOTHING
         return _WORDS.get(text.lower(), text) if text else None
@@ -232,11 +232,11 @@ class PlainModel:
         return [score / total for score in scores]
 
 
-def _meaning_of_complex(number: complex, text: str) -> str | float | None:
-    """Its real part where there is no other; missing as docs/plain_model.md says; else its text."""
+def _meaning_of_complex(number: complex) -> str | float | None:
+    """Its real part where there is no other; missing as docs/plain_model.md says; else nothing."""
     if math.isnan(number.real) or not math.isfinite(number.imag):
         return None
-    return text if number.imag else number.real
+    return _NOTHING if number.imag else number.real
 
 
 def _side(node: dict[str, Any], value: Read) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,10 @@ from dpforest.streams.text import text_column
 
 #: Records of a batch.
 BATCH_ROWS = 2**17
+#: The name under which Arrow keeps its schema in a footer, between the marks that Thrift sets
+#: around the key of a pair (a field of text, its length; a field of text), and one as long.
+_ARROW_SCHEMA = b"\x18\x0cARROW:schema\x18"
+_NO_SCHEMA = b"\x18\x0cnot read now\x18"
 
 
 class ParquetStream(Files):
@@ -41,25 +46,24 @@ class ParquetStream(Files):
     def columns(self) -> Iterable[tuple[str, tuple[str, ...] | None]]:
         """Columns of every file, from its footer."""
         for path in self.paths:
-            yield path.name, tuple(schema_of(path).names)
+            yield path.name, tuple(footer_of(path).names)
 
     def _check_files(self, needed: tuple[str, ...]) -> None:
         for path in self.paths:
-            check_schema(path.name, schema_of(path), needed)
+            check_types(path.name, footer_of(path), needed)
 
     def _read(self, wanted: tuple[str, ...] | None) -> Iterator[Batch]:
         """Row groups in their order, the large ones in parts."""
         for path in self.paths:
+            footer = footer_of(path)
+            columns = wanted or footer.names
+            check_types(path.name, footer, columns)
             with reading(path.name):
-                file = pyarrow("parquet").ParquetFile(path)
+                file = pyarrow("parquet").ParquetFile(path, metadata=footer.plain)
             with file:
-                yield from self._row_groups(file, path.name, wanted)
+                yield from self._row_groups(file, path.name, columns)
 
-    def _row_groups(self, file: Any, name: str, wanted: tuple[str, ...] | None) -> Iterator[Batch]:
-        with reading(name):
-            schema = file.schema_arrow
-            wanted = wanted or tuple(schema.names)
-        check_schema(name, schema, wanted)
+    def _row_groups(self, file: Any, name: str, wanted: tuple[str, ...]) -> Iterator[Batch]:
         for group in range(file.num_row_groups):
             place = f"{name}, row group {group}"
             parts = file.iter_batches(BATCH_ROWS, row_groups=[group], columns=list(wanted))
@@ -68,12 +72,52 @@ class ParquetStream(Files):
                 yield self._batch(pyarrow().table(columns), place)
 
 
-def schema_of(path: Path) -> Any:
-    """Schema of a file, from its footer."""
+@dataclass(frozen=True)
+class Footer:
+    """What the end of a file says of its columns.
+
+    Attributes
+    ----------
+    stored : pyarrow.Schema
+        The types that a writer's library had, which are those that are told to a user.
+    plain : pyarrow.parquet.FileMetaData
+        The footer without them: columns are read in the types of Parquet itself.
+    """
+
+    stored: Any
+    plain: Any
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return tuple(self.stored.names)
+
+
+def footer_of(path: Path) -> Footer:
+    """The footer of a file."""
     with reading(path.name):
-        schema = pyarrow("parquet").read_schema(path)
+        metadata = pyarrow("parquet").read_metadata(path)
+        schema = metadata.schema.to_arrow_schema()
         schema.names  # noqa: B018  (which may be no text)
-        return schema
+        return Footer(schema, without_dictionaries(metadata))
+
+
+def without_dictionaries(metadata: Any) -> Any:
+    """A footer that does not say which columns were dictionaries in a writer's memory.
+
+    Arrow would make dictionaries of them again, and some of its releases then refuse a whole
+    column for one cell that is no UTF-8. In Parquet's own types they are text or bytes, and of
+    text it hands on what is none.
+
+    Parameters
+    ----------
+    metadata : pyarrow.parquet.FileMetaData
+    """
+    pa, parquet = pyarrow(), pyarrow("parquet")
+    sink = pa.BufferOutputStream()
+    metadata.write_metadata_file(sink)
+    footer = sink.getvalue().to_pybytes().replace(_ARROW_SCHEMA, _NO_SCHEMA)
+    return parquet.read_metadata(pa.BufferReader(footer))
 
 
 def tables_of(parts: Iterable[Any], place: str) -> Iterator[Any]:
@@ -87,17 +131,25 @@ def tables_of(parts: Iterable[Any], place: str) -> Iterator[Any]:
         yield pyarrow().Table.from_batches([batch])
 
 
-def check_schema(place: str, schema: Any, needed: tuple[str, ...]) -> None:
+def check_types(place: str, footer: Footer, needed: tuple[str, ...]) -> None:
     """Refuse a file without the columns, or with one of dates, times or a nested type."""
-    check_columns(place, schema.names, needed)
+    check_columns(place, footer.names, needed)
+    plain = footer.plain.schema.to_arrow_schema()
     for name in needed:
-        kind = schema.field(name).type
-        if _conversion(kind) is None:
+        kind = footer.stored.field(name).type
+        if not (_is_read(kind) and _conversion(plain.field(name).type)):
             raise StreamError(
                 place,
                 f"column {name!r} is of type {str(kind)[:80]}",
                 "Write it as numbers, text or booleans",
             )
+
+
+def _is_read(kind: Any) -> bool:
+    """Whether values of a stored type have a meaning; those of dictionaries are their values'."""
+    if pyarrow().types.is_dictionary(kind):
+        return _is_read(kind.value_type)
+    return _conversion(kind) is not None
 
 
 def plain_column(column: Any) -> Any:
@@ -108,10 +160,8 @@ def plain_column(column: Any) -> Any:
 
 
 def _conversion(kind: Any) -> Callable[[Any], Any] | None:
-    """How columns of a type are made plain; None if they are not read."""
+    """How columns of one of Parquet's types are made plain; None if they are not read."""
     types = pyarrow().types
-    if types.is_dictionary(kind):
-        return None if _conversion(kind.value_type) is None else _from_dictionary
     tests: dict[str, Callable[[Any], Any]] = {
         "is_float16": _widened, "is_decimal": _as_is, "is_null": _nothing,
         "is_boolean": _as_is, "is_integer": _as_is, "is_floating": _as_is,
@@ -130,10 +180,6 @@ def _never(kind: Any) -> bool:
 
 def _as_is(column: Any) -> Any:
     return column
-
-
-def _from_dictionary(column: Any) -> Any:
-    return plain_column(column.cast(column.type.value_type))
 
 
 def _widened(column: Any) -> Any:

@@ -10,6 +10,7 @@ import pytest
 
 from dpforest import BudgetAccountant, Domain, StreamError
 from dpforest.domain import DomainEncoder
+from dpforest.exceptions import ParameterTypeError
 
 pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
@@ -20,7 +21,7 @@ import dask  # noqa: E402
 from dask.delayed import delayed  # noqa: E402
 
 from dpforest import dask as dpforest_dask  # noqa: E402
-from dpforest.dask.collections import DaskTable  # noqa: E402
+from dpforest.dask.collections import DaskTable, is_collection  # noqa: E402
 from dpforest.dask.records import encode_part  # noqa: E402
 from dpforest.trees.records import TrainingTable  # noqa: E402
 
@@ -63,6 +64,29 @@ def test_the_codes_are_those_of_one_table(task, named):
     whole = TrainingTable.of(encoder.encode([[cell, cell] for cell in cells], cells))
     assert sum(map(rows_of, read(source, encoder)), []) == rows_of(whole)
     assert 8 < whole.n_records < len(cells)
+
+
+@pytest.mark.parametrize("y", ["y", None], ids=["a name", "a series"])
+def test_what_dask_says_of_values_while_it_plans_is_told_without_any_and_spends_nothing(y):
+    frame = pd.DataFrame({"x": [1, 2], "kind": [b"1", b"secret\xff"], "y": ["1", "2"]})
+    accountant = BudgetAccountant(1)
+    forest = dpforest_dask.DaskPrivateForestClassifier(
+        epsilon=1, domain=DOMAIN, accountant=accountant, strategy="one_shot"
+    )
+    with dask.config.set({"dataframe.convert-string": True}):
+        X = dd.from_pandas(frame, npartitions=2)
+        assert is_collection(X) and is_collection(X["y"])
+        with pytest.raises(StreamError, match="it cannot be read .UnicodeDecodeError") as caught:
+            forest.fit(X, X["y"] if y is None else y)
+    assert "secret" not in str(caught.value)
+    assert accountant.spent.exact.epsilon == 0
+
+
+def test_what_is_no_array_or_frame_of_dask_is_refused_by_its_type():
+    bag = pytest.importorskip("dask.bag").from_sequence([1, 2])
+    for X, y in ((bag, "y"), (da.ones((2, 2)), bag), (np.ones((2, 2)), "y")):
+        with pytest.raises(ParameterTypeError, match="must be a Dask array"):
+            DaskTable(X, y)
 
 
 @pytest.mark.parametrize("odd", [1j, 2 + 0j, "x", None, b"1", {"a": 1}, 2**70, 0.5])

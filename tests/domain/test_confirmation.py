@@ -56,10 +56,12 @@ def test_sources_declare_what_they_name():
 
 
 def test_one_source_for_everything_is_refused():
-    for given in ({"source": "codebook"}, {"source": ""}, {"sources": "codebook"}):
+    with pytest.raises(TypeError, match="source"):
+        drafted().confirmed("me", source="codebook")
+    for given in ({"sources": "codebook"}, {"sources": ["codebook"]}):
         with pytest.raises(DomainError, match="names no entry") as caught:
             drafted().confirmed("me", **given)
-        assert caught.value.entry == "source"
+        assert caught.value.entry == "sources"
 
 
 @pytest.mark.parametrize(

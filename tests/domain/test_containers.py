@@ -83,7 +83,7 @@ BASES = [
 
 FEATURES = [
     CategoricalFeature(
-        name="number", categories=("01", "0.1", "x", " a", str(BIG), "1j"), missing=True
+        name="number", categories=("01", "0.1", "x", " a", str(BIG), "1+2j"), missing=True
     ),
     CategoricalFeature(name="position", categories=("no", "yes", "maybe")),
     CategoricalFeature(name="word", categories=("True", "false", "?"), other="?", missing=True),

@@ -128,7 +128,7 @@ def test_the_page_s_examples_of_texts_hold():
         if line.startswith('| `"') and line.count("|") == 6
     ]  # fmt: skip
     cells = [(row[1], row[2]) for row in rows] + [(row[4], row[5]) for row in rows]
-    assert len(cells) == 14
+    assert len(cells) == 16
     for examples, meaning in cells:
         for example in examples.strip().strip("`").split("`, `"):
             value = json.loads(example)
