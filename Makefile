@@ -58,7 +58,8 @@ test-3.13:
 
 # Compiled kernels of a place of their own: numba's versions would wipe out each other's.
 test-lowest: $(LOWEST)/.ready-test
-	NUMBA_CACHE_DIR='$(CURDIR)/$(LOWEST)/numba' $(LOWEST)/bin/python -m pytest $(PYTEST_FLAGS) $(ARGS)
+	NUMBA_CACHE_DIR='$(CURDIR)/$(LOWEST)/numba' $(LOWEST)/bin/python -m pytest $(PYTEST_FLAGS) \
+		$(or $(ARGS),$(LOWEST_TESTS))
 
 # All of them take an hour; results are kept, so that a run that was cut short goes on.
 mutants: $(VENV)/.ready-test
