@@ -38,9 +38,6 @@ from dpforest.learners.registry import Entry
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.mechanisms.streamed import Envelope
 
-# Cases and grid meet at budgets that its conversions give; others are a little looser.
-pytest.importorskip("dp_accounting")
-
 pytestmark = pytest.mark.filterwarnings("ignore::dpforest.exceptions.WeakSignalWarning")
 
 PACKAGE = Path(dpforest.__file__).parent
@@ -232,7 +229,7 @@ def test_a_leak_of_any_role_is_seen(runs):
             planted.setdefault(kind_of(case, given, site), case)
     for kind, case in planted.items():
         # Of two tables the same candidate may be best, and what leaks may not be what is chosen.
-        assert any(leak_is_seen(kind, case, seed) for seed in range(12)), (kind, case.name)
+        assert any(leak_is_seen(kind, case, seed) for seed in range(60)), (kind, case.name)
 
 
 def leak_is_seen(kind: tuple[str, ...], case: RoleCase, seed: int) -> bool:
@@ -381,6 +378,8 @@ def possible() -> frozenset[Place]:
 
 
 def test_every_role_of_every_plan_has_a_case_where_it_can_be(seen):
+    # Cases are made for the budgets that its conversions give; of others' some roles have none.
+    pytest.importorskip("dp_accounting")
     wanted = {place for place in possible() if place.reading in readings()}
     missing = sorted(wanted - seen[0])
     assert not missing, f"{len(missing)} without a case, such as {missing[:3]}"

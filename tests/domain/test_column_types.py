@@ -64,7 +64,7 @@ NUMPY = {
     "U": (["a", "1"], ["a", 1]),
     "O": ([[1], "a"], [UNREADABLE, "a"]),
     "M": (["2020-01-01", "NaT"], [UNREADABLE, None]),
-    "m": ([np.timedelta64(1, "D"), np.timedelta64("NaT", "D")], [UNREADABLE, None]),
+    "m": ([np.timedelta64(1, "ns"), np.timedelta64("NaT", "ns")], [UNREADABLE, None]),
     "V": None,  # structured arrays are refused: they are declared
 }
 NAMED = {"S": "S4", "U": "U4", "M": "M8[D]", "m": "m8[ns]"}
@@ -134,9 +134,10 @@ def arrow_samples(pa) -> dict:
     whole = [f"{u}INT{n}" for u in ("", "U") for n in (8, 16, 32, 64)]
     numbers = {
         **{name: getattr(pa, name.lower()) for name in whole},
-        "HALF_FLOAT": pa.float16, "FLOAT": pa.float32, "DOUBLE": pa.float64,
+        "FLOAT": pa.float32, "DOUBLE": pa.float64,
     }  # fmt: skip
     samples = {name: (pa.array([1, None], kind()), 1) for name, kind in numbers.items()}
+    samples["HALF_FLOAT"] = (pa.array([np.float16(1), None], pa.float16()), 1)
     for name in ("STRING", "LARGE_STRING", "STRING_VIEW"):
         samples[name] = (lambda n=name: pa.array(["1", None], getattr(pa, n.lower())()), 1)
     for name in ("BINARY", "LARGE_BINARY", "BINARY_VIEW"):
@@ -190,10 +191,12 @@ def test_arrow():
             continue
         made, expected = samples[name]
         array = made() if callable(made) else made
+        # Older versions of Arrow see no gap in a union; it is of no meaning there either.
+        gap = UNREADABLE if "UNION" in name and not array.is_null()[1].as_py() else None
         for held in (array, pa.chunked_array([array])):
             table = pa.table({"v": held})
-            assert read_both_ways(held, table) == [expected, None], name
-            assert read_both_ways(held, table.to_batches()[0]) == [expected, None], name
+            assert read_both_ways(held, table) == [expected, gap], name
+            assert read_both_ways(held, table.to_batches()[0]) == [expected, gap], name
         assert is_plain_arrow(array.type) == (expected != UNREADABLE), name
         if name == "RUN_END_ENCODED" or "UNION" in name:
             continue  # pandas cannot hold them
@@ -203,14 +206,13 @@ def test_arrow():
 
 def test_arrow_extensions_and_text_that_is_none():
     pa = pytest.importorskip("pyarrow")
-    if not hasattr(pa, "bool8"):
-        pytest.skip("an older pyarrow")
     whole = pa.array([1, 0, None], pa.int8())
     samples = [(pa.ExtensionArray.from_storage(pa.bool8(), whole), [1, 0, None])]
     tensor = pa.fixed_shape_tensor(pa.int8(), [1])
     rows = pa.array([[1], None], pa.list_(pa.int8(), 1))
     samples += [(pa.ExtensionArray.from_storage(tensor, rows), [UNREADABLE, None])]
-    samples += [(pa.array([None, uuid.UUID(int=2**127)], pa.uuid()), [None, UNREADABLE])]
+    names = pa.array([None, uuid.UUID(int=2**127).bytes], pa.binary(16))
+    samples += [(pa.ExtensionArray.from_storage(pa.uuid(), names), [None, UNREADABLE])]
     # Arrow does not check text: one record must not end the fit.
     bad = pa.Array.from_buffers(pa.string(), 2, pa.array([b"\xff", b"a"]).buffers())
     samples += [(bad, [UNREADABLE, "a"]), (bad.dictionary_encode(), [UNREADABLE, "a"])]

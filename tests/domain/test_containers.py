@@ -283,7 +283,8 @@ def target_steps(column):
 
 NAMED = [value for values in [*BASES, ODD] for value in values]
 VALUES = st.one_of(
-    st.integers(0, len(NAMED) - 1).map(NAMED.__getitem__),  # some cannot be hashed
+    # Some cannot be hashed; and of a method, hypothesis may print all that it belongs to.
+    st.integers(0, len(NAMED) - 1).map(lambda place: NAMED[place]),
     st.integers(-3, 3), st.floats(), st.complex_numbers(), st.text(max_size=3), st.booleans(),
     st.integers(), st.decimals(places=2), st.binary(max_size=2), st.dates(), st.datetimes(),
     st.fractions(), st.builds(np.float32, st.floats(width=32)), st.builds(np.int8, st.just(1)),
@@ -350,7 +351,13 @@ def pandas_csv(text):
 
 
 def polars_csv(text):
-    return pytest.importorskip("polars").read_csv(io.StringIO(text), infer_schema_length=None)
+    """A frame; None where a column is all whole numbers, and polars is too old for a long one."""
+    polars = pytest.importorskip("polars")
+    try:
+        return polars.read_csv(io.StringIO(text), infer_schema_length=None)
+    except polars.exceptions.ComputeError as error:
+        assert f"could not parse `{2**70}` as dtype `i64`" in str(error)
+        return None
 
 
 def arrow_csv(text):
@@ -370,6 +377,8 @@ def test_text_means_the_same_whatever_type_a_reader_infers(read):
             # Another column, as some readers skip empty lines.
             lines = [",".join([word] * len(NAMES) + ["0"]) for word in words]
             frame = read("\n".join([",".join([*NAMES, "other"]), *lines, ""]))
+            if frame is None:
+                continue
             matrix, keep = ENCODER.encode_features(frame)
             found = zip(matrix.codes.tolist(), keep.tolist(), strict=True)
             assert [(*row, kept) for row, kept in found] == feature_codes(words)

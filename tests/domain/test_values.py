@@ -6,6 +6,7 @@ import datetime
 import math
 import uuid
 import warnings
+import zoneinfo
 from decimal import Decimal
 from fractions import Fraction
 
@@ -74,7 +75,7 @@ def test_dates_are_no_text():
         for unit in ("D", "h", "s", "ms", "ns"):
             made = np.datetime64(moment, unit if unit != "ns" or moment[0] == "2" else "us")
             for zone in (None, "UTC", "Asia/Kolkata"):
-                stamp = pandas.Timestamp(made, tz=zone)
+                stamp = pandas.Timestamp(made, tz=zone and zoneinfo.ZoneInfo(zone))
                 python = stamp.to_pydatetime(warn=False)
                 for value in (made, stamp, python, python.date()):
                     assert meaning_of(value) == meaning_of(str(value)) == UNREADABLE, str(value)

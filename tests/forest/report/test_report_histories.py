@@ -296,7 +296,8 @@ def second() -> Any:
 
 @pytest.mark.parametrize("edit", EDITS)
 def test_edits_are_found_with_a_fitting_digest(edit, second):
-    pytest.importorskip("dp_accounting")  # what an edit contradicts goes by its conversions
+    if edit == "a smaller ceiling":
+        pytest.importorskip("dp_accounting")  # without it nothing is said of a ceiling in rho
     change, problem = EDITS[edit]
     verify_report(second)
     data = json.loads(second)
