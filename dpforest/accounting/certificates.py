@@ -56,6 +56,8 @@ _LEAST_EPSILON = Fraction(1, 10**3)
 #: times what some hundred steps with errors below 1e-11 come to.
 _RELATIVE_SLACK = 1e-7
 _TERM_SLACK = 1e-11
+#: What is lost where doubles end: some thousand terms below 1e-307 count as nothing.
+_BELOW = 1e-300
 #: Distinct atoms of pure releases are multiplied out, so there may not be many.
 _MOST_PURE_ATOMS = 4096
 #: Work (``loss_curves.curve_work``) beyond which a list is not composed by its loss: about a
@@ -216,7 +218,7 @@ def delta_bound(blocks: tuple[Block, ...], epsilon: Fraction, target: Fraction) 
         curve = curve.with_pure(pure, times)
     delta, scale = curve.with_gaussian(parts.mu, float_down(epsilon) - 2 * parts.closeness)
     bound = delta * (1 + _RELATIVE_SLACK) + scale * _TERM_SLACK
-    return min(math.exp(parts.closeness) * bound, 1.0) if math.isfinite(bound) else 1.0
+    return min(math.exp(parts.closeness) * bound + _BELOW, 1.0) if math.isfinite(bound) else 1.0
 
 
 def _reach(target: Fraction) -> int:
