@@ -44,6 +44,9 @@ Floats = NDArray[np.float64]
 _CELLS = 8
 _FINE_CELLS = 64
 _FEW = 8
+#: Work of one offset for each atom of pure releases, which is gone through once for each epsilon
+#: that is tried: some dozens.
+_WORK_OF_ATOM = 64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -211,7 +214,7 @@ def curve_work(selections: tuple[tuple[float, int], ...], reach: int, n_atoms: i
                 return math.inf
             size = grid.high - grid.low + 2
             work += times * size * grid.n_cells
-        return float(work + size * n_atoms)
+        return float(work + _WORK_OF_ATOM * size * (n_atoms - 1))
     except (OverflowError, ZeroDivisionError):
         return math.inf
 

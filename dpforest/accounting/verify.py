@@ -252,30 +252,39 @@ def _compositions(record: ScopeRecord, within_adaptive: bool) -> list[PrivacyLos
     if record.kind == "parallel cells":
         return [_largest(children)] if not record.entries else []
     if record.certificate is not None:
-        certificate = record.certificate.certificate
-        added = group_loss(_added(parts), certificate.records_per_unit)
-        if not stands_by_certificate(record):
-            return [added]
-        whole = PrivacyLoss(certificate.epsilon, added.rho, certificate.delta)
-        return [whole if record.entries else NO_LOSS]
+        return [_of_list(record, record.certificate.certificate, _added(parts))]
     if record.kind == "sequential":
         return [_added(parts)]
     if record.kind == "units":
         return [_added(counted_losses(record))]
+    sides = _sides(record, parts)
+    if sides is None:
+        return []
+    return [_mixed(*sides, adaptive) for adaptive in _adaptivities(record, within_adaptive)]
+
+
+def _of_list(record: ScopeRecord, certificate: Certificate, inner: PrivacyLoss) -> PrivacyLoss:
+    """What a certified scope composes to: what its entries add up to, or its certificate."""
+    added = group_loss(inner, certificate.records_per_unit)
+    if not stands_by_certificate(record):
+        return added
+    whole = PrivacyLoss(certificate.epsilon, added.rho, certificate.delta)
+    return whole if record.entries else NO_LOSS
+
+
+def _sides(
+    record: ScopeRecord, parts: list[PrivacyLoss]
+) -> tuple[list[Fraction], list[PrivacyLoss]] | None:
+    """Probabilities of the sides of a scope and what each comes to; None where it has no such."""
     weights = {name: parse_finite(p) for name, p in record.probabilities.items()}
     if any(p <= 0 for p in weights.values()) or added_up(weights.values()) > 1:
-        return []
+        return None
     if record.kind == "poisson":
-        losses, shares = [_added(parts)], [weights["rate"]] if "rate" in weights else []
-    else:
-        by_name = {child.label: child.charged.loss for child in record.children}
-        losses = [by_name.get(name, NO_LOSS) for name in weights]
-        shares = list(weights.values())
-        if record.entries or set(by_name) - set(weights):
-            return []
-    if len(shares) != len(losses):
-        return []
-    return [_mixed(shares, losses, adaptive) for adaptive in _adaptivities(record, within_adaptive)]
+        return ([weights["rate"]], [_added(parts)]) if "rate" in weights else None
+    by_name = {child.label: child.charged.loss for child in record.children}
+    if record.entries or set(by_name) - set(weights):
+        return None
+    return list(weights.values()), [by_name.get(name, NO_LOSS) for name in weights]
 
 
 def _adaptivities(record: ScopeRecord, within_adaptive: bool) -> tuple[bool, ...]:

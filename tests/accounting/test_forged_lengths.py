@@ -93,8 +93,8 @@ LISTS = {
     ),
     "below the doubles": ((Block((select(F(1, 10**330)),)),), MILLIONTH),
     "beside pure releases": (
-        (Block((GeometricNoise(F(1, 9), F(1)),), 4000), Block((select(F(1, 1000)),), 330)),
-        SMALLEST,
+        (Block((GeometricNoise(F(1, 9), F(1)),), 4000), Block((select(F(1, 1000)),), 9)),
+        MILLIONTH,
     ),
 }
 
@@ -142,6 +142,10 @@ def test_a_long_list_in_a_file_is_longer_than_a_file_may_have():
     longer = written.model_dump() | {"blocks": [written.blocks[0].model_dump()] * 11}
     with pytest.raises(ValueError, match="at most 20000 releases"):
         CertificateRecord.model_validate(longer)
+    one = written.blocks[0].model_copy(update={"times": 1}).model_dump()
+    CertificateRecord.model_validate(longer | {"blocks": [one] * 1000})
+    with pytest.raises(ValueError, match="written as at most 1000 releases"):
+        CertificateRecord.model_validate(longer | {"blocks": [one] * 1001})
 
 
 class TestWork:
@@ -160,7 +164,8 @@ class TestWork:
         selections_curve.cache_clear()
         curve = selections_curve(selections, 8)
         selections_curve.cache_clear()
-        assert curve_work(selections, 8, 5) == sum(done) + 5 * curve.weights.size
+        assert curve_work(selections, 8) == sum(done)
+        assert curve_work(selections, 8, 5) == sum(done) + 4 * 64 * curve.weights.size
 
     @pytest.mark.parametrize("selections", [((float("inf"), 1),), ((5e-324, 1),)])
     def test_is_endless_without_a_grid(self, selections):
@@ -177,10 +182,10 @@ def facts():
 def test_the_longest_plans_are_within_both_limits(strategy, delta, facts):
     plan = make_plan(strategy, facts, F(8), delta, "an accountant").plan
     assert plan.certificate is not None
-    if strategy == "refitted":
-        assert plan.n_rounds == 240
     work, n_releases = plan.certificate.work, plan.certificate.n_releases
-    assert 0 < 2 * work < MOST_WORK
+    if strategy == "refitted":
+        assert plan.n_rounds == 240 and work > 10**6
+    assert 2 * work < MOST_WORK
     # Books of finished fits are read, however many there are.
     assert work < 2**14 * n_releases
     assert plan.certificate.holds
