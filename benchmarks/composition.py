@@ -37,6 +37,7 @@ from dpforest.domain.encoder import DomainEncoder
 from dpforest.exceptions import BudgetExceeded
 from dpforest.forest.private_plan import table_facts
 from dpforest.forest.private_training import make_plan
+from dpforest.forest.replan import Boundless
 from dpforest.learners.base import LearnerBudget
 from dpforest.learners.registry import LEARNERS
 
@@ -94,21 +95,6 @@ def shared_table() -> None:
         print(f"| {strategy} | {granted} | {float(ten):.3f} | {same} |")
 
 
-class Everything:
-    """An accountant of another library that grants everything."""
-
-    def total(self) -> tuple[float, float]:
-        return math.inf, 1.0
-
-    remaining = total
-
-    def check(self, epsilon: float, delta: float) -> bool:
-        return True
-
-    def spend(self, epsilon: float, delta: float) -> None:
-        """Count nothing."""
-
-
 def accuracy_table(seeds: int, epsilons: list[float]) -> None:
     """Print accuracy, AUC and log loss of both, and their paired difference."""
     warnings.simplefilter("ignore")
@@ -130,7 +116,7 @@ def _pair(strategy: str, epsilon: float, data: Any, domain: Any, seed: int) -> l
     rows = np.arange(len(data.target))
     train, test = train_test_split(rows, test_size=0.25, stratify=data.target, random_state=seed)
     found = []
-    for shared in (Everything(), None):
+    for shared in (Boundless(), None):
         model = PrivateForestClassifier(
             epsilon=epsilon, delta=1e-6, domain=domain, strategy=strategy, accountant=shared
         ).fit(data.data[train], data.target[train])

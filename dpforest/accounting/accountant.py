@@ -148,10 +148,12 @@ class BudgetAccountant:
         """What is spent so far, in the amounts that add up; reserves that are held included.
 
         ``epsilon`` and ``delta`` are a bound of what was released, also where requests were chosen
-        by what was released before: every transcript's ratio of probabilities is at most
-        e^epsilon (``epsilon`` is infinite beside Gaussian noise). ``rho`` is what counts against
-        the total's rho, and no more: once it depends on what was released, what it would convert
-        to is no bound. What holds for all that is ever released is ``total``.
+        by what was released before. Without a ``delta`` every transcript's ratio of probabilities
+        is at most e^epsilon (``epsilon`` is infinite beside Gaussian noise). Where one certified
+        list stands for all that is granted (``open_scope``, ``alone``), they are the list's
+        (epsilon, delta) by its certificate. ``rho`` is what counts against the total's rho, and no
+        more: once it depends on what was released, what it would convert to is no bound. What
+        holds for all that is ever released is ``total``.
         Held by tests/accounting/test_spent.py.
         """
         return Budget.spent(self.loss)
@@ -225,8 +227,8 @@ class BudgetAccountant:
         caps are a unit's.
 
         ``alone`` is what to reserve where ``reserve`` does not fit and nothing is charged yet:
-        such as the (epsilon, delta) of a certified list. Nothing is granted beside the scope then,
-        nor after it, unless it is closed before anything was granted in it.
+        such as the (epsilon, delta) of a certified list. Nothing is granted outside of the scope
+        then, nor after it, unless it is closed before anything was granted in it.
         """
         with self._lock:
             for cap in caps:

@@ -12,6 +12,8 @@ from dpforest.accounting.rationals import exact_text, parse_finite
 #: Releases of a list that is read back; plans have some thousands. To work a longer one out again
 #: would take whoever reads a forged file minutes.
 MOST_RELEASES = 20_000
+#: Releases that are written down one by one; plans have some ten, and repeat them.
+MOST_WRITTEN = 1000
 
 
 class _Frozen(BaseModel):
@@ -63,6 +65,8 @@ class CertificateRecord(_Frozen):
     def _check_length(cls, blocks: tuple[BlockRecord, ...]) -> tuple[BlockRecord, ...]:
         if sum(len(block.events) * block.times for block in blocks) > MOST_RELEASES:
             raise ValueError(f"a list has at most {MOST_RELEASES} releases")
+        if sum(len(block.events) for block in blocks) > MOST_WRITTEN:
+            raise ValueError(f"a list is written as at most {MOST_WRITTEN} releases and repeats")
         return blocks
 
     @classmethod

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -39,9 +39,9 @@ from dpforest.accounting.events import (
     GeometricNoise,
     PermuteAndFlipSelection,
 )
-from dpforest.accounting.loss_curves import selections_curve
+from dpforest.accounting.loss_curves import curve_work, selections_curve
 from dpforest.accounting.losses import ZERO, Amount, PrivacyLoss
-from dpforest.accounting.rationals import float_down, float_up
+from dpforest.accounting.rationals import TooManyDigitsError, added_up, float_down, float_up
 from dpforest.exceptions import ParameterError
 
 METHOD = (
@@ -56,8 +56,13 @@ _LEAST_EPSILON = Fraction(1, 10**3)
 #: times what some hundred steps with errors below 1e-11 come to.
 _RELATIVE_SLACK = 1e-7
 _TERM_SLACK = 1e-11
+#: What is lost where doubles end: some thousand terms below 1e-307 count as nothing.
+_BELOW = 1e-300
 #: Distinct atoms of pure releases are multiplied out, so there may not be many.
 _MOST_PURE_ATOMS = 4096
+#: Work (``loss_curves.curve_work``) beyond which a list is not composed by its loss: about a
+#: second. The longest list of a plan (240 selections, at the smallest delta) takes less than half.
+MOST_WORK = 2**24
 
 _PURE = (GeometricNoise, PermuteAndFlipSelection)
 
@@ -111,6 +116,11 @@ class Certificate:
         return _summed(self.blocks, "rho") * self.records_per_unit**2
 
     @property
+    def work(self) -> float:
+        """How long it takes to work the list out again, told beforehand; see ``curve_work``."""
+        return _work(self.unit_blocks, self.epsilon, self.delta)
+
+    @property
     def loss(self) -> PrivacyLoss:
         """What the list costs: (epsilon, delta), and its rho."""
         return PrivacyLoss(self.epsilon, self.rho, self.delta)
@@ -139,6 +149,12 @@ class Certificate:
     def holds(self) -> bool:
         """Whether the list was worked out again to be (epsilon, delta)-DP."""
         return self.method is not None
+
+    def releases(self) -> Iterator[Event]:
+        """The list, release by release."""
+        for block in self.blocks:
+            for _ in range(block.times):
+                yield from block.events
 
     def event_at(self, index: int) -> Event | None:
         """The release at a place of the list, counted from 0; None behind its end."""
@@ -190,18 +206,29 @@ def delta_bound(blocks: tuple[Block, ...], epsilon: Fraction, target: Fraction) 
     Returns
     -------
     float
-        1 where nothing is known: an event of another kind, or without noise.
+        1 where nothing is known: an event of another kind, or without noise; or more work than any
+        plan is.
     """
     parts = _parts_of(blocks, max(epsilon, _LEAST_EPSILON) * _CLOSENESS)
-    if parts is None:
+    reach = _reach(target)
+    if parts is None or parts.work(reach) > MOST_WORK:
         return 1.0
-    reach = 3 + math.ceil(math.sqrt(2 * -math.log(max(float_down(target), 1e-300))))
     curve = selections_curve(parts.selections, reach)
     for pure, times in parts.pure:
         curve = curve.with_pure(pure, times)
     delta, scale = curve.with_gaussian(parts.mu, float_down(epsilon) - 2 * parts.closeness)
     bound = delta * (1 + _RELATIVE_SLACK) + scale * _TERM_SLACK
-    return min(math.exp(parts.closeness) * bound, 1.0) if math.isfinite(bound) else 1.0
+    return min(math.exp(parts.closeness) * bound + _BELOW, 1.0) if math.isfinite(bound) else 1.0
+
+
+def _reach(target: Fraction) -> int:
+    """Standard deviations of the loss up to which the curve is followed."""
+    return 3 + math.ceil(math.sqrt(2 * -math.log(max(float_down(target), 1e-300))))
+
+
+def _work(blocks: tuple[Block, ...], epsilon: Fraction, delta: Fraction) -> float:
+    parts = _parts_of(blocks, max(epsilon, _LEAST_EPSILON) * _CLOSENESS)
+    return 0.0 if parts is None else parts.work(_reach(delta))
 
 
 @lru_cache(maxsize=64)
@@ -262,6 +289,11 @@ class _Parts:
     selections: tuple[tuple[float, int], ...]
     pure: tuple[tuple[float, int], ...]
 
+    def work(self, reach: int) -> float:
+        """Steps in which the list is composed."""
+        atoms = math.prod(times + 1 for _, times in self.pure)
+        return curve_work(self.selections, reach, atoms)
+
 
 @lru_cache(maxsize=512)
 def _parts_of(blocks: tuple[Block, ...], closeness: Fraction) -> _Parts | None:
@@ -304,12 +336,15 @@ def _gaussian(counts: Counter[Event], closeness: Fraction) -> tuple[float, float
     if not noises:
         return 0.0, 0.0
     share = closeness / sum(noises.values())
-    mu_squared = ZERO
+    shifts = []
     for event, times in noises.items():
         tau_squared = smoothing(event.l2_sensitivity_squared, share)
         if event.sigma_squared <= tau_squared:
             return None
-        mu_squared += times * event.l2_sensitivity_squared / (event.sigma_squared - tau_squared)
+        shifts.append(times * event.l2_sensitivity_squared / (event.sigma_squared - tau_squared))
+    mu_squared = _sum_or_infinity(shifts)
+    if mu_squared == math.inf:
+        return None
     return _above(math.sqrt(float_up(mu_squared))), float_up(closeness)
 
 
@@ -329,8 +364,14 @@ def _above(value: Amount) -> float:
 
 
 def _summed(blocks: tuple[Block, ...], currency: Literal["epsilon", "rho"]) -> Amount:
-    total: Amount = ZERO
-    for block in blocks:
-        each = sum((getattr(event.loss, currency) for event in block.events), ZERO)
-        total += each * block.times
-    return total
+    return _sum_or_infinity(
+        getattr(event.loss, currency) * block.times for block in blocks for event in block.events
+    )
+
+
+def _sum_or_infinity(amounts: Iterable[Amount]) -> Amount:
+    """A sum; infinite where it has more digits than books hold, which is no less."""
+    try:
+        return added_up(amounts)
+    except TooManyDigitsError:
+        return math.inf

@@ -15,7 +15,9 @@ charged its certificate's (epsilon, delta) and the accountant grants nothing mor
 (``BudgetAccountant.open_scope``). Whether it is so is decided while nothing has been spent, so it
 does not depend on any record; and then all that is released is the list, which is
 (epsilon, delta)-DP by its certificate. The same holds for a list that is opened outside of such a
-scope, where nothing is charged but what is around it.
+scope, where nothing is charged but the reserves of the scopes around it. Nothing is granted beyond
+those reserves then. Within a reserve that is larger than the list's (epsilon, delta) more may be
+granted beside it, and adds up with it there: the list was fixed before anything was released.
 
 The third place is an adaptive scope that was opened before anything was granted, whose reserve
 holds the delta for good: there every run stays below an epsilon and a delta that add up, which is a
@@ -47,7 +49,8 @@ def open_certified(scope: Scope, label: str, certificate: Certificate) -> Certif
 
     That is what the list adds up to (``Certificate.additive``), or the certificate's own loss: in a
     scope that holds its accountant alone or holds the delta for good; and where the list does not
-    fit otherwise and nothing is charged but the scopes around it. It is then all that is granted.
+    fit otherwise and nothing is charged but the scopes around it. Nothing is then granted beyond
+    what those had set aside.
 
     Parameters
     ----------

@@ -44,6 +44,9 @@ Floats = NDArray[np.float64]
 _CELLS = 8
 _FINE_CELLS = 64
 _FEW = 8
+#: Work of one offset for each atom of pure releases, which is gone through once for each epsilon
+#: that is tried: some dozens.
+_WORK_OF_ATOM = 64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -154,20 +157,66 @@ def _before_equal_selections(curve: StepCurve, epsilon: float, times: int, reach
     and with slope 1 above it, each an upper bound of a convex V with V(0) = 0 and slopes at
     most 1.
     """
-    n_cells = _FINE_CELLS if times <= _FEW else _CELLS
-    width = epsilon / n_cells
     finite = curve.offsets[np.isfinite(curve.offsets)]
-    half = min(times * n_cells, math.ceil(reach * math.sqrt(times) * n_cells / 2) + n_cells)
-    low = math.floor(float(finite.min()) / width) - half - n_cells
-    high = math.ceil(float(finite.max()) / width) + half + n_cells
-    points = np.exp(width * np.arange(low, high + 1))
+    grid = _grid(float(finite.min()), float(finite.max()), epsilon, times, reach)
+    places = grid.width * np.arange(grid.low, grid.high + 1)
+    points = np.exp(places)
     values = _values(curve, points)
     for _ in range(times):
-        values = _before_one_selection(points, values, epsilon, n_cells)
+        values = _before_one_selection(points, values, epsilon, grid.n_cells)
     slopes = np.diff(values, prepend=0.0) / np.diff(points, prepend=0.0)
     weights = np.maximum(np.diff(slopes, prepend=0.0, append=1.0), 0.0)
-    offsets = np.concatenate([[-np.inf], width * np.arange(low, high + 1)])
-    return StepCurve(offsets, weights)
+    return StepCurve(np.concatenate([[-np.inf], places]), weights)
+
+
+@dataclass(frozen=True, slots=True)
+class _Grid:
+    """Offsets at which a curve is held: whole multiples of a width, from ``low`` to ``high``."""
+
+    n_cells: int
+    width: float
+    low: int
+    high: int
+
+
+def _grid(least: float, largest: float, epsilon: float, times: int, reach: int) -> _Grid:
+    """For ``times`` selections before a curve with offsets from ``least`` to ``largest``."""
+    n_cells = _FINE_CELLS if times <= _FEW else _CELLS
+    width = epsilon / n_cells
+    half = min(times * n_cells, math.ceil(reach * math.sqrt(times) * n_cells / 2) + n_cells)
+    low = math.floor(least / width) - half - n_cells
+    high = math.ceil(largest / width) + half + n_cells
+    return _Grid(n_cells, width, low, high)
+
+
+def curve_work(selections: tuple[tuple[float, int], ...], reach: int, n_atoms: int = 1) -> float:
+    """Steps that :func:`selections_curve` takes, told without taking them.
+
+    Parameters
+    ----------
+    selections, reach
+        As there.
+    n_atoms : int
+        Atoms of the pure releases that the curve is then multiplied by.
+
+    Returns
+    -------
+    float
+        Cells of grids that are gone through; infinite where there is no such grid in doubles.
+    """
+    least = largest = 0.0
+    work, size = 0, 1
+    try:
+        for epsilon, times in reversed(selections):
+            grid = _grid(least, largest, epsilon, times, reach)
+            least, largest = grid.width * grid.low, grid.width * grid.high
+            if not math.isfinite(largest - least):
+                return math.inf
+            size = grid.high - grid.low + 2
+            work += times * size * grid.n_cells
+        return float(work + _WORK_OF_ATOM * size * (n_atoms - 1))
+    except (OverflowError, ZeroDivisionError):
+        return math.inf
 
 
 def _values(curve: StepCurve, points: Floats) -> Floats:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
@@ -28,6 +28,10 @@ _NUMBER = re.compile(
 _EXACT = re.compile(r"0|-?[1-9][0-9]{0,3999}(/[1-9][0-9]{0,3999})?")
 _UPWARDS = Context(prec=_DIGITS, rounding=ROUND_CEILING, Emax=MAX_EMAX, Emin=MIN_EMIN)
 _WIDE = Context(prec=400, rounding=ROUND_CEILING, Emax=MAX_EMAX, Emin=MIN_EMIN)
+
+
+class TooManyDigitsError(ValueError):
+    """Amounts that come to one of more digits than books hold; never seen by a caller."""
 
 
 def to_rational(value: Any, parameter: str) -> Fraction:
@@ -172,6 +176,25 @@ def parse_finite(text: str) -> Fraction:
     if isinstance(amount, float):
         raise ValueError("not a finite amount")
     return amount
+
+
+def added_up(amounts: Iterable[Amount]) -> Amount:
+    """The sum of amounts, while it has no more digits than :func:`parse_amount` reads back.
+
+    Adding up hundreds of rationals that share no divisor takes ever longer, and whoever writes a
+    file may choose them so.
+
+    Raises
+    ------
+    TooManyDigitsError
+        Where the sum of the first few has more digits.
+    """
+    total: Amount = Fraction(0)
+    for amount in amounts:
+        total += amount
+        if isinstance(total, Fraction) and _is_long(total):
+            raise TooManyDigitsError("a sum of amounts has too many digits")
+    return total
 
 
 def sqrt_down(value: Fraction) -> Fraction:

@@ -268,7 +268,24 @@ class PrivateEstimator(NamedColumns, SharedBudget):
         claim: tuple[PrivacyLoss, Certificate | None],
         listing: FitListing,
     ) -> None:
-        facts = RunFacts(
+        facts = self._facts_of(run, plan, listing)
+        guarantee = facts.judge(*claim)
+        self._set_features_in(run.domain, X)
+        # All at once: what was released is never seen beside the guarantee of another fit.
+        self.__dict__.update(
+            domain_=run.domain,
+            _encoder_=run.encoder,
+            accountant_=accountant,
+            spent_=spent_budget(claim[0], guarantee),
+            # Written out when somebody asks: a closed scope does not change any more.
+            _scope=scope,
+            _facts=facts,
+            guarantee_=guarantee,
+        )
+
+    def _facts_of(self, run: FitRun, plan: Any, listing: FitListing) -> RunFacts:
+        """What guarantee and report are made of, as it is when the fit ends."""
+        return RunFacts(
             estimator=type(self).__name__,
             settings=run.settings,
             parameters=run.parameters,
@@ -286,19 +303,6 @@ class PrivateEstimator(NamedColumns, SharedBudget):
             streamed=run.streamed,
             around=run.around,
             ceiling=_ceiling(run),
-        )
-        guarantee = facts.judge(*claim)
-        self._set_features_in(run.domain, X)
-        # All at once: what was released is never seen beside the guarantee of another fit.
-        self.__dict__.update(
-            domain_=run.domain,
-            _encoder_=run.encoder,
-            accountant_=accountant,
-            spent_=spent_budget(claim[0], guarantee),
-            # Written out when somebody asks: a closed scope does not change any more.
-            _scope=scope,
-            _facts=facts,
-            guarantee_=guarantee,
         )
 
     @contextmanager

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import copy
 import uuid
+from collections.abc import Iterator
 from typing import Any, Self
 
+from pydantic import BaseModel
 from sklearn.base import BaseEstimator
 
 from dpforest.accounting.accountant import BudgetAccountant
@@ -21,9 +23,13 @@ from dpforest.accounting.ledger import ScopeRecord
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.scopes import Scope
 from dpforest.domain.schema import Domain
-from dpforest.exceptions import ParameterTypeError
+from dpforest.exceptions import ModelFormatError, ParameterTypeError
 from dpforest.mechanisms.entropy import RandomSource, SeededSource
 
+_OTHER_VERSION = (
+    "this estimator was pickled by another version of dpforest: it lacks {lacking}. Read it with "
+    "that version and store it with to_json, which is read here, or fit it again."
+)
 #: Attributes that hold live budget; copies of an estimator share them.
 _NEVER_COPIED = frozenset({"accountant", "accountant_", "_scope"})
 
@@ -110,7 +116,35 @@ class SharedBudget(BaseEstimator):
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take a pickled state; fits that were known where it came from are known here too."""
+        """Take a pickled state; fits that were known where it came from are known here too.
+
+        Raises
+        ------
+        ModelFormatError
+            Of another version of dpforest, whose records have not all that they have here.
+        """
+        _refuse_lacking(state)
         earlier = state.pop("_earlier_fits", ())
         super().__setstate__(state)
         recall_fits(self._own_lineage(), type(self).__name__, earlier)
+
+
+def _refuse_lacking(state: dict[str, Any]) -> None:
+    """Refuse a state with records that lack a part: pickle itself makes them as they were."""
+    lacking = sorted({*_lacking(list(state.values()))})
+    if lacking:
+        raise ModelFormatError(_OTHER_VERSION.format(lacking=", ".join(lacking)))
+
+
+def _lacking(value: Any) -> Iterator[str]:
+    """Fields that records have by their class and lack, in a value and all that is in it."""
+    if isinstance(value, BaseModel):
+        kind = type(value)
+        missing = kind.model_fields.keys() - vars(value).keys()
+        yield from (f"{kind.__name__}.{name}" for name in missing)
+        value = vars(value)
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        for part in value:
+            yield from _lacking(part)

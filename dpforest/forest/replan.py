@@ -58,14 +58,14 @@ class Remade:
         if report.facts.charged_to == OWN_BUDGET:
             return None
         if report.facts.charged_to == DIFFPRIVLIB:
-            return DiffprivlibCeiling(_Boundless())
+            return DiffprivlibCeiling(Boundless())
         reserve = report.composition.reserve
         if reserve is None or not reserve.loss.delta:
             return BudgetAccountant._unlimited(self.model.delta)
         return BudgetAccountant(self.model.epsilon, self.model.delta)
 
 
-class _Boundless:
+class Boundless:
     """What the adapter uses of an accountant of diffprivlib; grants everything."""
 
     def total(self) -> tuple[float, float]:

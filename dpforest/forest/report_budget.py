@@ -89,7 +89,8 @@ def picture_of(report: PrivacyReport) -> Picture | None:
         loss = group_loss(record.loss, size)
         return loss.epsilon if currency == "ε" else loss.rho
 
-    views = (_parts(report, part), _added(report, part, "role"), _added(report, part, "level"))
+    added = (_added(report, part, group, amount) for group in ("role", "level"))
+    views = (_parts(report, part), *added)
     kept = tuple(view for view in views if view is not None)
     return Picture(currency, Figure.of(amount), kept)
 
@@ -118,22 +119,24 @@ def _parts(report: PrivacyReport, part: _Part) -> View | None:
     return _view(f"By {word}", word, pieces, note, alike_together=True)
 
 
-def _added(report: PrivacyReport, part: _Part, group: str) -> View | None:
+def _added(report: PrivacyReport, part: _Part, group: str, composed: Amount) -> View | None:
     rows: list[SpendingRow] = [row for row in report.spending if row.group == group]
     if group == "level":
         rows.sort(key=lambda row: (row.name == "None", len(row.name), row.name))
     if group == "level" and [row.name for row in rows] == ["None"]:
         return None
     pieces = [(row.shown, row.requests, part(row.loss)) for row in rows]
-    note = _added_note(report, part, [amount for *_, amount in pieces])
+    note = _added_note(report.composition.records_per_unit, composed, [a for *_, a in pieces])
     title, head = ("By level of the tree", "level") if group == "level" else ("By use", "use")
     return _view(title, head, pieces, note, alike_together=False)
 
 
-def _added_note(report: PrivacyReport, part: _Part, amounts: list[Amount]) -> str:
+def _added_note(size: int, composed: Amount, amounts: list[Amount]) -> str:
+    """How the pieces relate to what they compose to; both are a unit's already."""
     together = sum((a for a in amounts if a != math.inf), Fraction(0))
-    note = "Requests added up as if one record had met all of them."
-    if together == part(report.composition.composed):
+    whose = "one record" if size == 1 else f"all records of one unit (up to {size})"
+    note = f"Requests added up as if {whose} had met all of them."
+    if together <= composed:
         return note
     return (
         f"{note} That comes to {figure_up(together)}, more than what they compose to, because some "

@@ -127,28 +127,13 @@ def _unreadable(rule: str) -> ModelFormatError:
 
 def _restore(cls: type[Model], content: dict[str, Any]) -> Model:
     domain = Domain.from_json(json.dumps(content["domain"])).without_marks()
-    facts = _exactly(RunFacts, content["fit"] | {"settings": content["parameters"]})
-    ledger = _exactly(FrozenLedger, content["ledger"])
-    scope = _fit_scope(ledger, content["scope"])
-    check_facts(facts, domain, cls.__name__, scope)
-    facts = check_place(facts, ledger, content["version"])
+    facts, ledger, scope = _books(content, domain, cls.__name__)
     loss = claimed_loss(scope, Fraction(parse_amount(facts.delta)))
-    written = _exactly(Guarantee, content["guarantee"])
-    guarantee = agreed_guarantee(written, facts.judge(loss, sole_certificate(scope)))
-    if _exactly(BudgetRecord, content["spent"]) != BudgetRecord.of(spent_budget(loss, written)):
-        raise _contradiction("what it says was spent does not follow from its ledger")
+    guarantee = _earned_guarantee(content, facts, loss, scope)
     earlier = tuple(_exactly(EarlierFits, fits) for fits in content["earlier_fits"])
     check_listing(facts, loss, earlier)
-    make: Any = cls
-    model = make(domain=domain, **_parameters(facts))
-    encoder = model._encoder(domain)
-    model.n_features_in_ = domain.n_features
-    if content["named_features"]:
-        model.feature_names_in_ = np.array(domain.feature_names, dtype=object)
-    model._released_from_data(content["released"], encoder)
+    model = _predicting(cls, content, domain, facts)
     model.__dict__.update(
-        domain_=domain,
-        _encoder_=encoder,
         accountant_=ledger.renewed(),
         spent_=spent_budget(loss, guarantee),
         guarantee_=guarantee,
@@ -159,6 +144,41 @@ def _restore(cls: type[Model], content: dict[str, Any]) -> Model:
     recall_fits(model._lineage, cls.__name__, earlier)
     restored: Model = model
     return restored
+
+
+def _books(
+    content: dict[str, Any], domain: Domain, estimator: str
+) -> tuple[RunFacts, FrozenLedger, ScopeRecord]:
+    """What is noted about the fit, its ledger, and its scope there; none contradicts another."""
+    facts = _exactly(RunFacts, content["fit"] | {"settings": content["parameters"]})
+    ledger = _exactly(FrozenLedger, content["ledger"])
+    scope = _fit_scope(ledger, content["scope"])
+    check_facts(facts, domain, estimator, scope)
+    return check_place(facts, ledger, content["version"]), ledger, scope
+
+
+def _earned_guarantee(
+    content: dict[str, Any], facts: RunFacts, loss: PrivacyLoss, scope: ScopeRecord
+) -> Guarantee:
+    """The guarantee that follows from the books, where the file claims just that."""
+    written = _exactly(Guarantee, content["guarantee"])
+    guarantee = agreed_guarantee(written, facts.judge(loss, sole_certificate(scope)))
+    if _exactly(BudgetRecord, content["spent"]) != BudgetRecord.of(spent_budget(loss, written)):
+        raise _contradiction("what it says was spent does not follow from its ledger")
+    return guarantee
+
+
+def _predicting(cls: type, content: dict[str, Any], domain: Domain, facts: RunFacts) -> Any:
+    """An estimator with what was released, and nothing of its budget yet."""
+    make: Any = cls
+    model = make(domain=domain, **_parameters(facts))
+    encoder = model._encoder(domain)
+    model.n_features_in_ = domain.n_features
+    if content["named_features"]:
+        model.feature_names_in_ = np.array(domain.feature_names, dtype=object)
+    model._released_from_data(content["released"], encoder)
+    model.__dict__.update(domain_=domain, _encoder_=encoder)
+    return model
 
 
 def _exactly(kind: type[Record], data: Any) -> Record:

@@ -100,7 +100,7 @@ def _over(plan: FixedPlan, steps: int, budget: LearnerBudget) -> float:
     """ln of delta over what is allowed, above nothing exactly where it is more."""
     blocks = grouped(plan.with_variances(Fraction(steps, _STEPS)).blocks, budget.records_per_unit)
     delta, allowed = delta_bound(blocks, budget.unit_epsilon, budget.delta), budget.delta * _MARGIN
-    over = math.log(max(delta, 1e-300) / float_down(allowed))
+    over = math.log(max(delta, 1e-300) / max(float_down(allowed), 1e-300))
     return min(over, 0.0) if delta <= allowed else max(over, 1e-15)
 
 

@@ -256,6 +256,15 @@ class TestCertificate:
         assert "Balle and Wang" in METHOD and "Dong, Durfee, Rogers" in METHOD
 
 
+@pytest.mark.parametrize("epsilon", [F(9, 10), F(5), F(50)])
+def test_a_delta_below_the_doubles_is_not_nothing(epsilon):
+    """At epsilon = 5 the sum of a curve's terms is 0.0 in doubles, and 1e-545 in truth."""
+    blocks = (Block((gaussian(100),)),)
+    assert delta_bound(blocks, epsilon, F(1, 10**900)) >= 1e-300
+    certificate = Certificate(blocks, epsilon, F(1, 10**900))
+    assert certificate.method != METHOD
+
+
 def test_a_release_with_a_delta_of_its_own_has_no_certificate():
     """Its delta would come on top, whichever way the list is composed."""
 

@@ -20,6 +20,8 @@ from dpforest.accounting import (
 from dpforest.accounting.certificates import Block, Certificate, certify, epsilon_bound
 from dpforest.accounting.certified import open_certified
 from dpforest.accounting.conversion import epsilon_of_rho, rho_of_epsilon
+from dpforest.accounting.ledger import FrozenLedger
+from dpforest.accounting.ledger_check import verify_ledger
 from dpforest.accounting.losses import NO_LOSS
 from dpforest.accounting.units import group_loss
 from dpforest.accounting.verify import claimed_loss, is_used_up, verify_composition
@@ -99,6 +101,30 @@ def test_a_list_that_was_chosen_by_what_another_released(certificate):
     for chosen in (certificate, other, other):
         fit(accountant, chosen)
     assert accountant.loss == certificate.additive + other.additive + other.additive
+
+
+def test_a_list_of_selections_alone_adds_up_in_epsilon_too():
+    """Without Gaussian noise there is no shift, and nothing is infinite."""
+    selections = certified((Block((ExponentialSelection(F(1, 20), F(2)),), 4),))
+    assert selections.holds and selections.epsilon < F(4, 20)
+    accountant = holding([selections] * 2)
+    for _ in range(2):
+        scope = fit(accountant, selections)
+        assert claimed_loss(scope.record(), MILLIONTH) == selections.loss
+    rho = F(1, 20) ** 2 / 8 * 4
+    assert accountant.loss == PrivacyLoss(F(8, 20), 2 * rho)
+    assert verify_composition(accountant.composition()) == ()
+    read = FrozenLedger.from_json(accountant.to_json())
+    assert verify_ledger(read) == () and read.scopes == accountant.composition()
+
+
+def test_a_list_that_costs_nothing_is_certified():
+    """No shift and no selection: the square root of nothing is not below it."""
+    nothing = Certificate((Block((ExponentialSelection(F(0), F(2)),), 4),), F(1, 10), MILLIONTH)
+    assert nothing.holds and nothing.additive == NO_LOSS
+    accountant = holding([certified()])
+    fit(accountant, nothing)
+    assert accountant.loss == NO_LOSS and accountant.remaining.epsilon > 0
 
 
 def test_beside_pure_and_gaussian_requests(certificate):
@@ -241,6 +267,32 @@ def test_a_part_of_it_uses_everything_up(certificate):
     assert accountant.loss.epsilon == certificate.epsilon
     with pytest.raises(BudgetExceeded):
         accountant.request(MORE, role="more")
+
+
+def test_what_is_spent_alone_is_the_certificates(certificate):
+    accountant = lone(certificate, F(1, 1000))
+    fit(accountant, certificate)
+    spent = accountant.spent
+    assert (spent.exact.epsilon, spent.exact.delta) == (certificate.epsilon, certificate.delta)
+    # Every entry with Gaussian noise is unbounded by itself.
+    assert any(entry.loss.epsilon == math.inf for entry in accountant.ledger)
+
+
+def test_within_a_larger_reserve_more_is_granted_and_adds_up(certificate):
+    """As the text of ``certified`` says: up to the reserve, and never beyond."""
+    room = F(1, 1000)
+    accountant = lone(certificate, room)
+    reserve = PrivacyLoss(certificate.epsilon + room, certificate.rho + 1, MILLIONTH)
+    with accountant.open_scope("fit", reserve) as scope:
+        with open_certified(scope, "learner", certificate) as learner:
+            spend(learner, certificate)
+        scope.request(GeometricNoise(room, F(1)), role="beside")
+        for place in (scope, accountant):
+            with pytest.raises(BudgetExceeded):
+                place.request(MORE, role="beyond the reserve")
+        assert accountant.loss.epsilon == certificate.epsilon + room
+    assert accountant.loss.delta == MILLIONTH
+    assert verify_composition(accountant.composition()) == ()
 
 
 def test_opened_in_a_scope_that_set_its_cost_aside(certificate):

@@ -261,6 +261,18 @@ def test_the_picture_of_a_units_budget_adds_up_by_use_to_what_it_pays(forest):
     picture = picture_of(forest.privacy_report())
     amounts = [F(bar.amount.ratio or bar.amount.text) for bar in picture.views[1].bars]
     assert sum(amounts) == F(picture.total.ratio or picture.total.text) == 6
+    # The same on both sides is not "more than".
+    note = "Requests added up as if all records of one unit (up to 3) had met all of them."
+    assert [view.note for view in picture.views[1:]] == [note] * 2
+
+
+def test_what_ran_in_parallel_adds_up_to_more_than_it_composes_to(make_forest, table):
+    """Two sides of a tree's records: each record meets one of them, and the sum counts both."""
+    picture = picture_of(make_forest(partition_rate=1).fit(*table(60)).privacy_report())
+    assert "more than what they compose to" in picture.views[1].note
+    assert sum(F(bar.amount.ratio or bar.amount.text) for bar in picture.views[1].bars) > F(
+        picture.total.ratio or picture.total.text
+    )
 
 
 def test_a_report_of_records_says_what_it_said(make_forest, table):

@@ -120,3 +120,9 @@ def test_plans_say_how_they_are_composed():
         plain, tight = plans(kind, "1", facts_of())
         assert plain.describe()["composed by"] == "addition in rho"
         assert "Balle and Wang" in tight.describe()["composed by"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_delta_below_the_doubles_adds_up_in_rho(kind):
+    plain, plan = plans(kind, 1, facts_of(), F(1, 10**400))
+    assert plan == plain and plan.certificate is None

@@ -1,0 +1,260 @@
+"""Books that somebody made to keep a reader busy are refused before the work is begun.
+
+No test here takes a time: what would be worked out is counted, and nothing of it is done.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction as F
+
+import pytest
+
+from dpforest.accounting import (
+    BudgetAccountant,
+    DiscreteGaussianNoise,
+    ExponentialSelection,
+    FrozenLedger,
+    GeometricNoise,
+    PrivacyLoss,
+    certificates,
+    loss_curves,
+)
+from dpforest.accounting.certificate_record import (
+    BlockRecord,
+    CertificateRecord,
+    EventRecord,
+)
+from dpforest.accounting.certificates import MOST_WORK, Block, Certificate, certify
+from dpforest.accounting.certified import open_certified
+from dpforest.accounting.ledger import LedgerEntry, LossRecord, ScopeRecord
+from dpforest.accounting.ledger_check import verify_ledger
+from dpforest.accounting.loss_curves import curve_work, selections_curve
+from dpforest.accounting.rationals import TooManyDigitsError, added_up, exact_text
+from dpforest.accounting.verify import verify_composition
+from dpforest.datasets import load_adult
+from dpforest.domain.encoder import DomainEncoder
+from dpforest.exceptions import ModelFormatError
+from dpforest.forest.private_plan import table_facts
+from dpforest.forest.private_training import make_plan
+from dpforest.learners.refitted.plan import charge
+
+MILLIONTH = F(1, 10**6)
+SMALLEST = F(1, 10**299)
+LONGER = "its certificates are longer than those of any plan"
+DIGITS = "its amounts add up to one of more digits than books hold"
+LONG = 10**3900
+
+
+def select(epsilon):
+    return ExponentialSelection(epsilon, F(1))
+
+
+def certified(blocks, delta=MILLIONTH, label="list"):
+    """A scope that nothing was asked in, under a certificate that nobody worked out."""
+    certificate = Certificate(blocks, F(1), delta)
+    reserve = LossRecord.of(certificate.loss)
+    written = CertificateRecord(
+        epsilon="1",
+        delta=exact_text(delta),
+        method="none",
+        blocks=[
+            BlockRecord(events=[EventRecord.of(e) for e in block.events], times=block.times)
+            for block in blocks
+        ],
+    )
+    return scope(label=label, certificate=written, reserve=reserve)
+
+
+def scope(**given):
+    return ScopeRecord(**{**BLANK.model_dump(), **given})
+
+
+BLANK = BudgetAccountant(1).open_scope("list").record().model_copy(update={"closed": True})
+
+
+@pytest.fixture
+def no_curves(monkeypatch):
+    """Whoever begins to work a list out has lost."""
+
+    def begun(*_):
+        raise AssertionError("the list is worked out")
+
+    monkeypatch.setattr(certificates, "selections_curve", begun)
+
+
+LISTS = {
+    "many selections": ((Block((select(F(1, 1000)),), 2000),), MILLIONTH),
+    "at the smallest delta": ((Block((select(F(1, 1000)),), 500),), SMALLEST),
+    "two in turn": ((Block((select(F(1, 1000)), select(F(1, 1001))), 300),), MILLIONTH),
+    "no two alike": (tuple(Block((select(F(1, 900 + i)),)) for i in range(300)), MILLIONTH),
+    "a tiny one after a huge one": (
+        (Block((select(F(1, 10**12)),)), Block((select(F(100)),))),
+        MILLIONTH,
+    ),
+    "below the doubles": ((Block((select(F(1, 10**330)),)),), MILLIONTH),
+    "beside pure releases": (
+        (Block((GeometricNoise(F(1, 9), F(1)),), 4000), Block((select(F(1, 1000)),), 9)),
+        MILLIONTH,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_a_list_beyond_all_plans_is_not_worked_out(name, no_curves):
+    blocks, delta = LISTS[name]
+    certificate = Certificate(blocks, F(1), delta)
+    assert certificate.work > MOST_WORK
+    # What it adds up to in rho is told at once, and may well be enough.
+    assert certificate.method is None or "addition in rho" in certificate.method
+    forged = scope(children=[certified(blocks, delta)], label="")
+    assert verify_composition(forged) == (f"accountant: {LONGER}",)
+
+
+def test_a_forged_list_does_not_come_with_a_ledger(no_curves):
+    books = BudgetAccountant(1, MILLIONTH).frozen()
+    forged = certified(*LISTS["many selections"])
+    scopes = books.scopes.model_copy(update={"children": (forged,)})
+    text = books.model_copy(update={"scopes": scopes}).to_json()
+    assert verify_ledger(FrozenLedger.from_json(text)) == (f"accountant: {LONGER}",)
+
+
+def test_many_lists_are_too_long_together(no_curves):
+    children = [
+        certified((Block((select(F(1, 1000 + i)),), 240),), label=f"list {i}") for i in range(40)
+    ]
+    assert max(child.certificate.certificate.work for child in children) < MOST_WORK / 4
+    assert verify_composition(scope(children=children, label="")) == (f"accountant: {LONGER}",)
+
+
+def test_the_same_list_many_times_is_worked_out_once():
+    certificate = certify((Block((select(F(1, 1000)),), 240),), F(1), MILLIONTH)
+    written = CertificateRecord.of(certificate)
+    children = [
+        scope(label=str(i), certificate=written, reserve=LossRecord.of(certificate.loss))
+        for i in range(40)
+    ]
+    assert 40 * certificate.work > 2 * MOST_WORK
+    assert verify_composition(scope(children=children, label="")) == ()
+
+
+def test_a_long_list_in_a_file_is_longer_than_a_file_may_have():
+    written = CertificateRecord.of(Certificate(LISTS["many selections"][0], F(1), MILLIONTH))
+    longer = written.model_dump() | {"blocks": [written.blocks[0].model_dump()] * 11}
+    with pytest.raises(ValueError, match="at most 20000 releases"):
+        CertificateRecord.model_validate(longer)
+    one = written.blocks[0].model_copy(update={"times": 1}).model_dump()
+    CertificateRecord.model_validate(longer | {"blocks": [one] * 1000})
+    with pytest.raises(ValueError, match="written as at most 1000 releases"):
+        CertificateRecord.model_validate(longer | {"blocks": [one] * 1001})
+
+
+class TestWork:
+    @pytest.mark.parametrize(
+        "selections",
+        [((0.1, 3),), ((0.02, 40),), ((0.1, 9), (0.3, 2), (0.01, 12)), ()],
+    )
+    def test_is_what_is_done(self, selections, monkeypatch):
+        done, step = [], loss_curves._before_one_selection
+
+        def counted(points, values, epsilon, n_cells):
+            done.append((points.size + 1) * n_cells)
+            return step(points, values, epsilon, n_cells)
+
+        monkeypatch.setattr(loss_curves, "_before_one_selection", counted)
+        selections_curve.cache_clear()
+        curve = selections_curve(selections, 8)
+        selections_curve.cache_clear()
+        assert curve_work(selections, 8) == sum(done)
+        assert curve_work(selections, 8, 5) == sum(done) + 4 * 64 * curve.weights.size
+
+    @pytest.mark.parametrize("selections", [((float("inf"), 1),), ((5e-324, 1),)])
+    def test_is_endless_without_a_grid(self, selections):
+        assert curve_work(selections, 8) == float("inf")
+
+
+@pytest.fixture(scope="module")
+def facts():
+    return table_facts(DomainEncoder(load_adult().domain), 1e9)
+
+
+@pytest.mark.parametrize("delta", [MILLIONTH, SMALLEST])
+@pytest.mark.parametrize("strategy", ["refitted", "one_shot"])
+def test_the_longest_plans_are_within_both_limits(strategy, delta, facts):
+    plan = make_plan(strategy, facts, F(8), delta, "an accountant").plan
+    assert plan.certificate is not None
+    work, n_releases = plan.certificate.work, plan.certificate.n_releases
+    if strategy == "refitted":
+        assert plan.n_rounds == 240 and work > 10**6
+    assert 2 * work < MOST_WORK
+    # Books of finished fits are read, however many there are.
+    assert work < 2**14 * n_releases
+    assert plan.certificate.holds
+    assert len(plan.blocks) < 10
+
+
+def test_books_of_the_longest_plan_are_read(facts):
+    plan = make_plan("refitted", facts, F(8), SMALLEST, "an accountant").plan
+    accountant = BudgetAccountant(9, SMALLEST)
+    with accountant.open_scope("fit") as fit, open_certified(fit, "list", plan.certificate) as s:
+        charge(plan, s)
+    assert verify_ledger(FrozenLedger.from_json(accountant.to_json())) == ()
+
+
+def entry(epsilon):
+    return LedgerEntry(
+        index=0, path=("list",), role="of theirs", mechanism="of theirs", parameters={}, cells=1,
+        level=None, epsilon=str(epsilon), rho="0", delta="0",
+    )  # fmt: skip
+
+
+class TestDigits:
+    def test_a_sum_ends_where_it_becomes_too_long(self):
+        taken = []
+
+        def amounts():
+            for i in range(300):
+                taken.append(i)
+                yield F(1, LONG + 2 * i + 1)
+
+        with pytest.raises(TooManyDigitsError):
+            added_up(amounts())
+        assert len(taken) == 2
+
+    def test_sums_are_exact(self):
+        assert added_up([F(1, 3), F(1, 7), 2]) == F(1, 3) + F(1, 7) + 2
+        assert added_up([F(1, 3), float("inf"), F(1)]) == float("inf")
+        assert added_up([]) == 0
+
+    @pytest.mark.parametrize("kind", ["sequential", "units", "poisson", "certified"])
+    def test_entries_that_share_no_divisor_are_refused(self, kind):
+        entries = [entry(F(1, LONG + 2 * i + 1)) for i in range(300)]
+        given = {"entries": entries, "kind": kind}
+        if kind == "units":
+            given["records_per_unit"] = 2
+        elif kind == "poisson":
+            given["probabilities"] = {"rate": "1/2"}
+        elif kind == "certified":
+            written = CertificateRecord.of(
+                Certificate((Block((select(F(1, 9)),)),), F(1), MILLIONTH)
+            )
+            given |= {"kind": "sequential", "certificate": written}
+        assert verify_composition(scope(**given)) == (f"list: {DIGITS}",)
+
+    def test_sides_that_share_no_divisor_are_refused(self):
+        sides = {str(i): f"1/{LONG + 2 * i + 1}" for i in range(300)}
+        forged = scope(kind="parallel records", probabilities=sides)
+        assert verify_composition(forged) == (f"list: {DIGITS}",)
+
+    def test_lists_that_share_no_divisor_add_up_to_nothing_known(self):
+        noises = tuple(DiscreteGaussianNoise(F(LONG + 2 * i + 1, 3), F(1)) for i in range(300))
+        certificate = Certificate((Block(noises),), F(1), MILLIONTH)
+        assert certificate.rho == float("inf")
+        assert certificate.additive == PrivacyLoss(float("inf"), float("inf"))
+        assert not certificate.holds
+        with pytest.raises(ValueError, match="less than the list of releases is known to cost"):
+            certify(certificate.blocks, F(1), MILLIONTH)
+
+    def test_the_reader_says_so_in_its_own_words(self):
+        text = BudgetAccountant(1).to_json()
+        with pytest.raises(ModelFormatError, match="not an exact amount"):
+            FrozenLedger.from_json(text.replace('"epsilon": "1"', f'"epsilon": "{"1" * 4001}"'))
