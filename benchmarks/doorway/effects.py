@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import datetime
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,9 @@ import pyarrow.parquet as pq
 from doorway.answers import Case, NotMade, opened
 from doorway.tables import Pair
 from dpforest.domain.values import meaning_of
+
+#: Types of Arrow that dpforest refuses by the schema.
+_REFUSED = re.compile(r"timestamp|date|time|duration|interval|list|struct|map|union")
 
 
 @dataclass(frozen=True)
@@ -83,12 +87,25 @@ def _is_masked(one: Any, other: Any) -> bool:
     return any(cell is np.ma.masked or cell == "--" for cell in (one, other))
 
 
+def _rows_in_cells(change: Change) -> bool:
+    """Whole rows on one side: of rows beside something that is none, pandas makes one column."""
+    return bool(change.cells) and all(_is_row_of(*pair) for pair in change.cells)
+
+
+def _is_row_of(one: Any, other: Any) -> bool:
+    return any(isinstance(cell, (tuple, list, np.ndarray)) for cell in (one, other))
+
+
 def _schema(change: Change) -> bool:
-    return change.schemas[0] != change.schemas[1]
+    """Other schemas, where one has a type without a meaning or no column at all."""
+    odd = _REFUSED.search(str(change.schemas)) or "" in (*change.schemas[0], *change.schemas[1])
+    return change.schemas[0] != change.schemas[1] and bool(odd)
 
 
 def _shape(change: Change) -> bool:
-    return change.shapes[0] != change.shapes[1]
+    """Other shapes, or batches of several."""
+    places = [place for place, _ in change.shapes[1]]
+    return change.shapes[0] != change.shapes[1] or len(places) > len(set(places))
 
 
 EFFECTS = (
@@ -115,6 +132,12 @@ EFFECTS = (
         _first_rows,
     ),
     Effect(
+        "rows in cells",
+        "of rows beside something that is no row, such as a text, pandas makes one column with a "
+        "whole row in each cell",
+        _rows_in_cells,
+    ),
+    Effect(
         "schemas that were inferred",
         "the schema of Arrow and Parquet is public: a type without a meaning, such as dates, is "
         "refused by it, also where somebody had it inferred from records",
@@ -137,13 +160,21 @@ def effect_of(case: Case, pair: Pair, folder: Path) -> str | None:
             parts = _parts(opened(case, *values, setting))
             tables.append((_cells(parts), _shapes(parts), _schemas(parts)))
         change = _change_of(case, pair.place, *tables)
+        return next((effect.name for effect in EFFECTS if effect.explains(change)), None)
     except (NotMade, *_UNREAD):
         return None
-    return next((effect.name for effect in EFFECTS if effect.explains(change)), None)
 
 
 #: What reading a container back may raise, where cells are hostile.
 _UNREAD = (Exception,)
+
+
+def _read(column: Any) -> list[Any]:
+    """The cells of a column; none where its library cannot read them."""
+    try:
+        return _column(column)
+    except _UNREAD:
+        return []
 
 
 def _change_of(case: Case, place: int, smaller: Any, larger: Any) -> Change:
@@ -186,7 +217,7 @@ def _shapes(parts: list[tuple[Any, Any]]) -> Any:
         (place, values.shape[1:])
         for part in parts
         for place, values in enumerate(part)
-        if isinstance(values, np.ndarray) and values.size
+        if isinstance(values, np.ndarray) and values.ndim and len(values)
     }
 
 
@@ -199,7 +230,7 @@ def _schemas(parts: list[tuple[Any, Any]]) -> Any:
 
 def _cells(parts: list[tuple[Any, Any]]) -> list[list[Any]]:
     """Columns with the labels, all parts of each in turn."""
-    found = [[*_columns(X), *([] if y is None else [_column(y)])] for X, y in parts]
+    found = [[*_columns(X), *([] if y is None else [_read(y)])] for X, y in parts]
     width = max(map(len, found), default=0)
     whole = [columns for columns in found if len(columns) == width]
     return [[cell for columns in whole for cell in columns[place]] for place in range(width)]
@@ -210,15 +241,15 @@ def _columns(X: Any) -> list[list[Any]]:
         return [list(column) for column in zip(*map(tuple, X), strict=False)]
     if isinstance(X, np.ndarray):
         X = X.view(np.ma.MaskedArray if np.ma.isMaskedArray(X) else np.ndarray)  # no matrix
-        return [_column(X[:, place]) for place in range(X.shape[1] if X.ndim > 1 else 0)]
+        return [_read(X[:, place]) for place in range(X.shape[1] if X.ndim > 1 else 0)]
     if hasattr(type(X), "to_native"):
         X = X.to_native()
     if hasattr(type(X), "iloc"):
-        return [_column(X.iloc[:, place]) for place in range(X.shape[1])]
+        return [_read(X.iloc[:, place]) for place in range(X.shape[1])]
     if isinstance(X, (pa.Table, pa.RecordBatch)):
-        return [column.to_pylist() for column in X.columns]
+        return [_read(column) for column in X.columns]
     if hasattr(type(X), "iter_columns"):
-        return [column.to_list() for column in X.iter_columns()]
+        return [_read(column) for column in X.iter_columns()]
     return _columns(np.asarray(X))
 
 

@@ -114,8 +114,8 @@ class Chunk:
             known["examples"].append(described(small, judged(case, small, self.folder)[1]))
 
 
-#: Where cells reach Arrow, which ends the process at some: objects without attributes, and
-#: numpy's times without a unit.
+#: Where cells reach Arrow, which ends the process at some: objects without attributes, numpy's
+#: times without a unit, and numpy's dates beside others of its scalars.
 _WITH_ARROW = ("Arrow", "pandas, Arrow", "Parquet", "BatchStream of frames", "Dask", "array-likes",
                "polars", "lazy")  # fmt: skip
 
@@ -125,7 +125,10 @@ def _ends_the_process(family: str, pair: Pair) -> bool:
         return False
     rows, labels = pair.larger
     cells = [*labels, *(cell for row in rows if isinstance(row, tuple) for cell in row)]
-    return any(type(cell) is AttributeRefuses or _is_without_unit(cell) for cell in cells)
+    kinds = {type(cell) for cell in cells if issubclass(type(cell), np.generic)}
+    return (np.datetime64 in kinds and len(kinds) > 1) or any(
+        type(cell) is AttributeRefuses or _is_without_unit(cell) for cell in cells
+    )
 
 
 def _is_without_unit(cell: Any) -> bool:
