@@ -97,12 +97,11 @@ class Store:
             If all are of other code.
         """
         lines, every = self.lines(), _read_lines(self.path)
-        other = f"of other code than this; the benchmark makes them anew: {self.path}"
+        left_out = f"{len(every) - len(lines)} of {len(every)} lines of {self.path}"
         if every and not lines:
-            raise SystemExit(f"nothing to report: all {len(every)} lines are {other}")
+            raise SystemExit(f"nothing to report: {left_out} are of other code; run this anew")
         if len(lines) < len(every):
-            left_out = len(every) - len(lines)
-            print(f"left out: {left_out} of {len(every)} lines are {other}", file=sys.stderr)
+            print(f"left out: {left_out} are of other code", file=sys.stderr)
         return lines
 
     def append(self, line: Line) -> None:

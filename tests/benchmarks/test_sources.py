@@ -52,8 +52,12 @@ if __name__ == "__main__":
     "dpforest/__init__.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n"
     "    from dpforest.forest import Forest\n    from dpforest.other import Other\n"
     "    from dpforest.rates import rate\nversion = 1\ndef __getattr__(name): return 1\n",
-    "dpforest/forest.py": "from importlib import import_module\n"
-    "from dpforest.parts.noise import draw\nclass Forest:\n    def fit(self, x): return import_module('dpforest.plugs').plug(draw(x))\n",
+    "dpforest/forest.py": """
+from importlib import import_module
+from dpforest.parts.noise import draw
+class Forest:
+    def fit(self, x): return import_module('dpforest.plugs').plug(draw(x))
+""",
     "dpforest/parts/__init__.py": "start = 1\n",
     "dpforest/parts/noise.py": "def draw(x): return x\ndef unused(): return 1\n",
     "dpforest/plugs/__init__.py": "",
