@@ -99,7 +99,7 @@ class Store:
         lines, every = self.lines(), _read_lines(self.path)
         left_out = f"{len(every) - len(lines)} of {len(every)} lines of {self.path}"
         if every and not lines:
-            raise SystemExit(f"nothing to report: {left_out} are of other code; run this anew")
+            raise SystemExit(f"nothing to report: {left_out} are of other code; run the benchmark")
         if len(lines) < len(every):
             print(f"left out: {left_out} are of other code", file=sys.stderr)
         return lines
