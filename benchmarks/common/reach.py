@@ -23,6 +23,10 @@ PACKAGE = "dpforest"
 Part = tuple[str, str]
 
 
+def _is_benchmark(module: str) -> bool:
+    return module.partition(".")[0] != PACKAGE
+
+
 class Code:
     """The sources of a checkout, as they are when this is made."""
 
@@ -101,7 +105,9 @@ class Code:
         if part != ALWAYS:
             yield name, ALWAYS
         for home in module.imports.values():
-            yield from self._loaded(self._split(home)[0])
+            loaded = self._split(home)[0]
+            if _is_benchmark(loaded):
+                yield from self._loaded(loaded)
         used: set[str] = set()
         for statement in module.statements[part]:
             yield from self._used(module, statement, used)
@@ -137,7 +143,7 @@ class Code:
                 yield from self._found(module.homes[wanted])
             elif wanted in module.statements:
                 yield name, wanted
-        elif name.partition(".")[0] == PACKAGE:
+        elif not _is_benchmark(name):
             yield name, WHOLE
         elif wanted in module.imports:
             yield name, ALWAYS
@@ -156,8 +162,8 @@ class Code:
     def _loaded(self, name: str) -> Iterator[Part]:
         """What runs where a module is imported though nothing of it may be used."""
         if name in self._texts:
-            is_ours = name.partition(".")[0] == PACKAGE
-            yield name, WHOLE if is_ours and self.module(name).homes is None else ALWAYS
+            by_parts = _is_benchmark(name) or self.module(name).homes is not None
+            yield name, ALWAYS if by_parts else WHOLE
 
     def _within(self, text: str) -> list[str]:
         """The module that a text names, and all within it."""

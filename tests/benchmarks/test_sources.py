@@ -22,18 +22,22 @@ from common import helpers, shown
 from common.handed import tools
 from common.loaded import never
 from dpforest import Forest
+from dpforest.plain import plain
 if TYPE_CHECKING:
     from common.typed import Kind
 LIMITS = {"a": 1}
 LIMITS["b"] = 2
+ASIDE = {}
+ASIDE["c"] = 4
 def fit(kind: Kind) -> float:
     """Words."""
     from common.late import late
+    from common.sides import registered
     # a comment
     held = tools
     return helpers.scaled(Forest().fit(LIMITS), dpforest.rate(late), held, tried.found)
 def others(fit: float) -> float:
-    return dpforest.Other()
+    return dpforest.Other(), plain
 def report() -> str:
     return shown.page()
 if __name__ == "__main__":
@@ -43,11 +47,13 @@ if __name__ == "__main__":
     "benchmarks/common/helpers.py": "SCALE = 2\ndef scaled(x, *y): return x * SCALE\nother = 1\n",
     "benchmarks/common/shown.py": "def page(): return 1\n",
     "benchmarks/common/handed/__init__.py": "",
-    "benchmarks/common/handed/tools.py": "def first(): return 1\n",
+    "benchmarks/common/handed/tools.py": "from common.kept import kept\ndef first(): return 1\n",
+    "benchmarks/common/kept.py": "def kept(): return 1\nother = 1\n",
     "benchmarks/common/loaded.py": "import os\nos.environ['A'] = '1'\ndef never(): return 1\n",
     "benchmarks/common/late.py": "late = 1\nlater = 1\n",
     "benchmarks/common/tried.py": "try:\n    from common.late import later as found\n"
     "except ImportError:\n    found = 7\n",
+    "benchmarks/common/sides.py": "def registered(): return 1\n",
     "benchmarks/common/typed.py": "Kind = int\n",
     "dpforest/__init__.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n"
     "    from dpforest.forest import Forest\n    from dpforest.other import Other\n"
@@ -58,11 +64,13 @@ from dpforest.parts.noise import draw
 class Forest:
     def fit(self, x): return import_module('dpforest.plugs').plug(draw(x))
 """,
-    "dpforest/parts/__init__.py": "start = 1\n",
+    "dpforest/parts/__init__.py": "from dpforest.parts.shared import name\nstart = 1\n",
+    "dpforest/parts/shared.py": "name = 1\n",
     "dpforest/parts/noise.py": "def draw(x): return x\ndef unused(): return 1\n",
     "dpforest/plugs/__init__.py": "",
     "dpforest/plugs/one.py": "def plug(x): return x\n",
     "dpforest/other.py": "class Other: pass\n",
+    "dpforest/plain.py": "plain = 1\n",
     "dpforest/rates.py": "def rate(x): return x\n",
 }
 FIT = Sources(("bench:fit",))
@@ -71,6 +79,7 @@ EDITS = [
     ("benchmarks/bench.py", "LIMITS)", "LIMITS or 0)", True),
     ("benchmarks/bench.py", '"a": 1', '"a": 2', True),
     ("benchmarks/bench.py", '["b"] = 2', '["b"] = 3', True),
+    ("benchmarks/bench.py", '["c"] = 4', '["c"] = 5', False),
     ("benchmarks/bench.py", "# a comment", "# another", False),
     ("benchmarks/bench.py", '"""Words."""', '"""Others."""', False),
     ("benchmarks/bench.py", "helpers.scaled(Forest", "helpers.scaled(\n        Forest", False),
@@ -82,20 +91,25 @@ EDITS = [
     ("benchmarks/common/helpers.py", "other = 1", "other = 2", False),
     ("benchmarks/common/shown.py", "return 1", "return 2", False),
     ("benchmarks/common/handed/tools.py", "return 1", "return 2", True),
+    ("benchmarks/common/kept.py", "return 1", "return 2", True),
+    ("benchmarks/common/kept.py", "other = 1", "other = 2", False),
     ("benchmarks/common/loaded.py", "'1'", "'2'", True),
     ("benchmarks/common/loaded.py", "return 1", "return 2", False),
     ("benchmarks/common/late.py", "late = 1", "late = 2", True),
     ("benchmarks/common/late.py", "later = 1", "later = 2", True),
     ("benchmarks/common/tried.py", "found = 7", "found = 8", True),
+    ("benchmarks/common/sides.py", "return 1", "return 2", True),
     ("benchmarks/common/typed.py", "int", "str", False),
     ("dpforest/__init__.py", "version = 1", "version = 2", False),
     ("dpforest/__init__.py", "dpforest.forest import", "dpforest.other import", True),
     ("dpforest/forest.py", "draw(x))", "draw(x + 1))", True),
     ("dpforest/parts/__init__.py", "start = 1", "start = 2", True),
+    ("dpforest/parts/shared.py", "name = 1", "name = 2", True),
     ("dpforest/parts/noise.py", "return x", "return x + 1", True),
     ("dpforest/parts/noise.py", "return 1", "return 2", True),
     ("dpforest/plugs/one.py", "return x", "return x + 1", True),
     ("dpforest/other.py", "pass", "x = 1", False),
+    ("dpforest/plain.py", "plain = 1", "plain = 2", False),
     ("dpforest/rates.py", "return x", "return x + 1", True),
 ]
 checkouts = itertools.count()

@@ -33,8 +33,8 @@ def tasks(folder: Path, repeats: int = 10) -> Iterator[Task]:
 
 def evaluate(task: Task, folder: Path) -> dict[str, float]:
     """As in Table 3 or Table 4."""
-    source = dmrf_table4 if task.dataset in _REGRESSION else dmrf_table3
-    return source.evaluate(task, folder)
+    is_regression = task.dataset in _REGRESSION
+    return (dmrf_table4.evaluate if is_regression else dmrf_table3.evaluate)(task, folder)
 
 
 def report(lines: list[dict[str, Any]]) -> str:
