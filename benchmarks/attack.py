@@ -21,7 +21,8 @@ from typing import Any
 from attacks import membership, reconstruction
 from attacks.binary import default_sets
 from attacks.report import write_report
-from common.results import Line, ResultFile, finished, read_lines
+from attacks.stored import stored
+from common.results import Line, finished
 from common.tables import REPOSITORY
 from threadpoolctl import threadpool_limits
 
@@ -47,8 +48,8 @@ def main() -> None:
 
 def run_all(jobs: Iterable[Any], run: Callable[[Any], Line], arguments: argparse.Namespace) -> None:
     """Run what is not there yet; one failure does not end the run."""
-    path = arguments.out / f"{arguments.what}.jsonl"
-    done, file = finished(read_lines(path)), ResultFile(path)
+    file = stored(arguments.out, arguments.what)
+    done = finished(file.lines())
     for job in jobs:
         if job.key in done:
             continue
@@ -62,7 +63,6 @@ def run_all(jobs: Iterable[Any], run: Callable[[Any], Line], arguments: argparse
         file.append(line)
         shown = line.get("error") or line.get("status") or line.get("strategy")
         print(*job.key, shown, f"{time.perf_counter() - started:.0f} s", flush=True)
-    file.close()
 
 
 def parse() -> argparse.Namespace:

@@ -2,7 +2,8 @@
 
 Run with ``python benchmarks/audit.py [--repetitions 200] [--faults 100] [--runs 200000]
 [--seconds 15] [--forests 1000] [--parts TEXT] [--rows FILE] [--output docs/audit_results.md]``.
-With ``--rows`` finished rows are kept in a file, and a run that was stopped goes on behind them.
+With ``--rows`` finished rows are kept in a file, and a run that was stopped goes on behind them;
+rows of other code are made anew.
 Fast settings of the same audits run in the tests.
 """
 
@@ -10,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-import json
 import platform
 import sys
 import time
@@ -20,6 +20,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from common.results import Store
+from common.sources import Sources
 from scipy.stats import beta
 
 from dpforest import BudgetAccountant, Domain, MultinomialForestClassifier
@@ -34,6 +36,10 @@ from dpforest.audit import (
     mechanism_parts,
 )
 
+SOURCES = Sources(
+    ("audit:bounds", "audit:accusations", "audit:powers", "audit:speed"),
+    ("tests/faults/faults.py",),
+)
 FAMILY = 0.001  # probability of one false accusation in the whole run
 
 
@@ -52,18 +58,17 @@ class Rows:
     """Finished rows of the page by what they are of, in a file if there is one."""
 
     def __init__(self, path: Path | None) -> None:
-        self._path = path
-        lines = path.read_text().splitlines() if path is not None and path.exists() else []
-        self._found: dict[str, str] = dict(json.loads(line) for line in lines)
+        self._file = None if path is None else Store(path, SOURCES)
+        lines = [] if self._file is None else self._file.lines()
+        self._found: dict[str, str] = {line["key"]: line["row"] for line in lines}
 
     def row(self, key: str, make: Callable[[], str]) -> str:
         """A row, made if it is not there."""
         if key not in self._found:
             self._found[key] = make()
             print(self._found[key], file=sys.stderr, flush=True)
-            if self._path is not None:
-                with self._path.open("a") as file:
-                    file.write(json.dumps([key, self._found[key]]) + "\n")
+            if self._file is not None:
+                self._file.append({"key": key, "row": self._found[key]})
         return self._found[key]
 
 

@@ -22,11 +22,12 @@ from typing import Any
 
 from common import smooth
 from common.consistency_report import write_plots, write_tables
-from common.results import Line, ResultFile, read_lines
+from common.results import Line, Store
+from common.sources import Sources
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
-import dpforest
+from dpforest import consistent
 
 DOCS = Path(__file__).parents[1] / "docs"
 SIZES = (1_000, 4_000, 16_000, 64_000, 256_000, 1_000_000)
@@ -39,19 +40,20 @@ LEAF_SIZES: dict[str, Callable[[int], int]] = {
 }
 #: What is too slow for more records: pivots are drawn again until both sides are full.
 LARGEST = {"CompRF-C, leaves of k": 256_000}
+SOURCES = Sources(("consistency:run_one",))
 Make = Callable[[int, int, int], Any]
 
 
 def grown(name: str, **parameters: Any) -> Make:
     """A forest of the grower: of (k, trees, seed)."""
-    return lambda k, trees, seed: getattr(dpforest, name)(
+    return lambda k, trees, seed: getattr(consistent, name)(
         trees, leaf_size=k, random_state=seed, **parameters
     )
 
 
 def compared(filled: bool) -> Make:
     """CompRF-C; ``filled``: both sides of a split keep k answering records."""
-    return lambda k, trees, seed: dpforest.CompRFCClassifier(
+    return lambda k, trees, seed: consistent.CompRFCClassifier(
         n_estimators=trees,
         max_samples_leaf=k,
         min_samples_leaf=k if filled else 1,
@@ -61,7 +63,7 @@ def compared(filled: bool) -> Make:
 
 def safe_bayesian(size: Any) -> Make:
     """The Safe-Bayesian forest, which has no leaf size."""
-    return lambda k, trees, seed: dpforest.SafeBayesianForestClassifier(
+    return lambda k, trees, seed: consistent.SafeBayesianForestClassifier(
         n_estimators=PRIOR_TREES, effective_sample_size=size, random_state=seed
     )
 
@@ -83,7 +85,7 @@ REGRESSORS: dict[str, Make] = {
 }
 #: Not claimed; leaf sizes are their own.
 NOT_CLAIMED: dict[str, Make] = {
-    "MRF, k = 5": lambda k, trees, seed: dpforest.MRFClassifier(trees, random_state=seed),
+    "MRF, k = 5": lambda k, trees, seed: consistent.MRFClassifier(trees, random_state=seed),
     "Safe-Bayesian, m = 5": safe_bayesian(5),
     "Safe-Bayesian, BMA": safe_bayesian("bma"),
 }
@@ -128,9 +130,9 @@ def run_one(fit: Line, trees: int, test: smooth.Sample) -> Line:
     return {**fit, "excess": excess, "seconds": round(time.perf_counter() - started, 3)}
 
 
-def run(arguments: argparse.Namespace) -> None:
+def run(arguments: argparse.Namespace, results: Store) -> None:
     """Run what is not yet done."""
-    done = {key_of(line) for line in read_lines(arguments.results)}
+    done = {key_of(line) for line in results.lines()}
     todo = [
         fit
         for fit in fits(arguments.seeds, arguments.largest)
@@ -141,11 +143,9 @@ def run(arguments: argparse.Namespace) -> None:
     if not todo:
         return
     test = smooth.draw(N_TEST, TEST_SEED)
-    results = ResultFile(arguments.results)
     with threadpool_limits(1):
         for fit in tqdm(todo, disable=None):
             results.append(run_one(fit, arguments.trees, test))
-    results.close()
 
 
 def main() -> None:
@@ -161,9 +161,10 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=DOCS)
     parser.add_argument("--report-only", action="store_true")
     arguments = parser.parse_args()
+    results = Store(arguments.results, SOURCES)
     if not arguments.report_only:
-        run(arguments)
-    lines = read_lines(arguments.results)
+        run(arguments, results)
+    lines = results.reported()
     write_tables(lines, arguments.output / "consistency.md")
     write_plots(lines, arguments.output)
 

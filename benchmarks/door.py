@@ -20,8 +20,8 @@ from pathlib import Path
 for _name in ("OMP_NUM_THREADS", "POLARS_MAX_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(_name, "1")  # tables are small, and processes share the machine
 
-from common.results import Line, ResultFile, read_lines  # noqa: E402
-from common.sources import print_of_sources  # noqa: E402
+from common.results import Store  # noqa: E402
+from common.sources import REPOSITORY, Sources  # noqa: E402
 from doorway import planted  # noqa: E402
 from doorway.page import write_page  # noqa: E402
 from doorway.processes import Task, run_all  # noqa: E402
@@ -29,7 +29,10 @@ from doorway.search import CHUNK, families  # noqa: E402
 from tqdm import tqdm  # noqa: E402
 
 HERE = Path(__file__).parent
-SOURCES = ("dpforest/domain", "dpforest/streams", "dpforest/dask", "benchmarks/doorway")
+#: Where values and records get their meaning, and the search itself.
+SOURCES = Sources(
+    files=("dpforest/domain", "dpforest/streams", "dpforest/dask", "benchmarks/doorway")
+)
 
 
 def tasks_of(pairs: int, seed: int, only: list[str], done: set[Task]) -> list[Task]:
@@ -44,30 +47,18 @@ def tasks_of(pairs: int, seed: int, only: list[str], done: set[Task]) -> list[Ta
     return [task for task in found if task not in done]
 
 
-def lines_of(path: Path, sources: str) -> list[Line]:
-    """Lines of these sources."""
-    return [line for line in read_lines(path) if line["sources"] == sources]
-
-
-def run(arguments: argparse.Namespace, sources: str) -> None:
+def run(arguments: argparse.Namespace, results: Store) -> None:
     """Run what is not yet done."""
-    done = {
-        (line["family"], line["number"], line["seed"])
-        for line in lines_of(arguments.results, sources)
-    }
+    done = {(line["family"], line["number"], line["seed"]) for line in results.lines()}
     tasks = tasks_of(arguments.pairs, arguments.seed, arguments.only, done)
-    results = ResultFile(arguments.results)
     for line in tqdm(run_all(tasks, arguments.processes), total=len(tasks), disable=None):
-        results.append({"sources": sources, **line})
-    results.close()
+        results.append(line)
 
 
-def run_planted(arguments: argparse.Namespace, sources: str) -> None:
+def run_planted(arguments: argparse.Namespace, results: Store) -> None:
     """Run every planted fault anew."""
-    results = ResultFile(arguments.planted_results)
     for fault in tqdm(planted.FAULTS, disable=None):
-        results.append({"sources": sources, **planted.search(fault, arguments.seed)})
-    results.close()
+        results.append(planted.search(fault, arguments.seed))
 
 
 def main() -> None:
@@ -82,19 +73,15 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=HERE / "results" / "door.jsonl")
     planted_results = HERE / "results" / "door_planted.jsonl"
     parser.add_argument("--planted-results", type=Path, default=planted_results)
-    parser.add_argument("--output", type=Path, default=HERE.parent / "docs" / "door_results.md")
+    parser.add_argument("--output", type=Path, default=REPOSITORY / "docs" / "door_results.md")
     arguments = parser.parse_args()
-    sources = print_of_sources(*SOURCES)
+    results = Store(arguments.results, SOURCES)
+    planted_ones = Store(arguments.planted_results, SOURCES)
     if arguments.planted:
-        run_planted(arguments, sources)
+        run_planted(arguments, planted_ones)
     elif not arguments.report:
-        run(arguments, sources)
-    write_page(
-        arguments.output,
-        lines_of(arguments.results, sources),
-        lines_of(arguments.planted_results, sources),
-        sources,
-    )
+        run(arguments, results)
+    write_page(arguments.output, results.lines(), planted_ones.lines(), SOURCES.print())
 
 
 if __name__ == "__main__":

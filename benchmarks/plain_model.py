@@ -14,7 +14,6 @@ sources is skipped; docs/plain_model_results.md is written at the end.
 from __future__ import annotations
 
 import argparse
-import hashlib
 import time
 import warnings
 import zlib
@@ -26,7 +25,8 @@ from unittest import mock
 import numpy as np
 from common.plain_forms import FORMS, PlainTable, as_matrix, forms_of, read_plain_table
 from common.plain_readers import READER, by_node, by_python, node
-from common.results import ResultFile, read_lines
+from common.results import Line, Store
+from common.sources import Sources
 from common.tables import REPOSITORY, data_folder
 from threadpoolctl import threadpool_limits
 
@@ -38,7 +38,6 @@ from dpforest.learners.refitted.settings import RefittedSettings, Size
 from dpforest.learners.registry import LEARNERS, Entry
 from dpforest.learners.rules import RulesLearner, RulesSettings
 
-Line = dict[str, Any]
 EPSILON, DELTA = 8, "1e-6"
 RESULTS = REPOSITORY / "benchmarks" / "results" / "plain_model.jsonl"
 PAGE = REPOSITORY / "docs" / "plain_model_results.md"
@@ -59,22 +58,12 @@ _DRAWN: dict[str, dict[str, Any]] = {
 }
 READERS: dict[str, Callable[..., list[Any]]] = {"Python": by_python, "JavaScript": by_node}
 #: The format and its readers, and this benchmark; the page is of these files as they are.
-_SOURCES = (
+SOURCES = Sources(files=(
     "dpforest/forest/plain_*.py",
     "examples/plain_model.mjs",
     "benchmarks/plain_model.py",
     "benchmarks/common/plain_*.py",
-)
-
-
-def sources_hash() -> str:
-    """A hash of the files that write plain models, read them and compare them."""
-    found = hashlib.sha256()
-    for pattern in _SOURCES:
-        for path in sorted(REPOSITORY.glob(pattern)):
-            found.update(path.relative_to(REPOSITORY).as_posix().encode() + b"\0")
-            found.update(path.read_bytes() + b"\0")
-    return found.hexdigest()[:16]
+))  # fmt: skip
 
 
 def models_of(table: PlainTable) -> dict[str, Any]:
@@ -136,22 +125,19 @@ def scale_of(forest: Any) -> float:
     return float(high - low)
 
 
-def run(folder: Path, sets: list[str], results: Path) -> None:
+def run(folder: Path, sets: list[str], file: Store) -> None:
     """Everything that is not there yet."""
-    own = sources_hash()
-    done = {(line["dataset"], line["model"]) for line in read_lines(results) if line["hash"] == own}
-    file = ResultFile(results)
+    done = {(line["dataset"], line["model"]) for line in file.lines()}
     for name in sets:
         table = read_plain_table(folder, name)
         for model, forest in models_of(table).items():
             if (name, model) not in done:
                 started = time.perf_counter()
                 line = compare(fit(forest, table), table, zlib.crc32(f"{name} {model}".encode()))
-                file.append({"dataset": name, "model": model, "hash": own, **line})
+                file.append({"dataset": name, "model": model, **line})
                 worst = max(d for by in line["differences"].values() for d in by.values())
                 print(f"{name}, {model}: {worst:.1e} ({time.perf_counter() - started:.0f} s)",
                       flush=True)  # fmt: skip
-    file.close()
 
 
 def cells_of(line: Line) -> Iterator[tuple[float, str, str]]:
@@ -215,14 +201,13 @@ def main() -> None:
     asked = parser.parse_args()
     if node() is None:
         parser.error(f"the reader in JavaScript ({READER.name}) needs Node 18 or later")
+    file = Store(asked.results, SOURCES)
     with threadpool_limits(1):
         if not asked.report_only:
             sets = asked.sets or sorted(path.stem for path in asked.data.glob("*.json"))
-            run(asked.data, sets, asked.results)
-    own = sources_hash()
-    lines = {(line["dataset"], line["model"]): line for line in read_lines(asked.results)
-             if line["hash"] == own}  # fmt: skip
-    asked.report.write_text(report(list(lines.values()), own), encoding="utf-8")
+            run(asked.data, sets, file)
+    lines = {(line["dataset"], line["model"]): line for line in file.reported()}
+    asked.report.write_text(report(list(lines.values()), SOURCES.print()), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -36,7 +36,8 @@ from common.regression_tables import (
     random_split,
     regression_tables,
 )
-from common.results import Line, ResultFile, finished, key_of, read_lines
+from common.results import Line, Store, finished, key_of
+from common.sources import Sources, by_beginning
 from common.tables import REPOSITORY, data_folder
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
@@ -185,11 +186,26 @@ def jobs(arguments: argparse.Namespace) -> Iterator[tuple[str, Model, float | No
                     yield name, model, epsilon, seed
 
 
-def run(arguments: argparse.Namespace) -> None:
+def _sources(fit: str, *packages: str) -> Sources:
+    roots = ("measured", fit)
+    table = "common.regression_tables:load_regression_table"
+    return Sources((*(f"regression:{root}" for root in roots), table), packages=packages)
+
+
+#: By the beginnings of models' names.
+MADE_BY = {
+    "noisy mean": _sources("noisy_mean"),
+    "dpforest ": _sources("private_forest"),
+    "non-private forest": _sources("grown_out", "scikit-learn"),
+    "diffprivlib linear regression": _sources("private_line", "diffprivlib"),
+    "DP-EBM": _sources("private_ebm", "interpret-core"),
+}
+
+
+def run(arguments: argparse.Namespace, file: Store) -> None:
     """Fit what is not done, and append its lines."""
-    done = set(finished(read_lines(arguments.results)))
+    done = set(finished(file.lines()))
     planned = [job for job in jobs(arguments) if (job[0], job[1].name, *job[2:]) not in done]
-    file = ResultFile(arguments.results)
     with tqdm(planned, unit="fit", mininterval=1, smoothing=0) as progress:
         for name, model, epsilon, seed in progress:
             progress.set_postfix_str(f"{name}, {model.name}", refresh=False)
@@ -198,19 +214,19 @@ def run(arguments: argparse.Namespace) -> None:
             file.append(line)
             if "error" in line:
                 progress.write(f"{key_of(line)}: {line['error']}")
-    file.close()
 
 
 def main() -> None:
     """Run, then report."""
     arguments = parse()
+    file = Store(arguments.results, lambda line: by_beginning(MADE_BY, line["model"]))
     if not arguments.report_only:
         absent = [name for name in arguments.sets if name not in regression_tables(arguments.data)]
         if absent:
             raise SystemExit(f"skipped: no {', '.join(absent)} in {arguments.data}; give --data")
         threadpool_limits(1)
-        run(arguments)
-    lines = list(finished(read_lines(arguments.results)).values())
+        run(arguments, file)
+    lines = list(finished(file.reported()).values())
     write_tables(lines, REPOSITORY / "docs" / "regression.md")
     write_plot(lines, REPOSITORY / "docs" / "regression.svg")
 

@@ -17,11 +17,25 @@ import subprocess
 import sys
 from pathlib import Path
 
-from common.results import ResultFile, read_lines
+from common.results import Store
 from common.scale_machine import facts
+from common.sources import Sources, by_beginning
 
 RESULTS = Path(__file__).resolve().parent / "results" / "scale.jsonl"
 _MARK = "RESULT "
+#: By the beginnings of cases' names.
+MADE_BY = {
+    "memory/": Sources(("common.scale_cases:in_memory",)),
+    "encoding/": Sources(("common.scale_cases:encoding",)),
+    "sklearn/": Sources(("common.scale_cases:scikit_learn",), packages=("scikit-learn",)),
+    "stream/": Sources(("common.scale_cases:streamed",)),
+    "dask/": Sources(("common.scale_dask:cases",), packages=("dask", "distributed")),
+}
+
+
+def stored() -> Store:
+    """The lines of all cases."""
+    return Store(RESULTS, lambda line: by_beginning(MADE_BY, line["case"]))
 
 
 def run_case(name: str) -> None:
@@ -31,17 +45,19 @@ def run_case(name: str) -> None:
     from common.scale_cases import cases
 
     warnings.simplefilter("ignore")
+    store = stored()  # the code is read before it runs
     load = facts()["load"]
     result = cases()[name]()
-    print(_MARK + json.dumps({"case": name, **result, "machine": {**facts(), "load": load}}))
+    line = {"case": name, **result, "machine": {**facts(), "load": load}}
+    print(_MARK + json.dumps(store.stamped(line)))
 
 
 def run_all(only: str, again: bool) -> None:
     """Run what has no line yet, each case in a fresh process."""
     from common.scale_cases import cases
 
-    done = set() if again else {line["case"] for line in read_lines(RESULTS)}
-    file = ResultFile(RESULTS)
+    file = stored()
+    done = set() if again else {line["case"] for line in file.lines()}
     for name in cases():
         if name in done or not name.startswith(only):
             continue
@@ -54,7 +70,6 @@ def run_all(only: str, again: bool) -> None:
         result = json.loads(lines[-1][len(_MARK) :])
         file.append(result)
         print(f"{name:50s} {result['seconds']:8.2f} s   load {result['machine']['load']}")
-    file.close()
 
 
 def main() -> None:
@@ -70,7 +85,7 @@ def main() -> None:
     elif arguments.report:
         from common.scale_report import write_report
 
-        write_report(read_lines(RESULTS))
+        write_report(stored().reported())
     else:
         run_all(arguments.only, arguments.again)
 

@@ -31,7 +31,8 @@ from typing import Any
 import numpy as np
 from common import speed_cases as cases
 from common import speed_peers as peers
-from common.results import ResultFile, read_lines
+from common.results import Store
+from common.sources import Sources
 from common.speed_report import write_page
 from common.tables import REPOSITORY, data_folder
 
@@ -44,6 +45,16 @@ FITS = {
     "refitted": cases.refitted,
     "default": cases.default,
 }
+#: By part; where other packages are timed beside ours, theirs count too.
+_PEERS = ("scikit-learn", "diffprivlib", "interpret-core", "treelite")
+MADE_BY = {
+    "fit": Sources(("speed:time_fits",), packages=_PEERS),
+    "predict": Sources(("speed:time_prediction",), packages=_PEERS),
+    "encode": Sources(("speed:time_encoding",)),
+    "sizes": Sources(("speed:time_sizes",), packages=_PEERS),
+    "growth": Sources(("speed:time_growth",), packages=_PEERS),
+    "synthetic": Sources(("speed:time_synthetic",)),
+}
 #: What tells one measurement from another.
 KEY = ("part", "table", "fit", "threads", "over", "value")
 #: A repeat that takes so many seconds is made few times.
@@ -54,8 +65,8 @@ class Results:
     """Lines that are there already, and the file that new ones go to."""
 
     def __init__(self, path: Path, again: bool) -> None:
-        self.done = set() if again else {key_of(line) for line in read_lines(path)}
-        self.file = ResultFile(path)
+        self.file = Store(path, lambda line: MADE_BY[line["part"]])
+        self.done = set() if again else {key_of(line) for line in self.file.lines()}
 
     def missing(self, **key: Any) -> bool:
         """Whether a measurement has still to be made."""
@@ -309,7 +320,7 @@ def main() -> None:
     for part in arguments.parts:
         run(part, arguments, results)
     if arguments.write:
-        write_page(arguments.results, REPOSITORY / "docs")
+        write_page(results.file.reported(), REPOSITORY / "docs")
 
 
 if __name__ == "__main__":

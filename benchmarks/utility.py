@@ -33,8 +33,9 @@ from typing import Any
 import numpy as np
 from common import models as models_of
 from common.records import Split
-from common.results import Key, Line, ResultFile, finished, key_of, read_lines, stored_peers
+from common.results import Key, Line, Store, finished, key_of, stored_peers
 from common.scores import in_all_classes, scores
+from common.sources import Sources, by_beginning
 from common.tables import (
     REPOSITORY,
     Facts,
@@ -82,24 +83,48 @@ class Runner:
 
     def run(self, job: Job) -> Line:
         """The result line of a fit, with its error where it failed."""
-        table = load_table(job.folder, job.dataset)
-        split = stratified_split(table, job.seed)
-        line: Line = {
-            "dataset": job.dataset,
-            "model": job.model,
-            "epsilon": job.epsilon,
-            "seed": job.seed,
-            "split": split.fingerprint,
-            "n_train": split.train.size,
-            "n_classes": table.n_classes,
-        }
-        model = self.models[job.model]
-        try:
-            with quiet():
-                made = model.make(table, split.train.size, job.epsilon or 0.0, job.seed)
-                return line | measured(made, model.features(table), table, split)
-        except Exception as error:  # one failure must not end the run
-            return line | {"error": f"{type(error).__name__}: {str(error)[:300]}"}
+        return line_of(job, self.models[job.model])
+
+
+def line_of(job: Job, model: models_of.Model) -> Line:
+    """The result line of a model's fit, with its error where it failed."""
+    table = load_table(job.folder, job.dataset)
+    split = stratified_split(table, job.seed)
+    line: Line = {
+        "dataset": job.dataset,
+        "model": job.model,
+        "epsilon": job.epsilon,
+        "seed": job.seed,
+        "split": split.fingerprint,
+        "n_train": split.train.size,
+        "n_classes": table.n_classes,
+    }
+    try:
+        with quiet():
+            made = model.make(table, split.train.size, job.epsilon or 0.0, job.seed)
+            return line | measured(made, model.features(table), table, split)
+    except Exception as error:  # one failure must not end the run
+        return line | {"error": f"{type(error).__name__}: {str(error)[:300]}"}
+
+
+def _sources(maker: str, *packages: str) -> Sources:
+    return Sources(("utility:line_of", f"common.models:{maker}"), packages=packages)
+
+
+#: By the beginnings of models' names.
+MADE_BY = {
+    "dpforest ": _sources("private_forests"),
+    "multinomial forest": _sources("multinomial_forests"),
+    "majority": _sources("references"),
+    "non-private forest": _sources("references", "scikit-learn"),
+    "diffprivlib forest": _sources("diffprivlib_forest", "diffprivlib"),
+    "DP-EBM": _sources("private_ebm", "interpret-core"),
+}
+
+
+def stored(folder: Path) -> Store:
+    """The lines of all fits."""
+    return Store(folder / "results.jsonl", lambda line: by_beginning(MADE_BY, line["model"]))
 
 
 _runner: Runner | None = None
@@ -178,10 +203,10 @@ def run_jobs(jobs: list[Job], arguments: argparse.Namespace) -> Iterator[Line]:
             pool.shutdown(cancel_futures=True)
 
 
-def run(jobs: list[Job], arguments: argparse.Namespace) -> None:
+def run(jobs: list[Job], arguments: argparse.Namespace, file: Store) -> None:
     """Run what is not done, and append its lines; stop in time."""
     stop = time.monotonic() + 60 * arguments.minutes
-    file, lines = ResultFile(arguments.out / "results.jsonl"), run_jobs(jobs, arguments)
+    lines = run_jobs(jobs, arguments)
     with tqdm(total=len(jobs), unit="fit", mininterval=1, smoothing=0) as progress:
         for line in lines:
             file.append(line | {"versions": versions()})
@@ -193,7 +218,6 @@ def run(jobs: list[Job], arguments: argparse.Namespace) -> None:
                 progress.write("time is up: run the same command again to go on")
                 break
     lines.close()
-    file.close()
 
 
 def versions() -> dict[str, str]:
@@ -228,11 +252,14 @@ def main() -> None:
         for model in all_models(arguments.strategies, arguments.tuned)
         if any(part in model.name for part in arguments.models or [""])
     ]
+    file = stored(arguments.out)
     if not arguments.report_only:
-        done = set(finished(read_lines(arguments.out / "results.jsonl")))
+        done = set(finished(file.lines()))
         done |= {key_of(line) for line in stored_peers() if line["default"]}
-        run([j for j in planned_jobs(arguments, tables, models) if j.key not in done], arguments)
-    report = write_report(arguments, tables, [model.name for model in models])
+        jobs = [job for job in planned_jobs(arguments, tables, models) if job.key not in done]
+        run(jobs, arguments, file)
+    names = [model.name for model in models]
+    report = write_report(arguments, tables, names, file.reported())
     write_plots(report, arguments.out)
 
 

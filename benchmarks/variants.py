@@ -26,8 +26,9 @@ from unittest import mock
 
 import numpy as np
 from common.models import rounded_rows
-from common.results import ResultFile, finished, key_of, read_lines
+from common.results import Line, Store, finished, key_of
 from common.scores import METRICS, scores
+from common.sources import Sources
 from common.tables import (
     REPOSITORY,
     classification_tables,
@@ -50,6 +51,7 @@ from dpforest.trees.records import TrainingTable
 
 DELTA = Fraction(1, 10**6)
 MOST_RECORDS = 20_000
+SOURCES = Sources(("variants:fitted",))
 #: Tables around where a refitted forest takes over from rules at one of the epsilons.
 SETS = (
     "chess_kr_vs_kp", "image_segmentation", "obesity", "spambase", "telco_churn",
@@ -146,9 +148,16 @@ def run_of(folder: Path, name: str, epsilon: float, seed: int) -> tuple[Run, np.
     return Run(training, test, facts, Fraction(str(epsilon)), number), table.y[split.test]
 
 
-def fit_missing(arguments: argparse.Namespace) -> None:
+def fitted(folder: Path, line: Line) -> Line:
+    """The scores of one fit."""
+    run, labels = run_of(folder, line["dataset"], line["epsilon"], line["seed"])
+    found = VARIANTS[line["model"]](run)
+    return line | scores(labels, found.argmax(axis=1), np.exp(found))
+
+
+def fit_missing(arguments: argparse.Namespace, out: Store) -> None:
     """Fit what has no line yet."""
-    done, out = finished(read_lines(arguments.results)), ResultFile(arguments.results)
+    done = finished(out.lines())
     for name in arguments.sets:
         for epsilon in arguments.epsilons:
             for seed in range(arguments.seeds):
@@ -156,19 +165,16 @@ def fit_missing(arguments: argparse.Namespace) -> None:
                     line = {
                         "dataset": name, "model": variant, "epsilon": epsilon, "seed": seed
                     }  # fmt: skip
-                    if key_of(line) in done:
-                        continue
-                    run, labels = run_of(arguments.data, name, epsilon, seed)
-                    found = VARIANTS[variant](run)
-                    out.append(line | scores(labels, found.argmax(axis=1), np.exp(found)))
+                    if key_of(line) not in done:
+                        out.append(fitted(arguments.data, line))
 
 
-def report(arguments: argparse.Namespace) -> None:
+def report(arguments: argparse.Namespace, found: list[Line]) -> None:
     """Print means over tables of each half by epsilon, for tables that all variants have."""
     small = classification_tables(arguments.data).values()
     names = sorted(facts.name for facts in small if facts.n_rows <= MOST_RECORDS)
     names = [name for name in names if name != "internet_ads_subset"]
-    lines = finished(read_lines(arguments.results)).values()
+    lines = finished(found).values()
     means: dict[Any, list[list[float]]] = defaultdict(list)
     for line in lines:
         place = line["dataset"], line["epsilon"], line["model"]
@@ -181,8 +187,8 @@ def report(arguments: argparse.Namespace) -> None:
             ]  # fmt: skip
             print(f"\n{words}, epsilon {epsilon:g}: {', '.join(sets)}")
             for variant in arguments.variants if sets else ():
-                found = np.mean([np.mean(means[n, epsilon, variant], axis=0) for n in sets], axis=0)
-                print(f"  {variant:26} {100 * found[0]:.1f} / {found[1]:.3f} / {found[2]:.3f}")
+                mean = np.mean([np.mean(means[n, epsilon, variant], axis=0) for n in sets], axis=0)
+                print(f"  {variant:26} {100 * mean[0]:.1f} / {mean[1]:.3f} / {mean[2]:.3f}")
 
 
 def main() -> None:
@@ -201,9 +207,10 @@ def main() -> None:
     add("--report-only", action="store_true")
     arguments = parser.parse_args()
     threadpool_limits(1)
+    out = Store(arguments.results, SOURCES)
     if not arguments.report_only:
-        fit_missing(arguments)
-    report(arguments)
+        fit_missing(arguments, out)
+    report(arguments, out.reported())
 
 
 if __name__ == "__main__":

@@ -10,10 +10,11 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import numpy as np
-from common.results import Line, finished, read_lines
+from common.results import Line, finished
 
 from attacks.matching import p_value
 from attacks.plots import likeliest, write_plots
+from attacks.stored import stored
 
 _HEAD = """# Results of the attacks
 
@@ -49,8 +50,8 @@ members and {others} of others at least. 95 % intervals resample attacked models
 
 def write_report(folder: Path, docs: Path | None) -> None:
     """Write ``attacks_results.md`` and the plots beside the lines, or into the documentation."""
-    found = list(finished(read_lines(folder / "reconstruct.jsonl")).values())
-    members = list(finished(read_lines(folder / "membership.jsonl")).values())
+    found = list(finished(stored(folder, "reconstruct").reported()).values())
+    members = list(finished(stored(folder, "membership").reported()).values())
     target = docs or folder
     target.mkdir(parents=True, exist_ok=True)
     text = _HEAD.format(commands="\n    ".join(commands(found, members)), versions=versions())

@@ -1,23 +1,31 @@
 """Result lines in JSON: one a fit, appended as it ends, so that a run takes up where one stopped.
 
+Every line carries the print of the sources that made it (see `common.sources`). Lines of other
+code, and those without a print, are as good as absent: a run makes them anew, a report leaves them
+out and says so.
+
 Other packages' results on the same splits may lie in a folder of their own, named by
 ``DPFOREST_BENCH`` (default ``../shared/bench``, file ``results/peers.jsonl``); they are used where
-their split's fingerprint is ours, and nothing depends on them.
+their split's fingerprint is ours, and nothing depends on them. They are of no code of ours and
+carry no print.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator
+import sys
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from common.models import GRID
-from common.tables import REPOSITORY
+from common.sources import REPOSITORY, Sources, code_of
 
 Line = dict[str, Any]
 Key = tuple[str, str, float | None, int]
+#: Under which a line carries its print.
+STAMP = "sources"
 
 #: Our name of another package's model, and the configurations that are its defaults, by theirs.
 _STORED = {
@@ -36,17 +44,15 @@ def key_of(line: Line) -> Key:
     return line["dataset"], line["model"], line["epsilon"], line["seed"]
 
 
-def read_lines(path: Path) -> list[Line]:
+def _read_lines(path: Path) -> list[Line]:
     """All whole lines; the last may have been cut short when a run was stopped."""
-    if not path.exists():
-        return []
     lines = []
-    for text in path.read_text(encoding="utf-8").splitlines():
+    for text in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
         try:
             lines.append(json.loads(text))
         except json.JSONDecodeError:
             continue
-    return lines
+    return [line for line in lines if isinstance(line, dict)]
 
 
 def finished(lines: Iterable[Line]) -> dict[Key, Line]:
@@ -54,24 +60,69 @@ def finished(lines: Iterable[Line]) -> dict[Key, Line]:
     return {key_of(line): line for line in lines if "error" not in line}
 
 
-class ResultFile:
-    """Appends lines, each flushed."""
+class Store:
+    """A file of result lines, each with the print of the sources that it depends on.
 
-    def __init__(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        ends_well = not path.exists() or path.read_bytes()[-1:] in (b"", b"\n")
-        self._file = path.open("a", encoding="utf-8")
-        if not ends_well:
-            self._file.write("\n")
+    Parameters
+    ----------
+    path : Path
+        JSON lines; made, with its folder, by the first line.
+    sources : Sources, or callable
+        What the lines depend on; or what a line depends on, of the line. It may raise a KeyError
+        for a line of a case that no longer is.
+    repository : Path
+        Whose code is meant, as it is now.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        sources: Sources | Callable[[Line], Sources],
+        repository: Path = REPOSITORY,
+    ) -> None:
+        self.path, self.repository = path, repository
+        self._of = (lambda line: sources) if isinstance(sources, Sources) else sources
+        code_of(repository)
+
+    def lines(self) -> list[Line]:
+        """Those of this code."""
+        return [line for line in _read_lines(self.path) if self._is_current(line)]
+
+    def reported(self) -> list[Line]:
+        """The lines that a report is made of, those of this code; others are left out in words.
+
+        Raises
+        ------
+        SystemExit
+            If all are of other code.
+        """
+        lines, every = self.lines(), _read_lines(self.path)
+        left_out = f"{len(every) - len(lines)} of {len(every)} lines of {self.path}"
+        if every and not lines:
+            raise SystemExit(f"nothing to report: {left_out} are of other code; run the benchmark")
+        if len(lines) < len(every):
+            print(f"left out: {left_out} are of other code", file=sys.stderr)
+        return lines
 
     def append(self, line: Line) -> None:
-        """Write one line."""
-        self._file.write(json.dumps(line) + "\n")
-        self._file.flush()
+        """Write one line with its print; one that another process made may carry its own."""
+        stamped = line if STAMP in line else self.stamped(line)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("ab+") as file:
+            start = max(file.seek(0, os.SEEK_END) - 1, 0)
+            file.seek(start)
+            ends_well = file.read() in (b"", b"\n")
+            file.write(("" if ends_well else "\n").encode() + json.dumps(stamped).encode() + b"\n")
 
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
+    def stamped(self, line: Line) -> Line:
+        """The line with the print of what it depends on."""
+        return {**line, STAMP: self._of(line).print(self.repository)}
+
+    def _is_current(self, line: Line) -> bool:
+        try:
+            return STAMP in line and line[STAMP] == self.stamped(line)[STAMP]
+        except KeyError:
+            return False
 
 
 def bench_folder() -> Path:
@@ -85,7 +136,7 @@ def stored_peers() -> Iterator[Line]:
     Where a package is for two classes only, those for more are of one model a class against the
     rest, at its part of the budget.
     """
-    for row in read_lines(bench_folder() / "results" / "peers.jsonl"):
+    for row in _read_lines(bench_folder() / "results" / "peers.jsonl"):
         if row["estimator"] in _STORED and "acc" in row:
             model, defaults = _STORED[row["estimator"]]
             yield {

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from common.plotting import file_plots
-from common.results import read_lines
+from common.results import Line
 
-Line = dict[str, Any]
 START, END = "<!-- results of benchmarks/speed.py -->", "<!-- end of results -->"
 PEERS = ("scikit-learn", "HistGradientBoosting", "diffprivlib", "DP-EBM", "treelite")
 #: What fits are to reach beside scikit-learn's forest on as many threads.
@@ -24,9 +22,9 @@ PREDICT_TARGET = 0.4
 TABLES = ("adult", "continuous", "connect_4", "covertype")
 
 
-def write_page(results: Path, folder: Path) -> None:
+def write_page(every: list[Line], folder: Path) -> None:
     """Put the tables into docs/speed.md, and plots beside it."""
-    lines = latest(read_lines(results))
+    lines = latest(every)
     page = folder / "speed.md"
     text = page.read_text(encoding="utf-8")
     before, rest = text.split(START)

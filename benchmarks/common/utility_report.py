@@ -18,7 +18,6 @@ from common.results import (
     best_of_grids,
     defaults_of,
     finished,
-    read_lines,
     stored_peers,
 )
 from common.tables import SMALL_SETS, Facts
@@ -98,9 +97,11 @@ class Report:
         return [model for model in self.models if not model.startswith(OURS + REFERENCES)]
 
 
-def gather(arguments: argparse.Namespace, tables: dict[str, Facts], names: list[str]) -> Report:
-    """Read result lines: ours and the references', then other packages', stored ones first."""
-    own = list(finished(read_lines(arguments.out / "results.jsonl")).values())
+def gather(
+    arguments: argparse.Namespace, tables: dict[str, Facts], names: list[str], lines: list[Line]
+) -> Report:
+    """Take in result lines: ours and the references', then other packages', stored ones first."""
+    own = list(finished(lines).values())
     done = {line["dataset"] for line in own}
     sets = [name for name in arguments.sets or tables if name in done]
     report = Report(tables, sets, sorted(arguments.epsilons), [])
@@ -131,10 +132,10 @@ def _others(own: list[Line], sets: list[str]) -> list[Line]:
 
 
 def write_report(
-    arguments: argparse.Namespace, tables: dict[str, Facts], names: list[str]
+    arguments: argparse.Namespace, tables: dict[str, Facts], names: list[str], lines: list[Line]
 ) -> Report:
     """Write ``utility.md``."""
-    report = gather(arguments, tables, names)
+    report = gather(arguments, tables, names, lines)
     parts = [_head(report)]
     for model in report.only(*OURS):
         parts += [f"## {model}", "Accuracy (%) / AUC:", own_table(report, model, _skill)]

@@ -8,6 +8,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from common.results import Store
+from common.sources import Sources
 from common.tables import REPOSITORY, data_folder
 
 from papers.engine import Task, known, run
@@ -45,17 +47,23 @@ def main(arguments: list[str] | None = None) -> int:
             print(f"{name:24s} {_summary(import_module(TABLES[name]))}")
         return 0
     table = import_module(TABLES[options.table])
-    results = options.results or _RESULTS / f"{getattr(table, 'RESULTS', options.table)}.jsonl"
+    path = options.results or _RESULTS / f"{getattr(table, 'RESULTS', options.table)}.jsonl"
+    results = Store(path, sources_of(table))
     output = options.output or _PAGES / f"{options.table}.md"
     tasks = _chosen(_tasks(table, options), options)
     if not options.report:
         run(tasks, partial(table.evaluate, folder=options.data), results, options.jobs)
-    lines = known(results)
+    lines = known(results.reported())
     if not lines:
         print("nothing to report: no dataset of this table is there, or nothing has run")
         return 1
     write(table, lines, output)
     return 0
+
+
+def sources_of(table: Any) -> Sources:
+    """What the lines of a table depend on, and of those that share its file."""
+    return Sources((getattr(table, "MADE_BY", f"{table.__name__}:evaluate"),))
 
 
 def write(table: Any, lines: list[dict[str, Any]], output: Path) -> None:

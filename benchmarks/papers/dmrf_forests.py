@@ -50,12 +50,12 @@ def forest(method: str, data: PaperSet, seed: int, **changes: float) -> Any:
 
 
 def _base(name: str, classification: bool) -> Any:
-    import dpforest
+    from dpforest import consistent
 
     if classification:
-        return getattr(dpforest, f"{name}Classifier")(100)
+        return getattr(consistent, f"{name}Classifier")(100)
     own = {"MRF": MRFRegressor, "Denil14": Denil14Regressor}
-    return own.get(name, getattr(dpforest, f"{name}Regressor", None))(100)
+    return own.get(name, getattr(consistent, f"{name}Regressor", None))(100)
 
 
 def _breiman(data: PaperSet, seed: int, reading: str) -> Any:

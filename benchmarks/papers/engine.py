@@ -9,13 +9,11 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import closing
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
-from common.results import ResultFile, read_lines
+from common.results import Line, Store
 from tqdm import tqdm
 
-Line = dict[str, Any]
 #: Returns what a line is to hold beside the task: numbers, or lists of numbers.
 Evaluate = Callable[["Task"], dict[str, Any]]
 
@@ -49,14 +47,14 @@ def task_of(line: Line) -> Task:
     return Task(line["dataset"], line["method"], line["repeat"], line["fold"])
 
 
-def known(results: Path) -> list[Line]:
+def known(lines: Iterable[Line]) -> list[Line]:
     """The lines of the tasks that ended well, the last of each."""
-    good = (line for line in read_lines(results) if "error" not in line)
+    good = (line for line in lines if "error" not in line)
     return list({task_of(line): line for line in good}.values())
 
 
-def run(tasks: Iterable[Task], evaluate: Evaluate, results: Path, jobs: int = 1) -> list[Line]:
-    """Evaluate the tasks whose lines are not in the file yet, and append them.
+def run(tasks: Iterable[Task], evaluate: Evaluate, results: Store, jobs: int = 1) -> list[Line]:
+    """Evaluate the tasks that have no line of this code in the file yet, and append theirs.
 
     Parameters
     ----------
@@ -64,8 +62,8 @@ def run(tasks: Iterable[Task], evaluate: Evaluate, results: Path, jobs: int = 1)
         Run by repeat, and within a repeat in the order given.
     evaluate : callable
         A function of a module (or a ``partial`` of one), so that processes can find it.
-    results : Path
-        JSON lines. A task that failed leaves an ``error`` line and is tried again next time.
+    results : Store
+        A task that failed leaves an ``error`` line and is tried again next time.
     jobs : int
         Processes, each with one thread.
 
@@ -76,22 +74,21 @@ def run(tasks: Iterable[Task], evaluate: Evaluate, results: Path, jobs: int = 1)
         returned, ``seconds`` of processor time and ``wall`` seconds.
     """
     wanted = sorted(dict.fromkeys(tasks), key=lambda task: task.repeat)
-    done = {task_of(line) for line in known(results)}
+    done = {task_of(line) for line in known(results.lines())}
     left = [task for task in wanted if task not in done]
     at_start = len(wanted) - len(left)
     with (
-        closing(ResultFile(results)) as file,
         closing(_lines(left, evaluate, jobs)) as lines,
         tqdm(total=len(wanted), initial=at_start, unit="fit", disable=None) as bar,
     ):
         for line in lines:
-            file.append(line)
+            results.append(line)
             bar.set_postfix_str(f"{line['dataset']}, {line['method']}", refresh=False)
             bar.update()
             if "error" in line:
                 bar.write(f"{task_of(line)}: {line['error']}")
     asked = set(wanted)
-    return [line for line in known(results) if task_of(line) in asked]
+    return [line for line in known(results.lines()) if task_of(line) in asked]
 
 
 def _lines(tasks: list[Task], evaluate: Evaluate, jobs: int) -> Iterator[Line]:

@@ -96,9 +96,9 @@ def by_metric(method: str, metric: str) -> Trial:
 
 
 def _make_by_metric(method: str, metric: str, data: PaperSet, seed: int) -> Any:
-    import dpforest
+    from dpforest import consistent
 
-    kind = getattr(dpforest, f"CompRF{method[-1]}Classifier")
+    kind = getattr(consistent, f"CompRF{method[-1]}Classifier")
     return kind(n_estimators=100, metric=metric, random_state=seed)
 
 
@@ -108,10 +108,10 @@ def with_stop(method: str, enforced: bool, **settings: Any) -> Trial:
 
 
 def _make_with(method: str, settings: dict[str, Any], data: PaperSet, seed: int) -> Any:
-    import dpforest
+    from dpforest import consistent
 
     categorical = list(data.categorical)
-    kind = getattr(dpforest, f"{method}Classifier")
+    kind = getattr(consistent, f"{method}Classifier")
     return kind(categorical_features=categorical, random_state=seed, **settings)
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 from attacks.plots import likeliest
 from attacks.report import write_report
+from attacks.stored import stored
 
 
 def line(seed: int, start: float, solved: float) -> dict:
@@ -36,8 +35,9 @@ def test_of_equally_likely_tables_the_start_counts():
 
 def test_a_row_of_the_report(tmp_path):
     lines = [line(0, -8.0, -7.0), line(1, -8.0, -8.0)]
-    text = "".join(json.dumps(one) + "\n" for one in lines)
-    (tmp_path / "reconstruct.jsonl").write_text(text)
+    file = stored(tmp_path, "reconstruct")
+    for one in lines:
+        file.append(one)
     write_report(tmp_path, None)
     page = (tmp_path / "attacks_results.md").read_text()
     row = next(row for row in page.splitlines() if row.startswith("| PrivateForestClassifier"))

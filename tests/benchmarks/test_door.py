@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import json
 import pkgutil
@@ -17,7 +18,7 @@ pytest.importorskip("dask.array")
 
 import door  # noqa: E402
 import narwhals as nw  # noqa: E402
-from common.sources import print_of_sources  # noqa: E402
+from common.sources import Sources  # noqa: E402
 from doorway import answers, containers, page, planted, processes, readers, search  # noqa: E402
 from doorway.effects import EFFECTS  # noqa: E402
 
@@ -197,6 +198,27 @@ def test_the_page_says_what_was_tried_and_found(tmp_path):
     assert "None was found" in (tmp_path / "page.md").read_text(encoding="utf-8")
 
 
-def test_the_print_follows_the_sources():
-    assert print_of_sources("dpforest/domain") == print_of_sources("dpforest/domain")
-    assert print_of_sources("dpforest/domain") != print_of_sources("dpforest/streams")
+def test_the_print_is_of_the_readers_and_of_the_search():
+    everything = door.SOURCES.print()
+    for folder in door.SOURCES.files:
+        assert (door.REPOSITORY / folder).is_dir()
+        others = tuple(one for one in door.SOURCES.files if one != folder)
+        assert Sources(files=others).print() != everything
+
+
+def test_chunks_of_other_code_are_run_again(tmp_path, monkeypatch):
+    ran = []
+
+    def run_all(tasks, processes):
+        ran.append(len(tasks))
+        yield from ({"family": name, "number": n, "seed": seed} for name, n, seed in tasks)
+
+    monkeypatch.setattr(door, "run_all", run_all)
+    arguments = argparse.Namespace(pairs=2_000, seed=0, only=["lists"], processes=1)
+    results = door.Store(tmp_path / "door.jsonl", door.SOURCES)
+    door.run(arguments, results)
+    door.run(arguments, results)
+    text = results.path.read_text(encoding="utf-8").replace(door.SOURCES.print(), "other")
+    results.path.write_text(text, encoding="utf-8")
+    door.run(arguments, results)
+    assert ran[0] > 0 and ran == [ran[0], 0, ran[0]]

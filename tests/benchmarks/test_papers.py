@@ -10,6 +10,8 @@ from importlib import import_module
 
 import numpy as np
 import pytest
+from common.results import Store
+from common.sources import Sources
 from common.tables import data_folder
 from papers import cells, marks
 from papers.engine import Task, known, run
@@ -67,6 +69,10 @@ def test_folds_deal_out_classes_evenly():
     assert any(not np.array_equal(a[1], b[1]) for a, b in zip(parts, other, strict=True))
 
 
+def stored(folder):
+    return Store(folder / "results.jsonl", Sources(("papers.engine:Task",)))
+
+
 def _accuracy(task, log):
     with log.open("a") as file:
         file.write(f"{task.repeat}{task.fold} ")
@@ -76,24 +82,24 @@ def _accuracy(task, log):
 
 
 def test_a_run_resumes_and_tries_failures_again(tmp_path):
-    results, log = tmp_path / "results.jsonl", tmp_path / "log"
+    results, log = stored(tmp_path), tmp_path / "log"
     tasks = [Task("set", "method", repeat, fold) for fold in (0, 1) for repeat in (0, 1)]
     evaluate = partial(_accuracy, log=log)
     lines = run(tasks, evaluate, results)
     assert log.read_text().split() == ["00", "01", "10", "11"]  # by repeat
     assert [line["fold"] for line in lines] == [0, 0]
     log.with_suffix(".mended").touch()
-    with results.open("a") as file:
+    with results.path.open("a") as file:
         file.write('{"dataset": "cut off by a st')
     lines = run(tasks, evaluate, results)
     assert log.read_text().split()[4:] == ["01", "11"]
-    assert len(lines) == len(known(results)) == 4
+    assert len(lines) == len(known(results.lines())) == 4
     assert all({"accuracy", "seconds", "wall"} <= line.keys() for line in lines)
 
 
 def test_processes_run_every_task_once(tmp_path):
     tasks = [Task("set", "method", 0, fold) for fold in range(5)]
-    lines = run(tasks, asdict, tmp_path / "results.jsonl", jobs=2)
+    lines = run(tasks, asdict, stored(tmp_path), jobs=2)
     assert sorted(line["fold"] for line in lines) == list(range(5))
 
 

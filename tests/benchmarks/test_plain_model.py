@@ -10,6 +10,7 @@ import plain_model as benchmark
 import pytest
 from common.plain_forms import FORMS, as_matrix, forms_of, read_plain_table
 from common.plain_readers import node
+from common.results import Store
 from common.tables import data_folder
 
 import dpforest.datasets
@@ -82,7 +83,7 @@ def test_a_difference_would_be_seen(monkeypatch):
 
 def test_the_page_is_of_these_sources_and_of_all_tables():
     page = benchmark.PAGE.read_text(encoding="utf-8")
-    assert f"`{benchmark.sources_hash()}`" in page, "run python benchmarks/plain_model.py again"
+    assert f"`{benchmark.SOURCES.print()}`" in page, "run python benchmarks/plain_model.py again"
     for model in (*LEARNERS, *DRAWN):
         assert f"| {model} | " in page
     figures = [float(found) for found in re.findall(r"\b\d\.\de-\d\d\b", page)]
@@ -97,13 +98,14 @@ def test_a_run_takes_up_where_one_stopped(tmp_path, monkeypatch):
     done = {"n": 1, "spread": 1.0, "size": 1, "differences": {f: {"Python": 0.0} for f in FORMS}}
     monkeypatch.setattr(benchmark, "compare", lambda *_: done)
     results = tmp_path / "results.jsonl"
-    benchmark.run(OWN, ["vertebral"], results)
+    file = Store(results, benchmark.SOURCES)
+    benchmark.run(OWN, ["vertebral"], file)
     assert len(fits) == len(LEARNERS) + len(DRAWN)
     text = results.read_text(encoding="utf-8").splitlines()
     results.write_text("\n".join([*text[:-1], text[-1][:20]]), encoding="utf-8")
-    benchmark.run(OWN, ["vertebral"], results)
+    benchmark.run(OWN, ["vertebral"], file)
     assert len(fits) == len(LEARNERS) + len(DRAWN) + 1
-    other = [json.dumps({**json.loads(line), "hash": "other"}) for line in text]
+    other = [json.dumps({**json.loads(line), "sources": "other"}) for line in text]
     results.write_text("\n".join(other) + "\n", encoding="utf-8")
-    benchmark.run(OWN, ["vertebral"], results)
+    benchmark.run(OWN, ["vertebral"], file)
     assert len(fits) == 2 * len(LEARNERS) + 2 * len(DRAWN) + 1

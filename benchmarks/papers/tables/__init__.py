@@ -1,7 +1,8 @@
 """The tables and figures that can be remade, by name.
 
 A module has ``NAME``, ``tasks(folder, repeats=…)``, ``evaluate(task, folder)``,
-``report(lines)`` (Markdown), and where it draws ``plot(lines, folder)``.
+``report(lines)`` (Markdown), and where it draws ``plot(lines, folder)``. Tables that share a file
+of lines have its name as ``RESULTS`` and what computes them all as ``MADE_BY``.
 """
 
 from __future__ import annotations

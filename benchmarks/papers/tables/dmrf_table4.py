@@ -18,6 +18,7 @@ from papers.printed.dmrf import METHODS, STARS_BREIMAN_4, TABLE_4
 from papers.problems import Problem, left_out, load, present
 from papers.sets import facts
 from papers.splits import folds
+from papers.tables.dmrf_table3 import MADE_BY as MADE_BY
 from papers.tables.dmrf_table3 import RESULTS as RESULTS
 
 NAME = "dmrf_table4"

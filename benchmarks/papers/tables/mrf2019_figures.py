@@ -39,8 +39,8 @@ def evaluate(task: Task, folder: Path) -> dict[str, float]:
     parameter, _, value = task.method.partition("=")
     setting = {parameter: float(value)}
     train, test = folds(data.y, task.repeat, N_SPLITS, stratified=bool(data.classes))[task.fold]
-    kind = mrf2019_table2 if data.classes else mrf2019_table3
-    model = kind.forest("MRF", data, task.seed).set_params(**setting)
+    forest = mrf2019_table2.forest if data.classes else mrf2019_table3.forest
+    model = forest("MRF", data, task.seed).set_params(**setting)
     predicted = model.fit(data.X[train], data.y[train]).predict(data.X[test])
     if data.classes:
         return {"value": 100 * float(np.mean(predicted == data.y[test]))}

@@ -28,7 +28,7 @@ def forest(method: str, data: PaperSet, seed: int, **changes: Any) -> Any:
     """A forest as section 7.2 sets it: 100 trees, √D features, k = 5, Gini."""
     from sklearn.ensemble import RandomForestClassifier
 
-    import dpforest
+    from dpforest import consistent
 
     common: dict[str, Any] = {"n_estimators": 100, "random_state": seed} | changes
     name, _, leaves = method.partition(", ")
@@ -38,7 +38,7 @@ def forest(method: str, data: PaperSet, seed: int, **changes: Any) -> Any:
     common |= {"leaf_size": 5, "categorical_features": list(data.categorical)}
     common |= {"enforce_leaf_size": leaves == "leaves of k"}
     classes = {"MRF": "MRF2019Classifier", "BRF": "BRFClassifier", "Denil14": "Denil14Classifier"}
-    return getattr(dpforest, classes[name])(**common)
+    return getattr(consistent, classes[name])(**common)
 
 
 def tasks(folder: Path, repeats: int = 10) -> Iterator[Task]:

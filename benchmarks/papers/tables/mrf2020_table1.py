@@ -36,18 +36,20 @@ def forest(method: str, data: PaperSet, seed: int) -> Any:
     """A forest as section 5.1 sets it: 100 trees, k = 5, Gini, B1 = B2 = 10, B3 infinite."""
     from sklearn.ensemble import RandomForestClassifier
 
-    import dpforest
+    from dpforest import consistent
 
     common: dict[str, Any] = {"n_estimators": 100, "random_state": seed}
     if method == "Breiman":
         return RandomForestClassifier(min_samples_leaf=5, **common)
     if method.startswith("CompRF"):
-        return getattr(dpforest, f"CompRF{method[-1]}Classifier")(**common)
+        return getattr(consistent, f"CompRF{method[-1]}Classifier")(**common)
     common |= {"leaf_size": 5, "categorical_features": list(data.categorical)}
     if method == "MRF":
-        return dpforest.MRFClassifier(B1=10, B2=10, **common)
+        return consistent.MRFClassifier(B1=10, B2=10, **common)
     # Leaves that hold k points and features that are drawn once: nearer to the print.
-    return getattr(dpforest, f"{method}Classifier")(enforce_leaf_size=True, redraw=False, **common)
+    return getattr(consistent, f"{method}Classifier")(
+        enforce_leaf_size=True, redraw=False, **common
+    )
 
 
 def tasks(folder: Path, repeats: int = 10) -> Iterator[Task]:
