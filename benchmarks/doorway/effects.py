@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import datetime
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from doorway.tables import Pair
 from dpforest.domain.values import meaning_of
 
 #: Types of Arrow that dpforest refuses by the schema.
-_REFUSED = re.compile(r"timestamp|date|time|duration|interval|list|struct|map|union")
+_REFUSED = re.compile(r"timestamp|date|time|duration|interval|list|struct|map|union|extension")
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,17 @@ def _is_masked(one: Any, other: Any) -> bool:
     return any(cell is np.ma.masked or cell == "--" for cell in (one, other))
 
 
+def _cut_to_whole(change: Change) -> bool:
+    """Numbers on one side, what is left of them as whole numbers on the other."""
+    return bool(change.cells) and all(map(_is_cut, *zip(*change.cells, strict=True)))
+
+
+def _is_cut(one: Any, other: Any) -> bool:
+    meanings = meaning_of(one), meaning_of(other)
+    numbers = all(isinstance(meaning, float) and math.isfinite(meaning) for meaning in meanings)
+    return numbers and math.trunc(meanings[0]) == math.trunc(meanings[1])
+
+
 def _rows_in_cells(change: Change) -> bool:
     """Whole rows on one side: of rows beside something that is none, pandas makes one column."""
     return bool(change.cells) and all(_is_row_of(*pair) for pair in change.cells)
@@ -103,9 +115,10 @@ def _schema(change: Change) -> bool:
 
 
 def _shape(change: Change) -> bool:
-    """Other shapes, or batches of several."""
-    places = [place for place, _ in change.shapes[1]]
-    return change.shapes[0] != change.shapes[1] or len(places) > len(set(places))
+    """Other shapes, or batches of several or with fields, which only reading tells."""
+    places = [place for place, *_ in change.shapes[1]]
+    with_fields = any(kind == "V" for *_, kind in change.shapes[1])
+    return change.shapes[0] != change.shapes[1] or len(places) > len(set(places)) or with_fields
 
 
 EFFECTS = (
@@ -130,6 +143,14 @@ EFFECTS = (
         "polars takes a column's type from its first rows and, where it is not to be strict, casts "
         "the others to it, or drops what does not fit",
         _first_rows,
+    ),
+    Effect(
+        "odd floats among whole numbers",
+        "Arrow makes whole numbers of numpy's floats of two or more than eight bytes beside whole "
+        "numbers, unless another number has a fraction",
+        lambda change: (
+            "Arrow" in f"{change.case.family} {change.case.name}" and _cut_to_whole(change)
+        ),
     ),
     Effect(
         "rows in cells",
@@ -212,9 +233,9 @@ def _of_file(path: Path) -> Any:
 
 
 def _shapes(parts: list[tuple[Any, Any]]) -> Any:
-    """Widths and dimensions of arrays that are not empty."""
+    """Widths and dimensions of arrays that are not empty, and whether they have fields."""
     return {
-        (place, values.shape[1:])
+        (place, values.shape[1:], values.dtype.kind if values.dtype.kind == "V" else "")
         for part in parts
         for place, values in enumerate(part)
         if isinstance(values, np.ndarray) and values.ndim and len(values)

@@ -13,6 +13,8 @@ from dpforest.exceptions import DomainError
 _CHECK = "Compare the entry with docs/domain.md"
 #: Parts of a place that nobody wrote: they name the kind of a feature.
 _KINDS = ("numeric", "categorical")
+#: What only one kind of feature has.
+_OWN_FIELDS = {"numeric": ("lower", "upper", "integer"), "categorical": ("categories",)}
 
 
 def domain_error(
@@ -39,11 +41,20 @@ def domain_error(
     where = ".".join(str(part) for part in first["loc"] if part not in _KINDS)
     name = data.get("name")
     entry = ".".join(part for part in (name if isinstance(name, str) else "", where) if part)
+    other = _other_kind(str(first["loc"][-1]), data.get("kind"))
+    if unknown and other:
+        return DomainError(entry, f"{other} has no such field", "Remove it")
     if unknown:
         return DomainError(entry, "there is no such field", _meant(str(first["loc"][-1]), fields))
     if first["type"] == "missing":
         return DomainError(entry or "domain", "is needed", "Declare it; see docs/domain.md")
     return DomainError(entry or "domain", first["msg"], _CHECK)
+
+
+def _other_kind(field: str, kind: Any) -> str:
+    """The kind of a feature that was given a field of the other kind; empty otherwise."""
+    other = any(field in own for one, own in _OWN_FIELDS.items() if one != kind)
+    return f"a {kind} feature" if kind in _KINDS and other else ""
 
 
 def _meant(word: str, fields: Iterable[str]) -> str:

@@ -151,8 +151,8 @@ def _check_draftable(name: str, column: Column) -> None:
         raise ParameterTypeError(
             name,
             Described("a column"),
-            "it holds neither numbers nor text nor booleans: dates, times and nested values are "
-            "not supported",
+            "every value is a date, a time, nested or an object of its own, and such are not "
+            "supported",
             "Turn it into numbers first, such as days since a public date",
         )
 

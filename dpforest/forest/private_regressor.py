@@ -190,6 +190,8 @@ def target_bounds(domain: Domain) -> tuple[float, float]:
     """
     if domain.target is None:
         raise DomainError(
-            "target", "a regressor needs bounds of the target", "Declare target=(lower, upper)"
+            "target",
+            "a regressor needs bounds of the target",
+            'Declare target=(lower, upper); Domain.draft takes task="regression"',
         )
     return float(domain.target.lower), float(domain.target.upper)

@@ -99,7 +99,10 @@ def footer_of(path: Path) -> Footer:
         metadata = pyarrow("parquet").read_metadata(path)
         schema = metadata.schema.to_arrow_schema()
         schema.names  # noqa: B018  (which may be no text)
-        return Footer(schema, without_dictionaries(metadata))
+        plain = without_dictionaries(metadata)
+    if plain.schema.to_arrow_schema().names != schema.names:
+        raise StreamError(path.name, "a column is called as Arrow calls its own", "Rename it")
+    return Footer(schema, plain)
 
 
 def without_dictionaries(metadata: Any) -> Any:

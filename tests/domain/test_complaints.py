@@ -28,6 +28,14 @@ TYPOS = [
     ),
     (lambda: Domain(features=[{"kind": "numeric", "name": "a", "uper": 1}]), "Write 'upper'."),
     (lambda: Domain(), "'features': is needed. Declare it"),
+    (
+        lambda: Domain(features=[{"kind": "categorical", "name": "a", "lower": 0}]),
+        "'a.lower': a categorical feature has no such field. Remove it.",
+    ),
+    (
+        lambda: Domain(features=[{"kind": "numeric", "name": "a", "categories": ["u"]}]),
+        "'a.categories': a numeric feature has no such field. Remove it.",
+    ),
 ]
 
 

