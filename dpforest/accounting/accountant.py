@@ -319,6 +319,8 @@ class BudgetAccountant:
 
     def _in_epsilon(self, requested: PrivacyLoss) -> str:
         """What a request without a pure epsilon comes to here, in words."""
+        if requested.delta and not self._delta:
+            return "which has a delta where this accountant has none"
         if requested.epsilon != math.inf or requested.rho == math.inf:
             return ""
         if not self._delta:

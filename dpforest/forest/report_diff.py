@@ -169,7 +169,8 @@ def _budget(report: PrivacyReport) -> dict[str, str]:
     facts = {**_amounts("in all", root.composed), "requests": str(len(root.ledger))}
     for row in report.spending:
         if row.composed is None:
-            name = f"{row.group} {row.name}"
+            at_none = row.group == "level" and row.name == "None"
+            name = "no level" if at_none else f"{row.group} {row.name}"
             facts[f"requests of {name}"] = str(row.requests)
             facts |= _amounts(f"of {name}, added up", row.loss)
     facts |= _parts(report)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
 from dpforest.accounting.figures import figure_up
-from dpforest.accounting.ledger import LossRecord, ScopeRecord
+from dpforest.accounting.ledger import LedgerEntry, LossRecord, ScopeRecord
 from dpforest.forest.report import PrivacyReport
 
 #: Characters that Markdown reads as markup wherever they stand. An underscore or a dash inside a
@@ -139,7 +140,11 @@ def _spending(report: PrivacyReport) -> str:
 
 
 def _composition(root: ScopeRecord) -> str:
-    return "\n".join(_scope_lines(root, 0))
+    lines = "\n".join(_scope_lines(root, 0))
+    if "epsilon inf" not in lines:
+        return lines
+    why = "Where epsilon is inf, noise is Gaussian: it has no pure epsilon, and adds up in rho."
+    return f"{lines}\n\n{why}"
 
 
 def _scope_lines(scope: ScopeRecord, indent: int) -> Iterable[str]:
@@ -155,19 +160,22 @@ def _scope_lines(scope: ScopeRecord, indent: int) -> Iterable[str]:
     if scope.certificate is not None:
         kind += f", composed as a whole by the {_cell(scope.certificate.method)}"
     yield f"{'  ' * indent}- {_cell(scope.label)} ({kind}): epsilon {epsilon}, rho {rho}"
-    for entry in scope.entries:
-        cost = LossRecord.of(entry.loss)
-        epsilon, rho = _amounts(cost)
-        level = "" if entry.level is None else f" level {entry.level},"
-        yield (
-            f"{'  ' * (indent + 1)}- {entry.role},{level} {entry.mechanism}, "
-            f"{entry.cells} cells in parallel: epsilon {epsilon}, rho {rho}"
-        )
+    for line, times in Counter(map(_entry_line, scope.entries)).items():
+        yield f"{'  ' * (indent + 1)}- {f'{times} × ' if times > 1 else ''}{line}"
     for child in scope.children[:SHOWN]:
         yield from _scope_lines(child, indent + 1)
     if len(scope.children) > SHOWN:
         hidden = len(scope.children) - SHOWN
         yield f"{'  ' * (indent + 1)}- … {hidden} more scopes in the JSON report"
+
+
+def _entry_line(entry: LedgerEntry) -> str:
+    epsilon, rho = _amounts(LossRecord.of(entry.loss))
+    level = "" if entry.level is None else f" level {entry.level},"
+    return (
+        f"{entry.role},{level} {entry.mechanism}, {entry.cells} cells in parallel: "
+        f"epsilon {epsilon}, rho {rho}"
+    )
 
 
 def _amounts(record: LossRecord | None) -> tuple[str, str]:
