@@ -187,6 +187,14 @@ def _constant(name: str) -> Any:
     raise _RefusedError(f"{name} is no number of JSON")
 
 
+def is_writable(text: str) -> bool:
+    """Whether a text is Unicode, which half of a character (a lone surrogate) is not."""
+    try:
+        return text.isascii() or bool(text.encode("utf-8"))
+    except UnicodeEncodeError:
+        return False
+
+
 def _check_whole_characters(text: str, found: Any) -> None:
     """Half of a character could not be written out again, in a report or a digest."""
     if not _HALVES.search(text):

@@ -38,6 +38,7 @@ from dpforest.accounting.scopes import (
 from dpforest.accounting.units import open_units
 from dpforest.exceptions import BudgetExceeded, ParameterError, ParameterTypeError, ScopeError
 from dpforest.processes import this_process
+from dpforest.strict_json import is_writable
 
 _OWN_EVENTS = frozenset(EVENTS.values())
 #: Sums of losses that an accountant keeps.
@@ -90,6 +91,8 @@ class BudgetAccountant:
     """
 
     def __init__(self, epsilon: Any, delta: Any = 0, name: str | None = None) -> None:
+        if hasattr(self, "_root"):
+            raise ScopeError("books are not begun anew: make another BudgetAccountant")
         cap = to_rational(epsilon, "epsilon")
         if cap <= 0:
             raise ParameterError(
@@ -102,6 +105,8 @@ class BudgetAccountant:
             )
         if name is not None and not isinstance(name, str):
             raise ParameterTypeError("name", name, "must be a str or None", "Name it for reports")
+        if name is not None and not is_writable(name):
+            raise ParameterError("name", name, "holds half of a character", "Write it as Unicode")
         self._set_up(cap, slack, name)
 
     def _set_up(self, epsilon: Amount, delta: Fraction, name: str | None) -> None:

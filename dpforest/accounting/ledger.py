@@ -310,13 +310,22 @@ class FrozenLedger(Frozen):
         Raises
         ------
         ModelFormatError
-            If it is something else.
+            If it is something else, or contradicts itself.
         """
+        # Checked by what an accountant says of itself, which is built on these books.
+        from dpforest.accounting.ledger_check import verify_ledger
+
         data = parse_object(text, _refused)
+        if data.get("format") != _FORMAT:
+            raise _refused("it does not say that it is one")
         try:
-            return cls.model_validate(data).renewed()
+            books = cls.model_validate(data)
         except ValidationError as error:
             raise _refused(_first_problem(error)) from None
+        problems = verify_ledger(books)
+        if problems:
+            raise _refused(problems[0])
+        return books.renewed()
 
 
 def _refused(problem: str) -> ModelFormatError:

@@ -43,6 +43,7 @@ from dpforest.domain.values import (
 )
 from dpforest.exceptions import DomainError, ParameterError, ParameterTypeError
 from dpforest.observation import observe_read
+from dpforest.strict_json import is_writable
 
 #: More distinct texts than this are no list to edit: the most frequent stay.
 _MOST_CATEGORIES = 255
@@ -213,6 +214,8 @@ def _draft_categorical(name: str, values: list[Any]) -> CategoricalFeature:
         counts[meaning] += 1
         if meaning not in (None, UNREADABLE):
             text = text_of(value).rstrip("\0").strip()
+            if not is_writable(text):
+                continue
             # The least text stands for its meaning: the order of rows plays no part.
             texts[meaning] = min(texts.get(meaning, text), text)
     # Ties by text, for the same reason.

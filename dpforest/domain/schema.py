@@ -8,8 +8,9 @@ import math
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from os import PathLike
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from dpforest.domain.complaints import domain_error
@@ -30,6 +31,7 @@ from dpforest.domain.values import (
     text_of,
 )
 from dpforest.exceptions import DomainError, DraftedBoundsWarning
+from dpforest.strict_json import is_writable
 
 #: Codes of one feature must fit two bytes, with room for "unknown" and "missing".
 MAX_CATEGORIES = 65_000
@@ -53,6 +55,19 @@ class _Entry(BaseModel):
         # Raised outside the handler, so that no second error trails behind it.
         if failure is not None:
             raise failure
+
+    @model_validator(mode="after")
+    def _holds_whole_characters(self) -> Self:
+        """No half of a character: such text cannot be written down."""
+        for name, value in self.__dict__.items():
+            for text in value if isinstance(value, tuple) else (value,):
+                if isinstance(text, str) and not is_writable(text):
+                    entry = str(self.__dict__.get("name") or "domain")
+                    entry = entry if is_writable(entry) else "domain"
+                    raise DomainError(
+                        entry, f"{name}: a text holds half of a character", "Write it as Unicode"
+                    )
+        return self
 
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
         """What differs from the defaults, so that an estimator that holds a domain can be read."""
@@ -129,6 +144,13 @@ class Declaration(_Entry):
         return "no source but the draft is named"
 
 
+def no_boolean(value: Any) -> Any:
+    """A bound as it was given; a boolean is none."""
+    if isinstance(value, (bool, np.bool_)):
+        raise ValueError("Input should be a number, not a boolean")
+    return value
+
+
 def _check_bounds(entry: str, lower: float, upper: float) -> None:
     if not (math.isfinite(lower) and math.isfinite(upper)):
         raise DomainError(entry, "bounds must be finite numbers", "Give a finite lower and upper")
@@ -161,6 +183,8 @@ class NumericFeature(Declaration):
     upper: float
     integer: bool = False
     missing: bool = False
+
+    _no_boolean = field_validator("lower", "upper", mode="before")(no_boolean)
 
     @model_validator(mode="after")
     def _check(self) -> NumericFeature:
@@ -299,6 +323,8 @@ class NumericTarget(Declaration):
 
     lower: float
     upper: float
+
+    _no_boolean = field_validator("lower", "upper", mode="before")(no_boolean)
 
     @model_validator(mode="after")
     def _check(self) -> NumericTarget:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import ValidationError
+from pydantic import AfterValidator, ValidationError
 
 from dpforest.accounting.certificates import Certificate
 from dpforest.accounting.diffprivlib_adapter import ExternalEntry
@@ -28,6 +28,17 @@ if TYPE_CHECKING:
     from dpforest.forest.report_diff import ReportDiff
 
 _VERSION: Literal[3] = 3
+
+
+def _with_a_unit(settings: dict[str, Any]) -> dict[str, Any]:
+    unit = settings.get("max_records_per_unit", 1)
+    if type(unit) is not int or unit < 1:
+        raise ValueError("max_records_per_unit should be a whole number from 1 on")
+    return settings
+
+
+#: Parameters of an estimator as JSON holds them; the unit is what a guarantee is of.
+Settings = Annotated[dict[str, Any], AfterValidator(_with_a_unit)]
 
 
 class SpendingRow(Frozen):
@@ -75,7 +86,7 @@ class Ceiling(Frozen):
 class ClaimBasis(Frozen):
     """What the guarantee rests on beside the composition; see :class:`RunFacts`."""
 
-    settings: dict[str, Any]
+    settings: Settings
     charged_to: str
     delta: ExactText
     leaks: tuple[str, ...]
@@ -279,7 +290,7 @@ class RunFacts(Frozen):
     """
 
     estimator: str
-    settings: dict[str, Any]
+    settings: Settings
     parameters: dict[str, str]
     charged_to: str
     delta: ExactText
@@ -299,7 +310,8 @@ class RunFacts(Frozen):
     @property
     def records_per_unit(self) -> int:
         """How many records a unit may own; a model of before has 1."""
-        return int(self.settings.get("max_records_per_unit", 1))
+        unit: int = self.settings.get("max_records_per_unit", 1)
+        return unit
 
     def judge(self, loss: PrivacyLoss, certificate: Certificate | None = None) -> Guarantee:
         """What a fit with these facts may claim for its loss, or for a certificate of all of it."""

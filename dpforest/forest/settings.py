@@ -173,6 +173,8 @@ def storable(value: Any) -> Any:
     """A parameter as JSON can hold it; :func:`stored` reads it back."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
+    if isinstance(value, np.floating):
+        return _shortest(str(value))
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, (list, tuple)):
@@ -180,6 +182,13 @@ def storable(value: Any) -> Any:
     if isinstance(value, Allocation) and not isinstance(value, type):
         return {"allocation": allocation_to_data(value)}
     return str(value)
+
+
+def _shortest(text: str) -> float | str:
+    """A number by its shortest decimal, as it is charged: 0.1 of four bytes is 0.1."""
+    number = float(text)
+    exact = not math.isfinite(number) or Fraction(repr(number)) == Fraction(text)
+    return number if exact else text
 
 
 def stored(value: Any) -> Any:
