@@ -81,7 +81,7 @@ def _work_problems(record: ScopeRecord) -> Iterator[str]:
     if sum(one.n_releases for one in certificates) > 2 * MOST_RELEASES + n_entries:
         yield f"{name}: its certificates name more releases than were asked for"
         return
-    left = min(2 * MOST_WORK + _WORK_OF_ENTRY * n_entries, MOST_WORK_OF_FILE)
+    left: float = min(2 * MOST_WORK + _WORK_OF_ENTRY * n_entries, MOST_WORK_OF_FILE)
     for certificate in certificates:
         work = certificate.work
         left -= work
