@@ -28,8 +28,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from itertools import groupby
+from itertools import chain, groupby, repeat
+from operator import itemgetter
 from typing import Literal
+
+import numpy as np
 
 from dpforest.accounting.conversion import epsilon_of_rho
 from dpforest.accounting.events import (
@@ -39,7 +42,7 @@ from dpforest.accounting.events import (
     GeometricNoise,
     PermuteAndFlipSelection,
 )
-from dpforest.accounting.loss_curves import curve_work, selections_curve
+from dpforest.accounting.loss_curves import curve_range, curve_work, selections_curve
 from dpforest.accounting.losses import ZERO, Amount, PrivacyLoss
 from dpforest.accounting.rationals import TooManyDigitsError, added_up, float_down, float_up
 from dpforest.exceptions import ParameterError
@@ -58,6 +61,10 @@ _RELATIVE_SLACK = 1e-7
 _TERM_SLACK = 1e-11
 #: What is lost where doubles end: some thousand terms below 1e-307 count as nothing.
 _BELOW = 1e-300
+#: Below this the 1 - e^-epsilon of a selection has too few digits for the slack above.
+_LEAST_SELECTION = 1e-8
+#: Largest logarithm of a factor on a grid: its exponential, times a little, is a double.
+_WIDEST = 600.0
 #: Distinct atoms of pure releases are multiplied out, so there may not be many.
 _MOST_PURE_ATOMS = 4096
 #: Work (``loss_curves.curve_work``) beyond which a list is not composed by its loss: about a
@@ -207,16 +214,18 @@ def delta_bound(blocks: tuple[Block, ...], epsilon: Fraction, target: Fraction) 
     -------
     float
         1 where nothing is known: an event of another kind, or without noise; or more work than any
-        plan is.
+        plan is; or factors that doubles do not hold.
     """
     parts = _parts_of(blocks, max(epsilon, _LEAST_EPSILON) * _CLOSENESS)
     reach = _reach(target)
-    if parts is None or parts.work(reach) > MOST_WORK:
+    if parts is None or parts.work(reach) > MOST_WORK or parts.range(reach) > _WIDEST:
         return 1.0
-    curve = selections_curve(parts.selections, reach)
-    for pure, times in parts.pure:
-        curve = curve.with_pure(pure, times)
-    delta, scale = curve.with_gaussian(parts.mu, float_down(epsilon) - 2 * parts.closeness)
+    # What runs out of the doubles ends as no number, which is no bound: no need of a warning.
+    with np.errstate(all="ignore"):
+        curve = selections_curve(parts.selections, reach)
+        for pure, times in parts.pure:
+            curve = curve.with_pure(pure, times)
+        delta, scale = curve.with_gaussian(parts.mu, float_down(epsilon) - 2 * parts.closeness)
     bound = delta * (1 + _RELATIVE_SLACK) + scale * _TERM_SLACK
     return min(math.exp(parts.closeness) * bound + _BELOW, 1.0) if math.isfinite(bound) else 1.0
 
@@ -294,6 +303,10 @@ class _Parts:
         atoms = math.prod(times + 1 for _, times in self.pure)
         return curve_work(self.selections, reach, atoms)
 
+    def range(self, reach: int) -> float:
+        """Largest loss at which the selections' curve is held."""
+        return curve_range(self.selections, reach)
+
 
 @lru_cache(maxsize=512)
 def _parts_of(blocks: tuple[Block, ...], closeness: Fraction) -> _Parts | None:
@@ -313,7 +326,8 @@ def _parts_of(blocks: tuple[Block, ...], closeness: Fraction) -> _Parts | None:
     if gaussian is None or math.prod(times + 1 for times in pure.values()) > _MOST_PURE_ATOMS:
         return None
     selections = tuple(
-        (_above(epsilon), sum(1 for _ in group)) for epsilon, group in groupby(_selected(blocks))
+        (epsilon, sum(times for _, times in group))
+        for epsilon, group in groupby(_selected(blocks), key=itemgetter(0))
     )
     return _Parts(*gaussian, selections, tuple(sorted(pure.items())))
 
@@ -322,12 +336,21 @@ def _is_finite(event: Event) -> bool:
     return event.loss.rho != math.inf
 
 
-def _selected(blocks: tuple[Block, ...]) -> Iterator[Amount]:
-    """Epsilons of the selections in order."""
+def _selected(blocks: tuple[Block, ...]) -> Iterator[tuple[float, int]]:
+    """Epsilons of the selections in order, each so many times in a row.
+
+    What has a range of epsilon has any larger one, so a tiny epsilon is counted as the least one.
+    """
     for block in blocks:
-        own = [e.epsilon for e in block.events if isinstance(e, ExponentialSelection) and e.epsilon]
-        for _ in range(block.times if own else 0):
-            yield from own
+        own = [
+            (max(_above(event.epsilon), _LEAST_SELECTION), 1)
+            for event in block.events
+            if isinstance(event, ExponentialSelection) and event.epsilon
+        ]
+        if len(set(own)) == 1:
+            yield own[0][0], len(own) * block.times
+        else:
+            yield from chain.from_iterable(repeat(own, block.times if own else 0))
 
 
 def _gaussian(counts: Counter[Event], closeness: Fraction) -> tuple[float, float] | None:

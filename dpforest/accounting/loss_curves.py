@@ -31,6 +31,7 @@ Held by tests/accounting/test_loss_curves.py.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -204,19 +205,35 @@ def curve_work(selections: tuple[tuple[float, int], ...], reach: int, n_atoms: i
     float
         Cells of grids that are gone through; infinite where there is no such grid in doubles.
     """
-    least = largest = 0.0
     work, size = 0, 1
     try:
-        for epsilon, times in reversed(selections):
-            grid = _grid(least, largest, epsilon, times, reach)
-            least, largest = grid.width * grid.low, grid.width * grid.high
-            if not math.isfinite(largest - least):
-                return math.inf
+        for grid, times in _grids(selections, reach):
             size = grid.high - grid.low + 2
             work += times * size * grid.n_cells
         return float(work + _WORK_OF_ATOM * size * (n_atoms - 1))
     except (OverflowError, ZeroDivisionError):
         return math.inf
+
+
+def curve_range(selections: tuple[tuple[float, int], ...], reach: int) -> float:
+    """Largest offset that :func:`selections_curve` comes to hold; infinite beyond doubles."""
+    try:
+        grids = [grid for grid, _ in _grids(selections, reach)]
+    except (OverflowError, ZeroDivisionError):
+        return math.inf
+    # Each grid reaches further than the one before it.
+    return max(grids[-1].width * grids[-1].high, -grids[-1].width * grids[-1].low) if grids else 0.0
+
+
+def _grids(selections: tuple[tuple[float, int], ...], reach: int) -> Iterator[tuple[_Grid, int]]:
+    """The grids that selections are worked through on, each with how many; OverflowError beyond."""
+    least = largest = 0.0
+    for epsilon, times in reversed(selections):
+        grid = _grid(least, largest, epsilon, times, reach)
+        least, largest = grid.width * grid.low, grid.width * grid.high
+        if not math.isfinite(largest - least):
+            raise OverflowError("a grid ends beyond the doubles")
+        yield grid, times
 
 
 def _values(curve: StepCurve, points: Floats) -> Floats:

@@ -19,9 +19,7 @@ from dpforest.accounting.diffprivlib_adapter import (
     ceiling_of,
     is_diffprivlib_accountant,
 )
-from dpforest.accounting.fits import (
-    FitListing,
-)
+from dpforest.accounting.fits import FitListing
 from dpforest.accounting.ledger import ScopeRecord
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.rationals import exact_text
@@ -130,7 +128,7 @@ class PrivateEstimator(NamedColumns, SharedBudget):
         """
         label = f"fit: {type(self).__name__}"
         if not plan.adaptive:
-            added = getattr(plan, "additive", plan.loss)
+            added = plan.additive
             alone = None if added == plan.loss else plan.loss
             return accountant.open_scope(label, added, max_records_per_unit=size, alone=alone)
         if len(plan.routes) == 1:

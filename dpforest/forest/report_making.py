@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import platform
 import re
+from collections.abc import Iterable
 from functools import cache
 from importlib import metadata
 from typing import Any, Literal
 
 from dpforest.accounting.figures import figure_up
 from dpforest.accounting.fits import OWN_BUDGET
-from dpforest.accounting.ledger import LossRecord, ScopeRecord
-from dpforest.accounting.losses import ZERO, PrivacyLoss
+from dpforest.accounting.ledger import LedgerEntry, LossRecord, ScopeRecord
+from dpforest.accounting.rationals import TooManyDigitsError
+from dpforest.accounting.verify import added_losses
 from dpforest.domain.schema import Domain
+from dpforest.exceptions import ReportError
 from dpforest.forest.digests import digest_of
 from dpforest.forest.guarantee import Guarantee
 from dpforest.forest.known_fits import counted_fits, known_fits
@@ -86,6 +89,9 @@ _BEGAN = (
 _AROUND = "around this fit, and no part of its guarantee: {}"
 
 
+#: Books whose scopes are within bounds may still hold cells that nothing but a table adds up.
+_TOO_LONG = "a row of its tables would add up to an amount of more digits than books hold"
+
 #: How the scope of a tree is called.
 _TREE = re.compile(r"tree \d+")
 
@@ -148,11 +154,16 @@ def spending_rows(composition: ScopeRecord) -> list[SpendingRow]:
         rows = [_scope_row("stage", stage) for stage in composition.children] + rows
     entries = composition.ledger
     for group in ("level", "role", "mechanism"):
-        names = list(dict.fromkeys(getattr(entry, group) for entry in entries))
-        for name in names:
-            chosen = [entry for entry in entries if getattr(entry, group) == name]
-            rows.append(_row(group, str(name), chosen))
+        rows += [_row(group, str(name), own) for name, own in _by(group, entries).items()]
     return rows
+
+
+def _by(attribute: str, entries: Iterable[LedgerEntry]) -> dict[Any, list[LedgerEntry]]:
+    """Entries by what one attribute of theirs says, in the order in which that is first said."""
+    groups: dict[Any, list[LedgerEntry]] = {}
+    for entry in entries:
+        groups.setdefault(getattr(entry, attribute), []).append(entry)
+    return groups
 
 
 def _scope_row(group: str, scope: ScopeRecord) -> SpendingRow:
@@ -160,10 +171,11 @@ def _scope_row(group: str, scope: ScopeRecord) -> SpendingRow:
     return row.model_copy(update={"composed": scope.composed})
 
 
-def _row(group: Any, name: str, entries: list[Any]) -> SpendingRow:
-    loss = PrivacyLoss(ZERO, ZERO, ZERO)
-    for entry in entries:
-        loss = loss + entry.loss
+def _row(group: Any, name: str, entries: list[LedgerEntry]) -> SpendingRow:
+    try:
+        loss = added_losses(entry.loss for entry in entries)
+    except TooManyDigitsError:
+        raise ReportError((_TOO_LONG,)) from None
     return SpendingRow(
         group=group,
         name=name,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
+import warnings
+from decimal import Context, Decimal
 from fractions import Fraction as F
 
 import numpy as np
@@ -11,6 +13,7 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import norm
 
+from dpforest.accounting import certificates
 from dpforest.accounting.certificates import (
     METHOD,
     Block,
@@ -276,3 +279,68 @@ def test_a_release_with_a_delta_of_its_own_has_no_certificate():
     without, with_delta = (Block((Slack(F(0), delta, "slack"),)) for delta in (F(0), F(1, 10**7)))
     assert Certificate((without,), F(1), F(1, 10**6)).holds
     assert not Certificate((without, with_delta), F(1), F(1, 10**6)).holds
+
+
+class TestRangeOfDoubles:
+    """A selection's epsilon may be tiny or huge: the bound is no less than the truth."""
+
+    DIGITS = Context(prec=800)
+
+    def exact(self, epsilon, threshold):
+        """Largest delta at a threshold of one bounded-range selection.
+
+        With u = e^-t, c = e^-epsilon and k = e^threshold it is the largest
+        (u - c) / (1 - c) (1 / u - k), which lies at u = sqrt(c / k).
+        """
+        wide = self.DIGITS
+        e, x = (
+            wide.divide(Decimal(v.numerator), Decimal(v.denominator)) for v in (epsilon, threshold)
+        )
+        c, k = wide.exp(-e), wide.exp(x)
+        u = wide.sqrt(wide.divide(c, k))
+        share = wide.divide(wide.subtract(u, c), wide.subtract(Decimal(1), c))
+        return F(wide.multiply(share, wide.subtract(wide.divide(Decimal(1), u), k)))
+
+    @pytest.mark.parametrize("power", [1, 3, 5, 6, 7, 8, 9, 10, 12, 13, 14, 15, 17, 30, 150, 330])
+    @pytest.mark.parametrize("digit", [1, 3])
+    def test_no_tiny_selection_is_understated(self, power, digit):
+        epsilon = F(digit, 10**power)
+        block = (Block((ExponentialSelection(epsilon, F(1)),)),)
+        for part in (1, 5, 16, 31, 47, 60):
+            threshold = epsilon * part / 64
+            bound = delta_bound(block, threshold, F(1, 10**12))
+            assert self.exact(epsilon, threshold) <= F(bound) <= 1
+
+    @pytest.mark.parametrize("power", [2, 4, 6, 7])
+    def test_what_is_not_tiny_is_not_overstated(self, power):
+        epsilon = F(1, 10**power)
+        bound = delta_bound(
+            (Block((ExponentialSelection(epsilon, F(1)),)),), epsilon / 2, MILLIONTH
+        )
+        assert F(bound) < self.exact(epsilon, epsilon / 2) * F(102, 100)
+
+    def test_a_tiny_selection_counts_as_the_least_one(self):
+        least, tiny = (
+            delta_bound((Block((ExponentialSelection(F(1, 10**n), F(1)),), 3),), F(0), MILLIONTH)
+            for n in (9, 40)
+        )
+        assert 0 < tiny == least < 1e-7
+
+    @pytest.mark.parametrize("epsilon", [50, 300, 700, 720, 1000, 10**5, 10**300])
+    @pytest.mark.parametrize("times", [1, 5, 40])
+    def test_huge_selections_give_no_warning_of_others(self, epsilon, times):
+        block = (Block((ExponentialSelection(F(epsilon), F(1)),), times),)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for threshold in (F(1), F(epsilon * times * 9, 10), F(epsilon * times + 1)):
+                bound = delta_bound(block, threshold, F(1, 10**12))
+                assert 0 <= bound <= 1
+                if epsilon > 600:
+                    assert bound == 1.0
+                elif times == 1 and threshold < epsilon:
+                    assert self.exact(F(epsilon), threshold) <= F(bound)
+
+    def test_factors_that_no_double_holds_are_not_worked_out(self, monkeypatch):
+        monkeypatch.setattr(certificates, "selections_curve", None)
+        block = (Block((ExponentialSelection(F(720), F(1)),)),)
+        assert delta_bound(block, F(1), MILLIONTH) == 1.0

@@ -18,6 +18,7 @@ from dpforest.accounting import (
     PrivacyLoss,
     certificates,
     loss_curves,
+    verify,
 )
 from dpforest.accounting.certificate_record import (
     BlockRecord,
@@ -53,16 +54,20 @@ def certified(blocks, delta=MILLIONTH, label="list"):
     """A scope that nothing was asked in, under a certificate that nobody worked out."""
     certificate = Certificate(blocks, F(1), delta)
     reserve = LossRecord.of(certificate.loss)
-    written = CertificateRecord(
-        epsilon="1",
-        delta=exact_text(delta),
+    return scope(label=label, certificate=written(certificate), reserve=reserve)
+
+
+def written(certificate):
+    """A certificate as it is written down, without a look at whether it holds."""
+    return CertificateRecord(
+        epsilon=exact_text(certificate.epsilon),
+        delta=exact_text(certificate.delta),
         method="none",
         blocks=[
             BlockRecord(events=[EventRecord.of(e) for e in block.events], times=block.times)
-            for block in blocks
+            for block in certificate.blocks
         ],
     )
-    return scope(label=label, certificate=written, reserve=reserve)
 
 
 def scope(**given):
@@ -91,7 +96,6 @@ LISTS = {
         (Block((select(F(1, 10**12)),)), Block((select(F(100)),))),
         MILLIONTH,
     ),
-    "below the doubles": ((Block((select(F(1, 10**330)),)),), MILLIONTH),
     "beside pure releases": (
         (Block((GeometricNoise(F(1, 9), F(1)),), 4000), Block((select(F(1, 1000)),), 9)),
         MILLIONTH,
@@ -108,6 +112,102 @@ def test_a_list_beyond_all_plans_is_not_worked_out(name, no_curves):
     assert certificate.method is None or "addition in rho" in certificate.method
     forged = scope(children=[certified(blocks, delta)], label="")
     assert verify_composition(forged) == (f"accountant: {LONGER}",)
+
+
+MORE_RELEASES = "its certificates name more releases than were asked for"
+
+
+@pytest.fixture
+def worked(monkeypatch):
+    """Certificates whose work was told, and those that were worked out."""
+    told, done = [], []
+    tell, work_out = Certificate.work, Certificate.method
+    monkeypatch.setattr(Certificate, "work", property(lambda c: told.append(c) or tell.fget(c)))
+    monkeypatch.setattr(
+        Certificate, "method", property(lambda c: done.append(c) or work_out.fget(c))
+    )
+    return told, done
+
+
+def test_releases_in_all_are_counted_before_any_work_is_told(worked):
+    children = [
+        certified((Block((select(F(1, 10**6 + i)),), 20000),), label=f"list {i}") for i in range(3)
+    ]
+    forged = scope(children=children, label="")
+    assert verify_composition(forged) == (f"accountant: {MORE_RELEASES}",)
+    assert worked == ([], [])
+
+
+def test_telling_the_work_ends_where_it_is_too_much(worked):
+    children = [
+        certified((Block((select(F(1, 1000 + i)),), 480),), label=f"list {i}") for i in range(60)
+    ]
+    assert verify_composition(scope(children=children, label="")) == (f"accountant: {LONGER}",)
+    told, done = worked
+    assert len(told) < 15 and done == []
+
+
+def test_equal_releases_are_counted_not_gone_through(monkeypatch):
+    """Two thousand equal selections are one step of the count of work, however they are written."""
+    steps, grid = [], loss_curves._grid
+    monkeypatch.setattr(loss_curves, "_grid", lambda *given: steps.append(given) or grid(*given))
+    rounded, above = [], certificates._above
+    monkeypatch.setattr(certificates, "_above", lambda e: rounded.append(e) or above(e))
+    one = select(F(1, 1007))
+    Certificate((Block((one, one), 500), Block((one,), 1000)), F(1), MILLIONTH).work  # noqa: B018
+    assert [(times, len(rounded)) for _, _, _, times, _ in steps] == [(2000, 3)]
+
+
+def test_the_order_of_selections_is_kept():
+    a, b = select(F(1, 10)), select(F(1, 5))
+    blocks = (Block((a, b), 2), Block((b, GeometricNoise(F(1), F(1))), 3), Block((a,)))
+    parts = certificates._parts_of(blocks, MILLIONTH)
+    low, high = certificates._above(F(1, 10)), certificates._above(F(1, 5))
+    assert parts.selections == ((low, 1), (high, 1), (low, 1), (high, 4), (low, 1))
+
+
+@pytest.mark.parametrize("n_lists", [1, 50])
+def test_the_first_false_list_is_the_last_that_is_worked_out(n_lists, worked):
+    children = [
+        certified((Block((DiscreteGaussianNoise(F(10**4 + i, 10**4), F(1)),)),), label=f"list {i}")
+        for i in range(n_lists)
+    ]
+    problems = verify_composition(scope(children=children, label=""))
+    assert [text for text in problems if "does not follow from its list" in text] == [
+        "list 0: its certificate does not follow from its list of releases"
+    ]
+    assert len(worked[1]) == 1
+
+
+def test_lists_that_stand_by_their_rho_are_few(monkeypatch):
+    """To convert takes time, so no more than some hundred lists of one file may need it."""
+    monkeypatch.setattr(verify, "MOST_CONVERTED", 4)
+    done = []
+    told = property(lambda c: done.append(c) or "addition in rho")
+    monkeypatch.setattr(Certificate, "method", told)
+    children = [
+        certified((Block((GeometricNoise(F(1, 9 + i), F(1)),)),), label=f"list {i}")
+        for i in range(9)
+    ]
+    few, many = (verify_composition(scope(children=c, label="")) for c in (children[:4], children))
+    assert not any("converted" in text for text in few)
+    assert "accountant: more of its certificates are converted from rho than in any books" in many
+    assert len(done) == 4 + 5
+
+
+def test_scopes_beside_a_list_are_gone_through_once(monkeypatch):
+    """Lists that each stand alone are compared with the scopes by what they are, not one by one."""
+    lists = [certified((Block((select(F(1, 9 + i)),)),), label=f"list {i}") for i in range(30)]
+    lists = [one.model_copy(update={"charged": one.reserve}) for one in lists]
+    holder = scope(children=lists, label="fit", charged=lists[0].reserve)
+    compared, walked, walk = [], [], ScopeRecord.walk
+    equal = ScopeRecord.__eq__
+    monkeypatch.setattr(
+        ScopeRecord, "__eq__", lambda one, other: compared.append(1) or equal(one, other)
+    )
+    monkeypatch.setattr(ScopeRecord, "walk", lambda one: walked.append(one) or walk(one))
+    assert list(verify._beside_certificates(scope(children=[holder], label=""))) == []
+    assert compared == [] and len([one for one in walked if one is holder]) <= 2
 
 
 def test_a_forged_list_does_not_come_with_a_ledger(no_curves):
@@ -190,6 +290,35 @@ def test_the_longest_plans_are_within_both_limits(strategy, delta, facts):
     assert work < 2**14 * n_releases
     assert plan.certificate.holds
     assert len(plan.blocks) < 10
+
+
+@pytest.mark.parametrize(("delta", "n_fits"), [(MILLIONTH, 60), (SMALLEST, 17)])
+def test_books_of_many_fits_by_the_longest_plan_are_within_the_limits(delta, n_fits, facts):
+    certificate = make_plan("refitted", facts, F(8), delta, "an accountant").plan.certificate
+    n_releases = certificate.n_releases
+    # As other fits have it, each with an epsilon of its own.
+    others = [Certificate(certificate.blocks, F(n), delta) for n in range(1, n_fits + 1)]
+    assert sum(other.work for other in others) < verify.MOST_WORK_OF_FILE
+    entries = (entry(F(0)),) * n_releases
+    children = tuple(
+        certified(other.blocks, delta).model_copy(
+            update={"certificate": written(other), "entries": entries}
+        )
+        for other in others
+    )
+    books = scope().model_copy(update={"children": children})
+    assert list(verify._work_problems(books)) == []
+
+
+def test_no_number_of_entries_allows_more_than_some_seconds(worked):
+    children = [
+        certified((Block((select(F(1, 1000 + i)),), 240),), label=f"list {i}") for i in range(250)
+    ]
+    more = scope(label="more").model_copy(update={"entries": (entry(F(0)),) * 20_000})
+    assert 2 * verify.MOST_WORK_OF_FILE < 2**14 * 20_000
+    forged = scope(children=children).model_copy(update={"children": (*children, more)})
+    assert list(verify._work_problems(forged)) == [f"list: {LONGER}"]
+    assert sum(Certificate.work.fget(c) for c in worked[0][:-1]) < 2 * verify.MOST_WORK_OF_FILE
 
 
 def test_books_of_the_longest_plan_are_read(facts):

@@ -63,6 +63,11 @@ class ForestPlan:
         return group_loss(tree_loss(self.tree) * self.n_trees, self.records_per_unit)
 
     @property
+    def additive(self) -> PrivacyLoss:
+        """What it counts as beside other spending: the same, since no list of it is certified."""
+        return self.loss
+
+    @property
     def parts(self) -> tuple[PlanPart, ...]:
         """What is released, in order: structure of all trees, then leaves."""
         tree = self.tree
