@@ -65,7 +65,8 @@ def _work_problems(record: ScopeRecord) -> Iterator[str]:
 
     Nobody's file may keep a reader busy. One certificate is allowed what the longest plan's takes
     and more, and all of a file's together what two do, and for each entry what an entry's part in
-    the longest plan is: so whatever finished fits share an accountant, their books are read.
+    the longest plan is: so whatever finished fits share an accountant, their books are read. Sums
+    of more digits than books hold were refused when they were asked for (``nodes``).
     """
     written = (scope.certificate for scope in record.walk() if scope.certificate is not None)
     # Those that are the same are worked out once.
