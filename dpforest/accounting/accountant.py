@@ -25,7 +25,7 @@ from dpforest.accounting.ledger import (
     ScopeRecord,
 )
 from dpforest.accounting.losses import NO_LOSS, ZERO, Amount, PrivacyLoss
-from dpforest.accounting.rationals import to_rational
+from dpforest.accounting.rationals import MOST_DIGITS, check_length, is_long, to_rational
 from dpforest.accounting.scopes import (
     ParallelCellsScope,
     ParallelRecordsScope,
@@ -43,6 +43,8 @@ from dpforest.strict_json import is_writable
 _OWN_EVENTS = frozenset(EVENTS.values())
 #: Sums of losses that an accountant keeps.
 _MOST_SUMS = 1024
+#: Digits left for the releases of a scope whose caps are alternatives, and that do not matter yet.
+_ROOM = 500
 
 
 class BudgetAccountant:
@@ -238,6 +240,8 @@ class BudgetAccountant:
         with self._lock:
             for cap in caps:
                 self.check(cap)
+                # What follows a released value is asked for after records were read.
+                check_length(self._root.charged + cap, MOST_DIGITS - _ROOM)
             label = self._free_label(label)
             size = max_records_per_unit
             try:
@@ -266,7 +270,10 @@ class BudgetAccountant:
         Another thread may spend between this and a request, which then raises by itself.
         """
         with self._lock:
-            self._admit(self._root.charged + loss, loss)
+            total = self._root.charged + loss
+            check_length(total)
+            self._check_remainder(total)
+            self._admit(total, loss)
 
     # -- deciding -----------------------------------------------------------------------
 
@@ -310,6 +317,19 @@ class BudgetAccountant:
             return
         name = f"accountant {self._name!r}" if self._name else "accountant"
         raise BudgetExceeded(requested, self.remaining, name, self._in_epsilon(requested))
+
+    def _check_remainder(self, loss: PrivacyLoss) -> None:
+        """Refuse a new total that leaves an amount of more digits than books hold.
+
+        A difference is worked out only where an amount is long itself: others leave short ones.
+        """
+        if self._epsilon == math.inf or not any(
+            is_long(amount, _ROOM)
+            for amount in (self._epsilon, self._delta, loss.epsilon, loss.rho, loss.delta)
+        ):
+            return
+        cap = PrivacyLoss(self._epsilon, self._rho_cap(loss.delta), self._delta)
+        check_length(cap.left_after(loss))
 
     def _is_used_up(self) -> bool:
         """Whether one scope stands for all that is ever granted."""

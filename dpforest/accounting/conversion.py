@@ -14,7 +14,13 @@ from fractions import Fraction
 from typing import Any
 
 from dpforest.accounting.losses import ZERO, Amount
-from dpforest.accounting.rationals import float_down, float_up, log_up, sqrt_down
+from dpforest.accounting.rationals import (
+    float_down,
+    float_up,
+    log_up,
+    shortened_down,
+    sqrt_down,
+)
 
 LIBRARY = "dp_accounting RdpAccountant (Canonne, Kamath, Steinke 2020, Prop. 12)"
 CLOSED_FORM = "rho + 2 sqrt(rho ln(1/delta)) (Bun and Steinke 2016, Prop. 1.3)"
@@ -89,7 +95,7 @@ def rho_of_epsilon(epsilon: Fraction, delta: Fraction) -> Fraction:
     # Where the closed form meets epsilon; it lies below the tight answer.
     log_inverse = log_up(1 / delta)
     root = sqrt_down(log_inverse + epsilon) - _sqrt_up(log_inverse)
-    start = _shorten(max(root, ZERO) ** 2)
+    start = shortened_down(max(root, ZERO) ** 2)
     if start <= 0:
         return ZERO
     low, high = _STEPS, 2 * _STEPS
@@ -127,14 +133,6 @@ def _closed_form(rho: Fraction, delta: Fraction) -> Fraction:
 def _sqrt_up(value: Fraction) -> Fraction:
     # sqrt_down is within 2**-100 relative, so this is above the root.
     return sqrt_down(value) * (1 + Fraction(1, 2**90)) if value > 0 else ZERO
-
-
-def _shorten(value: Fraction) -> Fraction:
-    """Round down to 64 significant bits, so that sums stay cheap."""
-    if value <= 0:
-        return ZERO
-    scale = Fraction(2) ** (64 - (value.numerator.bit_length() - value.denominator.bit_length()))
-    return math.floor(value * scale) / scale
 
 
 @functools.cache

@@ -14,13 +14,20 @@ import threading
 import uuid
 import warnings
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 from pydantic import Field
 
 from dpforest.accounting.figures import figure_up
 from dpforest.accounting.frozen import ExactText, Frozen
 from dpforest.accounting.losses import NO_LOSS, PrivacyLoss
-from dpforest.accounting.rationals import exact_text, float_up, parse_amount, parse_loss
+from dpforest.accounting.rationals import (
+    exact_text,
+    float_up,
+    parse_amount,
+    parse_loss,
+    short_up,
+)
 from dpforest.exceptions import RepeatedFitWarning
 from dpforest.processes import this_process
 
@@ -38,7 +45,8 @@ class FitListing(Frozen):
     n_fits : int
         Fits that spent budget, failed ones included.
     epsilon, rho, delta : str
-        Their losses added up (they may have met the same records), as rationals.
+        Their losses added up (they may have met the same records), as rationals: bounds from
+        above where the sum has more digits than books hold.
     epsilon_float : float
         The same epsilon, rounded up.
     charged : dict of int
@@ -83,7 +91,7 @@ class _Lineage:
 
     def add(self, key: tuple[str, str], n_fits: int, loss: PrivacyLoss) -> None:
         before, spent = self.counts.get(key, (0, NO_LOSS))
-        self.counts[key] = before + n_fits, spent + loss
+        self.counts[key] = before + n_fits, _short(spent + loss)
 
     def join(self, key: tuple[str, str], n_fits: int, loss: PrivacyLoss) -> None:
         if n_fits > self.counts.get(key, (0, NO_LOSS))[0]:
@@ -93,7 +101,9 @@ class _Lineage:
         charged: dict[str, int] = {}
         for (_, place), (n_fits, _) in self.counts.items():
             charged[place] = charged.get(place, 0) + n_fits
-        total = sum((loss for _, loss in self.counts.values()), NO_LOSS)
+        total = NO_LOSS
+        for _, loss in self.counts.values():
+            total = _short(total + loss)
         return FitListing(
             estimator=self.estimator,
             n_fits=sum(charged.values()),
@@ -103,6 +113,17 @@ class _Lineage:
             epsilon_float=float_up(total.epsilon),
             charged=charged,
         )
+
+
+def _short(loss: PrivacyLoss) -> PrivacyLoss:
+    """A loss, or one above it where it has more digits than books hold.
+
+    A fit is listed after it has read records, so no sum of earlier ones may be an error here.
+    """
+    delta = short_up(loss.delta)
+    # A delta of 1 allows everything; a larger one says no more.
+    within = Fraction(1) if isinstance(delta, float) else delta
+    return PrivacyLoss(short_up(loss.epsilon), short_up(loss.rho), within)
 
 
 _lock = threading.Lock()

@@ -18,8 +18,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, TypeVar
 from dpforest.accounting.events import Event
 from dpforest.accounting.ledger import Budget, LedgerEntry, LossRecord, ScopeKind, ScopeRecord
 from dpforest.accounting.losses import NO_LOSS, PrivacyLoss
-from dpforest.accounting.rationals import exact_text
-from dpforest.exceptions import BudgetExceeded, ParameterTypeError, ScopeError
+from dpforest.accounting.rationals import check_length, exact_text
+from dpforest.exceptions import (
+    BudgetExceeded,
+    DPForestError,
+    ParameterError,
+    ParameterTypeError,
+    ScopeError,
+)
 
 if TYPE_CHECKING:
     from dpforest.accounting.accountant import BudgetAccountant
@@ -138,14 +144,21 @@ class Node:
     def close(self, *, keep_reserve: bool = False) -> None:
         """Take no more requests, and release the reserve that was not spent.
 
-        With ``keep_reserve=True`` all of it stays spent.
+        With ``keep_reserve=True`` all of it stays spent; so it does where what is around would
+        come to an amount of more digits than books hold without it.
         """
         with self._accountant._lock:
             if self._closed:
                 return
             self._closed = True
             self._reserve_kept = keep_reserve and self._reserve is not None
-            self._commit(self._changes(self._inner))
+            changes = self._changes(self._inner)
+            try:
+                self._check_lengths(changes)
+            except ParameterError:  # after records were read nothing may fail for a sum
+                self._reserve_kept = self._reserve is not None
+                changes = self._changes(self._inner)
+            self._commit(changes)
 
     def __enter__(self) -> Self:
         return self
@@ -204,7 +217,8 @@ class Node:
             scope = parent
 
     def _check(self, changes: list[_Change], requested: PrivacyLoss) -> None:
-        """Refuse changes that break a reserve or the accountant's cap."""
+        """Refuse changes that break a reserve or the accountant's cap, or cannot be written."""
+        self._check_lengths(changes)
         for change in changes:
             scope, reserve = change.scope, change.scope._reserve
             covered = reserve is change.charged  # the maximum of the two is the reserve itself
@@ -217,6 +231,18 @@ class Node:
         last = changes[-1]
         if last.scope._parent is None and last.charged != last.scope._charged:
             self._accountant._admit(last.charged, requested)
+
+    def _check_lengths(self, changes: list[_Change]) -> None:
+        """Refuse changes to amounts of more digits than books hold."""
+        for change in changes:
+            check_length(change.inner)
+            if change.composed is not change.inner:
+                check_length(change.composed)
+            if change.charged is not change.composed:
+                check_length(change.charged)
+        last = changes[-1]
+        if last.scope._parent is None:
+            self._accountant._check_remainder(last.charged)
 
     @staticmethod
     def _commit(changes: list[_Change]) -> None:
@@ -237,6 +263,8 @@ class Node:
             raise ParameterTypeError(
                 "reserve", child._reserve, "must be a PrivacyLoss", "Use PrivacyLoss.pure(...)"
             )
+        for cap in child._caps:
+            check_length(cap)
         with self._accountant._lock:
             self._check_open()
             self._check_free(label)
@@ -245,7 +273,7 @@ class Node:
             try:
                 changes = child._changes(child._inner)
                 self._check(changes, child._charge(child._composed))
-            except BudgetExceeded:
+            except DPForestError:
                 for scope in newly_adaptive:
                     scope._contains_adaptive = False
                 raise

@@ -20,12 +20,17 @@ ROOT_STEPS = 10**24
 _GRID_STEP = Decimal(1).scaleb(-40)
 
 _DIGITS = 60
-#: Longest text of a number, its largest power of ten, and the bits of 4,000 digits.
-_LONGEST, _LARGEST_EXPONENT, _MOST_BITS = 1000, 1000, 13_000
+#: Longest text of a number, and its largest power of ten.
+_LONGEST, _LARGEST_EXPONENT = 1000, 1000
+#: Digits of a numerator or denominator that books hold; Python itself prints 4,300.
+MOST_DIGITS = 4000
+#: What is too long for books is rounded up to this many decimal places.
+_PLACES = 1000
 _NUMBER = re.compile(
     r"\s*[-+]?([0-9]+/[0-9]+|([0-9]+\.?[0-9]*|\.[0-9]+)([eE](?P<exponent>[-+]?[0-9]{1,9}))?)\s*"
 )
-_EXACT = re.compile(r"0|-?[1-9][0-9]{0,3999}(/[1-9][0-9]{0,3999})?")
+_WHOLE = rf"[1-9][0-9]{{0,{MOST_DIGITS - 1}}}"
+_EXACT = re.compile(rf"0|-?{_WHOLE}(/{_WHOLE})?")
 _UPWARDS = Context(prec=_DIGITS, rounding=ROUND_CEILING, Emax=MAX_EMAX, Emin=MIN_EMIN)
 _WIDE = Context(prec=400, rounding=ROUND_CEILING, Emax=MAX_EMAX, Emin=MIN_EMIN)
 
@@ -64,7 +69,7 @@ def to_rational(value: Any, parameter: str) -> Fraction:
         raise ParameterTypeError(parameter, value, "must be a number", _AS_NUMBER)
     if isinstance(value, numbers.Rational):  # int, Fraction and numpy integers
         exact = Fraction(int(value.numerator), int(value.denominator))
-        if _is_long(exact):
+        if is_long(exact):
             raise ParameterError(parameter, value, "has too many digits", _AS_NUMBER)
         return exact
     # numpy's float64 is a float whose own repr is not a number.
@@ -75,9 +80,57 @@ def to_rational(value: Any, parameter: str) -> Fraction:
     return read
 
 
-def _is_long(value: Fraction) -> bool:
-    """Whether an amount has more digits than :func:`parse_amount` reads back."""
-    return max(value.numerator.bit_length(), value.denominator.bit_length()) > _MOST_BITS
+def is_long(value: Amount, digits: int = MOST_DIGITS) -> bool:
+    """Whether an amount has more digits than :func:`parse_amount` reads back, or than some."""
+    if isinstance(value, float):  # infinite
+        return False
+    beyond = _power_of_ten(digits)
+    return value.denominator >= beyond or abs(value.numerator) >= beyond
+
+
+@lru_cache(maxsize=16)
+def _power_of_ten(exponent: int) -> int:
+    return 10**exponent
+
+
+def check_length(loss: PrivacyLoss, digits: int = MOST_DIGITS) -> None:
+    """Refuse a loss that could not be written down, before it is granted.
+
+    Raises
+    ------
+    ParameterError
+        Where an amount has more digits than :func:`parse_amount` reads back, or than some.
+    """
+    amounts = (loss.epsilon, loss.rho, loss.delta) if loss.delta else (loss.epsilon, loss.rho)
+    if any(is_long(amount, digits) for amount in amounts):
+        raise ParameterError(
+            "loss", loss, f"comes to an amount of more than {digits} digits, which no books hold",
+            "Ask for amounts of few digits, such as 0.5, or open another accountant",
+        )  # fmt: skip
+
+
+def short_up(value: Amount) -> Amount:
+    """An amount that books hold: itself, or where it has too many digits a bound above it.
+
+    Of 1,000 decimal places then, and infinite where it has too many digits before them.
+    """
+    if not is_long(value):
+        return value
+    steps = math.ceil(value * _power_of_ten(_PLACES))
+    rounded = Fraction(steps, _power_of_ten(_PLACES))
+    return math.inf if is_long(rounded) else rounded
+
+
+def shortened_down(value: Fraction, bits: int = 64) -> Fraction:
+    """The largest dyadic fraction of so many significant bits, or one more, not above a number.
+
+    Sums of such fractions have the denominator of the finest one, however many there are.
+    """
+    if value <= 0:
+        return Fraction(0)
+    shift = bits - (value.numerator.bit_length() - value.denominator.bit_length())
+    scale = Fraction(2) ** shift
+    return math.floor(value * scale) / scale
 
 
 def _read_number(text: str) -> Fraction | None:
@@ -192,7 +245,7 @@ def added_up(amounts: Iterable[Amount]) -> Amount:
     total: Amount = Fraction(0)
     for amount in amounts:
         total += amount
-        if isinstance(total, Fraction) and _is_long(total):
+        if is_long(total):
             raise TooManyDigitsError("a sum of amounts has too many digits")
     return total
 

@@ -20,7 +20,7 @@ from dpforest.accounting.grants import Grant
 from dpforest.accounting.ledger import ScopeKind
 from dpforest.accounting.losses import NO_LOSS, ZERO, Amount, PrivacyLoss
 from dpforest.accounting.nodes import Entry, Node
-from dpforest.accounting.rationals import mixture_epsilon, to_rational
+from dpforest.accounting.rationals import check_length, mixture_epsilon, to_rational
 from dpforest.exceptions import ParameterError, ParameterTypeError, ScopeError
 from dpforest.observation import observe_grants
 
@@ -80,6 +80,9 @@ class Scope(Node):
         ------
         BudgetExceeded
             If the reserve does not fit; nothing is opened.
+        ParameterError
+            If what is charged would come to an amount of more digits than books hold (4,000);
+            nothing is opened.
         ScopeError
             If this scope is closed or has a child of that name.
         """
@@ -146,6 +149,9 @@ class Scope(Node):
         BudgetExceeded
             If a reserve around it or the accountant's total does not allow it. Nothing is
             spent, and a smaller request may still be granted.
+        ParameterError
+            If what is spent would come to an amount of more digits than books hold (4,000).
+            Nothing is spent.
         ScopeError
             If the scope is closed, is certified for another release, or only composes its
             children: sequential and sampled scopes and sides grant, others do not.
@@ -398,7 +404,9 @@ def checked_loss(event: Event) -> PrivacyLoss:
             "event", event, "must have an exact loss that is not negative", "Mend its loss"
         )
     # Anything else may come to say something else after it was read.
-    return loss if type(loss) is PrivacyLoss else PrivacyLoss(*amounts)
+    read = loss if type(loss) is PrivacyLoss else PrivacyLoss(*amounts)
+    check_length(read)
+    return read
 
 
 def _read_sides(sides: Mapping[str, Any]) -> dict[str, Fraction]:

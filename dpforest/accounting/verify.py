@@ -73,7 +73,8 @@ def _work_problems(record: ScopeRecord) -> Iterator[str]:
     Nobody's file may keep a reader busy. One certificate is allowed twice what the longest plan's
     takes, and all of a file's together two such, and for each entry what an entry's part in the
     longest plan is, up to what takes some seconds. To tell the work takes time too, so releases
-    are counted first: a finished fit has an entry for each, so its books are read.
+    are counted first: a finished fit has an entry for each, so its books are read. Sums of more
+    digits than books hold were refused when they were asked for (``nodes``).
     """
     name = record.label or "accountant"
     certificates = list(_certificates(record))

@@ -27,12 +27,11 @@ from dpforest.learners.base import (
     counted,
     prior_text,
 )
-from dpforest.learners.certified import scaled_noise, tightened
+from dpforest.learners.certified import priced_noise, scaled_noise, tightened
 from dpforest.learners.one_shot.settings import N_SCORE_BINS, OneShotSettings, Size
 from dpforest.learners.quantiles import quantile_sensitivity, quantiles_are_affordable
 
 _ROOT_SCALE = 2**40
-_VARIANCE_STEPS = 2**20
 _ONE = Fraction(1)
 
 #: Noise on counts, in either currency.
@@ -317,5 +316,4 @@ def _noise(sensitivity: Fraction, share: Fraction, budget: LearnerBudget) -> Cou
     """Noise that costs at most ``share``; a variance is rounded up."""
     if not budget.delta:
         return GeometricNoise(share, sensitivity)
-    exact = sensitivity / (2 * share) * _VARIANCE_STEPS
-    return DiscreteGaussianNoise(Fraction(math.ceil(exact), _VARIANCE_STEPS), sensitivity)
+    return priced_noise(sensitivity, share)

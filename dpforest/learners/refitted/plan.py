@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -15,7 +14,7 @@ from dpforest.accounting.rationals import sqrt_in_steps
 from dpforest.accounting.scopes import Scope
 from dpforest.exceptions import ParameterError
 from dpforest.learners.base import PRIOR_ROLE, LearnerBudget, PlanPart, TableFacts, prior_text
-from dpforest.learners.certified import scaled_noise, tightened
+from dpforest.learners.certified import priced_noise, scaled_noise, tightened
 from dpforest.learners.quantiles import quantile_sensitivity, quantiles_are_affordable
 from dpforest.learners.refitted.design import LinearDesign, n_columns
 from dpforest.learners.refitted.lattice import (
@@ -190,7 +189,7 @@ def _plan_of_rho(
     left = rho * (1 - settings.prior_share)
     quantiles = start = selection = None
     if quantiles_are_affordable(facts, budget, settings.quantile_share):
-        quantiles = _noise(quantile_sensitivity(facts), rho * settings.quantile_share, 2**20)
+        quantiles = priced_noise(quantile_sensitivity(facts), rho * settings.quantile_share)
         left -= rho * settings.quantile_share
     if settings.starts_linearly(signal, n_columns(facts), facts.n_classes):
         start = _start(facts, rho * settings.start_share, settings)
@@ -206,11 +205,11 @@ def _plan_of_rho(
         depth=size.depth,
         n_candidates=size.n_candidates,
         n_rounds=size.n_rounds,
-        prior=_noise(_ONE * facts.unit**2, rho * settings.prior_share, 2**20),
+        prior=priced_noise(_ONE * facts.unit**2, rho * settings.prior_share),
         quantiles=quantiles,
         start=start,
         selection=selection,
-        sums=_noise(sums_sensitivity_squared(facts.n_classes), left / size.n_rounds, 1),
+        sums=priced_noise(sums_sensitivity_squared(facts.n_classes), left / size.n_rounds),
         settings=settings,
     )
 
@@ -246,16 +245,10 @@ def _start(facts: TableFacts, rho: Fraction, settings: RefittedSettings) -> Star
     n = settings.n_gradients
     gram, gradients = rho * settings.gram_share, rho * (1 - settings.gram_share)
     return StartPlan(
-        _noise(design.gram_sensitivity_squared, gram, 1),
-        _noise(design.gradient_sensitivity_squared(facts.n_classes), gradients / n, 1),
+        priced_noise(design.gram_sensitivity_squared, gram),
+        priced_noise(design.gradient_sensitivity_squared(facts.n_classes), gradients / n),
         n,
     )
-
-
-def _noise(sensitivity_squared: Fraction, rho: Fraction, steps: int) -> DiscreteGaussianNoise:
-    """Noise that costs at most ``rho``; its variance is rounded up to a multiple of 1 / steps."""
-    exact = sensitivity_squared / (2 * rho) * steps
-    return DiscreteGaussianNoise(Fraction(math.ceil(exact), steps), sensitivity_squared)
 
 
 def _part(name: str, releases: str, event: Event, times: int) -> PlanPart:
