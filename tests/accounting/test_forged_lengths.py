@@ -214,8 +214,10 @@ def test_a_forged_list_does_not_come_with_a_ledger(no_curves):
     books = BudgetAccountant(1, MILLIONTH).frozen()
     forged = certified(*LISTS["many selections"])
     scopes = books.scopes.model_copy(update={"children": (forged,)})
-    text = books.model_copy(update={"scopes": scopes}).to_json()
-    assert verify_ledger(FrozenLedger.from_json(text)) == (f"accountant: {LONGER}",)
+    ledger = books.model_copy(update={"scopes": scopes})
+    assert verify_ledger(ledger) == (f"accountant: {LONGER}",)
+    with pytest.raises(ModelFormatError, match=LONGER):
+        FrozenLedger.from_json(ledger.to_json())
 
 
 def test_many_lists_are_too_long_together(no_curves):
