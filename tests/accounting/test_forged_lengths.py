@@ -154,7 +154,10 @@ def test_equal_releases_are_counted_not_gone_through(monkeypatch):
     rounded, above = [], certificates._above
     monkeypatch.setattr(certificates, "_above", lambda e: rounded.append(e) or above(e))
     one = select(F(1, 1007))
-    Certificate((Block((one, one), 500), Block((one,), 1000)), F(1), MILLIONTH).work  # noqa: B018
+    blocks = (Block((one, one), 500), Block((one,), 1000))
+    assert [times for _, times in certificates._selected(blocks)] == [1000, 1000]
+    rounded.clear()
+    assert Certificate(blocks, F(1), MILLIONTH).work > 0
     assert [(times, len(rounded)) for _, _, _, times, _ in steps] == [(2000, 3)]
 
 
