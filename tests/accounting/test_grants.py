@@ -107,10 +107,13 @@ def test_one_of_four_threads_gets_it_however_they_take_turns(grant):
         if frame.f_code is not Grant.consume.__code__:
             return None
         if event == "line":
-            time.sleep(0.002)
+            time.sleep(0.03)
         return at_every_line
 
+    start = threading.Barrier(4)
+
     def consume(_):
+        start.wait()
         sys.settrace(at_every_line)
         try:
             return bool(grant.consume(ExponentialSelection, 1))
