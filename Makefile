@@ -69,7 +69,7 @@ test-lowest: $(LOWEST)/.ready-test
 	NUMBA_CACHE_DIR='$(CURDIR)/$(LOWEST)/numba' $(LOWEST)/bin/python -m pytest $(PYTEST_FLAGS) \
 		$(or $(ARGS),$(LOWEST_TESTS))
 
-# All of them take an hour; results are kept, so that a run that was cut short goes on.
+# All of them take some twenty minutes; results are kept, so that a run that was cut short goes on.
 mutants: $(VENV)/.ready-test
 	$(VENV)/bin/python tools/mutants $(MUTANT_FLAGS) $(ARGS)
 
