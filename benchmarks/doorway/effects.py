@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -35,11 +36,13 @@ class Change:
     Attributes
     ----------
     cells : of other records that do not mean the same, without and with the record
+    own : whether the pair has a number of a class of its own
     shapes, schemas : of both tables, where they are public
     """
 
     case: Case
     cells: list[tuple[Any, Any]]
+    own: bool
     shapes: tuple[Any, Any]
     schemas: tuple[Any, Any]
 
@@ -69,7 +72,7 @@ def _are_one_in_few_bytes(one: Any, other: Any) -> bool:
 def _spans_of_time(change: Change) -> bool:
     """Numbers on one side, numpy's spans or dates on the other."""
     return bool(change.cells) and any(
-        isinstance(cell, (np.timedelta64, np.datetime64, datetime.timedelta))
+        isinstance(cell, (np.timedelta64, np.datetime64, datetime.timedelta, datetime.date))
         for pair in change.cells
         for cell in pair
     )
@@ -115,10 +118,13 @@ def _schema(change: Change) -> bool:
 
 
 def _shape(change: Change) -> bool:
-    """Other shapes, or batches of several or with fields, which only reading tells."""
+    """Other shapes, or batches of several, with fields or with nested labels: reading tells."""
     places = [place for place, *_ in change.shapes[1]]
-    with_fields = any(kind == "V" for *_, kind in change.shapes[1])
-    return change.shapes[0] != change.shapes[1] or len(places) > len(set(places)) or with_fields
+    odd = any(
+        kind == "V" or (place == 1 and shape not in ((), (1,)))
+        for place, shape, kind in change.shapes[1]
+    )
+    return change.shapes[0] != change.shapes[1] or len(places) > len(set(places)) or odd
 
 
 EFFECTS = (
@@ -129,8 +135,9 @@ EFFECTS = (
         _four_bytes,
     ),
     Effect(
-        "numbers beside spans of time",
-        "numpy and pandas make spans of time of numbers beside one of numpy's",
+        "numbers beside dates and spans of time",
+        "numpy and pandas make spans of time of numbers beside one of numpy's, and Arrow makes "
+        "dates of numbers beside a date",
         _spans_of_time,
     ),
     Effect(
@@ -143,6 +150,12 @@ EFFECTS = (
         "polars takes a column's type from its first rows and, where it is not to be strict, casts "
         "the others to it, or drops what does not fit",
         _first_rows,
+    ),
+    Effect(
+        "numbers of a class of their own",
+        "numpy and pandas call the methods of such a number where they compute with it or turn it "
+        "into text, and it may say what it likes",
+        lambda change: bool(change.cells) and change.own,
     ),
     Effect(
         "odd floats among whole numbers",
@@ -180,7 +193,7 @@ def effect_of(case: Case, pair: Pair, folder: Path) -> str | None:
         for values, setting in zip((pair.table, pair.larger), pair.settings(folder), strict=True):
             parts = _parts(opened(case, *values, setting))
             tables.append((_cells(parts), _shapes(parts), _schemas(parts)))
-        change = _change_of(case, pair.place, *tables)
+        change = _change_of(case, pair, *tables)
         return next((effect.name for effect in EFFECTS if effect.explains(change)), None)
     except (NotMade, *_UNREAD):
         return None
@@ -198,13 +211,25 @@ def _read(column: Any) -> list[Any]:
         return []
 
 
-def _change_of(case: Case, place: int, smaller: Any, larger: Any) -> Change:
-    changed = []
+def _change_of(case: Case, pair: Pair, smaller: Any, larger: Any) -> Change:
+    changed, place = [], pair.place
     for before, after in zip(smaller[0], larger[0], strict=False):
         others = after[:place] + after[place + 1 :]
         both = zip(before, others, strict=False)
         changed += [(a, b) for a, b in both if meaning_of(a) != meaning_of(b)]
-    return Change(case, changed, (smaller[1], larger[1]), (smaller[2], larger[2]))
+    own = any(map(_is_number_of_its_own, _given(pair)))
+    return Change(case, changed, own, (smaller[1], larger[1]), (smaller[2], larger[2]))
+
+
+def _given(pair: Pair) -> list[Any]:
+    rows, labels = pair.larger
+    return [*labels, *(cell for row in rows if isinstance(row, tuple) for cell in row)]
+
+
+def _is_number_of_its_own(cell: Any) -> bool:
+    kind = type(cell)
+    standard = (int, float, bool, complex)
+    return issubclass(kind, standard) and kind not in standard and not issubclass(kind, np.generic)
 
 
 def _parts(table: Any) -> list[tuple[Any, Any]]:
@@ -243,10 +268,19 @@ def _shapes(parts: list[tuple[Any, Any]]) -> Any:
 
 
 def _schemas(parts: list[tuple[Any, Any]]) -> Any:
-    """Types that Arrow gives columns."""
-    arrow = (pa.Table, pa.RecordBatch, pa.Array, pa.ChunkedArray)
-    held = [values for part in parts for values in part if isinstance(values, arrow)]
-    return [str(values.schema if hasattr(values, "schema") else values.type) for values in held]
+    """Types that Arrow gives columns, in its own tables or in frames of pandas."""
+    return [text for part in parts for values in part for text in _types_of(values)]
+
+
+def _types_of(values: Any) -> list[str]:
+    if isinstance(values, (pa.Table, pa.RecordBatch)):
+        return [str(values.schema)]
+    if isinstance(values, (pa.Array, pa.ChunkedArray)):
+        return [str(values.type)]
+    if isinstance(values, (pd.DataFrame, pd.Series)):
+        types = map(str, np.atleast_1d(np.array(values.dtypes, dtype=object)))
+        return [text for text in types if text.endswith("[pyarrow]")]
+    return []
 
 
 def _cells(parts: list[tuple[Any, Any]]) -> list[list[Any]]:

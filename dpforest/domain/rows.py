@@ -80,7 +80,16 @@ def cells_of_row(row: Any) -> Sequence[Any]:
     if pandas is not None and kind is pandas.Series:
         return list(row.to_numpy(dtype=object))
     is_array = kind is np.ndarray or kind is np.ma.MaskedArray
-    return list(row) if is_array and row.ndim == 1 and row.dtype.kind != "V" else ()
+    return cells_of_array(row) if is_array and row.ndim == 1 and row.dtype.kind != "V" else ()
+
+
+def cells_of_array(array: NDArray[Any]) -> list[Any]:
+    """Cells of an array of one dimension; numpy would ask those of a masked one for attributes."""
+    if not isinstance(array, np.ma.MaskedArray):
+        return list(array)
+    gaps = np.ma.getmaskarray(array)
+    cells = zip(np.ma.getdata(array), gaps, strict=True)
+    return [None if gap else cell for cell, gap in cells]
 
 
 def width_of_rows(rows: Sequence[Any]) -> int | None:

@@ -13,7 +13,7 @@ from typing import Any, NoReturn, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.domain.rows import RowTable, width_of_rows
+from dpforest.domain.rows import RowTable, cells_of_array, width_of_rows
 from dpforest.domain.series import Column, column_of, is_plain_arrow, series_column
 from dpforest.exceptions import DomainError, ParameterError, ParameterTypeError
 from dpforest.observation import observe_read
@@ -276,7 +276,7 @@ def _as_array(values: Any, name: str) -> NDArray[Any] | list[Any]:
             "structured arrays are not supported",
             "Pass a data frame or a plain array",
         )
-    return list(array) if array.dtype == object and array.ndim == 1 else array
+    return cells_of_array(array) if array.dtype == object and array.ndim == 1 else array
 
 
 def select_columns(table: Table, names: Sequence[str], estimator_name: str) -> tuple[int, ...]:

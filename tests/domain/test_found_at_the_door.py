@@ -65,3 +65,36 @@ def test_a_sequence_of_any_class_is_read_row_by_row():
     assert np.array_equal(plain.matrix.codes, encoder.encode(rows, labels).matrix.codes)
     assert np.array_equal(plain.matrix.codes, more.matrix.codes)
     assert np.array_equal(plain.labels, more.labels)
+
+
+class AsksNothing:
+    """Refuses to be asked for any attribute."""
+
+    def __getattribute__(self, name):
+        raise RuntimeError("secret")
+
+
+def objects_with(odd):
+    cells = np.empty(4, dtype=object)
+    cells[:3] = [1, 2.5, 9]
+    cells[3] = odd
+    return np.ma.masked_array(cells, [False, True, False, False])
+
+
+def test_masked_labels_are_not_asked_for_attributes():
+    domain = Domain(features={"a": (0, 9)}, target=(0, 9))
+    encoder = DomainEncoder(domain, task="regression")
+    table = [[1], [2], [3], [4]]
+    encoder.check(table, objects_with(AsksNothing()))
+    for odd, kept in ((AsksNothing(), 2), (3, 3)):
+        assert len(encoder.encode(table, objects_with(odd)).matrix.codes) == kept
+
+
+def test_masked_rows_are_not_asked_for_attributes():
+    names = list("abcd")
+    domain = Domain(features=dict.fromkeys(names, (0, 9)), classes=["x", "y"])
+    encoder = DomainEncoder(domain)
+    rows = [objects_with(AsksNothing()), [1, 2, 3, 4]]
+    encoder.check(rows, ["x", "y"])
+    # The row has a gap and a cell without a meaning, so it is left out.
+    assert len(encoder.encode(rows, ["x", "y"]).matrix.codes) == 1
