@@ -35,6 +35,10 @@ _LARGEST_EXPONENT = 1000
 _SUMMED = 64
 
 
+#: Beyond it nothing is learnt, and amounts would leave the range of doubles.
+MOST_RECORDS_PER_UNIT = 10**9
+
+
 def check_records_per_unit(value: Any) -> int:
     """A whole number of records, at least one.
 
@@ -51,6 +55,11 @@ def check_records_per_unit(value: Any) -> int:
     if number < 1:
         raise ParameterError(
             "max_records_per_unit", value, "must be at least 1",
+            "Give the most records that one unit may own",
+        )  # fmt: skip
+    if number > MOST_RECORDS_PER_UNIT:
+        raise ParameterError(
+            "max_records_per_unit", value, f"must be at most {MOST_RECORDS_PER_UNIT}",
             "Give the most records that one unit may own",
         )  # fmt: skip
     return number

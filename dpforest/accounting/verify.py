@@ -26,10 +26,8 @@ from dpforest.accounting.units import group_loss
 
 #: Work of the longest plan's certificate for each of its releases, and more (``certificates``).
 _WORK_OF_ENTRY = 2**14
-#: Work of all certificates of one file, however many entries it has: some seconds.
-MOST_WORK_OF_FILE = 8 * MOST_WORK
-#: Certificates of one file that need their rho converted, which takes a hundredth of a second;
-#: plans have none, since what rho shows is planned in rho.
+#: Certificates of a file that need their rho converted, which takes a hundredth of a second, beside
+#: one for each entry: plans of few releases on large budgets have some.
 MOST_CONVERTED = 256
 
 
@@ -72,8 +70,8 @@ def _work_problems(record: ScopeRecord) -> Iterator[str]:
 
     Nobody's file may keep a reader busy. One certificate is allowed twice what the longest plan's
     takes, and all of a file's together two such, and for each entry what an entry's part in the
-    longest plan is, up to what takes some seconds. To tell the work takes time too, so releases
-    are counted first: a finished fit has an entry for each, so its books are read. Sums of more
+    longest plan is. To tell the work takes time too, so releases are counted first. A finished fit
+    has an entry for each release, so books are read however many fits share them. Sums of more
     digits than books hold were refused when they were asked for (``nodes``).
     """
     name = record.label or "accountant"
@@ -82,7 +80,7 @@ def _work_problems(record: ScopeRecord) -> Iterator[str]:
     if sum(one.n_releases for one in certificates) > 2 * MOST_RELEASES + n_entries:
         yield f"{name}: its certificates name more releases than were asked for"
         return
-    left: float = min(2 * MOST_WORK + _WORK_OF_ENTRY * n_entries, MOST_WORK_OF_FILE)
+    left: float = 2 * MOST_WORK + _WORK_OF_ENTRY * n_entries
     for certificate in certificates:
         work = certificate.work
         left -= work
@@ -102,14 +100,14 @@ def _certificates(record: ScopeRecord) -> dict[Certificate, str]:
 
 def _false_certificates(record: ScopeRecord) -> Iterator[str]:
     """The first certificate that does not follow; what lies behind it is not worked out."""
-    n_converted = 0
+    n_converted, n_entries = 0, sum(len(scope.entries) for scope in record.walk())
     for certificate, name in _certificates(record).items():
         method = certificate.method
         if method is None:
             yield f"{name}: its certificate does not follow from its list of releases"
             return
         n_converted += method != METHOD
-        if n_converted > MOST_CONVERTED:
+        if n_converted > MOST_CONVERTED + n_entries:
             top = record.label or "accountant"
             yield f"{top}: more of its certificates are converted from rho than in any books"
             return

@@ -32,7 +32,7 @@ _VERSION: Literal[3] = 3
 
 def _with_a_unit(settings: dict[str, Any]) -> dict[str, Any]:
     unit = settings.get("max_records_per_unit", 1)
-    if type(unit) is not int or unit < 1:
+    if not isinstance(unit, int) or isinstance(unit, bool) or unit < 1:
         raise ValueError("max_records_per_unit should be a whole number from 1 on")
     return settings
 

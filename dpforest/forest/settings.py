@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import operator
 from fractions import Fraction
 from typing import Any
 
@@ -171,8 +172,10 @@ def check_n_jobs(value: Any) -> int:
 
 def storable(value: Any) -> Any:
     """A parameter as JSON can hold it; :func:`stored` reads it back."""
-    if value is None or isinstance(value, (bool, int, float, str)):
+    if value is None or isinstance(value, (bool, float, str)):
         return value
+    if isinstance(value, int):  # an enumeration's member is its number
+        return operator.index(value)
     if isinstance(value, np.floating):
         return _shortest(str(value))
     if isinstance(value, np.generic):

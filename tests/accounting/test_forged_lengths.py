@@ -297,13 +297,13 @@ def test_the_longest_plans_are_within_both_limits(strategy, delta, facts):
     assert len(plan.blocks) < 10
 
 
-@pytest.mark.parametrize(("delta", "n_fits"), [(MILLIONTH, 60), (SMALLEST, 17)])
+@pytest.mark.parametrize(("delta", "n_fits"), [(MILLIONTH, 300), (SMALLEST, 100)])
 def test_books_of_many_fits_by_the_longest_plan_are_within_the_limits(delta, n_fits, facts):
     certificate = make_plan("refitted", facts, F(8), delta, "an accountant").plan.certificate
     n_releases = certificate.n_releases
     # As other fits have it, each with an epsilon of its own.
     others = [Certificate(certificate.blocks, F(n), delta) for n in range(1, n_fits + 1)]
-    assert sum(other.work for other in others) < verify.MOST_WORK_OF_FILE
+    assert sum(other.work for other in others) > 8 * MOST_WORK
     entries = (entry(F(0)),) * n_releases
     children = tuple(
         certified(other.blocks, delta).model_copy(
@@ -313,17 +313,6 @@ def test_books_of_many_fits_by_the_longest_plan_are_within_the_limits(delta, n_f
     )
     books = scope().model_copy(update={"children": children})
     assert list(verify._work_problems(books)) == []
-
-
-def test_no_number_of_entries_allows_more_than_some_seconds(worked):
-    children = [
-        certified((Block((select(F(1, 1000 + i)),), 240),), label=f"list {i}") for i in range(250)
-    ]
-    more = scope(label="more").model_copy(update={"entries": (entry(F(0)),) * 20_000})
-    assert 2 * verify.MOST_WORK_OF_FILE < 2**14 * 20_000
-    forged = scope(children=children).model_copy(update={"children": (*children, more)})
-    assert list(verify._work_problems(forged)) == [f"list: {LONGER}"]
-    assert sum(Certificate.work.fget(c) for c in worked[0][:-1]) < 2 * verify.MOST_WORK_OF_FILE
 
 
 def test_books_of_the_longest_plan_are_read(facts):

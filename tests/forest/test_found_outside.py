@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import json
 
 import numpy as np
@@ -101,3 +102,16 @@ def test_books_are_not_begun_anew():
 def test_a_boolean_is_no_bound(end):
     with pytest.raises(DomainError, match="not a boolean"):
         NumericTarget(**{"lower": 0, "upper": 5, end: True})
+
+
+class Unit(enum.IntEnum):
+    PAIR = 2
+
+
+def test_a_unit_may_be_a_member_of_an_enumeration_and_no_larger_than_anybody():
+    forest = fitted(max_records_per_unit=Unit.PAIR)
+    verify_report(forest.privacy_report(), forest)
+    accountant = BudgetAccountant(2)
+    with pytest.raises(ParameterError, match="at most 1000000000"):
+        fitted(max_records_per_unit=10**10, accountant=accountant)
+    assert accountant.spent.epsilon == 0
