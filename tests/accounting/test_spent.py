@@ -83,6 +83,7 @@ def test_what_is_offered_holds_at_the_worst_stop(name, wide):
 
 
 def test_a_realised_rho_converts_to_no_bound(wide):
+    pytest.importorskip("dp_accounting")  # the closed form is loose enough to hide it here
     losses, offered = wide
     epsilons = [offer["rho, converted as if fixed beforehand"][0] for offer in offered]
     assert worst_stop(losses, epsilons) > 3 * DELTA
