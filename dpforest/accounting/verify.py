@@ -76,7 +76,7 @@ def _work_problems(record: ScopeRecord) -> Iterator[str]:
     """
     name = record.label or "accountant"
     certificates = list(_certificates(record))
-    n_entries = sum(len(scope.entries) for scope in record.walk())
+    n_entries = _n_entries(record)
     if sum(one.n_releases for one in certificates) > 2 * MOST_RELEASES + n_entries:
         yield f"{name}: its certificates name more releases than were asked for"
         return
@@ -87,6 +87,10 @@ def _work_problems(record: ScopeRecord) -> Iterator[str]:
         if work > MOST_WORK or left < 0:
             yield f"{name}: its certificates are longer than those of any plan"
             return
+
+
+def _n_entries(record: ScopeRecord) -> int:
+    return sum(len(scope.entries) for scope in record.walk())
 
 
 def _certificates(record: ScopeRecord) -> dict[Certificate, str]:
@@ -100,7 +104,7 @@ def _certificates(record: ScopeRecord) -> dict[Certificate, str]:
 
 def _false_certificates(record: ScopeRecord) -> Iterator[str]:
     """The first certificate that does not follow; what lies behind it is not worked out."""
-    n_converted, n_entries = 0, sum(len(scope.entries) for scope in record.walk())
+    n_converted, n_entries = 0, _n_entries(record)
     for certificate, name in _certificates(record).items():
         method = certificate.method
         if method is None:

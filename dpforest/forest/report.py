@@ -19,7 +19,8 @@ from dpforest.accounting.frozen import ExactText, Frozen
 from dpforest.accounting.ledger import LossRecord, ScopeRecord
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.rationals import parse_amount, parse_finite
-from dpforest.exceptions import MissingExtraError, ModelFormatError
+from dpforest.accounting.units import check_records_per_unit
+from dpforest.exceptions import MissingExtraError, ModelFormatError, ParameterTypeError
 from dpforest.forest.guarantee import Guarantee, make_guarantee
 from dpforest.forest.known_fits import known_fits
 from dpforest.strict_json import parse_object
@@ -31,9 +32,10 @@ _VERSION: Literal[3] = 3
 
 
 def _with_a_unit(settings: dict[str, Any]) -> dict[str, Any]:
-    unit = settings.get("max_records_per_unit", 1)
-    if not isinstance(unit, int) or isinstance(unit, bool) or unit < 1:
-        raise ValueError("max_records_per_unit should be a whole number from 1 on")
+    try:
+        check_records_per_unit(settings.get("max_records_per_unit", 1))
+    except ParameterTypeError as error:  # a TypeError, which pydantic would let pass through
+        raise ValueError(str(error)) from None
     return settings
 
 
