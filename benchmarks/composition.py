@@ -34,12 +34,12 @@ from dpforest.accounting.fits import OWN_BUDGET
 from dpforest.accounting.loss_curves import gaussian_shift, selections_curve
 from dpforest.datasets import load_adult
 from dpforest.domain.encoder import DomainEncoder
+from dpforest.estimators.private_plan import table_facts
+from dpforest.estimators.private_training import make_plan
 from dpforest.exceptions import BudgetExceeded
-from dpforest.forest.private_plan import table_facts
-from dpforest.forest.private_training import make_plan
-from dpforest.forest.replan import Boundless
-from dpforest.learners.base import LearnerBudget
-from dpforest.learners.registry import LEARNERS
+from dpforest.trees.base import LearnerBudget
+from dpforest.trees.strategies import LEARNERS
+from dpforest.verify.replan import Boundless
 
 STRATEGIES = {"refitted": "sums", "one_shot": "leaves"}
 DELTAS = ("1e-6", "1e-9")

@@ -31,7 +31,10 @@ from tqdm import tqdm  # noqa: E402
 HERE = Path(__file__).parent
 #: Where values and records get their meaning, and the search itself.
 SOURCES = Sources(
-    files=("dpforest/domain", "dpforest/streams", "dpforest/dask", "benchmarks/doorway")
+    files=(
+        *("dpforest/domain", "dpforest/records/streams", "dpforest/records/kernels"),
+        *("dpforest/dask", "benchmarks/doorway"),
+    )
 )
 
 

@@ -28,7 +28,7 @@ from dpforest.accounting import BudgetAccountant
 from dpforest.mechanisms import SystemSource, select_exponential
 from dpforest.mechanisms.base import exponent
 from dpforest.mechanisms.kernels.selection import UNDECIDED, select_exponential_rows
-from dpforest.trees import release
+from dpforest.trees.multinomial import release
 
 NO_WEIGHTS = np.empty(0)
 

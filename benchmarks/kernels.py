@@ -16,8 +16,9 @@ import numpy as np
 from common.timing import least_seconds
 from sklearn.ensemble import RandomForestClassifier
 
-from dpforest.trees.criteria import CRITERIA
-from dpforest.trees.kernels import histogram, leaves, predict, routing, scoring, stages
+from dpforest.records.kernels import histogram
+from dpforest.trees.multinomial.criteria import CRITERIA
+from dpforest.trees.multinomial.kernels import leaves, predict, routing, scoring, stages
 
 N_CODES = np.array([74, 9, 256, 17, 16, 8, 15, 7, 6, 3, 256, 256, 99, 42], dtype=np.int64)
 ORDERED = np.isin(np.arange(14), [0, 2, 4, 10, 11, 12])

@@ -32,11 +32,11 @@ from threadpoolctl import threadpool_limits
 
 from dpforest import MultinomialForestClassifier, PrivateForestClassifier, PrivateForestRegressor
 from dpforest.exceptions import RepeatedFitWarning, WeakSignalWarning
-from dpforest.learners.combined import CombinedLearner, CombinedSettings
-from dpforest.learners.refitted import RefittedForest
-from dpforest.learners.refitted.settings import RefittedSettings, Size
-from dpforest.learners.registry import LEARNERS, Entry
-from dpforest.learners.rules import RulesLearner, RulesSettings
+from dpforest.trees.combined import CombinedLearner, CombinedSettings
+from dpforest.trees.refitted import RefittedForest
+from dpforest.trees.refitted.settings import RefittedSettings, Size
+from dpforest.trees.rules import RulesLearner, RulesSettings
+from dpforest.trees.strategies import LEARNERS, Entry
 
 EPSILON, DELTA = 8, "1e-6"
 RESULTS = REPOSITORY / "benchmarks" / "results" / "plain_model.jsonl"
@@ -59,7 +59,8 @@ _DRAWN: dict[str, dict[str, Any]] = {
 READERS: dict[str, Callable[..., list[Any]]] = {"Python": by_python, "JavaScript": by_node}
 #: The format and its readers, and this benchmark; the page is of these files as they are.
 SOURCES = Sources(files=(
-    "dpforest/forest/plain_*.py",
+    "dpforest/plain",
+    "dpforest/verify/plain.py",
     "examples/plain_model.mjs",
     "benchmarks/plain_model.py",
     "benchmarks/common/plain_*.py",

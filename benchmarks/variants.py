@@ -40,14 +40,14 @@ from threadpoolctl import threadpool_limits
 
 from dpforest import BudgetAccountant
 from dpforest.domain.encoder import DomainEncoder
-from dpforest.forest.private_plan import table_facts
-from dpforest.learners.base import LearnerBudget, TableFacts
-from dpforest.learners.refitted import RefittedForest
-from dpforest.learners.refitted.settings import RefittedSettings, Size
-from dpforest.learners.rules import RulesLearner, probabilities
+from dpforest.estimators.private_plan import table_facts
 from dpforest.mechanisms.entropy import SeededSource
-from dpforest.trees.counting import MemoryRecords
-from dpforest.trees.records import TrainingTable
+from dpforest.records.base import MemoryRecords
+from dpforest.records.table import TrainingTable
+from dpforest.trees.base import LearnerBudget, TableFacts
+from dpforest.trees.refitted import RefittedForest
+from dpforest.trees.refitted.settings import RefittedSettings, Size
+from dpforest.trees.rules import RulesLearner, probabilities
 
 DELTA = Fraction(1, 10**6)
 MOST_RECORDS = 20_000

@@ -34,25 +34,25 @@ _HOMES = {
     "MRF2019Classifier": "dpforest.consistent.mrf2019",
     "MRF2019Regressor": "dpforest.consistent.mrf2019",
     "MRFClassifier": "dpforest.consistent.mrf",
-    "MultinomialForestClassifier": "dpforest.forest.multinomial",
+    "MultinomialForestClassifier": "dpforest.estimators.multinomial",
     "NeighbouringRelation": "dpforest.relations",
     "NumericFeature": "dpforest.domain.schema",
     "NumericTarget": "dpforest.domain.schema",
     "ParameterError": "dpforest.exceptions",
     "PrivacyLeakWarning": "dpforest.exceptions",
-    "PrivacyReport": "dpforest.forest.report",
-    "PrivateForestClassifier": "dpforest.forest.private",
-    "PrivateForestRegressor": "dpforest.forest.private_regressor",
+    "PrivacyReport": "dpforest.report.report",
+    "PrivateForestClassifier": "dpforest.estimators.private",
+    "PrivateForestRegressor": "dpforest.estimators.private_regressor",
     "RepeatedFitWarning": "dpforest.exceptions",
     "ReportError": "dpforest.exceptions",
     "SafeBayesianForestClassifier": "dpforest.consistent.safe_bayesian",
     "StreamError": "dpforest.exceptions",
     "WeakSignalWarning": "dpforest.exceptions",
-    "check_pipeline": "dpforest.forest.pipelines",
-    "diff_reports": "dpforest.forest.report_diff",
-    "read_plain": "dpforest.forest.plain_check",
-    "report_schema": "dpforest.forest.report_schema",
-    "verify_report": "dpforest.forest.report_check",
+    "check_pipeline": "dpforest.estimators.pipelines",
+    "diff_reports": "dpforest.report.diff",
+    "read_plain": "dpforest.verify.plain",
+    "report_schema": "dpforest.report.schema",
+    "verify_report": "dpforest.verify.report",
 }
 _MODULES = (
     "accounting",
@@ -60,9 +60,10 @@ _MODULES = (
     "consistent",
     "datasets",
     "domain",
+    "estimators",
     "exceptions",
-    "forest",
     "mechanisms",
+    "report",
     "streams",
     "trees",
 )
@@ -74,9 +75,10 @@ if TYPE_CHECKING:
         consistent,
         datasets,
         domain,
+        estimators,
         exceptions,
-        forest,
         mechanisms,
+        report,
         streams,
         trees,
     )
@@ -95,6 +97,10 @@ if TYPE_CHECKING:
         NumericFeature,
         NumericTarget,
     )
+    from dpforest.estimators.multinomial import MultinomialForestClassifier
+    from dpforest.estimators.pipelines import check_pipeline
+    from dpforest.estimators.private import PrivateForestClassifier
+    from dpforest.estimators.private_regressor import PrivateForestRegressor
     from dpforest.exceptions import (
         BudgetExceeded,
         DomainError,
@@ -109,16 +115,12 @@ if TYPE_CHECKING:
         StreamError,
         WeakSignalWarning,
     )
-    from dpforest.forest.multinomial import MultinomialForestClassifier
-    from dpforest.forest.pipelines import check_pipeline
-    from dpforest.forest.plain_check import read_plain
-    from dpforest.forest.private import PrivateForestClassifier
-    from dpforest.forest.private_regressor import PrivateForestRegressor
-    from dpforest.forest.report import PrivacyReport
-    from dpforest.forest.report_check import verify_report
-    from dpforest.forest.report_diff import diff_reports
-    from dpforest.forest.report_schema import report_schema
     from dpforest.relations import NeighbouringRelation
+    from dpforest.report.diff import diff_reports
+    from dpforest.report.report import PrivacyReport
+    from dpforest.report.schema import report_schema
+    from dpforest.verify.plain import read_plain
+    from dpforest.verify.report import verify_report
 
 __all__ = [
     "BRFClassifier",
@@ -162,10 +164,11 @@ __all__ = [
     "datasets",
     "diff_reports",
     "domain",
+    "estimators",
     "exceptions",
-    "forest",
     "mechanisms",
     "read_plain",
+    "report",
     "report_schema",
     "streams",
     "trees",

@@ -16,7 +16,7 @@ import pytest
 from scipy import stats
 
 from dpforest.accounting import BudgetAccountant, Event, Grant
-from dpforest.learners.registry import LEARNERS, Entry
+from dpforest.trees.strategies import LEARNERS, Entry
 
 # The same examples on every run; HYPOTHESIS_PROFILE=search looks for new ones.
 hypothesis.settings.register_profile("repeat", derandomize=True, deadline=None, database=None)
@@ -30,7 +30,7 @@ ALPHA = 1e-9
 @pytest.fixture(autouse=True)
 def threads_for_few_records(monkeypatch):
     """Tables of tests are small; what is asked for in threads is to run in threads."""
-    monkeypatch.setattr("dpforest.trees.counting.RECORDS_A_THREAD", 1)
+    monkeypatch.setattr("dpforest.records.base.RECORDS_A_THREAD", 1)
 
 
 @pytest.fixture(scope="session")

@@ -173,7 +173,7 @@ def test_every_public_mechanism_is_on_a_page():
 
 
 def test_strategies_that_streams_refuse_are_listed():
-    from dpforest.learners.registry import NOT_STREAMED
+    from dpforest.trees.strategies import NOT_STREAMED
 
     (line,) = [part for part in text_of(DOCS / "scale.md").split("\n* ") if "`strategy`" in part]
     assert set(re.findall(r'`"(\w+)"`', line)) >= NOT_STREAMED
@@ -189,7 +189,7 @@ def test_every_release_of_every_strategy_is_in_the_table_of_pages():
         PrivateForestClassifier,
         PrivateForestRegressor,
     )
-    from dpforest.learners.registry import LEARNERS
+    from dpforest.trees.strategies import LEARNERS
 
     features = {"a": (0, 9), "b": (0, 9)}
     asked, nobody = set(), np.empty((0, 2))

@@ -22,9 +22,9 @@ import dpforest.mechanisms
 from dpforest.accounting.allocation import _OBJECTS as ALLOCATIONS
 from dpforest.accounting.events import EVENTS
 from dpforest.accounting.nodes import Node
-from dpforest.learners.registry import LEARNERS
-from dpforest.streams.base import Source
-from dpforest.trees.criteria import CRITERIA
+from dpforest.records.streams.base import Source
+from dpforest.trees.multinomial.criteria import CRITERIA
+from dpforest.trees.strategies import LEARNERS
 
 ROOT = Path(__file__).resolve().parent.parent
 TOOL = ROOT / "tools" / "mutants"
@@ -58,27 +58,29 @@ ONCE_ALIVE = {
 }
 #: Modules in which nothing is planted, with the reason; all others of these layers have a fault.
 LAYERS = [
-    *("accounting", "audit", "dask", "domain", "forest"),
-    *("learners", "mechanisms", "streams", "trees"),
+    *("accounting", "audit", "dask", "domain", "estimators", "mechanisms"),
+    *("plain", "records", "report", "trees", "verify"),
 ]
 WITHOUT = {
     "what a private model does with released values": """
-        learners/combined/model learners/multinomial/model learners/one_shot/model
-        learners/partial learners/private_selection/model learners/refitted/model
-        learners/rules/model forest/classifier forest/explanation forest/plain_model
-        forest/private forest/released""",
+        trees/combined/model trees/multinomial/model trees/one_shot/model
+        trees/partial trees/private_selection/model trees/refitted/model
+        trees/rules/model estimators/classifier estimators/explanation plain/writing
+        estimators/private estimators/released""",
     "public facts, settings and sizes": """
-        learners/multinomial/learner learners/one_shot/settings learners/passes
-        learners/refitted/settings learners/rules/settings domain/complaints domain/files
-        domain/matrix forest/names forest/plan_summary forest/run""",
+        trees/multinomial/learner trees/one_shot/settings trees/passes
+        trees/refitted/settings trees/rules/settings domain/complaints domain/files
+        domain/matrix estimators/names estimators/plan_summary estimators/run""",
     "structures drawn from public words, and the place of a record in them": """
-        learners/kernels/random_trees learners/kernels/reach learners/kernels/slots
-        learners/random_trees trees/kernels/prefetch trees/offers learners/kernels/block_math""",
+        trees/random/kernels/random_trees trees/random/kernels/reach trees/random/kernels/slots
+        trees/random/trees records/kernels/prefetch records/rows
+        trees/random/kernels/block_math trees/multinomial/levels
+        trees/multinomial/segments""",
     "formats of what was released": """
-        accounting/frozen learners/storage trees/storage dask/estimators""",
+        accounting/frozen trees/stored trees/bare_storage dask/estimators""",
     "pages and tables of a report, worked out again by report_check": """
-        forest/progress forest/report forest/report_diff forest/report_page
-        forest/report_schema forest/report_text forest/report_tree""",
+        estimators/progress report/report report/diff report/page
+        report/schema report/text report/branches""",
     "lists of what is audited, each of which has to be complete by a test": """
         audit/catalogue audit/estimators audit/role_cases""",
 }
@@ -153,12 +155,13 @@ def scopes() -> list[type]:
 
 
 def readers() -> list[type]:
-    for name in ("streams.files", "streams.batches", "dask.collections"):
+    for name in ("records.streams.files", "records.streams.batches", "dask.collections"):
         importlib.import_module(f"dpforest.{name}")
     concrete = {kind for kind in subclasses(Source) if not inspect.isabstract(kind)}
     tables = [("domain.table", "ArrayTable"), ("domain.table", "FrameTable"),
-              ("trees.counting", "MemoryRecords"), ("streams.records", "StreamedRecords"),
-              ("dask.records", "DaskRecords")]  # fmt: skip
+              ("records.base", "MemoryRecords"),
+              ("records.streams.passes", "StreamedRecords"),
+              ("dask.workers", "DaskRecords")]  # fmt: skip
     others = {getattr(importlib.import_module(f"dpforest.{m}"), name) for m, name in tables}
     return of_the_package(concrete | others)
 
@@ -251,7 +254,11 @@ def test_every_event_and_every_allocation_has_a_fault(kind):
 
 @pytest.mark.parametrize("name", CRITERIA)
 def test_every_criterion_has_a_fault_in_its_range(name):
-    ranges = [m for m in MUTANTS if m.file.endswith("trees/criteria.py") and f'"{name}"' in m.old]
+    ranges = [
+        m
+        for m in MUTANTS
+        if m.file.endswith("trees/multinomial/criteria.py") and f'"{name}"' in m.old
+    ]
     assert ranges
 
 

@@ -125,7 +125,9 @@ def modules() -> list[str]:
     package = Path(dpforest.__file__).parent
     names = (path.relative_to(package.parent).with_suffix("") for path in package.rglob("*.py"))
     dotted = (".".join(name.parts).removesuffix(".__init__") for name in names)
-    return sorted(name for name in dotted if not name.endswith("__main__"))
+    # Two names stand for what left: they refuse to be imported (see tests/estimators).
+    left = {"dpforest.forest", "dpforest.learners"}
+    return sorted(name for name in dotted if not name.endswith("__main__") and name not in left)
 
 
 @pytest.mark.parametrize("name", modules())

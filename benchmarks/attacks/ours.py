@@ -26,11 +26,11 @@ from attacks.evidence import (
 from attacks.release import DEPTH, Release
 from dpforest import MultinomialForestClassifier, PrivateForestClassifier
 from dpforest.audit.recording import recording
-from dpforest.learners.one_shot.model import OneShotModel
-from dpforest.learners.one_shot.plan import Role
-from dpforest.learners.random_trees import RandomTrees
-from dpforest.learners.rules.model import RuleModel
-from dpforest.learners.rules.plan import COUNT_ROLE, stage_role
+from dpforest.trees.one_shot.model import OneShotModel
+from dpforest.trees.one_shot.plan import Role
+from dpforest.trees.random.trees import RandomTrees
+from dpforest.trees.rules.model import RuleModel
+from dpforest.trees.rules.plan import COUNT_ROLE, stage_role
 
 Noisy = dict[str, NDArray[np.int64]]
 

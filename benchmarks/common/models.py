@@ -115,7 +115,7 @@ def _with_rows(domain: Domain, rows: int) -> Domain:
 
 def missing_strategies(strategies: Iterable[str]) -> dict[str, str]:
     """Those that cannot be imported here, each with the reason."""
-    from dpforest.learners.registry import LEARNERS
+    from dpforest.trees.strategies import LEARNERS
 
     reasons = {}
     for strategy in strategies:

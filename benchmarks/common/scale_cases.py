@@ -17,14 +17,14 @@ from common.scale_floor import rates, work_of
 from common.scale_machine import measured
 from dpforest import BudgetAccountant, MultinomialForestClassifier, PrivateForestClassifier
 from dpforest.domain.encoder import DomainEncoder
-from dpforest.forest.private_plan import table_facts
-from dpforest.learners.base import LearnerBudget
-from dpforest.learners.multinomial.learner import MultinomialForest
-from dpforest.learners.one_shot.learner import OneShotForest
-from dpforest.learners.refitted.learner import RefittedForest
-from dpforest.learners.refitted.settings import RefittedSettings, Size
+from dpforest.estimators.private_plan import table_facts
 from dpforest.mechanisms.entropy import SeededSource
-from dpforest.trees.counting import MemoryRecords
+from dpforest.records.base import MemoryRecords
+from dpforest.trees.base import LearnerBudget
+from dpforest.trees.multinomial.learner import MultinomialForest
+from dpforest.trees.one_shot.learner import OneShotForest
+from dpforest.trees.refitted.learner import RefittedForest
+from dpforest.trees.refitted.settings import RefittedSettings, Size
 
 Case = Callable[[], dict[str, Any]]
 
@@ -111,8 +111,8 @@ def streamed(kind: str, format: str, n: int, memory_limit: int | None) -> dict[s
     """A fit from files; without a memory limit the files are read whole, as a frame."""
     import pyarrow  # noqa: F401  (loaded before memory is measured)
 
+    from dpforest.records.streams.passes import StreamedRecords
     from dpforest.streams import CSVStream, ParquetStream
-    from dpforest.streams.records import StreamedRecords
 
     passes: list[float] = []
     total = StreamedRecords.total

@@ -71,7 +71,7 @@ def fit(table: str, kind: str, workers: int) -> dict[str, Any]:
     """The second of two fits on records that workers hold already."""
     from distributed import Client, LocalCluster, wait
 
-    from dpforest.dask.records import DaskRecords
+    from dpforest.dask.workers import DaskRecords
 
     watched = Watched()
     DaskRecords.total, DaskRecords._bundles = watched.wrap(DaskRecords)

@@ -11,7 +11,7 @@ import numpy as np
 from dpforest import Domain
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.matrix import EncodedMatrix, EncodedTable
-from dpforest.trees.records import TrainingTable
+from dpforest.records.table import TrainingTable
 
 FEATURES = 30
 #: Declared for all sizes, so that a forest of one size is made for each.

@@ -16,8 +16,8 @@ import numpy as np
 
 from common.scale_data import FEATURES, encoded
 from common.timing import least_seconds
-from dpforest.learners.kernels.random_trees import descend
-from dpforest.trees.kernels.histogram import level_histogram
+from dpforest.records.kernels.histogram import level_histogram
+from dpforest.trees.random.kernels.random_trees import descend
 
 _RATED = 1_000_000
 _BLOCK = 512

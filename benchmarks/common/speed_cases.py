@@ -19,9 +19,9 @@ from dpforest import MultinomialForestClassifier as Multinomial
 from dpforest import PrivateForestClassifier as Private
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.matrix import EncodedMatrix, EncodedTable
-from dpforest.forest.settings import check_n_jobs
-from dpforest.trees.counting import MemoryRecords
-from dpforest.trees.records import TrainingTable
+from dpforest.estimators.settings import check_n_jobs
+from dpforest.records.base import MemoryRecords
+from dpforest.records.table import TrainingTable
 
 TREES, DEPTH = 100, 8
 #: Rows of the small tables: the training part of adult.
@@ -262,9 +262,9 @@ def _private(table: Coded, strategy: str) -> Callable[[int], Any]:
 
 
 def _plan(table: Coded, strategy: str) -> Any:
-    from dpforest.forest.private_plan import table_facts
-    from dpforest.learners.base import LearnerBudget
-    from dpforest.learners.registry import LEARNERS
+    from dpforest.estimators.private_plan import table_facts
+    from dpforest.trees.base import LearnerBudget
+    from dpforest.trees.strategies import LEARNERS
 
     facts = table_facts(DomainEncoder(table.domain), len(table.codes), True)
     budget = LearnerBudget(Fraction(1), Fraction(1, 10**6), certified=True)

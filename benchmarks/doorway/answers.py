@@ -18,8 +18,8 @@ from doorway.readers import Reader
 from doorway.tables import Pair, Setting
 from dpforest.domain import DomainEncoder
 from dpforest.exceptions import DPForestError, ParameterError
-from dpforest.streams import csv_files, csv_lines
-from dpforest.trees.records import TrainingTable
+from dpforest.records.streams import csv_files, csv_lines
+from dpforest.records.table import TrainingTable
 
 #: Everything that may be found wrong with a pair.
 FAULTS = {
@@ -99,7 +99,7 @@ class _Spread:
             self.source.check(encoder.domain.feature_names)
 
     def encoded(self, encoder: DomainEncoder) -> Iterator[TrainingTable]:
-        from dpforest.dask.records import encode_part
+        from dpforest.dask.workers import encode_part
 
         for number, part in enumerate(self._parts()):
             table = encode_part(part, encoder, f"partition {number}")

@@ -23,10 +23,10 @@ import pyarrow as pa
 
 from doorway.containers import manner_of
 from doorway.search import Line, first_found
-from dpforest.dask import records as dask_records
+from dpforest.dask import workers as dask_records
 from dpforest.domain import encoder, rows, series, table, values
 from dpforest.exceptions import ParameterError, ParameterTypeError, StreamError
-from dpforest.streams import csv_columns, csv_files, parquet_files
+from dpforest.records.streams import csv_columns, csv_files, parquet_files
 
 #: Pairs among which a fault must be found.
 MOST_PAIRS = 1000

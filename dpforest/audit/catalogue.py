@@ -33,8 +33,8 @@ from dpforest.mechanisms.lattice import select_interval_point
 from dpforest.mechanisms.noise import add_discrete_gaussian_noise, add_geometric_noise
 from dpforest.mechanisms.selection import select_exponential, select_permute_and_flip
 from dpforest.mechanisms.streamed import Envelope, StreamedBlocks, select_exponential_streamed
-from dpforest.trees.criteria import CRITERIA
-from dpforest.trees.tree_plan import TreePlan
+from dpforest.trees.multinomial.criteria import CRITERIA
+from dpforest.trees.multinomial.tree_plan import TreePlan
 
 _ONE = Fraction(1)
 

@@ -18,11 +18,11 @@ from dpforest.audit.catalogue import SMALL_DOMAIN, SMALL_TARGET_DOMAIN, UNIT, Pa
 from dpforest.audit.subjects import Estimator
 from dpforest.audit.worst_cases import worst_cases
 from dpforest.domain.schema import Classes, Domain
-from dpforest.forest.multinomial import MultinomialForestClassifier
-from dpforest.forest.private import PrivateForestClassifier
-from dpforest.forest.private_regressor import PrivateForestRegressor
-from dpforest.learners.registry import LEARNERS
-from dpforest.streams.batches import BatchStream
+from dpforest.estimators.multinomial import MultinomialForestClassifier
+from dpforest.estimators.private import PrivateForestClassifier
+from dpforest.estimators.private_regressor import PrivateForestRegressor
+from dpforest.records.streams.batches import BatchStream
+from dpforest.trees.strategies import LEARNERS
 
 #: What makes a forest small, where an estimator has such a parameter.
 SMALL = {"n_estimators": 1, "max_depth": 1}

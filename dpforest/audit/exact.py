@@ -29,9 +29,9 @@ from dpforest.audit.laws import Law, exponential_law, product_law, worst_loss
 from dpforest.audit.one_split import many_roots
 from dpforest.domain.matrix import EncodedMatrix, EncodedTable
 from dpforest.mechanisms.base import exponent
-from dpforest.trees.criteria import CRITERIA, Criterion
-from dpforest.trees.level import LevelCells
-from dpforest.trees.records import TrainingTable
+from dpforest.records.table import TrainingTable
+from dpforest.trees.multinomial.cells import LevelCells
+from dpforest.trees.multinomial.criteria import CRITERIA, Criterion
 
 _ONE = Fraction(1)
 _K = 2

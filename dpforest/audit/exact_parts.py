@@ -22,10 +22,10 @@ from dpforest.audit.laws import (
     product_law,
     worst_loss,
 )
-from dpforest.learners.kernels.residuals import lattice_residuals
-from dpforest.learners.refitted.lattice import SIZE_STEPS, STEPS, sums_sensitivity_squared
 from dpforest.mechanisms.base import exponent
 from dpforest.mechanisms.labels import FREQUENCY_UNIT
+from dpforest.trees.refitted.kernels.residuals import lattice_residuals
+from dpforest.trees.refitted.lattice import SIZE_STEPS, STEPS, sums_sensitivity_squared
 
 _ONE = Fraction(1)
 _K = 2

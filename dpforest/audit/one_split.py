@@ -20,11 +20,12 @@ from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.matrix import EncodedTable
 from dpforest.domain.schema import Domain
 from dpforest.mechanisms.entropy import RandomSource, SystemSource
-from dpforest.trees.grower import draw_sides
-from dpforest.trees.level import Boxes, LevelCells
-from dpforest.trees.records import Segments, Splits, TrainingTable
-from dpforest.trees.release import release_leaves, release_splits
-from dpforest.trees.tree_plan import (
+from dpforest.records.table import TrainingTable
+from dpforest.trees.multinomial.cells import Boxes, LevelCells
+from dpforest.trees.multinomial.growth import draw_sides
+from dpforest.trees.multinomial.release import release_leaves, release_splits
+from dpforest.trees.multinomial.segments import Segments, Splits
+from dpforest.trees.multinomial.tree_plan import (
     TreePlan,
     charge_tree,
     level_roles,

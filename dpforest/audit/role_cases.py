@@ -30,11 +30,11 @@ from dpforest.audit.roles import (
 )
 from dpforest.audit.watching import Watched
 from dpforest.domain.schema import Domain
-from dpforest.forest.multinomial import MultinomialForestClassifier
-from dpforest.forest.private import PrivateForestClassifier
-from dpforest.forest.private_regressor import PrivateForestRegressor
-from dpforest.learners.registry import NOT_STREAMED
-from dpforest.streams.batches import BatchStream
+from dpforest.estimators.multinomial import MultinomialForestClassifier
+from dpforest.estimators.private import PrivateForestClassifier
+from dpforest.estimators.private_regressor import PrivateForestRegressor
+from dpforest.records.streams.batches import BatchStream
+from dpforest.trees.strategies import NOT_STREAMED
 
 Dataset = tuple[NDArray[np.float64], NDArray[Any]]
 

@@ -20,23 +20,23 @@ from dpforest.accounting.grants import Grant
 from dpforest.accounting.scopes import Scope
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.schema import Domain
+from dpforest.estimators.multinomial import MultinomialForestClassifier
+from dpforest.estimators.private_plan import COUNT_ROLE, RANGE_ROLE, table_facts
+from dpforest.estimators.private_training import budget_after, make_plan, planned
 from dpforest.exceptions import ParameterError
-from dpforest.forest.multinomial import MultinomialForestClassifier
-from dpforest.forest.private_plan import COUNT_ROLE, RANGE_ROLE, table_facts
-from dpforest.forest.private_training import budget_after, make_plan, planned
-from dpforest.learners.base import TableFacts
-from dpforest.learners.combined.plan import CombinedPlan
-from dpforest.learners.combined.plan import Role as CombinedRole
-from dpforest.learners.multinomial.plan import ForestPlan
-from dpforest.learners.one_shot import plan as one_shot
-from dpforest.learners.private_selection.plan import ROLE as CHOICE_ROLE
-from dpforest.learners.private_selection.plan import SelectionPlan
-from dpforest.learners.refitted import plan as refitted
-from dpforest.learners.registry import LEARNERS, NOT_STREAMED
-from dpforest.learners.rules import plan as rules
 from dpforest.observation import Observer, set_observer
-from dpforest.trees.criteria import CRITERIA
-from dpforest.trees.tree_plan import LEAF_RULES, charge_tree
+from dpforest.trees.base import TableFacts
+from dpforest.trees.combined.plan import CombinedPlan
+from dpforest.trees.combined.plan import Role as CombinedRole
+from dpforest.trees.multinomial.criteria import CRITERIA
+from dpforest.trees.multinomial.plan import ForestPlan
+from dpforest.trees.multinomial.tree_plan import LEAF_RULES, charge_tree
+from dpforest.trees.one_shot import plan as one_shot
+from dpforest.trees.private_selection.plan import ROLE as CHOICE_ROLE
+from dpforest.trees.private_selection.plan import SelectionPlan
+from dpforest.trees.refitted import plan as refitted
+from dpforest.trees.rules import plan as rules
+from dpforest.trees.strategies import LEARNERS, NOT_STREAMED
 
 #: How records may come, and who pays: one record, or a unit that owns several.
 READINGS = ("memory", "stream", "dask")

@@ -20,7 +20,7 @@ from dpforest.audit.attributes import attributes_of
 from dpforest.audit.recording import Recorder, Recording, recording
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.mechanisms.streamed import Envelope, select_exponential_streamed
-from dpforest.trees.records import TrainingTable
+from dpforest.records.table import TrainingTable
 
 PACKAGE = Path(__file__).resolve().parent.parent
 #: Attributes of a table that hold records.

@@ -17,9 +17,9 @@ from dpforest.consistent.features import FeatureReader
 from dpforest.consistent.grower import grow_forest, seed_of
 from dpforest.consistent.records import BernoulliInclusion, Partition, RecordRule
 from dpforest.consistent.rules import ForestRules, Stop
+from dpforest.estimators.settings import check_choice, check_integer, check_n_jobs
 from dpforest.exceptions import ParameterError
-from dpforest.forest.guarantee import Guarantee
-from dpforest.forest.settings import check_choice, check_integer, check_n_jobs
+from dpforest.report.guarantee import Guarantee
 
 _MAX_CLASSES = 2**16
 RECORDS = ("partition", "bernoulli")

@@ -21,15 +21,15 @@ from dpforest.consistent.comparison_trees import (
     TreeRecords,
 )
 from dpforest.consistent.records import Everyone, Partition, RecordRule
-from dpforest.exceptions import ParameterError
-from dpforest.forest.guarantee import Guarantee
-from dpforest.forest.settings import (
+from dpforest.estimators.settings import (
     check_choice,
     check_integer,
     check_n_jobs,
     check_partition_rate,
 )
+from dpforest.exceptions import ParameterError
 from dpforest.mechanisms.entropy import RandomSource, make_source
+from dpforest.report.guarantee import Guarantee
 
 _VOTING = ("pooled", "average", "majority")
 # Trees that grow together; fixed, so that a forest does not depend on the number of threads.

@@ -11,7 +11,7 @@ from dpforest.consistent.base import ConsistentClassifier, check_number, record_
 from dpforest.consistent.candidates import PoissonFeatures
 from dpforest.consistent.rules import ForestRules
 from dpforest.consistent.splits import BEST
-from dpforest.forest.settings import check_integer
+from dpforest.estimators.settings import check_integer
 
 #: Poisson numbers are made of products of uniforms, which must not underflow.
 _LARGEST_MEAN = 500.0

@@ -21,10 +21,10 @@ from dpforest.consistent.kernels.safe_bayesian import (
     mix_predictions,
 )
 from dpforest.consistent.safe_bayesian_prior import PriorTrees, draw_prior_trees, rank_codes
+from dpforest.estimators.settings import check_integer, check_n_jobs
 from dpforest.exceptions import ParameterError, ParameterTypeError
-from dpforest.forest.guarantee import Guarantee
-from dpforest.forest.settings import check_integer, check_n_jobs
 from dpforest.mechanisms.entropy import make_source
+from dpforest.report.guarantee import Guarantee
 
 _ROWS_A_BLOCK = 1024  # bounds the memory of leaf numbers, records times trees
 

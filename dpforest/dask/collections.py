@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from dpforest.dask.records import DaskRecords, reading_partitions
+from dpforest.dask.workers import DaskRecords, reading_partitions
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.exceptions import MissingExtraError, ParameterTypeError, StreamError
-from dpforest.streams.base import Source, check_columns
-from dpforest.trees.counting import Records
+from dpforest.records.base import Records
+from dpforest.records.streams.base import Source, check_columns
 
 
 def is_collection(X: Any) -> bool:

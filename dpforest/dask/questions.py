@@ -11,7 +11,7 @@ import io
 import pickle
 from typing import Any
 
-from dpforest.trees.counting import Counting
+from dpforest.records.base import Counting
 
 #: Parts that are sent together; those after the last whole chunk go with each question.
 CHUNK = 16

@@ -133,7 +133,7 @@ def select_exponential_streamed(
     `select_exponential`'s law, and its proof holds. How often is drawn afresh is time, which
     is not covered. **Tests**: tests/mechanisms/test_streamed.py (the law of
     `select_exponential` on the same candidates, chi-square, acceptance at chosen words,
-    candidates below 2^-60), tests/learners/rules/test_family.py.
+    candidates below 2^-60), tests/trees/rules/test_family.py.
     """
     event = consume(grant, ExponentialSelection, cells=len(families))
     envelope = Envelope(exponent(event.epsilon, event.score_range, unit))

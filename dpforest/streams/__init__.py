@@ -3,10 +3,10 @@
 ``fit`` takes a stream in place of a table and gives the forest that it would give for all of it.
 """
 
-from dpforest.streams.base import Batch, Stream
-from dpforest.streams.batches import BatchStream
-from dpforest.streams.csv_files import CSVStream
-from dpforest.streams.csv_lines import LONGEST_LINE
-from dpforest.streams.parquet_files import ParquetStream
+from dpforest.records.streams.base import Batch, Stream
+from dpforest.records.streams.batches import BatchStream
+from dpforest.records.streams.csv_files import CSVStream
+from dpforest.records.streams.csv_lines import LONGEST_LINE
+from dpforest.records.streams.parquet_files import ParquetStream
 
 __all__ = ["LONGEST_LINE", "Batch", "BatchStream", "CSVStream", "ParquetStream", "Stream"]

@@ -1,1 +1,1 @@
-
+"""Trees: ways to grow released trees from a table and a budget, a folder each."""

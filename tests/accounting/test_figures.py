@@ -13,7 +13,7 @@ from dpforest.accounting import BudgetAccountant, GeometricNoise, PrivacyLoss
 from dpforest.accounting.figures import figure_down, figure_up
 from dpforest.accounting.fits import register_fit
 from dpforest.exceptions import BudgetExceeded, RepeatedFitWarning
-from dpforest.forest.guarantee import make_guarantee
+from dpforest.report.guarantee import make_guarantee
 
 AMOUNTS = st.one_of(
     st.fractions(min_value=0),

@@ -34,10 +34,10 @@ from dpforest.accounting.rationals import TooManyDigitsError, added_up, exact_te
 from dpforest.accounting.verify import verify_composition
 from dpforest.datasets import load_adult
 from dpforest.domain.encoder import DomainEncoder
+from dpforest.estimators.private_plan import table_facts
+from dpforest.estimators.private_training import make_plan
 from dpforest.exceptions import ModelFormatError
-from dpforest.forest.private_plan import table_facts
-from dpforest.forest.private_training import make_plan
-from dpforest.learners.refitted.plan import charge
+from dpforest.trees.refitted.plan import charge
 
 MILLIONTH = F(1, 10**6)
 SMALLEST = F(1, 10**299)

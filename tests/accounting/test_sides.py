@@ -15,15 +15,15 @@ import pytest
 
 from dpforest.accounting import BudgetAccountant, ExponentialSelection, GeometricNoise
 from dpforest.accounting.verify import verify_composition
-from dpforest.learners.private_selection.learner import split
-from dpforest.learners.private_selection.plan import TRAINING, VALIDATION, open_sides
 from dpforest.mechanisms.entropy import FixedWords
-from dpforest.trees.counting import Block, MemoryRecords
-from dpforest.trees.criteria import GINI_COUNT_CRITERION
-from dpforest.trees.grower import draw_sides
-from dpforest.trees.lockstep import draw_side
-from dpforest.trees.records import TrainingTable
-from dpforest.trees.tree_plan import ESTIMATION, STRUCTURE, TreePlan, charge_tree
+from dpforest.records.base import Block, MemoryRecords
+from dpforest.records.table import TrainingTable
+from dpforest.trees.multinomial.criteria import GINI_COUNT_CRITERION
+from dpforest.trees.multinomial.growth import draw_sides
+from dpforest.trees.multinomial.lockstep import draw_side
+from dpforest.trees.multinomial.tree_plan import ESTIMATION, STRUCTURE, TreePlan, charge_tree
+from dpforest.trees.private_selection.learner import split
+from dpforest.trees.private_selection.plan import TRAINING, VALIDATION, open_sides
 
 LIKELY = F(3, 4)
 #: Of what is run on the likelier side and on the other one.

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from dpforest.learners.combined.learner import CombinedLearner
-from dpforest.learners.combined.plan import CombinedSettings
-from dpforest.learners.refitted.learner import RefittedForest
-from dpforest.learners.refitted.settings import RefittedSettings, Size
-from dpforest.learners.rules.learner import RulesLearner
-from dpforest.learners.rules.settings import RulesSettings
+from dpforest.trees.combined.learner import CombinedLearner
+from dpforest.trees.combined.plan import CombinedSettings
+from dpforest.trees.refitted.learner import RefittedForest
+from dpforest.trees.refitted.settings import RefittedSettings, Size
+from dpforest.trees.rules.learner import RulesLearner
+from dpforest.trees.rules.settings import RulesSettings
 
 RULES = RulesLearner(RulesSettings(n_sums=6, n_cuts=3))
 QUICK = {

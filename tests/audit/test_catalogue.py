@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 
 import dpforest
 import dpforest.dask.estimators
-import dpforest.forest
+import dpforest.estimators
 import dpforest.mechanisms
 from dpforest import (
     MultinomialForestClassifier,
@@ -35,7 +35,7 @@ from dpforest.audit.one_split import OneSplitTrees
 PARTS, ESTIMATORS = mechanism_parts(), estimator_parts()
 ERROR = 0.001 / ((len(PARTS) + len(ESTIMATORS)) * 200)
 #: Packages whose public names are looked through for estimators.
-PACKAGES = (dpforest, dpforest.forest, dpforest.dask.estimators)
+PACKAGES = (dpforest, dpforest.estimators, dpforest.dask.estimators)
 
 
 def private_estimators():
@@ -102,7 +102,7 @@ def certificates(scope):
 
 @pytest.mark.filterwarnings("ignore::dpforest.exceptions.WeakSignalWarning")
 def test_parts_cover_every_strategy_of_either_task():
-    from dpforest.learners.registry import LEARNERS
+    from dpforest.trees.strategies import LEARNERS
 
     for kind in (PrivateForestClassifier, PrivateForestRegressor):
         parts = [part for part in ESTIMATORS if part.name.startswith(kind.__name__)]

@@ -18,7 +18,7 @@ from dpforest.audit.laws import (
     product_law,
     worst_loss,
 )
-from dpforest.trees.criteria import CRITERIA, GINI_COUNT_CRITERION
+from dpforest.trees.multinomial.criteria import CRITERIA, GINI_COUNT_CRITERION
 
 CHECKS = {check.name: check for check in exact_checks()}
 

@@ -34,9 +34,9 @@ from dpforest.audit.roles import (
     variant_of,
 )
 from dpforest.audit.watching import Counted, Given, Granted, Site, Watched, unpaid_counts, watch
-from dpforest.learners.registry import Entry
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.mechanisms.streamed import Envelope
+from dpforest.trees.strategies import Entry
 
 pytestmark = pytest.mark.filterwarnings("ignore::dpforest.exceptions.WeakSignalWarning")
 
@@ -113,8 +113,8 @@ def small_learners(quick_kinds):
             "make",
             lambda entry: quick_kinds.get(entry.package.rsplit(".", 1)[1]) or make(entry),
         )
-        patch.setattr("dpforest.learners.multinomial.learner.SIZES", ((float("inf"), 2, 2),))
-        patch.setattr("dpforest.trees.counting.RECORDS_A_THREAD", 1)
+        patch.setattr("dpforest.trees.multinomial.learner.SIZES", ((float("inf"), 2, 2),))
+        patch.setattr("dpforest.records.base.RECORDS_A_THREAD", 1)
         if "dask" in readings():
             patch.setattr("dpforest.dask.collections.current_client", Here)
             patch.setattr("distributed.wait", lambda futures: None)

@@ -23,7 +23,7 @@ from doorway import answers, containers, page, planted, processes, readers, sear
 from doorway.effects import EFFECTS  # noqa: E402
 
 import dpforest  # noqa: E402
-from dpforest.streams.base import Source, Stream  # noqa: E402
+from dpforest.records.streams.base import Source, Stream  # noqa: E402
 
 pytestmark = [
     # Dask's and pandas' own, while tables are made.

@@ -15,7 +15,7 @@ from common.tables import data_folder
 
 import dpforest.datasets
 from dpforest.datasets import load_mammographic_masses
-from dpforest.learners.registry import LEARNERS
+from dpforest.trees.strategies import LEARNERS
 
 OWN = Path(dpforest.datasets.__file__).parent / "data"
 CLOSE = 1e-12

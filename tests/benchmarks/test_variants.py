@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import variants
 
-from dpforest.learners.base import TableFacts
-from dpforest.learners.refitted.settings import RefittedSettings
-from dpforest.learners.rules import probabilities
-from dpforest.trees.records import TrainingTable
+from dpforest.records.table import TrainingTable
+from dpforest.trees.base import TableFacts
+from dpforest.trees.refitted.settings import RefittedSettings
+from dpforest.trees.rules import probabilities
 
 
 def run_of_three_features(seed=3):

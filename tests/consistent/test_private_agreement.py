@@ -21,7 +21,7 @@ from dpforest.consistent.grower import grow_forest
 from dpforest.consistent.records import GivenPartition
 from dpforest.consistent.rules import ForestRules, Stop
 from dpforest.consistent.splits import TwoStage
-from dpforest.trees import grower
+from dpforest.trees.multinomial import growth as grower
 
 ALPHA = 1e-9
 N_TREES = 4000

@@ -34,7 +34,7 @@ pd = pytest.importorskip("pandas")
 
 from dpforest import dask as dpforest_dask  # noqa: E402
 from dpforest.dask.collections import DaskTable  # noqa: E402
-from dpforest.dask.records import (  # noqa: E402
+from dpforest.dask.workers import (  # noqa: E402
     add_up,
     block_of,
     count_blocks,
@@ -44,8 +44,8 @@ from dpforest.dask.records import (  # noqa: E402
 )
 from dpforest.domain.encoder import DomainEncoder  # noqa: E402
 from dpforest.exceptions import ParameterTypeError  # noqa: E402
-from dpforest.streams.records import empty_table, new_key  # noqa: E402
-from dpforest.trees.counting import Block, ClassCounts, RecordCount  # noqa: E402
+from dpforest.records.base import Block, ClassCounts, RecordCount  # noqa: E402
+from dpforest.records.streams.passes import empty_table, new_key  # noqa: E402
 
 pytestmark = [
     # The cluster's own: closing sockets, event loops, frames.

@@ -22,8 +22,8 @@ from dask.delayed import delayed  # noqa: E402
 
 from dpforest import dask as dpforest_dask  # noqa: E402
 from dpforest.dask.collections import DaskTable, is_collection  # noqa: E402
-from dpforest.dask.records import encode_part  # noqa: E402
-from dpforest.trees.records import TrainingTable  # noqa: E402
+from dpforest.dask.workers import encode_part  # noqa: E402
+from dpforest.records.table import TrainingTable  # noqa: E402
 
 DOMAIN = Domain(
     features={"x": (0, 9), "kind": {"categories": ["1", "2", "3"], "missing": True}},

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from dpforest.dask.questions import CHUNK, Questions, opened
-from dpforest.learners.random_trees import RandomTrees
-from dpforest.learners.refitted.history import LeafSums, ScoreHistory, TreeMove
-from dpforest.trees.counting import ClassCounts, MappedCounting
+from dpforest.records.base import ClassCounts, MappedCounting
+from dpforest.trees.random.trees import RandomTrees
+from dpforest.trees.refitted.queries import LeafSums, ScoreHistory, TreeMove
 
 
 class Here:

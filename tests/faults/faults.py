@@ -31,8 +31,9 @@ from dpforest.mechanisms import (
     draw_label_by_count,
     select_exponential,
 )
-from dpforest.trees.criteria import CRITERIA
-from dpforest.trees.records import Splits, TrainingTable
+from dpforest.records.table import TrainingTable
+from dpforest.trees.multinomial.criteria import CRITERIA
+from dpforest.trees.multinomial.segments import Splits
 
 ONE = Fraction(1)
 SOURCE = SystemSource()

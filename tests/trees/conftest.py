@@ -1,15 +1,54 @@
-"""The slow twins of the trees' kernels."""
+"""What the tests of learners share: small tables with their public facts."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
-from types import ModuleType
 
+import numpy as np
 import pytest
 
+from dpforest.records.table import TrainingTable
+from dpforest.trees.base import TableFacts
 
-@pytest.fixture(scope="session")
-def twins(load_helper: Callable[[Path], ModuleType]) -> ModuleType:
-    """Module ``twins.py`` of this folder."""
-    return load_helper(Path(__file__).with_name("twins.py"))
+
+@pytest.fixture
+def facts_of() -> Callable[..., TableFacts]:
+    """Facts of a table: ordered features unless n_codes is negative, all may be missing."""
+
+    def make(n_codes, n_classes, approximate_rows=None) -> TableFacts:
+        sizes = np.abs(np.asarray(n_codes, dtype=np.int64))
+        ordered = np.asarray(n_codes) > 0
+        scaled = tuple(
+            np.concatenate([(np.arange(size - 1) + 0.5) / (size - 1), [0.5]])
+            if is_ordered
+            else None
+            for size, is_ordered in zip(sizes, ordered, strict=True)
+        )
+        return TableFacts(sizes, ordered, ordered.copy(), scaled, n_classes, approximate_rows)
+
+    return make
+
+
+@pytest.fixture
+def table_of() -> Callable[..., TrainingTable]:
+    """A skewed table; class 1 where the first code is small, else the class goes by the last."""
+
+    def make(facts, n_records, seed=0, labels=None) -> TrainingTable:
+        generator = np.random.default_rng(seed)
+        shares = generator.random((n_records, facts.n_features)) ** 1.5
+        codes = np.floor(shares * facts.n_codes)
+        if labels is None:
+            lean = shares[:, 0] + 0.3 * generator.random(n_records) < 0.4
+            labels = np.where(lean, 1, np.floor(shares[:, -1] * facts.n_classes))
+        return TrainingTable(
+            np.ascontiguousarray(
+                codes, dtype=np.uint8 if facts.n_codes.max() <= 256 else np.uint16
+            ),
+            np.ascontiguousarray(labels, dtype=np.uint8),
+            facts.n_codes,
+            facts.offsets,
+            facts.ordered,
+            facts.n_classes,
+        )
+
+    return make

@@ -1,0 +1,221 @@
+"""Records on workers: what is sent out are countings, what comes back are integer sums."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpforest.dask.questions import Questions, opened
+from dpforest.domain.encoder import DomainEncoder
+from dpforest.exceptions import (
+    DPForestError,
+    InvalidRecordError,
+    InvalidStreamRecordError,
+    StreamError,
+)
+from dpforest.observation import observe_count
+from dpforest.records.base import Block, Counting, sum_of
+from dpforest.records.streams.passes import empty_table, mark_of, new_key
+from dpforest.records.table import TrainingTable
+
+#: Sums that a worker adds up at a time, on their way to the client.
+FAN_IN = 8
+
+
+class DaskRecords:
+    """Records that workers hold as codes, a block a partition.
+
+    A block is the result of a task, so a worker that dies takes nothing with it that cannot be
+    made again: the task is run anew on another one, from the partition and released values.
+
+    Parameters
+    ----------
+    pairs : list of delayed (X, y)
+    encoder : DomainEncoder
+        On public cells.
+    client : distributed.Client
+
+    Attributes
+    ----------
+    bytes_received : int
+        Of sums that reached the client.
+    """
+
+    def __init__(self, pairs: list[Any], encoder: DomainEncoder, client: Any) -> None:
+        from distributed import wait
+
+        self._encoder, self._client = encoder, client
+        self._n_threads = max(1, sum(client.nthreads().values()))
+        self._questions = Questions(client)
+        self.bytes_received = 0
+        encoded = [
+            client.submit(encode_part, part, encoder, f"partition {number}", pure=False)
+            for number, part in enumerate(client.compute(pairs))
+        ]
+        key = new_key()
+        try:
+            firsts, marks = self._looked_at(encoded, key)
+        except BaseException:
+            # Whoever keeps the error keeps this frame, and workers would keep the records.
+            client.cancel(encoded)
+            raise
+        self._blocks = [
+            client.submit(block_of, table, first, mark, key, pure=False)
+            for table, first, mark in zip(encoded, firsts, marks, strict=True)
+        ]
+        # Where a block lies is known once it is there.
+        wait(self._blocks)
+
+    def _looked_at(self, encoded: list[Any], key: bytes) -> tuple[list[int], list[bytes]]:
+        """How many records lie before each partition, and by what each is known again."""
+        counted = [self._client.submit(size_of, table, key, pure=False) for table in encoded]
+        with reading_partitions():
+            found = self._client.gather(counted)
+        for one in found:
+            if isinstance(one, DPForestError):
+                raise one
+        sizes = [size for size, _ in found]
+        return np.cumsum([0, *sizes]).tolist()[: len(sizes)], [mark for _, mark in found]
+
+    @property
+    def bytes_sent(self) -> int:
+        """Of countings that left the client."""
+        return self._questions.bytes_sent
+
+    @property
+    def schema(self) -> TrainingTable:
+        """A table of the same columns without records."""
+        return empty_table(self._encoder)
+
+    @property
+    def in_memory(self) -> bool:
+        """They are on workers."""
+        return False
+
+    @property
+    def n_threads(self) -> int:
+        """Threads are the workers' affair."""
+        return 1
+
+    def whole(self) -> TrainingTable:
+        """Refused: nothing that needs all records at once gets this far."""
+        raise AssertionError("records on workers are not one table")
+
+    def total(self, counting: Counting) -> NDArray[np.int64]:
+        """Sum of what all blocks add; secret."""
+        observe_count(counting)
+        asked = self._questions.sent(counting)
+        sums = [self._client.submit(count_blocks, *asked, b, pure=False) for b in self._bundles()]
+        while len(sums) > 1:
+            groups = [sums[i : i + FAN_IN] for i in range(0, len(sums), FAN_IN)]
+            sums = [self._client.submit(add_up, group, pure=False) for group in groups]
+        total = counting.count(Block(self.schema))
+        if sums:
+            with reading_partitions():
+                found: NDArray[np.integer] = sums[0].result()
+            self.bytes_received += found.nbytes
+            total = total + found
+        return total
+
+    def _bundles(self) -> list[list[Any]]:
+        """Blocks that lie on one worker, to be counted by one task: a sum a thread, not a block.
+
+        A block that is just being made again is by itself. No worker gets more than its share in
+        one task, so that others may help.
+        """
+        places = self._client.who_has(self._blocks) if self._blocks else {}
+        held: dict[Any, list[Any]] = {}
+        for block in self._blocks:
+            held.setdefault(next(iter(places.get(block.key, ())), block.key), []).append(block)
+        most = -(-len(self._blocks) // self._n_threads)
+        return [own[i : i + most] for own in held.values() for i in range(0, len(own), most)]
+
+    @contextmanager
+    def threads(self) -> Iterator[DaskRecords]:
+        """Hold the blocks until the end of the context, then let workers forget them."""
+        try:
+            yield self
+        finally:
+            self._client.cancel(self._blocks)
+            self._questions.forget()
+
+
+@contextmanager
+def reading_partitions() -> Iterator[None]:
+    """Turn what reading a partition says, which may quote a value, into an error without any.
+
+    What the cluster itself says (a worker that was lost, a future that was cancelled) is left.
+    """
+    try:
+        yield
+    except DPForestError:
+        raise
+    except Exception as error:
+        if type(error).__module__.split(".")[0] == "distributed":
+            raise
+        raise StreamError(
+            "a partition",
+            f"it cannot be read ({type(error).__name__})",
+            "Compute it by itself to see why",
+        ) from None
+
+
+def encode_part(
+    pair: tuple[Any, Any], encoder: DomainEncoder, place: str
+) -> TrainingTable | DPForestError:
+    """Codes of a partition; on a worker. Its error is a result, so that it is not tried again."""
+    X, y = pair
+    try:
+        return TrainingTable.of(encoder.encode(X, y))
+    except InvalidRecordError as error:
+        return InvalidStreamRecordError(place, error.column, error.rule)
+    except DPForestError as error:
+        return StreamError(place, str(error), "Write it as the domain says")
+
+
+def size_of(table: TrainingTable | DPForestError, key: bytes) -> tuple[int, bytes] | DPForestError:
+    """Records of a partition and by what they are known again, or what is wrong with it."""
+    if isinstance(table, DPForestError):
+        return table
+    return table.n_records, mark_of(table, key)
+
+
+def block_of(table: TrainingTable | DPForestError, first: int, mark: bytes, key: bytes) -> Block:
+    """A block that stays on a worker, with room for what countings keep.
+
+    Raises
+    ------
+    StreamError
+        A partition that had to be made again is another one.
+    """
+    if isinstance(table, DPForestError) or mark_of(table, key) != mark:
+        raise StreamError(
+            "a partition", "it was another one when it was made again", "Write the table once"
+        )
+    return Block(table, first)
+
+
+def count_blocks(question: bytes, chunks: list[Any], blocks: list[Block]) -> NDArray[np.integer]:
+    """What some blocks add; on a worker."""
+    counting = opened(question, chunks)
+    return narrow(sum_of(map(counting.count, blocks)))
+
+
+def add_up(parts: list[NDArray[np.integer]]) -> NDArray[np.integer]:
+    """Sum of sums; on a worker."""
+    total = parts[0].astype(np.int64)
+    for part in parts[1:]:
+        total += part
+    return narrow(total)
+
+
+def narrow(sums: NDArray[np.int64]) -> NDArray[np.integer]:
+    """The same integers in four bytes each, where all fit, since they are to travel."""
+    limits = np.iinfo(np.int32)
+    if sums.size and (sums.min() < limits.min or sums.max() > limits.max):
+        return sums
+    return sums.astype(np.int32)

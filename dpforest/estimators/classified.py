@@ -1,0 +1,225 @@
+"""What scikit-learn's transformers and meta-estimators do with records, one row a class.
+
+A row says what a class learns without paying, which estimators it fits, and over what their fits
+add up. A class of scikit-learn that may stand before or around another estimator and has no row is
+reported as not known, and tests/estimators/test_classified.py fails until it has one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+RECORDS = "learns from the records"
+LABELS = "learns from the records and labels"
+#: Of whatever no row and no tag speaks.
+NOT_KNOWN = "is not known here, so it is taken to learn from the records"
+#: Of such a class where it fits the private estimator itself: nothing shows what it hands on.
+NOT_KNOWN_AROUND = "{} is not known here: if it learns from records, this guarantee is void"
+
+_CODES = "label encoding (codes for the labels that occur)"
+_CHOICE = "a choice by scores on the records"
+_ERRORS = "records that are weighted or repeated by the errors made on them"
+_BY_LABEL = "label encoding (which labels occur, with a fit for each)"
+_CALLED = "columns chosen by a function of the table"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What one class does.
+
+    Parameters
+    ----------
+    learns : str or callable
+        What it learns itself, unpaid, in words; empty if nothing. A callable is asked for it
+        with the estimator, whose parameters decide.
+    holds : tuple of str
+        Attributes with the estimators that it fits: one, or a list of names and estimators.
+    adds : str
+        Over what the fits of those add up; empty where each is fitted once.
+    voids : bool
+        Whether what it learns voids the guarantee of a fit inside it. If not it is told of as a
+        caution: scores on records are what no guarantee speaks of.
+    """
+
+    learns: str | Callable[[Any], str] = ""
+    holds: tuple[str, ...] = ()
+    adds: str = ""
+    voids: bool = True
+
+    def learnt_by(self, estimator: Any) -> str:
+        """What an estimator of this class learns itself, in words."""
+        if not callable(self.learns):
+            return self.learns
+        try:
+            return self.learns(estimator)
+        except Exception:  # parameters that cannot be read, or are none
+            return NOT_KNOWN
+
+
+def _sampled(codes: str) -> Callable[[Any], str]:
+    def learns(bagging: Any) -> str:
+        if getattr(bagging, "bootstrap", True):
+            return f"records that are repeated (bootstrap){codes}"
+        return f"subsets of a size that follows from the number of records{codes}"
+
+    return learns
+
+
+def _links(chain: Any) -> str:
+    """A chain hands true labels on where ``cv`` is None, else predictions for the records."""
+    if getattr(chain, "cv", None) is None:
+        return ""
+    return "a second stage (from predictions of earlier links)"
+
+
+def _columns(transformer: Any) -> str:
+    called = any(callable(columns) for *_, columns in transformer.transformers)
+    return _CALLED if called else ""
+
+
+def _features(selector: Any) -> str:
+    """Chosen by what the inner estimator released, unless a function looks at the table."""
+    return _CALLED if callable(getattr(selector, "max_features", None)) else ""
+
+
+def _default(target: Any) -> str:
+    return f"{LABELS} (its default regressor)" if target.regressor is None else ""
+
+
+_ONE = ("estimator",)
+#: Where an estimator without a row may hold others.
+_USUAL = ("estimator", "regressor", "classifier", "estimators", "steps")
+_STACK = ("estimators", "final_estimator")
+_SEARCH = Row(f"{_CHOICE} among its candidates", _ONE, "its candidates and folds", voids=False)
+
+#: Meta-estimators and containers: what holds other estimators.
+AROUND: dict[str, Row] = {
+    "Pipeline": Row(holds=("steps",)),
+    "FeatureUnion": Row(holds=("transformer_list",)),
+    "ColumnTransformer": Row(_columns, ("transformers", "remainder")),
+    "TransformedTargetRegressor": Row(_default, ("transformer", "regressor")),
+    "FrozenEstimator": Row(),
+    "FixedThresholdClassifier": Row(holds=_ONE),
+    "TunedThresholdClassifierCV": Row(
+        "a second stage (a threshold from predictions and labels)", _ONE, "its folds"
+    ),
+    "CalibratedClassifierCV": Row(
+        "a second stage (calibration, from predictions and labels), on folds by label",
+        _ONE,
+        "its folds",
+    ),
+    "VotingClassifier": Row(_CODES, ("estimators",), "its members"),
+    "VotingRegressor": Row(holds=("estimators",), adds="its members"),
+    "StackingClassifier": Row(
+        f"{_CODES}, and a second stage (from predictions for the records, and labels)",
+        _STACK,
+        "its members and their folds",
+    ),
+    "StackingRegressor": Row(
+        "a second stage (from predictions for the records, and targets)",
+        _STACK,
+        "its members and their folds",
+    ),
+    "BaggingClassifier": Row(_sampled(f", and {_CODES}"), _ONE, "its members"),
+    "BaggingRegressor": Row(_sampled(""), _ONE, "its members"),
+    "AdaBoostClassifier": Row(_ERRORS, _ONE, "its rounds"),
+    "AdaBoostRegressor": Row(_ERRORS, _ONE, "its rounds"),
+    "SelfTrainingClassifier": Row(
+        "labels that it gives to records by earlier predictions", _ONE, "its rounds"
+    ),
+    "RANSACRegressor": Row("subsets of the records, by how they fit", _ONE, "its trials"),
+    "OneVsRestClassifier": Row(_BY_LABEL, _ONE, "the labels"),
+    "OneVsOneClassifier": Row(
+        f"{_BY_LABEL}, and subsets of the records by label", _ONE, "pairs of labels"
+    ),
+    "OutputCodeClassifier": Row(_BY_LABEL, _ONE, "its codes"),
+    "MultiOutputClassifier": Row(holds=_ONE, adds="the outputs"),
+    "MultiOutputRegressor": Row(holds=_ONE, adds="the outputs"),
+    "ClassifierChain": Row(_links, ("estimator", "base_estimator"), "the outputs"),
+    "RegressorChain": Row(_links, ("estimator", "base_estimator"), "the outputs"),
+    "GridSearchCV": _SEARCH,
+    "RandomizedSearchCV": _SEARCH,
+    "HalvingGridSearchCV": _SEARCH,
+    "HalvingRandomSearchCV": _SEARCH,
+    "SelectFromModel": Row(_features, _ONE),
+    "RFE": Row(holds=_ONE, adds="its rounds"),
+    "RFECV": Row(f"{_CHOICE} among features", _ONE, "its rounds and folds"),
+    "SequentialFeatureSelector": Row(f"{_CHOICE} among features", _ONE, "its rounds and folds"),
+    "IterativeImputer": Row(RECORDS, _ONE, "features and rounds"),
+}
+
+#: Transformers: what may stand before another estimator.
+_STATELESS = """
+    AdditiveChi2Sampler Binarizer FeatureHasher FunctionTransformer HashingVectorizer Normalizer
+    PatchExtractor PolynomialCountSketch PolynomialFeatures SkewedChi2Sampler SparseCoder
+"""
+#: Random projections among them: their width or density may follow from the number of records.
+_FROM_RECORDS = """
+    BernoulliRBM Birch BisectingKMeans CountVectorizer DictVectorizer DictionaryLearning
+    FactorAnalysis FastICA FeatureAgglomeration GaussianRandomProjection IncrementalPCA Isomap
+    KBinsDiscretizer KMeans KNNImputer KNeighborsTransformer KernelCenterer KernelPCA
+    LatentDirichletAllocation LocallyLinearEmbedding MaxAbsScaler MinMaxScaler
+    MiniBatchDictionaryLearning MiniBatchKMeans MiniBatchNMF MiniBatchSparsePCA MissingIndicator NMF
+    Nystroem OneHotEncoder OrdinalEncoder PCA PowerTransformer QuantileTransformer RBFSampler
+    RadiusNeighborsTransformer RandomTreesEmbedding RobustScaler SimpleImputer SparsePCA
+    SparseRandomProjection SplineTransformer StandardScaler TfidfTransformer TfidfVectorizer
+    TruncatedSVD VarianceThreshold
+"""
+_FROM_LABELS = """
+    CCA GenericUnivariateSelect IsotonicRegression LabelBinarizer LabelEncoder
+    LinearDiscriminantAnalysis MultiLabelBinarizer NeighborhoodComponentsAnalysis PLSCanonical
+    PLSRegression PLSSVD SelectFdr SelectFpr SelectFwe SelectKBest SelectPercentile TargetEncoder
+"""
+ALONE: dict[str, Row] = {
+    name: Row(learns)
+    for names, learns in ((_STATELESS, ""), (_FROM_RECORDS, RECORDS), (_FROM_LABELS, LABELS))
+    for name in names.split()
+}
+
+
+def row_of(estimator: Any) -> Row:
+    """What an estimator does: its class's row, or its nearest base's, or what its tags say."""
+    kind = type(estimator)
+    around = around_row(kind)
+    if around is None and _is_sklearns(kind) and kind.__name__ in ALONE:
+        return ALONE[kind.__name__]
+    if around is None:
+        said = _said_by_tags(estimator)
+        return Row(said, () if _is_sklearns(kind) and said != NOT_KNOWN else _USUAL)
+    if _is_sklearns(kind) or around.learnt_by(estimator):
+        return around
+    # What somebody else's kind of it adds is not known.
+    return replace(around, learns=_said_by_tags(estimator))
+
+
+def around_row(kind: type) -> Row | None:
+    """The row of a class that holds other estimators, or of its nearest base that has one."""
+    names = (base.__name__ for base in kind.__mro__ if _is_sklearns(base))
+    return next((AROUND[name] for name in names if name in AROUND), None)
+
+
+def _is_sklearns(kind: type) -> bool:
+    module = kind.__module__  # whatever a class wrote there, or nothing
+    return type(module) is str and module.partition(".")[0] == "sklearn"
+
+
+def _said_by_tags(estimator: Any) -> str:
+    """What an estimator without a row learns, as far as it says itself.
+
+    A class of somebody else's counts as learning unless it declares by scikit-learn's tag
+    ``requires_fit`` that it needs no fitting. One of scikit-learn's without a row is not asked if
+    it transforms: a new one is not known until somebody has read it.
+    """
+    from sklearn.utils import get_tags
+
+    try:
+        tags = get_tags(estimator)
+    except Exception:  # whatever a class that is not scikit-learn's makes of the question
+        return NOT_KNOWN
+    if not _is_sklearns(type(estimator)):
+        return NOT_KNOWN if tags.requires_fit else ""
+    if hasattr(estimator, "transform") or set(_USUAL) & set(estimator.get_params(deep=False)):
+        return NOT_KNOWN
+    return LABELS if tags.estimator_type in ("classifier", "regressor") else RECORDS

@@ -1,0 +1,84 @@
+"""What private classifiers share: classes, prediction, storage, scikit-learn's tags."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from dpforest.domain.encoder import DomainEncoder
+from dpforest.domain.schema import Domain
+from dpforest.estimators.released import ReleasedEstimator
+from dpforest.exceptions import DomainError
+
+
+class PrivateClassifier(ClassifierMixin, ReleasedEstimator):
+    """Base of private classifiers.
+
+    A subclass keeps what it released and gives class probabilities of coded records
+    (``_probabilities``).
+    """
+
+    _task = "classification"
+    classes_: NDArray[Any]
+
+    @abstractmethod
+    def _probabilities(self, codes: NDArray[Any]) -> NDArray[np.float64]:
+        """Class probabilities of coded records, columns in the order of ``classes_``."""
+
+    def _encoder(self, domain: Domain) -> DomainEncoder:
+        class_array(domain)
+        return DomainEncoder(domain, invalid=self.invalid, estimator_name=type(self).__name__)
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Class probabilities; touches released values only and costs nothing.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, n_features)
+            Values outside the domain follow fixed public rules; no record is dropped.
+
+        Returns
+        -------
+        ndarray of float64, shape (n, n_classes)
+            Columns in the order of ``classes_``.
+        """
+        check_is_fitted(self)
+        self._check_feature_names(X)
+        return self._probabilities(self._encoder_.encode_features(X, for_predict=True)[0].codes)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Most probable class of each record, shape (n,)."""
+        probability = self.predict_proba(X)
+        return np.asarray(self.classes_[probability.argmax(axis=1)])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # Noise at a small epsilon may leave a small table at the prior.
+        tags.classifier_tags.poor_score = True
+        return tags
+
+
+def class_array(domain: Domain) -> NDArray[Any]:
+    """The declared classes as an array, in their declared order."""
+    if domain.classes is None:
+        raise DomainError("classes", "a classifier needs classes", "Declare at least two classes")
+    labels = domain.classes.labels
+    kinds = {float if isinstance(label, int) else type(label) for label in labels}
+    if len(kinds) == 1 and len({type(label) is bool for label in labels}) == 1:
+        return np.array(labels)
+    # Numpy would turn numbers beside texts into texts, and booleans beside numbers into numbers.
+    mixed = np.empty(len(labels), dtype=object)
+    mixed[:] = labels
+    return mixed
+
+
+def class_order(labels: NDArray[Any]) -> NDArray[np.intp]:
+    """Positions that sort the labels; as declared where they are of kinds that do not compare."""
+    if labels.dtype == object:
+        return np.arange(labels.size)
+    return np.argsort(labels, kind="stable")

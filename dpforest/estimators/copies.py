@@ -1,0 +1,150 @@
+"""Copies of an estimator: a budget is never copied, and copies are listed together."""
+
+from __future__ import annotations
+
+import copy
+import uuid
+from collections.abc import Iterator
+from typing import Any, Self
+
+from pydantic import BaseModel
+from sklearn.base import BaseEstimator
+
+from dpforest.accounting.accountant import BudgetAccountant
+from dpforest.accounting.detached import DetachedAccountant, charged_to
+from dpforest.accounting.fits import (
+    FitListing,
+    count_seed,
+    earlier_fits,
+    recall_fits,
+    register_fit,
+)
+from dpforest.accounting.ledger import ScopeRecord
+from dpforest.accounting.losses import PrivacyLoss
+from dpforest.accounting.scopes import Scope
+from dpforest.domain.schema import Domain
+from dpforest.exceptions import ModelFormatError, ParameterTypeError
+from dpforest.mechanisms.entropy import RandomSource, SeededSource
+
+_OTHER_VERSION = (
+    "this estimator was pickled by another version of dpforest: it lacks {lacking}. Read it with "
+    "that version and store it with to_json, which is read here, or fit it again."
+)
+#: Attributes that hold live budget; copies of an estimator share them.
+_NEVER_COPIED = frozenset({"accountant", "accountant_", "_scope"})
+
+
+class SharedBudget(BaseEstimator):
+    """Base of estimators whose clones, copies and pickles hold one budget between them."""
+
+    accountant: Any
+    _scope: Scope | ScopeRecord
+
+    def _composition(self) -> ScopeRecord:
+        return self._scope if isinstance(self._scope, ScopeRecord) else self._scope.record()
+
+    def _own_lineage(self) -> str:
+        """Name shared by an object and its clones, under which their fits are listed."""
+        # One step of the interpreter, so that threads which clone at once agree on a name.
+        return str(self.__dict__.setdefault("_lineage", uuid.uuid4().hex))
+
+    def _register(self, loss: PrivacyLoss, place: str) -> FitListing:
+        """List the fit in the process-wide ledger, with where it was charged."""
+        return register_fit(self._own_lineage(), type(self).__name__, loss, charged_to=place)
+
+    def _reuses_seed(self, source: RandomSource) -> bool:
+        """Whether this object or a clone was fitted from the same seed before."""
+        if not isinstance(source, SeededSource):
+            return False
+        return count_seed(self._own_lineage(), type(self).__name__, source.digest) > 1
+
+    def __sklearn_clone__(self) -> Self:
+        """Clone as scikit-learn does, with the same accountant and listed with this object."""
+        duplicate: Self = super().__sklearn_clone__()
+        duplicate.accountant = self.accountant  # a copy of another library's would spend twice
+        duplicate._lineage = self._own_lineage()
+        return duplicate
+
+    def __copy__(self) -> Self:
+        self._own_lineage()
+        duplicate = type(self).__new__(type(self))
+        duplicate.__dict__.update(self.__dict__)
+        return duplicate
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """A deep copy of everything but the budget: accountant and its scopes stay the same."""
+        duplicate = self.__copy__()
+        memo[id(self)] = duplicate
+        for name, value in self.__dict__.items():
+            if name not in _NEVER_COPIED:
+                duplicate.__dict__[name] = copy.deepcopy(value, memo)
+        return duplicate
+
+    def __getstate__(self) -> dict[str, Any]:
+        """State without a live accountant: a fitted forest keeps its frozen ledger.
+
+        Raises
+        ------
+        ParameterTypeError
+            An unfitted estimator holds a live accountant: a copy in another process could
+            spend the same budget again. A fitted one has a :class:`DetachedAccountant` in its
+            place, so that a copy does not spend outside of it either.
+
+        Notes
+        -----
+        The ``domain`` parameter is stored without the marks of a draft's bounds, which are a fact
+        about records that no budget pays for; held by tests/report/test_marks_stay.py.
+        """
+        state: dict[str, Any] = dict(super().__getstate__())
+        fitted = "accountant_" in state
+        if isinstance(state.get("domain"), Domain):
+            state["domain"] = state["domain"].without_marks()
+        if "_scope" in state:
+            state["_scope"] = self._composition()
+        if fitted and isinstance(state["accountant_"], BudgetAccountant):
+            state["accountant_"] = state["accountant_"].frozen()
+        if not isinstance(self.accountant, (type(None), DetachedAccountant)):
+            if not fitted:
+                raise ParameterTypeError(
+                    "accountant", type(self.accountant).__name__,
+                    "cannot be pickled with an unfitted estimator: the copy could spend it twice",
+                    "Fit in this process (threads are fine), or pickle the fitted estimator",
+                )  # fmt: skip
+            state["accountant"] = DetachedAccountant(charged_to(self.accountant))
+        state["_lineage"] = self._own_lineage()
+        state["_earlier_fits"] = earlier_fits(state["_lineage"])
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take a pickled state; fits that were known where it came from are known here too.
+
+        Raises
+        ------
+        ModelFormatError
+            Of another version of dpforest, whose records have not all that they have here.
+        """
+        _refuse_lacking(state)
+        earlier = state.pop("_earlier_fits", ())
+        super().__setstate__(state)
+        recall_fits(self._own_lineage(), type(self).__name__, earlier)
+
+
+def _refuse_lacking(state: dict[str, Any]) -> None:
+    """Refuse a state with records that lack a part: pickle itself makes them as they were."""
+    lacking = sorted({*_lacking(list(state.values()))})
+    if lacking:
+        raise ModelFormatError(_OTHER_VERSION.format(lacking=", ".join(lacking)))
+
+
+def _lacking(value: Any) -> Iterator[str]:
+    """Fields that records have by their class and lack, in a value and all that is in it."""
+    if isinstance(value, BaseModel):
+        kind = type(value)
+        missing = kind.model_fields.keys() - vars(value).keys()
+        yield from (f"{kind.__name__}.{name}" for name in missing)
+        value = vars(value)
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        for part in value:
+            yield from _lacking(part)

@@ -1,0 +1,60 @@
+"""Names of columns, as scikit-learn keeps them and speaks of them."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
+
+from dpforest.domain.schema import Domain
+from dpforest.records.streams.base import Source
+
+
+class NamedColumns(BaseEstimator):
+    """Base of estimators that read columns by the names that a domain declares."""
+
+    def _set_features_in(self, domain: Domain, X: Any) -> None:
+        """Width and, where columns were read by name, the names that the domain declares."""
+        self.n_features_in_ = domain.n_features
+        named = X.named if isinstance(X, Source) else _names_fit(domain, X)
+        if named:
+            self.feature_names_in_ = np.array(domain.feature_names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+    def _check_feature_names(self, X: Any) -> None:
+        """Say in scikit-learn's words where a table's names are not those of the fit.
+
+        Columns are read by name, so their order and further columns do not matter.
+        """
+        if not hasattr(self, "feature_names_in_"):
+            return
+        names = table_names(X)
+        if names is None:
+            warnings.warn(
+                f"X does not have valid feature names, but {type(self).__name__} was fitted with "
+                "feature names",
+                UserWarning,
+                stacklevel=3,
+            )
+        elif not set(self.feature_names_in_) <= set(names):
+            validate_data(self, X, skip_check_array=True, reset=False)
+
+
+def _names_fit(domain: Domain, X: Any) -> bool:
+    """Whether a table has all declared names."""
+    return set(domain.feature_names) <= set(table_names(X) or ())
+
+
+def table_names(X: Any) -> tuple[str, ...] | None:
+    """Column names of a data frame of any library, where all of them are text."""
+    # Asked of the type: pandas answers for columns and rows of a name too, with their values.
+    # Arrow's tables hold data under "columns".
+    place = "column_names" if hasattr(type(X), "column_names") else "columns"
+    names = getattr(X, place, None)
+    if names is None or not all(isinstance(name, str) for name in names):
+        return None
+    return tuple(names)

@@ -1,0 +1,259 @@
+"""What is learnt from records or labels around a private estimator, without paying.
+
+A scaler before it hands on what it learnt of the records; an ensemble around it encodes the labels
+that occur, repeats records or fits a second stage to labels. No grant is asked for any of it, so
+a private fit inside guarantees nothing. scikit-learn gives an estimator no handle on what holds it,
+and a transformed array does not tell where it comes from. So there are two ways to know. While an
+outer estimator fits, it stands in the call stack: :func:`surroundings` looks there, and reads
+nothing but the parameters of the estimators that it finds. An object is told to be an estimator by
+its type alone, and nothing that one does when it is read may end a fit. And :func:`check_pipeline`
+reads them off an object that was not fitted yet. What each class does stands in ``classified.py``
+beside.
+
+What neither can see: a table that was transformed, or split into folds, before ``fit`` was called;
+functions that look at the whole table inside of a ``FunctionTransformer``. And the call stack does
+not reach an outer estimator that fits the inner one in other threads or processes.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from inspect import CO_OPTIMIZED
+from types import FrameType
+from typing import Any
+
+from sklearn.base import BaseEstimator
+
+from dpforest.estimators.classified import NOT_KNOWN, NOT_KNOWN_AROUND, Row, around_row, row_of
+from dpforest.estimators.copies import SharedBudget
+
+#: Methods in which an estimator fits what it holds.
+_FITTING = frozenset({"fit", "fit_transform", "fit_predict"})
+#: The one in which a pipeline fits the steps before its last.
+_FITTING_OTHERS = "_fit"
+
+
+def check_pipeline(estimator: Any) -> tuple[str, ...]:
+    """Name whatever would learn from records or labels without paying, and say what it is.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A scikit-learn ``Pipeline``, an ensemble, a search, or any estimator, nested at will.
+
+    Returns
+    -------
+    tuple of str
+        One sentence each: where it stands, its class, and what it learns; empty where nothing is
+        learnt unpaid and each private estimator is fitted once. With anything that is learnt
+        unpaid, what is fitted has no guarantee as a whole, whatever the report of a private
+        estimator inside says. Where private estimators are fitted several times (as members, for
+        folds or candidates) it says so: each fit costs its own epsilon, and they add up.
+
+    Notes
+    -----
+    Every transformer and meta-estimator of scikit-learn is classified, in
+    ``dpforest/estimators/classified.py``. Here, and as a step before a private estimator, another
+    class counts as learning unless it declares that it needs no fitting, by scikit-learn's tag
+    ``requires_fit``; a plain function fits into a ``FunctionTransformer``. Where one fits a private
+    estimator itself, a report has a caution: the guarantee is void if it learns from records. A
+    ``FrozenEstimator`` learns nothing any more; fit it on public data. That a function treats each
+    record by itself cannot be told from it: one that subtracts a mean of the table learns, and is
+    not found. Held by tests/estimators/test_classified.py and tests/estimators/test_pipelines.py.
+
+    Examples
+    --------
+    >>> from dpforest import PrivateForestClassifier, check_pipeline
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import Normalizer, StandardScaler
+    >>> check_pipeline(make_pipeline(StandardScaler(), PrivateForestClassifier(epsilon=1)))
+    ("'standardscaler' (StandardScaler): learns from the records",)
+    >>> check_pipeline(make_pipeline(Normalizer(), PrivateForestClassifier(epsilon=1)))
+    ()
+    """
+    return tuple(_said_of(estimator, ""))
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What stands before and around a fit, in words.
+
+    Parameters
+    ----------
+    unpaid : tuple of str
+        What learns from records or labels in a way that reaches the fit or rests on it.
+    cautions : tuple of str
+        What no guarantee speaks of (a choice by scores), and over what fits add up.
+    """
+
+    unpaid: tuple[str, ...]
+    cautions: tuple[str, ...]
+
+
+def surroundings() -> Surroundings:
+    """What the estimators learn that are fitting the caller now, as far as the stack shows."""
+    unpaid: list[str] = []
+    cautions: list[str] = []
+    busy: set[int] = set()
+    seen: set[int] = set()
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        owner = _fitting(frame)
+        if owner is not None:
+            try:
+                unpaid += _steps_before(frame, owner, busy)
+                if id(owner) not in seen:
+                    seen.add(id(owner))
+                    _sort_own(owner, unpaid, cautions)
+            except Exception:  # somebody else's class, whose parameters raise when they are read
+                cautions.append(NOT_KNOWN_AROUND.format(type(owner).__name__))
+        frame = frame.f_back
+    return Surroundings(tuple(dict.fromkeys(unpaid)), tuple(dict.fromkeys(cautions)))
+
+
+# -- from the call stack ---------------------------------------------------------------------------
+
+
+def _fitting(frame: FrameType) -> Any:
+    """The estimator that is fitting what it holds in a frame; None of any other frame.
+
+    Of an object that is none nothing is read but its type: a proxy answers ``isinstance`` with
+    whatever it stands for, or with an error. Frames of class bodies have names of their own too.
+    """
+    code = frame.f_code
+    named = code.co_name in _FITTING or code.co_name == _FITTING_OTHERS
+    if not named or not code.co_flags & CO_OPTIMIZED:
+        return None
+    owner = frame.f_locals.get("self")
+    # None of ours: a private estimator's own fit stands in the stack as well.
+    ours = _is_of(owner, SharedBudget)
+    return owner if _is_of(owner, BaseEstimator) and not ours else None
+
+
+def _steps_before(frame: FrameType, owner: Any, busy: set[int]) -> Iterator[str]:
+    """Of a pipeline, the steps that were fitted before the one that is being fitted.
+
+    ``busy`` are pipelines that were found at a step before their last.
+    """
+    if _is(owner, "sklearn.compose", "TransformedTargetRegressor"):
+        if owner.transformer is not None:
+            yield from _unpaid(owner.transformer, "the target's transformer")
+        return
+    if not _is(owner, "sklearn.pipeline", "Pipeline") or id(owner) in busy:
+        return
+    steps = list(owner.steps)[:-1]
+    if frame.f_code.co_name == _FITTING_OTHERS:
+        busy.add(id(owner))
+        # Those before the step that is being fitted have been; all, where it is not known which.
+        place = frame.f_locals.get("step_idx")
+        steps = steps[:place] if type(place) is int else steps
+    for name, step in steps:
+        yield from _unpaid(step, repr(name))
+
+
+def _sort_own(owner: Any, unpaid: list[str], cautions: list[str]) -> None:
+    """Note what an estimator around the fit learns itself, and that it fits several times."""
+    row, name = row_of(owner), type(owner).__name__
+    learnt = row.learnt_by(owner)
+    voids = row.voids and around_row(type(owner)) is not None
+    if learnt == NOT_KNOWN:
+        cautions.append(NOT_KNOWN_AROUND.format(name))
+    elif learnt:
+        (unpaid if voids else cautions).append(f"{name}: {learnt}")
+    if row.adds:
+        cautions.append(f"{name}: {_adding(row)}")
+
+
+# -- from an object --------------------------------------------------------------------------------
+
+
+def _said_of(estimator: Any, place: str) -> Iterator[str]:
+    """Everything to be said of an estimator and of what it holds."""
+    if not _may_learn(estimator):
+        return
+    row = row_of(estimator)
+    said = [row.learnt_by(estimator)]
+    parts = list(_parts(estimator, row))
+    if row.adds and any(_pays(part) for _, part in parts):
+        said.append(_adding(row))
+    if any(said):
+        yield f"{_where(estimator, place)}: {'; '.join(filter(None, said))}"
+    for name, part in parts:
+        yield from _said_of(part, f"{place} > {name}" if place else name)
+
+
+def _unpaid(estimator: Any, place: str) -> Iterator[str]:
+    """What of that is learnt, without how often a private estimator is fitted."""
+    if not _may_learn(estimator):
+        return
+    row = row_of(estimator)
+    learnt = row.learnt_by(estimator)
+    if learnt:
+        yield f"{_where(estimator, place)}: {learnt}"
+    for name, part in _parts(estimator, row):
+        yield from _unpaid(part, f"{place} > {name}")
+
+
+def _may_learn(estimator: Any) -> bool:
+    """Whether it is fitted at all ("passthrough", "drop" and None are not) and does not pay."""
+    if _is_of(estimator, SharedBudget):
+        return False
+    try:
+        return hasattr(estimator, "fit")
+    except Exception:  # there is something that answers, if not how
+        return True
+
+
+def _adding(row: Row) -> str:
+    return f"each fit costs its own epsilon, and they add up over {row.adds}"
+
+
+def _where(estimator: Any, place: str) -> str:
+    kind = type(estimator).__name__
+    return f"{place} ({kind})" if place else kind
+
+
+def _parts(estimator: Any, row: Row) -> Iterator[tuple[str, Any]]:
+    """What an estimator fits, by name: single ones, and members of its lists."""
+    cv = _read(estimator, "cv")
+    if _read(estimator, "prefit") is True or (_is_of(cv, str) and cv == "prefit"):
+        return  # fitted before, as a frozen one
+    for attribute in row.holds:
+        held = _read(estimator, attribute)
+        if _is_of(held, (list, tuple)):
+            members = (m for m in held if _is_of(m, (list, tuple)) and len(m) > 1)
+            yield from ((repr(name), member) for name, member, *_ in members)
+        elif attribute == "transformer":
+            yield "the target's transformer", held
+        else:
+            yield f"its {attribute.replace('_', ' ')}", held
+
+
+def _pays(estimator: Any) -> bool:
+    """Whether a private estimator is inside."""
+    if _is_of(estimator, SharedBudget):
+        return True
+    if not _may_learn(estimator):
+        return False
+    return any(_pays(part) for _, part in _parts(estimator, row_of(estimator)))
+
+
+def _read(estimator: Any, name: str) -> Any:
+    """A parameter; None where there is none, or where reading it raises."""
+    try:
+        return getattr(estimator, name, None)
+    except Exception:
+        return None
+
+
+def _is_of(candidate: Any, kinds: type | tuple[type, ...]) -> bool:
+    """Whether an object is of a class by its type, without asking the object."""
+    return issubclass(type(candidate), kinds)
+
+
+def _is(candidate: Any, module: str, name: str) -> bool:
+    """Whether an object is of a class of scikit-learn, which is not imported for the question."""
+    kind = getattr(sys.modules.get(module), name, None)
+    return isinstance(kind, type) and _is_of(candidate, kind)

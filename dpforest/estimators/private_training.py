@@ -1,0 +1,154 @@
+"""From parameters and public facts to a plan, and from a noisy count to the rest of it."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from dpforest.accounting.detached import DIFFPRIVLIB
+from dpforest.accounting.events import GeometricNoise
+from dpforest.accounting.fits import OWN_BUDGET
+from dpforest.accounting.losses import PrivacyLoss
+from dpforest.accounting.scopes import Scope
+from dpforest.accounting.units import group_loss
+from dpforest.estimators.paid_rows import fewest_rows, likely_rows
+from dpforest.estimators.plan_summary import forecast, teaches
+from dpforest.estimators.private_plan import (
+    COUNT_ROLE,
+    HOPELESS_SIGNAL,
+    PrivateForestPlan,
+    count_event,
+    range_event,
+)
+from dpforest.estimators.run import FitRun
+from dpforest.exceptions import WeakSignalWarning
+from dpforest.mechanisms.noise import add_geometric_noise
+from dpforest.records.base import RecordCount, Records
+from dpforest.trees.base import LearnerBudget, LearnerPlan, TableFacts
+from dpforest.trees.strategies import LEARNERS, pick_strategy, spends_pure_epsilon
+from dpforest.trees.tightening import in_epsilon_and_delta
+
+#: Chance of a hopeless table at which a bought number of records is not taken at its likeliest.
+DOUBT = 0.15
+
+
+def make_plan(
+    strategy: str,
+    facts: TableFacts,
+    epsilon: Fraction,
+    delta: Fraction,
+    place: str = DIFFPRIVLIB,
+    records_per_unit: int = 1,
+    candidates: tuple[str, ...] | None = None,
+) -> PrivateForestPlan:
+    """The plan of a fit; it waits for a noisy count where no number of rows is declared.
+
+    What is composed as a whole has the same noise in a fit that has its budget to itself and in one
+    that shares an accountant, where its list adds up in rho with the rest. Not so: a list that is
+    chosen by a number of records which was bought from a shared accountant, trees that are grown
+    side by side, and what another library adds up. ``place`` is where the fit is charged, in
+    words. Epsilon and delta are those of a unit.
+    """
+    alone, rows = place == OWN_BUDGET, facts.approximate_rows
+    certifiable = delta > 0 and strategy not in ("multinomial", "private_selection")
+    certified = certifiable and (alone or (rows is not None and place != DIFFPRIVLIB))
+    budget = LearnerBudget.of_unit(epsilon, delta, records_per_unit, certified)
+    if facts.approximate_rows is None:
+        count = count_event(budget)
+        if strategy in ("multinomial", "private_selection"):
+            # What these refuse does not go by the number of records: before it is bought.
+            rest, one = budget_after(budget, count), replace(facts, approximate_rows=1.0)
+            planned(strategy, one, rest, count, candidates)
+        caps = PrivacyLoss(epsilon, float("inf"), delta) if delta else PrivacyLoss.pure(epsilon)
+        return PrivateForestPlan(
+            strategy, None, None, count, caps, None, facts, budget, candidates=candidates
+        )
+    plan = planned(strategy, facts, budget, candidates=candidates)
+    return replace(plan, shared=not alone)
+
+
+def settle_plan(
+    plan: PrivateForestPlan, run: FitRun, scope: Scope, records: Records
+) -> PrivateForestPlan:
+    """Buy the noisy number of records where the plan waits for one, and plan the rest from it."""
+    if plan.count is None:
+        return plan
+    grant = scope.request(plan.count, role=COUNT_ROLE)
+    noisy = add_geometric_noise(records.total(RecordCount()), grant, run.source.spawn(COUNT_ROLE))
+    rest = budget_after(plan.budget, plan.count)
+    rows = trusted_rows(int(noisy[0]), plan.count, rest)
+    facts = replace(plan.facts, approximate_rows=rows)
+    settled = planned(plan.strategy, facts, rest, plan.count, plan.candidates)
+    # A warning costs nothing: it goes by the fewest records that the noise allows.
+    fewest = fewest_rows(int(noisy[0]), plan.count)
+    signal = settled.signal
+    warn_if_hopeless(settled, signal and signal * min(fewest / rows, 1.0), stacklevel=6)
+    return settled
+
+
+def trusted_rows(noisy: int, count: GeometricNoise, budget: LearnerBudget) -> float:
+    """The likely number of records, or fewer where the budget may well be hopeless for them.
+
+    A plan for more than class shares, made for a table that cannot teach them, is worse than
+    they are: so it takes more than even odds.
+    """
+    doubtful = likely_rows(noisy, count, DOUBT)
+    if LearnerBudget(budget.epsilon, Fraction(0)).signal(doubtful) < HOPELESS_SIGNAL:
+        return doubtful
+    return likely_rows(noisy, count)
+
+
+def planned(
+    strategy: str,
+    facts: TableFacts,
+    budget: LearnerBudget,
+    count: GeometricNoise | None = None,
+    candidates: tuple[str, ...] | None = None,
+) -> PrivateForestPlan:
+    """The plan where a number of records is known: declared, or bought by ``count``."""
+    target_range = range_event(facts, budget)
+    bought = [event for event in (count, target_range) if event is not None]
+    size = budget.records_per_unit
+    if target_range is not None:
+        budget = budget_after(budget, target_range)
+    chosen = pick_strategy(facts, budget) if strategy == "auto" else strategy
+    if chosen == "one_shot" and strategy == "auto":
+        # Picked beside a delta only where the signal is small, and there pure noise is smaller.
+        budget = LearnerBudget(budget.epsilon, Fraction(0), records_per_unit=size)
+    # Rules are drawn at the pure epsilon, so with a delta too that is what they can learn from.
+    own = LearnerBudget(budget.epsilon, Fraction(0)) if spends_pure_epsilon(chosen) else budget
+    signal = own.signal(facts.approximate_rows or 1.0)
+    learner: Any = LEARNERS[chosen].make()
+    if candidates is not None:
+        learner = replace(learner, candidates=candidates)
+    plan = learner.plan(facts, budget)
+    if bought and budget.certified:
+        plan = in_epsilon_and_delta(plan, budget)
+    loss = sum((group_loss(e.loss, size) for e in bought), start=unit_loss(plan, size))
+    return PrivateForestPlan(
+        chosen, learner, plan, count, loss, signal, facts, budget, target_range, candidates
+    )
+
+
+def budget_after(budget: LearnerBudget, event: GeometricNoise) -> LearnerBudget:
+    """What an event leaves of a budget, in either currency; a certified rest adds in epsilon."""
+    if budget.certified:
+        return replace(budget, epsilon=budget.epsilon - Fraction(event.loss.epsilon))
+    left = budget.rho - Fraction(event.loss.rho) if budget.delta else None
+    epsilon = budget.epsilon - Fraction(event.loss.epsilon)
+    return replace(budget, epsilon=epsilon, concentrated=left)
+
+
+def unit_loss(plan: LearnerPlan, records_per_unit: int) -> PrivacyLoss:
+    """What a learner's plan costs a unit; a certificate says so already."""
+    if getattr(plan, "certificate", None) is not None:
+        return plan.loss
+    return group_loss(plan.loss, records_per_unit)
+
+
+def warn_if_hopeless(plan: PrivateForestPlan, signal: float | None, stacklevel: int) -> None:
+    """Warn where the budget can hardly teach anything; from a declared or released number."""
+    if signal is not None and not teaches(plan, signal):
+        warnings.warn(forecast(plan, signal), WeakSignalWarning, stacklevel=stacklevel)

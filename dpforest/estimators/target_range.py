@@ -1,0 +1,153 @@
+"""Where a regression's targets are: a narrower range than the declared one, from noisy counts.
+
+Noise is in units of the target's bounds, so bounds that are far too wide drown a table that a
+small part of the budget can find.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpforest.accounting.events import GeometricNoise
+from dpforest.accounting.grants import Grant
+from dpforest.domain.targets import TARGET_STEPS
+from dpforest.mechanisms.entropy import RandomSource
+from dpforest.mechanisms.noise import add_geometric_noise
+from dpforest.mechanisms.row_words import RowWords
+from dpforest.records.base import Block, Records
+from dpforest.records.table import TrainingTable
+from dpforest.trees.multinomial.heaps import geometric_variance
+
+#: Cells of equal width between the declared bounds.
+N_CELLS = 64
+#: Runs of so many cells are looked at, and hold records where they exceed so many deviations.
+_RUNS, _CLEAR = (1, 2, 4, 8, 16), 3.5
+#: Share of the records that may be cut off at each end, so many deviations of the noise beside.
+_TAIL, _DEVIATIONS = 0.005, 1.0
+#: Part of the range that is added at each end, and least cells of a range.
+_MARGIN, _LEAST_CELLS = 0.1, 2
+
+
+@dataclass(frozen=True, slots=True)
+class TargetCells:
+    """Records by cell of their target, shape (N_CELLS,): a record adds 1 to one of them."""
+
+    def count(self, block: Block) -> NDArray[np.int64]:
+        """Counts of a block."""
+        targets = block.table.targets
+        assert targets is not None
+        cells = np.minimum(targets.astype(np.int64) * N_CELLS // TARGET_STEPS, N_CELLS - 1)
+        return np.bincount(cells, minlength=N_CELLS).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Rescaled:
+    """Targets between released bounds, in steps of the declared ones."""
+
+    low: int
+    high: int
+
+    def table(self, block: Block) -> TrainingTable:
+        """The same records with clipped and rescaled targets."""
+        return block.table.rescaled(self.low, self.high)
+
+
+@dataclass(frozen=True, slots=True)
+class Tossed:
+    """A class for each target by the record's own coin."""
+
+    rows: RowWords
+
+    def table(self, block: Block) -> TrainingTable:
+        """The same records with classes."""
+        return block.table.tossed(self.rows.words(block.first, block.table.n_records))
+
+
+def release_target_range(records: Records, grant: Grant, source: RandomSource) -> tuple[int, int]:
+    """Release a range of targets in steps between the declared bounds.
+
+    Parameters
+    ----------
+    records : Records
+        With targets. Secret.
+    grant : Grant
+        For geometric noise with sensitivity 1.
+    source : RandomSource
+
+    Returns
+    -------
+    low, high : int
+        0 and ``TARGET_STEPS`` where the noise hides where the targets are.
+
+    Notes
+    -----
+    **Claim**: the event's. **Relation**: add or remove one record. **Sensitivity**: a record adds
+    1 to one of the counts. The range is made of noisy counts alone. **Tests**:
+    tests/estimators/test_target_range.py.
+    """
+    event = grant.event
+    if not isinstance(event, GeometricNoise):
+        raise AssertionError("the range is bought with geometric noise")
+    counts = add_geometric_noise(records.total(TargetCells()), grant, source)
+    deviation = geometric_variance(Fraction(event.epsilon / event.l1_sensitivity)) ** 0.5
+    first, last = find_range(counts, deviation)
+    if last - first < _LEAST_CELLS:
+        return 0, TARGET_STEPS
+    margin = _MARGIN * (last - first)
+    width = TARGET_STEPS // N_CELLS
+    low = max(int((first - margin) * width), 0)
+    return low, min(int((last + margin) * width), TARGET_STEPS)
+
+
+def find_range(counts: NDArray[np.int64], deviation: float) -> tuple[int, int]:
+    """First cell, and the one after the last, of those that hold records as far as noise tells.
+
+    First all runs of cells that clearly hold some: a sum from one end over many empty cells would
+    gather so much noise that it hides what comes after. Then from the ends of these inward.
+
+    Parameters
+    ----------
+    counts : ndarray of int64, shape (N_CELLS,)
+        Noisy.
+    deviation : float
+        Of the noise on one count.
+
+    Returns
+    -------
+    first, last : int
+        Equal where no cell clearly holds records.
+    """
+    first, last = counts.size, 0
+    for length in _RUNS:
+        # What short runs have found already says nothing of the cells beside it.
+        found = np.zeros(counts.size, dtype=np.bool_)
+        found[first:last] = True
+        starts = np.arange(0, counts.size - length + 1, max(length // 2, 1))
+        held, size = (_run_sums(a, starts, length) for a in (np.where(found, 0, counts), ~found))
+        clear = starts[held > _CLEAR * deviation * np.sqrt(size)]
+        if clear.size:
+            first, last = min(first, int(clear[0])), max(last, int(clear[-1]) + length)
+    if first >= last:
+        return 0, 0
+    inside = counts[first:last]
+    return first + _thin_cells(inside, deviation), last - _thin_cells(inside[::-1], deviation)
+
+
+def _run_sums(values: NDArray[Any], starts: NDArray[np.int64], length: int) -> NDArray[np.int64]:
+    sums = np.concatenate([[0], np.cumsum(values, dtype=np.int64)])
+    found: NDArray[np.int64] = sums[starts + length] - sums[starts]
+    return found
+
+
+def _thin_cells(counts: NDArray[np.int64], deviation: float) -> int:
+    """How many cells from one end hold no more than a tail, as far as the noise lets one see."""
+    sums = np.cumsum(counts)
+    allowed = _TAIL * max(float(sums[-1]), 0.0)
+    allowed_sums = allowed + _DEVIATIONS * deviation * np.sqrt(np.arange(1, counts.size + 1))
+    over = np.flatnonzero(sums > allowed_sums)
+    return int(over[0]) if over.size else 0

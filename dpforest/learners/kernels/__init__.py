@@ -1,1 +1,0 @@
-"""Compiled kernels that several learners share: numpy and numba only."""

@@ -1,0 +1,1 @@
+"""Plain models: a form of released models that needs no dpforest to be read."""

@@ -1,0 +1,1 @@
+"""Compiled loops over records and over the bytes of files."""

@@ -1,0 +1,30 @@
+"""Scored candidates of several nodes, a row each, as a selection takes them; secret."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """Scored candidates of one feature in each node; secret.
+
+    Attributes
+    ----------
+    scores : ndarray of float64, shape (m,)
+        In steps of the criterion's lattice; -inf where the box has no candidate.
+    starts, ends : ndarray of int64, shape (n_nodes,)
+        Node i has the candidates ``starts[i]:ends[i]``.
+    firsts, lengths : ndarray of int64, shape (m,), or None
+        A candidate stands for the codes ``firsts[j] … firsts[j] + lengths[j] - 1``, all with its
+        score. None: it stands for one code, its place in the row.
+    """
+
+    scores: NDArray[np.float64]
+    starts: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    firsts: NDArray[np.int64] | None = None
+    lengths: NDArray[np.int64] | None = None

@@ -1,0 +1,1 @@
+"""Readers of tables that do not fit in memory, and passes over them."""

@@ -1,0 +1,127 @@
+"""What a stream is: a table in parts, in one order, that can be read as often as a fit needs."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from dpforest.domain.encoder import DomainEncoder
+from dpforest.exceptions import ParameterError, ParameterTypeError, StreamError
+from dpforest.records.base import Records
+
+#: Bytes of encoded records that a stream keeps between passes, where nobody says.
+MEMORY_LIMIT = 2**31
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A part of a table.
+
+    Attributes
+    ----------
+    X : array or data frame
+    y : array or series
+    place : str
+        Where it came from, for errors: a file and a row group, never a value.
+    """
+
+    # Records are in no repr.
+    X: Any = field(repr=False)
+    y: Any = field(repr=False)
+    place: str
+
+
+class Source(ABC):
+    """Records that ``fit`` takes in place of a table, wherever they are."""
+
+    @property
+    @abstractmethod
+    def named(self) -> bool:
+        """Whether columns are read by the domain's names."""
+
+    @abstractmethod
+    def check(self, feature_names: tuple[str, ...]) -> None:
+        """Refuse before anything is spent what can be told without a look at records."""
+
+    @abstractmethod
+    def records(self, encoder: DomainEncoder, n_threads: int) -> Records:
+        """The records as codes, counted where they are; secret."""
+
+
+class Stream(Source):
+    """A table in parts.
+
+    Parameters
+    ----------
+    memory_limit : int
+        Bytes. Records are encoded in the first pass and kept, a few bytes each, while they fit;
+        the rest is read again in every pass. The fitted model does not depend on it.
+    """
+
+    def __init__(self, memory_limit: int = MEMORY_LIMIT) -> None:
+        if isinstance(memory_limit, bool) or not isinstance(memory_limit, int):
+            raise ParameterTypeError(
+                "memory_limit", type(memory_limit).__name__, "must be a number of bytes",
+                "Give an int, such as 2**31",
+            )  # fmt: skip
+        if memory_limit < 0:
+            raise ParameterError(
+                "memory_limit", memory_limit, "must not be negative", "Give bytes, or 0"
+            )
+        self.memory_limit = memory_limit
+
+    @abstractmethod
+    def batches(self) -> Iterator[Batch]:
+        """Read the table from its beginning, in an order that is always the same.
+
+        Raises
+        ------
+        StreamError
+            A part cannot be read.
+        """
+
+    def batches_of(self, feature_names: Sequence[str]) -> Iterator[Batch]:
+        """Read the table with these features at least; files leave other columns unread.
+
+        Parameters
+        ----------
+        feature_names : sequence of str
+            What the domain declares.
+        """
+        return self.batches()
+
+    @abstractmethod
+    def columns(self) -> Iterable[tuple[str, tuple[str, ...] | None]]:
+        """Column names of every part, as far as they can be told without reading records."""
+
+    def check(self, feature_names: tuple[str, ...]) -> None:
+        """Refuse before anything is spent what can be told without a look at records.
+
+        Raises
+        ------
+        StreamError
+            A part cannot be opened, lacks a declared column, or has two of one name.
+        """
+        for place, names in self.columns():
+            if names is not None:
+                check_columns(place, names, feature_names)
+
+    def records(self, encoder: DomainEncoder, n_threads: int) -> Records:
+        """Records that are read pass by pass."""
+        from dpforest.records.streams.passes import StreamedRecords
+
+        return StreamedRecords(self, encoder, n_threads)
+
+
+def check_columns(place: str, names: Sequence[str], needed: Iterable[str]) -> None:
+    """Refuse a part that lacks a column, or has two of one name."""
+    found = set(names)
+    if len(found) < len(names):
+        raise StreamError(place, "its column names must differ", "Rename columns")
+    absent = [name for name in needed if name not in found]
+    if absent:
+        raise StreamError(
+            place, f"it has no column {absent[0]!r}", "Write all parts with the declared columns"
+        )

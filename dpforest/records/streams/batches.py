@@ -1,0 +1,109 @@
+"""Streams of batches that somebody else makes: Arrow record batches, frames, or pairs of arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from dpforest.domain.table import (
+    check_lengths,
+    open_frame,
+    read_labels,
+    read_table,
+    select_columns,
+)
+from dpforest.exceptions import DomainError, ParameterError, ParameterTypeError, StreamError
+from dpforest.records.streams.base import MEMORY_LIMIT, Batch, Stream
+
+
+class BatchStream(Stream):
+    """A table as batches.
+
+    Parameters
+    ----------
+    batches : sequence, or callable that returns a fresh iterable
+        Of pairs ``(X, y)``, or of frames or Arrow record batches that hold the target. A plain
+        iterator is refused: it can be read once only.
+    target : str, optional
+        Column of the target, where batches are frames.
+    memory_limit : int
+        See :class:`Stream`.
+
+    Examples
+    --------
+    >>> from dpforest.streams import BatchStream
+    >>> stream = BatchStream([([[1.0], [2.0]], ["a", "b"]), ([[3.0]], ["b"])])
+    >>> [len(batch.y) for batch in stream.batches()]
+    [2, 1]
+    """
+
+    def __init__(
+        self,
+        batches: Sequence[Any] | Callable[[], Iterable[Any]],
+        target: str | None = None,
+        memory_limit: int = MEMORY_LIMIT,
+    ) -> None:
+        super().__init__(memory_limit)
+        if not callable(batches) and not isinstance(batches, Sequence):
+            raise ParameterTypeError(
+                "batches", type(batches).__name__,
+                "must be a sequence, or a callable that returns a fresh iterable for each pass",
+                "Give a function that opens the batches anew",
+            )  # fmt: skip
+        self._batches = batches
+        self.target = target
+
+    @property
+    def named(self) -> bool:
+        """Frames are read by name; pairs may hold arrays."""
+        return self.target is not None
+
+    def columns(self) -> Iterable[tuple[str, tuple[str, ...] | None]]:
+        """Nothing is known before batches are made."""
+        return ()
+
+    def batches(self) -> Iterator[Batch]:
+        """Batches in their order."""
+        parts = self._batches() if callable(self._batches) else self._batches
+        for number, part in enumerate(parts):
+            yield self._batch(part, f"batch {number}")
+
+    def check(self, feature_names: tuple[str, ...]) -> None:
+        """Look at the shapes and names of batches that are there; of others nothing is known."""
+        super().check(feature_names)
+        if isinstance(self._batches, Sequence):
+            for batch in self.batches():
+                _check_batch(batch, feature_names)
+
+    def _batch(self, part: Any, place: str) -> Batch:
+        if self.target is None:
+            if not isinstance(part, tuple) or len(part) != 2:
+                raise StreamError(place, "it is no pair (X, y)", "Give pairs, or name the target")
+            return Batch(part[0], part[1], place)
+        with of_batch(place):
+            frame = open_frame(part)
+        if frame is None:
+            raise StreamError(
+                place, "it is neither a data frame nor an Arrow record batch",
+                "Give frames that hold the target, or pairs (X, y)",
+            )  # fmt: skip
+        if self.target not in list(frame.columns):
+            raise StreamError(place, f"it has no column {self.target!r}", "Write the target too")
+        return Batch(frame.drop(self.target).to_native(), frame[self.target].to_native(), place)
+
+
+def _check_batch(batch: Batch, feature_names: tuple[str, ...]) -> None:
+    with of_batch(batch.place):
+        table = read_table(batch.X, len(feature_names))
+        select_columns(table, feature_names, "the domain")
+        check_lengths(table, read_labels(batch.y, "the stream"))
+
+
+@contextmanager
+def of_batch(place: str) -> Iterator[None]:
+    """Turn what is wrong with a table into an error that names the batch."""
+    try:
+        yield
+    except (ParameterError, DomainError) as error:
+        raise StreamError(place, str(error), "Write it as the domain says") from None

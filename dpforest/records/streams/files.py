@@ -1,0 +1,124 @@
+"""Streams over files: which files, what their headers or schemas tell, and what pyarrow says."""
+
+from __future__ import annotations
+
+import os
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from dpforest.exceptions import MissingExtraError, ParameterError, ParameterTypeError, StreamError
+from dpforest.records.streams.base import MEMORY_LIMIT, Batch, Stream
+
+Paths = str | os.PathLike[str] | list[Any] | tuple[Any, ...]
+
+
+class Files(Stream):
+    """Files of one kind, read in the order in which they are given."""
+
+    suffix: str
+
+    def __init__(self, paths: Paths, target: str, memory_limit: int = MEMORY_LIMIT) -> None:
+        super().__init__(memory_limit)
+        if not isinstance(target, str):
+            raise ParameterTypeError(
+                "target", type(target).__name__, "must be the name of a column", "Give a text"
+            )
+        self.paths = file_list(paths, self.suffix)
+        self.target = target
+
+    @property
+    def named(self) -> bool:
+        """Files have names of columns."""
+        return True
+
+    def check(self, feature_names: tuple[str, ...]) -> None:
+        """Open every file and look at its columns; see :meth:`Stream.check`."""
+        if self.target in feature_names:
+            raise ParameterError(
+                "target", self.target, "is a feature of the domain too", "Name another column"
+            )
+        self._check_files((*feature_names, self.target))
+
+    @abstractmethod
+    def _check_files(self, needed: tuple[str, ...]) -> None:
+        """Refuse files by their headers or schemas."""
+
+    def batches(self) -> Iterator[Batch]:
+        """All columns of all files."""
+        return self._read(None)
+
+    def batches_of(self, feature_names: Sequence[str]) -> Iterator[Batch]:
+        """Some columns of all files; the others are not read."""
+        return self._read((*feature_names, self.target))
+
+    @abstractmethod
+    def _read(self, wanted: tuple[str, ...] | None) -> Iterator[Batch]:
+        """Batches with these columns, or with all."""
+
+    def _batch(self, table: Any, place: str) -> Batch:
+        return Batch(table.drop_columns([self.target]), table[self.target], place)
+
+
+@contextmanager
+def reading(place: str) -> Iterator[None]:
+    """Turn what pyarrow says, which may quote a value, into an error that names the place."""
+    pa = pyarrow()
+    try:
+        yield
+    except StreamError:
+        raise
+    # A footer's text may be no text, which is a ValueError.
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise StreamError(
+            place,
+            f"it cannot be read ({type(error).__name__}): damaged, cut short or of another kind",
+            "Write it again",
+        ) from None
+
+
+def file_list(paths: Paths, suffix: str) -> tuple[Path, ...]:
+    """Files in the order in which they are read.
+
+    Raises
+    ------
+    ParameterTypeError
+        Something else is given.
+    ParameterError
+        There are none.
+    """
+    given = [paths] if isinstance(paths, (str, os.PathLike)) else paths
+    if not isinstance(given, (list, tuple)) or not all(
+        isinstance(path, (str, os.PathLike)) for path in given
+    ):
+        raise ParameterTypeError(
+            "paths", type(paths).__name__, "must be a path, or a list of paths", "Give file names"
+        )
+    found: list[Path] = []
+    for path in map(Path, given):
+        found += sorted(path.glob(f"*{suffix}")) if path.is_dir() else [path]
+    missing = [path for path in found if not path.is_file()]
+    if missing or not found:
+        raise ParameterError(
+            "paths", missing[0].name if missing else paths, "must name files that are there",
+            f"Give *{suffix} files or a folder of them",
+        )  # fmt: skip
+    return tuple(found)
+
+
+def pyarrow(module: str | None = None) -> Any:
+    """pyarrow, or a module of it.
+
+    Raises
+    ------
+    MissingExtraError
+        It is not installed.
+    """
+    from importlib import import_module
+
+    try:
+        return import_module("pyarrow" if module is None else f"pyarrow.{module}")
+    except ImportError:
+        raise MissingExtraError("pyarrow", "frames", "reading files in parts") from None

@@ -1,0 +1,176 @@
+"""Records of a stream: encoded batch by batch, kept while they fit, counted pass by pass."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpforest.domain.encoder import DomainEncoder
+from dpforest.domain.matrix import EncodedMatrix, EncodedTable
+from dpforest.exceptions import (
+    DomainError,
+    InvalidRecordError,
+    InvalidStreamRecordError,
+    ParameterError,
+    ParameterTypeError,
+    StreamError,
+)
+from dpforest.observation import observe_count
+from dpforest.records.base import Block, Counting
+from dpforest.records.streams.base import Batch, Stream
+from dpforest.records.table import TrainingTable
+
+
+class StreamedRecords:
+    """Records that are read pass by pass.
+
+    Blocks from the beginning are kept as codes while they fit in the stream's memory limit,
+    with what countings keep of them; others are read and encoded again in every pass.
+
+    Parameters
+    ----------
+    stream : Stream
+    encoder : DomainEncoder
+        On public cells.
+    n_threads : int
+        Blocks that are counted at a time.
+    """
+
+    def __init__(self, stream: Stream, encoder: DomainEncoder, n_threads: int = 1) -> None:
+        self._stream, self._encoder, self._n_threads = stream, encoder, n_threads
+        self._kept: list[Block] = []
+        self._room = stream.memory_limit
+        self._n_batches: int | None = None
+        self._marks = Marks()
+
+    @property
+    def schema(self) -> TrainingTable:
+        """A table of the same columns without records."""
+        return empty_table(self._encoder)
+
+    @property
+    def in_memory(self) -> bool:
+        """They are not one table, even where all of them are kept."""
+        return False
+
+    @property
+    def n_threads(self) -> int:
+        """How many threads count."""
+        return self._n_threads
+
+    def whole(self) -> TrainingTable:
+        """Refused: nothing that needs all records at once gets this far."""
+        raise AssertionError("a stream is not one table")
+
+    def total(self, counting: Counting) -> NDArray[np.int64]:
+        """Sum of what all blocks add, in one pass; secret."""
+        observe_count(counting)
+        total = counting.count(Block(self.schema))
+        with ThreadPoolExecutor(self._n_threads) as pool:
+            pending: deque[Future[NDArray[np.int64]]] = deque()
+            for block in self._blocks():
+                pending.append(pool.submit(counting.count, block))
+                # Read on while others count, but no further than there are threads.
+                if len(pending) > self._n_threads:
+                    total = total + pending.popleft().result()
+            for part in pending:
+                total = total + part.result()
+        return total
+
+    @contextmanager
+    def threads(self) -> Iterator[StreamedRecords]:
+        """Threads are made for each pass."""
+        yield self
+
+    def _blocks(self) -> Iterator[Block]:
+        if self._n_batches == len(self._kept):
+            yield from self._kept
+            return
+        first, number = 0, -1
+        for number, batch in enumerate(self._batches()):
+            if number < len(self._kept):
+                block = self._kept[number]
+            else:
+                block = Block(self._encoded(batch), first)
+                self._keep(block, number)
+                # What is not kept has to be the same in every pass.
+                if number >= len(self._kept) and not self._marks.agree(number, block.table):
+                    raise _changed()
+            first += block.table.n_records
+            yield block
+        if self._n_batches not in (None, number + 1):
+            raise _changed()
+        self._n_batches = number + 1
+
+    def _batches(self) -> Iterator[Batch]:
+        return self._stream.batches_of(self._encoder.domain.feature_names)
+
+    def _encoded(self, batch: Batch) -> TrainingTable:
+        try:
+            return TrainingTable.of(self._encoder.encode(batch.X, batch.y))
+        except InvalidRecordError as error:
+            raise InvalidStreamRecordError(batch.place, error.column, error.rule) from None
+        except (ParameterError, ParameterTypeError, DomainError) as error:
+            raise StreamError(batch.place, str(error), "Write it as the domain says") from None
+
+    def _keep(self, block: Block, number: int) -> None:
+        """Keep a block if all before it are kept and it fits with what countings keep of it."""
+        table = block.table
+        # Codes once more, a feature a row, and their sizes; scores in doubles and residuals.
+        size = table.__sizeof__() + table.codes.nbytes + table.n_codes.nbytes
+        size += 24 * table.n_records * table.n_classes
+        if number == len(self._kept) and size <= self._room:
+            self._room -= size
+            self._kept.append(block)
+
+
+class Marks:
+    """By what the records of each batch are known again."""
+
+    def __init__(self) -> None:
+        self._key = new_key()
+        self._seen: dict[int, bytes] = {}
+
+    def agree(self, number: int, table: TrainingTable) -> bool:
+        """Whether a batch is what it was when it was first seen."""
+        found = mark_of(table, self._key)
+        return self._seen.setdefault(number, found) == found
+
+
+def new_key() -> bytes:
+    """A key for the marks of one fit, with which it ends."""
+    return secrets.token_bytes(32)
+
+
+def mark_of(table: TrainingTable, key: bytes) -> bytes:
+    """By what records are known again; without the key it tells nothing of them."""
+    digest = hashlib.blake2b(key=key, digest_size=16)
+    for column in (table.codes, table.labels, table.targets):
+        if column is not None:
+            digest.update(f"{column.shape}".encode())
+            digest.update(np.ascontiguousarray(column).data)
+    return digest.digest()
+
+
+def _changed() -> StreamError:
+    """Says neither where nor how: that is known to the records alone."""
+    return StreamError("the stream", "it changed between two passes", "Write it once")
+
+
+def empty_table(encoder: DomainEncoder) -> TrainingTable:
+    """A table of an encoder's columns without records."""
+    codes = np.empty((0, encoder.n_codes.size), dtype=encoder.dtype)
+    matrix = EncodedMatrix(codes, encoder.n_codes, encoder.ordered)
+    nobody = np.empty(0, dtype=np.int32)
+    if encoder.task == "regression":
+        return TrainingTable.of(EncodedTable(matrix, nobody, 2, nobody))
+    classes = encoder.domain.classes
+    n_classes = len(classes.labels) if classes is not None else 1
+    return TrainingTable.of(EncodedTable(matrix, nobody, n_classes))

@@ -1,0 +1,1 @@
+"""Reports of what was spent and promised: their data, words and pages."""

@@ -1,0 +1,226 @@
+"""What every learner is: a plan from public facts, a training under grants, a released model.
+
+A learner's plan is made before any record is read and lists everything that will be released;
+training makes exactly the plan's requests in the scope it is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpforest.accounting.conversion import rho_of_epsilon
+from dpforest.accounting.losses import PrivacyLoss
+from dpforest.accounting.scopes import Scope
+from dpforest.mechanisms.entropy import RandomSource
+from dpforest.records.base import Records
+
+#: Called after each finished part of a training; counts parts, never records.
+PartDone = Callable[[], None]
+#: What a plan settles before any record is read, in a report's words.
+FIXED = "fixed before any record is read"
+ALL_FIXED = {FIXED: "every request and its price"}
+#: Role of what is released of all records together: class shares, or the mean of a target.
+PRIOR_ROLE = "prior"
+#: Role of a median of the target, where that is all that is released.
+MIDDLE_ROLE = "middle of the target"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TableFacts:
+    """Public facts about a coded table.
+
+    Attributes
+    ----------
+    n_codes : ndarray of int64, shape (D,)
+        Codes of each feature; a missing value is the last one.
+    ordered : ndarray of bool, shape (D,)
+    has_missing_code : ndarray of bool, shape (D,)
+    scaled : tuple of (ndarray of float64 or None)
+        For an ordered feature the public value of each code, scaled to [0, 1] over the declared
+        bounds (the middle of its cell; 0.5 for missing); None for a categorical feature.
+    n_classes : int
+        2, the bounds of the target, for regression.
+    approximate_rows : float or None
+        Declared, or bought from the budget; None where neither is known.
+    unit : int
+        What a record adds to class counts in all: 1, or the steps of a regression's target.
+    in_memory : bool
+        Whether all records can be looked at at once.
+    """
+
+    n_codes: NDArray[np.int64]
+    ordered: NDArray[np.bool_]
+    has_missing_code: NDArray[np.bool_]
+    scaled: tuple[NDArray[np.float64] | None, ...]
+    n_classes: int
+    approximate_rows: float | None
+    unit: int = 1
+    in_memory: bool = True
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return int(self.n_codes.size)
+
+    @property
+    def offsets(self) -> NDArray[np.int64]:
+        """Flat position of code 0 of each feature, and the total, shape (D + 1,)."""
+        return np.concatenate([[0], np.cumsum(self.n_codes)]).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class LearnerBudget:
+    """What a learner may spend under add/remove: pure epsilon, or (epsilon, delta) by its rho.
+
+    Attributes
+    ----------
+    epsilon : Fraction
+        For one record, as is every amount here: a unit of k records pays k times as much.
+    delta : Fraction
+        With k times epsilon.
+    concentrated : Fraction or None
+        The rho, where it is less than what converts to (epsilon, delta).
+    certified : bool
+        Whether a plan whose releases are fixed beforehand may be composed as a whole, to
+        (epsilon, delta), rather than in rho. Nothing else may then be spent with that delta.
+    records_per_unit : int
+        k: epsilon is divided by k, rho by k squared.
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+    concentrated: Fraction | None = None
+    certified: bool = False
+    records_per_unit: int = 1
+
+    @classmethod
+    def of_unit(
+        cls, epsilon: Fraction, delta: Fraction, records_per_unit: int, certified: bool = False
+    ) -> LearnerBudget:
+        """What a record may cost where a unit that owns so many may cost (epsilon, delta)."""
+        own = epsilon / records_per_unit
+        return cls(own, delta, certified=certified, records_per_unit=records_per_unit)
+
+    @property
+    def unit_epsilon(self) -> Fraction:
+        """What the budget comes to for a unit."""
+        return self.epsilon * self.records_per_unit
+
+    @property
+    def rho(self) -> Fraction:
+        """What may be spent in zero-concentrated differential privacy; 0 where delta is 0."""
+        if self.concentrated is not None:
+            return self.concentrated
+        return rho_of_epsilon(self.unit_epsilon, self.delta) / self.records_per_unit**2
+
+    def signal(self, approximate_rows: float) -> float:
+        """R = n / sigma_1: rows over the noise of one class histogram on the whole budget.
+
+        sigma_1 is sqrt(2) / epsilon in pure epsilon-DP and 1 / sqrt(2 rho) otherwise.
+        """
+        if self.delta:
+            return approximate_rows * float(2 * self.rho) ** 0.5
+        return approximate_rows * float(self.epsilon) / 2**0.5
+
+
+@dataclass(frozen=True, slots=True)
+class PlanPart:
+    """One line of a plan: what is released, and what that costs."""
+
+    name: str
+    releases: str
+    loss: PrivacyLoss
+
+
+def counted(of_means: bool) -> str:
+    """What tables hold, in words: each record's class, or its target as parts of two."""
+    return "sums of targets" if of_means else "class counts"
+
+
+def prior_text(of_means: bool) -> str:
+    """What is released of all records together, in words."""
+    return "the noisy mean of the target" if of_means else "one noisy class histogram"
+
+
+def unit_words(records_per_unit: int) -> dict[str, str]:
+    """Who pays for a plan, in words, where it is not one record."""
+    if records_per_unit == 1:
+        return {}
+    return {"unit of privacy": f"owns up to {records_per_unit} records, and pays for all of them"}
+
+
+class LearnerPlan(Protocol):
+    """Everything a learner will ask for."""
+
+    @property
+    def loss(self) -> PrivacyLoss:
+        """Exact cost of the whole, composed by the accountant's own scopes."""
+
+    @property
+    def parts(self) -> tuple[PlanPart, ...]:
+        """What is released, in order."""
+
+    @property
+    def n_steps(self) -> int:
+        """How often training says that a part is done; known beforehand."""
+
+    def describe(self) -> dict[str, str]:
+        """The plan in words, for the report."""
+
+
+class ReleasedModel(Protocol):
+    """A model made of released values only."""
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+
+    def log_odds(self, codes: NDArray[Any]) -> NDArray[np.float64]:
+        """Class scores of coded records, shape (n, n_classes); softmax makes them probabilities."""
+
+    def feature_importances(self) -> NDArray[np.float64]:
+        """Share of the effect that each feature carries, shape (D,), sum 1 or all 0."""
+
+    def partial_scores(self, feature: int, facts: TableFacts) -> NDArray[np.float64]:
+        """Mean class scores at every code of one feature, shape (n_codes, n_classes)."""
+
+    def to_data(self) -> dict[str, Any]:
+        """The model as JSON-ready data, all numbers finite; ``from_data`` reads it back."""
+
+    @classmethod
+    def from_data(cls, data: dict[str, Any], facts: TableFacts) -> ReleasedModel:
+        """Read what ``to_data`` wrote, checked against the facts: kernels do not check.
+
+        Raises
+        ------
+        ModelFormatError
+            Damaged: a shape, an index or a range does not fit.
+        """
+
+
+class Learner(Protocol):
+    """A way to learn under a budget."""
+
+    @property
+    def name(self) -> str:
+        """Name by which users ask for it."""
+
+    def plan(self, facts: TableFacts, budget: LearnerBudget) -> LearnerPlan:
+        """Make a plan that costs at most the budget, from public facts alone."""
+
+    def train(
+        self,
+        plan: Any,
+        scope: Scope,
+        source: RandomSource,
+        records: Records,
+        facts: TableFacts,
+        part_done: PartDone,
+    ) -> ReleasedModel:
+        """Make the plan's requests in ``scope``, each before its data is read, and release."""

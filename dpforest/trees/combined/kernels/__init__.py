@@ -1,0 +1,1 @@
+"""Compiled loops of the combined learner; numpy and numba only."""

@@ -1,0 +1,1 @@
+"""Compiled loops of the one-shot forest; numpy and numba only."""

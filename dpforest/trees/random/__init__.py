@@ -1,0 +1,1 @@
+"""Random trees that are public, and the bins of numbers that they split."""

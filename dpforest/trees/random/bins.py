@@ -1,0 +1,169 @@
+"""Bins of ordered features: merged public cells, or private quantiles bought from the budget.
+
+Random thresholds are worth most where records are. One noisy histogram of every ordered feature
+says where that is; its cells are then merged to bins of about equal mass.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpforest.accounting.events import Event, GeometricNoise
+from dpforest.accounting.grants import Grant
+from dpforest.mechanisms.entropy import RandomSource
+from dpforest.mechanisms.noise import add_discrete_gaussian_noise, add_geometric_noise
+from dpforest.records.base import CodeCounts, Records
+from dpforest.trees.base import LearnerBudget, TableFacts
+
+#: Share of a bin's mass that goes by cells rather than by records, so that the thin tail of a
+#: skewed feature keeps some thresholds.
+CELL_SHARE = 0.25
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bins:
+    """Groups of neighbouring codes; a categorical feature's codes are bins of their own.
+
+    Attributes
+    ----------
+    of_code : ndarray of int64, shape (total codes,)
+        Bin of every code within its feature; a missing value's is the last.
+    starts : ndarray of int64, shape (D + 1,)
+        Flat position of bin 0 of each feature, and the total.
+    place : ndarray of float64, shape (total codes,)
+        Place of every code of an ordered feature in [0, 1]: its mid-rank where quantiles were
+        released, else its public scaled value. 0.5 for a missing value; 0 for categories.
+    """
+
+    of_code: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    place: NDArray[np.float64]
+
+    @classmethod
+    def of_features(
+        cls, of_code: list[NDArray[np.int64]], place: list[NDArray[np.float64]]
+    ) -> Bins:
+        """Join what was made feature by feature."""
+        sizes = [int(bins[-1]) + 1 for bins in of_code]
+        starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        return cls(np.concatenate(of_code).astype(np.int64), starts, np.concatenate(place))
+
+
+def public_bins(facts: TableFacts, max_bins: int) -> Bins:
+    """At most ``max_bins`` bins an ordered feature, of equally many public cells each."""
+    of_code, place = [], []
+    for feature in range(facts.n_features):
+        scaled = facts.scaled[feature]
+        n_codes = int(facts.n_codes[feature])
+        if scaled is None:
+            of_code.append(np.arange(n_codes))
+            place.append(np.zeros(n_codes))
+            continue
+        n_cells = n_codes - int(facts.has_missing_code[feature])
+        bins = np.arange(n_cells) * min(max_bins, n_cells) // n_cells
+        of_code.append(_with_missing(bins, n_codes))
+        place.append(np.asarray(scaled, dtype=np.float64))
+    return Bins.of_features(of_code, place)
+
+
+def quantiles_are_affordable(facts: TableFacts, budget: LearnerBudget, share: Fraction) -> bool:
+    """Whether 16 cells' noise is below a third of the rows: a rule from public facts alone.
+
+    Parameters
+    ----------
+    facts : TableFacts
+        Without ``approximate_rows`` the answer is no.
+    budget : LearnerBudget
+        The whole of it.
+    share : Fraction
+        The part that would be spent on quantiles.
+    """
+    n_ordered = int(facts.ordered.sum())
+    if not n_ordered or facts.approximate_rows is None:
+        return False
+    if budget.delta:
+        noise = float(n_ordered / (2 * share * budget.rho)) ** 0.5
+    else:
+        noise = 2**0.5 * float(n_ordered / (share * budget.epsilon))
+    return noise * 16 < facts.approximate_rows / 3
+
+
+def quantile_sensitivity(facts: TableFacts) -> Fraction:
+    """L1, and L2 squared, of all histograms together: a record lies in one cell of each."""
+    return Fraction(int(facts.ordered.sum()))
+
+
+def release_quantiles(
+    records: Records, facts: TableFacts, grant: Grant, source: RandomSource, max_bins: int
+) -> Bins:
+    """Release one noisy histogram of every ordered feature, and merge its cells to bins.
+
+    Parameters
+    ----------
+    records : Records
+        Secret.
+    facts : TableFacts
+    grant : Grant
+        For a ``DiscreteGaussianNoise`` or ``GeometricNoise`` whose sensitivity is
+        `quantile_sensitivity`.
+    source : RandomSource
+    max_bins : int
+        Largest number of bins of values.
+
+    Notes
+    -----
+    **Claim**: the event's. **Relation**: add or remove one record. **Sensitivity**: a record adds
+    1 to one cell of each histogram. What follows the noise is post-processing. **Tests**:
+    tests/trees/random/test_bins.py.
+    """
+    ordered = np.flatnonzero(facts.ordered)
+    raw_counts = records.total(CodeCounts(ordered))
+    counts = _add_noise(raw_counts, grant, source).astype(np.float64)
+    ends = np.cumsum(facts.n_codes[ordered])
+    public = public_bins(facts, max_bins)
+    offsets = facts.offsets
+    of_code = [public.of_code[offsets[f] : offsets[f + 1]] for f in range(facts.n_features)]
+    place = [public.place[offsets[f] : offsets[f + 1]] for f in range(facts.n_features)]
+    for f, histogram in zip(ordered, np.split(counts, ends[:-1]), strict=True):
+        n_cells = histogram.size - int(facts.has_missing_code[f])
+        middle = _middle_ranks(histogram[:n_cells])
+        bins = np.minimum((middle * max_bins).astype(np.int64), max_bins - 1)
+        of_code[f] = _with_missing(np.unique(bins, return_inverse=True)[1], histogram.size)
+        place[f] = np.concatenate([middle, np.full(histogram.size - n_cells, 0.5)])
+    return Bins.of_features(of_code, place)
+
+
+def _add_noise(counts: NDArray[np.int64], grant: Grant, source: RandomSource) -> NDArray[np.int64]:
+    event: Event = grant.event
+    if isinstance(event, GeometricNoise):
+        return add_geometric_noise(counts, grant, source)
+    return add_discrete_gaussian_noise(counts, grant, source)
+
+
+def _middle_ranks(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Rank of the middle of every cell in [0, 1], from noisy counts.
+
+    The sums of noisy counts are made monotone by the mean of their envelopes from both ends,
+    and mixed with the rank by cells alone.
+    """
+    sums = np.cumsum(counts)
+    rising = np.maximum.accumulate(sums)
+    falling = np.minimum.accumulate(sums[::-1])[::-1]
+    share = np.clip(
+        (rising + falling) / 2.0 / max(float(rising[-1] + sums[-1]) / 2.0, 1.0), 0.0, 1.0
+    )
+    by_cells = np.arange(1, counts.size + 1) / counts.size
+    upper = (1.0 - CELL_SHARE) * share + CELL_SHARE * by_cells
+    lower = np.concatenate([[0.0], upper[:-1]])
+    return (lower + upper) / 2.0
+
+
+def _with_missing(bins: NDArray[Any], n_codes: int) -> NDArray[np.int64]:
+    """Bins of values, and one more for a missing value where there is a code for it."""
+    missing = np.full(n_codes - bins.size, int(bins[-1]) + 1)
+    return np.concatenate([bins, missing]).astype(np.int64)

@@ -1,0 +1,1 @@
+"""Compiled loops over random trees; numpy and numba only."""

@@ -1,0 +1,164 @@
+"""Random trees: complete trees whose splits depend on public facts and released bins alone.
+
+Drawing them reads no record and costs nothing; what they hold becomes worth something through
+what is released for their leaves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpforest.mechanisms.entropy import RandomSource
+from dpforest.trees.base import TableFacts
+from dpforest.trees.random.bins import Bins
+from dpforest.trees.random.kernels.leaves import add_leaf_values, tree_leaves
+from dpforest.trees.random.kernels.random_trees import draw_trees
+from dpforest.trees.stored import reading, require, whole_number, whole_numbers
+
+#: Deepest trees that are read back: their leaves are 2**depth a tree.
+MAX_DEPTH = 20
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RandomTrees:
+    """Complete trees of one depth, as heaps of ``2**depth - 1`` nodes.
+
+    Attributes
+    ----------
+    depth : int
+    feature : ndarray of int32, shape (n_trees, 2**depth - 1)
+    mask : ndarray of uint64, shape (n_trees, 2**depth - 1, W)
+        A code c goes left if bit ``c % 64`` of word ``c // 64`` is set. A node that nothing can
+        split sends all codes of feature 0 left.
+    """
+
+    depth: int
+    feature: NDArray[np.int32]
+    mask: NDArray[np.uint64]
+
+    @property
+    def n_trees(self) -> int:
+        """Number of trees."""
+        return int(self.feature.shape[0])
+
+    @property
+    def n_leaves(self) -> int:
+        """Leaves of one tree."""
+        return 1 << self.depth
+
+    def take(self, trees: slice | list[int]) -> RandomTrees:
+        """Some of the trees."""
+        return RandomTrees(self.depth, self.feature[trees], self.mask[trees])
+
+    @classmethod
+    def joined(cls, parts: list[RandomTrees]) -> RandomTrees:
+        """Trees of the same depth and table, one part after the other."""
+        return cls(
+            parts[0].depth,
+            np.concatenate([part.feature for part in parts]),
+            np.concatenate([part.mask for part in parts]),
+        )
+
+    def leaves(self, codes: NDArray[Any]) -> NDArray[np.int32]:
+        """Leaf number of every record in every tree, shape (n_trees, n)."""
+        out = np.empty((self.n_trees, codes.shape[0]), dtype=np.int32)
+        tree_leaves(np.ascontiguousarray(codes), self.feature, self.mask, self.depth, out)
+        return out
+
+    def add_values(
+        self, codes: NDArray[Any], values: NDArray[np.float64], scores: NDArray[np.float64]
+    ) -> None:
+        """Add ``values`` (n_trees, n_leaves, C) of every record's leaves to ``scores`` (n, C)."""
+        flat = np.ascontiguousarray(codes)
+        add_leaf_values(flat, self.feature, self.mask, self.depth, values, scores)
+
+    def to_data(self) -> dict[str, Any]:
+        """JSON-ready form: masks as one hexadecimal number a node."""
+        width = 16 * self.mask.shape[2]
+        as_big = np.ascontiguousarray(self.mask[:, :, ::-1]).astype(">u8")
+        return {
+            "depth": self.depth,
+            "feature": self.feature.tolist(),
+            "left_codes": [[node.tobytes().hex() for node in tree] for tree in as_big],
+            "hex_digits": width,
+        }
+
+    @classmethod
+    def from_data(cls, data: dict[str, Any], facts: TableFacts) -> RandomTrees:
+        """Read what ``to_data`` wrote, checked so that no record leaves the tables.
+
+        Raises
+        ------
+        ModelFormatError
+        """
+        kind = "random trees"
+        with reading(kind):
+            depth = whole_number(data["depth"], "depth of trees", 1, MAX_DEPTH)
+            shape = len(data["feature"]), (1 << depth) - 1
+            last = facts.n_features - 1
+            feature = whole_numbers(data["feature"], shape, "features of trees", 0, last, np.int32)
+            n_words = mask_words(facts)
+            nodes = [node for tree in data["left_codes"] for node in tree]
+            fits = len(nodes) == feature.size > 0 and data["hex_digits"] == 16 * n_words
+            require(fits, kind, "its masks do not fit the nodes")
+            require(all(len(n) == 16 * n_words for n in nodes), kind, "a mask is of another width")
+            words = np.frombuffer(bytes.fromhex("".join(nodes)), dtype=">u8").astype(np.uint64)
+            mask = words.reshape(*shape, n_words)[:, :, ::-1]
+            return cls(depth, feature, np.ascontiguousarray(mask))
+
+
+def mask_words(facts: TableFacts) -> int:
+    """Words of a node's mask: a bit for every code of the feature with the most codes."""
+    return -(-int(facts.n_codes.max()) // 64)
+
+
+def draw_random_trees(
+    n_trees: int,
+    depth: int,
+    bins: Bins,
+    facts: TableFacts,
+    source: RandomSource,
+    n_features: NDArray[np.int64] | None = None,
+) -> RandomTrees:
+    """Draw complete random trees over bins.
+
+    At every node a feature, uniformly among those that can split the node's box; then for an
+    ordered feature a threshold, uniform between the bins that the ancestors left, with a missing
+    value on a random side; for a categorical one a random non-trivial subset of the levels left.
+
+    Parameters
+    ----------
+    n_trees, depth : int
+    bins : Bins
+        Public, or released.
+    facts : TableFacts
+    source : RandomSource
+        One word a tree: public randomness.
+    n_features : ndarray of int64, shape (n_trees,), optional
+        How many features, drawn at random, each tree may use; all without.
+
+    Notes
+    -----
+    **Claim**: no record is read, so this costs nothing. **Tests**:
+    tests/trees/random/test_trees.py.
+    """
+    shape = (n_trees, (1 << depth) - 1)
+    feature = np.empty(shape, dtype=np.int32)
+    mask = np.empty((*shape, mask_words(facts)), dtype=np.uint64)
+    allowed = np.full(n_trees, facts.n_features) if n_features is None else n_features
+    draw_trees(
+        source.words(n_trees),
+        np.ascontiguousarray(allowed, dtype=np.int64),
+        bins.of_code,
+        bins.starts,
+        facts.offsets,
+        facts.ordered,
+        facts.has_missing_code & facts.ordered,
+        feature,
+        mask,
+    )
+    return RandomTrees(depth, feature, mask)

@@ -1,0 +1,1 @@
+"""Compiled loops of the refitted forest; numpy and numba only."""

@@ -1,0 +1,166 @@
+"""Public directions: single features, and random signed sums of a few, each with public cuts.
+
+All of it follows from public facts and public random words; no record is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpforest.mechanisms.entropy import RandomSource
+from dpforest.mechanisms.streamed import draw_one_below
+from dpforest.trees.base import TableFacts
+
+#: A feature's largest part in a sum.
+SUM_SCALE = 1000
+_LARGEST_SUM = 5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Direction:
+    """A public integer function of a record's codes, with public thresholds.
+
+    Attributes
+    ----------
+    features : tuple of int
+    tables : tuple of ndarray of int64
+        What each code of each feature adds to the value.
+    thresholds : ndarray of int64
+        Ascending; cut k sends values up to ``thresholds[k]`` left.
+    """
+
+    features: tuple[int, ...]
+    tables: tuple[NDArray[np.int64], ...]
+    thresholds: NDArray[np.int64]
+
+    def values(self, codes: NDArray[Any]) -> NDArray[np.int64]:
+        """Values of coded records, shape (n,)."""
+        total = np.zeros(codes.shape[0], dtype=np.int64)
+        for feature, table in zip(self.features, self.tables, strict=True):
+            total += table[codes[:, feature]]
+        return total
+
+    @property
+    def width(self) -> int:
+        """Number of integers that the values lie in."""
+        return sum(int(t.max()) - int(t.min()) for t in self.tables) + 1
+
+    def spans(self) -> NDArray[np.float64]:
+        """How far each feature alone can move the value."""
+        return np.array([float(t.max() - t.min()) for t in self.tables])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Directions:
+    """Directions with the share of the base weight that each of them has."""
+
+    members: tuple[Direction, ...]
+    shares: NDArray[np.float64]
+
+    @property
+    def n_bins(self) -> NDArray[np.int64]:
+        """Bins of each direction, one more than it has cuts."""
+        return np.array([d.thresholds.size + 1 for d in self.members], dtype=np.int64)
+
+    def bins(self, codes: NDArray[Any]) -> NDArray[np.uint8]:
+        """Bins of coded records, shape (n, n_directions): cut k sends bins up to k left."""
+        result = np.empty((codes.shape[0], len(self.members)), dtype=np.uint8)
+        for m, direction in enumerate(self.members):
+            result[:, m] = np.searchsorted(direction.thresholds, direction.values(codes))
+        return result
+
+
+def draw_directions(
+    facts: TableFacts, n_sums: int, n_cuts: int, limit: int, sum_share: float, source: RandomSource
+) -> Directions:
+    """Draw the public directions of one family.
+
+    Every feature has the same share among the single ones: an ordered one as one direction,
+    a categorical one as one value against the rest, for each value. Sums share the rest
+    equally. Where there are more single directions than ``limit``, a public random choice
+    of them is offered.
+
+    Parameters
+    ----------
+    facts : TableFacts
+    n_sums : int
+        Number of sums; none where there is one feature.
+    n_cuts : int
+        Largest number of cuts of a direction, below 256.
+    limit : int
+        Largest number of single directions.
+    sum_share : float
+        Share of the base weight that sums have.
+    source : RandomSource
+        Public words.
+    """
+    usable = [f for f in range(facts.n_features) if facts.n_codes[f] > 1]
+    singles = [(d, s) for f in usable for d, s in _single(facts, f, n_cuts)]
+    if len(singles) > limit:
+        singles = _some(singles, limit, source)
+    sums = [_sum(facts, usable, n_cuts, source) for _ in range(n_sums * (len(usable) > 1))]
+    shares = np.array([share for _, share in singles])
+    if sums:
+        shares = np.concatenate(
+            [shares * (1 - sum_share) / shares.sum(), np.full(len(sums), sum_share / len(sums))]
+        )
+    return Directions((*(d for d, _ in singles), *sums), shares)
+
+
+def _some(items: list[Any], n: int, source: RandomSource) -> list[Any]:
+    """A random choice of n items, in their order."""
+    order = list(range(len(items)))
+    for k in range(n):
+        j = k + draw_one_below(len(order) - k, source)
+        order[k], order[j] = order[j], order[k]
+    return [items[k] for k in sorted(order[:n])]
+
+
+def _single(facts: TableFacts, feature: int, n_cuts: int) -> list[tuple[Direction, float]]:
+    n_codes = int(facts.n_codes[feature])
+    codes = np.arange(n_codes, dtype=np.int64)
+    if not facts.ordered[feature]:
+        # A feature of two values is one direction; each other value against the rest.
+        values = range(1 if n_codes == 2 else n_codes)
+        against = [(codes != value).astype(np.int64) for value in values]
+        zero = np.zeros(1, dtype=np.int64)
+        return [(Direction((feature,), (t,), zero), 1.0 / len(against)) for t in against]
+    thresholds = codes[:-1]
+    if thresholds.size > n_cuts:
+        thresholds = codes[1 : n_cuts + 1] * n_codes // (n_cuts + 1) - 1
+    return [(Direction((feature,), (codes,), thresholds), 1.0)]
+
+
+def _sum(facts: TableFacts, usable: Sequence[int], n_cuts: int, source: RandomSource) -> Direction:
+    most = min(_LARGEST_SUM, len(usable))
+    size = 2 + draw_one_below(most - 1, source)
+    features = tuple(_some(list(usable), size, source))
+    tables = tuple(_part(facts, feature, source) for feature in features)
+    low = sum(int(t.min()) for t in tables)
+    high = sum(int(t.max()) for t in tables)
+    steps = np.arange(1, n_cuts + 1, dtype=np.int64)
+    thresholds = low + steps * (high - low + 1) // (n_cuts + 1) - 1
+    return Direction(features, tables, np.unique(thresholds))
+
+
+def _part(facts: TableFacts, feature: int, source: RandomSource) -> NDArray[np.int64]:
+    """A feature's part in a sum: plus or minus its scaled value, or a random set of categories."""
+    n_codes = int(facts.n_codes[feature])
+    sign = 1 - 2 * draw_one_below(2, source)
+    by_rank = draw_one_below(2, source)
+    scaled = facts.scaled[feature]
+    if scaled is None:
+        share = np.array([draw_one_below(2, source) for _ in range(n_codes)], dtype=np.float64)
+    elif by_rank:
+        # Codes are equal steps of a log scale where the feature has a wide range.
+        last = n_codes - 1 - int(facts.has_missing_code[feature])
+        share = np.arange(n_codes) / max(last, 1)
+        share[last + 1 :] = 0.5
+    else:
+        share = scaled
+    return sign * np.rint(share * SUM_SCALE).astype(np.int64)

@@ -1,0 +1,233 @@
+"""The released model of the rules learner: one decision tree of released values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpforest.exceptions import ModelFormatError
+from dpforest.trees.base import TableFacts
+from dpforest.trees.partial import sampled_scores
+from dpforest.trees.rules.directions import Direction
+from dpforest.trees.stored import (
+    reading,
+    real_numbers,
+    require,
+    whole_number,
+    whole_numbers,
+)
+
+#: Steepness of the soft cuts that grade records by their distance to a cut, in units of the
+#: direction's public width.
+STEEPNESS = 20.0
+#: Weight of the leaf a record lies in, against its soft shares in all leaves.
+HARD_WEIGHT = 2.0
+_BLOCK = 2**14
+_FORMAT = "dpforest-rules"
+_KIND = "rules model"
+#: Largest entry of a stored table; sums of them stay far inside 64 bits.
+_LARGEST = 2**40
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Node:
+    """An inner node: values of ``direction`` up to ``threshold`` go left."""
+
+    direction: Direction
+    threshold: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RuleModel:
+    """A decision tree over public directions.
+
+    Attributes
+    ----------
+    nodes : tuple of (Node or None), length 2^depth - 1
+        In heap order; None sends every record left.
+    probabilities : ndarray of float64, shape (2^depth, n_classes)
+        Of the leaves, from left to right.
+    labels : ndarray of int64, shape (2^depth,)
+        Drawn labels; most likely class where none was drawn.
+    n_features : int
+    masses : ndarray of float64, shape (2^depth,), or None
+        Released share of the records in each leaf; None where leaves were not counted.
+    """
+
+    nodes: tuple[Node | None, ...]
+    probabilities: NDArray[np.float64]
+    labels: NDArray[np.int64]
+    n_features: int
+    masses: NDArray[np.float64] | None = None
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return int(self.probabilities.shape[1])
+
+    def log_odds(self, codes: NDArray[Any]) -> NDArray[np.float64]:
+        """Log-probabilities of coded records, shape (n, n_classes).
+
+        A record shares in the leaves by its distances to the cuts on its way, and has the
+        larger part in the one it lies in. So records are graded and not only sorted.
+        """
+        scores = np.empty((codes.shape[0], self.n_classes))
+        for block in _blocks(codes.shape[0]):
+            soft, hard = self._shares(codes[block])
+            shares = (soft + HARD_WEIGHT * hard) / (1.0 + HARD_WEIGHT)
+            scores[block] = np.log(shares @ self.probabilities)
+        return scores
+
+    def leaves(self, codes: NDArray[Any]) -> NDArray[np.int64]:
+        """Index of the leaf that each record lies in."""
+        found = np.empty(codes.shape[0], dtype=np.int64)
+        for block in _blocks(codes.shape[0]):
+            found[block] = np.argmax(self._shares(codes[block])[1], axis=1)
+        return found
+
+    def _shares(self, codes: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Soft and hard shares of records in the leaves, each of shape (n, n_leaves)."""
+        soft, hard = np.zeros((2, codes.shape[0], self.labels.size))
+        self._route(codes, 0, np.ones(codes.shape[0]), np.ones(codes.shape[0]), soft, hard)
+        return soft, hard
+
+    def _route(
+        self,
+        codes: NDArray[Any],
+        place: int,
+        share: NDArray[np.float64],
+        inside: NDArray[np.float64],
+        soft: NDArray[np.float64],
+        hard: NDArray[np.float64],
+    ) -> None:
+        if place >= len(self.nodes):
+            leaf = place - len(self.nodes)
+            soft[:, leaf], hard[:, leaf] = share, inside
+            return
+        node = self.nodes[place]
+        if node is None:
+            self._route(codes, 2 * place + 1, share, inside, soft, hard)
+            return
+        values = node.direction.values(codes)
+        distance = (values - node.threshold - 0.5) / node.direction.width
+        right = 1.0 / (1.0 + np.exp(-STEEPNESS * distance))
+        beyond = (values > node.threshold).astype(np.float64)
+        self._route(codes, 2 * place + 1, share * (1 - right), inside * (1 - beyond), soft, hard)
+        self._route(codes, 2 * place + 2, share * right, inside * beyond, soft, hard)
+
+    def feature_importances(self) -> NDArray[np.float64]:
+        """Share of the model's effect that each feature carries, shape (D,), sum 1 or all 0.
+
+        A cut counts by how far apart the mean probabilities of its two sides are, squared, and
+        by the released masses of both; a sum's is divided by how far each feature moves it.
+        """
+        effect = np.zeros(self.n_features)
+        masses = self.leaf_masses()
+        for place, node in enumerate(self.nodes):
+            if node is None:
+                continue
+            level = (place + 1).bit_length() - 1
+            below = self.labels.size >> (level + 1)
+            first = (place + 1 - (1 << level)) * 2 * below
+            sides = slice(first, first + below), slice(first + below, first + 2 * below)
+            sizes = [float(masses[side].sum()) for side in sides]
+            spans = node.direction.spans()
+            # Nothing counts that no record passes, nor a sum of sets none of which parts anything.
+            if min(sizes) <= 0 or not spans.any():
+                continue
+            left, right = (
+                masses[side] @ self.probabilities[side] / size
+                for side, size in zip(sides, sizes, strict=True)
+            )
+            weight = sizes[0] * sizes[1] / sum(sizes)
+            apart = float(((left - right) ** 2).sum()) * weight
+            np.add.at(effect, list(node.direction.features), apart * spans / spans.sum())
+        total = effect.sum()
+        return effect / total if total else effect
+
+    def leaf_masses(self) -> NDArray[np.float64]:
+        """Share of the records in each leaf: released, or halved at every cut where not counted."""
+        if self.masses is not None:
+            return self.masses
+        shares = np.ones(1)
+        for level in range((len(self.nodes) + 1).bit_length() - 1):
+            nodes = self.nodes[(1 << level) - 1 : (2 << level) - 1]
+            left = np.array([1.0 if node is None else 0.5 for node in nodes])
+            shares = np.column_stack([shares * left, shares * (1.0 - left)]).ravel()
+        return shares
+
+    def partial_scores(self, feature: int, facts: TableFacts) -> NDArray[np.float64]:
+        """Mean class scores at every code of one feature, shape (n_codes, n_classes).
+
+        Cuts look at sums of features, so the mean is over made-up records, spread evenly.
+        """
+        return sampled_scores(self.log_odds, feature, facts.n_codes)
+
+    def to_data(self) -> dict[str, Any]:
+        """The model as JSON-ready data."""
+        return {
+            "format": _FORMAT,
+            "version": 1,
+            "n_features": self.n_features,
+            "nodes": [None if node is None else _node_data(node) for node in self.nodes],
+            "probabilities": self.probabilities.tolist(),
+            "labels": self.labels.tolist(),
+            "masses": None if self.masses is None else self.masses.tolist(),
+        }
+
+    @classmethod
+    def from_data(cls, data: dict[str, Any], facts: TableFacts) -> RuleModel:
+        """Read what `to_data` wrote, checked against the public facts.
+
+        Raises
+        ------
+        ModelFormatError
+            When it is of another format or version, or parts are missing or do not fit.
+        """
+        with reading(_KIND):
+            if data.get("format") != _FORMAT or data.get("version") != 1:
+                raise ModelFormatError(f"not a {_FORMAT} model of version 1.")
+            require(data["n_features"] == facts.n_features, _KIND, "its features do not fit")
+            n_leaves, n_classes = len(data["nodes"]) + 1, facts.n_classes
+            require(n_leaves & (n_leaves - 1) == 0, _KIND, "nodes do not make a complete tree")
+            nodes = tuple(None if node is None else _node_of(node, facts) for node in data["nodes"])
+            shape, least = (n_leaves, n_classes), np.finfo(np.float64).tiny
+            masses = data["masses"]
+            if masses is not None:
+                masses = real_numbers(masses, (n_leaves,), "masses of leaves", 0.0, 1.0)
+            return cls(
+                nodes,
+                real_numbers(data["probabilities"], shape, "table of leaves", least, 1.0),
+                whole_numbers(data["labels"], (n_leaves,), "labels of leaves", 0, n_classes - 1),
+                facts.n_features,
+                masses,
+            )
+
+
+def _blocks(n: int) -> list[slice]:
+    """Runs of records, so that the shares of few are held at a time."""
+    return [slice(first, first + _BLOCK) for first in range(0, n, _BLOCK)]
+
+
+def _node_data(node: Node) -> dict[str, Any]:
+    return {
+        "features": list(node.direction.features),
+        "tables": [table.tolist() for table in node.direction.tables],
+        "threshold": node.threshold,
+    }
+
+
+def _node_of(data: dict[str, Any], facts: TableFacts) -> Node:
+    features, tables = data["features"], data["tables"]
+    whole_numbers(features, (len(features),), "features of a node", 0, facts.n_features - 1)
+    require(len(features) == len(tables) > 0, _KIND, "features and tables of a node do not fit")
+    arrays = tuple(
+        whole_numbers(table, (int(facts.n_codes[f]),), "table of a node", -_LARGEST, _LARGEST)
+        for f, table in zip(features, tables, strict=True)
+    )
+    low, high = sum(int(t.min()) for t in arrays), sum(int(t.max()) for t in arrays)
+    threshold = whole_number(data["threshold"], "threshold of a node", low - 1, high)
+    return Node(Direction(tuple(features), arrays, np.array([threshold])), threshold)

@@ -1,0 +1,87 @@
+"""Learners by the names users ask by, and the public rule that picks one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from dpforest.trees.base import Learner, LearnerBudget, ReleasedModel, TableFacts
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Where a learner and its released model live; imported when used."""
+
+    package: str
+    learner: str
+    model: str
+
+    def make(self) -> Learner:
+        """The learner with its defaults."""
+        made: Learner = getattr(import_module(f"{self.package}.learner"), self.learner)()
+        return made
+
+    def read(self, data: Any, facts: TableFacts) -> ReleasedModel:
+        """The released model that its ``to_data`` wrote, checked against the public facts."""
+        model_class = getattr(import_module(f"{self.package}.model"), self.model)
+        model: ReleasedModel = model_class.from_data(data, facts)
+        return model
+
+
+#: Learners by name.
+LEARNERS: dict[str, Entry] = {
+    "rules": Entry("dpforest.trees.rules", "RulesLearner", "RuleModel"),
+    "one_shot": Entry("dpforest.trees.one_shot", "OneShotForest", "OneShotModel"),
+    "refitted": Entry("dpforest.trees.refitted", "RefittedForest", "RefittedModel"),
+    "combined": Entry("dpforest.trees.combined", "CombinedLearner", "CombinedModel"),
+    "multinomial": Entry("dpforest.trees.multinomial", "MultinomialForest", "MultinomialModel"),
+    "private_selection": Entry(
+        "dpforest.trees.private_selection", "PrivateSelection", "SelectedModel"
+    ),
+}
+
+
+#: R sqrt(2 / K) from which refitted forests pass selected rules, and R for a regression.
+REFITTED_SIGNAL = 300.0
+REFITTED_SIGNAL_OF_MEANS = 400.0
+#: R from which, in pure epsilon, rules beside a one-shot forest pass rules alone: of two classes,
+#: and of more.
+COMBINED_SIGNAL_OF_TWO = 2500.0
+COMBINED_SIGNAL = 6000.0
+#: More classes than a rule tree of 64 leaves can tell apart: a one-shot forest alone, from this
+#: 2 R / K.
+MANY_CLASSES = 12
+ONE_SHOT_SIGNAL = 500.0
+
+
+#: Learners that look at all records at once, which are refused where those are read pass by pass.
+NOT_STREAMED = frozenset({"rules", "combined", "private_selection"})
+
+
+def pick_strategy(facts: TableFacts, budget: LearnerBudget) -> str:
+    """The learner that serves this budget best, from public quantities only.
+
+    Rules are drawn at the whole pure epsilon, so they win where the budget is small for the
+    table; sums of many noisy tables win above, or beside them. The limits are in
+    R = n / sigma_1 (``LearnerBudget.signal``), with a delta in R sqrt(2 / K) for K classes;
+    docs/private_forest.md says how they were found.
+    """
+    signal = budget.signal(facts.approximate_rows or 1.0)
+    if facts.unit > 1 or not facts.in_memory:
+        # Means need no labels: tables of one-shot forests hold out where rules would guess. And
+        # rules look at all records at once.
+        enough = budget.delta and signal >= REFITTED_SIGNAL_OF_MEANS
+        return "refitted" if enough else "one_shot"
+    share = 2 / max(facts.n_classes, 2)
+    if budget.delta:
+        return "refitted" if signal * share**0.5 >= REFITTED_SIGNAL else "rules"
+    if facts.n_classes > MANY_CLASSES:
+        return "one_shot" if signal * share >= ONE_SHOT_SIGNAL else "rules"
+    limit = COMBINED_SIGNAL_OF_TWO if facts.n_classes <= 2 else COMBINED_SIGNAL
+    return "combined" if signal >= limit else "rules"
+
+
+def spends_pure_epsilon(strategy: str) -> bool:
+    """Whether a learner spends the pure epsilon, with a delta too."""
+    return strategy in ("rules", "combined")

@@ -1,0 +1,145 @@
+"""A fit's plan made again from what its report says: settings, domain, and no data."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+import dpforest
+from dpforest.accounting.accountant import BudgetAccountant
+from dpforest.accounting.allocation import resolve_allocation
+from dpforest.accounting.detached import DIFFPRIVLIB
+from dpforest.accounting.diffprivlib_adapter import DiffprivlibCeiling
+from dpforest.accounting.fits import OWN_BUDGET
+from dpforest.accounting.ledger import ScopeRecord
+from dpforest.accounting.rationals import exact_text
+from dpforest.domain.schema import Domain
+from dpforest.estimators.base import PrivateEstimator
+from dpforest.estimators.run import FitRun
+from dpforest.estimators.settings import check_delta, check_epsilon, storable, stored
+from dpforest.exceptions import ParameterError
+from dpforest.mechanisms.entropy import SystemSource
+from dpforest.records.streams.batches import BatchStream
+from dpforest.report.report import PrivacyReport
+
+
+@dataclass(frozen=True, slots=True)
+class Remade:
+    """An estimator with the settings of a report, not fitted to any record, and its plan."""
+
+    model: Any
+    plan: Any
+
+    def requests(self, report: PrivacyReport) -> ScopeRecord:
+        """What a fit asks for: asked for again, on a table without records.
+
+        A plan that was fixed beforehand asks for the same whatever the records are.
+        """
+        model = self.model
+        # No fit of anybody's records, so it is no part of the process-wide list of fits.
+        model._register = lambda *_: report.basis.listing
+        model.verbose = 0
+        model.accountant = self._accountant(report)
+        width = len(report.domain["features"])
+        # Not by fit, which on Dask takes nothing else.
+        if report.facts.streamed:
+            model._fit(BatchStream([]), None)
+        else:
+            model._fit(np.empty((0, width), dtype=object), np.empty(0, dtype=object))
+        composition: ScopeRecord = model._composition()
+        return composition.relabelled(report.composition.label)
+
+    def _accountant(self, report: PrivacyReport) -> Any:
+        """One that charges the fit as the report's did: by what it adds up to, or by itself."""
+        if report.facts.charged_to == OWN_BUDGET:
+            return None
+        if report.facts.charged_to == DIFFPRIVLIB:
+            return DiffprivlibCeiling(Boundless())
+        reserve = report.composition.reserve
+        if reserve is None or not reserve.loss.delta:
+            return BudgetAccountant._unlimited(self.model.delta)
+        return BudgetAccountant(self.model.epsilon, self.model.delta)
+
+
+class Boundless:
+    """What the adapter uses of an accountant of diffprivlib; grants everything."""
+
+    def total(self) -> tuple[float, float]:
+        return math.inf, 1.0
+
+    remaining = total
+
+    def check(self, epsilon: float, delta: float) -> bool:
+        return True
+
+    def spend(self, epsilon: float, delta: float) -> None:
+        """Count nothing."""
+
+
+def estimator_of(name: str) -> type[Any]:
+    """The private estimator of dpforest of that name.
+
+    Raises
+    ------
+    LookupError
+        If there is none.
+    """
+    place: Any = dpforest
+    if name.startswith("Dask"):
+        place = import_module("dpforest.dask")  # needs no Dask to be imported
+    kind = getattr(place, name) if name in place.__all__ else None
+    if isinstance(kind, type) and issubclass(kind, PrivateEstimator):
+        return kind
+    raise LookupError(f"dpforest has no private estimator {name!r}")
+
+
+def remade_plan(report: PrivacyReport) -> Remade | str | None:
+    """The plan that a report's settings and domain lead to.
+
+    Parameters
+    ----------
+    report : PrivacyReport
+
+    Returns
+    -------
+    Remade, str or None
+        None where it cannot be made here, because a part of it is of somebody else's making; a
+        text where the settings contradict themselves.
+    """
+    facts, domain = report.facts, Domain.model_validate(report.domain)
+    try:
+        kind = estimator_of(report.estimator)
+    except LookupError:
+        return None
+    if _is_foreign(facts.settings.get("allocation")):
+        return None
+    try:
+        model = kind(domain=domain, **{k: stored(v) for k, v in facts.settings.items()})
+        epsilon, delta = check_epsilon(model.epsilon), check_delta(model.delta)
+        written = {k: storable(v) for k, v in model._reported_parameters().items()}
+        if written != facts.settings or set(written) != set(facts.parameters):
+            return "its parameters are not those of its estimator"
+        if exact_text(delta) != facts.delta:
+            return "its delta is not the one of its parameters"
+        run = FitRun(
+            epsilon, delta, domain, model._encoder(domain), SystemSource(),
+            facts.settings, facts.parameters, facts.charged_to, streamed=facts.streamed,
+        )  # fmt: skip
+        return Remade(model, model._build_plan(run, model._check_parameters(epsilon, delta)))
+    except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
+        return f"its settings make no plan ({type(error).__name__})"
+
+
+def _is_foreign(allocation: Any) -> bool:
+    """Whether an allocation is noted by a name that only its maker can resolve."""
+    if not isinstance(allocation, str):
+        return False
+    try:
+        resolve_allocation(allocation)
+    except ParameterError:
+        return True
+    return False

@@ -1,0 +1,369 @@
+"""Verifying a privacy report: every figure in it worked out again from its entries.
+
+A report is a few independent facts (entries, settings, domain, what was learnt without paying) and
+much that follows from them. Here the rest is made again and compared, leaf by leaf. What follows
+from nothing else in the report is compared with the model, or is held by the digest alone.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import warnings
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from dpforest.accounting.bounds import replace_one_price
+from dpforest.accounting.conversion import LIBRARY, MEANS, conversion_method
+from dpforest.accounting.detached import DIFFPRIVLIB
+from dpforest.accounting.fits import OWN_BUDGET
+from dpforest.accounting.ledger import ScopeRecord
+from dpforest.accounting.ledger_check import is_within, place_problems
+from dpforest.accounting.losses import PrivacyLoss
+from dpforest.accounting.rationals import exact_text, float_up, parse_amount
+from dpforest.accounting.verify import claimed_loss, sole_certificate, verify_composition
+from dpforest.domain.schema import Domain
+from dpforest.estimators.base import PrivateEstimator
+from dpforest.estimators.storage import agreed_guarantee, check_facts, listing_problems
+from dpforest.exceptions import ModelFormatError, ParameterTypeError, ReportError
+from dpforest.relations import relations_of
+from dpforest.report.diff import differing_leaves
+from dpforest.report.digests import canonical_bytes
+from dpforest.report.making import make_report, report_digest
+from dpforest.report.report import PrivacyReport
+from dpforest.strict_json import json_text, parse_object
+from dpforest.verify.replan import estimator_of, remade_plan
+
+#: Leaves that follow from nothing else in a report; see docs/report.md.
+UNFOUNDED = (
+    "who declared the public facts, from which source, and which of them began as a draft",
+    "that no seed, no observer, no leak and nothing around the fit was kept quiet",
+    "where the fit was charged, as which fit, under which ceiling, and the object's earlier fits",
+    "how parameters were written, and versions",
+    "whether records were streamed, where no plan goes by that",
+)
+#: What no comparison of a report and a model shows.
+OF_THE_MODEL = (
+    "what the model's own file says of its fit, of its accountant's name and ceiling, and of other "
+    "fits"
+)
+#: Where a plan waited for a released number of records.
+_FOLLOWED = "what was planned within the caps, from a noisy count that only the fit knew"
+#: Such a report is read and shown, but says less than what is worked out again here.
+_EARLIER = (
+    "it is of format version {version}, so only the release of dpforest that wrote it can verify "
+    "it (this one reads it: PrivacyReport.from_json)"
+)
+#: Kinds of scopes in which a record meets everything, or one cell, whatever is drawn.
+_UNSAMPLED = ("sequential", "parallel cells")
+#: Plans convert rho in doubles of another library, whose releases may differ by this much.
+_PLAN_TOLERANCE = 1e-6
+
+
+class Verification(BaseModel):
+    """What :func:`verify_report` found to hold.
+
+    Attributes
+    ----------
+    held : tuple of str
+        What was worked out again, or compared, and agreed.
+    taken_at_its_word : tuple of str
+        What only the report's own digest, or the absence of a model to compare with, speaks for.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    held: tuple[str, ...]
+    taken_at_its_word: tuple[str, ...]
+
+    def __str__(self) -> str:
+        words = "; ".join(self.taken_at_its_word) or "nothing"
+        return f"The report holds: {'; '.join(self.held)}. Taken at its word: {words}."
+
+
+def verify_report(report: PrivacyReport | str | Path, model: Any = None) -> Verification:
+    """Work every figure of a privacy report out again, and compare it with a model.
+
+    Parameters
+    ----------
+    report : PrivacyReport, str or Path
+        A report, its JSON text, or the path of its JSON file.
+    model : estimator, str or Path, optional
+        What the report is said to be of: a fitted estimator, the JSON that it wrote, or the path
+        of that file. Without it nothing ties the report to a model.
+
+    Returns
+    -------
+    Verification
+        What held, and what had to be taken at its word.
+
+    Raises
+    ------
+    ReportError
+        If anything does not follow, was changed, or is not of that model; ``problems`` lists it.
+    ParameterTypeError
+        If ``model`` is of another kind.
+
+    Notes
+    -----
+    Worked out again: the loss of every entry from its mechanism and parameters; the total of every
+    scope by its rule; the guarantee, its conversions and its sentence; all tables; the plan from
+    the settings and the domain; every request of a plan that was fixed beforehand, by asking again
+    on a table without records; the fingerprint of the domain; with a model, all that it knows.
+
+    The digest finds a change of anything else, but who can write a report can write one with a
+    fitting digest: without the model, or the word of whoever published the digest, a forged report
+    whose parts agree is accepted. Held by tests/verify/test_report_check.py.
+    """
+    if not (model is None or isinstance(model, (str, Path, PrivateEstimator))):
+        raise ParameterTypeError(
+            "model", type(model).__name__, "must be a private estimator, its JSON, or a path",
+            "Give what the report is said to be of, or leave it out",
+        )  # fmt: skip
+    record = _read(report)
+    problems = list(_problems(record))
+    held, unfounded = ["digest", "totals of all scopes", "guarantee and tables"], [*UNFOUNDED]
+    why_not: list[str] = []
+    if not problems:
+        planned, shown, why_not = _plan_problems(record)
+        problems += planned
+        held += shown
+        unfounded += why_not
+    if model is None:
+        unfounded.append("which model it is of (no model was given)")
+    elif not problems:
+        problems += _model_problems(record, model)
+        held.append("everything against the model and its fingerprint")
+        # That the plan could not be made again, the model does not change.
+        unfounded = [OF_THE_MODEL, *why_not]
+    if problems:
+        raise ReportError(tuple(problems))
+    return Verification(held=tuple(held), taken_at_its_word=tuple(unfounded))
+
+
+# -- reading ------------------------------------------------------------------------------------
+
+
+def _read(report: PrivacyReport | str | Path) -> PrivacyReport:
+    """The report as its text says it, to the letter: nothing is coerced, ignored or read twice."""
+    if isinstance(report, PrivacyReport):
+        text = report.model_dump_json()
+    else:
+        text = json_text(report, _refused)
+    data = parse_object(text, _refused)
+    try:
+        record = PrivacyReport.from_json(text)
+        same = canonical_bytes(data) == canonical_bytes(json.loads(record.model_dump_json()))
+    except (ModelFormatError, ValueError, RecursionError):
+        raise ReportError(("it is no dpforest-report of this version",)) from None
+    if record.version != PrivacyReport.model_fields["version"].default:
+        raise ReportError((_EARLIER.format(version=record.version),))
+    if same:
+        return record
+    raise ReportError(("it is not written as a dpforest-report is",))
+
+
+def _refused(rule: str) -> ReportError:
+    return ReportError((rule,))
+
+
+# -- what follows from the report itself ----------------------------------------------------------
+
+
+def _problems(record: PrivacyReport) -> Iterator[str]:
+    if record.digest != report_digest(record):
+        yield "its digest is that of another text"
+    contradictions = verify_composition(record.composition)
+    yield from contradictions
+    yield from _finish_problems(record.composition)
+    if contradictions:
+        return  # whoever forged the books may have made them so that tables of them take long
+    try:
+        yield from _remade_problems(record)
+    except ReportError as error:
+        yield from error.problems
+    except (ModelFormatError, ValueError, ArithmeticError, LookupError, AssertionError) as error:
+        yield f"its parts cannot be put together again ({type(error).__name__})"
+
+
+def _finish_problems(root: ScopeRecord) -> Iterator[str]:
+    """Entries know their number and where they stand; a finished fit is closed."""
+    yield from place_problems(root)
+    if any(scope.probabilities for scope in root.walk() if scope.kind in _UNSAMPLED):
+        yield "a scope that draws nothing has probabilities"
+    if root.reserve_kept or any(s.reserve_kept and not s.reserve for s in root.walk()):
+        yield "a reserve is kept that a finished fit does not keep"
+    if any(scope.failed for scope in root.walk()):
+        yield "what failed released no model to report on"
+    if not root.closed:
+        yield "its composition is of a fit that was not finished"
+
+
+def _remade_problems(record: PrivacyReport) -> Iterator[str]:
+    facts, domain = record.facts, Domain.model_validate(record.domain)
+    check_facts(facts, domain, record.estimator, record.composition)
+    loss = claimed_loss(record.composition, Fraction(parse_amount(facts.delta)))
+    judged = facts.judge(loss, sole_certificate(record.composition))
+    try:
+        remade_guarantee = agreed_guarantee(record.guarantee, judged)
+    except ModelFormatError:
+        yield "the guarantee does not follow from the composition"
+        remade_guarantee = record.guarantee
+    guarantee = record.guarantee
+    for written, shown in zip(guarantee.bounds, remade_guarantee.bounds, strict=True):
+        if written.derivation != shown.derivation and not (
+            written.derivation.endswith(MEANS) and written.epsilon >= shown.epsilon
+        ):
+            yield f"its epsilon cannot be shown here, where it is {shown.derivation}"
+        elif "converted" not in written.derivation and written != shown:
+            yield "the guarantee does not follow from the composition"
+    remade = make_report(facts, domain, guarantee, record.composition, record.model_fingerprint)
+    for place in differing_leaves(*map(_data, (record, remade))):
+        yield f"{place} does not follow from the rest of the report"
+    yield from listing_problems(facts, loss)
+    yield from _ceiling_problems(record)
+    yield from _external_problems(record)
+
+
+def _data(record: BaseModel) -> Any:
+    return json.loads(record.model_dump_json(exclude={"digest"}))
+
+
+def _ceiling_problems(record: PrivacyReport) -> Iterator[str]:
+    """The scope is named as its accountant names fits, and is within its ceiling."""
+    shared = record.basis.charged_to not in (OWN_BUDGET, DIFFPRIVLIB)
+    number = r"( #([2-9]|[1-9]\d+))?" if shared else ""
+    if not re.fullmatch(f"fit: {re.escape(record.estimator)}{number}", record.composition.label):
+        yield "its scope has a name that no fit's scope has"
+    ceiling = record.basis.ceiling
+    if (ceiling is not None) != shared:
+        yield "it names a ceiling and no accountant, or the other way round"
+    elif ceiling is None or conversion_method() != LIBRARY:
+        return  # looser conversions do not show what a tighter one admitted
+    elif not is_within(record.composition.charged.loss, *ceiling.total):
+        yield "what its fit was charged is above its accountant's ceiling"
+
+
+def _external_problems(record: PrivacyReport) -> Iterator[str]:
+    """A fit with a plan of its own is charged elsewhere at the plan's replace-one price."""
+    reserve = record.composition.reserve
+    delta = Fraction(parse_amount(record.basis.delta))
+    for entry in record.facts.external:
+        floats = (entry.exact_epsilon, entry.epsilon), (entry.exact_delta, entry.delta)
+        if any(float_up(parse_amount(exact)) != shown for exact, shown in floats):
+            yield "a charge elsewhere is not its rational rounded up"
+        if reserve is None or record.composition.adaptive:
+            continue
+        epsilon, at_delta, derivation = replace_one_price(reserve.loss, delta)
+        expected = (exact_text(epsilon), exact_text(at_delta), derivation)
+        if (entry.exact_epsilon, entry.exact_delta, entry.derivation) != expected and not (
+            derivation != entry.derivation and entry.derivation.endswith(MEANS)
+        ):
+            yield "a charge elsewhere does not follow from the plan"
+        relation = relations_of(record.facts.records_per_unit)[1].value
+        if (entry.library, entry.relation) != ("diffprivlib", relation):
+            yield "a charge elsewhere is of no library that is known"
+
+
+# -- the plan -------------------------------------------------------------------------------------
+
+
+#: What is said of a plan: problems, what held, what is taken at its word.
+_Said = tuple[list[str], list[str], list[str]]
+
+
+def _plan_problems(record: PrivacyReport) -> _Said:
+    """What contradicts the plan made anew, what of it could be shown, and what not and why."""
+    import dpforest
+
+    written_by = record.versions.get("dpforest")
+    if written_by != dpforest.__version__ and written_by != "not installed as a package":
+        return [], [], ["the plan (made by another version of dpforest)"]
+    converted = [b.derivation for b in record.guarantee.bounds if "converted by" in b.derivation]
+    if converted and not all(text.endswith(conversion_method()) for text in converted):
+        return [], [], ["the plan (its conversions are of other means)"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        remade = remade_plan(record)
+        if remade is None:
+            return [], [], ["the plan (a part of it is not dpforest's)"]
+        if isinstance(remade, str):
+            return [remade], [], []
+        problems = list(_planned(record, remade.plan))
+        if _waits(remade.plan):
+            return problems, ["settings and caps"], [_FOLLOWED]
+        problems = problems or list(_requested(record, remade.requests(record)))
+        return problems, ["plan and settings"], []
+
+
+def _waits(plan: Any) -> bool:
+    """Whether a part of a plan is made from a released number of records."""
+    return getattr(plan, "count", None) is not None
+
+
+def _requested(record: PrivacyReport, requests: ScopeRecord) -> Iterator[str]:
+    for place in differing_leaves(*map(_data, (record.composition, requests))):
+        yield f"composition.{place} is not what such a fit asks for"
+
+
+def _planned(record: PrivacyReport, plan: Any) -> Iterator[str]:
+    root = record.composition
+    if plan.adaptive:
+        # With a bought count the rest was planned from it, which only the model's maker knows.
+        written = root.caps or ((root.reserve,) if root.reserve is not None else ())
+        if root.adaptive != (len(plan.routes) == 1):
+            yield "its composition is not adaptive in the way that its plan is"
+        expected = plan.routes
+    else:
+        if root.adaptive or root.caps:
+            yield "its composition is adaptive, and its plan is not"
+        written = (root.reserve,) if root.reserve is not None else ()
+        expected = (_set_aside(record, plan),)
+    if not _waits(plan) and plan.describe() != record.plan:
+        yield "its plan is not the one that its settings and domain lead to"
+    if len(written) != len(expected) or not all(
+        record_ is not None and _alike(record_.loss, loss)
+        for record_, loss in zip(written, expected, strict=True)
+    ):
+        yield "what was set aside is not what its plan costs"
+
+
+def _set_aside(record: PrivacyReport, plan: Any) -> PrivacyLoss:
+    """What a fit reserves: beside others what it adds up to, unless it stands for all of them."""
+    reserve = record.composition.reserve
+    stands_alone = reserve is not None and reserve.loss.delta > 0
+    alone = record.basis.charged_to in (OWN_BUDGET, DIFFPRIVLIB) or stands_alone
+    loss: PrivacyLoss = plan.loss if alone else plan.additive
+    return loss
+
+
+def _alike(one: PrivacyLoss, other: PrivacyLoss) -> bool:
+    """Equal, but for what another release of a converting library may make of a plan's rho."""
+    pairs = ((one.epsilon, other.epsilon), (one.rho, other.rho), (one.delta, other.delta))
+    return all(a == b or math.isclose(a, b, rel_tol=_PLAN_TOLERANCE) for a, b in pairs)
+
+
+# -- the model ------------------------------------------------------------------------------------
+
+
+def _model_problems(record: PrivacyReport, model: Any) -> Iterator[str]:
+    if isinstance(model, (str, Path)):
+        try:
+            model = estimator_of(record.estimator).from_json(model)
+        except (ModelFormatError, LookupError) as error:
+            yield f"the model cannot be read ({error})"
+            return
+    if record.model_fingerprint != model.fingerprint_:
+        yield "it is not of this model: the fingerprints differ"
+    own = model.privacy_report()
+    # Read back where conversions are made by other means, a model claims what can be shown there.
+    means = [[b.derivation for b in r.guarantee.bounds] for r in (record, own)]
+    ignored = ("guarantee.", "sentence") if means[0] != means[1] else ()
+    for place in differing_leaves(_data(record), _data(own)):
+        if not place.startswith(ignored) or not ignored:
+            yield f"{place} is not what the model says"

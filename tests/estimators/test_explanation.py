@@ -1,0 +1,81 @@
+"""Explanations: made of released values, and what was planted is found."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dpforest import Domain, PrivateForestClassifier, PrivateForestRegressor
+from dpforest.exceptions import ParameterError
+from dpforest.trees.partial import partial_scores, range_sends_left
+
+KINDS = [("rules", 0), ("one_shot", 0), ("combined", 0), ("refitted", 1e-6), ("multinomial", 0)]
+FEATURES = {"age": (0, 100), "kind": ["a", "b", "c"], "noise": (0.0, 1.0)}
+
+
+def records(n: int) -> tuple[list[list[object]], np.ndarray]:
+    generator = np.random.default_rng(4)
+    age, kind = generator.integers(0, 101, n), generator.integers(0, 3, n)
+    X = [
+        [int(a), "abc"[k], float(u)] for a, k, u in zip(age, kind, generator.random(n), strict=True)
+    ]
+    # Softened, so that no log-odds run away.
+    return X, generator.random(n) < 0.15 + 0.5 * (age > 50) + 0.2 * (kind != 1)
+
+
+@pytest.mark.parametrize(("strategy", "delta"), KINDS)
+def test_what_was_planted_is_found(strategy, delta):
+    X, y = records(4000)
+    domain = Domain(features=FEATURES, classes=[False, True], approximate_rows=4000)
+    forest = PrivateForestClassifier(
+        epsilon=20, delta=delta, domain=domain, strategy=strategy, random_state=1
+    ).fit(X, y)
+    explanation = forest.explain()
+    assert set(explanation.importances) == set(FEATURES)
+    assert explanation.importances["age"] > explanation.importances["noise"]
+    assert list(explanation.importances.values()) == sorted(explanation.importances.values())[::-1]
+    age = explanation.of("age")
+    likely = np.array(age.predictions["True"])
+    assert len(age.cells) == likely.size == 256
+    assert likely[-64:].mean() > likely[:64].mean() + 0.1
+    kind = explanation.of("kind")
+    by_kind = dict(zip(kind.cells, kind.predictions["True"], strict=True))
+    assert by_kind["b"] < min(by_kind["a"], by_kind["c"])
+    both = np.array(list(age.predictions.values())).sum(axis=0)
+    assert np.allclose(both, 1.0)
+    assert explanation == forest.explain()
+    lines = str(explanation).splitlines()[1:]  # the whole of it would fill the screen
+    assert [line.split()[1] for line in lines] == list(explanation.importances)
+    with pytest.raises(ParameterError, match="not in the domain"):
+        explanation.of("income")
+
+
+def test_a_regressor_is_explained_by_means():
+    X, y = records(4000)
+    domain = Domain(features=FEATURES, target=(0, 10), approximate_rows=4000)
+    forest = PrivateForestRegressor(epsilon=20, domain=domain, random_state=1).fit(X, 10.0 * y)
+    means = np.array(forest.explain().of("age").predictions["mean"])
+    assert means[-64:].mean() > means[:64].mean() + 2.0
+    assert means.min() >= 0 and means.max() <= 10
+
+
+def test_the_weights_of_a_tree_are_those_of_its_leaves():
+    """A tree by hand: feature 0 at the root, feature 1 below it on the right."""
+    features = np.array([[0, -1, 1]], dtype=np.int32)
+    low, high = np.zeros((1, 3), dtype=np.int64), np.array([[1, 9, 0]])
+    masses = np.array([[4.0, 0.0, 1.0, 3.0]])
+    values = np.array([[[1.0], [9.0], [2.0], [6.0]]])
+    of_zero = partial_scores(0, 3, features, range_sends_left(low, high, 3), masses, values)
+    assert of_zero[:, 0].tolist() == [1.0, 1.0, 0.25 * 2 + 0.75 * 6]
+    of_one = partial_scores(1, 2, features, range_sends_left(low, high, 2), masses, values)
+    assert of_one[:, 0].tolist() == [0.5 * 1 + 0.5 * 2, 0.5 * 1 + 0.5 * 6]
+
+
+def test_it_is_drawn():
+    pytest.importorskip("matplotlib")
+    X, y = records(500)
+    domain = Domain(features=FEATURES, classes=[False, True], approximate_rows=500)
+    forest = PrivateForestClassifier(epsilon=9, domain=domain, random_state=1).fit(X, y)
+    figure = forest.explain().plot()
+    assert len(figure.axes) == 4
+    assert len(forest.explain().plot(["kind"]).axes) == 2

@@ -1,0 +1,242 @@
+"""What a fitted forest answers: classes, columns, kinds of tables, threads, and what it learnt."""
+
+from __future__ import annotations
+
+import doctest
+
+import numpy as np
+import pytest
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import cross_val_score
+
+import dpforest.estimators.multinomial
+from dpforest import BudgetAccountant, Domain, MultinomialForestClassifier
+from dpforest.datasets import load_mammographic_masses, load_vertebral
+
+ARRAYS = ("feature", "low", "high", "counts", "labels")
+KINDS = [
+    {},
+    {"delta": 1e-6},
+    {"selection": "permute_and_flip", "choice": "joint"},
+    {"criterion": "majority_count", "leaves": "count_label_permute_and_flip"},
+    {
+        "leaves": "label",
+        "partition_rate": 1,
+        "allocation": "theorem2",
+        "criterion": "gini_decrease",
+    },
+    {"thresholds": "lattice"},
+]
+
+
+def test_the_example_in_the_docstring():
+    result = doctest.testmod(dpforest.estimators.multinomial, raise_on_error=False)
+    assert result.attempted >= 6 and result.failed == 0
+
+
+@pytest.mark.parametrize("parameters", KINDS)
+def test_threads_do_not_change_the_forest(parameters, make_forest, table):
+    X, y = table(80)
+    settings = {"random_state": 11, "n_estimators": 7, "max_depth": 3, **parameters}
+    one, many = (make_forest(n_jobs=n, **settings).fit(X, y) for n in (1, 3))
+    for name in ARRAYS:
+        assert np.array_equal(getattr(one.forest_, name), getattr(many.forest_, name))
+    assert np.array_equal(one.predict_proba(X), many.predict_proba(X))
+    assert one.accountant_.to_json() == many.accountant_.to_json()
+    assert one.fingerprint_ == many.fingerprint_
+    (change,) = one.privacy_report().diff(many.privacy_report()).changes
+    assert change.what == "parameter n_jobs"
+
+
+@pytest.mark.parametrize("parameters", KINDS)
+def test_a_seed_repeats_a_forest_and_another_does_not(parameters, make_forest, table):
+    X, y = table(80)
+    fits = [make_forest(random_state=s, **parameters).fit(X, y) for s in (1, 1, 2)]
+    texts = [str([getattr(f.forest_, name) for name in ARRAYS]) for f in fits]
+    assert texts[0] == texts[1] != texts[2]
+
+
+def test_trees_have_noise_of_their_own(make_forest, table):
+    forest = make_forest(random_state=0, n_estimators=6, max_depth=4).fit(*table())
+    trees = {str([forest.forest_.feature[t], forest.forest_.counts[t]]) for t in range(6)}
+    assert len(trees) == 6
+
+
+@pytest.mark.parametrize("parameters", KINDS)
+def test_a_large_budget_learns(parameters, make_forest, table):
+    X, y = table(400)
+    forest = make_forest(epsilon=1e4, n_estimators=5, max_depth=4, random_state=0, **parameters)
+    assert forest.fit(X, y).score(*table(400, seed=1)) > 0.8
+
+
+def test_probabilities(make_forest, table):
+    for parameters in KINDS:
+        forest = make_forest(**parameters).fit(*table())
+        probabilities = forest.predict_proba(table(200, seed=3)[0])
+        assert ((probabilities >= 0) & (probabilities <= 1)).all()
+        assert np.allclose(probabilities.sum(axis=1), 1)
+    assert forest.predict_proba(np.empty((0, 3), dtype=object)).shape == (0, 2)
+    assert forest.predict(np.empty((0, 3), dtype=object)).shape == (0,)
+
+
+def test_more_than_two_classes():
+    data = load_vertebral()
+    for parameters in KINDS:
+        forest = MultinomialForestClassifier(
+            epsilon=1000,
+            domain=data.domain,
+            n_estimators=5,
+            max_depth=4,
+            random_state=0,
+            **parameters,
+        ).fit(data.data, data.target)
+        assert forest.classes_.tolist() == sorted(set(data.target))
+        assert forest.score(data.data, data.target) > 0.6
+        assert np.allclose(forest.predict_proba(data.data).sum(axis=1), 1)
+        predicted = forest.predict_proba(data.data).argmax(axis=1)
+        assert (forest.predict(data.data) == forest.classes_[predicted]).all()
+
+
+def test_more_classes_than_a_byte_holds():
+    domain = Domain(features={"x": (0, 299)}, classes=list(range(300)))
+    X = np.arange(300.0).reshape(-1, 1).repeat(20, axis=0)
+    y = X[:, 0].astype(int)
+    forest = MultinomialForestClassifier(
+        epsilon=1e5, domain=domain, n_estimators=1, max_depth=1, random_state=0
+    ).fit(X, y)
+    assert forest.forest_.counts.sum(axis=1).tolist() == [[20] * 300]
+    assert forest.predict_proba(X[:2]).shape == (2, 300)
+
+
+# -- classes ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("declared", "expected"),
+    [
+        (["well", "ill"], ["ill", "well"]),
+        ([3, 1, 2], [1, 2, 3]),
+        ([1.5, 0.5], [0.5, 1.5]),
+        ([True, False], [False, True]),
+        ([2, 0.5], [0.5, 2.0]),
+        (["b", 1], ["b", 1]),  # do not compare: as declared
+        ([True, 2], [True, 2]),
+    ],
+)
+def test_classes_are_sorted_and_keep_their_kind(declared, expected):
+    domain = Domain(features={"x": (0, 9)}, classes=declared)
+    X = [[1]] * 50 + [[8]] * 50
+    y = [declared[0]] * 50 + [declared[1]] * 50
+    forest = MultinomialForestClassifier(
+        epsilon=1000, domain=domain, n_estimators=5, max_depth=2, random_state=0
+    ).fit(X, y)
+    assert list(map(repr, forest.classes_.tolist())) == list(map(repr, expected))
+    assert forest.predict([[1], [8]]).tolist() == declared[:2]
+    probabilities = forest.predict_proba([[1], [8]])
+    assert probabilities[0, expected.index(declared[0])] > 0.9
+    assert probabilities[1, expected.index(declared[1])] > 0.9
+    read = MultinomialForestClassifier.from_json(forest.to_json())
+    assert np.array_equal(read.predict_proba(X), forest.predict_proba(X))
+    assert list(map(repr, read.classes_)) == list(map(repr, forest.classes_))
+
+
+def test_scorers_understand_the_columns_whatever_order_was_declared(table):
+    X, y = table(300)
+    scores = []
+    for classes in (["ill", "well"], ["well", "ill"]):
+        domain = Domain(
+            features={"age": (0, 100), "colour": ["red", "green", "blue"], "size": (-1.0, 1.0)},
+            classes=classes,
+        )
+        forest = MultinomialForestClassifier(
+            epsilon=1000,
+            domain=domain,
+            n_estimators=5,
+            max_depth=4,
+            accountant=BudgetAccountant(9999),
+        )
+        scores.append(cross_val_score(forest, X, y, scoring="roc_auc", cv=2).mean())
+        scores.append(cross_val_score(forest, X, y, scoring="neg_log_loss", cv=2).mean() + 1.5)
+    assert min(scores) > 0.75
+
+
+def test_labels_are_compared_as_text():
+    domain = Domain(features={"x": (0, 9)}, classes=[0, 1])
+    counts = [
+        MultinomialForestClassifier(epsilon=1e4, domain=domain, n_estimators=1, max_depth=1,
+                                    random_state=0).fit([[1], [8], [8]], y).forest_.counts.tolist()
+        for y in ([0, 1, 1], ["0", "1", "1"], [0.0, 1.0, 1.0], np.array([0, 1, 1], dtype="i1"))
+    ]  # fmt: skip
+    assert counts == [counts[0]] * 4
+    assert np.sum(counts[0]) == 3
+
+
+# -- kinds of tables -------------------------------------------------------------------------
+
+
+def test_frames_of_every_library_give_the_same_forest(make_forest, table):
+    pandas = pytest.importorskip("pandas")
+    X, y = table(60)
+    frame = pandas.DataFrame(X, columns=["age", "colour", "size"])
+    kinds = {"list": (X, y), "object array": (np.array(X, dtype=object), np.array(y))}
+    kinds["pandas"] = (frame, pandas.Series(y))
+    kinds["other order"] = (frame[["size", "age", "colour"]], pandas.Series(y))
+    kinds["more columns"] = (frame.assign(more=1.0), frame.assign(y=y)["y"])
+    kinds["other names"] = (frame.set_axis(["a", "b", "c"], axis=1), y)
+    polars = pytest.importorskip("polars")
+    kinds["polars"] = (polars.from_dict(frame.to_dict("list")), polars.Series(y))
+    arrow = pytest.importorskip("pyarrow")
+    kinds["arrow"] = (arrow.table(frame.to_dict("list")), arrow.array(y))
+    fitted = {k: make_forest(random_state=1).fit(*v) for k, v in kinds.items()}
+    expected = fitted["list"].predict_proba(X)
+    for name, forest in fitted.items():
+        by_name = name not in ("list", "object array", "other names")
+        assert hasattr(forest, "feature_names_in_") == by_name, name
+        assert forest.n_features_in_ == 3
+        assert np.array_equal(forest.predict_proba(kinds[name][0]), expected), name
+        if by_name:
+            for other in ("pandas", "other order", "more columns", "polars", "arrow"):
+                assert np.array_equal(forest.predict_proba(kinds[other][0]), expected), other
+    with pytest.raises(ValueError, match="feature names should match"):
+        fitted["polars"].predict(kinds["other names"][0])
+
+
+def test_read_only_input(make_forest, table):
+    X, y = (np.array(part, dtype=object) for part in table())
+    X.flags.writeable = y.flags.writeable = False
+    forest = make_forest().fit(X, y)
+    assert forest.predict(X).shape == (60,)
+
+
+def test_numbers_alone_by_positions_of_categories():
+    data = load_mammographic_masses()
+    forest = MultinomialForestClassifier(
+        epsilon=50, domain=data.domain, n_estimators=10, max_depth=4, random_state=0
+    ).fit(data.data, data.target)
+    auc = roc_auc_score(data.target, forest.predict_proba(data.data)[:, 1])
+    assert auc > 0.85
+
+
+def test_without_a_domain_the_guarantee_is_void(make_forest, table):
+    from dpforest import DraftedBoundsWarning, PrivacyLeakWarning
+
+    X, y = table()
+    with pytest.warns(PrivacyLeakWarning, match="no domain was declared") as caught:
+        forest = make_forest(domain=None).fit(X, y)
+    assert caught[0].filename == __file__
+    assert forest.guarantee_.status == "void" and forest.guarantee_.epsilon == np.inf
+    assert forest.spent_.epsilon == 1
+    drafted = Domain.draft(X, y)
+    with pytest.warns(PrivacyLeakWarning, match="not confirmed .x0: no source but the draft"):
+        forest = make_forest(domain=drafted).fit(X, y)
+    assert forest.guarantee_.status == "void"
+    with pytest.warns(PrivacyLeakWarning, match="classes: no source but the draft"):
+        forest = make_forest(domain=drafted.confirmed(declared_by="me")).fit(X, y)
+    assert forest.guarantee_.status == "void"
+    sources = dict.fromkeys(drafted.drafted_entries, "codebook")
+    with pytest.warns(DraftedBoundsWarning, match="x0 .lower and upper"):
+        confirmed = drafted.confirmed(declared_by="me", sources=sources)
+    assert make_forest(domain=confirmed).fit(X, y).guarantee_.status == "holds"
+    # Nothing of the draft stays in the constructor's parameters for the next fit.
+    with pytest.warns(PrivacyLeakWarning):
+        assert make_forest(domain=None).fit(X, y).domain is None

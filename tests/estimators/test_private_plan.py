@@ -1,0 +1,198 @@
+"""Plans of the private forest: read before any data, never above the budget."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpforest import BudgetAccountant, NumericFeature, PrivateForestClassifier
+from dpforest.domain.encoder import DomainEncoder
+from dpforest.estimators.plan_summary import in_words
+from dpforest.estimators.private_plan import COUNT_ROLE, COUNT_SHARE, count_event, table_facts
+from dpforest.estimators.private_training import budget_after, make_plan, planned
+from dpforest.exceptions import ParameterError, ParameterTypeError
+from dpforest.trees.base import LearnerBudget
+from dpforest.trees.strategies import LEARNERS, pick_strategy
+
+KINDS = [
+    ("rules", 0),
+    ("rules", "1e-6"),
+    ("combined", 0),
+    ("combined", "1e-6"),
+    ("refitted", "1e-6"),
+    ("multinomial", 0),
+    ("multinomial", "1e-6"),
+]
+
+
+def facts_of(domain, rows):
+    return table_facts(DomainEncoder(domain), rows)
+
+
+def test_facts_are_the_encoder_s(domain):
+    given = domain.features[0]
+    missing = NumericFeature(name=given.name, lower=0, upper=100, missing=True)
+    domain = domain.model_copy(update={"features": (missing, *domain.features[1:])})
+    encoder = DomainEncoder(domain)
+    facts = table_facts(encoder, 40.0)
+    assert facts.n_codes.tolist() == list(encoder.n_codes)
+    assert facts.has_missing_code.tolist() == [True, False, False]
+    assert facts.ordered.tolist() == [True, False, True]
+    assert facts.n_classes == 2 and facts.approximate_rows == 40.0
+    for n_codes, is_ordered, scaled in zip(facts.n_codes, facts.ordered, facts.scaled, strict=True):
+        assert (scaled is not None) == is_ordered
+        if scaled is not None:
+            assert scaled.shape == (n_codes,) and scaled.min() > 0 and scaled.max() < 1
+    assert facts.scaled[0][-1] == 0.5 and (np.diff(facts.scaled[0][:-1]) > 0).all()
+    assert (np.diff(facts.scaled[2]) > 0).all()
+
+
+@pytest.mark.parametrize(("strategy", "delta"), KINDS)
+@pytest.mark.parametrize("epsilon", ["0.001", "1", "50"])
+@pytest.mark.parametrize("rows", [1, 400, 1e6])
+def test_parts_add_up_to_the_loss_and_stay_below_the_budget(strategy, delta, epsilon, rows, domain):
+    epsilon, delta = Fraction(epsilon), Fraction(delta)
+    plan = make_plan(strategy, facts_of(domain, float(rows)), epsilon, delta)
+    assert not plan.adaptive and plan.strategy == strategy
+    total = plan.parts[0].loss
+    for part in plan.parts[1:]:
+        total = total + part.loss
+    assert total == plan.loss
+    budget = LearnerBudget(epsilon, delta)
+    assert plan.loss.epsilon <= epsilon or plan.loss.rho <= budget.rho
+    with BudgetAccountant(epsilon, delta).open_scope("fit", reserve=plan.loss):
+        pass
+
+
+@pytest.mark.parametrize(("strategy", "delta"), KINDS)
+@pytest.mark.parametrize("epsilon", ["0.001", "1", "5000"])
+def test_a_bought_count_leaves_room_in_either_currency(strategy, delta, epsilon, domain):
+    epsilon, delta = Fraction(epsilon), Fraction(delta)
+    waiting = make_plan(strategy, facts_of(domain, None), epsilon, delta)
+    assert waiting.adaptive and waiting.plan is None and waiting.signal is None
+    assert [part.name for part in waiting.parts] == [COUNT_ROLE]
+    rest = budget_after(waiting.budget, waiting.count)
+    for rows in (1.0, 300.0):
+        settled = planned(strategy, facts_of(domain, rows), rest, waiting.count)
+        assert settled.parts[0].loss == waiting.count.loss
+        assert any(route.covers(settled.loss) for route in waiting.routes)
+
+
+@pytest.mark.parametrize("delta", [Fraction(1, 10**6), Fraction(1, 10**900), Fraction(1, 3)])
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10**6), Fraction(1), Fraction(10**6)])
+def test_the_count_takes_its_share_at_most(epsilon, delta):
+    budget = LearnerBudget(epsilon, delta)
+    loss = count_event(budget).loss
+    assert 0 < loss.epsilon <= COUNT_SHARE * epsilon and loss.rho <= COUNT_SHARE * budget.rho
+    assert count_event(LearnerBudget(epsilon, Fraction(0))).loss.epsilon == COUNT_SHARE * epsilon
+
+
+def test_the_rule_goes_by_public_signal_alone(domain):
+    few, many = facts_of(domain, 50.0), facts_of(domain, 1e5)
+    pure = LearnerBudget(Fraction(1), Fraction(0))
+    both = LearnerBudget(Fraction(1), Fraction(1, 10**6))
+    assert pick_strategy(few, pure) == pick_strategy(few, both) == "rules"
+    assert (pick_strategy(many, pure), pick_strategy(many, both)) == ("combined", "refitted")
+    names = "rules", "one_shot", "refitted", "combined", "multinomial", "private_selection"
+    assert set(LEARNERS) == set(names)
+
+
+def test_a_plan_is_read_without_data_and_spends_nothing(domain):
+    accountant = BudgetAccountant(1, delta=1e-6)
+    forest = PrivateForestClassifier(
+        epsilon=1, delta=1e-6, domain=domain, strategy="multinomial", accountant=accountant
+    )
+    before = vars(forest).copy()
+    plan = forest.plan(approximate_rows=4000)
+    assert vars(forest) == before and accountant.ledger == ()
+    assert plan.strategy == "multinomial" and (plan.epsilon, plan.delta) == (1.0, 1e-6)
+    assert sum(part.share for part in plan.parts) == pytest.approx(1)
+    assert plan.teachable and plan.signal == pytest.approx(
+        4000 * float(2 * LearnerBudget(Fraction(1), Fraction(1, 10**6)).rho) ** 0.5
+    )
+    assert plan.model_validate_json(plan.model_dump_json()) == plan
+    assert not PrivateForestClassifier(epsilon="0.001").plan(domain, 100).teachable
+
+
+@pytest.mark.parametrize("delta", [0, 1e-6])
+def test_rules_go_by_the_pure_epsilon_with_a_delta_too(delta, domain):
+    plan = PrivateForestClassifier(epsilon=1, delta=delta).plan(domain, 30)
+    assert plan.strategy == "rules" and plan.teachable
+    assert plan.signal == pytest.approx(30 / 2**0.5)
+
+
+def test_without_a_number_of_rows_the_plan_says_what_it_waits_for(domain):
+    plan = PrivateForestClassifier(epsilon=2).plan(domain)
+    assert plan.strategy == "auto" and plan.signal is None and plan.teachable is None
+    assert "declare approximate_rows" in plan.forecast
+    assert [(part.name, part.epsilon, part.share) for part in plan.parts] == [
+        (COUNT_ROLE, 0.1, 0.05)
+    ]
+    assert "noisy count" in plan.details[COUNT_ROLE]
+
+
+def test_declared_rows_serve_unless_others_are_given(domain):
+    declared = domain.model_copy(update={"approximate_rows": 200})
+    forest = PrivateForestClassifier(epsilon=1, domain=declared, strategy="multinomial")
+    assert forest.plan().signal == pytest.approx(200 / 2**0.5)
+    assert forest.plan(approximate_rows=np.float64(50.5)).signal == pytest.approx(50.5 / 2**0.5)
+    assert forest.plan(domain).signal is None
+
+
+@pytest.mark.parametrize("rows", [0, -1, float("nan"), float("inf"), True, "100"])
+def test_a_number_of_rows_is_a_positive_number(rows, domain):
+    with pytest.raises(ParameterError, match="approximate_rows=.*must be a positive number"):
+        PrivateForestClassifier(epsilon=1).plan(domain, rows)
+
+
+def test_a_plan_needs_a_domain():
+    with pytest.raises(ParameterTypeError, match="^domain=None: a plan needs the public facts"):
+        PrivateForestClassifier(epsilon=1).plan()
+    with pytest.raises(ParameterTypeError, match="a plan needs the public facts"):
+        PrivateForestClassifier(epsilon=1).plan({"age": (0, 1)})
+
+
+def test_what_cannot_be_planned_is_refused(domain):
+    with pytest.raises(ParameterError, match="strategy='refitted': needs delta > 0"):
+        PrivateForestClassifier(epsilon=1, strategy="refitted").plan(domain)
+    for strategy in ("boosted", None, ["rules"]):
+        with pytest.raises(ParameterError, match="strategy=.*must be one of 'auto', 'rules'"):
+            PrivateForestClassifier(epsilon=1, strategy=strategy).plan(domain)
+
+
+FORECASTS = [
+    ({"epsilon": "0.001"}, 100, "more than the shares of the classes"),
+    ({"epsilon": 1}, 50, "a simple rule can be learnt, little more"),
+    ({"epsilon": 1, "strategy": "one_shot"}, 50, "the strongest pattern can be learnt"),
+    ({"epsilon": 1}, 1000, "enough for selected rules"),
+    ({"epsilon": 1}, 10_000, "enough for rules beside a forest"),
+    ({"epsilon": 1, "delta": "1e-6"}, 10_000, "enough for a forest"),
+]
+
+
+@pytest.mark.parametrize(("parameters", "rows", "said"), FORECASTS)
+def test_the_forecast_speaks_of_what_is_planned(parameters, rows, said, domain):
+    plan = PrivateForestClassifier(**parameters).plan(domain, rows)
+    assert said in plan.forecast
+    shown = plan.forecast.removeprefix("R = ").split(":")[0]
+    assert float(shown.replace(",", "")) == float(f"{plan.signal:.3g}")
+
+
+@pytest.mark.parametrize(
+    ("figure", "said"),
+    [(0.0707, "0.0707"), (70.71, "70.7"), (9929.4, "9,930"), (1.2345e7, "12,300,000")],
+)
+def test_the_forecast_writes_figures_as_people_do(figure, said):
+    assert in_words(figure) == said
+
+
+def test_a_plan_is_a_few_lines_for_people(domain):
+    plan = PrivateForestClassifier(epsilon=1, delta="1e-6").plan(domain, 10_000)
+    first, second, *parts = str(plan).splitlines()
+    assert first == "strategy refitted, epsilon=1, delta=1e-06"
+    assert second == f"forecast: {plan.forecast}"
+    assert [line.split()[1] for line in parts] == [part.name.split()[0] for part in plan.parts]
+    assert all(part.releases in line for part, line in zip(plan.parts, parts, strict=True))
+    assert str(PrivateForestClassifier(epsilon=1).plan(domain)).startswith("strategy auto, epsilon")

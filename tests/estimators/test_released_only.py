@@ -1,0 +1,185 @@
+"""A fitted forest holds released values and public facts: nothing else can be reached from it."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpforest import BudgetAccountant, MultinomialForestClassifier
+from dpforest.accounting.grants import Grant
+from dpforest.domain.matrix import EncodedMatrix, EncodedTable
+from dpforest.mechanisms.entropy import RandomSource
+from dpforest.records.table import LatticeColumns, TrainingTable
+from dpforest.trees.multinomial.cells import LevelCells
+from dpforest.trees.multinomial.kernels.predict import predict_leaves
+from dpforest.trees.multinomial.lattice import LevelLattice
+from dpforest.trees.multinomial.segments import Segments
+
+#: Types that hold records or raw counts, and permissions to draw.
+SECRET_TYPES = (
+    TrainingTable, LatticeColumns, EncodedMatrix, EncodedTable, Segments, LevelCells, LevelLattice,
+    Grant,
+)  # fmt: skip
+# A number of records that nothing public has, and what is left of it by dropping.
+N_ROWS, N_DROPPED = 1237, 36
+SECRET_NUMBERS = {N_ROWS, N_ROWS - N_DROPPED, N_DROPPED}
+KINDS = [
+    {},
+    {"delta": 1e-6},
+    {"choice": "joint"},
+    {"leaves": "label", "partition_rate": 1, "allocation": "theorem2"},
+    {"n_jobs": 2},
+    {"thresholds": "lattice"},
+]
+
+
+@pytest.fixture
+def fitted(make_forest, table):
+    """A forest on so many records, some of them dropped, and the records that were kept."""
+
+    def fit(**parameters: Any):
+        X, y = table(N_ROWS)
+        for i in range(0, 2 * N_DROPPED, 2):
+            X[i] = [float("nan"), *X[i][1:]]
+        forest = make_forest(**{"accountant": BudgetAccountant(50, delta=1e-6), **parameters}).fit(
+            X, y
+        )
+        kept = [(row, label) for row, label in zip(X, y, strict=True) if row[0] == row[0]]
+        assert len(kept) == N_ROWS - N_DROPPED
+        return forest, kept
+
+    return fit
+
+
+def forms_of(forest: MultinomialForestClassifier) -> dict[str, Any]:
+    return {
+        "live": forest,
+        "pickled": pickle.loads(pickle.dumps(forest)),
+        "stored": MultinomialForestClassifier.from_json(forest.to_json()),
+        "report": forest.privacy_report(),
+    }
+
+
+def true_leaf_counts(forest, kept) -> np.ndarray:
+    X, y = zip(*kept, strict=True)
+    codes = forest._encoder_.encode_features(list(X))[0].codes
+    trees = forest.forest_
+    leaves = np.empty((len(y), trees.n_trees), dtype=np.int32)
+    predict_leaves(codes, trees.feature, trees.low, trees.high, trees.depth, leaves)
+    labels = np.array([forest.domain_.classes.texts.index(label) for label in y])
+    counts = np.zeros((trees.n_trees, 2**trees.depth, 2), dtype=np.int64)
+    for tree in range(trees.n_trees):
+        np.add.at(counts[tree], (leaves[:, tree], labels), 1)
+    return counts
+
+
+def test_the_search_finds_what_is_hidden(searching):
+    class Slotted:
+        __slots__ = ("held",)
+
+    secret = np.zeros(7)
+
+    def closure(default: Any = Slotted()) -> Any:  # noqa: B008
+        return secret, default
+
+    closure.__defaults__[0].held = {"deep": [N_ROWS]}
+    found = list(searching.reachable({"function": closure}))
+    assert any(item is secret for item in found)
+    assert any(searching.numbers_in(item) & {N_ROWS} for item in found)
+
+
+@pytest.mark.parametrize("parameters", KINDS)
+def test_no_table_no_count_no_number_of_records(parameters, fitted, searching):
+    forest, kept = fitted(**parameters)
+    counts = true_leaf_counts(forest, kept)
+    for name, form in forms_of(forest).items():
+        for item in searching.reachable(form):
+            assert not searching.numbers_in(item) & SECRET_NUMBERS, (name, type(item))
+            assert not isinstance(item, SECRET_TYPES), name
+            if isinstance(item, np.ndarray) and item.shape[-2:] == counts.shape[-2:]:
+                assert not any(np.array_equal(item, c) for c in (*counts, counts)), name
+
+
+@pytest.mark.parametrize("parameters", KINDS)
+def test_nothing_that_replays_the_noise(parameters, fitted, searching):
+    forest, _ = fitted(**parameters)
+    generators = (RandomSource, np.random.Generator, np.random.BitGenerator, np.random.RandomState)
+    for name, form in forms_of(forest).items():
+        for item in searching.reachable(form):
+            assert not isinstance(item, generators), name
+
+
+def test_a_seed_is_where_the_caller_put_it_and_nowhere_else(fitted, searching):
+    seed = 918273645
+    forest, _ = fitted(random_state=seed)
+    holders = [
+        name
+        for name, value in vars(forest).items()
+        if any(searching.numbers_in(item) & {seed} for item in searching.reachable(value))
+    ]
+    assert holders == ["random_state"]
+    assert str(seed) not in forest.to_json()
+    assert str(seed) not in forest.privacy_report().to_json()
+    assert str(seed) not in forest.privacy_report().to_markdown()
+
+
+def test_texts_hold_no_number_of_records(fitted):
+    forest, _ = fitted()
+    report = forest.privacy_report()
+    for text in (forest.to_json(), report.to_json(), report.to_markdown(), repr(forest)):
+        for secret in SECRET_NUMBERS - {N_DROPPED}:
+            assert str(secret) not in text
+    assert N_DROPPED not in set(integers_of(json.loads(report.to_json())))
+
+
+def integers_of(content: Any) -> Iterator[int]:
+    if isinstance(content, dict):
+        content = list(content.values())
+    if isinstance(content, list):
+        for item in content:
+            yield from integers_of(item)
+    elif isinstance(content, int):
+        yield content
+
+
+@pytest.mark.parametrize("parameters", KINDS)
+def test_records_are_gone_after_the_fit(parameters, fitted, searching):
+    before = set(map(id, searching.alive(SECRET_TYPES)))
+    forest, _ = fitted(**parameters)
+    assert [item for item in searching.alive(SECRET_TYPES) if id(item) not in before] == []
+    assert forest.forest_ is not None
+
+
+def test_prediction_reads_released_arrays_only(fitted):
+    forest, kept = fitted()
+    X = [row for row, _ in kept[:20]]
+    expected = forest.predict_proba(X)
+    bare = MultinomialForestClassifier(epsilon=1)
+    for name in ("forest_", "classes_", "_served_", "_encoder_", "guarantee_", "n_features_in_"):
+        setattr(bare, name, getattr(forest, name))
+    assert np.array_equal(bare.predict_proba(X), expected)
+    spent = forest.accountant_.spent
+    for _ in range(3):
+        assert np.array_equal(forest.predict_proba(X), expected)  # drawn once, not at each call
+    assert forest.accountant_.spent == spent
+
+
+def test_noise_is_not_drawn_again_alike(make_forest, table):
+    first, second = (make_forest(max_depth=4).fit(*table()) for _ in range(2))
+    assert not np.array_equal(first.forest_.counts, second.forest_.counts)
+    trees = make_forest(max_depth=4, epsilon="0.001").fit(*table()).forest_
+    assert not np.array_equal(trees.counts[0], trees.counts[1])
+
+
+def test_the_ledger_of_a_shared_accountant_is_released_too(fitted, searching):
+    forest, _ = fitted()
+    frozen = forest.accountant_.frozen()
+    assert frozen.spent.exact.epsilon == Fraction(1)
+    items = searching.reachable(frozen)
+    assert not any(searching.numbers_in(item) & SECRET_NUMBERS for item in items)

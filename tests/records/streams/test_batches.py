@@ -1,0 +1,125 @@
+"""Batches of any kind: each is read by itself, and what can be told is told before spending."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import pickle
+
+import numpy as np
+import pytest
+
+from dpforest import (
+    BudgetAccountant,
+    Domain,
+    InvalidRecordError,
+    PrivateForestClassifier,
+    StreamError,
+)
+from dpforest.domain import DomainEncoder
+from dpforest.records.base import ClassCounts
+from dpforest.records.streams.passes import StreamedRecords
+from dpforest.streams import BatchStream
+
+DOMAIN = Domain(features={"x": (0, 9), "kind": ["1", "2"]}, classes=["1", "2"], target=(0, 9))
+COLUMNS = [
+    [1, 2], [1.0, math.nan], [2 + 0j, 1j], ["1", "x"], [b"2", "1"], [None, 2], [True, False],
+    [[1], 2], [2**70, 1], [datetime.date(2020, 1, 1)] * 2, [datetime.datetime(2020, 1, 1), None],
+]  # fmt: skip
+
+
+def frames():
+    """The same columns by every library that takes them."""
+    pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    pa = pytest.importorskip("pyarrow")
+    makers = [
+        pd.DataFrame,
+        lambda data: pd.DataFrame(data).convert_dtypes(dtype_backend="pyarrow"),
+        lambda data: pl.DataFrame({n: pl.Series(v, dtype=pl.Object) for n, v in data.items()}),
+        pa.table,
+        pa.RecordBatch.from_pydict,
+    ]
+    for column in COLUMNS:
+        for make in makers:
+            try:
+                yield column, make({"x": column, "kind": column, "y": column})
+            except Exception:  # Arrow takes no mixtures
+                continue
+
+
+def encoded(stream, task) -> list:
+    records = StreamedRecords(stream, DomainEncoder(DOMAIN, task=task))
+    tables = [block.table for block in records._blocks()]
+    outputs = [t.labels if task == "classification" else t.targets for t in tables]
+    return [
+        (*codes, output)
+        for table, values in zip(tables, outputs, strict=True)
+        for codes, output in zip(table.codes.tolist(), values.tolist(), strict=True)
+    ]
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_batches_of_different_types_are_read_as_one_table(task):
+    made = list(frames())
+    assert len(made) > 30
+    cells = [cell for column, _ in made for cell in column]
+    rows = BatchStream([([[cell, cell] for cell in cells], cells)])
+    stream = BatchStream([frame for _, frame in made], "y")
+    stream.check(DOMAIN.feature_names)
+    expected = encoded(rows, task)
+    assert encoded(stream, task) == expected and len(expected) > 40
+
+
+def test_no_row_of_a_batch_decides_whether_a_fit_succeeds():
+    good = [[1, "1"], [2, "2"]]
+    alone = encoded(BatchStream([(good, ["1", "2"])]), "classification")
+    for odd in ([1], [1, "1", 1], 5, [[1], "1"], [1j, "1"], [datetime.date(2020, 1, 1), "1"]):
+        stream = BatchStream([([*good, odd], ["1", "2", "1"]), ([odd], ["1"])])
+        stream.check(DOMAIN.feature_names)
+        assert encoded(stream, "classification") == alone
+        assert StreamedRecords(stream, DomainEncoder(DOMAIN)).total(ClassCounts()).sum() == 2
+
+
+def test_what_batches_tell_is_refused_unspent():
+    pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    frame = pd.DataFrame({"x": [1.0], "kind": "1", "y": "1"})
+    for parts, target, said in (
+        ([frame, frame.drop(columns="y")], "y", "batch 1: it has no column 'y'"),
+        ([frame, frame.drop(columns="x")], "y", "batch 1: "),
+        ([frame, frame.set_axis(["x", "x", "y"], axis=1)], "y", "batch 1: .*names must differ"),
+        ([frame, pl.LazyFrame({"x": [1], "y": [1]})], "y", "batch 1: .*Collect it first"),
+        ([frame, 7], "y", "batch 1: it is neither a data frame nor"),
+        ([(np.zeros((2, 2)), [1, 1]), (np.zeros((2, 3)), [1, 1])], None, "batch 1: .*3 features"),
+        ([(np.zeros((2, 2)), [1, 1]), (np.zeros((2, 2)), [1])], None, "batch 1: .*inconsistent"),
+        ([(np.zeros((2, 2)), None)], None, "batch 0: .*requires y"),
+        ([(np.zeros(2), [1, 1])], None, "batch 0: .*Expected 2D array"),
+        ([np.zeros((2, 3))], None, "batch 0: it is no pair"),
+    ):
+        accountant = BudgetAccountant(1)
+        forest = PrivateForestClassifier(
+            epsilon=1, domain=DOMAIN, strategy="one_shot", accountant=accountant
+        )
+        with pytest.raises(StreamError, match=said) as refused:
+            forest.fit(BatchStream(parts, target))
+        assert refused.value.__cause__ is None
+        assert accountant.ledger == () and accountant.composition().children == ()
+
+
+def test_an_invalid_record_of_a_stream_is_named_by_its_place_and_stays_spent():
+    domain = Domain(features={"a": (0, 10)}, classes=["no", "yes"])
+    accountant = BudgetAccountant(epsilon=3)
+    forest = PrivateForestClassifier(
+        epsilon=1, domain=domain, strategy="one_shot", accountant=accountant, invalid="raise"
+    )
+    stream = BatchStream([([[1], [2]], ["no", "yes"]), ([[float("nan")]], ["no"])])
+    with pytest.raises(InvalidRecordError) as caught:
+        forest.fit(stream)
+    assert isinstance(caught.value, StreamError)
+    assert (caught.value.place, caught.value.column) == ("batch 1", "a")
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+    assert accountant.remaining.epsilon == 2
+
+
+def test_no_repr_of_a_batch_holds_records():
+    (batch,) = BatchStream([([["4711"]], ["secret"])]).batches()
+    assert "4711" not in repr(batch) and "secret" not in repr(batch)

@@ -1,0 +1,63 @@
+"""Blocks that are kept hold no more than the memory limit, with all that countings keep of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from dpforest import Domain, PrivateForestClassifier, PrivateForestRegressor
+from dpforest.records.streams.passes import StreamedRecords
+from dpforest.streams import BatchStream
+
+N, BATCH = 1200, 100
+
+
+@dataclass(frozen=True)
+class HeldBytes:
+    """Bytes of all arrays that blocks hold on to, each once, where countings kept something."""
+
+    def count(self, block):
+        return np.array([sum(arrays_of(block).values()) if block.kept else 0], dtype=np.int64)
+
+
+def arrays_of(held) -> dict[int, int]:
+    """Bytes of every array in a block, by its address."""
+    if isinstance(held, np.ndarray):
+        return {held.ctypes.data: held.nbytes}
+    if hasattr(held, "kept"):
+        table = held.table
+        held = [table.codes, table.labels, table.targets, *held.kept.values()]
+    parts = [arrays_of(part) for part in held] if isinstance(held, (list, tuple)) else []
+    return {address: size for part in parts for address, size in part.items()}
+
+
+def stream_of(n_features: int, n_classes: int, memory_limit: int) -> BatchStream:
+    generator = np.random.default_rng(0)
+    X = generator.integers(0, 10, (N, n_features)).astype(float)
+    y = X[:, 0] % n_classes
+    parts = [(X[a : a + BATCH], y[a : a + BATCH]) for a in range(0, N, BATCH)]
+    return BatchStream(lambda: iter(parts), memory_limit=memory_limit)
+
+
+@pytest.mark.parametrize("n_features", [2, 150])
+@pytest.mark.parametrize("n_classes", [0, 2, 3])
+def test_what_is_kept_stays_within_the_memory_limit(n_features, n_classes, monkeypatch):
+    held, total = [], StreamedRecords.total
+
+    def counted(self, counting):
+        sums = total(self, counting)
+        held.append(int(total(self, HeldBytes())[0]))
+        return sums
+
+    monkeypatch.setattr(StreamedRecords, "total", counted)
+    features = {f"f{number}": (0, 9) for number in range(n_features)}
+    limit = N // 2 * (2 * n_features + 24)
+    kind, of = PrivateForestRegressor, {"target": (0, 4)}
+    if n_classes:
+        kind, of = PrivateForestClassifier, {"classes": list(map(float, range(n_classes)))}
+    domain = Domain(features=features, approximate_rows=2000, **of)
+    forest = kind(epsilon=2, delta=1e-6, strategy="refitted", domain=domain, random_state=0)
+    forest.fit(stream_of(n_features, n_classes or 5, limit))
+    assert limit / 5 < max(held) <= limit

@@ -1,0 +1,59 @@
+"""Readers of files and batches: order, errors, and what later lines do to earlier ones."""
+
+from __future__ import annotations
+
+import pytest
+
+from dpforest.exceptions import ParameterTypeError, StreamError
+from dpforest.records.streams import csv_files, csv_lines
+from dpforest.records.streams import files as reading_files
+from dpforest.streams import BatchStream, CSVStream
+
+pa = pytest.importorskip("pyarrow")
+
+
+def test_files_of_a_folder_come_in_the_order_of_their_names(tmp_path):
+    names = ["b.csv", "a.csv", "c10.csv", "c2.csv"]
+    for name in names:
+        (tmp_path / name).write_text("x,y\n1,0\n")
+    found = reading_files.file_list(tmp_path, ".csv")
+    assert [path.name for path in found] == sorted(names)
+    given = [tmp_path / name for name in names]
+    assert [path.name for path in reading_files.file_list(given, ".csv")] == names
+
+
+@pytest.mark.parametrize("error", [pa.ArrowInvalid, OSError])
+def test_what_a_reader_says_of_a_value_is_not_passed_on(error):
+    with pytest.raises(StreamError) as caught, reading_files.reading("part 3"):
+        raise error("In row 17: cannot convert 'secret' of 41 cells")
+    assert "part 3" in str(caught.value) and error.__name__ in str(caught.value)
+    assert not any(word in str(caught.value) for word in ("secret", "17", "41"))
+
+
+def test_what_can_be_read_once_only_is_refused():
+    for once in (iter([]), (pair for pair in [])):
+        with pytest.raises(ParameterTypeError, match="fresh iterable for each pass"):
+            BatchStream(once)
+
+
+def test_a_text_in_a_later_block_leaves_earlier_ones_as_they_are(tmp_path, monkeypatch):
+    monkeypatch.setattr(csv_files, "BLOCK_BYTES", 64)
+    monkeypatch.setattr(csv_lines, "_STEP", 64)
+    path = tmp_path / "table.csv"
+    lines = [f"{i},{i % 2}" for i in range(60)]
+
+    def values():
+        path.write_text("\n".join(["x,y", *lines, ""]))
+        stream = CSVStream(path, "y")
+        parts = [batch.X.column("x").to_pylist() for batch in stream.batches()]
+        assert len(parts) > 3
+        # Numbers may come as text or not: they mean the same.
+        return [
+            str(float(value)) if str(value)[0].isdigit() else value
+            for part in parts
+            for value in part
+        ]
+
+    before = values()
+    lines.append("many,1")
+    assert values() == [*before, "many"]

@@ -1,0 +1,133 @@
+"""Totals over records: no block, no thread and no lost memory shows in them."""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+import sys
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+from dpforest.records import base as counting
+from dpforest.records.base import (
+    Block,
+    ClassCounts,
+    CodeCounts,
+    MappedRecords,
+    MemoryRecords,
+    RecordCount,
+    WatchedRecords,
+    slices,
+)
+from dpforest.records.table import TrainingTable
+
+
+def table_of(n: int) -> TrainingTable:
+    generator = np.random.default_rng(n)
+    codes = np.column_stack([generator.integers(0, 5, n), generator.integers(0, 9, n)])
+    labels = generator.integers(0, 3, n).astype(np.uint8)
+    n_codes, offsets = np.array([5, 9]), np.array([0, 5, 14])
+    return TrainingTable(
+        codes.astype(np.uint8), labels, n_codes, offsets, np.array([True, False]), 3
+    )
+
+
+@dataclass(frozen=True)
+class Places:
+    """Sum of record numbers, which knows where a block begins."""
+
+    def count(self, block: Block) -> np.ndarray:
+        return np.array([np.arange(block.first, block.first + block.table.n_records).sum()])
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 7, 100])
+@pytest.mark.parametrize("n_threads", [1, 2, 3, 8])
+def test_totals_do_not_depend_on_threads(n, n_threads):
+    table = table_of(n)
+    records = MemoryRecords(table, n_threads)
+    with records.threads():
+        assert records.total(RecordCount()).tolist() == [n]
+        assert records.total(Places()).tolist() == [n * (n - 1) // 2]
+        assert np.array_equal(records.total(ClassCounts()), np.bincount(table.labels, minlength=3))
+        codes = records.total(CodeCounts(np.array([1, 0])))
+    assert np.array_equal(codes[:9], np.bincount(table.codes[:, 1], minlength=9))
+    assert np.array_equal(codes[9:], np.bincount(table.codes[:, 0], minlength=5))
+    assert records.whole() is table
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.uint32])
+@pytest.mark.parametrize("features", [[], [0], [2, 0], [0, 1, 2, 3]])
+def test_code_counts_reach_the_last_code_of_every_feature(dtype, features):
+    n_codes = np.array([min(np.iinfo(dtype).max + 1, 70_000), 1, 3, 2])
+    codes = np.random.default_rng(3).integers(0, n_codes, (300, 4)).astype(dtype)
+    codes[0], codes[-1] = n_codes - 1, 0
+    offsets = np.concatenate([[0], np.cumsum(n_codes)])
+    table = TrainingTable(codes, np.zeros(300, np.uint8), n_codes, offsets, np.ones(4, bool), 1)
+    counts = CodeCounts(np.array(features, dtype=np.int64)).count(Block(table))
+    twins = [np.bincount(codes[:, f], minlength=n_codes[f]) for f in features]
+    assert counts.dtype == np.int64 and counts.tolist() == list(itertools.chain(*twins))
+
+
+def test_a_copy_of_a_block_makes_anew_what_was_kept():
+    block = Block(table_of(9), 4, {"scores": object()})
+    copy = pickle.loads(pickle.dumps(block))
+    assert copy.kept == {} and copy.first == 4
+    assert np.array_equal(copy.table.codes, block.table.codes)
+
+
+def test_a_block_is_as_large_as_its_records():
+    for thing in (table_of(5000), Block(table_of(5000))):
+        assert 15_000 <= sys.getsizeof(thing) <= 15_200
+
+
+@dataclass(frozen=True)
+class Relabelled:
+    """All records in one class."""
+
+    label: int
+
+    def table(self, block: Block) -> TrainingTable:
+        labels = np.full_like(block.table.labels, self.label)
+        return replace(block.table, labels=labels)
+
+
+def test_what_one_mapping_made_of_a_block_is_not_taken_for_anothers():
+    records = MemoryRecords(table_of(20))
+    for label in (0, 2, 2, 1):
+        counts = MappedRecords(records, Relabelled(label)).total(ClassCounts())
+        assert counts.tolist() == [20 * (k == label) for k in range(3)]
+
+
+def test_whoever_watches_is_told_of_passes():
+    passes = []
+    records = WatchedRecords(MemoryRecords(table_of(7)), lambda: passes.append(1))
+    assert records.total(RecordCount()).tolist() == [7] and passes == [1]
+    records.total(ClassCounts())
+    assert passes == [1, 1] and records.in_memory and records.n_threads == 1
+    assert records.whole().n_records == 7 and records.schema.n_records == 0
+
+
+def test_blocks_are_the_table_in_order():
+    table = table_of(11)
+    blocks = slices(table, 4)
+    assert [block.first for block in blocks] == [0, 2, 5, 8]
+    assert np.array_equal(np.concatenate([b.table.codes for b in blocks]), table.codes)
+    assert np.array_equal(np.concatenate([b.table.labels for b in blocks]), table.labels)
+
+
+def test_an_error_in_a_thread_is_raised_and_ends_the_threads():
+    class Broken:
+        def count(self, block):
+            raise RuntimeError("broken")
+
+    records = MemoryRecords(table_of(10), 2)
+    with pytest.raises(RuntimeError, match="broken"), records.threads():
+        records.total(Broken())
+    assert records.total(RecordCount()).tolist() == [10]
+
+
+def test_few_records_are_not_handed_to_threads(monkeypatch):
+    monkeypatch.setattr(counting, "RECORDS_A_THREAD", 40)
+    assert [MemoryRecords(table_of(n), 4).n_threads for n in (0, 79, 80, 400)] == [1, 1, 2, 4]

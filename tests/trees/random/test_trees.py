@@ -1,0 +1,150 @@
+"""Random trees: structures that fit their boxes, routing against a slow twin, storage."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from dpforest.mechanisms.entropy import SeededSource
+from dpforest.trees.random.bins import public_bins
+from dpforest.trees.random.kernels import random_trees as kernels
+from dpforest.trees.random.trees import RandomTrees, draw_random_trees
+
+MIXED = [9, -5, 300, -2, 2, -70]
+
+
+@pytest.fixture
+def facts(facts_of):
+    return facts_of(MIXED, 3)
+
+
+@pytest.fixture
+def trees(facts):
+    return draw_random_trees(40, 5, public_bins(facts, 32), facts, SeededSource(1))
+
+
+def left_codes(trees, tree, node):
+    words = trees.mask[tree, node].tolist()
+    return {c for c in range(64 * len(words)) if words[c // 64] >> (c % 64) & 1}
+
+
+def slow_leaf(trees, tree, record):
+    node = 0
+    for _ in range(trees.depth):
+        goes_left = int(record[trees.feature[tree, node]]) in left_codes(trees, tree, node)
+        node = 2 * node + (1 if goes_left else 2)
+    return node - (2**trees.depth - 1)
+
+
+def test_every_record_reaches_the_leaf_that_a_slow_walk_finds(trees, facts, table_of):
+    table = table_of(facts, 700, seed=3)
+    leaves = trees.leaves(table.codes)
+    for tree in range(0, 40, 7):
+        for record in range(0, 700, 13):
+            assert leaves[tree, record] == slow_leaf(trees, tree, table.codes[record])
+
+
+def test_leaf_values_add_up_over_trees(trees, facts, table_of):
+    table = table_of(facts, 1100, seed=4)
+    values = np.random.default_rng(0).normal(size=(40, 32, 2))
+    scores = np.ones((1100, 2))
+    trees.add_values(table.codes, values, scores)
+    leaves = trees.leaves(table.codes)
+    expected = 1.0 + sum(values[tree, leaves[tree]] for tree in range(40))
+    assert np.allclose(scores, expected, rtol=0, atol=1e-12)
+
+
+def test_every_split_parts_the_box_that_its_ancestors_left(trees, facts):
+    bins = public_bins(facts, 32)
+    for tree in range(trees.n_trees):
+        boxes = {0: [set(range(n)) for n in facts.n_codes]}
+        for node in range(2**trees.depth - 1):
+            box, f = boxes[node], int(trees.feature[tree, node])
+            left = left_codes(trees, tree, node) & box[f]
+            right = box[f] - left
+            assert left and right
+            of_code = bins.of_code[facts.offsets[f] : facts.offsets[f + 1]]
+            assert not {of_code[c] for c in left} & {of_code[c] for c in right}, "a bin is cut"
+            if facts.ordered[f]:
+                missing = int(facts.n_codes[f]) - 1
+                low, high = left - {missing}, right - {missing}
+                assert not low or not high or max(low) < min(high)
+            for child, side in ((2 * node + 1, left), (2 * node + 2, right)):
+                boxes[child] = [side if g == f else kept for g, kept in enumerate(box)]
+
+
+@pytest.mark.parametrize("columns", [[9, -5, 300, -2, 2, -60], [2, -2, 3], [61, 65, 66, 700, 129]])
+@pytest.mark.parametrize("max_bins", [3, 63])
+def test_trees_drawn_by_bits_are_those_drawn_by_looking_at_ancestors(facts_of, columns, max_bins):
+    facts = facts_of(columns, 2)
+    bins = public_bins(facts, max_bins)
+    assert np.diff(bins.starts).max() <= 64
+    n_words = -(-int(facts.n_codes.max()) // 64)
+    rest = bins.of_code, bins.starts, facts.offsets, facts.ordered
+    missing = facts.has_missing_code & facts.ordered
+    for seed in range(40):
+        drawn = []
+        allowed = np.random.default_rng(seed).permutation(len(columns))[: 1 + seed % 4]
+        for draw in (kernels._draw_tree, kernels._draw_tree_by_bits):
+            state = np.array([seed], dtype=np.uint64)
+            feature = np.full(63, -7, dtype=np.int32)
+            mask = np.full((63, n_words), 7, dtype=np.uint64)
+            draw(state, allowed, *rest, missing, feature, mask)
+            drawn.append((state.tolist(), feature.tolist(), mask.tolist()))
+        assert drawn[0] == drawn[1]
+
+
+def test_a_node_that_nothing_can_split_sends_all_left(facts_of):
+    facts = facts_of([2, -2], 2)
+    trees = draw_random_trees(20, 4, public_bins(facts, 32), facts, SeededSource(2))
+    everything = np.array([[a, b] for a in range(2) for b in range(2)], dtype=np.uint8)
+    for leaves in trees.leaves(everything):
+        assert sorted(leaves.tolist()) == [0, 4, 8, 12], "two splits, then left, left"
+
+
+def test_a_tree_keeps_to_the_number_of_features_it_is_allowed(facts):
+    allowed = np.array([1, 2, 3, 6] * 10)
+    trees = draw_random_trees(40, 4, public_bins(facts, 32), facts, SeededSource(3), allowed)
+    for tree, most in enumerate(allowed):
+        used = set(trees.feature[tree].tolist())
+        # Nodes that nothing splits name feature 0.
+        assert len(used - {0}) <= most
+    assert len(set(trees.feature[allowed == 1][:, 0].tolist())) >= 3
+
+
+def test_features_thresholds_and_subsets_are_uniform(facts_of):
+    facts = facts_of([5, -3], 2)
+    trees = draw_random_trees(6000, 1, public_bins(facts, 32), facts, SeededSource(4))
+    counts: dict[tuple[int, frozenset[int]], int] = {}
+    for tree in range(6000):
+        f = int(trees.feature[tree, 0])
+        split = f, frozenset(left_codes(trees, tree, 0) & set(range(int(facts.n_codes[f]))))
+        counts[split] = counts.get(split, 0) + 1
+    # Feature 0: three thresholds between four bins, missing left or right. Feature 1: six subsets.
+    assert len(counts) == 12
+    for count in counts.values():
+        assert abs(count - 500) < 6.2 * math.sqrt(500 * 11 / 12)  # one in 1e9 for each
+
+
+def test_structures_depend_on_the_words_alone(facts):
+    one, two = (
+        draw_random_trees(5, 4, public_bins(facts, 32), facts, SeededSource(9)) for _ in range(2)
+    )
+    assert np.array_equal(one.feature, two.feature) and np.array_equal(one.mask, two.mask)
+
+
+def test_storage_gives_the_same_trees(trees, facts):
+    again = RandomTrees.from_data(json.loads(json.dumps(trees.to_data())), facts)
+    assert again.depth == trees.depth
+    assert np.array_equal(again.feature, trees.feature)
+    assert np.array_equal(again.mask, trees.mask)
+    assert again.mask.dtype == np.uint64 and again.feature.dtype == np.int32
+
+
+def test_parts_join_to_the_whole(trees):
+    joined = RandomTrees.joined([trees.take([i]) for i in range(trees.n_trees)])
+    assert np.array_equal(joined.mask, trees.mask)
+    assert np.array_equal(joined.feature, trees.feature)

@@ -1,0 +1,231 @@
+"""The refitted forest: its plan is its cost, training keeps to it, and it learns."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpforest.accounting import BudgetAccountant
+from dpforest.exceptions import ParameterError
+from dpforest.mechanisms.entropy import SeededSource
+from dpforest.records.base import Block, MemoryRecords
+from dpforest.trees.base import LearnerBudget
+from dpforest.trees.refitted import RefittedForest, RefittedModel
+from dpforest.trees.refitted.plan import charge
+from dpforest.trees.refitted.settings import MAX_DEPTH, RefittedSettings, Size
+from dpforest.trees.refitted.steps import shrunk_steps
+
+DELTA = Fraction(1, 10**6)
+SMALL = RefittedForest(RefittedSettings(fixed_size=Size(3, 4, 10)))
+SHAPES = [
+    pytest.param([40, -5, 7, -2], 2, id="binary"),
+    pytest.param([-3, 20, 9], 4, id="4 classes"),
+]
+
+
+def run(learner, facts, table, epsilon=Fraction(2), seed=1):
+    plan = learner.plan(facts, LearnerBudget(epsilon, DELTA))
+    accountant = BudgetAccountant(epsilon, DELTA)
+    done = []
+    with accountant.open_scope("fit", reserve=plan.loss) as scope:
+        model = learner.train(
+            plan, scope, SeededSource(seed), MemoryRecords(table), facts, lambda: done.append(1)
+        )
+        assert scope.loss == plan.loss
+    return model, plan, accountant, len(done)
+
+
+@pytest.mark.parametrize(("n_codes", "n_classes"), SHAPES)
+@pytest.mark.parametrize("rows", [None, 300.0, 30_000.0])
+def test_training_spends_exactly_what_the_plan_says(facts_of, table_of, n_codes, n_classes, rows):
+    facts = facts_of(n_codes, n_classes, rows)
+    model, plan, accountant, done = run(SMALL, facts, table_of(facts, 400))
+    assert accountant.loss.rho == plan.loss.rho == sum(part.loss.rho for part in plan.parts)
+    assert done == plan.n_rounds + (plan.start is not None)
+    scratch = BudgetAccountant._unlimited()
+    with scratch.open_scope("fit") as scope:
+        charge(plan, scope)
+    asked = [(entry.role, entry.mechanism, entry.cells) for entry in accountant.ledger]
+    assert asked == [(entry.role, entry.mechanism, entry.cells) for entry in scratch.ledger]
+    assert (plan.start is not None) == (plan.quantiles is not None) == (rows == 30_000.0)
+    assert model.steps.shape[:2] == (10, 8)
+
+
+@pytest.mark.parametrize("epsilon", ["0.01", "0.1", "1", "10"])
+@pytest.mark.parametrize("rows", [None, 100.0, 1e4, 1e6])
+def test_a_plan_uses_its_budget_and_never_more(facts_of, epsilon, rows):
+    for n_classes in (2, 7):
+        budget = LearnerBudget(Fraction(epsilon), DELTA)
+        plan = RefittedForest().plan(facts_of([40, -5, 7, -2], n_classes, rows), budget)
+        assert budget.rho * Fraction(999, 1000) < plan.loss.rho <= budget.rho
+
+
+def test_the_plan_is_made_of_public_facts(facts_of):
+    facts = facts_of([40, -5], 2, 5000.0)
+    budget = LearnerBudget(Fraction(1), DELTA)
+    assert RefittedForest().plan(facts, budget) == RefittedForest().plan(facts, budget)
+    words = RefittedForest().plan(facts, budget).describe()
+    assert all(isinstance(text, str) for text in words.values())
+
+
+def test_larger_signals_buy_larger_forests(facts_of):
+    budget = LearnerBudget(Fraction(1), DELTA)
+    plans = [RefittedForest().plan(facts_of([40, -5], 2, n), budget) for n in (1e3, 1.9e4, 1e6)]
+    sizes = [plan.n_rounds * 2**plan.depth for plan in plans]
+    assert sizes == sorted(set(sizes))
+
+
+def test_without_delta_there_is_no_refitted_forest(facts_of):
+    with pytest.raises(ParameterError, match="must be positive for a refitted forest"):
+        RefittedForest().plan(facts_of([4], 2), LearnerBudget(Fraction(1), Fraction(0)))
+
+
+@pytest.mark.parametrize("depth", [0, MAX_DEPTH + 1])
+def test_leaves_that_sums_cannot_number_are_refused(depth):
+    with pytest.raises(ParameterError, match=f"depth={depth}: must be from 1 to {MAX_DEPTH}"):
+        Size(depth, 4, 10)
+    assert np.iinfo(np.uint16).max + 1 == 2**MAX_DEPTH
+
+
+@pytest.mark.parametrize(("n_codes", "n_classes"), SHAPES)
+@pytest.mark.parametrize("n_records", [0, 1, 200])
+def test_tables_without_records_or_with_one_class_make_a_model(
+    facts_of, table_of, n_codes, n_classes, n_records
+):
+    facts = facts_of(n_codes, n_classes, 30_000.0)
+    table = table_of(facts, n_records, labels=np.ones(n_records))
+    model, plan, accountant, _ = run(SMALL, facts, table)
+    assert accountant.loss.rho == plan.loss.rho
+    assert np.isfinite(model.log_odds(table_of(facts, 50).codes)).all()
+
+
+@pytest.mark.parametrize(("n_codes", "n_classes"), SHAPES)
+@pytest.mark.parametrize("start", [True, False])
+def test_it_learns_with_a_generous_budget(facts_of, table_of, n_codes, n_classes, start):
+    settings = RefittedSettings(fixed_size=Size(4, 8, 60))
+    settings = replace(settings, start_signal=1.0 if start else 1e18)
+    facts = facts_of(n_codes, n_classes, 20_000.0)
+    model, plan, _, _ = run(RefittedForest(settings), facts, table_of(facts, 20_000), Fraction(8))
+    assert (plan.start is not None) == start
+    test = table_of(facts, 4000, seed=99)
+    predicted = model.log_odds(test.codes).argmax(axis=1)
+    lean = test.codes[:, 0] / facts.n_codes[0]
+    assert (predicted == test.labels).mean() > 0.8
+    assert (predicted == 1)[lean < 0.1].mean() > 0.95
+    importances = model.feature_importances()
+    assert np.isclose(importances.sum(), 1)
+    assert min(importances[0], importances[-1]) > max(importances[1:-1])
+
+
+def unstretched(forest):
+    return RefittedForest(
+        replace(forest.settings, stretch=1.0, stretch_of_many=1.0, target_stretch=1.0)
+    )
+
+
+@pytest.mark.parametrize(("n_classes", "n_rounds", "stretch"), [(2, 10, 1.2), (2, 240, 1.1)])
+def test_released_steps_are_stretched_and_nothing_else(
+    facts_of, table_of, n_classes, n_rounds, stretch
+):
+    facts = facts_of([40, -5, 7], n_classes, 3000.0)
+    learner = RefittedForest(RefittedSettings(fixed_size=Size(2, 2, n_rounds)))
+    table = table_of(facts, 200)
+    (one, plan, *_), (two, same, *_) = (
+        run(f, facts, table) for f in (learner, unstretched(learner))
+    )
+    assert plan.loss == same.loss
+    assert np.array_equal(one.steps, stretch * two.steps)
+    assert np.array_equal(one.base, two.base) and np.array_equal(one.sizes, two.sizes)
+    assert np.array_equal(one.trees.feature, two.trees.feature)
+
+
+def test_each_kind_of_forest_has_its_stretch():
+    stretched = RefittedSettings().stretched
+    assert stretched(240, 2, False) == 1.1 and stretched(240, 3, False) == 1.2
+    assert stretched(120, 2, False) == 1.2 and stretched(120, 2, True) == 1.1
+
+
+def test_scores_of_training_are_those_of_the_model(facts_of, table_of, monkeypatch):
+    facts = facts_of([40, -5, 7, -2], 4, 30_000.0)
+    table = table_of(facts, 500)
+    kept = []
+    from dpforest.trees.refitted import learner
+
+    class Watched(learner._Rounds):
+        def __init__(self, *arguments):
+            super().__init__(*arguments)
+            kept.append(self)
+
+    monkeypatch.setattr(learner, "_Rounds", Watched)
+    model, plan, _, _ = run(unstretched(SMALL), facts, table)
+    assert plan.start is not None
+    scores = kept[0].history.scores(Block(table))
+    assert np.allclose(scores, model.log_odds(table.codes), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("rows", [None, 30_000.0])
+def test_storage_gives_the_same_scores(facts_of, table_of, rows):
+    facts = facts_of([40, -300, 7], 3, rows)
+    table = table_of(facts, 300)
+    model, *_ = run(SMALL, facts, table)
+    again = RefittedModel.from_data(json.loads(json.dumps(model.to_data())), facts)
+    assert np.array_equal(again.log_odds(table.codes), model.log_odds(table.codes))
+    assert np.array_equal(again.feature_importances(), model.feature_importances())
+
+
+def test_the_same_words_give_the_same_model(facts_of, table_of):
+    facts = facts_of([40, -5, 7], 2, 30_000.0)
+    one, two = (run(SMALL, facts, table_of(facts, 300), seed=5)[0] for _ in range(2))
+    assert one.to_data() == two.to_data()
+
+
+def test_the_order_of_records_plays_no_part(facts_of, table_of):
+    facts = facts_of([40, -5, 7], 3, 30_000.0)
+    table = table_of(facts, 300)
+    turned = replace(table, codes=table.codes[::-1].copy(), labels=table.labels[::-1].copy())
+    one, two = (run(SMALL, facts, t, seed=5)[0] for t in (table, turned))
+    assert one.to_data() == two.to_data()
+
+
+def slow_steps(sums, sizes, noise, size_noise, curvature, spread, clip):
+    """One leaf at a time, from the root down its path."""
+    out = []
+    for leaf in range(len(sizes)):
+        step, width = 0.0, len(sizes)
+        while width:
+            first = leaf // width * width
+            total, size = sum(sums[first : first + width]), sum(sizes[first : first + width])
+            bend = curvature * max(size, size_noise * width**0.5)
+            weight = bend**2 * spread**2 / (bend**2 * spread**2 + noise**2 * width)
+            step += weight * (total / bend - step)
+            width //= 2
+        out.append(max(-clip, min(clip, step)))
+    return out
+
+
+def test_steps_are_shrunk_along_the_path_of_each_leaf():
+    generator = np.random.default_rng(0)
+    sums, sizes = generator.normal(size=(8, 1), scale=30), generator.normal(60, 50, size=8)
+    arguments = 5.0, 25.0, 0.25, 0.6, 1.5
+    ours = shrunk_steps(sums, sizes, *arguments)[:, 0]
+    assert np.allclose(ours, slow_steps(sums[:, 0].tolist(), sizes.tolist(), *arguments))
+
+
+def test_noise_alone_makes_small_steps():
+    generator = np.random.default_rng(1)
+    steps = shrunk_steps(
+        generator.normal(size=(16, 1), scale=50), generator.normal(size=16, scale=250),
+        50.0, 250.0, 0.25, 0.6, 3.0,
+    )  # fmt: skip
+    assert np.abs(steps).max() < 1.5
+
+
+def test_a_round_draws_trees_on_few_features(facts_of, table_of):
+    facts = facts_of([9] * 12, 2, 30_000.0)
+    model, *_ = run(SMALL, facts, table_of(facts, 300))
+    most = max(SMALL.settings.features_per_tree)
+    assert all(len(set(tree.tolist()) - {0}) <= most for tree in model.trees.feature)

@@ -1,0 +1,216 @@
+"""The family of all small trees: every tree enumerated, its proposal and score held exactly.
+
+Error rates: chi-square accepted at 1e-9 on fixed words, a scale 30 % off rejected.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from decimal import Decimal, localcontext
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpforest.accounting.events import ExponentialSelection
+from dpforest.mechanisms.entropy import SeededSource
+from dpforest.mechanisms.streamed import Envelope, select_exponential_streamed
+from dpforest.trees.rules import family as module
+from dpforest.trees.rules.family import BinnedRecords, FamilyWeights, TreeFamily
+from dpforest.trees.rules.kernels import trees as kernels
+
+ONE = Fraction(1)
+N_BINS = np.array([3, 2])
+
+
+def records_of(n, n_classes=2, n_bins=N_BINS, seed=0):
+    generator = np.random.default_rng(seed)
+    bins = np.empty((n, len(n_bins)), dtype=np.uint8)
+    for m, b in enumerate(n_bins):
+        bins[:, m] = generator.integers(0, b, n)
+    labels = (bins[:, :1].sum(axis=1) + generator.integers(0, 2, n)) % n_classes
+    return BinnedRecords(bins, labels.astype(np.int64), n_classes)
+
+
+def weights_of(n_bins=N_BINS, n_classes=2, stop_share=0.2):
+    shares = np.linspace(1, 2, len(n_bins))
+    return FamilyWeights.of(np.asarray(n_bins), shares, n_classes, stop_share)
+
+
+class Script:
+    """Stands in for ``pick``: makes the choices of a script, and says how likely they were."""
+
+    def __init__(self, choices):
+        self.choices, self.made, self.chance = choices, [], ONE
+
+    def __call__(self, weights, source):
+        options = np.flatnonzero(weights)
+        place = self.choices[len(self.made)] if len(self.made) < len(self.choices) else 0
+        self.made.append((place, options.size))
+        index = int(options[place])
+        self.chance *= Fraction(int(weights[index]), int(weights.sum()))
+        return index
+
+
+def all_proposals(family, monkeypatch):
+    """(proposal, its probability) for every way that the draws may go."""
+    script: list[int] = []
+    while True:
+        pick = Script(script)
+        monkeypatch.setattr(module, "pick", pick)
+        yield family.propose(None), pick.chance
+        script = [place for place, _ in pick.made]
+        while script and script[-1] + 1 == pick.made[len(script) - 1][1]:
+            script.pop()
+        if not script:
+            return
+        script[-1] += 1
+
+
+def predict(tree, bins):
+    if tree.direction < 0:
+        return np.full(len(bins), tree.label)
+    left = bins[:, tree.direction] <= tree.cut
+    return np.where(left, predict(tree.left, bins), predict(tree.right, bins))
+
+
+def score(tree, records):
+    return int((predict(tree, records.bins) == records.labels).sum())
+
+
+def weight(tree, weights, depth=0):
+    """Public weight of a tree, by its definition."""
+    if tree.direction < 0:
+        return [weights.root_stop, weights.stop, 1][depth]
+    below = weight(tree.left, weights, depth + 1) * weight(tree.right, weights, depth + 1)
+    return int(weights.cut[tree.direction]) * below
+
+
+CASES = [
+    (12, 2, [3, 2], 0.3),
+    (12, 2, [3, 2], 0.0),
+    (5, 3, [2, 2], 4.0),
+    (60, 2, [4], 25.0),
+    (0, 2, [3, 2], 1.0),
+    (1, 2, [3, 2], 1.0),
+    (7, 2, [1, 2], 1.0),
+    (7, 3, [], 1.0),
+]
+
+
+@pytest.mark.parametrize(("n", "n_classes", "n_bins", "c"), CASES)
+def test_every_tree_is_proposed_as_promised(n, n_classes, n_bins, c, monkeypatch):
+    records = records_of(n, n_classes, n_bins)
+    weights = weights_of(n_bins, n_classes)
+    family = TreeFamily(records, weights, Envelope(c))
+    seen, constants, references = set(), set(), set()
+    for proposal, chance in all_proposals(family, monkeypatch):
+        assert proposal.outcome not in seen
+        seen.add(proposal.outcome)
+        constants.add(chance * proposal.ratio / weight(proposal.outcome, weights))
+        references.add(proposal.gap + score(proposal.outcome, records))
+        assert_at_most_one(proposal, c)
+    cuts = sum(b - 1 for b in n_bins)
+    child = n_classes + cuts * n_classes**2
+    assert len(seen) == n_classes + cuts * child**2
+    assert len(constants) == 1
+    assert len(references) == 1
+
+
+def assert_at_most_one(proposal, c):
+    assert proposal.gap >= 0
+    with localcontext() as context:
+        context.prec = 60
+        ratio = Decimal(proposal.ratio.numerator) / Decimal(proposal.ratio.denominator)
+        assert ratio * (-Decimal(c) * proposal.gap).exp() <= 1
+
+
+def test_proposals_are_hardly_ever_refused(monkeypatch):
+    records, c = records_of(60, seed=3), 0.3
+    family = TreeFamily(records, weights_of(), Envelope(c))
+    refused = sum(
+        float(chance) * (1 - float(p.ratio) * math.exp(-c * p.gap))
+        for p, chance in all_proposals(family, monkeypatch)
+    )
+    assert 0 <= refused < 1e-3
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_record_more_moves_every_score_by_nothing_or_one(n_classes, monkeypatch):
+    both = records_of(9, n_classes, [2, 2], seed=2)
+    fewer = both.where(np.arange(9) != 4)
+    scores = []
+    for records in (fewer, both):
+        family = TreeFamily(records, weights_of([2, 2], n_classes), Envelope(0.1))
+        top = family._top
+        scores.append({p.outcome: top - p.gap for p, _ in all_proposals(family, monkeypatch)})
+    assert scores[0].keys() == scores[1].keys()
+    moves = {scores[1][tree] - scores[0][tree] for tree in scores[0]}
+    assert moves == {0, 1}
+
+
+def test_draws_follow_the_law_and_not_one_30_percent_off(grant, fits, monkeypatch):
+    records, weights = records_of(10, n_bins=[2, 2], seed=1), weights_of([2, 2])
+    family = TreeFamily(records, weights, Envelope(0.5))
+    trees = [p.outcome for p, _ in all_proposals(family, monkeypatch)]
+    monkeypatch.undo()
+    n = 4_000
+    event = ExponentialSelection(Fraction(1, 2), ONE)
+    drawn = Counter(
+        select_exponential_streamed([lambda _: family] * n, ONE, grant(event, n), SeededSource(5))
+    )
+    counts = np.array([drawn[tree] for tree in trees], dtype=float)
+    assert fits(counts, law_of(trees, records, weights, 0.5))
+    # Trees of one score together: that is where another scale shows.
+    scores = np.array([score(tree, records) for tree in trees])
+    for factor, accepted in ((1.0, True), (1.3, False), (1 / 1.3, False)):
+        law = law_of(trees, records, weights, 0.5 * factor)
+        assert fits(np.bincount(scores, counts), np.bincount(scores, law)) == accepted
+
+
+def law_of(trees, records, weights, c):
+    law = np.array([weight(t, weights) * math.exp(c * score(t, records)) for t in trees])
+    return law / law.sum()
+
+
+# -- kernels and weights ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_classes", [2, 5])
+def test_kernel_compiled_and_not_agree(n_classes):
+    n_bins = np.array([5, 2, 4])
+    records, weights = records_of(40, n_classes, n_bins), weights_of(n_bins, n_classes)
+    envelope = Envelope(0.2)
+    args = (
+        records.bins, records.labels, records.sizes(), weights.offsets, weights.cut,
+        weights.stop, envelope.integers(40), envelope.factors(40),
+    )  # fmt: skip
+    assert np.array_equal(kernels.root_bounds(*args), kernels.root_bounds.py_func(*args))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 10, 26, 256])
+def test_sums_of_a_node_stay_below_2_to_63(n_classes):
+    n_bins = np.full(300, 32)
+    weights = FamilyWeights.of(n_bins, np.ones(300), n_classes, 0.1)
+    largest_leaf = n_classes * (2**14 + 2)
+    mass = int((weights.cut * (n_bins - 1)).sum())
+    total = mass * largest_leaf**2 + n_classes * weights.stop * 2**28
+    assert total * (1 + 2**-40) + n_bins.sum() < 2**62
+
+
+def test_weights_keep_the_shares():
+    weights = FamilyWeights.of(np.array([32, 2]), np.array([1.0, 3.0]), 2, 0.25)
+    masses = weights.cut * np.array([31, 1])
+    assert masses[1] / masses.sum() == pytest.approx(0.75, rel=1e-3)
+    child_cuts = 4 * int(masses.sum())
+    stop = 2 * weights.stop
+    assert stop / (stop + child_cuts) == pytest.approx(0.25 * 2 / (0.25 * 2 + 0.75 * 2), rel=1e-3)
+    trees = int(masses.sum()) * (stop + child_cuts) ** 2
+    assert 2 * weights.root_stop / (2 * weights.root_stop + trees) == pytest.approx(0.25, rel=1e-3)
+
+
+def test_cut_numbers_are_located():
+    weights = FamilyWeights.of(np.array([4, 1, 2, 3]), np.ones(4), 2, 0.1)
+    places = [weights.locate(k) for k in range(6)]
+    assert places == [(0, 0), (0, 1), (0, 2), (2, 0), (3, 0), (3, 1)]

@@ -1,0 +1,286 @@
+"""The rules learner: plans cost what training spends, and releases do not follow the records."""
+
+from __future__ import annotations
+
+import json
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpforest.accounting import BudgetAccountant
+from dpforest.exceptions import ModelFormatError
+from dpforest.mechanisms.entropy import SeededSource
+from dpforest.records.base import MemoryRecords
+from dpforest.trees.base import LearnerBudget
+from dpforest.trees.rules import RuleModel, RulesLearner, RulesSettings
+from dpforest.trees.rules.directions import draw_directions
+from dpforest.trees.rules.plan import family_size
+from dpforest.trees.rules.probabilities import (
+    SHARPENING,
+    confidence,
+    counted_probabilities,
+    shrink,
+    uncounted_probabilities,
+)
+
+SMALL = RulesSettings(n_sums=10, n_cuts=7)
+LEARNER = RulesLearner(SMALL)
+#: R of the kinds of plan: class shares, one tree, one tree counted, two and three stages counted.
+SIGNALS = [1, 20, 150, 600, 2400]
+
+
+def budget(epsilon, delta=0):
+    return LearnerBudget(Fraction(epsilon), Fraction(delta))
+
+
+def facts_with(facts_of, signal, n_codes=(12, -4, 9), n_classes=2):
+    return facts_of(n_codes, n_classes, approximate_rows=signal * 2**0.5)
+
+
+def train(facts, table, plan, seed=0, epsilon=1):
+    accountant = BudgetAccountant(epsilon)
+    done = []
+    with accountant.open_scope("fit", reserve=plan.loss) as scope:
+        model = LEARNER.train(
+            plan, scope, SeededSource(seed), MemoryRecords(table), facts, lambda: done.append(1)
+        )
+        spent = scope.loss
+    assert len(done) == len(plan.parts)
+    return model, spent, accountant
+
+
+@pytest.mark.parametrize("signal", SIGNALS)
+def test_plan_costs_what_training_spends_and_that_is_epsilon(signal, facts_of, table_of):
+    facts = facts_with(facts_of, signal)
+    plan = LEARNER.plan(facts, budget(1))
+    model, spent, accountant = train(facts, table_of(facts, 200), plan)
+    assert spent == plan.loss
+    assert plan.loss.epsilon == 1
+    assert accountant.spent.epsilon == 1.0
+    assert sum(part.loss.epsilon for part in plan.parts) == 1
+    roles = [entry.role for entry in accountant.ledger]
+    assert roles == [part.name for part in plan.parts]
+
+
+@pytest.mark.parametrize(
+    ("signal", "parts", "depth"),
+    [
+        (4.9, ["prior"], 0),
+        (5.1, ["rules, stage 1"], 2),
+        (76, ["rules, stage 1", "leaf counts"], 2),
+        (301, ["rules, stage 1", "rules, stage 2", "leaf counts"], 4),
+        (2001, ["rules, stage 1", "rules, stage 2", "rules, stage 3", "leaf counts"], 6),
+    ],
+)
+def test_the_plan_follows_from_the_signal(signal, parts, depth, facts_of, table_of):
+    facts = facts_with(facts_of, signal)
+    plan = LEARNER.plan(facts, budget(1))
+    assert [part.name for part in plan.parts] == parts
+    model, *_ = train(facts, table_of(facts, 50), plan)
+    assert len(model.nodes) == 2**depth - 1
+
+
+@pytest.mark.parametrize("signal", [4.9, 301, 2001])
+def test_draws_and_counts_are_paid_for_what_a_record_moves(signal, facts_of):
+    # 1 of every tree's score, by tests/trees/rules/test_family.py, and 1 of one leaf's counts.
+    plan = LEARNER.plan(facts_with(facts_of, signal), budget(1))
+    assert all(stage.score_range == 1 for stage in plan.stages)
+    assert plan.counts.l1_sensitivity == 1
+
+
+def test_more_classes_get_a_third_stage_sooner(facts_of):
+    for n_classes, n_stages in ((2, 2), (3, 3)):
+        plan = LEARNER.plan(facts_with(facts_of, 1500, n_classes=n_classes), budget(1))
+        assert len(plan.stages) == n_stages
+
+
+def test_blocks_of_records_are_not_seen(facts_of, table_of, monkeypatch):
+    facts = facts_with(facts_of, 600)
+    table = table_of(facts, 300)
+    model, *_ = train(facts, table, LEARNER.plan(facts, budget(1)))
+    scores, leaves = model.log_odds(table.codes), model.leaves(table.codes)
+    monkeypatch.setattr("dpforest.trees.rules.model._BLOCK", 7)
+    assert np.allclose(model.log_odds(table.codes), scores, rtol=1e-12)
+    assert np.array_equal(model.leaves(table.codes), leaves)
+
+
+def test_delta_buys_nothing_here(facts_of):
+    facts = facts_with(facts_of, 600)
+    assert LEARNER.plan(facts, budget(1, "1e-6")) == LEARNER.plan(facts, budget(1))
+
+
+def test_without_a_row_count_one_tree_is_drawn(facts_of):
+    plan = LEARNER.plan(facts_of([5, 5], 3), budget(1))
+    assert [part.name for part in plan.parts] == ["rules, stage 1"]
+    assert "R = 20" in plan.describe()["probabilities"]
+
+
+@pytest.mark.parametrize("signal", SIGNALS)
+def test_whatever_the_records_are_the_same_is_asked_for(signal, facts_of, table_of):
+    facts = facts_with(facts_of, signal, n_classes=3)
+    plan = LEARNER.plan(facts, budget(1))
+    tables = [
+        table_of(facts, 0),
+        table_of(facts, 1),
+        table_of(facts, 80),
+        table_of(facts, 80, labels=np.full(80, 2)),
+    ]
+    shapes, ledgers = set(), set()
+    for seed, table in enumerate(tables):
+        model, _, accountant = train(facts, table, plan, seed)
+        shapes.add((len(model.nodes), model.probabilities.shape))
+        ledgers.add(str([entry.model_dump() for entry in accountant.ledger]))
+        check_released(model, facts, table_of(facts, 40, seed=9).codes)
+    assert len(shapes) == len(ledgers) == 1
+
+
+def check_released(model, facts, codes):
+    assert np.allclose(model.probabilities.sum(axis=1), 1)
+    assert model.probabilities.min() > 0
+    log_odds = model.log_odds(codes)
+    assert log_odds.shape == (len(codes), facts.n_classes)
+    assert np.allclose(np.exp(log_odds).sum(axis=1), 1)
+    importances = model.feature_importances()
+    assert importances.shape == (facts.n_features,)
+    assert importances.sum() == pytest.approx(1) or not importances.any()
+
+
+@pytest.mark.parametrize("n_codes", [[1], [2], [-2], [1, 1], [300], [-300, 2], [40] * 60])
+@pytest.mark.parametrize("signal", [20, 600])
+def test_odd_domains_train(n_codes, signal, facts_of, table_of):
+    facts = facts_with(facts_of, signal, n_codes)
+    plan = LEARNER.plan(facts, budget(1))
+    table = table_of(facts, 60)
+    model, *_ = train(facts, table, plan)
+    check_released(model, facts, table.codes)
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_a_clear_table_is_learnt(n_classes, facts_of, table_of):
+    facts = facts_with(facts_of, 600, [64, 64, 3], n_classes)
+    table = table_of(facts, 800)
+    labels = (table.codes[:, 0].astype(int) * n_classes // 64).astype(np.uint8)
+    table = table_of(facts, 800, labels=labels)
+    model, *_ = train(facts, table, LEARNER.plan(facts, budget(1)))
+    predicted = model.log_odds(table.codes).argmax(axis=1)
+    assert (predicted == labels).mean() > 0.9
+    assert model.feature_importances().argmax() == 0
+    # Graded: records of one leaf differ by how far from the cut they lie.
+    inside = model.log_odds(table.codes)[:, 0]
+    assert np.unique(inside).size > 2 * len(model.probabilities)
+
+
+def test_one_seed_gives_one_model_and_json_gives_it_back(facts_of, table_of):
+    facts = facts_with(facts_of, 600)
+    plan, table = LEARNER.plan(facts, budget(1)), table_of(facts, 150)
+    first, second = (train(facts, table, plan, seed=4)[0] for _ in range(2))
+    assert first.to_data() == second.to_data()
+    again = RuleModel.from_data(json.loads(json.dumps(first.to_data())), facts)
+    assert np.array_equal(again.log_odds(table.codes), first.log_odds(table.codes))
+    assert np.array_equal(again.feature_importances(), first.feature_importances())
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ({"format": "other"}, "not a dpforest-rules model of version 1"),
+        ({"version": 2}, "not a dpforest-rules model of version 1"),
+        ({"labels": [0]}, "labels of leaves is damaged: its shape"),
+        ({"nodes": [{"features": [0], "tables": [], "threshold": 1}]}, "damaged"),
+        ({"probabilities": "no"}, "damaged"),
+    ],
+)
+def test_damaged_data_is_refused(change, text, facts_of, table_of):
+    facts = facts_with(facts_of, 20)
+    model, *_ = train(facts, table_of(facts, 30), LEARNER.plan(facts, budget(1)))
+    with pytest.raises(ModelFormatError, match=text):
+        RuleModel.from_data({**model.to_data(), **change}, facts)
+
+
+# -- directions ------------------------------------------------------------------------------
+
+
+def test_directions_are_public_and_bins_follow_their_thresholds(facts_of, table_of):
+    facts = facts_with(facts_of, 20, [300, -5, 40, -2])
+    directions = draw_directions(facts, 30, 15, 100, 0.5, SeededSource(3))
+    assert len(directions.members) == 1 + 5 + 1 + 1 + 30
+    assert directions.shares.sum() == pytest.approx(1)
+    assert directions.shares[-30:].sum() == pytest.approx(0.5)
+    codes = table_of(facts, 100).codes
+    bins = directions.bins(codes)
+    assert (bins < directions.n_bins).all()
+    for m, direction in enumerate(directions.members):
+        assert direction.thresholds.size <= 15
+        for k, threshold in enumerate(direction.thresholds):
+            assert np.array_equal(bins[:, m] <= k, direction.values(codes) <= threshold)
+
+
+def test_a_wide_domain_is_offered_in_part(facts_of):
+    facts = facts_with(facts_of, 1e5, [40] * 500)
+    size = family_size(facts, RulesSettings())
+    assert size.n_sums < 200
+    directions = draw_directions(
+        facts, size.n_sums, size.n_cuts, size.n_singles, 0.5, SeededSource(1)
+    )
+    assert len(directions.members) <= size.n_singles + size.n_sums
+    features = {d.features for d in directions.members if len(d.features) == 1}
+    assert len(features) == min(size.n_singles, 500)
+
+
+# -- probabilities ---------------------------------------------------------------------------
+
+
+def test_at_a_tiny_budget_the_answer_is_no_worse_than_the_noisy_prior(facts_of, table_of):
+    """Mean log loss over 20 seeds, against the histogram that the same budget buys."""
+    facts = facts_of([12, -4, 9], 2, approximate_rows=300)
+    plan = LEARNER.plan(facts, budget("0.01"))
+    held_out = table_of(facts, 500, seed=7)
+    losses, priors = [], []
+    for seed in range(20):
+        model, *_ = train(facts, table_of(facts, 300), plan, seed, epsilon="0.01")
+        log_odds = model.log_odds(held_out.codes)
+        losses.append(-log_odds[np.arange(500), held_out.labels].mean())
+        noise = np.random.default_rng(seed).laplace(scale=100, size=2)
+        shares = np.maximum(np.bincount(table_of(facts, 300).labels, minlength=2) + noise, 100)
+        priors.append(-np.log(shares / shares.sum())[held_out.labels].mean())
+    error = np.std(losses, ddof=1) / 20**0.5
+    assert np.mean(losses) <= np.mean(priors) + error
+
+
+@pytest.mark.parametrize("signal", SIGNALS)
+def test_masses_are_shares_and_none_lies_where_nothing_is(signal, facts_of, table_of):
+    facts = facts_with(facts_of, signal)
+    model, *_ = train(facts, table_of(facts, 300), LEARNER.plan(facts, budget(1)))
+    masses = model.leaf_masses()
+    assert masses.shape == model.labels.shape and masses.sum() == pytest.approx(1)
+    assert masses.min() >= 0
+    reached = np.unique(model.leaves(table_of(facts, 2000, seed=4).codes))
+    assert (masses > 0).sum() <= max(reached.size, 1) + (masses.size > 1) * masses.size // 2
+    assert (model.masses is not None) == (signal >= 75)
+    total = model.feature_importances().sum()
+    assert total == pytest.approx(1) or total == 0
+
+
+def test_many_counts_are_followed_and_sharpened():
+    counts = np.array([[80_000, 20_000], [10_000, 90_000]])
+    table = counted_probabilities(np.array([0, 1]), counts, 2.0, 1e5)
+    odds = np.log(table[:, 0] / table[:, 1])
+    assert np.allclose(odds, SHARPENING * np.log(counts[:, 0] / counts[:, 1]), atol=0.01)
+    assert np.allclose(table.sum(axis=1), 1)
+
+
+def test_counts_that_drown_leave_what_was_expected():
+    start = np.array([0.7, 0.3])
+    for variance, least, most in ((0.0, 0.0, 0.05), (1e3, 0.05, 0.6), (1e9, 0.69, 0.71)):
+        assert least <= shrink(np.array([0.0, 300.0]), variance, start)[0] <= most
+
+
+@pytest.mark.parametrize("n_classes", [2, 5])
+def test_labels_without_counts_are_sharpened_too(n_classes):
+    table = uncounted_probabilities(np.array([1, 0]), n_classes, 20.0)
+    right = confidence(20.0, n_classes)
+    plain = math.log(right / ((1 - right) / (n_classes - 1)))
+    assert np.isclose(math.log(table[0, 1] / table[0, 0]), SHARPENING * plain)
+    assert np.allclose(table.sum(axis=1), 1) and (table.argmax(axis=1) == [1, 0]).all()

@@ -1,0 +1,339 @@
+"""verify_report: a report that was changed anywhere, or is of another model, is refused."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+import dpforest
+from dpforest import PrivacyReport, ReportError, verify_report
+from dpforest.accounting import conversion
+from dpforest.accounting.fits import fit_ledger
+from dpforest.accounting.ledger import LossRecord
+from dpforest.accounting.losses import PrivacyLoss
+from dpforest.report.digests import digest_of
+from dpforest.report.odds import best_guess
+from dpforest.verify.report import OF_THE_MODEL
+
+#: Leaves that nothing else in a report speaks about, so that without a model only the digest
+#: holds them. Everything else is found out even if the digest is made anew.
+BY_DIGEST_ALONE = [
+    r"model_fingerprint",
+    r"parameters\..*",
+    r"versions\..*",
+    r"domain\..*\.(name|note)|domain\.(name|note)",
+    r"basis\.listing\.(rho|delta|epsilon|epsilon_float)",
+    r"basis\.settings\.(verbose|n_jobs|allocation)",
+    r"basis\.streamed",
+]
+#: Where a plan waited for a released number of records, its requests followed from that.
+BY_DIGEST_WHERE_ADAPTIVE = [
+    r"plan\..*",
+    r"composition\..*(role|level|cells|l1_sensitivity|closed|adaptive|reserve_kept|method)",
+]
+
+
+def leaves(data: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Places of all leaves; an empty list or dictionary is one."""
+    inside = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()  # noqa: E501 # fmt: skip
+    found = False
+    for key, value in inside:
+        found = True
+        yield from leaves(value, (*path, key))
+    if not found:
+        yield path
+
+
+def dotted(path: tuple[Any, ...]) -> str:
+    return "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in path).lstrip(".")
+
+
+def mutated(value: Any) -> Any:
+    """Another value of the same kind, as a forger would choose it."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, (int, float)):
+        return value * 0.75 + 0.1 if isinstance(value, float) else value + 1
+    if isinstance(value, str):
+        if value == "inf" or re.fullmatch(r"\d+(/\d+)?", value):
+            return "1/1000003"
+        return value[:-1] + ("0" if value[-1:] != "0" else "1") if value else "x"
+    if isinstance(value, list):
+        return ["x"]
+    return {"x": "y"} if isinstance(value, dict) else "x"
+
+
+def changed(data: Any, path: tuple[Any, ...], change: Callable[[Any], Any] = mutated) -> Any:
+    """The data with one leaf changed."""
+    data = copy.deepcopy(data)
+    place = data
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = change(place[path[-1]])
+    return data
+
+
+def forged(data: Any) -> str:
+    """The text of a changed report with a digest that fits."""
+    rest = {key: value for key, value in data.items() if key != "digest"}
+    return json.dumps(rest | {"digest": digest_of(rest)})
+
+
+def holds(text: str, model: Any = None) -> bool:
+    try:
+        verify_report(text, model)
+    except ReportError:
+        return False
+    return True
+
+
+# -- reports as they were written ---------------------------------------------------------------
+
+
+def test_every_real_report_holds(model, tmp_path):
+    report = model.privacy_report()
+    path, model_path = tmp_path / "report.json", tmp_path / "model.json"
+    report.to_json(path), model.to_json(model_path)
+    alone = verify_report(report)
+    waited = "number of records" in report.plan
+    assert "totals of all scopes" in alone.held
+    assert ("settings and caps" if waited else "plan and settings") in alone.held
+    assert ("what was planned within the caps" in str(alone)) == waited
+    assert ("decided by that noisy count" in report.plan) == waited
+    assert ("every request" in report.plan["fixed before any record is read"]) != waited
+    assert "no model was given" in str(alone) and "no seed" in str(alone)
+    for given, of in ((report.to_json(), model), (path, model_path), (str(path), model.to_json())):
+        both = verify_report(given, of)
+        assert "everything against the model and its fingerprint" in both.held
+        assert both.taken_at_its_word[0] == OF_THE_MODEL
+        # What followed a noisy count, no model shows either.
+        others = both.taken_at_its_word[1:]
+        assert len(others) == waited and all("noisy count" in text for text in others)
+
+
+def test_the_fingerprint_is_the_models_and_travels_with_it(fitted):
+    model = fitted("multinomial")
+    kind = type(model)
+    copies = [kind.from_json(model.to_json()), pickle.loads(pickle.dumps(model)), copy.copy(model)]
+    assert {duplicate.fingerprint_ for duplicate in copies} == {model.fingerprint_}
+    assert model.privacy_report().model_fingerprint == model.fingerprint_
+    assert re.fullmatch("[0-9a-f]{64}", model.fingerprint_)
+    assert fitted("demonstration").fingerprint_ != model.fingerprint_
+    with pytest.raises(Exception, match="not fitted"):
+        _ = dpforest.MultinomialForestClassifier(epsilon=1).fingerprint_
+
+
+# -- any change -----------------------------------------------------------------------------------
+
+MUTATED = ["multinomial by Theorem 2", "multinomial in rho", "void", "diffprivlib accountant",
+           "waits for a count, in rho"]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MUTATED)
+def test_a_change_of_any_leaf_is_found(name, fitted):
+    data = json.loads(fitted(name).privacy_report().to_json())
+    places = list(leaves(data))
+    assert len(places) > 200
+    assert holds(json.dumps(data))
+    assert [dotted(path) for path in places if holds(json.dumps(changed(data, path)))] == []
+
+
+@pytest.mark.parametrize("name", MUTATED[:1] + MUTATED[3:])
+def test_a_forged_digest_helps_only_where_nothing_else_speaks(name, fitted):
+    model = fitted(name)
+    data = json.loads(model.privacy_report().to_json())
+    assert holds(forged(data)) and holds(forged(data), model)
+    allowed = list(BY_DIGEST_ALONE)
+    if name.startswith("waits"):
+        allowed += BY_DIGEST_WHERE_ADAPTIVE
+    texts = {p: forged(changed(data, p)) for p in leaves(data) if p != ("digest",)}
+    unfound = {dotted(path): text for path, text in texts.items() if holds(text)}
+    assert [p for p in unfound if not any(re.fullmatch(rule, p) for rule in allowed)] == []
+    assert unfound and [path for path, text in unfound.items() if holds(text, model)] == []
+
+
+@pytest.mark.parametrize("name", ["rules"])
+def test_what_is_taken_away_or_added_is_found(name, fitted):
+    data = json.loads(fitted(name).privacy_report().to_json())
+    branches = {leaf[:n] for leaf in leaves(data) for n in range(1, len(leaf) + 1)}
+    for path in branches:
+        place = data
+        for key in path[:-1]:
+            place = place[key]
+        kept = copy.deepcopy(place)
+        del place[path[-1]]
+        assert not holds(json.dumps(data)), dotted(path)
+        place.clear()
+        place.update(kept) if isinstance(kept, dict) else place.extend(kept)
+        if isinstance(place, dict):
+            place["unheard of"] = 1
+            assert not holds(json.dumps(data)), dotted(path)
+            del place["unheard of"]
+    assert holds(json.dumps(data))
+
+
+def test_numbers_of_another_kind_and_keys_twice_are_found(fitted):
+    text = fitted("multinomial").privacy_report().to_json()
+    version = '"version": 3'
+    assert text.count(version) == 1
+    for other in ('"version": 3.0', '"version": "3"', f"{version}, {version}", '"version": 2'):
+        assert not holds(text.replace(version, other))
+    level = re.search(r'"level": 0,', text).group(0)
+    assert not holds(text.replace(level, '"level": "0",', 1))
+    assert not holds(text.replace(level, '"level": 0.0,', 1))
+    for nothing in ("{", "{}", "{" * 10_000, '{"format": "dpforest-report"}'):
+        assert not holds(nothing)
+
+
+# -- consistent forgeries -----------------------------------------------------------------------
+
+
+def halved_entries(data: Any) -> None:
+    """Claim half the budget in every figure that a careless verifier would look at."""
+    for bound in data["guarantee"]["bounds"]:
+        bound["epsilon"] /= 2
+    data["sentence"] = data["sentence"].replace("(1, 0)", "(0.5, 0)")
+
+
+def cleaned(data: Any) -> None:
+    data["basis"]["leaks"] = []
+    data["guarantee"] |= {"status": "holds", "reasons": []}
+
+
+def tree_dropped(data: Any) -> None:
+    del data["composition"]["children"][1]
+
+
+def total_lowered(data: Any) -> None:
+    less = json.loads(LossRecord.of(PrivacyLoss.pure(0)).model_dump_json())
+    data["composition"]["children"][0] |= {"composed": less, "charged": less}
+
+
+def reserve_raised(data: Any) -> None:
+    more = LossRecord.of(PrivacyLoss.pure(2))
+    data["composition"]["reserve"] = json.loads(more.model_dump_json())
+
+
+def misnumbered(data: Any) -> None:
+    data["composition"]["children"][0]["entries"][0]["index"] = 7
+
+
+def misplaced(data: Any) -> None:
+    data["composition"]["children"][0]["entries"][0]["path"] = ["elsewhere"]
+
+
+def unfinished(data: Any) -> None:
+    data["composition"]["closed"] = False
+
+
+def other_epsilon(data: Any) -> None:
+    data["basis"]["settings"]["epsilon"] = 2
+
+
+def a_hair_less(data: Any) -> None:
+    """So little that figures of another converting library might differ by it."""
+    for bound in data["guarantee"]["bounds"]:
+        bound["epsilon"] *= 1 - 1e-9
+
+
+FORGERIES = {
+    "a hair less": ("multinomial", a_hair_less, "guarantee does not follow"),
+    "half the budget": ("multinomial", halved_entries, "guarantee does not follow"),
+    "no leak": ("void", cleaned, "cannot be put together"),
+    "a tree less": ("multinomial", tree_dropped, "its total does not follow"),
+    "a smaller total": ("multinomial", total_lowered, "tree 0: its total does not follow"),
+    "a larger reserve": ("multinomial", reserve_raised, "not what its plan costs"),
+    "other numbers": ("multinomial", misnumbered, "not numbered in order"),
+    "another place": ("multinomial", misplaced, "does not stand in the scope"),
+    "an open scope": ("multinomial", unfinished, "was not finished"),
+    "another epsilon": ("multinomial", other_epsilon, "not what its plan costs"),
+}
+
+
+@pytest.mark.parametrize("forgery", FORGERIES)
+def test_forgeries_with_a_fitting_digest(forgery, fitted):
+    name, forge, reason = FORGERIES[forgery]
+    data = json.loads(fitted(name).privacy_report().to_json())
+    forge(data)
+    with pytest.raises(ReportError, match=reason) as caught:
+        verify_report(forged(data))
+    assert any(reason in problem for problem in caught.value.problems)
+    assert str(caught.value).endswith("Do not rely on it.")
+    assert pickle.loads(pickle.dumps(caught.value)).problems == caught.value.problems
+
+
+def test_a_check_is_no_fit(fitted):
+    report = fitted("multinomial").privacy_report()
+    before = fit_ledger()
+    verify_report(report)
+    assert fit_ledger() == before
+
+
+def test_a_report_of_another_model(fitted, fit_anew):
+    report = fitted("multinomial").privacy_report()
+    with pytest.raises(ReportError, match="not of this model: the fingerprints differ"):
+        verify_report(report, fit_anew())
+    with pytest.raises(ReportError, match="the model cannot be read"):
+        verify_report(report, fitted("rules").to_json())
+    with pytest.raises(ReportError, match="the model cannot be read"):
+        verify_report(report, "{}")
+
+
+def test_a_model_that_was_changed_after_its_report(fit_anew):
+    model = fit_anew()
+    report = model.privacy_report()
+    stored = json.loads(model.to_json())
+    stored["released"]["counts"][0][0][0] += 1
+    with pytest.raises(ReportError, match="fingerprints differ"):
+        verify_report(report, json.dumps(stored))
+
+
+def test_a_changed_object_is_found_too(fitted):
+    report = fitted("multinomial").privacy_report()
+    for change in ({"sentence": "Perfectly private."}, {"randomness": "none"}, {"notices": ()}):
+        with pytest.raises(ReportError):
+            verify_report(report.model_copy(update=change))
+
+
+# -- machines that differ -------------------------------------------------------------------------
+
+
+def test_a_machine_without_the_converting_library(fitted, monkeypatch):
+    pytest.importorskip("dp_accounting")
+    tight = fitted("multinomial in rho").privacy_report()
+    monkeypatch.setattr(conversion, "_library_bound", lambda *_: None)
+    monkeypatch.setattr(conversion, "_has_library", lambda: False)
+    conversion._epsilon_of_rho.cache_clear()
+    conversion.rho_of_epsilon.cache_clear()
+    try:
+        # Nothing that cannot be shown passes.
+        with pytest.raises(ReportError, match="cannot be shown here"):
+            verify_report(tight)
+    finally:
+        conversion._epsilon_of_rho.cache_clear()
+        conversion.rho_of_epsilon.cache_clear()
+
+
+def test_plans_of_other_versions_are_not_judged(fitted):
+    data = json.loads(fitted("multinomial").privacy_report().to_json())
+    data["versions"]["dpforest"] = "0.0.1"
+    found = verify_report(forged(data))
+    assert "plan and settings" not in found.held
+    assert any("another version of dpforest" in text for text in found.taken_at_its_word)
+    content = json.loads(fitted("multinomial").to_json())
+    content["fit"]["versions"]["dpforest"] = "0.0.1"
+    model = dpforest.MultinomialForestClassifier.from_json(json.dumps(content))
+    found = verify_report(model.privacy_report(), model)
+    assert "plan and settings" not in found.held
+    assert any("another version of dpforest" in text for text in found.taken_at_its_word)
+
+
+def test_the_public_names():
+    assert {"verify_report", "diff_reports", "report_schema"} <= set(dpforest.__all__)
+    assert PrivacyReport.diff and best_guess(0, 0) == 0.5
