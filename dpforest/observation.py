@@ -43,8 +43,8 @@ class Observer:
     def read(self, what: str) -> None:
         """Values of records are about to be read; ``what`` names the place, never a value."""
 
-    def granted(self, grants: Sequence[Any]) -> None:
-        """Grants were made, after what they cost was recorded."""
+    def granted(self, grants: Sequence[Any], owner: str = "") -> None:
+        """Grants were made, after what they cost was recorded; ``owner`` asked for them."""
 
     def table(self, table: Any) -> Any:
         """Records as one table in memory are about to be handed to a fit; return them."""
@@ -92,10 +92,10 @@ def observe_read(what: str) -> None:
         _observer.read(what)
 
 
-def observe_grants(grants: Sequence[Any]) -> None:
-    """Say that grants were made."""
+def observe_grants(grants: Sequence[Any], owner: str = "") -> None:
+    """Say that grants were made, and for whom where that is known."""
     if _observer is not None:
-        _observer.granted(grants)
+        _observer.granted(grants, owner)
 
 
 def observe_table(table: T) -> T:

@@ -158,7 +158,7 @@ class Scope(Node):
         """
         return self.request_all([Request(event, role, cells, level)])[0]
 
-    def request_all(self, requests: Iterable[Request]) -> list[Grant]:
+    def request_all(self, requests: Iterable[Request], owner: str = "") -> list[Grant]:
         """Ask for several releases at once; see ``SequentialScope.request_all``."""
         raise ScopeError(
             f"scope {self._name()!r} is {self.kind}: it composes its children and takes no "
@@ -172,7 +172,7 @@ class SequentialScope(Scope):
     kind: ClassVar[ScopeKind] = "sequential"
     _adds_up: ClassVar[bool] = True
 
-    def request_all(self, requests: Iterable[Request]) -> list[Grant]:
+    def request_all(self, requests: Iterable[Request], owner: str = "") -> list[Grant]:
         """Record what several releases cost, one entry each, then return their permissions.
 
         The same entries and grants as one request after the other, all or nothing: either every
@@ -183,6 +183,8 @@ class SequentialScope(Scope):
         ----------
         requests : iterable of Request
             Gone through once, before anything else. In the order in which they enter the ledger.
+        owner : str
+            Who asks, for whoever looks on.
 
         Returns
         -------
@@ -213,7 +215,7 @@ class SequentialScope(Scope):
             self._commit(changes)
             self._entries += entries
         granted = [grants.issue(e.event, e.role, e.cells, self._path, e.level) for e in entries]
-        observe_grants(granted)
+        observe_grants(granted, owner)
         return granted
 
     def _added_up(self, entries: Sequence[Entry]) -> tuple[PrivacyLoss, PrivacyLoss]:
@@ -309,7 +311,7 @@ class ParallelRecordsScope(Scope):
 
     def _inner_with(self, child: Node, charged: PrivacyLoss) -> PrivacyLoss:
         losses = [charged if side is child else side._charged for side in self._sides.values()]
-        return _mixed(self._weights, losses, self._spends_adaptively())
+        return mixed(self._weights, losses, self._spends_adaptively())
 
     def _probabilities(self) -> dict[str, Fraction]:
         return dict(zip(self._sides, self._weights, strict=True))
@@ -331,13 +333,13 @@ class PoissonScope(SequentialScope):
         self._rate = rate
 
     def _price(self, inner: PrivacyLoss) -> PrivacyLoss:
-        return _mixed((self._rate,), [inner], self._spends_adaptively())
+        return mixed((self._rate,), [inner], self._spends_adaptively())
 
     def _probabilities(self) -> dict[str, Fraction]:
         return {"rate": self._rate}
 
 
-def _mixed(weights: tuple[Fraction, ...], losses: list[PrivacyLoss], adaptive: bool) -> PrivacyLoss:
+def mixed(weights: tuple[Fraction, ...], losses: list[PrivacyLoss], adaptive: bool) -> PrivacyLoss:
     """Loss of a record that meets side j with probability ``weights[j]``, else none."""
     worst = NO_LOSS
     for loss in losses:

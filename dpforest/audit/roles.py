@@ -17,6 +17,7 @@ from dpforest.accounting.accountant import BudgetAccountant
 from dpforest.accounting.detached import DIFFPRIVLIB
 from dpforest.accounting.fits import OWN_BUDGET
 from dpforest.accounting.grants import Grant
+from dpforest.accounting.releases import Plan
 from dpforest.accounting.scopes import Scope
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.schema import Domain
@@ -89,7 +90,7 @@ class _Grants(Observer):
     def __init__(self) -> None:
         self.made: list[Grant] = []
 
-    def granted(self, grants: Sequence[Grant]) -> None:
+    def granted(self, grants: Sequence[Grant], owner: str = "") -> None:
         self.made += grants
 
 
@@ -113,7 +114,10 @@ def asked_by(plan: Any) -> Iterator[tuple[str, str, Any]]:
     TypeError
         For a plan of a kind that nobody has said anything about.
     """
-    if isinstance(plan, SelectionPlan):
+    if isinstance(plan, Plan):
+        for one in plan.rounds:
+            yield from ((one.owner, r.role, r.event) for r in one.releases)
+    elif isinstance(plan, SelectionPlan):
         for own in plan.plans:
             yield from asked_by(own)
         yield "private_selection", CHOICE_ROLE, plan.choice

@@ -36,7 +36,7 @@ _SHARP = 50.0
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Where in the package a grant was asked for."""
+    """Where in the package a grant was asked for: a line, or by name where a list says whose."""
 
     module: str
     line: int
@@ -126,8 +126,8 @@ class Watcher(Recorder):
         self._sites: dict[int, Site] = {}
         self._leaking: Given | None = None
 
-    def granted(self, grants: Sequence[Any]) -> None:
-        site = _asking_site()
+    def granted(self, grants: Sequence[Any], owner: str = "") -> None:
+        site = Site(owner, 0) if owner else _asking_site()
         self._sites |= {id(grant): site for grant in grants}
         self._watched.steps += [Granted(grant, site) for grant in grants]
 

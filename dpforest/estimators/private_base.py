@@ -13,6 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from dpforest.accounting.certified import open_certified
 from dpforest.accounting.detached import charged_to
+from dpforest.accounting.lists import Price, open_list
+from dpforest.accounting.releases import Plan
 from dpforest.accounting.scopes import Scope
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.schema import Domain
@@ -37,6 +39,7 @@ from dpforest.records.base import Records
 from dpforest.trees.base import LearnerPlan, ReleasedModel
 from dpforest.trees.passes import n_passes
 from dpforest.trees.strategies import LEARNERS, NOT_STREAMED
+from dpforest.trees.training import train_on
 
 _STRATEGIES = ("auto", *LEARNERS)
 
@@ -215,9 +218,9 @@ class PrivateForest(ReleasedEstimator):
                 _training_scope(settled, scope) as training,
                 self._progress(run, settled.plan, records) as progress,
             ):
-                model = settled.learner.train(
-                    settled.plan, training, run.source, progress.over(records), settled.facts,
-                    progress.part_done,
+                model = train_on(
+                    settled.learner, settled.plan, training, run.source, progress.over(records),
+                    settled.facts, progress.part_done,
                 )  # fmt: skip
         self._set_model(model, settled.strategy, run.domain)
 
@@ -261,6 +264,9 @@ class PrivateForest(ReleasedEstimator):
 def _training_scope(plan: PrivateForestPlan, scope: Scope) -> Scope:
     """Where the learner asks: its cost is set aside as a whole, and kept where training fails."""
     assert plan.plan is not None
+    if isinstance(plan.plan, Plan):
+        price = Price.of(plan.plan, plan.budget.records_per_unit)
+        return open_list(scope, plan.strategy, plan.plan.rounds, price)
     if plan.certificate is not None:
         return open_certified(scope, plan.strategy, plan.certificate)
     return scope.sequential(plan.strategy, reserve=plan.plan.loss)

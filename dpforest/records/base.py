@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from fractions import Fraction
+from typing import Any, Generic, NewType, NoReturn, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +21,61 @@ from dpforest.observation import observe_count, observe_table
 from dpforest.records.kernels.histogram import add_code_counts
 from dpforest.records.table import TrainingTable
 
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
 #: Records that make a thread worth starting.
 RECORDS_A_THREAD = 2**14
+
+#: Integers that came out of a mechanism under a grant; made by the bridge alone.
+Released = NewType("Released", NDArray[np.int64])
+
+
+class Secret(Generic[T]):
+    """Something that was made of records: opaque to everybody but the bridge.
+
+    It has no number operations, no length, no items and no bytes, so nothing can be computed from
+    it by mistake.
+    """
+
+    __slots__ = ("__held",)
+
+    def __init__(self, held: T) -> None:
+        self.__held = held
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("what was made of records cannot be pickled or copied")
+
+    def __repr__(self) -> str:
+        return "<secret>"
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError("what was made of records decides nothing")
+
+    def __eq__(self, other: object) -> NoReturn:
+        raise TypeError("what was made of records is compared with nothing")
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def reveal(secret: Secret[T]) -> T:
+    """What a secret holds; for the bridge, which hands it to one mechanism under one grant."""
+    held: T = secret._Secret__held  # type: ignore[attr-defined]
+    return held
+
+
+@dataclass(frozen=True, slots=True)
+class Sensitivity:
+    """How far adding or removing one record moves a query's sum, in the integers that are summed.
+
+    Attributes
+    ----------
+    l1, l2_squared : Fraction
+        Of the whole array; of one of the alternatives where there are several.
+    """
+
+    l1: Fraction
+    l2_squared: Fraction
 
 
 @dataclass(slots=True, eq=False)
@@ -62,11 +116,36 @@ class Counting(Protocol):
         """Integers of one shape for every block, the empty one included; secret."""
 
 
+class Query(Counting, Protocol):
+    """A sum over records that knows how far one of them moves it: pure, and can be sent.
+
+    ``count`` has the final shape: with two axes a cell a row; with three and more the first is of
+    alternatives, of which one is released, and ``sensitivity`` is of one of them.
+    """
+
+    @property
+    def sensitivity(self) -> Sensitivity:
+        """How far one record moves the sum; its docstring says relation, proof and tests."""
+
+
+class View(Protocol[T_co]):
+    """A look at all records at hand, for what is no sum over blocks."""
+
+    def look(self, table: TrainingTable) -> T_co:
+        """Something made of the records; secret. May be functions that read them when called."""
+
+
 class Records(Protocol):
     """All records of a fit; secret."""
 
     def total(self, counting: Counting) -> NDArray[np.int64]:
         """Sum of what all blocks add; secret."""
+
+    def sealed_total(self, query: Query) -> Secret[NDArray[np.int64]]:
+        """Sum of what all blocks add, for the bridge."""
+
+    def look(self, view: View[T]) -> Secret[T]:
+        """What a view makes of all records, where they are one table, for the bridge."""
 
     @property
     def schema(self) -> TrainingTable:
@@ -117,6 +196,33 @@ class MappedCounting:
 
 
 @dataclass(frozen=True, slots=True)
+class MappedQuery(MappedCounting):
+    """A query of records as a mapping makes them: each record is changed on its own."""
+
+    counting: Query
+
+    @property
+    def sensitivity(self) -> Sensitivity:
+        """The query's: one record more is one changed record more."""
+        return self.counting.sensitivity
+
+
+@dataclass(frozen=True, slots=True)
+class MappedView(Generic[T]):
+    """A look at records as a mapping makes them."""
+
+    records: MappedRecords
+    view: View[T]
+
+    def look(self, table: TrainingTable) -> T:
+        """What the view makes of the changed table, which is kept."""
+        kept = self.records.kept
+        if not kept:
+            kept.append(self.records.mapping.table(Block(table)))
+        return self.view.look(kept[0])
+
+
+@dataclass(frozen=True, slots=True)
 class RecordsAround:
     """What records around others answer as those do; base of such."""
 
@@ -135,6 +241,10 @@ class RecordsAround:
     def whole(self) -> TrainingTable:
         """The table."""
         return self.records.whole()
+
+    def look(self, view: View[T]) -> Secret[T]:
+        """What a view makes of the table, for the bridge."""
+        return self.records.look(view)
 
     @property
     def n_threads(self) -> int:
@@ -158,16 +268,32 @@ class WatchedRecords(RecordsAround):
         self.pass_done()
         return total
 
+    def sealed_total(self, query: Query) -> Secret[NDArray[np.int64]]:
+        """Sum of what all blocks add, for the bridge."""
+        total = self.records.sealed_total(query)
+        self.pass_done()
+        return total
+
 
 @dataclass(frozen=True, slots=True)
 class MappedRecords(RecordsAround):
     """Records, each changed by a mapping when it is counted."""
 
     mapping: Mapping
+    #: The changed table, once somebody looked at all of it.
+    kept: list[TrainingTable] = field(default_factory=list, repr=False, compare=False)
 
     def total(self, counting: Counting) -> NDArray[np.int64]:
         """Sum of what all changed blocks add; secret."""
         return self.records.total(MappedCounting(self.mapping, counting))
+
+    def sealed_total(self, query: Query) -> Secret[NDArray[np.int64]]:
+        """Sum of what all changed blocks add, for the bridge."""
+        return self.records.sealed_total(MappedQuery(self.mapping, query))
+
+    def look(self, view: View[T]) -> Secret[T]:
+        """What a view makes of the changed table, for the bridge."""
+        return self.records.look(MappedView(self, view))
 
     @property
     def schema(self) -> TrainingTable:
@@ -200,6 +326,17 @@ class MemoryRecords:
     def total(self, counting: Counting) -> NDArray[np.int64]:
         """Sum of what all blocks add; secret."""
         observe_count(counting)
+        return self._sum(counting)
+
+    def sealed_total(self, query: Query) -> Secret[NDArray[np.int64]]:
+        """Sum of what all blocks add, for the bridge."""
+        return Secret(self._sum(query))
+
+    def look(self, view: View[T]) -> Secret[T]:
+        """What a view makes of the table, for the bridge."""
+        return Secret(view.look(self._table))
+
+    def _sum(self, counting: Counting) -> NDArray[np.int64]:
         if self._pool is None:
             return sum_of(map(counting.count, self._blocks))
         return sum_of(self._pool.map(counting.count, self._blocks))

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from dpforest.accounting.conversion import rho_of_epsilon
 from dpforest.accounting.losses import PrivacyLoss
+from dpforest.accounting.releases import PlanLine
 from dpforest.accounting.scopes import Scope
 from dpforest.mechanisms.entropy import RandomSource
 from dpforest.records.base import Records
@@ -129,13 +130,8 @@ class LearnerBudget:
         return approximate_rows * float(self.epsilon) / 2**0.5
 
 
-@dataclass(frozen=True, slots=True)
-class PlanPart:
-    """One line of a plan: what is released, and what that costs."""
-
-    name: str
-    releases: str
-    loss: PrivacyLoss
+#: One line of a plan: what is released, and what that costs.
+PlanPart = PlanLine
 
 
 def counted(of_means: bool) -> str:

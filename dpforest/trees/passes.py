@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Protocol
 
 from dpforest.accounting.certificates import Block
+from dpforest.accounting.releases import Plan
+from dpforest.accounting.releases import n_passes as n_passes_of
 from dpforest.records.table import TrainingTable
 from dpforest.trees.base import LearnerPlan
-from dpforest.trees.multinomial.growing import trees_at_once
+from dpforest.trees.multinomial.growing import together, trees_at_once
 from dpforest.trees.multinomial.plan import ForestPlan
 from dpforest.trees.refitted.plan import RefittedPlan
 
@@ -31,6 +33,8 @@ def n_passes(plan: LearnerPlan | ListedPlan, schema: TrainingTable) -> int:
 
     A round of the refitted forest picks a tree and releases its sums after one pass.
     """
+    if isinstance(plan, Plan):
+        return n_passes_of(plan.rounds, lambda one: together(len(one.steps) - 1, schema))
     if isinstance(plan, ForestPlan):
         return passes_of_trees(plan, schema)
     blocks: tuple[Block, ...] = plan.blocks  # type: ignore[union-attr]

@@ -13,9 +13,10 @@ from fractions import Fraction
 from typing import Any, Protocol, Self, TypeVar
 
 from dpforest.accounting.certificates import Block, Certificate, certify, delta_bound, grouped
-from dpforest.accounting.events import DiscreteGaussianNoise
 from dpforest.accounting.loss_curves import gaussian_shift
-from dpforest.accounting.rationals import float_down, shortened_down
+from dpforest.accounting.rationals import float_down
+from dpforest.accounting.releases import priced_noise as priced_noise
+from dpforest.accounting.releases import scaled_noise as scaled_noise
 from dpforest.trees.base import LearnerBudget
 
 #: Variances are tried in steps of this fraction, between these multiples of a first guess.
@@ -23,8 +24,6 @@ _STEPS = 2**13
 _LEAST, _MOST = _STEPS * 7 // 8, _STEPS * 3 // 2
 #: Left of delta, so that a certificate holds whatever machine works it out again.
 _MARGIN = 1 - Fraction(1, 10**5)
-#: Significant bits of a release's rho: noise is more than asked by at most 2**-40 of itself.
-_RHO_BITS = 40
 #: Tries along a line before halves are taken.
 _LINES = 8
 
@@ -89,36 +88,6 @@ def tightened(build: Callable[[Fraction], P], budget: LearnerBudget) -> P:
     # Where noise is so small that the lattice shows, adding up in rho may be the better of the two.
     less_noise = certificate.rho > budget.rho * size**2
     return tight.with_certificate(certificate) if less_noise else plain
-
-
-def scaled_noise(event: DiscreteGaussianNoise, factor: Fraction) -> DiscreteGaussianNoise:
-    """Noise with its variance times a factor, rounded up; see :func:`priced_noise`."""
-    sensitivity = event.l2_sensitivity_squared
-    return priced_noise(sensitivity, sensitivity / (2 * event.sigma_squared * factor))
-
-
-def priced_noise(l2_sensitivity_squared: Fraction, rho: Fraction) -> DiscreteGaussianNoise:
-    """Discrete Gaussian noise that costs at most ``rho``, a dyadic amount.
-
-    Parameters
-    ----------
-    l2_sensitivity_squared, rho : Fraction
-        Positive.
-
-    Returns
-    -------
-    DiscreteGaussianNoise
-        Its rho is ``rho`` rounded down to 40 significant bits, and its variance follows from that:
-        at least what was asked for, and at most 2**-40 of it more.
-
-    Notes
-    -----
-    Were the variance the rounded one, every plan's rho would have a denominator of its own, and
-    books that hundreds of fits share would hold sums of thousands of digits. Dyadic amounts add up
-    to one whose denominator is the finest one's. Held by tests/trees/test_short_sums.py.
-    """
-    dyadic = shortened_down(rho, _RHO_BITS)
-    return DiscreteGaussianNoise(l2_sensitivity_squared / (2 * dyadic), l2_sensitivity_squared)
 
 
 def _over(plan: FixedPlan, steps: int, budget: LearnerBudget) -> float:

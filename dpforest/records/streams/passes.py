@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,7 @@ from dpforest.exceptions import (
     StreamError,
 )
 from dpforest.observation import observe_count
-from dpforest.records.base import Block, Counting
+from dpforest.records.base import Block, Counting, Query, Secret, View
 from dpforest.records.streams.base import Batch, Stream
 from dpforest.records.table import TrainingTable
 
@@ -72,6 +73,17 @@ class StreamedRecords:
     def total(self, counting: Counting) -> NDArray[np.int64]:
         """Sum of what all blocks add, in one pass; secret."""
         observe_count(counting)
+        return self._sum(counting)
+
+    def sealed_total(self, query: Query) -> Secret[NDArray[np.int64]]:
+        """Sum of what all blocks add, for the bridge."""
+        return Secret(self._sum(query))
+
+    def look(self, view: View[Any]) -> Secret[Any]:
+        """Refused: nothing that needs all records at once gets this far."""
+        raise AssertionError("a stream is not one table")
+
+    def _sum(self, counting: Counting) -> NDArray[np.int64]:
         total = counting.count(Block(self.schema))
         with ThreadPoolExecutor(self._n_threads) as pool:
             pending: deque[Future[NDArray[np.int64]]] = deque()

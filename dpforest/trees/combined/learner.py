@@ -25,6 +25,7 @@ from dpforest.trees.combined.plan import (
     build_plan,
     by_classes,
 )
+from dpforest.trees.training import train_on
 
 #: Steps of the lattice on which log scores are summed; one record moves a sum by 0 to STEPS.
 STEPS = 2**20
@@ -72,11 +73,23 @@ class CombinedLearner:
         prior = released_prior(noisy, float(plan.prior.epsilon))
         part_done()
         model = CombinedModel(
-            settings.rules.train(
-                plan.rules, scope, source.spawn("rules"), records, classes, part_done
+            train_on(
+                settings.rules,
+                plan.rules,
+                scope,
+                source.spawn("rules"),
+                records,
+                classes,
+                part_done,
             ),
-            settings.forest.train(
-                plan.forest, scope, source.spawn("forest"), records, classes, part_done
+            train_on(
+                settings.forest,
+                plan.forest,
+                scope,
+                source.spawn("forest"),
+                records,
+                classes,
+                part_done,
             ),
             np.log(prior),
             (0.0, 0.0),

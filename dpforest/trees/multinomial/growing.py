@@ -101,7 +101,12 @@ def _grow_in_passes(
 
 def trees_at_once(plan: ForestPlan, schema: TrainingTable) -> int:
     """How many trees' counts of their widest level fit in memory together; public."""
-    cells = 2 ** max(plan.tree.depth - 1, 0) * int(schema.offsets[-1])
+    return together(plan.tree.depth, schema)
+
+
+def together(depth: int, schema: TrainingTable) -> int:
+    """How many trees of so many levels of splits grow in one pass a level; public."""
+    cells = 2 ** max(depth - 1, 0) * int(schema.offsets[-1])
     # Sums and a block's part of half the nodes in eight bytes, the level's own and its parents' in
     # four, and a score a cell.
     return max(1, MEMORY_LIMIT // (cells * (14 * schema.n_classes + 8)))

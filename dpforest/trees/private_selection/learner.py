@@ -30,6 +30,7 @@ from dpforest.trees.private_selection.plan import (
 from dpforest.trees.private_selection.squares import add_squared_errors
 from dpforest.trees.rules.model import RuleModel
 from dpforest.trees.strategies import LEARNERS
+from dpforest.trees.training import train_on
 
 #: Steps of the lattice on which a record's squared error is counted.
 ERROR_STEPS = 2**20
@@ -80,7 +81,7 @@ class PrivateSelection:
                 with sides.side(TRAINING).sequential(name, reserve=own.loss) as inside:
                     learner = LEARNERS[name].make()
                     models.append(
-                        learner.train(own, inside, words, training, plan.facts, part_done)
+                        train_on(learner, own, inside, words, training, plan.facts, part_done)
                     )
         grant = sides.side(VALIDATION).request(plan.choice, role=ROLE)
         chosen = choose(models, validation, grant, source.spawn("choice"))

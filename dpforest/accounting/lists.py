@@ -1,0 +1,331 @@
+"""A scope that holds a plan's list: set aside whole when it is opened, granted step by step.
+
+The list was fixed before its first grant and is charged whole when the scope opens: so a grant
+costs a comparison and an entry, and no sum.
+
+What a list with a certificate is charged, and where it may lie, is what ``certified`` says and
+proves of a certified scope. Held by tests/accounting/test_lists.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
+
+from dpforest.accounting import grants
+from dpforest.accounting.certificate_record import CertificateRecord
+from dpforest.accounting.certificates import Certificate, certify
+from dpforest.accounting.certified import _check_place, _check_units, _is_alone, _is_held
+from dpforest.accounting.grants import Grant
+from dpforest.accounting.ledger import ScopeRecord
+from dpforest.accounting.losses import NO_LOSS, Amount, PrivacyLoss
+from dpforest.accounting.nodes import Entry, Node
+from dpforest.accounting.releases import Plan, Release, Round, Step, loss_of, repeats
+from dpforest.accounting.scopes import Request, Scope, SequentialScope
+from dpforest.accounting.units import group_loss
+from dpforest.exceptions import BudgetExceeded, ParameterError, ScopeError
+from dpforest.observation import observe_grants
+
+if TYPE_CHECKING:
+    from dpforest.accounting.accountant import BudgetAccountant
+
+N = TypeVar("N", bound=Node)
+
+#: Sides of a round with a partition, and the scope that holds both.
+STRUCTURE, ESTIMATION, SIDES = "structure points", "estimation points", "structure and estimation"
+
+
+class Budget(Protocol):
+    """What a list may cost: a learner's budget."""
+
+    @property
+    def unit_epsilon(self) -> Amount: ...
+    @property
+    def delta(self) -> Any: ...
+    @property
+    def rho(self) -> Any: ...
+    @property
+    def certified(self) -> bool: ...
+    @property
+    def records_per_unit(self) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What a list costs a unit.
+
+    Attributes
+    ----------
+    charge : PrivacyLoss
+        Beside other spending: the sum of its releases.
+    certificate : Certificate or None
+        That the list alone is (epsilon, delta)-DP.
+    alone : PrivacyLoss or None
+        (epsilon, delta) where the list is all that its accountant ever grants.
+    """
+
+    charge: PrivacyLoss
+    certificate: Certificate | None = None
+    alone: PrivacyLoss | None = None
+
+    @classmethod
+    def of(cls, plan: Plan[Any], records_per_unit: int = 1) -> Price:
+        """The price of a plan, by its certificate where it has one."""
+        if plan.certificate is None:
+            return cls(group_loss(loss_of(plan.rounds), records_per_unit))
+        return cls(plan.certificate.additive, plan.certificate, plan.certificate.loss)
+
+
+def price(rounds: tuple[Round, ...], budget: Budget) -> Price:
+    """What a list costs a unit under a budget.
+
+    A list that adds up to more rho than the budget has is (epsilon, delta)-DP by a certificate.
+
+    Raises
+    ------
+    ParameterError
+        If it is not.
+    """
+    loss, size = loss_of(rounds), budget.records_per_unit
+    if not budget.certified or loss.rho <= budget.rho:
+        return Price(group_loss(loss, size))
+    certificate = certify(repeats(rounds), budget.unit_epsilon, budget.delta, size)  # type: ignore[arg-type]
+    return Price(certificate.additive, certificate, certificate.loss)
+
+
+def open_list(scope: Scope, label: str, rounds: tuple[Round, ...], price: Price) -> ListScope:
+    """Open a scope that grants a list; its cost is set aside at once.
+
+    Parameters
+    ----------
+    scope : Scope
+        Sequential, and all scopes around it, where the list has a certificate.
+    label : str
+        Name, unlike those of its siblings.
+    rounds : tuple of Round
+    price : Price
+        Of the list.
+
+    Raises
+    ------
+    ParameterError
+        If the certificate does not hold, is for units of another size than the scope's, or is of
+        another list.
+    BudgetExceeded
+        If the cost does not fit; nothing is opened.
+    ScopeError
+        If there is a certificate and a scope around is not sequential.
+    """
+    if price.certificate is None:
+        return scope._adopt(ListScope(scope._accountant, scope, label, rounds))
+    _check_certificate(price.certificate, rounds)
+    with scope._accountant._lock:
+        _check_place(scope)
+        _check_units(scope, price.certificate)
+        return _opened_certified(scope, label, rounds, price.certificate)
+
+
+def _check_certificate(certificate: Certificate, rounds: tuple[Round, ...]) -> None:
+    if certificate.holds and certificate.blocks == repeats(rounds):
+        return
+    raise ParameterError(
+        "price", f"({certificate.epsilon}, {certificate.delta})",
+        "does not follow from the list of releases", "Make it with price(...)",
+    )  # fmt: skip
+
+
+def _opened_certified(
+    scope: Scope, label: str, rounds: tuple[Round, ...], certificate: Certificate
+) -> ListScope:
+    """As ``open_certified``: charged what it adds up to, or its own (epsilon, delta)."""
+
+    def opened(adds_up: bool) -> ListScope:
+        made = ListScope(scope._accountant, scope, label, rounds, certificate, adds_up)
+        return scope._adopt(made)
+
+    if _is_held(scope) or scope._accountant._held_alone_by(scope):
+        return opened(adds_up=False)
+    try:
+        return opened(adds_up=True)
+    except BudgetExceeded:
+        if not _is_alone(scope):
+            raise
+    only = opened(adds_up=False)
+    scope._accountant._alone = only
+    return only
+
+
+class ListScope(SequentialScope):
+    """Grants the releases of a list in their order, and nothing else.
+
+    Its cost is set aside whole at the opening. Rounds with a label are granted in scopes of their
+    own inside, each as its requests come.
+    """
+
+    def __init__(
+        self,
+        accountant: BudgetAccountant,
+        parent: Scope,
+        label: str,
+        rounds: tuple[Round, ...],
+        certificate: Certificate | None = None,
+        adds_up: bool = True,
+    ) -> None:
+        self._whole = loss_of(rounds)
+        reserve = self._whole
+        if certificate is not None:
+            reserve = certificate.additive if adds_up else certificate.loss
+        super().__init__(accountant, parent, label, reserve=reserve)
+        self._certificate, self._in_rho = certificate, adds_up
+        if certificate is not None:
+            self._certified_units = certificate.records_per_unit
+        self._listed = tuple(_listed(rounds))
+        self._labels = {one.label for one in rounds if one.label}
+        self._settled = 0
+
+    @property
+    def certificate(self) -> Certificate | None:
+        """What says that the list alone is (epsilon, delta)-DP."""
+        return self._certificate
+
+    @property
+    def loss(self) -> PrivacyLoss:
+        """What everything granted in it composes to, exactly, without unspent reserve."""
+        with self._accountant._lock:
+            self._settle()
+            return self._composed
+
+    def grant(self, *steps: Step, owner: str = "") -> tuple[dict[str, Grant], ...]:
+        """Record the next steps of the list, then return their permissions: a step's by role.
+
+        Parameters
+        ----------
+        steps : Step
+        owner : str
+            Who asks, for whoever looks on.
+
+        Raises
+        ------
+        ScopeError
+            If they are not what is next on the list, or the scope is closed. Nothing is granted.
+        """
+        if self._labels:  # what is granted inside is summed as it comes, so this is too
+            return _granted_each(self, steps, owner, super().request_all)
+        releases = [release for step in steps for release in step.releases]
+        with self._accountant._lock:
+            self._check_open()
+            self._check_listed(releases)
+            priced = self._accountant._price_of
+            # Charged when the scope was opened; written down before any grant is made.
+            self._entries += [
+                Entry(r.event, priced(r.event), r.role, r.cells, r.level) for r in releases
+            ]
+        made = [grants.issue(r.event, r.role, r.cells, self._path, r.level) for r in releases]
+        if made:
+            observe_grants(made, owner)
+        return _by_step(steps, made)
+
+    def request_all(self, requests: Iterable[Request], owner: str = "") -> NoReturn:
+        """Refused: what is on the list is granted step by step."""
+        raise ScopeError(
+            f"scope {self._name()!r} holds a list of releases and grants nothing else. "
+            "Open a scope beside it."
+        )
+
+    def close(self, *, keep_reserve: bool = False) -> None:
+        """Take no more requests; see ``Scope.close``.
+
+        Whether an unused list is given up may depend on what was released beside it meanwhile.
+        A delta would then not be fixed beforehand, so it stays spent.
+        """
+        with self._accountant._lock:
+            self._settle()
+            given_up = not self._entries and self._root()._has_granted()
+            kept = given_up and not self._in_rho and not _is_held(self)
+            super().close(keep_reserve=keep_reserve or kept)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        with self._accountant._lock:
+            self._settle()
+        super().__exit__(kind, error, trace)
+
+    def _settle(self) -> None:
+        """Add up what was granted: the whole list, unless it was left early."""
+        if self._labels or self._settled == len(self._entries):
+            return
+        self._settled = len(self._entries)
+        inner = self._whole
+        if self._settled < len(self._listed):
+            inner = sum((entry.loss for entry in self._entries), NO_LOSS)
+        self._inner, self._composed = inner, self._price(inner)
+
+    def _price(self, inner: PrivacyLoss) -> PrivacyLoss:
+        if self._certificate is None or inner == NO_LOSS:
+            return inner
+        # A unit's, as the certificate is.
+        added = group_loss(inner, self._certified_units)
+        if self._in_rho:
+            return added
+        return PrivacyLoss(self._certificate.epsilon, added.rho, self._certificate.delta)
+
+    def _check_listed(self, releases: Sequence[Release]) -> None:
+        first = len(self._entries)
+        for place, release in enumerate(releases, start=first):
+            planned = self._listed[place] if place < len(self._listed) else None
+            if release is planned or (type(release) is Release and release == planned):
+                continue
+            next_one = "nothing more" if planned is None else repr(planned.role)
+            raise ScopeError(
+                f"scope {self._name()!r} holds a list of releases, and next on it is {next_one}, "
+                f"not {release.role!r}. Ask for what was planned, in order."
+            )
+
+    def _adopt(self, child: N) -> N:
+        if child._label.rpartition(" ")[0] not in self._labels:
+            raise ScopeError(
+                f"scope {self._name()!r} holds a list of releases and takes no scopes but those of "
+                "its rounds. Open a scope beside it."
+            )
+        return super()._adopt(child)
+
+    def _record(self, counter: list[int]) -> ScopeRecord:
+        self._settle()
+        record = super()._record(counter)
+        if self._certificate is None:
+            return record
+        written = CertificateRecord.of(self._certificate)
+        return record.model_copy(update={"certificate": written})
+
+
+def grant_steps(scope: Scope, steps: Sequence[Step], owner: str) -> tuple[dict[str, Grant], ...]:
+    """Ask any scope for steps, all or none: a step's grants by role."""
+    if isinstance(scope, ListScope):
+        return scope.grant(*steps, owner=owner)
+    return _granted_each(scope, steps, owner, scope.request_all)
+
+
+def _granted_each(
+    scope: Scope, steps: Sequence[Step], owner: str, request_all: Any
+) -> tuple[dict[str, Grant], ...]:
+    requests = [Request(r.event, r.role, r.cells, r.level) for s in steps for r in s.releases]
+    made = request_all(requests, owner) if requests else []
+    return _by_step(steps, made)
+
+
+def _by_step(steps: Sequence[Step], made: list[Grant]) -> tuple[dict[str, Grant], ...]:
+    left = iter(made)
+    return tuple({release.role: next(left) for release in step.releases} for step in steps)
+
+
+def _listed(rounds: tuple[Round, ...]) -> chain[Release]:
+    """Releases of the scope's own, in order; what a copy asks for, it asks for in its own scope."""
+    own = (one for one in rounds if not one.label)
+    return chain.from_iterable(one.releases * one.times for one in own)

@@ -1,0 +1,276 @@
+"""A plan as one list of releases, and all that follows from the list once for every learner.
+
+What training asks for, what that costs, what a certificate composes and what people read come from
+the same list, so they cannot drift apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Generic, TypeVar
+
+from dpforest.accounting.certificates import Block, Certificate
+from dpforest.accounting.events import DiscreteGaussianNoise, Event
+from dpforest.accounting.losses import NO_LOSS, PrivacyLoss
+from dpforest.accounting.rationals import shortened_down
+from dpforest.accounting.scopes import mixed
+
+Shape = TypeVar("Shape")
+
+#: Significant bits of a release's rho: noise is more than asked by at most 2**-40 of itself.
+_RHO_BITS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """One request.
+
+    Attributes
+    ----------
+    role : str
+        What for, in the ledger's words.
+    event : Event
+    cells : int
+        On how many disjoint cells of a public partition.
+    level : int or None
+        Of the tree, for the ledger.
+    says : str
+        What people read of all releases of that role.
+    """
+
+    role: str
+    event: Event
+    cells: int = 1
+    level: int | None = None
+    says: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Releases that one question pays for: one pass over the records.
+
+    A step without releases counts something that later steps need; nothing of it is released.
+    """
+
+    releases: tuple[Release, ...]
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """Roles in order."""
+        return tuple(release.role for release in self.releases)
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """Steps in order, so many times.
+
+    Attributes
+    ----------
+    owner : str
+        Whose they are: a learner's name, or ``"forest"`` for what learners share.
+    steps : tuple of Step
+    times : int
+    label : str
+        ``"tree"``: each time in a scope of its own, in threads or in lockstep. Empty: one time
+        after the other.
+    partition : Fraction or None
+        Probability with which a record serves for all steps but the last; the others serve for
+        the last one. None: all records serve for all steps.
+    """
+
+    owner: str
+    steps: tuple[Step, ...]
+    times: int = 1
+    label: str = ""
+    partition: Fraction | None = None
+
+    @property
+    def releases(self) -> tuple[Release, ...]:
+        """Releases of one time, in order."""
+        return tuple(release for step in self.steps for release in step.releases)
+
+
+def once(owner: str, *releases: Release) -> Round:
+    """A round of one step."""
+    return Round(owner, (Step(releases),))
+
+
+@dataclass(frozen=True, slots=True)
+class PlanLine:
+    """One line of a plan for people: what is released, and what that costs a record."""
+
+    name: str
+    says: str
+    loss: PrivacyLoss
+
+    @property
+    def releases(self) -> str:
+        """What is released, in words."""
+        return self.says
+
+
+@dataclass(frozen=True, slots=True)
+class Plan(Generic[Shape]):
+    """Everything a learner will ask for, and what it needs to ask.
+
+    Attributes
+    ----------
+    rounds : tuple of Round
+        In the order of training.
+    shape : object
+        Frozen sizes and settings of the learner.
+    words : mapping of str to str
+        What ``describe`` says beyond the list.
+    certificate : Certificate or None
+        Of the whole list, where it does not add up in epsilon or rho.
+    """
+
+    rounds: tuple[Round, ...]
+    shape: Shape
+    words: Mapping[str, str] = field(default_factory=dict)
+    certificate: Certificate | None = None
+
+    @property
+    def loss(self) -> PrivacyLoss:
+        """Exact cost of the whole: a certificate's of a unit, else the sum for a record."""
+        return self.certificate.loss if self.certificate is not None else loss_of(self.rounds)
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """Every release in the order of training, as certificates take them."""
+        return repeats(self.rounds)
+
+    @property
+    def parts(self) -> tuple[PlanLine, ...]:
+        """What is released, role by role."""
+        return lines(self)
+
+    @property
+    def n_steps(self) -> int:
+        """How many steps a training makes."""
+        return n_steps(self.rounds)
+
+    def describe(self) -> dict[str, str]:
+        """The plan in words, for the report."""
+        words = dict(self.words)
+        if self.certificate is not None:
+            words["composed by"] = str(self.certificate.method)
+        return words
+
+    def with_variances(self, factor: Fraction) -> Plan[Shape]:
+        """The same plan with the variances of all Gaussian noise times a factor."""
+        return replace(self, rounds=scaled(self.rounds, factor))
+
+    def with_certificate(self, certificate: Certificate) -> Plan[Shape]:
+        """The same plan under a certificate of its releases."""
+        return replace(self, certificate=certificate)
+
+
+def loss_of(rounds: tuple[Round, ...], adaptive: bool = False) -> PrivacyLoss:
+    """What the releases of a list add up to for one record, as the accountant's scopes compose it.
+
+    Parameters
+    ----------
+    rounds : tuple of Round
+    adaptive : bool
+        Whether parameters may depend on what was released: then no rho of records' sides rests on
+        their pure epsilon.
+    """
+    return sum((_loss_of_one(r, adaptive) * r.times for r in rounds), NO_LOSS)
+
+
+def _loss_of_one(one: Round, adaptive: bool) -> PrivacyLoss:
+    """A round's loss, once through it."""
+    if one.partition is None:
+        return _added_up(one.steps)
+    sides = [_added_up(one.steps[:-1]), _added_up(one.steps[-1:])]
+    return mixed((one.partition, 1 - one.partition), sides, adaptive)
+
+
+def _added_up(steps: tuple[Step, ...]) -> PrivacyLoss:
+    return sum((r.event.loss for step in steps for r in step.releases), NO_LOSS)
+
+
+def repeats(rounds: tuple[Round, ...]) -> tuple[Block, ...]:
+    """A list as certificates take it: events in order, so many times over.
+
+    Raises
+    ------
+    AssertionError
+        For rounds in scopes of their own, which no certificate speaks of.
+    """
+    if any(one.label or one.partition is not None for one in rounds):
+        raise AssertionError("rounds in scopes of their own are not composed as one list")
+    return tuple(Block(tuple(r.event for r in one.releases), one.times) for one in rounds)
+
+
+def scaled(rounds: tuple[Round, ...], factor: Fraction) -> tuple[Round, ...]:
+    """The same list with the variances of all Gaussian noise times a factor, rounded up."""
+
+    def release(one: Release) -> Release:
+        if not isinstance(one.event, DiscreteGaussianNoise):
+            return one
+        return replace(one, event=scaled_noise(one.event, factor))
+
+    def step(one: Step) -> Step:
+        return Step(tuple(map(release, one.releases)))
+
+    return tuple(replace(one, steps=tuple(map(step, one.steps))) for one in rounds)
+
+
+def scaled_noise(event: DiscreteGaussianNoise, factor: Fraction) -> DiscreteGaussianNoise:
+    """Noise with its variance times a factor, rounded up; see :func:`priced_noise`."""
+    sensitivity = event.l2_sensitivity_squared
+    return priced_noise(sensitivity, sensitivity / (2 * event.sigma_squared * factor))
+
+
+def priced_noise(l2_sensitivity_squared: Fraction, rho: Fraction) -> DiscreteGaussianNoise:
+    """Discrete Gaussian noise that costs at most ``rho``, a dyadic amount.
+
+    Parameters
+    ----------
+    l2_sensitivity_squared, rho : Fraction
+        Positive.
+
+    Returns
+    -------
+    DiscreteGaussianNoise
+        Its rho is ``rho`` rounded down to 40 significant bits, and its variance follows from that:
+        at least what was asked for, and at most 2**-40 of it more.
+
+    Notes
+    -----
+    Were the variance the rounded one, every plan's rho would have a denominator of its own, and
+    books that hundreds of fits share would hold sums of thousands of digits. Dyadic amounts add up
+    to one whose denominator is the finest one's. Held by tests/trees/test_short_sums.py.
+    """
+    dyadic = shortened_down(rho, _RHO_BITS)
+    return DiscreteGaussianNoise(l2_sensitivity_squared / (2 * dyadic), l2_sensitivity_squared)
+
+
+def n_steps(rounds: tuple[Round, ...]) -> int:
+    """How many steps there are in all."""
+    return sum(one.times * len(one.steps) for one in rounds)
+
+
+def n_passes(rounds: tuple[Round, ...], together: Callable[[Round], int] = lambda _: 1) -> int:
+    """How often records are gone through; ``together``: how many times a labelled round at once."""
+    return sum(
+        -(-one.times // (together(one) if one.label else 1)) * len(one.steps) for one in rounds
+    )
+
+
+def lines(plan: Plan[Shape]) -> tuple[PlanLine, ...]:
+    """What people read: a line a role, in order, with what all its releases cost a record.
+
+    Releases of a round with a partition cost less than their sum; each is shown at its own price.
+    """
+    found: dict[tuple[str, str], PlanLine] = {}
+    for one in plan.rounds:
+        for release in one.releases:
+            key, cost = (one.owner, release.role), release.event.loss * one.times
+            known = found.get(key, PlanLine(release.role, "", NO_LOSS))
+            found[key] = PlanLine(release.role, known.says or release.says, known.loss + cost)
+    return tuple(found.values())

@@ -1,0 +1,595 @@
+"""The bridge: the one place where secret becomes released.
+
+A learner holds a bridge. It asks for a named query with the roles that are next on its plan's
+list, and gets back a sealed total, which can do nothing but be noised, chosen from or drawn from,
+once for each role that was paid for. So these follow from its shape, whoever learns:
+
+* paid before counted: only `Bridge.ask` counts, and it asks the scope first;
+* one grant, one release: a sealed total gives up a role's grant when it is used;
+* the event's sensitivity is at least the query's, or the score's range;
+* exactly what was planned is asked: the list has a cursor, and `Bridge.finish` looks at its end;
+* each role has a stream of random words of its own.
+
+Held by tests/test_bridge.py and tests/test_walls.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from fractions import Fraction
+from types import TracebackType
+from typing import Any, Generic, NoReturn, Protocol, Self, TypeVar, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpforest.accounting.events import (
+    DiscreteGaussianNoise,
+    Event,
+    GeometricNoise,
+    PermuteAndFlipSelection,
+)
+from dpforest.accounting.grants import Grant
+from dpforest.accounting.lists import ESTIMATION, SIDES, STRUCTURE, grant_steps
+from dpforest.accounting.releases import Release, Round, Step
+from dpforest.accounting.scopes import Scope
+from dpforest.mechanisms.entropy import RandomSource
+from dpforest.mechanisms.lattice import select_interval_point
+from dpforest.mechanisms.noise import add_discrete_gaussian_noise, add_geometric_noise
+from dpforest.mechanisms.row_words import RowWords
+from dpforest.mechanisms.selection import select_exponential, select_permute_and_flip
+from dpforest.mechanisms.streamed import Envelope, Family, select_exponential_streamed
+from dpforest.observation import observe_count, observed
+from dpforest.records.base import (
+    MappedRecords,
+    Mapping,
+    Query,
+    Records,
+    Released,
+    Secret,
+    Sensitivity,
+    View,
+    reveal,
+)
+from dpforest.records.rows import Offer
+from dpforest.records.table import TrainingTable
+
+T = TypeVar("T")
+T_contra = TypeVar("T_contra", contravariant=True)
+
+#: Today's names of streams, by owner and role: "" is the parent's own stream, and "*" any role. A
+#: role that is not here has a stream of its own name.
+STREAMS_OF_TODAY: dict[str, dict[str, str]] = {
+    "refitted": {
+        "prior": "class prior",
+        "linear start: Gram matrix": "gram",
+        "linear start: gradient": "gradients",
+        "tree selection": "selection",
+        "leaf sums": "sums",
+    },
+    "one_shot": {"prior": "class prior", "middle of the target": "middle"},
+    "combined": {"weights of rules and forest": "weights"},
+    "rules": {"*": ""},
+    "trees": {"*": ""},
+}
+#: Owners whose public draws and words by record come from the stream of their releases too.
+ONE_STREAM = frozenset({"trees"})
+
+
+class PlanError(AssertionError):
+    """A learner does not ask for what it planned: a fault of the learner, never of the data."""
+
+
+class Score(Protocol[T_contra]):
+    """Scores of candidates, made of what was counted; stands beside its query.
+
+    Attributes
+    ----------
+    unit : Fraction
+        What one step of the scores is worth.
+    score_range : Fraction
+        Largest minus smallest change of the scores by one record; its class's docstring proves it.
+    """
+
+    @property
+    def unit(self) -> Fraction: ...
+
+    @property
+    def score_range(self) -> Fraction: ...
+
+    def rows(self, counted: T_contra) -> Offer:
+        """Scored candidates, a row a cell; secret."""
+
+
+class Families(Protocol[T_contra]):
+    """Sets of candidates that are too large to write down; see ``mechanisms.streamed``."""
+
+    @property
+    def unit(self) -> Fraction: ...
+
+    @property
+    def score_range(self) -> Fraction: ...
+
+    def makers(self, counted: T_contra) -> Sequence[Callable[[Envelope], Family]]:
+        """A family a cell, each made when the mechanism asks for it; secret."""
+
+
+class Sealed(Generic[T]):
+    """What was counted, with the grants that were paid for it: it can be released, once a role."""
+
+    __slots__ = ("__grants", "__secret", "__sensitivity", "__words")
+
+    def __init__(
+        self,
+        secret: Secret[T],
+        grants: dict[str, Grant],
+        words: Callable[[str], RandomSource],
+        sensitivity: Sensitivity | None = None,
+    ) -> None:
+        self.__secret, self.__grants, self.__words = secret, grants, words
+        self.__sensitivity = sensitivity
+
+    def at(self, place: int) -> Sealed[T]:
+        """One of several alternatives; the grants are shared, so that one of them is released."""
+        raw: Any = reveal(self.__secret)
+        secret: Secret[T] = Secret(raw[place])
+        return Sealed(secret, self.__grants, self.__words, self.__sensitivity)
+
+    def noised(self, role: str) -> Released:
+        """The counts with the noise that was paid for.
+
+        Parameters
+        ----------
+        role : str
+            Of geometric or Gaussian noise whose sensitivity is at least the query's.
+
+        Raises
+        ------
+        PlanError
+            If the role was not asked for or was used, its event is no noise or for a smaller
+            sensitivity, or alternatives are left.
+        """
+        counts = self._counts()
+        grant = self._taken(role)
+        if isinstance(grant.event, GeometricNoise):
+            return Released(add_geometric_noise(counts, grant, self.__words(role)))
+        return Released(add_discrete_gaussian_noise(counts, grant, self.__words(role)))
+
+    def chosen(self, role: str, score: Score[T]) -> NDArray[np.int64]:
+        """A candidate a row by its score: its place in the row, or its code; -1 where none is.
+
+        Raises
+        ------
+        PlanError
+            If the role was not asked for or was used, or its event is for a smaller range.
+        """
+        grant = self._taken(role, score.score_range)
+        rows, words = score.rows(reveal(self.__secret)), self.__words(role)
+        if rows.firsts is not None and rows.lengths is not None:
+            return _point(rows, rows.firsts, rows.lengths, score.unit, grant, words)
+        permute = isinstance(grant.event, PermuteAndFlipSelection)
+        select = select_permute_and_flip if permute else select_exponential
+        return select(rows.scores, rows.starts, rows.ends, score.unit, grant, words)
+
+    def drawn(self, role: str, families: Families[T]) -> list[Any]:
+        """A candidate of each family, by its score.
+
+        Raises
+        ------
+        PlanError
+            As `chosen`.
+        """
+        grant = self._taken(role, families.score_range)
+        makers = families.makers(reveal(self.__secret))
+        return select_exponential_streamed(makers, families.unit, grant, self.__words(role))
+
+    def _counts(self) -> NDArray[np.int64]:
+        counts: Any = reveal(self.__secret)
+        if not isinstance(counts, np.ndarray) or counts.dtype != np.int64:
+            raise PlanError("noise goes on the counts of a query")
+        if counts.ndim > 2:
+            raise PlanError("one of the alternatives is released: take it by at(...)")
+        return counts
+
+    def _taken(self, role: str, needed: Fraction | None = None) -> Grant:
+        """The grant of a role, which is used up with it."""
+        if role not in self.__grants:
+            raise PlanError(f"{role!r} was not asked for with this question, or was released")
+        event = self.__grants[role].event
+        if not _covers(event, self.__sensitivity if needed is None else needed):
+            raise PlanError(f"the event of {role!r} is for less than one record moves")
+        return self.__grants.pop(role)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("what was made of records cannot be pickled or copied")
+
+    def __repr__(self) -> str:
+        return f"<sealed, paid for {', '.join(map(repr, self.__grants)) or 'nothing'}>"
+
+
+def _covers(event: Event, moved: Sensitivity | Fraction | None) -> bool:
+    """Whether an event was priced for what one record moves: a sum, or scores by their range."""
+    if isinstance(moved, Sensitivity):
+        if isinstance(event, GeometricNoise):
+            return event.l1_sensitivity >= moved.l1
+        if isinstance(event, DiscreteGaussianNoise):
+            return event.l2_sensitivity_squared >= moved.l2_squared
+        return False
+    priced: Fraction | None = getattr(event, "score_range", None)
+    return moved is not None and priced is not None and priced >= moved
+
+
+@observed(lambda offer, *_: offer.starts.size)
+def _point(
+    offer: Offer,
+    firsts: NDArray[np.int64],
+    lengths: NDArray[np.int64],
+    unit: Fraction,
+    grant: Grant,
+    source: RandomSource,
+) -> NDArray[np.int64]:
+    """One code of each row, each with its own score; which interval held it is forgotten here."""
+    interval, offset = select_interval_point(
+        offer.scores, lengths, offer.starts, offer.ends, unit, grant, source
+    )
+    codes = np.full(interval.size, -1, dtype=np.int64)
+    found = interval >= 0
+    codes[found] = firsts[(offer.starts + interval)[found]] + offset[found]
+    return codes
+
+
+class _Cursor:
+    """A list of rounds, and the place up to which it was asked."""
+
+    def __init__(self, rounds: tuple[Round, ...]) -> None:
+        self.rounds = rounds
+        self.round = self.time = self.step = 0
+        self._skip()
+
+    def _skip(self) -> None:
+        """Go on to where there is a step, or to the end."""
+        while self.round < len(self.rounds):
+            one = self.rounds[self.round]
+            if one.steps and one.times > 0:
+                return
+            self.round += 1
+
+    @property
+    def here(self) -> Round | None:
+        """The round at the cursor; None at the end."""
+        return self.rounds[self.round] if self.round < len(self.rounds) else None
+
+    @property
+    def owner(self) -> str:
+        """Whose turn it is; at the end, whose it was."""
+        one = self.here or (self.rounds[-1] if self.rounds else None)
+        return "" if one is None else one.owner
+
+    def next_step(self) -> tuple[Round, Step]:
+        """The step at the cursor, which moves on."""
+        one = self.here
+        assert one is not None
+        step = one.steps[self.step]
+        self.step += 1
+        if self.step == len(one.steps):
+            self.step, self.time = 0, self.time + 1
+        if self.time == one.times:
+            self._leave()
+        return one, step
+
+    def next_round(self) -> Round:
+        """The whole round at the cursor, which moves behind it."""
+        one = self.here
+        assert one is not None
+        self._leave()
+        return one
+
+    def _leave(self) -> None:
+        self.step = self.time = 0
+        self.round += 1
+        self._skip()
+
+    def end_of_owner(self) -> int:
+        """Number of the first round from here that is somebody else's."""
+        end = self.round
+        while end < len(self.rounds) and self.rounds[end].owner == self.owner:
+            end += 1
+        return end
+
+    def ahead(self, end: int) -> Iterator[Release]:
+        """Releases from here to the round ``end``, one time of each round."""
+        for number, one in enumerate(self.rounds[self.round : end], start=self.round):
+            for place, step in enumerate(one.steps):
+                behind = number == self.round and place < self.step
+                if not behind or self.time + 1 < one.times:
+                    yield from step.releases
+
+
+def _nothing() -> None:
+    """Tell nobody."""
+
+
+class Bridge:
+    """The one place where secret becomes released: a list, a scope, records, random words.
+
+    Parameters
+    ----------
+    rounds : tuple of Round
+        What will be asked for, in order.
+    scope : Scope
+        Where it is paid for: a scope that holds that list, or any other that takes requests.
+    records : Records
+    source : RandomSource
+    step_done : callable
+        Told of each finished step.
+    """
+
+    def __init__(
+        self,
+        rounds: tuple[Round, ...],
+        scope: Scope,
+        records: Records,
+        source: RandomSource,
+        step_done: Callable[[], None] = _nothing,
+    ) -> None:
+        self._cursor, self._end = _Cursor(rounds), len(rounds)
+        self._scope, self._records, self._source = scope, records, source
+        self._step_done = step_done
+        self._streams: dict[tuple[str | int, ...], RandomSource] = {}
+        self._asked: dict[str, Event] = {}
+
+    # -- public facts ---------------------------------------------------------------------------
+
+    @property
+    def schema(self) -> TrainingTable:
+        """A table of the records' columns, without records."""
+        return self._records.schema
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether the records are one table, so that views can look at them."""
+        return self._records.in_memory
+
+    @property
+    def n_threads(self) -> int:
+        """How many threads a learner may use."""
+        return self._records.n_threads
+
+    def has(self, role: str) -> bool:
+        """Whether the list still asks for a role; of a learner within, its own part of the list."""
+        return any(release.role == role for release in self._cursor.ahead(self._end))
+
+    def event(self, role: str) -> Event:
+        """The event of a role: as it was asked for last, or as it will be first.
+
+        Raises
+        ------
+        PlanError
+            If the role is on neither side.
+        """
+        if role in self._asked:
+            return self._asked[role]
+        for release in self._cursor.ahead(self._end):
+            if release.role == role:
+                return release.event
+        raise PlanError(f"{role!r} is not on the list")
+
+    # -- asking ---------------------------------------------------------------------------------
+
+    @overload
+    def ask(self, question: Query, *roles: str) -> Sealed[NDArray[np.int64]]: ...
+    @overload
+    def ask(self, question: View[T], *roles: str) -> Sealed[T]: ...
+    def ask(self, question: Any, *roles: str) -> Sealed[Any]:
+        """Pay for the next step of the list, then count.
+
+        Parameters
+        ----------
+        question : Query or View
+        roles : str
+            Those of the step that is next on the list, in its order.
+
+        Raises
+        ------
+        PlanError
+            If they are not. Nothing is paid or counted then.
+        BudgetExceeded
+            If the scope cannot pay. Nothing is counted then.
+        """
+        owner, grants = self._paid(roles)
+        observe_count(question)
+        by_view = hasattr(question, "look")
+        secret: Secret[Any] = (
+            self._records.look(question) if by_view else self._records.sealed_total(question)
+        )
+        self._step_done()
+        sensitivity = None if by_view else question.sensitivity
+        return Sealed(secret, grants, self._words_of(owner), sensitivity)
+
+    def _paid(self, roles: tuple[str, ...]) -> tuple[str, dict[str, Grant]]:
+        """The grants of the next step by role, and whose it is."""
+        here = self._cursor.here
+        if here is None or self._cursor.round >= self._end:
+            raise PlanError(f"nothing more was planned, and {roles} is asked for")
+        if here.label and not self._is_copy():
+            raise PlanError(f"each {here.label} asks by a bridge of its own: copies()")
+        if (planned := here.steps[self._cursor.step].roles) != roles:
+            raise PlanError(f"{planned} was planned, and {roles} is asked for")
+        one, step = self._cursor.next_step()
+        grants = self._granted(one, step)
+        self._asked |= {release.role: release.event for release in step.releases}
+        return one.owner, grants
+
+    def _granted(self, one: Round, step: Step) -> dict[str, Grant]:
+        return grant_steps(self._scope, (step,), one.owner)[0]
+
+    def _is_copy(self) -> bool:
+        return False
+
+    def finish(self) -> None:
+        """Say that nothing more will be asked for.
+
+        Raises
+        ------
+        PlanError
+            If the list goes on.
+        """
+        if self._cursor.round < self._end:
+            left = sorted({release.role for release in self._cursor.ahead(self._end)})
+            raise PlanError(f"planned and not asked for: {left}")
+
+    # -- words ----------------------------------------------------------------------------------
+
+    def public(self, *name: str | int) -> RandomSource:
+        """Words that no release uses: for what is public, such as structures and directions."""
+        owner = self._cursor.owner
+        if owner in ONE_STREAM:
+            return self._source
+        return self._stream(*(() if owner in STREAMS_OF_TODAY else ("public",)), *name)
+
+    def row_words(self, name: str) -> RowWords:
+        """A secret word for each record: its side, its coin."""
+        if self._cursor.owner in ONE_STREAM:
+            return self._source.rows()
+        return self._stream(name).rows()
+
+    def _words_of(self, owner: str) -> Callable[[str], RandomSource]:
+        names = STREAMS_OF_TODAY.get(owner, {})
+
+        def words(role: str) -> RandomSource:
+            name = names.get(role, names.get("*", role))
+            return self._stream(name) if name else self._source
+
+        return words
+
+    def _stream(self, *name: str | int) -> RandomSource:
+        """The stream of a name, made once."""
+        if name not in self._streams:
+            self._streams[name] = self._source.spawn(*name)
+        return self._streams[name]
+
+    # -- bridges of this one --------------------------------------------------------------------
+
+    def within(self, name: str) -> Bridge:
+        """A bridge for a learner in a learner: the same list up to its end, and words of its own.
+
+        It ends where the list's rounds from here on are somebody else's.
+        """
+        inside = self._like(self._records)
+        inside._source, inside._streams, inside._asked = self._source.spawn(name), {}, {}
+        inside._end = min(self._cursor.end_of_owner(), self._end)
+        return inside
+
+    def mapped(self, mapping: Mapping) -> Bridge:
+        """The same bridge to records as a mapping makes them, each on its own."""
+        return self._like(MappedRecords(self._records, mapping))
+
+    def _like(self, records: Records) -> Bridge:
+        made = Bridge((), self._scope, records, self._source, self._step_done)
+        made._cursor, made._end = self._cursor, self._end
+        made._streams, made._asked = self._streams, self._asked
+        return made
+
+    def copies(self) -> tuple[BridgeCopy, ...]:
+        """A bridge for each time of the labelled round that is next: to be used by ``with``.
+
+        Each pays in a scope of its own and has words of its own, so they may be used in threads.
+        """
+        here = self._cursor.here
+        if here is None or not here.label or self._cursor.round >= self._end:
+            raise PlanError("no round with a label is next on the list")
+        one = self._cursor.next_round()
+        return tuple(
+            BridgeCopy(
+                one, number, self._scope, self._records, self._source.spawn(one.label, number),
+                self._step_done,
+            )
+            for number in range(one.times)
+        )  # fmt: skip
+
+
+class BridgeCopy(Bridge):
+    """One time of a labelled round: what all its steps but the last ask for is paid at once."""
+
+    def __init__(
+        self,
+        one: Round,
+        number: int,
+        scope: Scope,
+        records: Records,
+        source: RandomSource,
+        step_done: Callable[[], None],
+    ) -> None:
+        own = Round(one.owner, one.steps, 1, one.label, one.partition)
+        super().__init__((own,), scope, records, source, step_done)
+        self._own, self._number = own, number
+        self._last: Scope = scope
+        self._open: ExitStack | None = None
+        self._ahead: list[dict[str, Grant]] = []
+
+    def __enter__(self) -> Self:
+        self._open = ExitStack()
+        scope = self._scope.sequential(f"{self._own.label} {self._number}")
+        self._scope = self._last = self._open.enter_context(scope)
+        if self._own.partition is not None:
+            shares = {STRUCTURE: self._own.partition, ESTIMATION: 1 - self._own.partition}
+            sides = self._open.enter_context(scope.parallel_records(SIDES, shares))
+            self._scope, self._last = sides.side(STRUCTURE), sides.side(ESTIMATION)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        assert self._open is not None
+        with self._open.pop_all() as opened:
+            if error is not None:
+                opened.__exit__(kind, error, trace)
+            else:
+                self.finish()
+
+    def _is_copy(self) -> bool:
+        return True
+
+    def _granted(self, one: Round, step: Step) -> dict[str, Grant]:
+        if self._open is None:
+            raise PlanError(f"a bridge of one {one.label} is used by with")
+        *structure, last = one.steps
+        if self._cursor.here is None:
+            return grant_steps(self._last, (last,), one.owner)[0]
+        if self._cursor.step == 1:
+            self._ahead = list(grant_steps(self._scope, structure, one.owner))
+        return self._ahead.pop(0)
+
+
+def ask_together(
+    bridges: Sequence[Bridge], query: Query, *roles: str
+) -> list[Sealed[NDArray[np.int64]]]:
+    """Pay for the next step of each bridge, then count once for all of them.
+
+    Parameters
+    ----------
+    bridges : sequence of Bridge
+        Copies of one round.
+    query : Query
+        Its first axis is of the bridges, or of length one where all share a count. The rest is
+        what each of them releases, and ``sensitivity`` is of that.
+    roles : str
+
+    Raises
+    ------
+    PlanError
+        As `Bridge.ask`.
+    """
+    paid = [bridge._paid(roles) for bridge in bridges]
+    observe_count(query)
+    raw = reveal(bridges[0]._records.sealed_total(query))
+    each = np.broadcast_to(raw, (len(bridges), *raw.shape[1:]))
+    sealed = []
+    for bridge, (owner, grants), own in zip(bridges, paid, each, strict=True):
+        bridge._step_done()
+        sealed.append(Sealed(Secret(own), grants, bridge._words_of(owner), query.sensitivity))
+    return sealed
