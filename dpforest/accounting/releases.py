@@ -19,6 +19,8 @@ from dpforest.accounting.scopes import mixed
 
 Shape = TypeVar("Shape")
 
+#: Owner of what learners share: a bought number of records, a range of targets.
+SHARED = "forest"
 #: Significant bits of a release's rho: noise is more than asked by at most 2**-40 of itself.
 _RHO_BITS = 40
 

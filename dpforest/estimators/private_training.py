@@ -11,8 +11,10 @@ from dpforest.accounting.detached import DIFFPRIVLIB
 from dpforest.accounting.events import GeometricNoise
 from dpforest.accounting.fits import OWN_BUDGET
 from dpforest.accounting.losses import PrivacyLoss
+from dpforest.accounting.releases import SHARED, Release, once
 from dpforest.accounting.scopes import Scope
 from dpforest.accounting.units import group_loss
+from dpforest.bridge import Bridge
 from dpforest.estimators.paid_rows import fewest_rows, likely_rows
 from dpforest.estimators.plan_summary import forecast, teaches
 from dpforest.estimators.private_plan import (
@@ -24,7 +26,6 @@ from dpforest.estimators.private_plan import (
 )
 from dpforest.estimators.run import FitRun
 from dpforest.exceptions import WeakSignalWarning
-from dpforest.mechanisms.noise import add_geometric_noise
 from dpforest.records.base import RecordCount, Records
 from dpforest.trees.base import LearnerBudget, LearnerPlan, TableFacts
 from dpforest.trees.strategies import LEARNERS, pick_strategy, spends_pure_epsilon
@@ -75,8 +76,9 @@ def settle_plan(
     """Buy the noisy number of records where the plan waits for one, and plan the rest from it."""
     if plan.count is None:
         return plan
-    grant = scope.request(plan.count, role=COUNT_ROLE)
-    noisy = add_geometric_noise(records.total(RecordCount()), grant, run.source.spawn(COUNT_ROLE))
+    bought = once(SHARED, Release(COUNT_ROLE, plan.count))
+    bridge = Bridge((bought,), scope, records, run.source)
+    noisy = bridge.ask(RecordCount(), COUNT_ROLE).noised(COUNT_ROLE)
     rest = budget_after(plan.budget, plan.count)
     rows = trusted_rows(int(noisy[0]), plan.count, rest)
     facts = replace(plan.facts, approximate_rows=rows)

@@ -19,7 +19,7 @@ from dpforest.domain.targets import TARGET_STEPS
 from dpforest.mechanisms.entropy import RandomSource
 from dpforest.mechanisms.noise import add_geometric_noise
 from dpforest.mechanisms.row_words import RowWords
-from dpforest.records.base import Block, Records
+from dpforest.records.base import Block, Records, Sensitivity
 from dpforest.records.table import TrainingTable
 from dpforest.trees.multinomial.heaps import geometric_variance
 
@@ -35,7 +35,12 @@ _MARGIN, _LEAST_CELLS = 0.1, 2
 
 @dataclass(frozen=True, slots=True)
 class TargetCells:
-    """Records by cell of their target, shape (N_CELLS,): a record adds 1 to one of them."""
+    """Records by cell of their target, shape (N_CELLS,)."""
+
+    @property
+    def sensitivity(self) -> Sensitivity:
+        """1: a record adds 1 to one of the counts. Tests: tests/estimators/test_target_range.py."""
+        return Sensitivity(Fraction(1), Fraction(1))
 
     def count(self, block: Block) -> NDArray[np.int64]:
         """Counts of a block."""

@@ -402,6 +402,11 @@ def sum_of(parts: Iterator[NDArray[np.int64]]) -> NDArray[np.int64]:
 class RecordCount:
     """How many records there are, shape (1,)."""
 
+    @property
+    def sensitivity(self) -> Sensitivity:
+        """A record adds 1. Tests: tests/records/test_base.py."""
+        return Sensitivity(Fraction(1), Fraction(1))
+
     def count(self, block: Block) -> NDArray[np.int64]:
         """Number of a block's records."""
         return np.array([block.table.n_records], dtype=np.int64)
@@ -411,8 +416,25 @@ class RecordCount:
 class ClassCounts:
     """Records of each class, shape (K,): a record adds 1 to one of them.
 
-    With targets a record adds parts to both, ``TARGET_STEPS`` in all.
+    With targets a record adds parts to both, ``unit`` in all.
+
+    Attributes
+    ----------
+    unit : int
+        1, or the steps of a regression's target.
     """
+
+    unit: int = 1
+
+    @property
+    def sensitivity(self) -> Sensitivity:
+        """L1 is u, the unit; L2 squared at most u squared.
+
+        **Relation**: add or remove one record. **Proof**: it adds a and b to two counts, whole
+        numbers that are not negative, a + b = u; so a^2 + b^2 <= u^2. **Tests**:
+        tests/records/test_base.py.
+        """
+        return Sensitivity(Fraction(self.unit), Fraction(self.unit) ** 2)
 
     def count(self, block: Block) -> NDArray[np.int64]:
         """Class counts of a block."""
@@ -433,6 +455,16 @@ class CodeCounts:
     """
 
     features: NDArray[np.int64]
+
+    @property
+    def sensitivity(self) -> Sensitivity:
+        """L1, and L2 squared: the number of features.
+
+        **Relation**: add or remove one record. **Proof**: it adds 1 to one cell of each histogram.
+        **Tests**: tests/records/test_base.py.
+        """
+        size = Fraction(int(np.size(self.features)))
+        return Sensitivity(size, size)
 
     def count(self, block: Block) -> NDArray[np.int64]:
         """Code counts of a block."""

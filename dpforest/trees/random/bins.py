@@ -17,7 +17,7 @@ from dpforest.accounting.events import Event, GeometricNoise
 from dpforest.accounting.grants import Grant
 from dpforest.mechanisms.entropy import RandomSource
 from dpforest.mechanisms.noise import add_discrete_gaussian_noise, add_geometric_noise
-from dpforest.records.base import CodeCounts, Records
+from dpforest.records.base import CodeCounts, Records, Released
 from dpforest.trees.base import LearnerBudget, TableFacts
 
 #: Share of a bin's mass that goes by cells rather than by records, so that the thin tail of a
@@ -121,9 +121,27 @@ def release_quantiles(
     1 to one cell of each histogram. What follows the noise is post-processing. **Tests**:
     tests/trees/random/test_bins.py.
     """
-    ordered = np.flatnonzero(facts.ordered)
-    raw_counts = records.total(CodeCounts(ordered))
-    counts = _add_noise(raw_counts, grant, source).astype(np.float64)
+    raw_counts = records.total(ordered_codes(facts))
+    return released_bins(facts, Released(_add_noise(raw_counts, grant, source)), max_bins)
+
+
+def ordered_codes(facts: TableFacts) -> CodeCounts:
+    """The query behind bins: histograms of all ordered features."""
+    return CodeCounts(np.flatnonzero(facts.ordered))
+
+
+def released_bins(facts: TableFacts, released: Released, max_bins: int) -> Bins:
+    """Merge cells to bins by their noisy counts.
+
+    Parameters
+    ----------
+    facts : TableFacts
+    released : ndarray of int64
+        Of `ordered_codes`.
+    max_bins : int
+        Largest number of bins of values.
+    """
+    ordered, counts = np.flatnonzero(facts.ordered), released.astype(np.float64)
     ends = np.cumsum(facts.n_codes[ordered])
     public = public_bins(facts, max_bins)
     offsets = facts.offsets
