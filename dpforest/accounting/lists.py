@@ -280,7 +280,7 @@ class ListScope(SequentialScope):
         first = len(self._entries)
         for place, release in enumerate(releases, start=first):
             planned = self._listed[place] if place < len(self._listed) else None
-            if release is planned or (type(release) is Release and release == planned):
+            if planned is not None and _is_same(release, planned):
                 continue
             next_one = "nothing more" if planned is None else repr(planned.role)
             raise ScopeError(
@@ -303,6 +303,14 @@ class ListScope(SequentialScope):
             return record
         written = CertificateRecord.of(self._certificate)
         return record.model_copy(update={"certificate": written})
+
+
+def _is_same(release: Release, planned: Release) -> bool:
+    """Whether a release is the planned one; an event of another type may say so of itself."""
+    if release is planned:
+        return True
+    alike = type(release) is Release and type(release.event) is type(planned.event)
+    return alike and release == planned
 
 
 def grant_steps(scope: Scope, steps: Sequence[Step], owner: str) -> tuple[dict[str, Grant], ...]:

@@ -1,0 +1,617 @@
+"""The bridge from secret to released: paid before counted, once, and as it was planned."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from fractions import Fraction as F
+
+import numpy as np
+import pytest
+
+from dpforest.accounting import (
+    BudgetAccountant,
+    DiscreteGaussianNoise,
+    ExponentialSelection,
+    GeometricNoise,
+    PermuteAndFlipSelection,
+)
+from dpforest.accounting.lists import ESTIMATION, STRUCTURE, Price, open_list
+from dpforest.accounting.losses import NO_LOSS
+from dpforest.accounting.releases import Plan, Release, Round, Step, loss_of, once
+from dpforest.bridge import STREAMS_OF_TODAY, Bridge, PlanError, Sealed, _covers, ask_together
+from dpforest.exceptions import BudgetExceeded
+from dpforest.mechanisms.entropy import RandomSource, SeededSource, SystemSource
+from dpforest.mechanisms.streamed import StreamedBlocks
+from dpforest.observation import Observer, set_observer
+from dpforest.records.base import MemoryRecords, Secret, Sensitivity, reveal
+from dpforest.records.rows import Offer
+from dpforest.records.table import TrainingTable
+
+ONE = Sensitivity(F(1), F(1))
+COUNT = GeometricNoise(F(1, 10), F(1))
+GAUSS = DiscreteGaussianNoise(F(100), F(1))
+PICK = ExponentialSelection(F(1, 20), F(1))
+FLIP = PermuteAndFlipSelection(F(1, 20), F(1))
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A query whose sum is given."""
+
+    counts: np.ndarray
+    sensitivity: Sensitivity = ONE
+
+    def count(self, block):
+        return self.counts
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A view that makes what it is given."""
+
+    made: object
+
+    def look(self, table):
+        return self.made
+
+
+@dataclass(frozen=True)
+class ByCount:
+    """Scores of one row: the counts themselves."""
+
+    score_range: F = F(1)
+    unit: F = F(1)
+
+    def rows(self, counted):
+        scores = np.asarray(counted, dtype=np.float64).ravel()
+        return Offer(scores, np.array([0]), np.array([scores.size]))
+
+
+@dataclass(frozen=True)
+class OnLattice(ByCount):
+    """Each score is one of ten codes."""
+
+    def rows(self, counted):
+        offer = super().rows(counted)
+        tens = np.full(offer.scores.size, 10)
+        return Offer(offer.scores, offer.starts, offer.ends, np.cumsum(tens) - tens, tens)
+
+
+@dataclass(frozen=True)
+class Listed(ByCount):
+    """A family a row of what was counted."""
+
+    def makers(self, counted):
+        return [StreamedBlocks.of(lambda k, row=row: row, 1) for row in np.atleast_2d(counted)]
+
+
+@dataclass
+class FakeRecords:
+    """Records that say when they are gone through."""
+
+    log: list = field(default_factory=list)
+    schema = None
+    in_memory = True
+    n_threads = 2
+
+    def sealed_total(self, query):
+        self.log.append("counted")
+        return Secret(query.count(None))
+
+    def look(self, view):
+        self.log.append("counted")
+        return Secret(view.look(None))
+
+
+class Log(Observer):
+    """Writes down grants, counts and releases in their order."""
+
+    def __init__(self, log: list) -> None:
+        self.log = log
+
+    def granted(self, grants, owner=""):
+        self.log.append(f"granted {owner}: {', '.join(grant.role for grant in grants)}")
+
+    def count(self, what):
+        self.log.append(f"count of {what}")
+
+    def release(self, name, grant, public, draw):
+        self.log.append(f"released {grant.role}")
+        return draw()
+
+
+@pytest.fixture
+def log():
+    found: list[str] = []
+    before = set_observer(Log(found))
+    yield found
+    set_observer(before)
+
+
+def bridge_of(*rounds: Round, log=None, source: RandomSource | None = None, **more) -> Bridge:
+    scope = BudgetAccountant(50, F(1, 10**6)).open_scope("fit")
+    listed = open_list(scope, "learner", rounds, Price.of(Plan(rounds, None)))
+    records = FakeRecords(log if log is not None else [])
+    return Bridge(rounds, listed, records, source or SeededSource(7), **more)
+
+
+def counts(*shape: int) -> Asked:
+    return Asked(np.arange(int(np.prod(shape)), dtype=np.int64).reshape(shape))
+
+
+PRIOR = once("refitted", Release("prior", GAUSS))
+EACH = Round("refitted", (Step((Release("pick", PICK), Release("sums", COUNT, cells=4))),), 2)
+
+
+# -- paid before counted ---------------------------------------------------------------------------
+
+
+def test_it_is_paid_for_then_counted_then_released(log):
+    bridge = bridge_of(PRIOR, EACH, log=log)
+    bridge.ask(counts(3), "prior").noised("prior")
+    sums = bridge.ask(counts(2, 4, 2), "pick", "sums")
+    picked = sums.chosen("pick", ByCount())
+    sums.at(int(picked[0] % 2)).noised("sums")
+    assert log == [
+        "granted refitted: prior",
+        "count of Asked",
+        "counted",
+        "released prior",
+        "granted refitted: pick, sums",
+        "count of Asked",
+        "counted",
+        "released pick",
+        "released sums",
+    ]
+
+
+def test_what_cannot_be_paid_is_not_counted(log):
+    scope = BudgetAccountant(F(1, 100)).open_scope("fit")
+    rounds = (once("rules", Release("n", COUNT)),)
+    with pytest.raises(BudgetExceeded):
+        Bridge(rounds, scope, FakeRecords(log), SeededSource(0)).ask(counts(3), "n")
+    assert log == []
+
+
+@pytest.mark.parametrize(
+    "roles", [(), ("sums",), ("prior", "pick"), ("prior", "prior"), ("pick", "sums")]
+)
+def test_other_roles_than_planned_are_neither_paid_nor_counted(log, roles):
+    bridge = bridge_of(PRIOR, EACH, log=log)
+    with pytest.raises(PlanError, match="was planned"):
+        bridge.ask(counts(3), *roles)
+    assert log == []
+    bridge.ask(counts(3), "prior")
+    with pytest.raises(PlanError):
+        bridge.ask(counts(3), "sums", "pick")  # in the order of the list
+
+
+def test_every_step_is_asked_for_in_its_turn_and_no_other():
+    bridge = bridge_of(PRIOR, EACH)
+    bridge.ask(counts(3), "prior")
+    for _ in range(2):
+        with pytest.raises(PlanError, match="not asked for"):
+            bridge.finish()
+        bridge.ask(counts(4, 2), "pick", "sums")
+    bridge.finish()
+    with pytest.raises(PlanError, match="nothing more"):
+        bridge.ask(counts(3), "prior")
+
+
+def test_a_step_is_said_to_be_done_after_it_was_counted(log):
+    bridge = bridge_of(PRIOR, EACH, log=log, step_done=lambda: log.append("done"))
+    bridge.ask(counts(3), "prior")
+    assert log[-2:] == ["counted", "done"]
+
+
+def test_a_plan_error_is_a_fault_of_the_learner():
+    assert issubclass(PlanError, AssertionError)
+
+
+# -- one grant, one release ------------------------------------------------------------------------
+
+
+def test_a_role_is_released_once():
+    bridge = bridge_of(PRIOR, EACH)
+    prior = bridge.ask(counts(3), "prior")
+    prior.noised("prior")
+    with pytest.raises(PlanError, match="released"):
+        prior.noised("prior")
+    sums = bridge.ask(counts(2, 4, 2), "pick", "sums")
+    first, second = sums.at(0), sums.at(1)
+    first.noised("sums")
+    with pytest.raises(PlanError, match="released"):  # the grant is that of all alternatives
+        second.noised("sums")
+    sums.chosen("pick", ByCount())
+    with pytest.raises(PlanError):
+        first.chosen("pick", ByCount())
+
+
+def test_a_role_of_another_question_releases_nothing():
+    bridge = bridge_of(PRIOR, EACH)
+    bridge.ask(counts(3), "prior")
+    with pytest.raises(PlanError, match="not asked for with this question"):
+        bridge.ask(counts(2, 4, 2), "pick", "sums").at(0).noised("prior")
+
+
+def test_alternatives_are_not_released_together():
+    bridge = bridge_of(EACH)
+    sums = bridge.ask(counts(2, 4, 2), "pick", "sums")
+    with pytest.raises(PlanError, match="alternatives"):
+        sums.noised("sums")
+    assert sums.at(1).noised("sums").shape == (4, 2)
+
+
+def test_what_is_no_count_is_not_noised():
+    rounds = once("a", Release("n", COUNT)), once("a", Release("n", COUNT))
+    bridge = bridge_of(*rounds)
+    for question in (Seen(object()), Asked(np.ones(3))):
+        with pytest.raises(PlanError, match="counts of a query"):
+            bridge.ask(question, "n").noised("n")
+
+
+def test_counts_of_a_view_say_no_sensitivity_so_are_not_noised():
+    with pytest.raises(PlanError, match="for less"):
+        bridge_of(once("a", Release("n", COUNT))).ask(Seen(np.zeros(3, int)), "n").noised("n")
+
+
+# -- the event covers what one record moves --------------------------------------------------------
+
+HALF = F(1, 2)
+
+
+@pytest.mark.parametrize(
+    ("event", "moved", "covers"),
+    [
+        (GeometricNoise(F(1), F(2)), Sensitivity(F(2), F(4)), True),
+        (GeometricNoise(F(1), F(2)), Sensitivity(F(1), F(4)), True),
+        (GeometricNoise(F(1), F(2)), Sensitivity(F(5, 2), F(4)), False),
+        (DiscreteGaussianNoise(F(1), F(4)), Sensitivity(F(9), F(4)), True),
+        (DiscreteGaussianNoise(F(1), F(4)), Sensitivity(F(1), F(4) + F(1, 10**9)), False),
+        (ExponentialSelection(F(1), HALF), HALF, True),
+        (ExponentialSelection(F(1), HALF), F(1, 3), True),
+        (ExponentialSelection(F(1), HALF), F(2, 3), False),
+        (PermuteAndFlipSelection(F(1), HALF), HALF, True),
+        (PermuteAndFlipSelection(F(1), HALF), F(2, 3), False),
+        # Another kind of release, or nothing said.
+        (ExponentialSelection(F(1), F(9)), ONE, False),
+        (COUNT, F(1), False),
+        (GAUSS, F(1, 100), False),
+        (COUNT, None, False),
+        (PICK, None, False),
+    ],
+)
+def test_an_event_covers_what_it_was_priced_for(event, moved, covers):
+    assert _covers(event, moved) is covers
+
+
+@pytest.mark.parametrize("event", [COUNT, GAUSS])
+def test_noise_for_less_than_a_record_moves_is_refused_and_stays_unused(event):
+    bridge = bridge_of(once("a", Release("n", event)))
+    twice = Asked(np.zeros(3, dtype=np.int64), Sensitivity(F(2), F(2)))
+    sealed = bridge.ask(twice, "n")
+    for _ in range(2):
+        with pytest.raises(PlanError, match="for less"):
+            sealed.noised("n")
+
+
+@pytest.mark.parametrize("event", [PICK, FLIP])
+def test_a_choice_for_a_smaller_range_is_refused(event):
+    sealed = bridge_of(once("a", Release("s", event))).ask(counts(5), "s")
+    with pytest.raises(PlanError, match="for less"):
+        sealed.chosen("s", ByCount(score_range=F(3, 2)))
+    with pytest.raises(PlanError, match="for less"):
+        sealed.drawn("s", Listed(score_range=F(3, 2)))
+    with pytest.raises(PlanError, match="for less"):
+        sealed.noised("s")
+    assert 0 <= sealed.chosen("s", ByCount())[0] < 5
+
+
+# -- the three verbs hand on what the mechanisms draw ----------------------------------------------
+
+
+def test_noise_is_the_one_that_was_paid_for():
+    from dpforest.mechanisms.noise import add_discrete_gaussian_noise, add_geometric_noise
+
+    for event, add in ((COUNT, add_geometric_noise), (GAUSS, add_discrete_gaussian_noise)):
+        rounds = once("a", Release("n", event, cells=4))
+        found = bridge_of(rounds, source=SeededSource(3)).ask(counts(4, 2), "n").noised("n")
+        grant = BudgetAccountant(50, F(1, 10**6)).request(event, role="n", cells=4)
+        assert np.array_equal(found, add(counts(4, 2).counts, grant, SeededSource(3).spawn("n")))
+
+
+@pytest.mark.parametrize("kind", [ExponentialSelection, PermuteAndFlipSelection])
+def test_the_choice_is_of_the_scores(kind):
+    bridge = bridge_of(once("a", Release("s", kind(F(40), F(1)))))
+    assert bridge.ask(counts(5), "s").chosen("s", ByCount()).tolist() == [4]
+
+
+def test_a_run_of_codes_is_chosen_from_by_its_code():
+    bridge = bridge_of(once("a", Release("s", ExponentialSelection(F(40), F(1)))))
+    code = bridge.ask(counts(5), "s").chosen("s", OnLattice())
+    assert 40 <= code[0] < 50
+
+
+def test_families_are_drawn_from():
+    bridge = bridge_of(once("a", Release("s", ExponentialSelection(F(40), F(1)), cells=2)))
+    scores = np.array([[0, 9, 2], [7, 0, 1]], dtype=np.int64)
+    assert bridge.ask(Seen(scores), "s").drawn("s", Listed()) == [(0, 1), (0, 0)]
+
+
+# -- secrets are opaque ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sealed", [False, True])
+def test_nothing_can_be_computed_from_what_is_secret(sealed):
+    secret = bridge_of(PRIOR).ask(counts(3), "prior") if sealed else Secret(np.arange(3))
+    for use in (
+        lambda: secret + 1,
+        lambda: 1 * secret,
+        lambda: np.add(secret, 1),
+        lambda: np.sum([secret, secret]),
+        lambda: np.asarray(secret, dtype=np.int64),
+        lambda: float(secret),
+        lambda: int(secret),
+        lambda: secret[0],
+        lambda: len(secret),
+        lambda: iter(secret),
+        lambda: list(secret),
+        lambda: secret < 2,
+        lambda: secret.__dict__,
+        lambda: pickle.dumps(secret),
+        lambda: copy.copy(secret),
+        lambda: copy.deepcopy(secret),
+    ):
+        with pytest.raises((TypeError, AttributeError)):
+            use()
+    assert not any(digit in repr(secret) for digit in "012")
+
+
+def test_a_secret_decides_nothing():
+    for use in (lambda: bool(Secret(0)), lambda: Secret(0) == Secret(0), lambda: hash(Secret(0))):
+        with pytest.raises(TypeError):
+            use()
+    held = object()
+    assert reveal(Secret(held)) is held
+
+
+# -- a stream for each role ------------------------------------------------------------------------
+
+
+class Streams(RandomSource):
+    """Words that say which streams were made, and which were used."""
+
+    def __init__(self, path=(), used=None):
+        self.path, self.used = path, {} if used is None else used
+
+    def words(self, n):
+        self.used[self.path] = self.used.get(self.path, 0) + n
+        return SystemSource().words(n)
+
+    def spawn(self, *key):
+        return Streams((*self.path, key), self.used)
+
+    def describe(self):
+        return "named words"
+
+
+def test_each_role_and_each_public_name_has_a_stream_of_its_own():
+    source = Streams()
+    each = Round("new", (Step((Release("pick", PICK), Release("sums", COUNT, cells=4))),), 2)
+    bridge = bridge_of(once("new", Release("prior", COUNT)), each, source=source)
+    bridge.ask(counts(3), "prior").noised("prior")
+    bridge.public("structure", 1).words(5)
+    bridge.row_words("coins")
+    for _ in range(2):
+        sums = bridge.ask(counts(4, 2), "pick", "sums")
+        sums.noised("sums")
+        sums.chosen("pick", ByCount())
+    bridge.public("structure", 1).words(5)
+    own = {(("prior",),): 3, (("pick",),): 2, (("sums",),): 16}
+    assert source.used == {**own, (("public", "structure", 1),): 10, (("coins",),): 4}
+
+
+def test_learners_of_today_have_the_streams_of_today():
+    for owner, names in STREAMS_OF_TODAY.items():
+        for role, name in {**names, "anything": names.get("*", "anything")}.items():
+            source = Streams()
+            bridge = bridge_of(once(owner, Release(role, COUNT)), source=source)
+            bridge.public("structure").words(1)
+            bridge.ask(counts(3), role).noised(role)
+            expected = ((name,),) if name else ()
+            public = () if owner == "trees" else (("structure",),)
+            assert set(source.used) == {expected, public}
+
+
+def test_a_learner_within_has_words_of_its_own_and_the_same_list():
+    source = Streams()
+    inner = once("rules", Release("prior", COUNT))
+    bridge = bridge_of(PRIOR, inner, once("refitted", Release("last", COUNT)), source=source)
+    bridge.ask(counts(3), "prior").noised("prior")
+    within = bridge.within("one")
+    assert within.has("prior") and not within.has("last") and bridge.has("last")
+    assert within.event("prior") is COUNT and bridge.event("prior") is GAUSS
+    with pytest.raises(PlanError, match="not asked for"):
+        within.finish()
+    within.ask(counts(3), "prior").noised("prior")
+    within.finish()
+    with pytest.raises(PlanError, match="nothing more"):  # the rest is not its own
+        within.ask(counts(3), "last")
+    bridge.ask(counts(3), "last").noised("last")
+    bridge.finish()
+    assert set(source.used) == {(("class prior",),), (("one",),), (("last",),)}
+
+
+# -- public facts ----------------------------------------------------------------------------------
+
+
+def test_it_says_what_the_list_holds():
+    bridge = bridge_of(PRIOR, EACH)
+    assert bridge.has("prior") and bridge.has("sums") and not bridge.has("other")
+    assert bridge.event("prior") is GAUSS and bridge.event("pick") is PICK
+    with pytest.raises(PlanError, match="not on the list"):
+        bridge.event("other")
+    bridge.ask(counts(3), "prior")
+    assert not bridge.has("prior") and bridge.event("prior") is GAUSS
+    for left in (True, False):
+        bridge.ask(counts(4, 2), "pick", "sums")
+        assert bridge.has("sums") is left and bridge.event("sums") is COUNT
+    assert (bridge.schema, bridge.in_memory, bridge.n_threads) == (None, True, 2)
+
+
+class LabelView:
+    """How many records have each of two labels, by a look at all of them."""
+
+    def look(self, table):
+        return np.bincount(table.labels, minlength=2).astype(np.int64)
+
+
+class LabelQuery:
+    """The same, by blocks."""
+
+    sensitivity = ONE
+
+    def count(self, block):
+        return LabelView().look(block.table)
+
+
+class Relabelled:
+    """Every record gets label 1."""
+
+    def table(self, block):
+        return replace(block.table, labels=np.ones(block.table.n_records, dtype=np.int32))
+
+
+def test_records_can_be_mapped():
+    codes, labels = np.zeros((6, 1), dtype=np.uint8), np.zeros(6, dtype=np.int32)
+    columns = np.array([1]), np.array([0, 1]), np.array([True])
+    records = MemoryRecords(TrainingTable(codes, labels, *columns, 2))
+    rounds = tuple(once("a", Release("s", ExponentialSelection(F(500), F(1)))) for _ in range(4))
+    scope = BudgetAccountant(5000).open_scope("fit")
+    bridge = Bridge(rounds, scope, records, SeededSource(0))
+    mapped = bridge.mapped(Relabelled())
+    for question in (LabelQuery(), LabelView()):
+        for place, label in ((bridge, 0), (mapped, 1)):
+            assert place.ask(question, "s").chosen("s", ByCount()).tolist() == [label]
+    mapped.finish()
+    bridge.finish()
+
+
+# -- copies of a labelled round --------------------------------------------------------------------
+
+
+def grown(partition: F | None = None, times: int = 2) -> Round:
+    steps = (
+        Step((Release("feature", PICK, 1, 0), Release("value", PICK, 1, 0))),
+        Step(()),
+        Step((Release("value", PICK, 4, 2),)),
+        Step((Release("leaf", COUNT, 8, 3),)),
+    )
+    return Round("trees", steps, times, "tree", partition)
+
+
+def grow(tree: Bridge) -> None:
+    first = tree.ask(Seen(np.arange(4)), "feature", "value")
+    first.chosen("feature", ByCount())
+    first.chosen("value", ByCount())
+    tree.ask(Seen(np.arange(4)))
+    tree.ask(Seen(np.arange(4)), "value").chosen("value", ByCount())
+    tree.ask(counts(8, 2), "leaf").noised("leaf")
+
+
+@pytest.mark.parametrize("partition", [None, F(1, 3)])
+def test_each_copy_pays_in_a_scope_of_its_own(log, partition):
+    bridge = bridge_of(PRIOR, grown(partition), log=log)
+    bridge.ask(counts(3), "prior")
+    log.clear()
+    for tree in bridge.copies():
+        with tree:
+            grow(tree)
+    bridge.finish()
+    assert log[:2] == ["granted trees: feature, value, value", "count of Seen"]
+    assert [line for line in log if line.startswith("granted")] == [
+        "granted trees: feature, value, value",
+        "granted trees: leaf",
+    ] * 2
+    record = bridge._scope.record()
+    assert [child.label for child in record.children] == ["tree 0", "tree 1"]
+    assert all(child.closed and not child.failed for child in record.children)
+    if partition is not None:
+        sides = record.children[0].children[0].children
+        granted = {side.label: [entry.role for entry in side.entries] for side in sides}
+        assert granted == {STRUCTURE: ["feature", "value", "value"], ESTIMATION: ["leaf"]}
+    assert bridge._scope.loss == loss_of((PRIOR, grown(partition)))
+
+
+def test_copies_have_words_of_their_own():
+    source = Streams()
+    bridge = bridge_of(grown(), source=source)
+    for tree in bridge.copies():
+        with tree:
+            grow(tree)
+    assert set(source.used) == {(("tree", 0),), (("tree", 1),)}
+    source = Streams()
+    new = Round("new", grown().steps, 2, "tree")
+    for tree in bridge_of(new, source=source).copies():
+        with tree:
+            tree.public("features").words(1)
+            grow(tree)
+    roles = ("feature",), ("value",), ("leaf",), ("public", "features")
+    assert set(source.used) == {(("tree", n), role) for n in range(2) for role in roles}
+
+
+def test_a_copy_is_asked_to_its_end_within_its_scope():
+    bridge = bridge_of(grown())
+    with pytest.raises(PlanError, match="copies"):
+        bridge.ask(Seen(0), "feature", "value")
+    first, second = bridge.copies()
+    with pytest.raises(PlanError, match="by with"):
+        first.ask(Seen(0), "feature", "value")
+    with pytest.raises(PlanError, match="not asked for"), second:
+        second.ask(Seen(0), "feature", "value")
+    with pytest.raises(PlanError, match="no round with a label"):
+        bridge.copies()
+
+
+def test_a_copy_that_fails_keeps_what_it_had_set_aside():
+    bridge = bridge_of(grown())
+    tree, _ = bridge.copies()
+    with pytest.raises(KeyError), tree:
+        tree.ask(Seen(0), "feature", "value")
+        raise KeyError
+    child = bridge._scope.record().children[0]
+    assert child.failed and child.closed
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_copies_in_lockstep_pay_each_and_are_counted_once(log, shared):
+    bridge = bridge_of(Round("trees", (Step((Release("leaf", COUNT, 2),)),), 3, "tree"), log=log)
+    with ExitStack() as opened:
+        trees = [opened.enter_context(tree) for tree in bridge.copies()]
+        raw = np.array([5] if shared else [5, 6, 7]).repeat(4).reshape(-1, 2, 2) * 10**9
+        sealed = ask_together(trees, Asked(raw.astype(np.int64)), "leaf")
+        assert log == [*["granted trees: leaf"] * 3, "count of Asked", "counted"]
+        found = [round(float(s.noised("leaf").mean()) / 10**9) for s in sealed]
+    assert found == ([5, 5, 5] if shared else [5, 6, 7])
+    assert bridge._scope.loss.epsilon == 3 * COUNT.loss.epsilon
+
+
+def test_lockstep_refuses_what_was_not_planned_before_anything_is_counted(log):
+    bridge = bridge_of(Round("trees", (Step((Release("leaf", COUNT, 2),)),), 2, "tree"), log=log)
+    with pytest.raises(PlanError), ExitStack() as opened:
+        trees = [opened.enter_context(tree) for tree in bridge.copies()]
+        ask_together(trees, counts(2, 2, 2), "leaf label")
+    assert log == [] and bridge._scope.loss == NO_LOSS
+
+
+def test_a_bridge_goes_over_any_scope(log):
+    scope = BudgetAccountant(5).open_scope("fit")
+    rounds = (once("forest", Release("number of records", COUNT)),)
+    bridge = Bridge(rounds, scope, FakeRecords(log), SystemSource())
+    sealed = bridge.ask(counts(1), "number of records")
+    assert isinstance(sealed, Sealed) and sealed.noised("number of records").shape == (1,)
+    bridge.finish()
+    assert scope.loss == COUNT.loss
