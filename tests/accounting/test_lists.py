@@ -218,6 +218,38 @@ def test_a_certificate_of_another_list_is_refused():
         open_list(fit.poisson("sample", F(1, 2)), "learner", LIST, certified_price())
 
 
+def test_a_list_whose_sum_does_not_fit_stands_alone_or_is_refused():
+    made = certified_price()
+    for spent in (False, True):
+        accountant = BudgetAccountant(made.alone.epsilon, MILLIONTH)
+        assert made.charge.rho > accountant.total.rho
+        fit = accountant.open_scope("fit")
+        if spent:
+            fit.request(GeometricNoise(F(1, 10**9), F(1)), role="before")
+            with pytest.raises(BudgetExceeded):
+                open_list(fit, "learner", LIST, made)
+            continue
+        with open_list(fit, "learner", LIST, made) as scope:
+            scope.grant(STEPS[0])
+        assert accountant.loss.epsilon == made.alone.epsilon
+        with pytest.raises(BudgetExceeded):
+            fit.request(GeometricNoise(F(1, 10**9), F(1)), role="after")
+
+
+@pytest.mark.parametrize("opened", [open_list, opened_before])
+def test_a_list_that_is_given_up_after_something_beside_it_keeps_its_delta(opened):
+    made = certified_price()
+    reserve = made.alone + PrivacyLoss.pure(F(1, 10**4))
+    accountant = BudgetAccountant(reserve.epsilon, MILLIONTH)
+    fit = accountant.open_scope("fit", made.charge, alone=reserve)
+    assert fit.reserve == reserve
+    with opened(fit, "learner", LIST, made) as scope:
+        fit.request(GeometricNoise(F(1, 10**9), F(1)), role="beside")
+    assert scope.charged == made.alone and scope.loss == NO_LOSS
+    fit.close()
+    assert accountant.loss.delta == MILLIONTH
+
+
 def test_it_is_charged_before_anything_is_granted_and_given_back_where_nothing_was():
     accountant = BudgetAccountant(60, F(1, 10**5))
     with accountant.open_scope("fit") as fit:
