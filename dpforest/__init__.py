@@ -26,7 +26,7 @@ _HOMES = {
     "DMRFRegressor": "dpforest.consistent.dmrf",
     "DPForestError": "dpforest.exceptions",
     "Denil14Classifier": "dpforest.consistent.denil14",
-    "Domain": "dpforest.domain.schema",
+    "Domain": "dpforest.domain.domain",
     "DomainError": "dpforest.exceptions",
     "DraftedBoundsWarning": "dpforest.exceptions",
     "InvalidRecordError": "dpforest.exceptions",
@@ -90,13 +90,8 @@ if TYPE_CHECKING:
     from dpforest.consistent.mrf import MRFClassifier
     from dpforest.consistent.mrf2019 import MRF2019Classifier, MRF2019Regressor
     from dpforest.consistent.safe_bayesian import SafeBayesianForestClassifier
-    from dpforest.domain.schema import (
-        CategoricalFeature,
-        Classes,
-        Domain,
-        NumericFeature,
-        NumericTarget,
-    )
+    from dpforest.domain.domain import Domain
+    from dpforest.domain.schema import CategoricalFeature, Classes, NumericFeature, NumericTarget
     from dpforest.estimators.multinomial import MultinomialForestClassifier
     from dpforest.estimators.pipelines import check_pipeline
     from dpforest.estimators.private import PrivateForestClassifier

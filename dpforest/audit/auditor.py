@@ -14,7 +14,7 @@ from dpforest.audit.neighbours import DatasetPair, as_pairs
 from dpforest.audit.result import AuditResult, FoundEvent, judge
 from dpforest.audit.subjects import Subject, as_subject, draw_outputs
 from dpforest.audit.worst_cases import worst_cases
-from dpforest.domain.schema import Domain
+from dpforest.domain.domain import Domain
 from dpforest.exceptions import ParameterError
 
 

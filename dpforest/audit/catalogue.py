@@ -26,7 +26,8 @@ from dpforest.audit.neighbours import DatasetPair
 from dpforest.audit.one_split import OneSplitTrees
 from dpforest.audit.subjects import Batched, Subject
 from dpforest.audit.worst_cases import worst_cases
-from dpforest.domain.schema import Classes, Domain, NumericFeature, NumericTarget
+from dpforest.domain.domain import Domain
+from dpforest.domain.schema import Classes, NumericFeature, NumericTarget
 from dpforest.mechanisms.entropy import SystemSource
 from dpforest.mechanisms.labels import draw_label_by_count, draw_label_by_frequency
 from dpforest.mechanisms.lattice import select_interval_point

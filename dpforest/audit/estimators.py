@@ -17,7 +17,8 @@ from dpforest.accounting.accountant import BudgetAccountant
 from dpforest.audit.catalogue import SMALL_DOMAIN, SMALL_TARGET_DOMAIN, UNIT, Part
 from dpforest.audit.subjects import Estimator
 from dpforest.audit.worst_cases import worst_cases
-from dpforest.domain.schema import Classes, Domain
+from dpforest.domain.domain import Domain
+from dpforest.domain.schema import Classes
 from dpforest.estimators.multinomial import MultinomialForestClassifier
 from dpforest.estimators.private import PrivateForestClassifier
 from dpforest.estimators.private_regressor import PrivateForestRegressor

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from dpforest.audit.result import Verdict, _Record, judge
-from dpforest.domain.schema import CategoricalFeature, Domain
+from dpforest.domain.domain import Domain
+from dpforest.domain.schema import CategoricalFeature
 from dpforest.exceptions import ParameterError
 from dpforest.mechanisms.entropy import RandomSource, SystemSource
 

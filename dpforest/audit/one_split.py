@@ -16,9 +16,9 @@ from dpforest.accounting.accountant import BudgetAccountant
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.scopes import Scope
 from dpforest.audit.neighbours import DatasetPair
+from dpforest.domain.domain import Domain
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.matrix import EncodedTable
-from dpforest.domain.schema import Domain
 from dpforest.mechanisms.entropy import RandomSource, SystemSource
 from dpforest.records.table import TrainingTable
 from dpforest.trees.multinomial.cells import Boxes, LevelCells

@@ -29,7 +29,7 @@ from dpforest.audit.roles import (
     varied_forests,
 )
 from dpforest.audit.watching import Watched
-from dpforest.domain.schema import Domain
+from dpforest.domain.domain import Domain
 from dpforest.estimators.multinomial import MultinomialForestClassifier
 from dpforest.estimators.private import PrivateForestClassifier
 from dpforest.estimators.private_regressor import PrivateForestRegressor

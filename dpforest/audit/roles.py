@@ -19,8 +19,8 @@ from dpforest.accounting.fits import OWN_BUDGET
 from dpforest.accounting.grants import Grant
 from dpforest.accounting.releases import Plan
 from dpforest.accounting.scopes import Scope
+from dpforest.domain.domain import Domain
 from dpforest.domain.encoder import DomainEncoder
-from dpforest.domain.schema import Domain
 from dpforest.estimators.multinomial import MultinomialForestClassifier
 from dpforest.estimators.private_plan import COUNT_ROLE, RANGE_ROLE, table_facts
 from dpforest.estimators.private_training import budget_after, make_plan, planned

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from dpforest.audit.neighbours import DatasetPair
-from dpforest.domain.schema import CategoricalFeature, Domain
+from dpforest.domain.domain import Domain
+from dpforest.domain.schema import CategoricalFeature
 from dpforest.exceptions import ParameterError
 
 _Row = tuple[list[Any], Any]

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-from dpforest.domain.schema import CategoricalFeature, Domain, NumericFeature
+from dpforest.domain.domain import Domain
+from dpforest.domain.schema import CategoricalFeature, NumericFeature
 from dpforest.exceptions import MissingExtraError
 
 _FOLDER = "data"

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dpforest.domain.cells import Cells, Lattice, PublicCells, cells_of, lattice_of
-from dpforest.domain.draft import draft_domain
+from dpforest.domain.domain import Domain
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.matrix import EncodedMatrix, EncodedTable
 from dpforest.domain.schema import (
     CategoricalFeature,
     Classes,
-    Domain,
     Feature,
     NumericFeature,
     NumericTarget,
@@ -29,6 +28,5 @@ __all__ = [
     "NumericTarget",
     "PublicCells",
     "cells_of",
-    "draft_domain",
     "lattice_of",
 ]

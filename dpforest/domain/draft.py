@@ -10,7 +10,7 @@ import math
 from collections import Counter
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,6 @@ from dpforest.domain.schema import (
     MAX_INTEGER,
     CategoricalFeature,
     Classes,
-    Domain,
     Label,
     NumericFeature,
     NumericTarget,
@@ -51,52 +50,22 @@ _MOST_CATEGORIES = 255
 _LARGEST = 8e307
 
 
-def draft_domain(
-    X: Any,
-    y: Any = None,
-    path: str | PathLike[str] | None = None,
-    *,
-    task: Literal["classification", "regression"] | None = None,
-    estimator_name: str = "Domain.draft",
-) -> Domain:
-    """Propose a domain from a table.
-
-    A column whose values are all numbers, or text that reads as numbers, becomes numeric
-    with the range that occurs (integer if all are whole; widened if it is a single value);
-    booleans and any other text become categorical. The approximate row count stays empty:
-    it is to be typed in.
-
-    Parameters
-    ----------
-    X : array, list or data frame of shape (n_samples, n_features)
-        At least one record and one feature.
-    y : array, list or series of shape (n_samples,), optional
-        Labels, or numbers for regression.
-    path : str or path, optional
-        Where to write the proposal as JSON: a new file, since an older one may have been edited.
-    task : {"classification", "regression"}, optional
-        How to read ``y``; by default regression if it holds fractions, else classification.
-
-    Returns
-    -------
-    Domain
-        With every entry marked as drafted.
-    """
+def draft_facts(
+    X: Any, y: Any, path: str | PathLike[str] | None, task: str | None
+) -> dict[str, Any]:
+    """Fields of the domain that is proposed for a table; see ``Domain.draft``."""
     _check_parameters(task, path)
-    table, labels = _read_table_and_labels(X, y, estimator_name)
+    table, labels = _read_table_and_labels(X, y)
     names = table.names or tuple(f"x{index}" for index in range(table.n_columns))
     if labels is not None:
         observe_read("labels")
-    domain = Domain(
-        features=tuple(
+    return {
+        "features": tuple(
             _draft_feature(name, table.column(index)) for index, name in enumerate(names)
         ),
-        note="Drafted from records: confirm every entry from public knowledge before use.",
+        "note": "Drafted from records: confirm every entry from public knowledge before use.",
         **_draft_output(labels, task),
-    )
-    if path is not None:
-        domain.to_json(path)
-    return domain
+    }
 
 
 def _check_parameters(task: str | None, path: str | PathLike[str] | None) -> None:
@@ -113,13 +82,13 @@ def _check_parameters(task: str | None, path: str | PathLike[str] | None) -> Non
         )
 
 
-def _read_table_and_labels(X: Any, y: Any, estimator_name: str) -> tuple[Table, Column | None]:
+def _read_table_and_labels(X: Any, y: Any) -> tuple[Table, Column | None]:
     """Both as columns, of types that have a meaning; an empty table is refused."""
     table = read_table(X)
     _check_not_empty(table)
     labels = None
     if y is not None:
-        labels = read_labels(y, estimator_name, check_type=True)
+        labels = read_labels(y, "Domain.draft", check_type=True)
         check_lengths(table, labels)
     for index in range(table.n_columns):
         table.check_column(index)

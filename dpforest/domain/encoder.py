@@ -8,14 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.domain.cells import Cells, cells_of, lattice_of
+from dpforest.domain.domain import Domain
 from dpforest.domain.matrix import EncodedMatrix, EncodedTable
-from dpforest.domain.schema import (
-    CategoricalFeature,
-    Classes,
-    Domain,
-    NumericFeature,
-    NumericTarget,
-)
+from dpforest.domain.schema import CategoricalFeature, Classes, NumericFeature, NumericTarget
 from dpforest.domain.series import Column
 from dpforest.domain.table import (
     Table,

@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from os import PathLike
-from pathlib import Path
 from typing import Any, Literal
 
 from dpforest.domain.schema import (
     CategoricalFeature,
     Classes,
-    Domain,
     NumericFeature,
     NumericTarget,
 )
@@ -22,15 +20,11 @@ FORMAT = "dpforest-domain"
 VERSION = 1
 
 
-def write_domain(domain: Domain, path: str | PathLike[str] | None = None) -> str:
-    """The domain as indented JSON text, also written to ``path`` if one is given."""
-    facts: dict[str, Any] = {"format": FORMAT, "version": VERSION}
-    facts.update(domain.model_dump(mode="json", exclude_none=True))
+def written_domain(fields: Mapping[str, Any]) -> str:
+    """A domain's fields, as JSON can hold them, in indented JSON text."""
+    facts: dict[str, Any] = {"format": FORMAT, "version": VERSION, **fields}
     facts["features"] = [_name_first(feature) for feature in facts["features"]]
-    text = json.dumps(facts, indent=2, ensure_ascii=False) + "\n"
-    if path is not None:
-        Path(path).write_text(text, encoding="utf-8")
-    return text
+    return json.dumps(facts, indent=2, ensure_ascii=False) + "\n"
 
 
 def _name_first(feature: dict[str, Any]) -> dict[str, Any]:
@@ -41,25 +35,10 @@ def _name_first(feature: dict[str, Any]) -> dict[str, Any]:
     return first | {k: v for k, v in feature.items() if k not in declaration} | last
 
 
-def read_domain(
-    path_or_text: str | PathLike[str], *, missing: Literal["all", "none"] = "all"
-) -> Domain:
-    """Read a domain from JSON.
-
-    Parameters
-    ----------
-    path_or_text : str or path
-        A file's path, or JSON text (recognised by its opening brace).
-    missing : {"all", "none"}
-        For benchmark metadata only, which does not say where values may be missing:
-        allow them in every feature, or in none. Our own format says it per feature.
-
-    Raises
-    ------
-    DomainError
-        If there is no such file, or its text is not JSON, not a domain, or of a version this
-        release cannot read.
-    """
+def read_facts(
+    path_or_text: str | PathLike[str], *, missing: Literal["all", "none"]
+) -> dict[str, Any]:
+    """Fields of the domain that a file or text holds; see ``Domain.from_json``."""
     if missing not in ("all", "none"):
         raise DomainError("missing", "must be 'all' or 'none'", "Choose one of them")
     facts = read_object(path_or_text, _unreadable)
@@ -78,36 +57,36 @@ def _unreadable(rule: str) -> DomainError:
     return DomainError("file", rule, "Give the path of a domain's JSON file, or its text")
 
 
-def _from_own(facts: Mapping[str, Any]) -> Domain:
+def _from_own(facts: Mapping[str, Any]) -> dict[str, Any]:
     rest = dict(facts)
     if rest.pop("format") != FORMAT:
         raise DomainError("format", f"must be {FORMAT!r}", "Write domains with Domain.to_json")
     if rest.pop("version", None) != VERSION:
         raise DomainError("version", f"must be {VERSION}", "Read it with the release that wrote it")
-    return Domain(**rest)
+    return rest
 
 
-def _from_benchmark(facts: Mapping[str, Any], missing: bool) -> Domain:
+def _from_benchmark(facts: Mapping[str, Any], missing: bool) -> dict[str, Any]:
     """Metadata with ``columns``, ``classes`` or ``target_bounds``, and ``domain_source``.
 
     Row counts and class counts in such a file were taken from the records: they are not read.
     """
     source = facts.get("domain_source")
     labels, bounds = facts.get("classes"), facts.get("target_bounds")
-    return Domain(
-        name=facts.get("name"),
-        features=tuple(
+    return {
+        "name": facts.get("name"),
+        "features": tuple(
             _benchmark_feature(place, column, source, missing)
             for place, column in enumerate(_list_of(facts, "columns"))
         ),
-        classes=Classes(labels=tuple(_list_of(facts, "classes")), source=source)
+        "classes": Classes(labels=tuple(_list_of(facts, "classes")), source=source)
         if labels is not None
         else None,
-        target=NumericTarget(**_bounds_of("target_bounds", bounds), source=source)
+        "target": NumericTarget(**_bounds_of("target_bounds", bounds), source=source)
         if bounds is not None
         else None,
-        note=facts.get("source"),
-    )
+        "note": facts.get("source"),
+    }
 
 
 def _benchmark_feature(

@@ -26,8 +26,8 @@ from dpforest.accounting.rationals import exact_text
 from dpforest.accounting.scopes import Scope
 from dpforest.accounting.units import check_records_per_unit
 from dpforest.accounting.verify import claimed_loss, sole_certificate
+from dpforest.domain.domain import Domain
 from dpforest.domain.encoder import DomainEncoder
-from dpforest.domain.schema import Domain
 from dpforest.domain.table import Described, read_labels
 from dpforest.estimators.copies import SharedBudget
 from dpforest.estimators.failures import failure_of, refuse_failed

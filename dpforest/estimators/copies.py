@@ -22,7 +22,7 @@ from dpforest.accounting.fits import (
 from dpforest.accounting.ledger import ScopeRecord
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.scopes import Scope
-from dpforest.domain.schema import Domain
+from dpforest.domain.domain import Domain
 from dpforest.exceptions import ModelFormatError, ParameterTypeError
 from dpforest.mechanisms.entropy import RandomSource, SeededSource
 

@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from dpforest.accounting.allocation import resolve_allocation
 from dpforest.accounting.scopes import Scope
+from dpforest.domain.domain import Domain
 from dpforest.domain.encoder import DomainEncoder
-from dpforest.domain.schema import Domain
 from dpforest.estimators.classifier import PrivateClassifier, class_array, class_order
 from dpforest.estimators.progress import PassProgress, TreeProgress
 from dpforest.estimators.run import FitRun

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from dpforest.domain.schema import Domain
+from dpforest.domain.domain import Domain
 from dpforest.records.streams.base import Source
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.domain.schema import Domain
+from dpforest.domain.domain import Domain
 from dpforest.estimators.classifier import PrivateClassifier, class_array, class_order
 from dpforest.estimators.private_base import PrivateForest
 from dpforest.estimators.settings import refuse_fit_parameters

@@ -16,8 +16,8 @@ from dpforest.accounting.detached import charged_to
 from dpforest.accounting.lists import Price, open_list
 from dpforest.accounting.releases import Plan
 from dpforest.accounting.scopes import Scope
+from dpforest.domain.domain import Domain
 from dpforest.domain.encoder import DomainEncoder
-from dpforest.domain.schema import Domain
 from dpforest.estimators.explanation import Explanation, explain
 from dpforest.estimators.plan_summary import PlanSummary, summarise
 from dpforest.estimators.private_plan import PrivateForestPlan, check_rows, table_facts

@@ -10,8 +10,8 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from dpforest.accounting.scopes import Scope
+from dpforest.domain.domain import Domain
 from dpforest.domain.encoder import DomainEncoder
-from dpforest.domain.schema import Domain
 from dpforest.domain.targets import TARGET_STEPS
 from dpforest.estimators.private_base import PrivateForest
 from dpforest.estimators.private_plan import RANGE_ROLE, PrivateForestPlan

@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import Any
 
 from dpforest.accounting.units import check_records_per_unit
+from dpforest.domain.domain import Domain
 from dpforest.domain.encoder import DomainEncoder
-from dpforest.domain.schema import Domain
 from dpforest.mechanisms.entropy import RandomSource
 from dpforest.observation import releases_observed
 

@@ -26,7 +26,7 @@ from dpforest.accounting.rationals import (
     to_rational,
 )
 from dpforest.accounting.verify import claimed_loss, sole_certificate
-from dpforest.domain.schema import Domain
+from dpforest.domain.domain import Domain
 from dpforest.estimators.settings import stored
 from dpforest.exceptions import ModelFormatError
 from dpforest.mechanisms.entropy import SystemSource

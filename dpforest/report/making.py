@@ -15,7 +15,7 @@ from dpforest.accounting.fits import OWN_BUDGET
 from dpforest.accounting.ledger import LedgerEntry, LossRecord, ScopeRecord
 from dpforest.accounting.rationals import TooManyDigitsError
 from dpforest.accounting.verify import added_losses
-from dpforest.domain.schema import Domain
+from dpforest.domain.domain import Domain
 from dpforest.exceptions import ReportError
 from dpforest.report.digests import digest_of
 from dpforest.report.guarantee import Guarantee

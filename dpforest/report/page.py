@@ -14,7 +14,7 @@ from typing import Any
 from dpforest.accounting.figures import figure_up
 from dpforest.accounting.rationals import parse_amount
 from dpforest.accounting.verify import claimed_loss
-from dpforest.domain.schema import Domain
+from dpforest.domain.domain import Domain
 from dpforest.exceptions import MissingExtraError, ParameterTypeError
 from dpforest.report.branches import Amounts, branch_of
 from dpforest.report.budget import picture_of

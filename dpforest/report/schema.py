@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
 from dpforest.accounting.diffprivlib_adapter import ExternalEntry
-from dpforest.domain.schema import Domain
+from dpforest.domain.domain import Domain
 from dpforest.report.report import PrivacyReport
 
 FILE = "report.schema.json"

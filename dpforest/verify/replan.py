@@ -17,7 +17,7 @@ from dpforest.accounting.diffprivlib_adapter import DiffprivlibCeiling
 from dpforest.accounting.fits import OWN_BUDGET
 from dpforest.accounting.ledger import ScopeRecord
 from dpforest.accounting.rationals import exact_text
-from dpforest.domain.schema import Domain
+from dpforest.domain.domain import Domain
 from dpforest.estimators.base import PrivateEstimator
 from dpforest.estimators.run import FitRun
 from dpforest.estimators.settings import check_delta, check_epsilon, storable, stored

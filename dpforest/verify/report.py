@@ -27,7 +27,7 @@ from dpforest.accounting.ledger_check import is_within, place_problems
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.rationals import exact_text, float_up, parse_amount
 from dpforest.accounting.verify import claimed_loss, sole_certificate, verify_composition
-from dpforest.domain.schema import Domain
+from dpforest.domain.domain import Domain
 from dpforest.estimators.base import PrivateEstimator
 from dpforest.estimators.storage import agreed_guarantee, check_facts, listing_problems
 from dpforest.exceptions import ModelFormatError, ParameterTypeError, ReportError

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpforest.domain.cells import cells_of, lattice_of
+from dpforest.domain.domain import Domain
 from dpforest.domain.encoder import DomainEncoder
-from dpforest.domain.schema import CategoricalFeature, Domain, NumericFeature
+from dpforest.domain.schema import CategoricalFeature, NumericFeature
 from dpforest.plain.codes import FeatureCodes, largest_values
 
 BOUNDS = [

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dpforest.domain.domain import Domain
 from dpforest.domain.encoder import DomainEncoder
-from dpforest.domain.schema import Domain
 from dpforest.estimators.private_plan import table_facts
 from dpforest.exceptions import ModelFormatError
 from dpforest.mechanisms.entropy import SeededSource

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dpforest.domain.domain import Domain
 from dpforest.domain.encoder import DomainEncoder
-from dpforest.domain.schema import Domain
 from dpforest.domain.values import CategoryLookup, meaning_of
 from dpforest.plain.reader import SPACE, UNKNOWN, PlainModel
 from dpforest.plain.writing import _zeros
