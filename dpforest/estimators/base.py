@@ -49,7 +49,8 @@ from dpforest.relations import relations_of
 from dpforest.report.digests import model_fingerprint
 from dpforest.report.guarantee import Guarantee, spent_budget
 from dpforest.report.making import library_versions, make_report
-from dpforest.report.report import Ceiling, PrivacyReport, RunFacts
+from dpforest.report.record import Ceiling, RunFacts
+from dpforest.report.report import PrivacyReport
 
 #: Attributes of a fit beside those that end in an underscore.
 _FITTED = frozenset({"_scope", "_facts", "_failure"})

@@ -32,7 +32,7 @@ from dpforest.exceptions import ModelFormatError
 from dpforest.mechanisms.entropy import SystemSource
 from dpforest.report.digests import released_content
 from dpforest.report.guarantee import Guarantee, spent_budget
-from dpforest.report.report import Ceiling, RunFacts
+from dpforest.report.record import Ceiling, RunFacts
 from dpforest.strict_json import Limits, read_object
 
 FORMAT = "dpforest-model"

@@ -12,7 +12,7 @@ from dpforest.accounting.ledger import LossRecord
 from dpforest.accounting.losses import Amount
 from dpforest.accounting.units import group_loss
 from dpforest.report.branches import Figure
-from dpforest.report.report import PrivacyReport, SpendingRow
+from dpforest.report.record import ReportRecord, SpendingRow
 
 #: Bars in one table, and segments in one strip; what is beyond them is one more.
 _BARS, _SEGMENTS = 40, 120
@@ -73,7 +73,7 @@ class Picture:
     width: float = _WIDTH
 
 
-def picture_of(report: PrivacyReport) -> Picture | None:
+def picture_of(report: ReportRecord) -> Picture | None:
     """The picture; None where nothing was spent, or where nothing of it is finite."""
     total = report.composition.composed.loss
     # Releases that are composed as a whole have no epsilon each; their rho adds up.
@@ -98,7 +98,7 @@ def picture_of(report: PrivacyReport) -> Picture | None:
 _Part = Callable[[LossRecord], Amount]
 
 
-def _parts(report: PrivacyReport, part: _Part) -> View | None:
+def _parts(report: ReportRecord, part: _Part) -> View | None:
     """By tree, or by stage where the fit has no trees of its own scopes."""
     trees = [row for row in report.spending if row.group == "tree"]
     rows = trees or [row for row in report.spending if row.group == "stage"]
@@ -119,7 +119,7 @@ def _parts(report: PrivacyReport, part: _Part) -> View | None:
     return _view(f"By {word}", word, pieces, note, alike_together=True)
 
 
-def _added(report: PrivacyReport, part: _Part, group: str, composed: Amount) -> View | None:
+def _added(report: ReportRecord, part: _Part, group: str, composed: Amount) -> View | None:
     rows: list[SpendingRow] = [row for row in report.spending if row.group == group]
     if group == "level":
         rows.sort(key=lambda row: (row.name == "None", len(row.name), row.name))

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict
 from dpforest.accounting.figures import figure_up
 from dpforest.accounting.ledger import LossRecord
 from dpforest.accounting.rationals import parse_amount
-from dpforest.report.report import PrivacyReport
+from dpforest.report.record import ReportRecord
 
 Section = Literal[
     "guarantee", "budget", "domain", "plan", "estimator", "notices", "model", "versions"
@@ -73,7 +73,7 @@ class ReportDiff(BaseModel):
         return "\n".join(f"{change.section}: {change.text}" for change in self.changes)
 
 
-def diff_reports(first: PrivacyReport, second: PrivacyReport) -> ReportDiff:
+def diff_reports(first: ReportRecord, second: ReportRecord) -> ReportDiff:
     """Compare two reports.
 
     Parameters
@@ -147,7 +147,7 @@ def _shown(text: str) -> str:
         return repr(text)
 
 
-def _guarantee(report: PrivacyReport) -> dict[str, str]:
+def _guarantee(report: ReportRecord) -> dict[str, str]:
     guarantee = report.guarantee
     facts = {"status": guarantee.status, "unit": guarantee.unit}
     for bound in guarantee.bounds:
@@ -164,7 +164,7 @@ def _number_text(value: Any) -> str:
     return {"Infinity": "inf", None: _ABSENT}.get(value, str(value))
 
 
-def _budget(report: PrivacyReport) -> dict[str, str]:
+def _budget(report: ReportRecord) -> dict[str, str]:
     root = report.composition
     facts = {**_amounts("in all", root.composed), "requests": str(len(root.ledger))}
     for row in report.spending:
@@ -179,7 +179,7 @@ def _budget(report: PrivacyReport) -> dict[str, str]:
     return facts
 
 
-def _parts(report: PrivacyReport) -> dict[str, str]:
+def _parts(report: ReportRecord) -> dict[str, str]:
     """Stages and trees; trees that cost the same as one line."""
     facts: dict[str, str] = {}
     for group in ("stage", "tree"):
@@ -198,7 +198,7 @@ def _amounts(name: str, record: LossRecord) -> dict[str, str]:
     return {f"{c} {name}": text for c, text in amounts.items() if c != "delta" or text != "0"}
 
 
-def _domain(report: PrivacyReport) -> dict[str, str]:
+def _domain(report: ReportRecord) -> dict[str, str]:
     domain = report.domain
     facts = {f"feature {e['name']!r}": _text(e) for e in domain["features"]}
     facts["order of features"] = _text([e["name"] for e in domain["features"]])
@@ -206,12 +206,12 @@ def _domain(report: PrivacyReport) -> dict[str, str]:
     return facts | {key: _text(value) for key, value in rest.items()}
 
 
-def _estimator(report: PrivacyReport) -> dict[str, str]:
+def _estimator(report: ReportRecord) -> dict[str, str]:
     named = {f"parameter {k}": v for k, v in report.parameters.items()}
     return {"estimator": report.estimator, **named, "randomness": report.randomness}
 
 
-def _notices(report: PrivacyReport) -> dict[str, str]:
+def _notices(report: ReportRecord) -> dict[str, str]:
     return {f"{n.severity} {n.text!r}": n.text for n in report.notices} | {
         f"not covered {text!r}": text for text in report.not_covered
     }
@@ -221,7 +221,7 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, sort_keys=True)
 
 
-_SECTIONS: dict[Section, Callable[[PrivacyReport], dict[str, str]]] = {
+_SECTIONS: dict[Section, Callable[[ReportRecord], dict[str, str]]] = {
     "guarantee": _guarantee,
     "budget": _budget,
     "domain": _domain,

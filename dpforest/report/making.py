@@ -20,9 +20,11 @@ from dpforest.exceptions import ReportError
 from dpforest.report.digests import digest_of
 from dpforest.report.guarantee import Guarantee
 from dpforest.report.known_fits import counted_fits, known_fits
-from dpforest.report.report import ClaimBasis, Notice, PrivacyReport, RunFacts, SpendingRow
+from dpforest.report.record import ClaimBasis, Notice, RunFacts, SpendingRow
+from dpforest.report.report import PrivacyReport
 
 _LIBRARIES = ("dpforest", "numpy", "numba", "scikit-learn", "pydantic", "narwhals")
+NOT_INSTALLED = "not installed as a package"
 
 #: What epsilon does not speak about; the same for every run.
 NOT_COVERED = (
@@ -142,7 +144,7 @@ def library_versions() -> dict[str, str]:
         try:
             versions[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
-            versions[name] = "not installed as a package"
+            versions[name] = NOT_INSTALLED
     return versions
 
 

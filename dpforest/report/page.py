@@ -20,7 +20,7 @@ from dpforest.report.branches import Amounts, branch_of
 from dpforest.report.budget import picture_of
 from dpforest.report.guarantee import RelationBound
 from dpforest.report.odds import belief_after, best_guess, corners, largest_true_positive_rate
-from dpforest.report.report import PrivacyReport
+from dpforest.report.record import ReportRecord
 
 #: Fields that audits have in common, by which one is known.
 _AUDIT_FIELDS = ("subject", "claimed_epsilon", "delta", "lower_bound", "confidence", "verdict")
@@ -37,7 +37,7 @@ _PRICES = {
 }
 
 
-def report_html(report: PrivacyReport, audit: Any = None) -> str:
+def report_html(report: ReportRecord, audit: Any = None) -> str:
     """The whole page; see :meth:`PrivacyReport.to_html`."""
     guarantee = report.guarantee
     claimed = claimed_loss(report.composition, _delta(report))
@@ -63,7 +63,7 @@ def report_html(report: PrivacyReport, audit: Any = None) -> str:
     )
 
 
-def summary_html(report: PrivacyReport) -> str:
+def summary_html(report: ReportRecord) -> str:
     """The guarantee in short, as a fragment for notebooks."""
     return _render("summary.html", report=report, notices=_by_severity(report))
 
@@ -128,15 +128,15 @@ def _gone(records_per_unit: int) -> str:
     return f"the up to {records_per_unit} records of one unit (such as a person)"
 
 
-def _delta(report: PrivacyReport) -> Any:
+def _delta(report: ReportRecord) -> Any:
     return parse_amount(report.basis.delta)
 
 
-def _by_severity(report: PrivacyReport) -> list[Any]:
+def _by_severity(report: ReportRecord) -> list[Any]:
     return sorted(report.notices, key=lambda notice: _SEVERITIES.index(notice.severity))
 
 
-def _odds(report: PrivacyReport) -> dict[str, Any] | None:
+def _odds(report: ReportRecord) -> dict[str, Any] | None:
     """The best attacker's odds; None where no guarantee was earned, or it bounds nothing."""
     bounds = [b for b in report.guarantee.bounds if math.isfinite(b.epsilon) and b.delta < 1]
     if report.guarantee.status not in ("holds", "demonstration") or not bounds:
@@ -170,14 +170,14 @@ def _line(bound: RelationBound) -> str:
     return " ".join(f"{300 * x:.2f},{300 * (1 - y):.2f}" for x, y in points)
 
 
-def _audits(report: PrivacyReport, audit: Any) -> list[dict[str, Any]]:
+def _audits(report: ReportRecord, audit: Any) -> list[dict[str, Any]]:
     if audit is None:
         return []
     several = isinstance(audit, Iterable) and not hasattr(audit, "verdict")
     return [_audit(report, result) for result in (audit if several else [audit])]
 
 
-def _audit(report: PrivacyReport, result: Any) -> dict[str, Any]:
+def _audit(report: ReportRecord, result: Any) -> dict[str, Any]:
     if not all(hasattr(result, name) for name in _AUDIT_FIELDS):
         raise ParameterTypeError(
             "audit", type(result).__name__, "must be a result of dpforest.audit, or several",
@@ -194,7 +194,7 @@ def _audit(report: PrivacyReport, result: Any) -> dict[str, Any]:
     }
 
 
-def _same_claim(report: PrivacyReport, result: Any) -> bool:
+def _same_claim(report: ReportRecord, result: Any) -> bool:
     """Whether an audit tested what this report claims, under its relation."""
     relation = getattr(result, "relation", "add_remove")
     place = 1 if relation == "replace_one" else 0

@@ -1,110 +1,21 @@
-"""The privacy report: one run as data and in words, for somebody who was not there.
-
-Built from public facts, released values and the ledger. No wall-clock times: how long a fit took
-depends on the records.
-"""
+"""The privacy report: one run as data and in words, for somebody who was not there."""
 
 from __future__ import annotations
 
-from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Any
 
-from pydantic import AfterValidator, ValidationError
+from pydantic import ValidationError
 
-from dpforest.accounting.certificates import Certificate
-from dpforest.accounting.diffprivlib_adapter import ExternalEntry
-from dpforest.accounting.fits import FitListing
-from dpforest.accounting.frozen import ExactText, Frozen
-from dpforest.accounting.ledger import LossRecord, ScopeRecord
-from dpforest.accounting.losses import PrivacyLoss
-from dpforest.accounting.rationals import parse_amount, parse_finite
-from dpforest.accounting.units import check_records_per_unit
-from dpforest.exceptions import MissingExtraError, ModelFormatError, ParameterTypeError
-from dpforest.report.guarantee import Guarantee, make_guarantee
-from dpforest.report.known_fits import known_fits
+from dpforest.exceptions import MissingExtraError, ModelFormatError
+from dpforest.report.diff import ReportDiff, diff_reports
+from dpforest.report.page import report_html, summary_html
+from dpforest.report.record import VERSION, ReportRecord
+from dpforest.report.text import report_markdown
 from dpforest.strict_json import parse_object
 
-if TYPE_CHECKING:
-    from dpforest.report.diff import ReportDiff
 
-_VERSION: Literal[3] = 3
-
-
-def _with_a_unit(settings: dict[str, Any]) -> dict[str, Any]:
-    try:
-        check_records_per_unit(settings.get("max_records_per_unit", 1))
-    except ParameterTypeError as error:  # a TypeError, which pydantic would let pass through
-        raise ValueError(str(error)) from None
-    return settings
-
-
-#: Parameters of an estimator as JSON holds them; the unit is what a guarantee is of.
-Settings = Annotated[dict[str, Any], AfterValidator(_with_a_unit)]
-
-
-class SpendingRow(Frozen):
-    """Requests that share a stage, a tree, a level, a role or a mechanism.
-
-    Stages are the parts of a fit, where these are not its trees.
-    ``loss`` adds the requests up as if each record paid for all of them; only ``composed``
-    figures of the composition tree are what was spent.
-    """
-
-    group: Literal["stage", "tree", "level", "role", "mechanism"]
-    name: str
-    requests: int
-    cells: int
-    loss: LossRecord
-    composed: LossRecord | None = None
-
-    @property
-    def shown(self) -> str:
-        """The name for people."""
-        if self.group != "level":
-            return self.name
-        return "outside of levels" if self.name == "None" else f"level {self.name}"
-
-
-class Notice(Frozen):
-    """Something the reader should know, by severity."""
-
-    severity: Literal["void", "caution", "note"]
-    text: str
-
-
-class Ceiling(Frozen):
-    """What an accountant that fits share promises in all: its total, fixed beforehand, exactly."""
-
-    epsilon: ExactText
-    delta: ExactText
-
-    @property
-    def total(self) -> tuple[Fraction, Fraction]:
-        """Epsilon and delta."""
-        return parse_finite(self.epsilon), parse_finite(self.delta)
-
-
-class ClaimBasis(Frozen):
-    """What the guarantee rests on beside the composition; see :class:`RunFacts`."""
-
-    settings: Settings
-    charged_to: str
-    delta: ExactText
-    leaks: tuple[str, ...]
-    seeded: bool
-    seed_reused: bool
-    observed: bool
-    listing: FitListing
-    #: Not of reports that were written before there were streams.
-    streamed: bool = False
-    #: Not of reports of version 2.
-    around: tuple[str, ...] = ()
-    #: Of the accountant that the fit was charged to, where others may be charged to it too.
-    ceiling: Ceiling | None = None
-
-
-class PrivacyReport(Frozen):
+class PrivacyReport(ReportRecord):
     """Everything a privacy officer needs about one fit.
 
     Attributes
@@ -138,47 +49,6 @@ class PrivacyReport(Frozen):
         Digest of all the rest of the report.
     """
 
-    format: Literal["dpforest-report"] = "dpforest-report"
-    #: Version 2 had no marks of drafts, nor what stood around a fit; it is read, not verified.
-    version: Literal[2, 3] = _VERSION
-    sentence: str
-    other_fits: str
-    guarantee: Guarantee
-    estimator: str
-    parameters: dict[str, str]
-    domain: dict[str, Any]
-    domain_fingerprint: str
-    plan: dict[str, str]
-    spending: tuple[SpendingRow, ...]
-    composition: ScopeRecord
-    randomness: str
-    external: tuple[dict[str, Any], ...]
-    notices: tuple[Notice, ...]
-    not_covered: tuple[str, ...]
-    versions: dict[str, str]
-    basis: ClaimBasis
-    model_fingerprint: str
-    digest: str
-
-    @property
-    def facts(self) -> RunFacts:
-        """What the fit handed to its guarantee and report, put together again."""
-        external = tuple(ExternalEntry.model_validate(entry) for entry in self.external)
-        return RunFacts(
-            estimator=self.estimator,
-            parameters=self.parameters,
-            randomness=self.randomness,
-            plan=self.plan,
-            external=external,
-            versions=self.versions,
-            **{name: getattr(self.basis, name) for name in ClaimBasis.model_fields},
-        )
-
-    @property
-    def known_fits(self) -> str:
-        """``other_fits`` in the words of this release, for a report of an earlier one too."""
-        return known_fits(self.basis.listing)
-
     def __str__(self) -> str:
         return self.to_markdown()
 
@@ -206,20 +76,14 @@ class PrivacyReport(Frozen):
         ParameterTypeError
             If ``audit`` is something else.
         """
-        from dpforest.report.page import report_html
-
         return _written(report_html(self, audit), path)
 
     def diff(self, other: PrivacyReport) -> ReportDiff:
         """What differs from this report to another one; see :func:`dpforest.diff_reports`."""
-        from dpforest.report.diff import diff_reports
-
         return diff_reports(self, other)
 
     def _repr_html_(self) -> str | None:
         """The guarantee in short, for notebooks; None where ``jinja2`` is missing."""
-        from dpforest.report.page import summary_html
-
         try:
             return summary_html(self)
         except MissingExtraError:
@@ -227,8 +91,6 @@ class PrivacyReport(Frozen):
 
     def to_markdown(self, path: str | Path | None = None) -> str:
         """Write the report as Markdown, to a file too if ``path`` is given."""
-        from dpforest.report.text import report_markdown
-
         return _written(report_markdown(self), path)
 
     @classmethod
@@ -249,7 +111,7 @@ class PrivacyReport(Frozen):
 
 def _refused(problem: str) -> ModelFormatError:
     return ModelFormatError(
-        f"not a dpforest-report of version 2 or {_VERSION}: {problem}. Give the text that "
+        f"not a dpforest-report of version 2 or {VERSION}: {problem}. Give the text that "
         "to_json() wrote."
     )
 
@@ -258,72 +120,3 @@ def _written(text: str, path: str | Path | None) -> str:
     if path is not None:
         Path(path).write_text(text, encoding="utf-8")
     return text
-
-
-class RunFacts(Frozen):
-    """What a fit hands to its guarantee and report: public and released facts only.
-
-    Attributes
-    ----------
-    estimator : str
-    settings : dict
-        Constructor parameters as they were fitted, as JSON can hold them.
-    parameters : dict of str
-        The same as given, for people.
-    charged_to : str
-        Where the fit was charged.
-    delta : str
-        At which rho may be converted, exactly.
-    leaks : tuple of str
-        What was learnt without paying.
-    seeded, seed_reused, observed : bool
-        See :func:`dpforest.report.guarantee.make_guarantee`.
-    randomness : str
-    plan : dict of str
-    external : tuple of ExternalEntry
-    listing : FitListing
-    versions : dict of str
-    streamed : bool
-        Whether records were read pass by pass, which not every strategy can do.
-    around : tuple of str
-        What estimators around the fit do that no guarantee speaks of.
-    ceiling : Ceiling or None
-        Of a shared accountant.
-    """
-
-    estimator: str
-    settings: Settings
-    parameters: dict[str, str]
-    charged_to: str
-    delta: ExactText
-    leaks: tuple[str, ...]
-    seeded: bool
-    seed_reused: bool
-    observed: bool
-    randomness: str
-    plan: dict[str, str]
-    external: tuple[ExternalEntry, ...]
-    listing: FitListing
-    versions: dict[str, str]
-    streamed: bool = False
-    around: tuple[str, ...] = ()
-    ceiling: Ceiling | None = None
-
-    @property
-    def records_per_unit(self) -> int:
-        """How many records a unit may own; a model of before has 1."""
-        unit: int = self.settings.get("max_records_per_unit", 1)
-        return unit
-
-    def judge(self, loss: PrivacyLoss, certificate: Certificate | None = None) -> Guarantee:
-        """What a fit with these facts may claim for its loss, or for a certificate of all of it."""
-        return make_guarantee(
-            loss,
-            Fraction(parse_amount(self.delta)),
-            self.leaks,
-            self.seeded,
-            seed_reused=self.seed_reused,
-            observed=self.observed,
-            certificate=certificate,
-            records_per_unit=self.records_per_unit,
-        )

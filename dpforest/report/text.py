@@ -9,7 +9,7 @@ from typing import Any
 
 from dpforest.accounting.figures import figure_up
 from dpforest.accounting.ledger import LedgerEntry, LossRecord, ScopeRecord
-from dpforest.report.report import PrivacyReport
+from dpforest.report.record import ReportRecord
 
 #: Characters that Markdown reads as markup wherever they stand. An underscore or a dash inside a
 #: line can only make text slanted or nothing, and names are full of them.
@@ -18,7 +18,7 @@ _MARKUP = re.compile(r"[\\|`*\[\]~]")
 SHOWN = 3
 
 
-def report_markdown(report: PrivacyReport) -> str:
+def report_markdown(report: ReportRecord) -> str:
     """The whole report as Markdown."""
     parts = [
         f"# Privacy report: {report.estimator}",
@@ -39,11 +39,11 @@ def report_markdown(report: PrivacyReport) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _fingerprints(report: PrivacyReport) -> str:
+def _fingerprints(report: ReportRecord) -> str:
     return _pairs({"released model": report.model_fingerprint, "this report": report.digest})
 
 
-def _guarantee(report: PrivacyReport) -> str:
+def _guarantee(report: ReportRecord) -> str:
     heading = (
         "Guarantee" if report.guarantee.status != "void" else "What the paid part alone would give"
     )
@@ -61,13 +61,13 @@ def _guarantee(report: PrivacyReport) -> str:
     return f"## {heading}\n\nUnit of privacy: {report.guarantee.unit}.\n\n{table}"
 
 
-def _notices(report: PrivacyReport) -> str:
+def _notices(report: ReportRecord) -> str:
     lines = [f"**{notice.severity}**: {_cell(notice.text)}" for notice in report.notices]
     lines += [f"Charged outside this library: {_inline(entry)}" for entry in report.external]
     return "## Notices\n\n" + _list(lines or ["none"])
 
 
-def _facts(report: PrivacyReport) -> str:
+def _facts(report: ReportRecord) -> str:
     domain = report.domain
     rows = [
         (
@@ -114,7 +114,7 @@ def _values(entry: dict[str, Any]) -> str:
     return shown if len(categories) <= 6 else f"{shown}, … ({len(categories)})"
 
 
-def _spending(report: PrivacyReport) -> str:
+def _spending(report: ReportRecord) -> str:
     parts = ("stage", "tree")
     others = [row for row in report.spending if row.group not in parts]
     levels = [row.name for row in others if row.group == "level"]

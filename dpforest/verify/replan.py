@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-import dpforest
 from dpforest.accounting.accountant import BudgetAccountant
 from dpforest.accounting.allocation import resolve_allocation
 from dpforest.accounting.detached import DIFFPRIVLIB
@@ -19,12 +18,20 @@ from dpforest.accounting.ledger import ScopeRecord
 from dpforest.accounting.rationals import exact_text
 from dpforest.domain.domain import Domain
 from dpforest.estimators.base import PrivateEstimator
+from dpforest.estimators.multinomial import MultinomialForestClassifier
+from dpforest.estimators.private import PrivateForestClassifier
+from dpforest.estimators.private_regressor import PrivateForestRegressor
 from dpforest.estimators.run import FitRun
 from dpforest.estimators.settings import check_delta, check_epsilon, storable, stored
 from dpforest.exceptions import ParameterError
 from dpforest.mechanisms.entropy import SystemSource
 from dpforest.records.streams.batches import BatchStream
 from dpforest.report.report import PrivacyReport
+
+_ESTIMATORS: dict[str, type[Any]] = {
+    kind.__name__: kind
+    for kind in (MultinomialForestClassifier, PrivateForestClassifier, PrivateForestRegressor)
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +95,10 @@ def estimator_of(name: str) -> type[Any]:
     LookupError
         If there is none.
     """
-    place: Any = dpforest
-    if name.startswith("Dask"):
-        place = import_module("dpforest.dask")  # needs no Dask to be imported
-    kind = getattr(place, name) if name in place.__all__ else None
+    if name in _ESTIMATORS:
+        return _ESTIMATORS[name]
+    on_dask = import_module("dpforest.dask")  # needs no Dask to be imported
+    kind = getattr(on_dask, name) if name in on_dask.__all__ else None
     if isinstance(kind, type) and issubclass(kind, PrivateEstimator):
         return kind
     raise LookupError(f"dpforest has no private estimator {name!r}")

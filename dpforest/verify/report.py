@@ -34,7 +34,12 @@ from dpforest.exceptions import ModelFormatError, ParameterTypeError, ReportErro
 from dpforest.relations import relations_of
 from dpforest.report.diff import differing_leaves
 from dpforest.report.digests import canonical_bytes
-from dpforest.report.making import make_report, report_digest
+from dpforest.report.making import (
+    NOT_INSTALLED,
+    library_versions,
+    make_report,
+    report_digest,
+)
 from dpforest.report.report import PrivacyReport
 from dpforest.strict_json import json_text, parse_object
 from dpforest.verify.replan import estimator_of, remade_plan
@@ -279,10 +284,8 @@ _Said = tuple[list[str], list[str], list[str]]
 
 def _plan_problems(record: PrivacyReport) -> _Said:
     """What contradicts the plan made anew, what of it could be shown, and what not and why."""
-    import dpforest
-
     written_by = record.versions.get("dpforest")
-    if written_by != dpforest.__version__ and written_by != "not installed as a package":
+    if written_by not in (library_versions()["dpforest"], NOT_INSTALLED):
         return [], [], ["the plan (made by another version of dpforest)"]
     converted = [b.derivation for b in record.guarantee.bounds if "converted by" in b.derivation]
     if converted and not all(text.endswith(conversion_method()) for text in converted):

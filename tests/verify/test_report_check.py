@@ -12,13 +12,16 @@ from typing import Any
 import pytest
 
 import dpforest
+import dpforest.dask
 from dpforest import PrivacyReport, ReportError, verify_report
 from dpforest.accounting import conversion
 from dpforest.accounting.fits import fit_ledger
 from dpforest.accounting.ledger import LossRecord
 from dpforest.accounting.losses import PrivacyLoss
+from dpforest.estimators.base import PrivateEstimator
 from dpforest.report.digests import digest_of
 from dpforest.report.odds import best_guess
+from dpforest.verify.replan import estimator_of
 from dpforest.verify.report import OF_THE_MODEL
 
 #: Leaves that nothing else in a report speaks about, so that without a model only the digest
@@ -332,6 +335,21 @@ def test_plans_of_other_versions_are_not_judged(fitted):
     found = verify_report(model.privacy_report(), model)
     assert "plan and settings" not in found.held
     assert any("another version of dpforest" in text for text in found.taken_at_its_word)
+
+
+@pytest.mark.parametrize("place", [dpforest, dpforest.dask], ids=["dpforest", "dask"])
+def test_plans_of_all_private_estimators_can_be_made_again(place):
+    public = {name: getattr(place, name) for name in place.__all__}
+    private = {
+        name: kind
+        for name, kind in public.items()
+        if isinstance(kind, type) and issubclass(kind, PrivateEstimator)
+    }
+    assert len(private) >= 3
+    assert {name: estimator_of(name) for name in private} == private
+    for name in public.keys() - private.keys() | {"PrivateEstimator", "path", ""}:
+        with pytest.raises(LookupError):
+            estimator_of(name)
 
 
 def test_the_public_names():
