@@ -4,33 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any
 
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.exceptions import ParameterError, ParameterTypeError, StreamError
 from dpforest.records.base import Records
+from dpforest.records.streams.passes import Batch, StreamedRecords
 
 #: Bytes of encoded records that a stream keeps between passes, where nobody says.
 MEMORY_LIMIT = 2**31
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """A part of a table.
-
-    Attributes
-    ----------
-    X : array or data frame
-    y : array or series
-    place : str
-        Where it came from, for errors: a file and a row group, never a value.
-    """
-
-    # Records are in no repr.
-    X: Any = field(repr=False)
-    y: Any = field(repr=False)
-    place: str
 
 
 class Source(ABC):
@@ -110,8 +91,6 @@ class Stream(Source):
 
     def records(self, encoder: DomainEncoder, n_threads: int) -> Records:
         """Records that are read pass by pass."""
-        from dpforest.records.streams.passes import StreamedRecords
-
         return StreamedRecords(self, encoder, n_threads)
 
 

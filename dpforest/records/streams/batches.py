@@ -14,7 +14,8 @@ from dpforest.domain.table import (
     select_columns,
 )
 from dpforest.exceptions import DomainError, ParameterError, ParameterTypeError, StreamError
-from dpforest.records.streams.base import MEMORY_LIMIT, Batch, Stream
+from dpforest.records.streams.base import MEMORY_LIMIT, Stream
+from dpforest.records.streams.passes import Batch
 
 
 class BatchStream(Stream):

@@ -9,10 +9,11 @@ from typing import Any
 
 from dpforest.exceptions import ParameterTypeError, StreamError
 from dpforest.records.streams import csv_lines
-from dpforest.records.streams.base import MEMORY_LIMIT, Batch, check_columns
+from dpforest.records.streams.base import MEMORY_LIMIT, check_columns
 from dpforest.records.streams.csv_columns import table_of_block
 from dpforest.records.streams.csv_lines import blocks_of_lines, names_of, split_header
 from dpforest.records.streams.files import Files, Paths, pyarrow, reading
+from dpforest.records.streams.passes import Batch
 
 #: Bytes that are read at a time.
 BLOCK_BYTES = 2**24

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from dpforest.exceptions import MissingExtraError, ParameterError, ParameterTypeError, StreamError
-from dpforest.records.streams.base import MEMORY_LIMIT, Batch, Stream
+from dpforest.records.streams.base import MEMORY_LIMIT, Stream
+from dpforest.records.streams.passes import Batch
 
 Paths = str | os.PathLike[str] | list[Any] | tuple[Any, ...]
 

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from dpforest.exceptions import StreamError
-from dpforest.records.streams.base import Batch, check_columns
+from dpforest.records.streams.base import check_columns
 from dpforest.records.streams.files import Files, pyarrow, reading
+from dpforest.records.streams.passes import Batch
 from dpforest.records.streams.text import text_column
 
 #: Records of a batch.

@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,8 +26,36 @@ from dpforest.exceptions import (
 )
 from dpforest.observation import observe_count
 from dpforest.records.base import Block, Counting, Query, Secret, View
-from dpforest.records.streams.base import Batch, Stream
+from dpforest.records.streams.base import Batch
 from dpforest.records.table import TrainingTable
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A part of a table.
+
+    Attributes
+    ----------
+    X : array or data frame
+    y : array or series
+    place : str
+        Where it came from, for errors: a file and a row group, never a value.
+    """
+
+    # Records are in no repr.
+    X: Any = field(repr=False)
+    y: Any = field(repr=False)
+    place: str
+
+
+class Batches(Protocol):
+    """A table in parts, as :class:`dpforest.records.streams.base.Stream` gives it."""
+
+    #: Bytes.
+    memory_limit: int
+
+    def batches_of(self, feature_names: Sequence[str]) -> Iterator[Batch]:
+        """Read the table from its beginning, in an order that is always the same."""
 
 
 class StreamedRecords:
@@ -37,14 +66,15 @@ class StreamedRecords:
 
     Parameters
     ----------
-    stream : Stream
+    stream : Batches
+        A stream.
     encoder : DomainEncoder
         On public cells.
     n_threads : int
         Blocks that are counted at a time.
     """
 
-    def __init__(self, stream: Stream, encoder: DomainEncoder, n_threads: int = 1) -> None:
+    def __init__(self, stream: Batches, encoder: DomainEncoder, n_threads: int = 1) -> None:
         self._stream, self._encoder, self._n_threads = stream, encoder, n_threads
         self._kept: list[Block] = []
         self._room = stream.memory_limit
