@@ -7,7 +7,7 @@ estimator is neither here nor in `NOT_AUDITED`.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -174,62 +174,49 @@ OF_SIZES: tuple[tuple[float, dict[str, Any]], ...] = (
 def estimator_parts() -> tuple[Part, ...]:
     """Every private estimator: its choices, with and without a declared number of records, on a
     shared accountant, on a stream, and for units of three records."""
-    parts = [
-        *(estimator_part(MultinomialForestClassifier, **choice) for choice in MULTINOMIAL),
-        estimator_part(MultinomialForestClassifier, max_records_per_unit=UNIT),
-        estimator_part(MultinomialForestClassifier, max_records_per_unit=UNIT, delta=DELTA),
-        estimator_part(MultinomialForestClassifier, label="streamed", present=streamed),
-    ]
+    parts = [estimator_part(MultinomialForestClassifier, **ways) for ways in _ways_as_published()]
     for kind in (PrivateForestClassifier, PrivateForestRegressor):
-        few, many = (_small_domain(kind, rows) for rows in (ROWS, MANY_ROWS))
-        shared = BudgetAccountant(1, DELTA)
         parts += [
-            estimator_part(
-                kind, label="number of records bought", readout=strategy_and_predictions
-            ),
-            *(estimator_part(kind, few, **choice) for choice in (*STRATEGIES, *OF_UNITS)),
-            estimator_part(
-                kind, label="number of records bought", max_records_per_unit=UNIT,
-                readout=strategy_and_predictions,
-            ),
-            estimator_part(
-                kind, few, label="shared accountant", strategy="refitted", delta=DELTA,
-                accountant=shared,
-            ),
-            estimator_part(
-                kind, few, strategy="private_selection", delta=DELTA,
-                readout=choice_and_predictions,
-            ),
-            estimator_part(
-                kind, few, strategy="private_selection", delta=DELTA, max_records_per_unit=UNIT,
-                readout=choice_and_predictions,
-            ),
-            estimator_part(kind, many, label=f"{MANY_ROWS} rows declared", strategy="one_shot"),
-            *(
-                estimator_part(
-                    kind, _small_domain(kind, rows), label=f"{rows} rows declared", **choice
-                )
-                for rows, choice in OF_SIZES
-            ),
-            estimator_part(
-                kind, many, label="streamed", present=streamed, strategy="one_shot", delta=DELTA
-            ),
-        ]  # fmt: skip
+            estimator_part(kind, _small_domain(kind, rows), **ways)
+            for rows, ways in _private_ways()
+        ]
     three = _small_domain(PrivateForestClassifier, MANY_ROWS, n_classes=3)
-    parts.append(
-        estimator_part(PrivateForestClassifier, three, label="three classes", strategy="one_shot")
-    )
     least = _small_domain(PrivateForestRegressor, LEAST_ROWS)
-    parts.append(
-        estimator_part(
-            PrivateForestRegressor, least, label=f"{LEAST_ROWS} rows declared", strategy="one_shot"
-        )
-    )
     few = _small_domain(PrivateForestClassifier, ROWS)
-    parts.append(
-        estimator_part(
-            PrivateForestClassifier, few, strategy="private_selection",
-            readout=choice_and_predictions,
-        )
-    )  # fmt: skip
-    return tuple(parts)
+    chosen: dict[str, Any] = {"strategy": "private_selection", "readout": choice_and_predictions}
+    return (
+        *parts,
+        estimator_part(PrivateForestClassifier, three, label="three classes", strategy="one_shot"),
+        estimator_part(PrivateForestRegressor, least, **_declared(LEAST_ROWS, "one_shot")),
+        estimator_part(PrivateForestClassifier, few, **chosen),
+    )
+
+
+def _ways_as_published() -> Iterator[dict[str, Any]]:
+    """Parameters of the multinomial forest."""
+    yield from MULTINOMIAL
+    yield {"max_records_per_unit": UNIT}
+    yield {"max_records_per_unit": UNIT, "delta": DELTA}
+    yield {"label": "streamed", "present": streamed}
+
+
+def _private_ways() -> Iterator[tuple[float | None, dict[str, Any]]]:
+    """Declared rows and parameters of a private forest, for either task."""
+    bought = {"label": "number of records bought", "readout": strategy_and_predictions}
+    chosen = {"strategy": "private_selection", "delta": DELTA, "readout": choice_and_predictions}
+    shared = {"label": "shared accountant", "accountant": BudgetAccountant(1, DELTA)}
+    on_a_stream = {"label": "streamed", "present": streamed}
+    yield None, bought
+    yield from ((ROWS, choice) for choice in (*STRATEGIES, *OF_UNITS))
+    yield None, bought | {"max_records_per_unit": UNIT}
+    yield ROWS, {"strategy": "refitted", "delta": DELTA, **shared}
+    yield ROWS, chosen
+    yield ROWS, chosen | {"max_records_per_unit": UNIT}
+    yield MANY_ROWS, _declared(MANY_ROWS, "one_shot")
+    yield from ((rows, _declared(rows, **choice)) for rows, choice in OF_SIZES)
+    yield MANY_ROWS, {"strategy": "one_shot", "delta": DELTA, **on_a_stream}
+
+
+def _declared(rows: float, strategy: str, **parameters: Any) -> dict[str, Any]:
+    """Parameters of a plan that is named by its declared rows."""
+    return {"label": f"{rows} rows declared", "strategy": strategy, **parameters}

@@ -108,21 +108,15 @@ def audit_one_run(
     m = len(y)
     if m < 10:
         raise ParameterError("canaries", m, "must be at least 10 records", "Use a few hundred")
-    source = source or SystemSource()
-    words = source.words(2 * m)
+    words = (source or SystemSource()).words(2 * m)
     is_in = words[:m] < np.uint64(2**63)
-    model = train(*_with_base(base, X[is_in], y[is_in]))
-    scores = np.asarray((score or own_label_score)(model, X, y), dtype=np.float64)
-    if scores.shape != (m,):
-        raise ParameterError("score", scores.shape, f"must give shape ({m},)", "Score each canary")
+    scores = _scores(train(*_with_base(base, X[is_in], y[is_in])), X, y, score)
     # Equal scores are ordered by words of their own, never by position.
     order = np.lexsort((words[m:], scores))
-    alpha, slack = 1 - confidence, float(delta)
-    tried = [_guess(order, is_in, share, slack, alpha / len(GUESSED)) for share in GUESSED]
+    slack, alpha = float(delta), (1 - confidence) / len(GUESSED)
+    tried = [_guess(order, is_in, share, slack, alpha) for share in GUESSED]
     bound, guesses, correct = max(tried)
-    largest = max(
-        one_run_epsilon(m, r, r, slack, alpha / len(GUESSED)) for r in {t[1] for t in tried}
-    )
+    largest = max(one_run_epsilon(m, r, r, slack, alpha) for _, r, _ in tried)
     verdict, reason = judge(bound, float(claimed_epsilon), largest, slack, confidence, "canaries")
     return OneRunResult(
         subject=getattr(train, "__qualname__", type(train).__name__),
@@ -143,6 +137,16 @@ def _with_base(base: tuple[Any, Any] | None, X: NDArray, y: NDArray) -> tuple[ND
     if base is None:
         return X, y
     return np.concatenate([np.asarray(base[0]), X]), np.concatenate([np.asarray(base[1]), y])
+
+
+def _scores(model: Any, X: NDArray, y: NDArray, score: Score | None) -> NDArray[np.float64]:
+    """What the model says of each canary."""
+    scores = np.asarray((score or own_label_score)(model, X, y), dtype=np.float64)
+    if scores.shape != (len(y),):
+        raise ParameterError(
+            "score", scores.shape, f"must give shape ({len(y)},)", "Score each canary"
+        )
+    return scores
 
 
 def _guess(
