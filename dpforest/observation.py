@@ -1,7 +1,7 @@
 """Where a test may look on: reads, grants, counts and releases, one observer at a time.
 
 Without an observer nothing happens here. `dpforest.audit.recording` sets one, which logs what
-passes, and on a replay hands out what was released before; `dpforest.audit.watching` sets one
+passes, and on a replay hands out what was released before; `tests/audit/support` sets one
 that also sees when a grant was made, when records were counted, and what a mechanism was given.
 """
 

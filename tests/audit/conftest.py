@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +15,9 @@ from dpforest.trees.refitted.learner import RefittedForest
 from dpforest.trees.refitted.settings import RefittedSettings, Size
 from dpforest.trees.rules.learner import RulesLearner
 from dpforest.trees.rules.settings import RulesSettings
+
+# `support`, which tests here share.
+sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 RULES = RulesLearner(RulesSettings(n_sums=6, n_cuts=3))
 QUICK = {

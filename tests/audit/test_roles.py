@@ -18,13 +18,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-import dpforest
-from dpforest.accounting.events import DiscreteGaussianNoise, GeometricNoise
-from dpforest.audit import estimator_parts
-from dpforest.audit.recording import compare
-from dpforest.audit.role_cases import RoleCase, role_cases, table_of
-from dpforest.audit.roles import (
+from support.role_cases import RoleCase, role_cases, table_of
+from support.roles import (
     PUBLISHED,
     READINGS,
     TASKS,
@@ -33,7 +28,12 @@ from dpforest.audit.roles import (
     published_places,
     variant_of,
 )
-from dpforest.audit.watching import Counted, Given, Granted, Site, Watched, unpaid_counts, watch
+from support.watching import Counted, Given, Granted, Site, Watched, unpaid_counts, watch
+
+import dpforest
+from dpforest.accounting.events import DiscreteGaussianNoise, GeometricNoise
+from dpforest.audit import estimator_parts
+from dpforest.audit.recording import compare
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.mechanisms.streamed import Envelope
 from dpforest.trees.strategies import Entry

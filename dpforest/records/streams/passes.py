@@ -26,7 +26,6 @@ from dpforest.exceptions import (
 )
 from dpforest.observation import observe_count
 from dpforest.records.base import Block, Counting, Query, Secret, View
-from dpforest.records.streams.base import Batch
 from dpforest.records.table import TrainingTable
 
 

@@ -16,13 +16,14 @@ from typing import Any
 
 import numpy as np
 
+import dpforest
 from dpforest.audit.attributes import attributes_of
 from dpforest.audit.recording import Recorder, Recording, recording
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.mechanisms.streamed import Envelope, select_exponential_streamed
 from dpforest.records.table import TrainingTable
 
-PACKAGE = Path(__file__).resolve().parent.parent
+PACKAGE = Path(dpforest.__file__).resolve().parent
 #: Attributes of a table that hold records.
 _COLUMNS = frozenset({"codes", "labels", "targets", "lattice"})
 #: Functions that cut, measure or map a table record by record, and count nothing.
@@ -236,12 +237,12 @@ def _kept(value: Any) -> Any:
 
 def _asking_site() -> Site:
     """The nearest caller outside the accountant."""
-    frame = sys._getframe(1)
+    frame = sys._getframe(2)
     while frame is not None:
         path = Path(frame.f_code.co_filename)
         if path.is_relative_to(PACKAGE):
             module = path.relative_to(PACKAGE)
-            if module.parts[0] not in ("observation.py", "accounting") and path != Path(__file__):
+            if module.parts[0] not in ("observation.py", "accounting"):
                 return Site(module.as_posix(), frame.f_lineno)
         elif path.parent.name != "accounting":
             return Site(path.name, frame.f_lineno)

@@ -15,7 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.accounting.accountant import BudgetAccountant
-from dpforest.audit.roles import (
+from dpforest.domain.domain import Domain
+from dpforest.estimators.multinomial import MultinomialForestClassifier
+from dpforest.estimators.private import PrivateForestClassifier
+from dpforest.estimators.private_regressor import PrivateForestRegressor
+from dpforest.records.streams.batches import BatchStream
+from dpforest.trees.strategies import NOT_STREAMED
+from support.roles import (
     CURRENCIES,
     PUBLISHED,
     READINGS,
@@ -28,13 +34,7 @@ from dpforest.audit.roles import (
     variant_of,
     varied_forests,
 )
-from dpforest.audit.watching import Watched
-from dpforest.domain.domain import Domain
-from dpforest.estimators.multinomial import MultinomialForestClassifier
-from dpforest.estimators.private import PrivateForestClassifier
-from dpforest.estimators.private_regressor import PrivateForestRegressor
-from dpforest.records.streams.batches import BatchStream
-from dpforest.trees.strategies import NOT_STREAMED
+from support.watching import Watched
 
 Dataset = tuple[NDArray[np.float64], NDArray[Any]]
 
