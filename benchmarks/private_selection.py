@@ -1,7 +1,7 @@
-"""Whether paying for a choice among strategies beats the public rule that picks one for nothing.
+"""A paid choice among strategies against the public rule that picks one for nothing.
 
-``auto`` (the public rule) against ``private_selection`` among its default two candidates, on the
-same stratified 75/25 splits with noise from the operating system. The number of training rows is
+``auto`` (the public rule) against `private_choice` among its default two candidates, on the same
+stratified 75/25 splits with noise from the operating system. The number of training rows is
 declared to both, rounded to hundreds. A difference is the selection's less the rule's, with the
 standard error of the paired mean.
 
@@ -14,13 +14,16 @@ from __future__ import annotations
 import argparse
 import warnings
 from collections import Counter
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from common.tables import Table, data_folder, load_table
+from private_choice.learner import fit
 from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 
-from dpforest import PrivateForestClassifier
+from dpforest import Domain, PrivateForestClassifier
 
 #: A few of each size; none of them was used to find the shares of a private selection.
 SETS = ("mammographic_masses", "wdbc", "car", "mushroom", "nursery", "magic", "adult")
@@ -31,12 +34,11 @@ def compare(table: Table, epsilon: float, delta: float, seeds: int) -> None:
     found, picked, chosen = [], Counter[str](), Counter[str]()
     for seed in range(seeds):
         rule, choice = (
-            fitted(table, epsilon, delta, seed, strategy)
-            for strategy in ("auto", "private_selection")
+            scored(table, fitted, epsilon, delta, seed) for fitted in (by_rule, by_choice)
         )
         found.append([rule[1:], choice[1:]])
         picked[rule[0].strategy_] += 1
-        chosen[choice[0].model_.strategy] += 1
+        chosen[choice[0].strategy] += 1
     scores = np.array(found)
     means, apart = scores.mean(axis=0), scores[:, 1] - scores[:, 0]
     error = apart.std(axis=0, ddof=1) / seeds**0.5
@@ -48,17 +50,25 @@ def compare(table: Table, epsilon: float, delta: float, seeds: int) -> None:
     print("| " + " | ".join(cells) + " |", flush=True)
 
 
-def fitted(
-    table: Table, epsilon: float, delta: float, seed: int, strategy: str
-) -> tuple[PrivateForestClassifier, float, float]:
+def by_rule(X: Any, y: Any, domain: Domain, epsilon: float, delta: float) -> Any:
+    """What the public rule picks."""
+    return PrivateForestClassifier(epsilon=epsilon, delta=delta, domain=domain).fit(X, y)
+
+
+def by_choice(X: Any, y: Any, domain: Domain, epsilon: float, delta: float) -> Any:
+    """What is chosen for a price."""
+    return fit(X, y, domain, epsilon, delta)
+
+
+def scored(
+    table: Table, fitted: Callable[..., Any], epsilon: float, delta: float, seed: int
+) -> tuple[Any, float, float]:
     """A model with its accuracy in per cent and its log loss on the rows that were left out."""
     rows = np.arange(table.y.size)
     train, test = train_test_split(rows, test_size=0.25, stratify=table.y, random_state=seed)
     declared = max(round(train.size, -2), 100)
-    model = PrivateForestClassifier(
-        epsilon=epsilon, delta=delta, strategy=strategy,
-        domain=table.domain.model_copy(update={"approximate_rows": declared}),
-    ).fit(table.X[train], table.y[train])  # fmt: skip
+    domain = table.domain.model_copy(update={"approximate_rows": declared})
+    model = fitted(table.X[train], table.y[train], domain, epsilon, delta)
     probability, truth = model.predict_proba(table.X[test]), table.y[test]
     right = (model.classes_[probability.argmax(axis=1)] == truth).mean()
     return model, 100 * right, log_loss(truth, probability, labels=model.classes_)

@@ -210,7 +210,7 @@ def test_every_release_of_every_strategy_is_in_the_table_of_pages():
         for strategy in LEARNERS
         for delta in (0, 1e-6)
         for rows in (None, 20, 4000, 10**7)
-        if delta or strategy not in ("refitted", "private_selection")
+        if delta or strategy != "refitted"
     ]  # fmt: skip
     for forest in forests:
         # On a table without records a fit asks for all that it asks for otherwise.

@@ -64,7 +64,7 @@ LAYERS = [
 WITHOUT = {
     "what a private model does with released values": """
         trees/combined/model trees/multinomial/model trees/one_shot/model
-        trees/partial trees/private_selection/model trees/refitted/model
+        trees/partial trees/refitted/model
         trees/rules/model estimators/classifier estimators/explanation plain/writing
         estimators/private estimators/released""",
     "public facts, settings and sizes": """

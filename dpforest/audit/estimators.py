@@ -56,13 +56,6 @@ def strategy_and_predictions(model: Any, probes: Any) -> NDArray[np.float64]:
     return np.append(np.ravel(predict(probes)), float(list(LEARNERS).index(model.strategy_)))
 
 
-def choice_and_predictions(model: Any, probes: Any) -> NDArray[np.float64]:
-    """What a private selection chose and predicts; its candidates' arrays differ in shape."""
-    chosen = float(list(LEARNERS).index(model.model_.strategy))
-    predict = getattr(model, "predict_proba", model.predict)
-    return np.append(np.ravel(predict(probes)), chosen)
-
-
 def estimator_part(
     estimator_type: type,
     domain: Domain | None = None,
@@ -182,13 +175,10 @@ def estimator_parts() -> tuple[Part, ...]:
         ]
     three = _small_domain(PrivateForestClassifier, MANY_ROWS, n_classes=3)
     least = _small_domain(PrivateForestRegressor, LEAST_ROWS)
-    few = _small_domain(PrivateForestClassifier, ROWS)
-    chosen: dict[str, Any] = {"strategy": "private_selection", "readout": choice_and_predictions}
     return (
         *parts,
         estimator_part(PrivateForestClassifier, three, label="three classes", strategy="one_shot"),
         estimator_part(PrivateForestRegressor, least, **_declared(LEAST_ROWS, "one_shot")),
-        estimator_part(PrivateForestClassifier, few, **chosen),
     )
 
 
@@ -203,15 +193,12 @@ def _ways_as_published() -> Iterator[dict[str, Any]]:
 def _private_ways() -> Iterator[tuple[float | None, dict[str, Any]]]:
     """Declared rows and parameters of a private forest, for either task."""
     bought = {"label": "number of records bought", "readout": strategy_and_predictions}
-    chosen = {"strategy": "private_selection", "delta": DELTA, "readout": choice_and_predictions}
     shared = {"label": "shared accountant", "accountant": BudgetAccountant(1, DELTA)}
     on_a_stream = {"label": "streamed", "present": streamed}
     yield None, bought
     yield from ((ROWS, choice) for choice in (*STRATEGIES, *OF_UNITS))
     yield None, bought | {"max_records_per_unit": UNIT}
     yield ROWS, {"strategy": "refitted", "delta": DELTA, **shared}
-    yield ROWS, chosen
-    yield ROWS, chosen | {"max_records_per_unit": UNIT}
     yield MANY_ROWS, _declared(MANY_ROWS, "one_shot")
     yield from ((rows, _declared(rows, **choice)) for rows, choice in OF_SIZES)
     yield MANY_ROWS, {"strategy": "one_shot", "delta": DELTA, **on_a_stream}

@@ -35,13 +35,8 @@ class PrivateForestClassifier(PrivateClassifier, PrivateForest):
         Public facts; None reads them off the data, which voids the guarantee. Its
         ``approximate_rows`` spares buying a noisy number of records.
     strategy : str, default="auto"
-        ``"rules"``, ``"one_shot"``, ``"refitted"``, ``"combined"``, ``"multinomial"`` or
-        ``"private_selection"``.
-        ``auto`` picks by the public rule R (docs/private_forest.md). ``private_selection`` trains
-        a few of the others on some of the records and pays for the choice among them.
-    candidates : list of str or None, default=None
-        Strategies among which ``private_selection`` chooses; None takes two by the public rule.
-        ``model_.strategy`` says which one it was.
+        ``"rules"``, ``"one_shot"``, ``"refitted"``, ``"combined"`` or ``"multinomial"``;
+        ``auto`` picks by the public rule R (docs/private_forest.md).
     max_records_per_unit : int, default=1
         How many records one unit (a person) may own: epsilon and delta then hold for adding or
         removing a whole unit. The caller's promise; records have no owner, so nothing checks it.

@@ -62,7 +62,6 @@ class PrivateForest(ReleasedEstimator):
         delta: Any = 0,
         domain: Domain | None = None,
         strategy: str = "auto",
-        candidates: Any = None,
         max_records_per_unit: int = 1,
         accountant: Any = None,
         invalid: str = "drop",
@@ -74,7 +73,6 @@ class PrivateForest(ReleasedEstimator):
         self.delta = delta
         self.domain = domain
         self.strategy = strategy
-        self.candidates = candidates
         self.max_records_per_unit = max_records_per_unit
         self.accountant = accountant
         self.invalid = invalid
@@ -118,7 +116,7 @@ class PrivateForest(ReleasedEstimator):
             self._check_streamable()
         facts = table_facts(self._encoder(domain), rows, not by_passes)
         place, size = charged_to(self.accountant), self._records_per_unit()
-        plan = make_plan(strategy, facts, epsilon, delta, place, size, self._candidates())
+        plan = make_plan(strategy, facts, epsilon, delta, place, size)
         return summarise(plan, epsilon, delta)
 
     @property
@@ -173,24 +171,7 @@ class PrivateForest(ReleasedEstimator):
             raise ParameterError(
                 "strategy", strategy, "needs delta > 0", 'Give a delta, or use "one_shot"'
             )
-        self._candidates()
         return strategy
-
-    def _candidates(self) -> tuple[str, ...] | None:
-        """Among what a private selection chooses; what fits them is checked with the plan."""
-        if self.candidates is None:
-            return None
-        if self.strategy != "private_selection":
-            raise ParameterError(
-                "candidates", self.candidates, 'is for strategy="private_selection" alone',
-                "Set that strategy, or leave candidates out",
-            )  # fmt: skip
-        if not isinstance(self.candidates, (tuple, list)):
-            raise ParameterTypeError(
-                "candidates", self.candidates, "must be a list of strategies", "Give their names"
-            )
-        known = tuple(name for name in LEARNERS if name != "private_selection")
-        return tuple(check_choice(name, "candidates", known) for name in self.candidates)
 
     def _check_streamable(self) -> None:
         if self.strategy in NOT_STREAMED:
@@ -202,7 +183,7 @@ class PrivateForest(ReleasedEstimator):
     def _build_plan(self, run: FitRun, checked: str) -> PrivateForestPlan:
         facts = table_facts(run.encoder, run.domain.approximate_rows, not run.streamed)
         place, size = run.charged_to, run.records_per_unit
-        plan = make_plan(checked, facts, run.epsilon, run.delta, place, size, self._candidates())
+        plan = make_plan(checked, facts, run.epsilon, run.delta, place, size)
         warn_if_hopeless(plan, plan.signal, stacklevel=5)
         return plan
 

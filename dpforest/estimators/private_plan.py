@@ -94,8 +94,6 @@ class PrivateForestPlan:
         What the learner may spend.
     target_range : GeometricNoise or None
         Buys the range of a regression's targets, where that is worth it.
-    candidates : tuple of str or None
-        Among what a private selection chooses.
     shared : bool
         Whether a certified plan is charged what it adds up to, beside other fits.
     """
@@ -109,7 +107,6 @@ class PrivateForestPlan:
     facts: TableFacts
     budget: LearnerBudget
     target_range: GeometricNoise | None = None
-    candidates: tuple[str, ...] | None = None
     shared: bool = False
 
     @property

@@ -47,12 +47,9 @@ class PrivateForestRegressor(RegressorMixin, PrivateForest):
         Public facts with ``target=(lower, upper)``; targets outside are clipped. None reads them
         off the data, which voids the guarantee.
     strategy : str, default="auto"
-        ``"rules"``, ``"one_shot"``, ``"refitted"``, ``"combined"``, ``"multinomial"`` or
-        ``"private_selection"``.
+        ``"rules"``, ``"one_shot"``, ``"refitted"``, ``"combined"`` or ``"multinomial"``.
         Rules and the multinomial forest see each record with a class of its own coin, 1 with
-        probability t. ``private_selection`` chooses between the one-shot and the refitted forest.
-    candidates
-        As in :class:`PrivateForestClassifier`.
+        probability t.
     max_records_per_unit, accountant, invalid, random_state, n_jobs, verbose
         As in :class:`PrivateForestClassifier`.
 

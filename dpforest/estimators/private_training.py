@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
 
 from dpforest.accounting.detached import DIFFPRIVLIB
 from dpforest.accounting.events import GeometricNoise
@@ -42,7 +41,6 @@ def make_plan(
     delta: Fraction,
     place: str = DIFFPRIVLIB,
     records_per_unit: int = 1,
-    candidates: tuple[str, ...] | None = None,
 ) -> PrivateForestPlan:
     """The plan of a fit; it waits for a noisy count where no number of rows is declared.
 
@@ -53,21 +51,18 @@ def make_plan(
     words. Epsilon and delta are those of a unit.
     """
     alone, rows = place == OWN_BUDGET, facts.approximate_rows
-    certifiable = delta > 0 and strategy not in ("multinomial", "private_selection")
+    certifiable = delta > 0 and strategy != "multinomial"
     certified = certifiable and (alone or (rows is not None and place != DIFFPRIVLIB))
     budget = LearnerBudget.of_unit(epsilon, delta, records_per_unit, certified)
     if facts.approximate_rows is None:
         count = count_event(budget)
-        if strategy in ("multinomial", "private_selection"):
-            # What these refuse does not go by the number of records: before it is bought.
+        if strategy == "multinomial":
+            # What it refuses does not go by the number of records: before it is bought.
             rest, one = budget_after(budget, count), replace(facts, approximate_rows=1.0)
-            planned(strategy, one, rest, count, candidates)
+            planned(strategy, one, rest, count)
         caps = PrivacyLoss(epsilon, float("inf"), delta) if delta else PrivacyLoss.pure(epsilon)
-        return PrivateForestPlan(
-            strategy, None, None, count, caps, None, facts, budget, candidates=candidates
-        )
-    plan = planned(strategy, facts, budget, candidates=candidates)
-    return replace(plan, shared=not alone)
+        return PrivateForestPlan(strategy, None, None, count, caps, None, facts, budget)
+    return replace(planned(strategy, facts, budget), shared=not alone)
 
 
 def settle_plan(
@@ -82,7 +77,7 @@ def settle_plan(
     rest = budget_after(plan.budget, plan.count)
     rows = trusted_rows(int(noisy[0]), plan.count, rest)
     facts = replace(plan.facts, approximate_rows=rows)
-    settled = planned(plan.strategy, facts, rest, plan.count, plan.candidates)
+    settled = planned(plan.strategy, facts, rest, plan.count)
     # A warning costs nothing: it goes by the fewest records that the noise allows.
     fewest = fewest_rows(int(noisy[0]), plan.count)
     signal = settled.signal
@@ -107,7 +102,6 @@ def planned(
     facts: TableFacts,
     budget: LearnerBudget,
     count: GeometricNoise | None = None,
-    candidates: tuple[str, ...] | None = None,
 ) -> PrivateForestPlan:
     """The plan where a number of records is known: declared, or bought by ``count``."""
     target_range = range_event(facts, budget)
@@ -122,15 +116,13 @@ def planned(
     # Rules are drawn at the pure epsilon, so with a delta too that is what they can learn from.
     own = LearnerBudget(budget.epsilon, Fraction(0)) if spends_pure_epsilon(chosen) else budget
     signal = own.signal(facts.approximate_rows or 1.0)
-    learner: Any = LEARNERS[chosen].make()
-    if candidates is not None:
-        learner = replace(learner, candidates=candidates)
+    learner = LEARNERS[chosen].make()
     plan = learner.plan(facts, budget)
     if bought and budget.certified:
         plan = in_epsilon_and_delta(plan, budget)
     loss = sum((group_loss(e.loss, size) for e in bought), start=unit_loss(plan, size))
     return PrivateForestPlan(
-        chosen, learner, plan, count, loss, signal, facts, budget, target_range, candidates
+        chosen, learner, plan, count, loss, signal, facts, budget, target_range
     )
 
 

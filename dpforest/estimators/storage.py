@@ -27,6 +27,7 @@ from dpforest.accounting.rationals import (
 )
 from dpforest.accounting.verify import claimed_loss, sole_certificate
 from dpforest.domain.domain import Domain
+from dpforest.estimators.earlier import brought_up
 from dpforest.estimators.settings import stored
 from dpforest.exceptions import ModelFormatError
 from dpforest.mechanisms.entropy import SystemSource
@@ -94,7 +95,7 @@ def model_from_json(cls: type[Model], source: str | Path) -> Model:
     """
     content = _read(cls, source)
     try:
-        return _restore(cls, content)
+        return _restore(cls, brought_up(content))
     except ModelFormatError:
         raise
     except Exception as error:  # whatever a damaged file makes of the readers below

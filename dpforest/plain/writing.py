@@ -119,7 +119,6 @@ class _Writer:
             "refitted": self._refitted,
             "combined": self._combined,
             "multinomial": self._multinomial,
-            "private_selection": self._selected,
         }
         return writers[strategy](model)
 
@@ -142,9 +141,6 @@ class _Writer:
             for t in range(forest.n_trees)
         ]
         return self._trees(values.base, None, trees, values.values)
-
-    def _selected(self, model: Any) -> Plain:
-        return self.score(model.strategy, model.model)
 
     def _combined(self, model: Any) -> Plain:
         parts = [self._rules(model.rules, graded=False), self._one_shot(model.forest)]

@@ -23,7 +23,7 @@ from dpforest.exceptions import ParameterTypeError
 from dpforest.report.guarantee import Guarantee, make_guarantee
 from dpforest.report.known_fits import known_fits
 
-VERSION: Literal[3] = 3
+VERSION: Literal[4] = 4
 
 
 def _with_a_unit(settings: dict[str, Any]) -> dict[str, Any]:
@@ -172,8 +172,9 @@ class ReportRecord(Frozen):
     """What a privacy report holds; its parts are told of in :class:`PrivacyReport`."""
 
     format: Literal["dpforest-report"] = "dpforest-report"
-    #: Version 2 had no marks of drafts, nor what stood around a fit; it is read, not verified.
-    version: Literal[2, 3] = VERSION
+    #: Version 2 had no marks of drafts, nor what stood around a fit; version 3 had a parameter
+    #: more. They are read, not verified.
+    version: Literal[2, 3, 4] = VERSION
     sentence: str
     other_fits: str
     guarantee: Guarantee

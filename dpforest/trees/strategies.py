@@ -36,9 +36,6 @@ LEARNERS: dict[str, Entry] = {
     "refitted": Entry("dpforest.trees.refitted", "RefittedForest", "RefittedModel"),
     "combined": Entry("dpforest.trees.combined", "CombinedLearner", "CombinedModel"),
     "multinomial": Entry("dpforest.trees.multinomial", "MultinomialForest", "MultinomialModel"),
-    "private_selection": Entry(
-        "dpforest.trees.private_selection", "PrivateSelection", "SelectedModel"
-    ),
 }
 
 
@@ -56,7 +53,7 @@ ONE_SHOT_SIGNAL = 500.0
 
 
 #: Learners that look at all records at once, which are refused where those are read pass by pass.
-NOT_STREAMED = frozenset({"rules", "combined", "private_selection"})
+NOT_STREAMED = frozenset({"rules", "combined"})
 
 
 def pick_strategy(facts: TableFacts, budget: LearnerBudget) -> str:

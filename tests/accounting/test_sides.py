@@ -7,7 +7,6 @@ give another price, a smaller one.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from fractions import Fraction as F
 
 import numpy as np
@@ -16,14 +15,12 @@ import pytest
 from dpforest.accounting import BudgetAccountant, ExponentialSelection, GeometricNoise
 from dpforest.accounting.verify import verify_composition
 from dpforest.mechanisms.entropy import FixedWords
-from dpforest.records.base import Block, MemoryRecords
+from dpforest.records.base import Block
 from dpforest.records.table import TrainingTable
 from dpforest.trees.multinomial.criteria import GINI_COUNT_CRITERION
 from dpforest.trees.multinomial.growth import draw_sides
 from dpforest.trees.multinomial.lockstep import draw_side
 from dpforest.trees.multinomial.tree_plan import ESTIMATION, STRUCTURE, TreePlan, charge_tree
-from dpforest.trees.private_selection.learner import split
-from dpforest.trees.private_selection.plan import TRAINING, VALIDATION, open_sides
 
 LIKELY = F(3, 4)
 #: Of what is run on the likelier side and on the other one.
@@ -117,20 +114,3 @@ def test_a_trees_sides_are_priced_as_they_are_drawn(probability, structure, leav
     for structure_side, expected in ((True, [0]), (False, [1])):
         side, block = draw_side(plan, FixedWords(words)), Block(table_of(2))
         assert side.members(block, structure_side).tolist() == expected
-
-
-def test_a_private_selections_sides_are_priced_as_they_are_drawn():
-    accountant = BudgetAccountant(10)
-    with accountant.open_scope("selection") as scope:
-        sides = open_sides(scope)
-        sides.side(TRAINING).request(noise(DEAR), role="count")
-        sides.side(VALIDATION).request(noise(CHEAP), role="count")
-        ((record,),) = (scope.children for scope in accountant.composition().children)
-    probability = F(record.probabilities[TRAINING])
-    assert probability != 1 - probability
-    price = float(accountant.loss.epsilon)
-    assert price == pytest.approx(mixed(probability, DEAR, CHEAP), abs=1e-12)
-    table = replace(table_of(2), labels=np.array([0, 1], np.uint8))
-    training, validation = split(MemoryRecords(table), FixedWords(words_at(probability)))
-    assert training.whole().labels.tolist() == [0]
-    assert validation.whole().labels.tolist() == [1]

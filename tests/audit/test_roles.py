@@ -54,7 +54,6 @@ REACHED: dict[str, float] = {
     "rules, stage": 0.3,
     "weights of rules and forest": 0.3,
     "calibration, select_exponential": 0.4,
-    "private selection": 0.1,
     "linear start: Gram matrix": 0.85,
     "linear start: gradient": 0.4,
     "tree selection": 0.4,

@@ -27,7 +27,7 @@ CASES = [
     *((OWN, "vertebral", model) for model in ("one_shot", "multinomial forest, lattice")),
     *((data_folder(), "servo", model) for model in ("combined", "refitted")),
     *((data_folder(), "zoo", model) for model in ("rules", "multinomial forest")),
-    *((data_folder(), "house_votes", model) for model in ("one_shot", "private_selection")),
+    *((data_folder(), "house_votes", model) for model in ("one_shot", "rules")),
 ]
 
 

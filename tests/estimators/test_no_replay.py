@@ -50,7 +50,6 @@ STRATEGIES = [
     {"strategy": "one_shot", "delta": DELTA},
     {"strategy": "refitted", "delta": DELTA},
     {"strategy": "multinomial"},
-    {"strategy": "private_selection", "delta": DELTA},
 ]
 MULTINOMIAL = [
     {},

@@ -32,8 +32,6 @@ KINDS = [
     {"strategy": "refitted", "delta": DELTA},
     {"strategy": "multinomial"},
     {"strategy": "multinomial", "delta": DELTA},
-    {"strategy": "private_selection"},
-    {"strategy": "private_selection", "delta": DELTA},
     {"strategy": "one_shot"},
     {"strategy": "one_shot", "delta": DELTA},
 ]
@@ -101,8 +99,8 @@ def test_every_table_leaves_the_same_report_behind(parameters, tables, make_fore
             (key, type(value), getattr(value, "shape", None), getattr(value, "dtype", None))
             for key, value in vars(forest).items()
         )
-        # A drawn rule holds what it asks for, no more; a selection what it picked.
-        if parameters["strategy"] not in ("rules", "combined", "private_selection"):
+        # A drawn rule holds what it asks for, no more.
+        if parameters["strategy"] not in ("rules", "combined"):
             shapes[name].append(shape_of(forest.model_.to_data()))
     for kept in (reports, shapes, spoken):
         assert all(value == kept["whole"] for value in kept.values())
@@ -197,7 +195,7 @@ MEANS = [
     for kind in ("memory", "stream", "dask")
     for name in LEARNERS
     for delta in (0, DELTA)
-    if delta or name not in ("refitted", "private_selection")
+    if delta or name != "refitted"
     if kind == "memory" or name not in NOT_STREAMED
 ]
 

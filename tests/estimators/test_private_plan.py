@@ -95,8 +95,14 @@ def test_the_rule_goes_by_public_signal_alone(domain):
     both = LearnerBudget(Fraction(1), Fraction(1, 10**6))
     assert pick_strategy(few, pure) == pick_strategy(few, both) == "rules"
     assert (pick_strategy(many, pure), pick_strategy(many, both)) == ("combined", "refitted")
-    names = "rules", "one_shot", "refitted", "combined", "multinomial", "private_selection"
+    names = "rules", "one_shot", "refitted", "combined", "multinomial"
     assert set(LEARNERS) == set(names)
+
+
+@pytest.mark.parametrize("strategy", ["rules", "combined"])
+def test_rules_go_by_the_signal_of_a_pure_epsilon(strategy, domain):
+    forest = PrivateForestClassifier(epsilon=1, delta=1e-6, domain=domain, strategy=strategy)
+    assert forest.plan(approximate_rows=4000).signal == pytest.approx(4000 / 2**0.5)
 
 
 def test_a_plan_is_read_without_data_and_spends_nothing(domain):

@@ -295,7 +295,7 @@ def test_a_small_budget_releases_the_mean_alone(delta, make_forest):
         make_forest(epsilon="0.001", delta=delta).fit(X, y)
 
 
-@pytest.mark.parametrize("strategy", ["one_shot", "refitted", "private_selection"])
+@pytest.mark.parametrize("strategy", ["one_shot", "refitted"])
 def test_no_plan_of_means_speaks_of_classes(strategy, make_forest):
     forest = make_forest(epsilon=1, delta=DELTA, strategy=strategy)
     for rows in (1, 60, 1000, 1e6):

@@ -19,7 +19,6 @@ from dpforest import (
     MultinomialForestClassifier,
     ParameterError,
     PrivateForestClassifier,
-    PrivateForestRegressor,
 )
 from dpforest.accounting.allocation import (
     ExplicitAllocation,
@@ -336,29 +335,6 @@ def test_prediction_drops_nothing(make_forest, table):
     assert np.isfinite(forest.predict_proba(rows)).all()
     with pytest.raises(ParameterError, match="X has 1 features"):
         forest.predict([[1]])
-
-
-SELECTIONS = [
-    (PrivateForestRegressor, {}, "strategy='private_selection': needs delta > 0"),
-    (PrivateForestClassifier, {"candidates": ["refitted", "rules"]}, "needs delta > 0"),
-    (PrivateForestClassifier, {"candidates": ["rules", "rules"]}, "each once"),
-    (PrivateForestClassifier, {"candidates": ["rules"]}, "at least two"),
-]
-
-
-@pytest.mark.parametrize(("kind", "parameters", "said"), SELECTIONS)
-def test_a_selection_that_cannot_be_is_refused_before_a_count_is_bought(kind, parameters, said):
-    facts = {"target": (0, 1)} if kind is PrivateForestRegressor else {"classes": [0, 1]}
-    domain = Domain(features={"a": (0, 1)}, **facts)  # no number of rows: it would be bought
-    accountant = BudgetAccountant(5)
-    forest = kind(
-        epsilon=1, domain=domain, strategy="private_selection", accountant=accountant, **parameters
-    )
-    with pytest.raises(ParameterError, match=said):
-        forest.plan()
-    with pytest.raises(ParameterError, match=said):
-        forest.fit([[0.5]] * 20, [0, 1] * 10)
-    assert accountant.ledger == () and accountant.spent.epsilon == 0
 
 
 def test_an_epsilon_without_a_rho_is_refused_before_a_count_is_bought():

@@ -44,7 +44,7 @@ FEATURES = [
     {"name": "grade", "kind": "categorical", "categories": ["1", "2", "4"], "missing": True},
     {"name": "married", "kind": "categorical", "categories": ["True", "False"]},
 ]  # fmt: skip
-NEED_DELTA = ("refitted", "private_selection")
+NEED_DELTA = ("refitted",)
 KINDS = [*LEARNERS, "refitted with a start", "prior alone"]
 #: Forests whose splits are drawn: by how thresholds and leaves are.
 DRAWN = {

@@ -24,7 +24,6 @@ from dpforest.trees.base import LearnerBudget
 from dpforest.trees.combined import CombinedLearner, CombinedSettings
 from dpforest.trees.one_shot import OneShotForest
 from dpforest.trees.one_shot.settings import OneShotSettings, Size
-from dpforest.trees.private_selection.learner import PrivateSelection
 from dpforest.trees.refitted import RefittedForest
 from dpforest.trees.refitted.settings import RefittedSettings
 from dpforest.trees.refitted.settings import Size as Rounds
@@ -82,10 +81,6 @@ CASES = {
         CombinedLearner(CombinedSettings(rules=RULES, forest=FOREST)),
         {"prior", LEAVES, "weights of rules and forest"},
         rows=3000,
-    ),
-    "private selection": Case(PrivateSelection(("rules", "one_shot")), {"private selection"}),
-    "private selection of means": Case(
-        PrivateSelection(("one_shot", "refitted")), {"private selection"}, delta=DELTA, **MEANS
     ),
     "multinomial": Case(LEARNERS["multinomial"].make(), {"feature selection", "leaf histogram"}),
     "multinomial, Gaussian": Case(

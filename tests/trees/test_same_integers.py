@@ -20,7 +20,6 @@ import pytest
 
 from dpforest.domain.targets import TARGET_STEPS
 from dpforest.trees.one_shot.kernels import score_tables
-from dpforest.trees.private_selection import squares
 from dpforest.trees.refitted.kernels import residuals
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -45,8 +44,7 @@ def counted(order: np.ndarray) -> dict[str, np.ndarray]:
     log_prior, totals = np.log(np.full(5, 0.2)), np.zeros(6, np.int64)
     slopes, powers = np.array([0.5, 1.0, 2.0]), np.array([0.0, 1.0])
     score_tables.add_pair_scores(scores, labels, log_prior, slopes, powers, 6.0, 2**20, totals)
-    lost = squares.add_squared_errors(odds[:, 0], targets, TARGET_STEPS, 2**20)
-    return {"one": one, "many": many, "means": means, "totals": totals, "lost": np.array([lost])}
+    return {"one": one, "many": many, "means": means, "totals": totals}
 
 
 def test_a_record_counts_the_same_wherever_it_stands():
@@ -55,7 +53,6 @@ def test_a_record_counts_the_same_wherever_it_stands():
     for name in ("one", "many", "means"):
         assert np.array_equal(straight[name][order], moved[name])
     assert np.array_equal(straight["totals"], moved["totals"])
-    assert np.array_equal(straight["lost"], moved["lost"])
 
 
 def test_the_search_finds_such_calls():
@@ -81,7 +78,6 @@ def calls() -> list[str]:
     """Functions of libraries that freshly compiled kernels call."""
     used = (
         residuals.lattice_residuals, residuals.target_residuals, score_tables.add_pair_scores,
-        squares.add_squared_errors,
     )  # fmt: skip
     texts = [kernel.inspect_llvm(s) for kernel in used for s in kernel.signatures]
     return sorted({call for text in texts for call in CALLS.findall(text)})

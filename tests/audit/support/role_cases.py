@@ -55,7 +55,6 @@ ROWS: dict[str, tuple[float | None, ...]] = {
     "refitted": (1e4, None),
     "combined": (1e4, HOPELESS, None),
     "multinomial": (1.0, None),
-    "private_selection": (1e4, HOPELESS, None),
     # With a delta "auto" takes one-shot forests in a pure epsilon where there are not many rows.
     "auto": (100.0, 250.0, 10.0),
 }
@@ -63,12 +62,8 @@ ROWS: dict[str, tuple[float | None, ...]] = {
 ROWS_OF_TARGETS = ROWS | {
     "one_shot": (1e4, 2.0, None),
     "multinomial": (1e4, None),
-    "private_selection": (1e4, None),
     "auto": (100.0, 250.0, 2.0),
 }
-#: Among what a private selection chooses, beside its default.
-CANDIDATES = ("rules", "combined", "multinomial"), ("refitted", "multinomial")
-FEW_CANDIDATES = "rules", "one_shot"
 
 
 @dataclass(frozen=True)
@@ -173,20 +168,11 @@ def private_cases() -> Iterator[RoleCase]:
         for strategy, rows in (ROWS_OF_TARGETS if task == "target" else ROWS).items():
             if reading != "memory" and strategy in NOT_STREAMED:
                 continue
-            if currency == "epsilon" and (
-                strategy in ("refitted", "auto")
-                or (strategy, task) == ("private_selection", "target")
-            ):
+            if currency == "epsilon" and strategy in ("refitted", "auto"):
                 continue  # refused, and "auto" picks what strategies by name are
             if strategy == "auto" and reading == "memory" and task != "target":
                 continue
             yield from (RoleCase(strategy, *ways, declared) for declared in rows)
-        if reading == "memory" and task != "target":
-            for candidates in CANDIDATES[: 1 + (currency != "epsilon")]:
-                more = {"candidates": candidates}
-                yield RoleCase("private_selection", *ways, 1e4, more)
-            few = {"candidates": FEW_CANDIDATES}
-            yield RoleCase("private_selection", *ways, HOPELESS, few)
 
 
 def published_cases() -> Iterator[RoleCase]:

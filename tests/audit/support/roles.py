@@ -33,8 +33,6 @@ from dpforest.trees.multinomial.criteria import CRITERIA
 from dpforest.trees.multinomial.plan import ForestPlan
 from dpforest.trees.multinomial.tree_plan import LEAF_RULES, charge_tree
 from dpforest.trees.one_shot import plan as one_shot
-from dpforest.trees.private_selection.plan import ROLE as CHOICE_ROLE
-from dpforest.trees.private_selection.plan import SelectionPlan
 from dpforest.trees.refitted import plan as refitted
 from dpforest.trees.rules import plan as rules
 from dpforest.trees.strategies import LEARNERS, NOT_STREAMED
@@ -117,10 +115,6 @@ def asked_by(plan: Any) -> Iterator[tuple[str, str, Any]]:
     if isinstance(plan, Plan):
         for one in plan.rounds:
             yield from ((one.owner, r.role, r.event) for r in one.releases)
-    elif isinstance(plan, SelectionPlan):
-        for own in plan.plans:
-            yield from asked_by(own)
-        yield "private_selection", CHOICE_ROLE, plan.choice
     elif isinstance(plan, CombinedPlan):
         yield "combined", CombinedRole.PRIOR, plan.prior
         yield from asked_by(plan.rules)
@@ -182,14 +176,7 @@ _BETWEEN = tuple(
     (Fraction(1), rows, False)
     for rows in (10.0, 30.0, 100.0, 300.0, 1000.0, 1500.0, 2000.0, 3000.0, 5000.0, 6000.0)
 )
-#: Strategies, and among what a private selection chooses: the default, and every learner.
-_Strategy = tuple[str, tuple[str, ...] | None]
-_STRATEGIES: tuple[_Strategy, ...] = (
-    ("auto", None),
-    *((name, None) for name in LEARNERS),
-    ("private_selection", ("rules", "one_shot", "combined", "multinomial")),
-    ("private_selection", ("refitted", "multinomial")),
-)
+_STRATEGIES = ("auto", *LEARNERS)
 _FEW = ((Fraction(1), 2.0, False), (Fraction(1), 200.0, True), (Fraction(1), 1e8, False))
 
 
@@ -201,10 +188,8 @@ def private_places() -> set[Place]:
     found: set[Place] = set()
     for task, currency, unit in product(TASKS, CURRENCIES, UNITS):
         for reading, strategies in (("memory", _STRATEGIES), ("stream", _STRATEGIES[:1])):
-            for (strategy, among), facts, points in _grid(
-                task, currency, unit, reading, strategies
-            ):
-                for role in _roles_over(points, strategy, among, facts, currency, unit):
+            for strategy, facts, points in _grid(task, currency, unit, reading, strategies):
+                for role in _roles_over(points, strategy, facts, currency, unit):
                     by_passes = READINGS[1:] if role.strategy not in NOT_STREAMED else ()
                     readings = (reading, *by_passes) if reading == "memory" else by_passes
                     found |= {Place(role, task, currency, unit, way) for way in readings}
@@ -212,8 +197,8 @@ def private_places() -> set[Place]:
 
 
 def _grid(
-    task: str, currency: str, unit: int, reading: str, strategies: tuple[_Strategy, ...]
-) -> Iterator[tuple[_Strategy, TableFacts, tuple[Any, ...]]]:
+    task: str, currency: str, unit: int, reading: str, strategies: tuple[str, ...]
+) -> Iterator[tuple[str, TableFacts, tuple[Any, ...]]]:
     """Strategies and facts, with as many budgets as tell something new."""
     for strategy, number, labels in product(strategies, range(len(_FEATURES)), _LABELS[task]):
         output = {"classes": list(range(labels))} if labels else {"target": (0.0, 1.0)}
@@ -224,17 +209,12 @@ def _grid(
         many = number == 0 and unit == 1 and currency != "certified"
         if many or number == 0 or (unit == 1 and currency != "certified"):
             points = _MANY if many else _FEW
-            own = strategy[0] in ("auto", "one_shot") and number == 0
+            own = strategy in ("auto", "one_shot") and number == 0
             yield strategy, facts, (*points, *(_BETWEEN if own else ()))
 
 
 def _roles_over(
-    points: tuple[Any, ...],
-    strategy: str,
-    among: tuple[str, ...] | None,
-    facts: TableFacts,
-    currency: str,
-    unit: int,
+    points: tuple[Any, ...], strategy: str, facts: TableFacts, currency: str, unit: int
 ) -> set[Role]:
     """Roles at some budgets and numbers of records."""
     found: set[Role] = set()
@@ -244,10 +224,10 @@ def _roles_over(
         known = replace(facts, approximate_rows=rows)
         try:
             own = facts if bought else known
-            plan = make_plan(strategy, own, epsilon, delta, place, unit, among)
+            plan = make_plan(strategy, own, epsilon, delta, place, unit)
             if plan.count is not None:
                 rest = budget_after(plan.budget, plan.count)
-                plan = planned(strategy, known, rest, plan.count, among)
+                plan = planned(strategy, known, rest, plan.count)
         except ParameterError:  # such as a refitted forest without a delta
             continue
         for role, event in ((COUNT_ROLE, plan.count), (RANGE_ROLE, plan.target_range)):

@@ -1,1 +1,0 @@
-"""Private selection: a few learners on some of the records, and a paid choice among them."""
