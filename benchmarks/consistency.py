@@ -24,6 +24,7 @@ from common import smooth
 from common.consistency_report import write_plots, write_tables
 from common.results import Line, Store
 from common.sources import Sources
+from papers import comprf
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
@@ -53,7 +54,7 @@ def grown(name: str, **parameters: Any) -> Make:
 
 def compared(filled: bool) -> Make:
     """CompRF-C; ``filled``: both sides of a split keep k answering records."""
-    return lambda k, trees, seed: consistent.CompRFCClassifier(
+    return lambda k, trees, seed: comprf.CompRFCClassifier(
         n_estimators=trees,
         max_samples_leaf=k,
         min_samples_leaf=k if filled else 1,

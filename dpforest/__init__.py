@@ -20,8 +20,6 @@ _HOMES = {
     "BudgetExceeded": "dpforest.exceptions",
     "CategoricalFeature": "dpforest.domain.schema",
     "Classes": "dpforest.domain.schema",
-    "CompRFCClassifier": "dpforest.consistent.comparison",
-    "CompRFIClassifier": "dpforest.consistent.comparison",
     "DMRFClassifier": "dpforest.consistent.dmrf",
     "DMRFRegressor": "dpforest.consistent.dmrf",
     "DPForestError": "dpforest.exceptions",
@@ -84,7 +82,6 @@ if TYPE_CHECKING:
     )
     from dpforest.accounting.accountant import BudgetAccountant
     from dpforest.consistent.brf import BRFClassifier, BRFRegressor
-    from dpforest.consistent.comparison import CompRFCClassifier, CompRFIClassifier
     from dpforest.consistent.denil14 import Denil14Classifier
     from dpforest.consistent.dmrf import DMRFClassifier, DMRFRegressor
     from dpforest.consistent.mrf import MRFClassifier
@@ -124,8 +121,6 @@ __all__ = [
     "BudgetExceeded",
     "CategoricalFeature",
     "Classes",
-    "CompRFCClassifier",
-    "CompRFIClassifier",
     "DMRFClassifier",
     "DMRFRegressor",
     "DPForestError",

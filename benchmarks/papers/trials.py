@@ -96,9 +96,9 @@ def by_metric(method: str, metric: str) -> Trial:
 
 
 def _make_by_metric(method: str, metric: str, data: PaperSet, seed: int) -> Any:
-    from dpforest import consistent
+    from papers import comprf
 
-    kind = getattr(consistent, f"CompRF{method[-1]}Classifier")
+    kind = getattr(comprf, f"CompRF{method[-1]}Classifier")
     return kind(n_estimators=100, metric=metric, random_state=seed)
 
 

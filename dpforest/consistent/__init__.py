@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dpforest.consistent.brf import BRFClassifier, BRFRegressor
-    from dpforest.consistent.comparison import CompRFCClassifier, CompRFIClassifier
     from dpforest.consistent.denil14 import Denil14Classifier
     from dpforest.consistent.dmrf import DMRFClassifier, DMRFRegressor
     from dpforest.consistent.mrf import MRFClassifier
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
 _HOMES = {
     "BRFClassifier": "brf",
     "BRFRegressor": "brf",
-    "CompRFCClassifier": "comparison",
-    "CompRFIClassifier": "comparison",
     "DMRFClassifier": "dmrf",
     "DMRFRegressor": "dmrf",
     "Denil14Classifier": "denil14",
@@ -34,8 +31,6 @@ _HOMES = {
 __all__ = [
     "BRFClassifier",
     "BRFRegressor",
-    "CompRFCClassifier",
-    "CompRFIClassifier",
     "DMRFClassifier",
     "DMRFRegressor",
     "Denil14Classifier",

@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from common import smooth
+from papers.comprf import CompRFCClassifier
 
 import dpforest
 
@@ -29,7 +30,7 @@ def grown(name, **parameters):
 
 def compared(seed, n):
     """CompRF-C."""
-    return dpforest.CompRFCClassifier(
+    return CompRFCClassifier(
         n_estimators=N_TREES, max_samples_leaf=int(np.sqrt(n)), random_state=seed
     )
 

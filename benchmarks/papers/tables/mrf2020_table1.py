@@ -37,12 +37,13 @@ def forest(method: str, data: PaperSet, seed: int) -> Any:
     from sklearn.ensemble import RandomForestClassifier
 
     from dpforest import consistent
+    from papers import comprf
 
     common: dict[str, Any] = {"n_estimators": 100, "random_state": seed}
     if method == "Breiman":
         return RandomForestClassifier(min_samples_leaf=5, **common)
     if method.startswith("CompRF"):
-        return getattr(consistent, f"CompRF{method[-1]}Classifier")(**common)
+        return getattr(comprf, f"CompRF{method[-1]}Classifier")(**common)
     common |= {"leaf_size": 5, "categorical_features": list(data.categorical)}
     if method == "MRF":
         return consistent.MRFClassifier(B1=10, B2=10, **common)

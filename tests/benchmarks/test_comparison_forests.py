@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
+import doctest
 import pickle
 
 import numpy as np
 import pytest
+from common import tables
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.spatial.distance import cdist
-from sklearn.base import clone
-from sklearn.metrics.pairwise import cosine_distances, euclidean_distances
-from sklearn.model_selection import StratifiedKFold, cross_val_score
-from sklearn.utils.estimator_checks import check_estimator
-
-from dpforest import CompRFCClassifier, CompRFIClassifier, Domain, ParameterError
-from dpforest.consistent.comparison import leaf_answers
-from dpforest.consistent.comparison_metrics import DistanceMetricComparer, make_comparer
-from dpforest.consistent.comparison_trees import (
+from papers.comprf import CompRFCClassifier, CompRFIClassifier, comparison, kernels
+from papers.comprf.comparison import leaf_answers
+from papers.comprf.comparison_metrics import DistanceMetricComparer, make_comparer
+from papers.comprf.comparison_trees import (
     BlockGrower,
     ComparisonRule,
     ComparisonTrees,
     Members,
     TreeRecords,
 )
-from dpforest.consistent.kernels import comparison as kernels
+from scipy.spatial.distance import cdist
+from sklearn.base import clone
+from sklearn.metrics.pairwise import cosine_distances, euclidean_distances
+from sklearn.model_selection import StratifiedKFold, cross_val_score
+from sklearn.utils.estimator_checks import check_estimator
+
+from dpforest import Domain, ParameterError
 from dpforest.mechanisms.entropy import FixedWords, SeededSource
 
 FORESTS = [CompRFCClassifier, CompRFIClassifier]
@@ -46,6 +48,11 @@ def whole_numbers(n=90, d=3, seed=0):
 def word_of(number, bound):
     """A word that draws ``number`` of 0 … bound-1."""
     return np.uint64(int((number + 0.5) / bound * 2**64))
+
+
+def test_the_examples_hold():
+    found = doctest.testmod(comparison)
+    assert found.attempted >= 8 and found.failed == 0
 
 
 # -- pivots ----------------------------------------------------------------------------------
@@ -140,7 +147,7 @@ def test_kernels_and_distance_metric_grow_the_same_forest(forest, metric, monkey
     X, y = whole_numbers()
     fast = forest(n_estimators=4, metric=metric, random_state=0).fit(X, y)
     monkeypatch.setattr(
-        "dpforest.consistent.comparison.make_comparer",
+        "papers.comprf.comparison.make_comparer",
         lambda metric, parameters, fitted: DistanceMetricComparer(metric, {}, fitted),
     )
     slow = forest(n_estimators=4, metric=metric, random_state=0).fit(X, y)
@@ -411,6 +418,14 @@ def test_bad_input_is_refused_as_scikit_learn_does(forest):
         forest().fit(X, y)
     with pytest.raises(ValueError, match="Unknown label type"):
         forest().fit(np.nan_to_num(X), y + 0.5)
+
+
+@pytest.fixture(scope="module")
+def data_folder():
+    folder = tables.data_folder()
+    if not folder.is_dir():
+        pytest.skip("no folder of benchmark tables (DPFOREST_DATA)")
+    return folder
 
 
 # Table 1 of Multinomial Random Forest (2020). One ten-fold here, ten there: 2.5 points leave

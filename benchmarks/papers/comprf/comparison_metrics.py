@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import DistanceMetric
 
-from dpforest.consistent.comparison_trees import ComparisonTrees, Members
-from dpforest.consistent.kernels import comparison as kernels
 from dpforest.exceptions import ParameterError
+from papers.comprf import kernels
+from papers.comprf.comparison_trees import ComparisonTrees, Members
 
 #: Metrics that are compiled in; every other one goes through scikit-learn.
 KERNEL_METRICS = {

@@ -13,13 +13,13 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.consistent.kernels.comparison import (
+from dpforest.mechanisms.entropy import RandomSource
+from papers.comprf.kernels import (
     count_classes,
     draw_pairs,
     draw_pairs_of_different_classes,
     first_side_first,
 )
-from dpforest.mechanisms.entropy import RandomSource
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,14 +12,6 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from dpforest.consistent.comparison_metrics import Comparer, make_comparer
-from dpforest.consistent.comparison_trees import (
-    BlockGrower,
-    ComparisonRule,
-    ComparisonTrees,
-    Members,
-    TreeRecords,
-)
 from dpforest.consistent.records import Everyone, Partition, RecordRule
 from dpforest.estimators.settings import (
     check_choice,
@@ -30,6 +22,14 @@ from dpforest.estimators.settings import (
 from dpforest.exceptions import ParameterError
 from dpforest.mechanisms.entropy import RandomSource, make_source
 from dpforest.report.guarantee import Guarantee
+from papers.comprf.comparison_metrics import Comparer, make_comparer
+from papers.comprf.comparison_trees import (
+    BlockGrower,
+    ComparisonRule,
+    ComparisonTrees,
+    Members,
+    TreeRecords,
+)
 
 _VOTING = ("pooled", "average", "majority")
 # Trees that grow together; fixed, so that a forest does not depend on the number of threads.
@@ -214,7 +214,7 @@ class CompRFCClassifier(_ComparisonForest):
 
     Examples
     --------
-    >>> from dpforest import CompRFCClassifier
+    >>> from papers.comprf import CompRFCClassifier
     >>> X = [[0.0], [0.1], [0.2], [0.9], [1.0], [1.1]]
     >>> forest = CompRFCClassifier(max_samples_leaf=1, random_state=0)
     >>> forest.fit(X, ["low"] * 3 + ["high"] * 3).predict([[0.05], [1.05]]).tolist()
@@ -293,7 +293,7 @@ class CompRFIClassifier(_ComparisonForest):
 
     Examples
     --------
-    >>> from dpforest import CompRFIClassifier
+    >>> from papers.comprf import CompRFIClassifier
     >>> X = [[0.0], [0.1], [0.2], [0.9], [1.0], [1.1]]
     >>> forest = CompRFIClassifier(metric="manhattan", random_state=0)
     >>> forest.fit(X, ["low"] * 3 + ["high"] * 3).predict([[0.05], [1.05]]).tolist()
