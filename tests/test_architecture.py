@@ -22,24 +22,25 @@ LAYERS = {
     "processes": 0,
     "strict_json": 0,
     "kernels": 0,
-    "domain": 1,
-    "accounting": 1,
-    "mechanisms": 2,
-    "records": 3,
-    "bridge": 4,
-    "streams": 4,
-    "trees": 5,
-    "plain": 6,
-    "report": 6,
-    "estimators": 7,
+    "checks": 1,
+    "domain": 2,
+    "accounting": 2,
+    "mechanisms": 3,
+    "records": 4,
+    "bridge": 5,
+    "streams": 5,
+    "trees": 6,
+    "plain": 7,
+    "report": 7,
     "consistent": 8,
-    "dask": 8,
-    "verify": 8,
-    "audit": 9,
-    "datasets": 9,
-    "demo": 10,
-    "forest": 10,
-    "learners": 10,
+    "estimators": 8,
+    "dask": 9,
+    "verify": 9,
+    "audit": 10,
+    "datasets": 10,
+    "demo": 11,
+    "forest": 11,
+    "learners": 11,
 }
 # Public names, and the command: they may name everything.
 ENTRANCES = {"__init__.py", "__main__.py"}
@@ -100,6 +101,23 @@ def test_imports_go_one_way(path):
     sideways = {name for name in layers_named(path) if LAYERS[name] == LAYERS[layer]} - {layer}
     assert not upward, f"imports from above: {upward}"
     assert not sideways, f"imports from beside: {sideways}"
+
+
+#: What consistent forests stand on beside themselves; of the private ones the guarantee alone.
+NEAR_CONSISTENT = (
+    "dpforest.checks.", "dpforest.consistent.", "dpforest.exceptions.",
+    "dpforest.report.guarantee.", "dpforest.kernels.", "dpforest.mechanisms.entropy.",
+)  # fmt: skip
+
+
+def test_consistent_forests_are_a_leaf():
+    for path in (PACKAGE / "consistent").rglob("*.py"):
+        ours = {name for name in imported(path) if name.startswith("dpforest.")}
+        far = {name for name in ours if not name.startswith(NEAR_CONSISTENT)}
+        assert not far, f"{module_name(path)} imports {far}"
+    for path in set(sources()) - set((PACKAGE / "consistent").rglob("*.py")):
+        if path != PACKAGE / "__init__.py":
+            assert not any(name.startswith("dpforest.consistent") for name in imported(path)), path
 
 
 def test_the_layers_are_those_of_the_design():

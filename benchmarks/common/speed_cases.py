@@ -17,9 +17,9 @@ import numpy as np
 from dpforest import CategoricalFeature, Domain, NumericFeature
 from dpforest import MultinomialForestClassifier as Multinomial
 from dpforest import PrivateForestClassifier as Private
+from dpforest.checks import check_n_jobs
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.matrix import EncodedMatrix, EncodedTable
-from dpforest.estimators.settings import check_n_jobs
 from dpforest.records.base import MemoryRecords
 from dpforest.records.table import TrainingTable
 

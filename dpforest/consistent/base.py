@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 from abc import abstractmethod
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,12 +14,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from dpforest.consistent.answers import REGRESSION_CRITERIA, Mean
+from dpforest.checks import check_choice, check_integer, check_n_jobs
+from dpforest.consistent.answers import REGRESSION_CRITERIA, Label, Mean
+from dpforest.consistent.candidates import RandomFeatures
 from dpforest.consistent.features import FeatureReader
 from dpforest.consistent.grower import grow_forest, seed_of
-from dpforest.consistent.records import BernoulliInclusion, Partition, RecordRule
+from dpforest.consistent.inclusion import BernoulliInclusion, Partition, RecordRule
 from dpforest.consistent.rules import ForestRules, Stop
-from dpforest.estimators.settings import check_choice, check_integer, check_n_jobs
 from dpforest.exceptions import ParameterError
 from dpforest.report.guarantee import Guarantee
 
@@ -25,26 +28,60 @@ _MAX_CLASSES = 2**16
 RECORDS = ("partition", "bernoulli")
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class ConsistentForest(BaseEstimator):
     """Base of the consistent forests. A subclass says its four choices in ``_rules``.
 
     Shared rules, where the papers leave them open: a node whose structure points agree, or that no
     feature can split, is a leaf; a split that would leave a child without estimation points is
     not made (as in the public code of MRF 2020).
+
+    Parameters
+    ----------
+    n_estimators : int, default=100
+    leaf_size : int, default=5
+        The papers' k. With a partition, a node with more estimation points is split; else, as in
+        DMRF, one with at least so many records.
+    enforce_leaf_size : bool, default=False
+        Whether a split that leaves a child with fewer than ``leaf_size`` estimation points is
+        given up (the node stays a leaf), as the papers' texts imply but not their algorithms.
+        Otherwise only a child without any is refused.
+    max_depth : int or None, default=None
+    categorical_features : "from_dtype", array-like of bool, int or str, or None
+        Which columns are categorical: those of a frame's categorical types, a mask, numbers or
+        names.
+    categorical_splits : {"one_against_rest", "ordered"}, default="one_against_rest"
+        How a categorical feature is split: one value against the rest (as in the public code of
+        MRF 2020), or as a number, in the sorted order of its categories.
+    random_state : int, RandomState, Generator or None
+    n_jobs : int or None, default=None
+        Threads over trees. The forest does not depend on it.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+    categorical_features_ : ndarray of bool, shape (n_features_in_,)
+    forest_ : TreeStack
+        The trees.
     """
 
-    n_estimators: Any
-    leaf_size: Any
-    enforce_leaf_size: Any
-    max_depth: Any
-    categorical_features: Any
-    categorical_splits: Any
-    random_state: Any
-    n_jobs: Any
+    n_estimators: int = field(default=100, kw_only=False)
+    leaf_size: int = 5
+    enforce_leaf_size: bool = False
+    max_depth: int | None = None
+    categorical_features: Any = "from_dtype"
+    categorical_splits: str = "one_against_rest"
+    random_state: Any = None
+    n_jobs: int | None = None
 
     @abstractmethod
     def _rules(self) -> ForestRules:
         """The forest's four choices and its stop, from checked parameters."""
+
+    @abstractmethod
+    def _answers(self) -> Label | Mean:
+        """What leaves answer, by the task."""
 
     @property
     def guarantee_(self) -> Guarantee:
@@ -106,7 +143,12 @@ class ConsistentForest(BaseEstimator):
 
 
 class ConsistentClassifier(ClassifierMixin, ConsistentForest):
-    """Base of the classifiers: every tree votes, ties are broken at random."""
+    """Base of the classifiers: every tree votes, ties are broken at random.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    """
 
     def fit(self, X: Any, y: Any) -> Any:
         """Grow the forest.
@@ -156,11 +198,23 @@ class ConsistentClassifier(ClassifierMixin, ConsistentForest):
         votes = self.forest_votes(X)
         return np.asarray(self.classes_[votes.argmax(axis=1)])
 
+    def _answers(self) -> Label:
+        return Label()
 
+
+@dataclass(kw_only=True, eq=False, repr=False)
 class ConsistentRegressor(RegressorMixin, ConsistentForest):
-    """Base of the regressors: the mean of the trees' leaf means."""
+    """Base of the regressors: the mean of the trees' leaf means.
 
-    criterion: Any
+    Parameters
+    ----------
+    criterion : {"mse", "weighted_mse"}
+        How a decrease is computed. ``"mse"`` (the default, but for BRF) adds the children's errors
+        without weights, as eq. 15 of MRF 2019 and eq. 5 of DMRF are printed. ``"weighted_mse"``
+        weighs them by their shares of the records.
+    """
+
+    criterion: str = "mse"
 
     def fit(self, X: Any, y: Any) -> Any:
         """Grow the forest.
@@ -199,7 +253,7 @@ class ConsistentRegressor(RegressorMixin, ConsistentForest):
         tags.regressor_tags.poor_score = self.criterion == "mse"
         return tags
 
-    def _mean(self) -> Mean:
+    def _answers(self) -> Mean:
         return Mean(check_choice(self.criterion, "criterion", tuple(REGRESSION_CRITERIA)))
 
 
@@ -227,8 +281,56 @@ def check_number(
     return float(value)
 
 
-def record_rule(records: Any, partition_rate: Any, inclusion: Any) -> RecordRule:
-    """The record rule of the (SE) and (b) variants."""
-    if check_choice(records, "records", RECORDS) == "partition":
-        return Partition(check_number(partition_rate, "partition_rate", 0.0, 1e9, closed=False))
+@dataclass(kw_only=True, eq=False, repr=False)
+class DrawnFeatures:
+    """Parameters of forests that draw a few features for a node.
+
+    Parameters
+    ----------
+    max_features : {"sqrt", "log2"}, int, float or None, default="sqrt"
+        The papers' N(D), rounded down; as in scikit-learn's forests.
+    redraw : bool, default=True
+        Whether other features are drawn if none of those drawn has two values in the node.
+        Otherwise the node is a leaf, which is what DMRF's printed figures agree with.
+    """
+
+    max_features: Any = "sqrt"
+    redraw: bool = True
+
+    def _candidates(self, single: float = 0.0) -> RandomFeatures:
+        """The features of a node; with some probability a single one."""
+        return RandomFeatures(self.max_features, single, bool(self.redraw))
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class DrawnRecords:
+    """Parameters of the (SE) and (b) variants: which records a tree sees.
+
+    Parameters
+    ----------
+    records : {"partition", "bernoulli"}, default="partition"
+        ``"partition"``: structure and estimation points, (SE) in DMRF's paper. ``"bernoulli"``:
+        each record enters a tree with probability ``inclusion`` and serves for both, (b) there.
+    partition_rate : float, default=1.0
+        Structure points over estimation points.
+    inclusion : float, default=1 - 1/e
+    """
+
+    records: str = "partition"
+    partition_rate: float = 1.0
+    inclusion: float = 1 - 1 / math.e
+
+    def _records(self) -> RecordRule:
+        if check_choice(self.records, "records", RECORDS) == "bernoulli":
+            return included(self.inclusion)
+        rate = check_number(self.partition_rate, "partition_rate", 0.0, 1e9, closed=False)
+        return Partition(rate)
+
+    @property
+    def _serve_for_both(self) -> bool:
+        return self.records == "bernoulli"
+
+
+def included(inclusion: Any) -> BernoulliInclusion:
+    """Records that each enter a tree with this probability."""
     return BernoulliInclusion(check_number(inclusion, "inclusion", 0.0, 1.0, closed=False))

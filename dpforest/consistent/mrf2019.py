@@ -3,21 +3,47 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from dataclasses import dataclass
 
-from dpforest.consistent.answers import Label
 from dpforest.consistent.base import (
     ConsistentClassifier,
+    ConsistentForest,
     ConsistentRegressor,
+    DrawnFeatures,
+    DrawnRecords,
     check_number,
-    record_rule,
 )
-from dpforest.consistent.candidates import RandomFeatures
 from dpforest.consistent.rules import ForestRules
 from dpforest.consistent.splits import Joint
 
 
-class MRF2019Classifier(ConsistentClassifier):
+@dataclass(kw_only=True, eq=False, repr=False)
+class MultinomialForest2019(DrawnRecords, DrawnFeatures, ConsistentForest):
+    """Base of both tasks.
+
+    Parameters
+    ----------
+    p : float, default=0.05
+        Probability of a single candidate feature.
+    B : float, default=10.0
+        Strength of the draw.
+    """
+
+    p: float = 0.05
+    B: float = 10.0
+
+    def _rules(self) -> ForestRules:
+        return ForestRules(
+            records=self._records(),
+            candidates=self._candidates(check_number(self.p, "p", 0.0, 1.0)),
+            splits=Joint(check_number(self.B, "B", 0.0, math.inf)),
+            answers=self._answers(),
+            stop=self._stop(split_from_size=self._serve_for_both),
+        )
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class MRF2019Classifier(MultinomialForest2019, ConsistentClassifier):
     """Multinomial Random Forests of 2019, not private.
 
     Multinomial Random Forests: Fill the Gap between Theoretical Consistency and Empirical
@@ -28,206 +54,16 @@ class MRF2019Classifier(ConsistentClassifier):
     The paper leaves open what happens if no drawn feature has two values (others are drawn), and
     ties, pure nodes and empty children (as in :class:`MRFClassifier`).
 
-    Parameters
-    ----------
-    n_estimators : int, default=100
-    p : float, default=0.05
-        Probability of a single candidate feature.
-    B : float, default=10.0
-        Strength of the draw.
-    max_features : {"sqrt", "log2"}, int, float or None, default="sqrt"
-        The papers' N(D), rounded down; as in scikit-learn's forests.
-    redraw : bool, default=True
-        Whether other features are drawn if none of those drawn has two values in the node.
-        Otherwise the node is a leaf, which is what DMRF's printed figures agree with.
-    records : {"partition", "bernoulli"}, default="partition"
-        ``"partition"``: structure and estimation points, (SE) in DMRF's paper. ``"bernoulli"``:
-        each record enters a tree with probability ``inclusion`` and serves for both, (b) there.
-    partition_rate : float, default=1.0
-        Structure points over estimation points.
-    inclusion : float, default=1 - 1/e
-    leaf_size : int, default=5
-        The papers' k. With a partition, a node with more estimation points is split; else, as in
-        DMRF, one with at least so many records.
-    enforce_leaf_size : bool, default=False
-        Whether a split that leaves a child with fewer than ``leaf_size`` estimation points is
-        given up (the node stays a leaf), as the papers' texts imply but not their algorithms.
-        Otherwise only a child without any is refused.
-    max_depth : int or None, default=None
-    categorical_features : "from_dtype", array-like of bool, int or str, or None
-        Which columns are categorical: those of a frame's categorical types, a mask, numbers or
-        names.
-    categorical_splits : {"one_against_rest", "ordered"}, default="one_against_rest"
-        How a categorical feature is split: one value against the rest (as in the public code of
-        MRF 2020), or as a number, in the sorted order of its categories.
-    random_state : int, RandomState, Generator or None
-    n_jobs : int or None, default=None
-        Threads over trees. The forest does not depend on it.
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
-    categorical_features_ : ndarray of bool, shape (n_features_in_,)
-    forest_ : TreeStack
-        The trees.
-    guarantee_ : Guarantee
-        Says that no privacy is claimed.
+    Parameters and attributes are described where forests share them: in
+    :class:`MultinomialForest2019`, and in :class:`DrawnFeatures`, :class:`DrawnRecords` and
+    :class:`ConsistentForest` of ``base``.
     """
 
-    def __init__(
-        self,
-        n_estimators: int = 100,
-        *,
-        p: float = 0.05,
-        B: float = 10.0,
-        max_features: Any = "sqrt",
-        redraw: bool = True,
-        records: str = "partition",
-        partition_rate: float = 1.0,
-        inclusion: float = 1 - 1 / math.e,
-        leaf_size: int = 5,
-        enforce_leaf_size: bool = False,
-        max_depth: int | None = None,
-        categorical_features: Any = "from_dtype",
-        categorical_splits: str = "one_against_rest",
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.p = p
-        self.B = B
-        self.max_features = max_features
-        self.redraw = redraw
-        self.records = records
-        self.partition_rate = partition_rate
-        self.inclusion = inclusion
-        self.leaf_size = leaf_size
-        self.enforce_leaf_size = enforce_leaf_size
-        self.max_depth = max_depth
-        self.categorical_features = categorical_features
-        self.categorical_splits = categorical_splits
-        self.random_state = random_state
-        self.n_jobs = n_jobs
 
-    def _rules(self) -> ForestRules:
-        return ForestRules(
-            records=record_rule(self.records, self.partition_rate, self.inclusion),
-            candidates=RandomFeatures(
-                self.max_features, check_number(self.p, "p", 0.0, 1.0), bool(self.redraw)
-            ),
-            splits=Joint(check_number(self.B, "B", 0.0, math.inf)),
-            answers=Label(),
-            stop=self._stop(split_from_size=self.records == "bernoulli"),
-        )
+@dataclass(kw_only=True, eq=False, repr=False)
+class MRF2019Regressor(MultinomialForest2019, ConsistentRegressor):
+    """Multinomial Random Forests of 2019 for regression (section 5), not private.
 
-
-class MRF2019Regressor(ConsistentRegressor):
-    """Multinomial Random Forests of 2019, for regression, not private.
-
-    Multinomial Random Forests: Fill the Gap between Theoretical Consistency and Empirical
-    Soundness, section 5. N(D) random features are candidates, with probability p a single
-    one; one of all their splits is drawn by ``softmax(B · Î)``, Î the decrease of the mean
-    squared error normalised over all of them. Leaves answer by their mean.
-
-    The paper leaves open what happens if no drawn feature has two values (others are drawn), and
-    ties, pure nodes and empty children (as in :class:`MRFClassifier`).
-
-    Parameters
-    ----------
-    n_estimators : int, default=100
-    p : float, default=0.05
-        Probability of a single candidate feature.
-    B : float, default=10.0
-        Strength of the draw.
-    max_features : {"sqrt", "log2"}, int, float or None, default="sqrt"
-        The papers' N(D), rounded down; as in scikit-learn's forests.
-    redraw : bool, default=True
-        Whether other features are drawn if none of those drawn has two values in the node.
-        Otherwise the node is a leaf, which is what DMRF's printed figures agree with.
-    criterion : {"mse", "weighted_mse"}, default="mse"
-        How a decrease is computed. ``"mse"`` is eq. 15 as printed: the children's errors are added
-        without weights. ``"weighted_mse"`` weighs them by their shares of the records.
-    records : {"partition", "bernoulli"}, default="partition"
-        ``"partition"``: structure and estimation points, (SE) in DMRF's paper. ``"bernoulli"``:
-        each record enters a tree with probability ``inclusion`` and serves for both, (b) there.
-    partition_rate : float, default=1.0
-        Structure points over estimation points.
-    inclusion : float, default=1 - 1/e
-    leaf_size : int, default=5
-        The papers' k. With a partition, a node with more estimation points is split; else, as in
-        DMRF, one with at least so many records.
-    enforce_leaf_size : bool, default=False
-        Whether a split that leaves a child with fewer than ``leaf_size`` estimation points is
-        given up (the node stays a leaf), as the papers' texts imply but not their algorithms.
-        Otherwise only a child without any is refused.
-    max_depth : int or None, default=None
-    categorical_features : "from_dtype", array-like of bool, int or str, or None
-        Which columns are categorical: those of a frame's categorical types, a mask, numbers or
-        names.
-    categorical_splits : {"one_against_rest", "ordered"}, default="one_against_rest"
-        How a categorical feature is split: one value against the rest (as in the public code of
-        MRF 2020), or as a number, in the sorted order of its categories.
-    random_state : int, RandomState, Generator or None
-    n_jobs : int or None, default=None
-        Threads over trees. The forest does not depend on it.
-
-    Attributes
-    ----------
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
-    categorical_features_ : ndarray of bool, shape (n_features_in_,)
-    forest_ : TreeStack
-        The trees.
-    guarantee_ : Guarantee
-        Says that no privacy is claimed.
+    As :class:`MRF2019Classifier`, where its parameters are named too, with the decrease of the mean
+    squared error. Leaves answer by their mean, and :class:`ConsistentRegressor` has ``criterion``.
     """
-
-    def __init__(
-        self,
-        n_estimators: int = 100,
-        *,
-        p: float = 0.05,
-        B: float = 10.0,
-        max_features: Any = "sqrt",
-        redraw: bool = True,
-        criterion: str = "mse",
-        records: str = "partition",
-        partition_rate: float = 1.0,
-        inclusion: float = 1 - 1 / math.e,
-        leaf_size: int = 5,
-        enforce_leaf_size: bool = False,
-        max_depth: int | None = None,
-        categorical_features: Any = "from_dtype",
-        categorical_splits: str = "one_against_rest",
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.p = p
-        self.B = B
-        self.max_features = max_features
-        self.redraw = redraw
-        self.criterion = criterion
-        self.records = records
-        self.partition_rate = partition_rate
-        self.inclusion = inclusion
-        self.leaf_size = leaf_size
-        self.enforce_leaf_size = enforce_leaf_size
-        self.max_depth = max_depth
-        self.categorical_features = categorical_features
-        self.categorical_splits = categorical_splits
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-
-    def _rules(self) -> ForestRules:
-        return ForestRules(
-            records=record_rule(self.records, self.partition_rate, self.inclusion),
-            candidates=RandomFeatures(
-                self.max_features, check_number(self.p, "p", 0.0, 1.0), bool(self.redraw)
-            ),
-            splits=Joint(check_number(self.B, "B", 0.0, math.inf)),
-            answers=self._mean(),
-            stop=self._stop(split_from_size=self.records == "bernoulli"),
-        )

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from dpforest.consistent.answers import Label, Mean
 from dpforest.consistent.candidates import Candidates
+from dpforest.consistent.inclusion import RecordRule
 from dpforest.consistent.kernels.layout import StopRule
-from dpforest.consistent.records import RecordRule
 from dpforest.consistent.splits import SplitChoice
 
 _NO_LIMIT = 2**31 - 1

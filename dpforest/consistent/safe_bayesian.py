@@ -14,6 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
+from dpforest.checks import check_integer, check_n_jobs
 from dpforest.consistent.kernels.safe_bayesian import (
     count_leaves,
     leaves_of_records,
@@ -21,7 +22,6 @@ from dpforest.consistent.kernels.safe_bayesian import (
     mix_predictions,
 )
 from dpforest.consistent.safe_bayesian_prior import PriorTrees, draw_prior_trees, rank_codes
-from dpforest.estimators.settings import check_integer, check_n_jobs
 from dpforest.exceptions import ParameterError, ParameterTypeError
 from dpforest.mechanisms.entropy import make_source
 from dpforest.report.guarantee import Guarantee

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -62,12 +64,7 @@ def encode_table(
     n_records, n_features = X.shape
     encoded = [ranks(np.ascontiguousarray(X[:, f])) for f in range(n_features)]
     sizes = np.array([values.size for values, _ in encoded], dtype=np.int64)
-    cells = sizes * (n_classes or 3)
-    few = (sizes <= _MOST_COUNTED) & (cells <= max(_CELLS_OF_RECORDS * n_records, 64))
-    in_lanes = few & (sizes <= MOST_CODES) & (n_classes > 0 and sizes.max() <= 256)
-    width = -(-n_features // LANES) * LANES
-    if in_lanes.sum() * share < _LANES_PAY * (width // LANES):
-        in_lanes[:], width = False, n_features
+    few, in_lanes, width = _layout(sizes, n_records, n_classes, share)
     rows = np.zeros((n_records, width), np.uint8 if sizes.max() <= 256 else np.uint32)
     for f, (_, codes) in enumerate(encoded):
         rows[:, f] = codes
@@ -75,9 +72,6 @@ def encode_table(
     ordered = np.flatnonzero(~few) if keep_sorted else np.empty(0, np.int64)
     sorted_place = np.full(n_features, -1, np.int64)
     sorted_place[ordered] = np.arange(ordered.size)
-    words = rows.T[ordered].astype(np.uint64) << np.uint64(32)
-    words |= np.arange(n_records, dtype=np.uint64)
-    words.sort(axis=1)
     return Table(
         rows=rows,
         labels=np.empty(0, np.uint16) if labels is None else labels.astype(np.uint16),
@@ -93,5 +87,26 @@ def encode_table(
         firsts=(np.cumsum(sizes[counted]) - sizes[counted]).astype(np.int64),
         n_cells=-(-int(sizes[counted].sum()) // WIDTH) * WIDTH,
         sorted_place=sorted_place,
-        words=words,
+        words=_sorted_words(rows, ordered),
     )
+
+
+def _layout(
+    sizes: NDArray[np.int64], n_records: int, n_classes: int, share: float
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_], int]:
+    """Which features are counted in histograms, which of them in lanes, and columns of a row."""
+    cells = sizes * (n_classes or 3)
+    few = (sizes <= _MOST_COUNTED) & (cells <= max(_CELLS_OF_RECORDS * n_records, 64))
+    in_lanes = few & (sizes <= MOST_CODES) & (n_classes > 0 and sizes.max() <= 256)
+    width = -(-sizes.size // LANES) * LANES
+    if in_lanes.sum() * share < _LANES_PAY * (width // LANES):
+        return few, np.zeros_like(few), sizes.size
+    return few, in_lanes, width
+
+
+def _sorted_words(rows: NDArray[Any], ordered: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """Codes of some features above record numbers, each feature's in ascending order."""
+    words = rows.T[ordered].astype(np.uint64) << np.uint64(32)
+    words |= np.arange(rows.shape[0], dtype=np.uint64)
+    words.sort(axis=1)
+    return words

@@ -26,6 +26,7 @@ from dpforest.accounting.rationals import exact_text
 from dpforest.accounting.scopes import Scope
 from dpforest.accounting.units import check_records_per_unit
 from dpforest.accounting.verify import claimed_loss, sole_certificate
+from dpforest.checks import check_n_jobs
 from dpforest.domain.domain import Domain
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.table import Described, read_labels
@@ -34,7 +35,7 @@ from dpforest.estimators.failures import failure_of, refuse_failed
 from dpforest.estimators.names import NamedColumns
 from dpforest.estimators.pipelines import surroundings
 from dpforest.estimators.run import FitRun
-from dpforest.estimators.settings import check_delta, check_epsilon, check_n_jobs, storable
+from dpforest.estimators.settings import check_delta, check_epsilon, storable
 from dpforest.exceptions import ParameterError, ParameterTypeError, PrivacyLeakWarning
 from dpforest.mechanisms.entropy import (
     describe_source,

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dpforest.accounting.allocation import resolve_allocation
 from dpforest.accounting.scopes import Scope
+from dpforest.checks import check_choice, check_integer, check_n_jobs
 from dpforest.domain.domain import Domain
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.estimators.classifier import PrivateClassifier, class_array, class_order
@@ -20,10 +21,7 @@ from dpforest.estimators.progress import PassProgress, TreeProgress
 from dpforest.estimators.run import FitRun
 from dpforest.estimators.settings import (
     MAX_DEPTH,
-    check_choice,
-    check_integer,
     check_lattice_draw,
-    check_n_jobs,
     check_partition_rate,
     check_verbose,
     refuse_fit_parameters,

@@ -16,6 +16,7 @@ from dpforest.accounting.detached import charged_to
 from dpforest.accounting.lists import Price, open_list
 from dpforest.accounting.releases import Plan
 from dpforest.accounting.scopes import Scope
+from dpforest.checks import check_choice, check_n_jobs
 from dpforest.domain.domain import Domain
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.estimators.explanation import Explanation, explain
@@ -25,13 +26,7 @@ from dpforest.estimators.private_training import make_plan, settle_plan, warn_if
 from dpforest.estimators.progress import PartProgress, PassProgress
 from dpforest.estimators.released import ReleasedEstimator
 from dpforest.estimators.run import FitRun
-from dpforest.estimators.settings import (
-    check_choice,
-    check_delta,
-    check_epsilon,
-    check_n_jobs,
-    check_verbose,
-)
+from dpforest.estimators.settings import check_delta, check_epsilon, check_verbose
 from dpforest.exceptions import ModelFormatError, ParameterError, ParameterTypeError
 from dpforest.mechanisms.entropy import RandomSource
 from dpforest.plain.writing import Link, plain_model

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 import operator
 from fractions import Fraction
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 
 from dpforest.accounting.allocation import Allocation, allocation_from_data, allocation_to_data
 from dpforest.accounting.rationals import to_rational
+from dpforest.checks import check_integer
 from dpforest.domain.table import Described
 from dpforest.exceptions import ParameterError, ParameterTypeError
 
@@ -78,33 +78,6 @@ def check_verbose(value: Any) -> int:
     return int(value) if isinstance(value, bool) else check_integer(value, "verbose", 0)
 
 
-def check_integer(value: Any, name: str, lowest: int, highest: int | None = None) -> int:
-    """A whole number within bounds."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-        raise ParameterTypeError(
-            name, value, "must be a whole number", f"Give an int from {lowest} up"
-        )
-    number = int(value)
-    if number < lowest or (highest is not None and number > highest):
-        upper = "" if highest is None else f" and at most {highest}"
-        raise ParameterError(
-            name, value, f"must be at least {lowest}{upper}", "Give a whole number in that range"
-        )
-    return number
-
-
-def check_choice(value: Any, name: str, choices: tuple[str, ...]) -> str:
-    """One of a few names."""
-    if not isinstance(value, str) or value not in choices:
-        raise ParameterError(
-            name,
-            value,
-            "must be one of " + ", ".join(repr(choice) for choice in choices),
-            "Choose one of these",
-        )
-    return value
-
-
 def check_lattice_draw(thresholds: str, draw: str, joint: bool) -> None:
     """Refuse draws that a lattice of thresholds cannot serve."""
     if thresholds != "lattice":
@@ -153,21 +126,6 @@ def check_partition_rate(value: Any) -> Fraction | None:
             "Use 1 for halves, or None to use all records for both",
         )
     return Fraction(numerator, 2**64)
-
-
-def check_n_jobs(value: Any) -> int:
-    """Number of threads from scikit-learn's convention: None is 1, -1 all processors."""
-    if value is None:
-        return 1
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value == 0:
-        raise ParameterError(
-            "n_jobs", value, "must be None or a non-zero whole number", "Use -1 for all processors"
-        )
-    if int(value) > 0:
-        return int(value)
-    import os
-
-    return max(1, (os.cpu_count() or 1) + 1 + int(value))
 
 
 def storable(value: Any) -> Any:

@@ -28,9 +28,9 @@ from dpforest.consistent.candidates import (
 from dpforest.consistent.denil14 import Denil14Classifier
 from dpforest.consistent.dmrf import DMRFClassifier, DMRFRegressor
 from dpforest.consistent.grower import grow_forest
+from dpforest.consistent.inclusion import BernoulliInclusion, GivenPartition, Partition
 from dpforest.consistent.mrf import MRFClassifier
 from dpforest.consistent.mrf2019 import MRF2019Classifier, MRF2019Regressor
-from dpforest.consistent.records import BernoulliInclusion, GivenPartition, Partition
 from dpforest.consistent.rules import ForestRules, Stop
 from dpforest.consistent.splits import BEST, RANDOM, Joint, Mixture, TwoStage
 

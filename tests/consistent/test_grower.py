@@ -12,9 +12,9 @@ import pytest
 from dpforest.consistent.answers import Label, Mean
 from dpforest.consistent.candidates import AllFeatures, PoissonFeatures, RandomFeatures
 from dpforest.consistent.grower import grow_forest
+from dpforest.consistent.inclusion import BernoulliInclusion, Everyone, Partition
 from dpforest.consistent.kernels import compiling
 from dpforest.consistent.kernels.grow import grow_tree
-from dpforest.consistent.records import BernoulliInclusion, Everyone, Partition
 from dpforest.consistent.rules import ForestRules, Stop
 from dpforest.consistent.splits import BEST, RANDOM, Joint, Mixture, TwoStage
 from dpforest.consistent.table import encode_table

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpforest.consistent.kernels.lanes import LANES, MOST_CODES, count_lanes
-from dpforest.consistent.kernels.records import group_by_class, mark_so_many
+from dpforest.consistent.kernels.rows import group_by_class, mark_so_many
 from dpforest.consistent.table import encode_table
 
 

@@ -18,7 +18,7 @@ from dpforest.accounting.allocation import ExplicitAllocation
 from dpforest.consistent.answers import Label
 from dpforest.consistent.candidates import AllFeatures
 from dpforest.consistent.grower import grow_forest
-from dpforest.consistent.records import GivenPartition
+from dpforest.consistent.inclusion import GivenPartition
 from dpforest.consistent.rules import ForestRules, Stop
 from dpforest.consistent.splits import TwoStage
 from dpforest.trees.multinomial import growth as grower

@@ -12,13 +12,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from dpforest.consistent.records import Everyone, Partition, RecordRule
-from dpforest.estimators.settings import (
-    check_choice,
-    check_integer,
-    check_n_jobs,
-    check_partition_rate,
-)
+from dpforest.checks import check_choice, check_integer, check_n_jobs
+from dpforest.consistent.inclusion import Everyone, Partition, RecordRule
+from dpforest.estimators.settings import check_partition_rate
 from dpforest.exceptions import ParameterError
 from dpforest.mechanisms.entropy import RandomSource, make_source
 from dpforest.report.guarantee import Guarantee

@@ -20,7 +20,7 @@ from dpforest.consistent.kernels.cells import (
 from dpforest.consistent.kernels.compiling import part
 from dpforest.consistent.kernels.draws import draw, draw_score, scale_of, span_of, sum_weights
 from dpforest.consistent.kernels.lanes import count_lanes
-from dpforest.consistent.kernels.records import keep_in_range, pick_records
+from dpforest.consistent.kernels.rows import keep_in_range, pick_records
 from dpforest.consistent.kernels.streams import poisson, shuffle_first, uniform
 from dpforest.consistent.kernels.words import scan_classes, scan_targets, sort_words
 

@@ -14,7 +14,7 @@ from dpforest.consistent.kernels.compiling import part
 from dpforest.consistent.kernels.draws import draw_label
 from dpforest.consistent.kernels.lanes import LANES, MOST_CODES
 from dpforest.consistent.kernels.layout import Room, Tree
-from dpforest.consistent.kernels.records import (
+from dpforest.consistent.kernels.rows import (
     are_alike,
     count_labels,
     group_by_class,

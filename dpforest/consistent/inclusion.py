@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.consistent.kernels.records import mark_so_many
+from dpforest.consistent.kernels.rows import mark_so_many
 
 #: Structure points, and estimation points or None where they are the same records.
 Drawn = tuple[NDArray[np.int32], NDArray[np.int32] | None]

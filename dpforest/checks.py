@@ -1,0 +1,49 @@
+"""Checks of arguments that estimators of every kind take."""
+
+from __future__ import annotations
+
+import numbers
+import os
+from typing import Any
+
+from dpforest.exceptions import ParameterError, ParameterTypeError
+
+
+def check_integer(value: Any, name: str, lowest: int, highest: int | None = None) -> int:
+    """A whole number within bounds."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise ParameterTypeError(
+            name, value, "must be a whole number", f"Give an int from {lowest} up"
+        )
+    number = int(value)
+    if number < lowest or (highest is not None and number > highest):
+        upper = "" if highest is None else f" and at most {highest}"
+        raise ParameterError(
+            name, value, f"must be at least {lowest}{upper}", "Give a whole number in that range"
+        )
+    return number
+
+
+def check_choice(value: Any, name: str, choices: tuple[str, ...]) -> str:
+    """One of a few names."""
+    if not isinstance(value, str) or value not in choices:
+        raise ParameterError(
+            name,
+            value,
+            "must be one of " + ", ".join(repr(choice) for choice in choices),
+            "Choose one of these",
+        )
+    return value
+
+
+def check_n_jobs(value: Any) -> int:
+    """Number of threads from scikit-learn's convention: None is 1, -1 all processors."""
+    if value is None:
+        return 1
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value == 0:
+        raise ParameterError(
+            "n_jobs", value, "must be None or a non-zero whole number", "Use -1 for all processors"
+        )
+    if int(value) > 0:
+        return int(value)
+    return max(1, (os.cpu_count() or 1) + 1 + int(value))
