@@ -10,8 +10,9 @@ from dpforest.accounting.events import (
     GeometricNoise,
     PermuteAndFlipSelection,
 )
+from dpforest.accounting.frozen_ledger import FrozenLedger
 from dpforest.accounting.grants import Grant
-from dpforest.accounting.ledger import Budget, FrozenLedger, LedgerEntry, ScopeRecord
+from dpforest.accounting.ledger import Budget, LedgerEntry, ScopeRecord
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.scopes import Request
 

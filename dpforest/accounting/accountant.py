@@ -3,48 +3,27 @@
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Iterable
-from fractions import Fraction
 from pathlib import Path
 from typing import Any, NoReturn
 
-from dpforest.accounting.bounds import add_remove_price
-from dpforest.accounting.conversion import (
-    conversion_method,
-    rho_of_epsilon,
-)
-from dpforest.accounting.events import EVENTS, Event
-from dpforest.accounting.figures import figure_down, figure_up
+from dpforest.accounting.books import ROOM, Books
+from dpforest.accounting.events import Event
+from dpforest.accounting.figures import figure_down
+from dpforest.accounting.frozen_ledger import FrozenLedger
 from dpforest.accounting.grants import Grant
-from dpforest.accounting.ledger import (
-    Budget,
-    BudgetRecord,
-    FrozenLedger,
-    LedgerEntry,
-    ScopeRecord,
-)
-from dpforest.accounting.losses import NO_LOSS, ZERO, Amount, PrivacyLoss
-from dpforest.accounting.rationals import MOST_DIGITS, check_length, is_long, to_rational
+from dpforest.accounting.ledger import Budget, BudgetRecord, LedgerEntry, ScopeRecord
+from dpforest.accounting.losses import NO_LOSS, PrivacyLoss
+from dpforest.accounting.rationals import MOST_DIGITS, check_length, to_rational
 from dpforest.accounting.scopes import (
     ParallelCellsScope,
     ParallelRecordsScope,
     PoissonScope,
     Request,
-    Scope,
     SequentialScope,
-    checked_loss,
 )
 from dpforest.accounting.units import open_units
-from dpforest.exceptions import BudgetExceeded, ParameterError, ParameterTypeError, ScopeError
-from dpforest.processes import this_process
-from dpforest.strict_json import is_writable
-
-_OWN_EVENTS = frozenset(EVENTS.values())
-#: Sums of losses that an accountant keeps.
-_MOST_SUMS = 1024
-#: Digits left for the releases of a scope whose caps are alternatives, and that do not matter yet.
-_ROOM = 500
+from dpforest.exceptions import BudgetExceeded, ParameterTypeError, ScopeError
 
 
 class BudgetAccountant:
@@ -95,39 +74,17 @@ class BudgetAccountant:
     def __init__(self, epsilon: Any, delta: Any = 0, name: str | None = None) -> None:
         if hasattr(self, "_root"):
             raise ScopeError("books are not begun anew: make another BudgetAccountant")
-        cap = to_rational(epsilon, "epsilon")
-        if cap <= 0:
-            raise ParameterError(
-                "epsilon", epsilon, "must be a positive number", "Choose the total to spend"
-            )
-        slack = to_rational(delta, "delta")
-        if not 0 <= slack < 1:
-            raise ParameterError(
-                "delta", delta, "must be at least 0 and below 1", "Use 0, or about 1e-6"
-            )
-        if name is not None and not isinstance(name, str):
-            raise ParameterTypeError("name", name, "must be a str or None", "Name it for reports")
-        if name is not None and not is_writable(name):
-            raise ParameterError("name", name, "holds half of a character", "Write it as Unicode")
-        self._set_up(cap, slack, name)
+        self._set_up(Books.begun(epsilon, delta, name))
 
-    def _set_up(self, epsilon: Amount, delta: Fraction, name: str | None) -> None:
-        self._epsilon = epsilon
-        self._delta = delta
-        self._name = name
-        self._lock = threading.RLock()
-        self._process = this_process()
-        self._prices: dict[int, tuple[Event, PrivacyLoss]] = {}
-        self._sums: dict[tuple[int, int], tuple[PrivacyLoss, PrivacyLoss, PrivacyLoss]] = {}
-        self._root = SequentialScope(self, None, "")
-        # The scope beside which nothing is granted any more, once it is charged anything.
-        self._alone: Scope | None = None
+    def _set_up(self, books: Books) -> None:
+        self._books = books
+        self._root = SequentialScope(books, None, "")
 
     @classmethod
     def _unlimited(cls, delta: Any = 0, name: str | None = None) -> BudgetAccountant:
         """Make one that grants everything, to learn what a plan composes to. No data near it."""
         accountant = cls.__new__(cls)
-        accountant._set_up(math.inf, to_rational(delta, "delta"), name)
+        accountant._set_up(Books(math.inf, to_rational(delta, "delta"), name))
         return accountant
 
     # -- reading ------------------------------------------------------------------------
@@ -135,19 +92,17 @@ class BudgetAccountant:
     @property
     def name(self) -> str | None:
         """Name for reports."""
-        return self._name
+        return self._books.name
 
     @property
     def total(self) -> Budget:
         """What may be spent: pure epsilon, or the rho that converts to it at delta."""
-        rho = self._rho_cap(ZERO)
-        exact = PrivacyLoss(self._epsilon, rho, self._delta)
-        return Budget.left(exact)
+        return self._books.total()
 
     @property
     def loss(self) -> PrivacyLoss:
         """Exact loss of everything granted, reserves that are held included."""
-        with self._lock:
+        with self._books.lock:
             return self._root.charged
 
     @property
@@ -168,12 +123,8 @@ class BudgetAccountant:
     @property
     def remaining(self) -> Budget:
         """What may still be spent: as pure epsilon, or as rho; either is enough to be granted."""
-        with self._lock:
-            loss = self.loss
-            if self._is_used_up():
-                return Budget.left(NO_LOSS)
-        cap = PrivacyLoss(self._epsilon, self._rho_cap(loss.delta), self._delta)
-        return Budget.left(cap.left_after(loss))
+        with self._books.lock:
+            return self._books.remaining(self._root.charged)
 
     @property
     def ledger(self) -> tuple[LedgerEntry, ...]:
@@ -183,7 +134,7 @@ class BudgetAccountant:
     @property
     def conversion(self) -> str:
         """Where conversions between rho and (epsilon, delta) come from."""
-        return conversion_method() if self._delta else "none: delta is 0"
+        return self._books.conversion
 
     def composition(self) -> ScopeRecord:
         """Return the tree of scopes with the total of each."""
@@ -191,9 +142,9 @@ class BudgetAccountant:
 
     def frozen(self) -> FrozenLedger:
         """Return the books as data that can be stored; they grant nothing."""
-        with self._lock:
+        with self._books.lock:
             return FrozenLedger(
-                name=self._name,
+                name=self._books.name,
                 conversion=self.conversion,
                 total_record=BudgetRecord.of(self.total),
                 spent_record=BudgetRecord.of(self.spent),
@@ -237,11 +188,11 @@ class BudgetAccountant:
         such as the (epsilon, delta) of a certified list. Nothing is granted outside of the scope
         then, nor after it, unless it is closed before anything was granted in it.
         """
-        with self._lock:
+        with self._books.lock:
             for cap in caps:
                 self.check(cap)
                 # What follows a released value is asked for after records were read.
-                check_length(self._root.charged + cap, MOST_DIGITS - _ROOM)
+                check_length(self._root.charged + cap, MOST_DIGITS - ROOM)
             label = self._free_label(label)
             size = max_records_per_unit
             try:
@@ -249,8 +200,9 @@ class BudgetAccountant:
             except BudgetExceeded:
                 if alone is None or self._root._charged != NO_LOSS:
                     raise
-            self._alone = open_units(self._root, label, size, alone, adaptive, caps)
-            return self._alone
+            only = open_units(self._root, label, size, alone, adaptive, caps)
+            self._books.alone = only
+            return only
 
     def parallel_cells(self, label: str) -> ParallelCellsScope:
         """Open a scope at the top for disjoint cells; see ``Scope.parallel_cells``."""
@@ -269,94 +221,11 @@ class BudgetAccountant:
 
         Another thread may spend between this and a request, which then raises by itself.
         """
-        with self._lock:
+        with self._books.lock:
             total = self._root.charged + loss
             check_length(total)
-            self._check_remainder(total)
-            self._admit(total, loss)
-
-    # -- deciding -----------------------------------------------------------------------
-
-    def _price_of(self, event: Event) -> PrivacyLoss:
-        """Loss of an event; plans ask for the same object again and again.
-
-        Kept by identity: our own events never change, and hashing rationals is no cheaper than
-        pricing them. Entries hold the events anyway.
-        """
-        priced = self._prices.get(id(event))
-        if priced is not None and priced[0] is event:
-            return priced[1]
-        loss = checked_loss(event)
-        if type(event) in _OWN_EVENTS:
-            self._prices[id(event)] = event, loss
-        return loss
-
-    def _sum_of(self, spent: PrivacyLoss, added: PrivacyLoss) -> PrivacyLoss:
-        """Sum of two losses; the trees of a forest add up the same ones in the same order.
-
-        Kept by identity like prices, as long as there are few: losses never change, and those that
-        are kept here cannot make room for others of the same identity.
-        """
-        known = self._sums.get((id(spent), id(added)))
-        if known is not None:
-            return known[2]
-        total = spent + added
-        if len(self._sums) < _MOST_SUMS:
-            self._sums[id(spent), id(added)] = spent, added, total
-        return total
-
-    def _admit(self, loss: PrivacyLoss, requested: PrivacyLoss) -> None:
-        """Refuse a new total that fits under neither cap, or beside a scope that stands alone."""
-        if self._epsilon == math.inf:
-            return
-        fits = loss.delta <= self._delta and (
-            loss.epsilon <= self._epsilon
-            or (self._delta > 0 and loss.rho <= self._rho_cap(loss.delta))
-        )
-        if fits and (loss == self._root._charged or not self._is_used_up()):
-            return
-        name = f"accountant {self._name!r}" if self._name else "accountant"
-        raise BudgetExceeded(requested, self.remaining, name, self._in_epsilon(requested))
-
-    def _check_remainder(self, loss: PrivacyLoss) -> None:
-        """Refuse a new total that leaves an amount of more digits than books hold.
-
-        A difference is worked out only where an amount is long itself: others leave short ones.
-        """
-        if self._epsilon == math.inf or not any(
-            is_long(amount, _ROOM)
-            for amount in (self._epsilon, self._delta, loss.epsilon, loss.rho, loss.delta)
-        ):
-            return
-        cap = PrivacyLoss(self._epsilon, self._rho_cap(loss.delta), self._delta)
-        check_length(cap.left_after(loss))
-
-    def _is_used_up(self) -> bool:
-        """Whether one scope stands for all that is ever granted."""
-        return self._alone is not None and self._alone._charged != NO_LOSS
-
-    def _held_alone_by(self, scope: Scope) -> bool:
-        """Whether a scope, or one around it, is the one beside which nothing is granted."""
-        place: Any = scope
-        while place is not None and place is not self._alone:
-            place = place._parent
-        return place is not None and self._is_used_up()
-
-    def _in_epsilon(self, requested: PrivacyLoss) -> str:
-        """What a request without a pure epsilon comes to here, in words."""
-        if requested.delta and not self._delta:
-            return "which has a delta where this accountant has none"
-        if requested.epsilon != math.inf or requested.rho == math.inf:
-            return ""
-        if not self._delta:
-            return "which has no pure epsilon, and this accountant has no delta"
-        epsilon, delta, _ = add_remove_price(requested, self._delta)
-        return f"which is epsilon={figure_up(epsilon)} at delta={figure_up(delta)}"
-
-    def _rho_cap(self, delta_spent: Fraction) -> Amount:
-        if self._epsilon == math.inf:
-            return math.inf
-        return rho_of_epsilon(Fraction(self._epsilon), self._delta - delta_spent)
+            self._books.check_remainder(total)
+            self._books.admit(self._root.charged, total, loss)
 
     def _free_label(self, label: str) -> str:
         taken = self._root._children
@@ -366,13 +235,6 @@ class BudgetAccountant:
         while f"{label} #{number}" in taken:
             number += 1
         return f"{label} #{number}"
-
-    def _check_process(self) -> None:
-        if this_process() != self._process:
-            raise ScopeError(
-                "this accountant belongs to another process, and a copy of it must not spend. "
-                "Use threads (n_jobs does), or spend in the process that made it."
-            )
 
     def __copy__(self) -> BudgetAccountant:
         return self
@@ -389,8 +251,8 @@ class BudgetAccountant:
         )
 
     def __repr__(self) -> str:
-        name = f", name={self._name!r}" if self._name else ""
+        name = f", name={self._books.name!r}" if self._books.name else ""
         return (
-            f"BudgetAccountant(epsilon={figure_down(self._epsilon)}, "
-            f"delta={figure_down(self._delta)}{name})"
+            f"BudgetAccountant(epsilon={figure_down(self._books.epsilon)}, "
+            f"delta={figure_down(self._books.delta)}{name})"
         )

@@ -28,8 +28,9 @@ Held by tests/accounting/test_certified.py and test_shared_lists.py.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
+from dpforest.accounting.books import Books
 from dpforest.accounting.certificate_record import CertificateRecord
 from dpforest.accounting.certificates import Certificate
 from dpforest.accounting.events import Event
@@ -39,9 +40,6 @@ from dpforest.accounting.nodes import Node
 from dpforest.accounting.scopes import Scope, SequentialScope
 from dpforest.accounting.units import group_loss
 from dpforest.exceptions import BudgetExceeded, ParameterError, ScopeError
-
-if TYPE_CHECKING:
-    from dpforest.accounting.accountant import BudgetAccountant
 
 
 def open_certified(scope: Scope, label: str, certificate: Certificate) -> CertifiedScope:
@@ -74,10 +72,10 @@ def open_certified(scope: Scope, label: str, certificate: Certificate) -> Certif
             "certificate", f"({certificate.epsilon}, {certificate.delta})",
             "does not follow from its list of releases", "Make it with certify(...)",
         )  # fmt: skip
-    with scope._accountant._lock:
+    with scope._books.lock:
         _check_place(scope)
         _check_units(scope, certificate)
-        if _is_held(scope) or scope._accountant._held_alone_by(scope):
+        if _is_held(scope) or scope._is_held_alone():
             return _opened(scope, label, certificate, adds_up=False)
         try:
             return _opened(scope, label, certificate, adds_up=True)
@@ -85,12 +83,12 @@ def open_certified(scope: Scope, label: str, certificate: Certificate) -> Certif
             if not _is_alone(scope):
                 raise
         only = _opened(scope, label, certificate, adds_up=False)
-        scope._accountant._alone = only
+        scope._books.alone = only
         return only
 
 
 def _opened(scope: Scope, label: str, certificate: Certificate, adds_up: bool) -> CertifiedScope:
-    certified = CertifiedScope(scope._accountant, scope, label, certificate, adds_up)
+    certified = CertifiedScope(scope._books, scope, label, certificate, adds_up)
     return scope._adopt(certified)
 
 
@@ -102,14 +100,14 @@ class CertifiedScope(SequentialScope):
 
     def __init__(
         self,
-        accountant: BudgetAccountant,
+        books: Books,
         parent: Scope,
         label: str,
         certificate: Certificate,
         adds_up: bool,
     ) -> None:
         reserve = certificate.additive if adds_up else certificate.loss
-        super().__init__(accountant, parent, label, reserve=reserve)
+        super().__init__(books, parent, label, reserve=reserve)
         self._certificate = certificate
         self._certified_units = certificate.records_per_unit
         self._in_rho = adds_up
@@ -125,7 +123,7 @@ class CertifiedScope(SequentialScope):
         Whether an unused list is given up may depend on what was released beside it meanwhile.
         Its delta would then not be fixed beforehand, so it stays spent.
         """
-        with self._accountant._lock:
+        with self._books.lock:
             given_up = not self._entries and self._root()._has_granted()
             kept = given_up and not self._in_rho and not _is_held(self)
             super().close(keep_reserve=keep_reserve or kept)

@@ -20,7 +20,8 @@ from fractions import Fraction
 from typing import Any
 
 from dpforest.accounting.accountant import BudgetAccountant
-from dpforest.accounting.ledger import FrozenLedger, LedgerEntry, ScopeRecord
+from dpforest.accounting.frozen_ledger import FrozenLedger
+from dpforest.accounting.ledger import LedgerEntry, ScopeRecord
 from dpforest.accounting.losses import Amount
 from dpforest.accounting.rationals import float_down
 from dpforest.accounting.verify import counted_losses

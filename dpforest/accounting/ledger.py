@@ -7,21 +7,19 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal, Self
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from dpforest.accounting.certificate_record import CertificateRecord
 from dpforest.accounting.figures import figure_down, figure_up
 from dpforest.accounting.frozen import ExactText, Frozen
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.rationals import exact_text, float_up, parse_loss, shortest_down
-from dpforest.exceptions import ModelFormatError
-from dpforest.strict_json import parse_object
 
-_FORMAT: Literal["dpforest-ledger"] = "dpforest-ledger"
+FORMAT: Literal["dpforest-ledger"] = "dpforest-ledger"
 #: Version 1 had the spent rho converted to an epsilon, which is no bound (``Budget``).
-_VERSION: Literal[2] = 2
+VERSION: Literal[2] = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,15 +247,11 @@ class ScopeRecord(Frozen):
         return tuple(entry for scope in self.walk() for entry in scope.entries)
 
 
-class FrozenLedger(Frozen):
-    """The accountant's books without the accountant: read only, can be pickled and stored.
+class LedgerRecord(Frozen):
+    """What a frozen ledger holds."""
 
-    Offers the accountant's reading half: ``total``, ``spent``, ``remaining``, ``ledger``,
-    ``composition()`` and ``to_json()``. It grants nothing.
-    """
-
-    format: Literal["dpforest-ledger"] = _FORMAT
-    version: Literal[1, 2] = _VERSION
+    format: Literal["dpforest-ledger"] = FORMAT
+    version: Literal[1, 2] = VERSION
     name: str | None
     conversion: str
     total_record: BudgetRecord
@@ -265,12 +259,12 @@ class FrozenLedger(Frozen):
     remaining_record: BudgetRecord
     scopes: ScopeRecord
 
-    def renewed(self) -> FrozenLedger:
+    def renewed(self) -> Self:
         """The same books as they are written today."""
-        if self.version == _VERSION:
+        if self.version == VERSION:
             return self
         spent = BudgetRecord.of(Budget.spent(self.spent_record.exact.loss))
-        return self.model_copy(update={"spent_record": spent, "version": _VERSION})
+        return self.model_copy(update={"spent_record": spent, "version": VERSION})
 
     @property
     def total(self) -> Budget:
@@ -302,39 +296,3 @@ class FrozenLedger(Frozen):
         if path is not None:
             Path(path).write_text(text, encoding="utf-8")
         return text
-
-    @classmethod
-    def from_json(cls, text: str) -> FrozenLedger:
-        """Read what :meth:`to_json` wrote.
-
-        Raises
-        ------
-        ModelFormatError
-            If it is something else, or contradicts itself.
-        """
-        # Checked by what an accountant says of itself, which is built on these books.
-        from dpforest.accounting.ledger_check import verify_ledger
-
-        data = parse_object(text, _refused)
-        if data.get("format") != _FORMAT:
-            raise _refused("it does not say that it is one")
-        try:
-            books = cls.model_validate(data)
-        except ValidationError as error:
-            raise _refused(_first_problem(error)) from None
-        problems = verify_ledger(books)
-        if problems:
-            raise _refused(problems[0])
-        return books.renewed()
-
-
-def _refused(problem: str) -> ModelFormatError:
-    return ModelFormatError(
-        f"not a {_FORMAT} of version {_VERSION}: {problem}. Give the text that to_json() wrote."
-    )
-
-
-def _first_problem(error: Any) -> str:
-    problem = error.errors(include_input=False, include_url=False)[0]
-    where = ".".join(str(part) for part in problem["loc"])
-    return f"{where or 'text'}: {problem['msg']}"

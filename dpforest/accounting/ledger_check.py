@@ -10,22 +10,23 @@ import math
 from collections.abc import Iterator
 from fractions import Fraction
 
-from dpforest.accounting.accountant import BudgetAccountant
+from dpforest.accounting.books import Books
 from dpforest.accounting.conversion import MEANS, conversion_method, rho_of_epsilon
-from dpforest.accounting.ledger import Budget, BudgetRecord, FrozenLedger, ScopeRecord
+from dpforest.accounting.ledger import Budget, BudgetRecord, LedgerRecord, ScopeRecord
 from dpforest.accounting.losses import NO_LOSS, PrivacyLoss
+from dpforest.accounting.scopes import SequentialScope
 from dpforest.accounting.verify import is_used_up, verify_composition
 
 #: Releases of the converting library may differ by this much.
 _TOLERANCE = 1e-6
 
 
-def verify_ledger(ledger: FrozenLedger) -> tuple[str, ...]:
+def verify_ledger(ledger: LedgerRecord) -> tuple[str, ...]:
     """Work out again what follows from a ledger's scopes, its ceiling and its delta.
 
     Parameters
     ----------
-    ledger : FrozenLedger
+    ledger : LedgerRecord
 
     Returns
     -------
@@ -41,15 +42,15 @@ def verify_ledger(ledger: FrozenLedger) -> tuple[str, ...]:
         return (f"the ledger's amounts are not readable ({type(error).__name__})",)
 
 
-def _problems(ledger: FrozenLedger) -> Iterator[str]:
+def _problems(ledger: LedgerRecord) -> Iterator[str]:
     loss, total = ledger.scopes.charged.loss, ledger.total_record.exact.loss
-    accountant = BudgetAccountant(total.epsilon, total.delta, ledger.name)
+    books = Books.begun(total.epsilon, total.delta, ledger.name)
     if not _is_root(ledger.scopes):
         yield "its outermost scope is no accountant's"
     yield from place_problems(ledger.scopes)
-    if not _agrees(ledger.total_record, accountant.total, ledger):
+    if not _agrees(ledger.total_record, books.total(), ledger):
         yield "the ledger's ceiling contradicts itself"
-    if ledger.conversion not in (MEANS if total.delta else (accountant.conversion,)):
+    if ledger.conversion not in (MEANS if total.delta else (books.conversion,)):
         yield "the ledger's conversion is none that is known"
     if not _agrees(ledger.remaining_record, _remaining(total, ledger), ledger):
         yield "the ledger's remainder does not follow from its ceiling and its scopes"
@@ -66,7 +67,7 @@ def _problems(ledger: FrozenLedger) -> Iterator[str]:
 def _is_root(scope: ScopeRecord) -> bool:
     """Whether a scope is what an accountant's outermost one is, which nobody opens or closes."""
     given = ("composed", "charged", "entries", "children")
-    root = BudgetAccountant(1).composition()
+    root = SequentialScope(Books.begun(1, 0, None), None, "").record()
     return scope == root.model_copy(update={name: getattr(scope, name) for name in given})
 
 
@@ -87,7 +88,7 @@ def _paths(
         yield from _paths(child, (*path, child.label))
 
 
-def _remaining(total: PrivacyLoss, ledger: FrozenLedger) -> Budget:
+def _remaining(total: PrivacyLoss, ledger: LedgerRecord) -> Budget:
     loss = ledger.scopes.charged.loss
     if is_used_up(ledger.scopes):
         return Budget.left(NO_LOSS)
@@ -95,7 +96,7 @@ def _remaining(total: PrivacyLoss, ledger: FrozenLedger) -> Budget:
     return Budget.left(PrivacyLoss(total.epsilon, rho, total.delta).left_after(loss))
 
 
-def _agrees(written: BudgetRecord, remade: Budget, ledger: FrozenLedger) -> bool:
+def _agrees(written: BudgetRecord, remade: Budget, ledger: LedgerRecord) -> bool:
     """Whether amounts are those worked out here; a converted rho only if by the same means."""
     amounts, own = written.exact.loss, remade.exact
     if (amounts.epsilon, amounts.delta) != (own.epsilon, own.delta) or amounts.rho < 0:
@@ -106,7 +107,7 @@ def _agrees(written: BudgetRecord, remade: Budget, ledger: FrozenLedger) -> bool
     return written == BudgetRecord.of(Budget.left(amounts))
 
 
-def _same_means(ledger: FrozenLedger) -> bool:
+def _same_means(ledger: LedgerRecord) -> bool:
     return ledger.conversion == conversion_method() or not ledger.total_record.exact.loss.delta
 
 

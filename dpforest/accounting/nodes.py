@@ -13,8 +13,9 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, TypeVar
+from typing import Any, ClassVar, NoReturn, Self, TypeVar
 
+from dpforest.accounting.books import Books
 from dpforest.accounting.events import Event
 from dpforest.accounting.ledger import Budget, LedgerEntry, LossRecord, ScopeKind, ScopeRecord
 from dpforest.accounting.losses import NO_LOSS, PrivacyLoss
@@ -27,14 +28,11 @@ from dpforest.exceptions import (
     ScopeError,
 )
 
-if TYPE_CHECKING:
-    from dpforest.accounting.accountant import BudgetAccountant
-
 _N = TypeVar("_N", bound="Node")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class Granted:
     """A granted request, as the scope keeps it."""
 
     event: Event
@@ -71,14 +69,14 @@ class Node:
 
     def __init__(
         self,
-        accountant: BudgetAccountant,
+        books: Books,
         parent: Node | None,
         label: str,
         reserve: PrivacyLoss | None = None,
         adaptive: bool = False,
         caps: tuple[PrivacyLoss, ...] = (),
     ) -> None:
-        self._accountant = accountant
+        self._books = books
         self._parent = parent
         self._label = label
         self._path: tuple[str, ...] = () if parent is None else (*parent._path, label)
@@ -90,7 +88,7 @@ class Node:
             adaptive or bool(caps) or (parent is not None and parent._within_adaptive)
         )
         self._contains_adaptive = False
-        self._entries: list[Entry] = []
+        self._entries: list[Granted] = []
         self._children: dict[str, Node] = {}
         self._inner = self._composed = self._charged = NO_LOSS
         self._closed = self._reserve_kept = self._failed = False
@@ -136,7 +134,7 @@ class Node:
 
     def record(self) -> ScopeRecord:
         """Return the scope, its entries and its children as frozen data."""
-        with self._accountant._lock:
+        with self._books.lock:
             return self._record([0])
 
     # -- closing ------------------------------------------------------------------------
@@ -147,7 +145,7 @@ class Node:
         With ``keep_reserve=True`` all of it stays spent; so it does where what is around would
         come to an amount of more digits than books hold without it.
         """
-        with self._accountant._lock:
+        with self._books.lock:
             if self._closed:
                 return
             self._closed = True
@@ -230,7 +228,7 @@ class Node:
                 raise BudgetExceeded(requested, left, where=f"caps of {scope._name()!r}")
         last = changes[-1]
         if last.scope._parent is None and last.charged != last.scope._charged:
-            self._accountant._admit(last.charged, requested)
+            self._books.admit(last.scope._charged, last.charged, requested)
 
     def _check_lengths(self, changes: list[_Change]) -> None:
         """Refuse changes to amounts of more digits than books hold."""
@@ -242,7 +240,7 @@ class Node:
                 check_length(change.charged)
         last = changes[-1]
         if last.scope._parent is None:
-            self._accountant._check_remainder(last.charged)
+            self._books.check_remainder(last.charged)
 
     @staticmethod
     def _commit(changes: list[_Change]) -> None:
@@ -265,7 +263,7 @@ class Node:
             )
         for cap in child._caps:
             check_length(cap)
-        with self._accountant._lock:
+        with self._books.lock:
             self._check_open()
             self._check_free(label)
             child._was_first = child._adaptive and not self._root()._has_granted()
@@ -299,7 +297,7 @@ class Node:
             )
 
     def _check_open(self) -> None:
-        self._accountant._check_process()
+        self._books.check_process()
         scope: Node | None = self
         while scope is not None:
             if scope._closed:
@@ -314,6 +312,13 @@ class Node:
     def _has_granted(self) -> bool:
         """Whether anything was granted in it or in a scope inside."""
         return bool(self._entries) or any(c._has_granted() for c in self._children.values())
+
+    def _is_held_alone(self) -> bool:
+        """Whether it, or a scope around it, is the one beside which nothing is granted."""
+        place: Node | None = self
+        while place is not None and place is not self._books.alone:
+            place = place._parent
+        return place is not None and place._charged != NO_LOSS
 
     def _spends_adaptively(self) -> bool:
         return self._within_adaptive or self._contains_adaptive
@@ -346,7 +351,7 @@ class Node:
             children=children,
         )
 
-    def _entry_record(self, entry: Entry, counter: list[int]) -> LedgerEntry:
+    def _entry_record(self, entry: Granted, counter: list[int]) -> LedgerEntry:
         index = counter[0]
         counter[0] += 1
         return LedgerEntry(

@@ -12,20 +12,18 @@ import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from dpforest.accounting import grants
+from dpforest.accounting.books import Books
 from dpforest.accounting.events import Event
 from dpforest.accounting.grants import Grant
 from dpforest.accounting.ledger import ScopeKind
 from dpforest.accounting.losses import NO_LOSS, ZERO, Amount, PrivacyLoss
-from dpforest.accounting.nodes import Entry, Node
-from dpforest.accounting.rationals import check_length, mixture_epsilon, to_rational
+from dpforest.accounting.nodes import Granted, Node
+from dpforest.accounting.rationals import mixture_epsilon, to_rational
 from dpforest.exceptions import ParameterError, ParameterTypeError, ScopeError
 from dpforest.observation import observe_grants
-
-if TYPE_CHECKING:
-    from dpforest.accounting.accountant import BudgetAccountant
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +88,12 @@ class Scope(Node):
             raise ParameterError(
                 "adaptive", adaptive, "needs a reserve", "Give the cap as reserve=PrivacyLoss(...)"
             )
-        scope = SequentialScope(self._accountant, self, label, reserve, adaptive, caps)
+        scope = SequentialScope(self._books, self, label, reserve, adaptive, caps)
         return self._adopt(scope)
 
     def parallel_cells(self, label: str) -> ParallelCellsScope:
         """Open a scope whose children run on disjoint cells of a public partition."""
-        return self._adopt(ParallelCellsScope(self._accountant, self, label))
+        return self._adopt(ParallelCellsScope(self._books, self, label))
 
     def parallel_records(
         self, label: str, sides: Mapping[str, Fraction | int | float | str]
@@ -117,11 +115,11 @@ class Scope(Node):
             Ask in ``scope.side(name)``.
         """
         probabilities = _read_sides(sides)
-        return self._adopt(ParallelRecordsScope(self._accountant, self, label, probabilities))
+        return self._adopt(ParallelRecordsScope(self._books, self, label, probabilities))
 
     def poisson(self, label: str, rate: Fraction | int | float | str) -> PoissonScope:
         """Open a scope that each record enters on its own, secretly, with probability ``rate``."""
-        return self._adopt(PoissonScope(self._accountant, self, label, _probability("rate", rate)))
+        return self._adopt(PoissonScope(self._books, self, label, _probability("rate", rate)))
 
     def request(
         self, event: Event, *, role: str, cells: int = 1, level: int | None = None
@@ -199,9 +197,9 @@ class SequentialScope(Scope):
         """
         # Read once: what is priced, what is recorded and what is granted are the same objects.
         asked = [_read_request(request) for request in requests]
-        with self._accountant._lock:
+        with self._books.lock:
             entries = [
-                Entry(event, self._accountant._price_of(event), role, cells, level)
+                Granted(event, self._books.price_of(event), role, cells, level)
                 for event, role, cells, level in asked
             ]
             self._check_open()
@@ -218,9 +216,9 @@ class SequentialScope(Scope):
         observe_grants(granted, owner)
         return granted
 
-    def _added_up(self, entries: Sequence[Entry]) -> tuple[PrivacyLoss, PrivacyLoss]:
+    def _added_up(self, entries: Sequence[Granted]) -> tuple[PrivacyLoss, PrivacyLoss]:
         """What is spent here with these entries, and what they add to it."""
-        total = self._accountant._sum_of
+        total = self._books.sum_of
         inner, added = self._inner, NO_LOSS
         for entry in entries:
             counted = self._counted(entry.loss)
@@ -283,14 +281,14 @@ class ParallelRecordsScope(Scope):
 
     def __init__(
         self,
-        accountant: BudgetAccountant,
+        books: Books,
         parent: Scope,
         label: str,
         probabilities: dict[str, Fraction],
     ) -> None:
-        super().__init__(accountant, parent, label)
+        super().__init__(books, parent, label)
         self._weights = tuple(probabilities.values())
-        self._sides = {name: SequentialScope(accountant, self, name) for name in probabilities}
+        self._sides = {name: SequentialScope(books, self, name) for name in probabilities}
         self._children.update(self._sides)
 
     def side(self, name: str) -> SequentialScope:
@@ -326,10 +324,8 @@ class PoissonScope(SequentialScope):
 
     kind: ClassVar[ScopeKind] = "poisson"
 
-    def __init__(
-        self, accountant: BudgetAccountant, parent: Scope, label: str, rate: Fraction
-    ) -> None:
-        super().__init__(accountant, parent, label)
+    def __init__(self, books: Books, parent: Scope, label: str, rate: Fraction) -> None:
+        super().__init__(books, parent, label)
         self._rate = rate
 
     def _price(self, inner: PrivacyLoss) -> PrivacyLoss:
@@ -393,22 +389,6 @@ def _whole(number: Any) -> int | None:
     if isinstance(number, bool) or not hasattr(number, "__index__"):
         return None
     return operator.index(number)
-
-
-def checked_loss(event: Event) -> PrivacyLoss:
-    """The loss of an event, once it is one that can be added up."""
-    # Events of other packages may come here too; a negative loss would be a refund.
-    loss = event.loss
-    amounts = loss.epsilon, loss.rho, loss.delta
-    exact = all(isinstance(a, (Fraction, int)) or a == math.inf for a in amounts)
-    if not exact or min(amounts) < 0:
-        raise ParameterError(
-            "event", event, "must have an exact loss that is not negative", "Mend its loss"
-        )
-    # Anything else may come to say something else after it was read.
-    read = loss if type(loss) is PrivacyLoss else PrivacyLoss(*amounts)
-    check_length(read)
-    return read
 
 
 def _read_sides(sides: Mapping[str, Any]) -> dict[str, Fraction]:

@@ -17,17 +17,15 @@ from __future__ import annotations
 import math
 import operator
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
+from dpforest.accounting.books import Books
 from dpforest.accounting.ledger import ScopeKind
 from dpforest.accounting.losses import Amount, PrivacyLoss
 from dpforest.accounting.nodes import Node
 from dpforest.accounting.rationals import exp_up
 from dpforest.accounting.scopes import Scope, SequentialScope
 from dpforest.exceptions import ParameterError, ParameterTypeError, ScopeError
-
-if TYPE_CHECKING:
-    from dpforest.accounting.accountant import BudgetAccountant
 
 #: e to a power beyond this is past any delta.
 _LARGEST_EXPONENT = 1000
@@ -134,7 +132,7 @@ def open_units(
             "adaptive", adaptive, "needs a reserve", "Give the cap as reserve=PrivacyLoss(...)"
         )
     _check_around(scope)
-    units = UnitsScope(scope._accountant, scope, label, size, reserve, adaptive, caps)
+    units = UnitsScope(scope._books, scope, label, size, reserve, adaptive, caps)
     return scope._adopt(units)
 
 
@@ -150,7 +148,7 @@ class UnitsScope(SequentialScope):
 
     def __init__(
         self,
-        accountant: BudgetAccountant,
+        books: Books,
         parent: Scope,
         label: str,
         size: int,
@@ -158,7 +156,7 @@ class UnitsScope(SequentialScope):
         adaptive: bool = False,
         caps: tuple[PrivacyLoss, ...] = (),
     ) -> None:
-        super().__init__(accountant, parent, label, reserve, adaptive, caps)
+        super().__init__(books, parent, label, reserve, adaptive, caps)
         self._records_per_unit = size
 
     @property

@@ -15,7 +15,8 @@ from pydantic import BaseModel
 from dpforest.accounting.bounds import is_derivation
 from dpforest.accounting.detached import DIFFPRIVLIB, DetachedAccountant, named_accountant
 from dpforest.accounting.fits import OWN_BUDGET, EarlierFits, earlier_fits, recall_fits
-from dpforest.accounting.ledger import BudgetRecord, FrozenLedger, ScopeRecord
+from dpforest.accounting.frozen_ledger import FrozenLedger
+from dpforest.accounting.ledger import BudgetRecord, ScopeRecord
 from dpforest.accounting.ledger_check import verify_ledger
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.rationals import (

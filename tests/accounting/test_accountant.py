@@ -276,7 +276,7 @@ def test_sums_that_are_kept_are_those_of_adding():
                 scope.request(event, role="test")
                 total = total + event.loss
     assert accountant.loss == total
-    assert len(accountant._sums) == 3
+    assert len(accountant._books._sums) == 3
 
 
 def test_sums_that_are_kept_are_never_taken_for_those_of_other_losses():
@@ -284,5 +284,5 @@ def test_sums_that_are_kept_are_never_taken_for_those_of_other_losses():
     accountant = BudgetAccountant(10)
     for size in range(1, 100):
         one, other = PrivacyLoss.pure(F(size)), PrivacyLoss.pure(F(1, size))
-        assert accountant._sum_of(one, other) == one + other
+        assert accountant._books.sum_of(one, other) == one + other
         del one, other

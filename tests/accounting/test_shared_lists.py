@@ -20,7 +20,7 @@ from dpforest.accounting import (
 from dpforest.accounting.certificates import Block, Certificate, certify, epsilon_bound
 from dpforest.accounting.certified import open_certified
 from dpforest.accounting.conversion import epsilon_of_rho, rho_of_epsilon
-from dpforest.accounting.ledger import FrozenLedger
+from dpforest.accounting.frozen_ledger import FrozenLedger
 from dpforest.accounting.ledger_check import verify_ledger
 from dpforest.accounting.losses import NO_LOSS
 from dpforest.accounting.units import group_loss

@@ -20,7 +20,7 @@ from sklearn.pipeline import Pipeline
 from dpforest import BudgetAccountant, BudgetExceeded, RepeatedFitWarning
 from dpforest.accounting.detached import DetachedAccountant
 from dpforest.accounting.diffprivlib_adapter import DiffprivlibCeiling
-from dpforest.accounting.ledger import FrozenLedger
+from dpforest.accounting.frozen_ledger import FrozenLedger
 from dpforest.exceptions import ModelFormatError, ParameterError, ParameterTypeError, ScopeError
 
 

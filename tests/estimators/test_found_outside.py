@@ -16,7 +16,7 @@ from dpforest import (
     ReportError,
     verify_report,
 )
-from dpforest.accounting.ledger import FrozenLedger
+from dpforest.accounting.frozen_ledger import FrozenLedger
 from dpforest.exceptions import DomainError, ModelFormatError, ParameterError, ScopeError
 
 DOMAIN = Domain(features={"n": (0, 100), "c": ["a", "b"]}, classes=["x", "y"], approximate_rows=60)

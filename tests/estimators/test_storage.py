@@ -18,7 +18,8 @@ from dpforest.accounting.allocation import (
     PerLevelAllocation,
     UniformAllocation,
 )
-from dpforest.accounting.ledger import FrozenLedger, LossRecord
+from dpforest.accounting.frozen_ledger import FrozenLedger
+from dpforest.accounting.ledger import LossRecord
 from dpforest.datasets import load_mammographic_masses, load_vertebral
 from dpforest.exceptions import ModelFormatError, ParameterTypeError, PrivacyLeakWarning
 from dpforest.report.guarantee import Guarantee

@@ -1,0 +1,206 @@
+"""Books: the ceiling of an accountant, its lock and its prices, which all of its scopes share."""
+
+from __future__ import annotations
+
+import math
+import threading
+from fractions import Fraction
+from typing import Any, Protocol, Self
+
+from dpforest.accounting.bounds import add_remove_price
+from dpforest.accounting.conversion import conversion_method, rho_of_epsilon
+from dpforest.accounting.events import EVENTS, Event
+from dpforest.accounting.figures import figure_up
+from dpforest.accounting.ledger import Budget
+from dpforest.accounting.losses import NO_LOSS, ZERO, Amount, PrivacyLoss
+from dpforest.accounting.rationals import check_length, is_long, to_rational
+from dpforest.exceptions import BudgetExceeded, ParameterError, ParameterTypeError, ScopeError
+from dpforest.processes import this_process
+from dpforest.strict_json import is_writable
+
+_OWN_EVENTS = frozenset(EVENTS.values())
+#: Sums of losses that books keep.
+_MOST_SUMS = 1024
+#: Digits left for the releases of a scope whose caps are alternatives, and that do not matter yet.
+ROOM = 500
+
+
+class Charged(Protocol):
+    """A scope, as far as books know it."""
+
+    @property
+    def charged(self) -> PrivacyLoss:
+        """What it counts as."""
+
+
+class Books:
+    """What may be spent in all, and what deciding about it takes.
+
+    The losses themselves stand in the tree of scopes, each of which holds these books. The rule
+    that they keep, and its proof, are in :class:`dpforest.BudgetAccountant`.
+
+    Attributes
+    ----------
+    epsilon, delta : Fraction
+        The ceiling; an infinite epsilon grants everything.
+    name : str or None
+        For reports.
+    lock : RLock
+        Held by whoever reads or changes what is charged.
+    alone : scope or None
+        The scope beside which nothing is granted any more, once it is charged anything.
+    """
+
+    def __init__(self, epsilon: Amount, delta: Fraction, name: str | None) -> None:
+        self.epsilon, self.delta, self.name = epsilon, delta, name
+        self.lock = threading.RLock()
+        self.alone: Charged | None = None
+        self._process = this_process()
+        self._prices: dict[int, tuple[Event, PrivacyLoss]] = {}
+        self._sums: dict[tuple[int, int], tuple[PrivacyLoss, PrivacyLoss, PrivacyLoss]] = {}
+
+    @classmethod
+    def begun(cls, epsilon: Any, delta: Any, name: Any) -> Self:
+        """Empty books of a ceiling; see :class:`dpforest.BudgetAccountant`."""
+        cap = to_rational(epsilon, "epsilon")
+        if cap <= 0:
+            raise ParameterError(
+                "epsilon", epsilon, "must be a positive number", "Choose the total to spend"
+            )
+        slack = to_rational(delta, "delta")
+        if not 0 <= slack < 1:
+            raise ParameterError(
+                "delta", delta, "must be at least 0 and below 1", "Use 0, or about 1e-6"
+            )
+        if name is not None and not isinstance(name, str):
+            raise ParameterTypeError("name", name, "must be a str or None", "Name it for reports")
+        if name is not None and not is_writable(name):
+            raise ParameterError("name", name, "holds half of a character", "Write it as Unicode")
+        return cls(cap, slack, name)
+
+    # -- reading ------------------------------------------------------------------------
+
+    def total(self) -> Budget:
+        """What may be spent: pure epsilon, or the rho that converts to it at delta."""
+        return Budget.left(self._cap(ZERO))
+
+    def remaining(self, charged: PrivacyLoss) -> Budget:
+        """What may still be spent where so much is charged."""
+        if self._is_used_up():
+            return Budget.left(NO_LOSS)
+        return Budget.left(self._cap(charged.delta).left_after(charged))
+
+    @property
+    def conversion(self) -> str:
+        """Where conversions between rho and (epsilon, delta) come from."""
+        return conversion_method() if self.delta else "none: delta is 0"
+
+    # -- deciding -----------------------------------------------------------------------
+
+    def price_of(self, event: Event) -> PrivacyLoss:
+        """Loss of an event; plans ask for the same object again and again.
+
+        Kept by identity: our own events never change, and hashing rationals is no cheaper than
+        pricing them. Entries hold the events anyway.
+        """
+        priced = self._prices.get(id(event))
+        if priced is not None and priced[0] is event:
+            return priced[1]
+        loss = checked_loss(event)
+        if type(event) in _OWN_EVENTS:
+            self._prices[id(event)] = event, loss
+        return loss
+
+    def sum_of(self, spent: PrivacyLoss, added: PrivacyLoss) -> PrivacyLoss:
+        """Sum of two losses; the trees of a forest add up the same ones in the same order.
+
+        Kept by identity like prices, as long as there are few: losses never change, and those that
+        are kept here cannot make room for others of the same identity.
+        """
+        known = self._sums.get((id(spent), id(added)))
+        if known is not None:
+            return known[2]
+        total = spent + added
+        if len(self._sums) < _MOST_SUMS:
+            self._sums[id(spent), id(added)] = spent, added, total
+        return total
+
+    def admit(self, charged: PrivacyLoss, loss: PrivacyLoss, requested: PrivacyLoss) -> None:
+        """Refuse a new total that fits under neither cap, or beside a scope that stands alone.
+
+        Parameters
+        ----------
+        charged, loss : PrivacyLoss
+            What the root is charged, and what it would be.
+        requested : PrivacyLoss
+            What is asked for, for the message.
+        """
+        if self.epsilon == math.inf:
+            return
+        fits = loss.delta <= self.delta and (
+            loss.epsilon <= self.epsilon
+            or (self.delta > 0 and loss.rho <= self._rho_cap(loss.delta))
+        )
+        if fits and (loss == charged or not self._is_used_up()):
+            return
+        name = f"accountant {self.name!r}" if self.name else "accountant"
+        raise BudgetExceeded(requested, self.remaining(charged), name, self._in_epsilon(requested))
+
+    def check_remainder(self, loss: PrivacyLoss) -> None:
+        """Refuse a new total that leaves an amount of more digits than books hold.
+
+        A difference is worked out only where an amount is long itself: others leave short ones.
+        """
+        if self.epsilon == math.inf or not any(
+            is_long(amount, ROOM)
+            for amount in (self.epsilon, self.delta, loss.epsilon, loss.rho, loss.delta)
+        ):
+            return
+        check_length(self._cap(loss.delta).left_after(loss))
+
+    def check_process(self) -> None:
+        """Refuse to spend in another process than the one that began the books."""
+        if this_process() != self._process:
+            raise ScopeError(
+                "this accountant belongs to another process, and a copy of it must not spend. "
+                "Use threads (n_jobs does), or spend in the process that made it."
+            )
+
+    def _is_used_up(self) -> bool:
+        return self.alone is not None and self.alone.charged != NO_LOSS
+
+    def _in_epsilon(self, requested: PrivacyLoss) -> str:
+        """What a request without a pure epsilon comes to here, in words."""
+        if requested.delta and not self.delta:
+            return "which has a delta where this accountant has none"
+        if requested.epsilon != math.inf or requested.rho == math.inf:
+            return ""
+        if not self.delta:
+            return "which has no pure epsilon, and this accountant has no delta"
+        epsilon, delta, _ = add_remove_price(requested, self.delta)
+        return f"which is epsilon={figure_up(epsilon)} at delta={figure_up(delta)}"
+
+    def _rho_cap(self, delta_spent: Fraction) -> Amount:
+        if self.epsilon == math.inf:
+            return math.inf
+        return rho_of_epsilon(Fraction(self.epsilon), self.delta - delta_spent)
+
+    def _cap(self, delta_spent: Fraction) -> PrivacyLoss:
+        """The most that may be charged in each amount, where so much of delta is spent."""
+        return PrivacyLoss(self.epsilon, self._rho_cap(delta_spent), self.delta)
+
+
+def checked_loss(event: Event) -> PrivacyLoss:
+    """The loss of an event, once it is one that can be added up."""
+    # Events of other packages may come here too; a negative loss would be a refund.
+    loss = event.loss
+    amounts = loss.epsilon, loss.rho, loss.delta
+    exact = all(isinstance(a, (Fraction, int)) or a == math.inf for a in amounts)
+    if not exact or min(amounts) < 0:
+        raise ParameterError(
+            "event", event, "must have an exact loss that is not negative", "Mend its loss"
+        )
+    # Anything else may come to say something else after it was read.
+    read = loss if type(loss) is PrivacyLoss else PrivacyLoss(*amounts)
+    check_length(read)
+    return read
