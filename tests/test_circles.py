@@ -1,0 +1,128 @@
+"""No circle of imports: neither between folders nor inside one, however an import is written."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "dpforest"
+
+
+def dotted(path: Path, package: Path) -> str:
+    """The name by which a file is imported."""
+    parts = path.relative_to(package.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def named(tree: ast.AST, inside: list[str]) -> Iterator[str]:
+    """Dotted names that a module imports anywhere: at its top, in a function, for type checkers.
+
+    A name as a text that is handed to ``import_module`` counts too.
+    """
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = inside[: len(inside) - node.level + 1] if node.level else []
+            base = ".".join([*above, *([node.module] if node.module else [])])
+            yield from (f"{base}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Call) and "import" in ast.unparse(node.func):
+            yield from (a.value for a in node.args if isinstance(a, ast.Constant))
+
+
+def arrows(package: Path) -> dict[str, set[str]]:
+    """Which files each file of a package imports, by name.
+
+    A file's own folders are run before it, whatever they hold; that is no import of its own.
+    """
+    files = {dotted(path, package): path for path in package.rglob("*.py")}
+
+    def place_of(name: str) -> str:
+        while name and name not in files:
+            name = name.rpartition(".")[0]
+        return name
+
+    found = {}
+    for name, path in files.items():
+        inside = [*path.relative_to(package.parent).parts[:-1]]
+        names = named(ast.parse(path.read_text(encoding="utf-8")), inside)
+        found[name] = {place_of(str(one)) for one in names} - {""}
+    return found
+
+
+def circles(graph: Mapping[str, set[str]]) -> list[set[str]]:
+    """Files that lead to each other, by Tarjan's algorithm, and those that import themselves."""
+    number: dict[str, int] = {}
+    lowest: dict[str, int] = {}
+    waiting: list[str] = []
+    found: list[set[str]] = []
+
+    def visit(name: str) -> None:
+        number[name] = lowest[name] = len(number)
+        waiting.append(name)
+        for other in graph[name]:
+            if other not in number:
+                visit(other)
+                lowest[name] = min(lowest[name], lowest[other])
+            elif other in waiting:
+                lowest[name] = min(lowest[name], number[other])
+        if lowest[name] == number[name]:
+            first = waiting.index(name)
+            circle = set(waiting[first:])
+            del waiting[first:]
+            if len(circle) > 1 or name in graph[name]:
+                found.append(circle)
+
+    for name in graph:
+        if name not in number:
+            visit(name)
+    return found
+
+
+def test_no_files_of_the_package_import_each_other():
+    graph = arrows(PACKAGE)
+    assert len(graph) > 200 and sum(map(len, graph.values())) > 500
+    assert sys.getrecursionlimit() > 2 * len(graph)
+    assert circles(graph) == []
+
+
+BACK = {
+    "at the top": "from house.rooms.door import knock",
+    "by a relative name": "from .door import knock",
+    "of the module": "from house.rooms import door",
+    "by its whole name": "import house.rooms.door",
+    "for type checkers": "if TYPE_CHECKING:\n    from house.rooms.door import Knock",
+    "in a function": "def late():\n    from house.rooms.door import knock",
+    "in a method": "class A:\n    def late(self):\n        import house.rooms.door as door",
+    "by a text": "def late():\n    return import_module('house.rooms.door')",
+}
+
+
+@pytest.mark.parametrize("text", BACK.values(), ids=BACK)
+def test_a_circle_is_found_however_it_is_written(text, tmp_path):
+    rooms = tmp_path / "house" / "rooms"
+    rooms.mkdir(parents=True)
+    for folder in (rooms.parent, rooms):
+        (folder / "__init__.py").write_text("")
+    (rooms / "door.py").write_text("from house.rooms.hall import Hall")
+    (rooms / "hall.py").write_text("from house.rooms.stairs import up")
+    (rooms / "stairs.py").write_text("import numpy")
+    (rooms / "cellar.py").write_text("from house.rooms.door import knock")
+    assert circles(arrows(rooms.parent)) == []
+    (rooms / "stairs.py").write_text(text)
+    there = {f"house.rooms.{name}" for name in ("door", "hall", "stairs")}
+    assert circles(arrows(rooms.parent)) == [there]
+    (rooms / "stairs.py").write_text("from house.rooms import stairs")
+    assert circles(arrows(rooms.parent)) == [{"house.rooms.stairs"}]
+
+
+def test_every_circle_is_found():
+    graph = {"a": {"b"}, "b": {"c"}, "c": {"a", "d"}, "d": {"e"}, "e": {"d", "f"}, "f": set()}
+    assert sorted(map(sorted, circles(graph))) == [["a", "b", "c"], ["d", "e"]]
+    graph["f"] = {"a"}
+    assert circles(graph) == [set("abcdef")]
