@@ -66,11 +66,11 @@ WITHOUT = {
         trees/combined/model trees/multinomial/model trees/one_shot/model
         trees/partial trees/refitted/model
         trees/rules/model estimators/classifier estimators/explanation plain/writing
-        estimators/private estimators/released""",
+        estimators/private estimators/outcome""",
     "public facts, settings and sizes": """
         trees/multinomial/learner trees/one_shot/settings trees/passes
         trees/refitted/settings trees/rules/settings domain/complaints domain/files
-        domain/matrix estimators/names estimators/plan_summary estimators/run""",
+        domain/matrix estimators/names estimators/plan_summary forest/run""",
     "structures drawn from public words, and the place of a record in them": """
         trees/random/kernels/random_trees trees/random/kernels/reach trees/random/kernels/slots
         trees/random/trees records/kernels/prefetch records/rows

@@ -1,7 +1,6 @@
 """Accounting: what may be spent, what was spent, and how it composes."""
 
 from dpforest.accounting.accountant import BudgetAccountant
-from dpforest.accounting.detached import DetachedAccountant
 from dpforest.accounting.events import (
     DiscreteGaussianNoise,
     Event,
@@ -10,6 +9,7 @@ from dpforest.accounting.events import (
     GeometricNoise,
     PermuteAndFlipSelection,
 )
+from dpforest.accounting.fits import DetachedAccountant
 from dpforest.accounting.frozen_ledger import FrozenLedger
 from dpforest.accounting.grants import Grant
 from dpforest.accounting.ledger import Budget, LedgerEntry, ScopeRecord

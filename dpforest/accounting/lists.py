@@ -13,24 +13,22 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
+from typing import Any, NoReturn, Protocol, TypeVar
 
 from dpforest.accounting import grants
+from dpforest.accounting.books import Books
 from dpforest.accounting.certificate_record import CertificateRecord
 from dpforest.accounting.certificates import Certificate, certify
 from dpforest.accounting.certified import _check_place, _check_units, _is_alone, _is_held
 from dpforest.accounting.grants import Grant
 from dpforest.accounting.ledger import ScopeRecord
 from dpforest.accounting.losses import NO_LOSS, Amount, PrivacyLoss
-from dpforest.accounting.nodes import Entry, Node
+from dpforest.accounting.nodes import Granted, Node
 from dpforest.accounting.releases import Plan, Release, Round, Step, loss_of, repeats
 from dpforest.accounting.scopes import Request, Scope, SequentialScope
 from dpforest.accounting.units import group_loss
 from dpforest.exceptions import BudgetExceeded, ParameterError, ScopeError
 from dpforest.observation import observe_grants
-
-if TYPE_CHECKING:
-    from dpforest.accounting.accountant import BudgetAccountant
 
 N = TypeVar("N", bound=Node)
 
@@ -120,9 +118,9 @@ def open_list(scope: Scope, label: str, rounds: tuple[Round, ...], price: Price)
         If there is a certificate and a scope around is not sequential.
     """
     if price.certificate is None:
-        return scope._adopt(ListScope(scope._accountant, scope, label, rounds))
+        return scope._adopt(ListScope(scope._books, scope, label, rounds))
     _check_certificate(price.certificate, rounds)
-    with scope._accountant._lock:
+    with scope._books.lock:
         _check_place(scope)
         _check_units(scope, price.certificate)
         return _opened_certified(scope, label, rounds, price.certificate)
@@ -143,10 +141,10 @@ def _opened_certified(
     """As ``open_certified``: charged what it adds up to, or its own (epsilon, delta)."""
 
     def opened(adds_up: bool) -> ListScope:
-        made = ListScope(scope._accountant, scope, label, rounds, certificate, adds_up)
+        made = ListScope(scope._books, scope, label, rounds, certificate, adds_up)
         return scope._adopt(made)
 
-    if _is_held(scope) or scope._accountant._held_alone_by(scope):
+    if _is_held(scope) or scope._is_held_alone():
         return opened(adds_up=False)
     try:
         return opened(adds_up=True)
@@ -154,7 +152,7 @@ def _opened_certified(
         if not _is_alone(scope):
             raise
     only = opened(adds_up=False)
-    scope._accountant._alone = only
+    scope._books.alone = only
     return only
 
 
@@ -167,7 +165,7 @@ class ListScope(SequentialScope):
 
     def __init__(
         self,
-        accountant: BudgetAccountant,
+        books: Books,
         parent: Scope,
         label: str,
         rounds: tuple[Round, ...],
@@ -178,7 +176,7 @@ class ListScope(SequentialScope):
         reserve = self._whole
         if certificate is not None:
             reserve = certificate.additive if adds_up else certificate.loss
-        super().__init__(accountant, parent, label, reserve=reserve)
+        super().__init__(books, parent, label, reserve=reserve)
         self._certificate, self._in_rho = certificate, adds_up
         if certificate is not None:
             self._certified_units = certificate.records_per_unit
@@ -194,7 +192,7 @@ class ListScope(SequentialScope):
     @property
     def loss(self) -> PrivacyLoss:
         """What everything granted in it composes to, exactly, without unspent reserve."""
-        with self._accountant._lock:
+        with self._books.lock:
             self._settle()
             return self._composed
 
@@ -215,13 +213,13 @@ class ListScope(SequentialScope):
         if self._labels:  # what is granted inside is summed as it comes, so this is too
             return _granted_each(self, steps, owner, super().request_all)
         releases = [release for step in steps for release in step.releases]
-        with self._accountant._lock:
+        with self._books.lock:
             self._check_open()
             self._check_listed(releases)
-            priced = self._accountant._price_of
+            priced = self._books.price_of
             # Charged when the scope was opened; written down before any grant is made.
             self._entries += [
-                Entry(r.event, priced(r.event), r.role, r.cells, r.level) for r in releases
+                Granted(r.event, priced(r.event), r.role, r.cells, r.level) for r in releases
             ]
         made = [grants.issue(r.event, r.role, r.cells, self._path, r.level) for r in releases]
         if made:
@@ -241,7 +239,7 @@ class ListScope(SequentialScope):
         Whether an unused list is given up may depend on what was released beside it meanwhile.
         A delta would then not be fixed beforehand, so it stays spent.
         """
-        with self._accountant._lock:
+        with self._books.lock:
             self._settle()
             given_up = not self._entries and self._root()._has_granted()
             kept = given_up and not self._in_rho and not _is_held(self)
@@ -253,7 +251,7 @@ class ListScope(SequentialScope):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        with self._accountant._lock:
+        with self._books.lock:
             self._settle()
         super().__exit__(kind, error, trace)
 

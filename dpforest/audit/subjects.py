@@ -180,10 +180,12 @@ def released_values(model: Any, probes: Any) -> NDArray:
         predictions = model.predict_proba(probes)
     else:
         predictions = np.asarray(model.predict(probes), dtype=np.float64)
+    # Trees of a forest that hands them out are those of its model.
+    trees = getattr(model, "forest_", None)
     arrays = [
-        *_arrays_of(getattr(model, "forest_", None)),
+        *_arrays_of(trees),
         predictions,
-        *_arrays_of(getattr(model, "model_", None)),
+        *_arrays_of(getattr(model, "model_", None) if trees is None else None),
         np.asarray(getattr(model, "target_steps_", ())),
     ]
     return np.concatenate([np.ravel(array).astype(np.float64) for array in arrays])

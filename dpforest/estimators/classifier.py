@@ -1,8 +1,7 @@
-"""What private classifiers share: classes, prediction, storage, scikit-learn's tags."""
+"""What private classifiers share: classes, probabilities, scikit-learn's tags."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from typing import Any
 
 import numpy as np
@@ -12,27 +11,50 @@ from sklearn.utils.validation import check_is_fitted
 
 from dpforest.domain.domain import Domain
 from dpforest.domain.encoder import DomainEncoder
-from dpforest.estimators.released import ReleasedEstimator
+from dpforest.estimators.base import PrivateEstimator
+from dpforest.estimators.names import check_feature_names
+from dpforest.estimators.outcome import FitOutcome
 from dpforest.exceptions import DomainError
+from dpforest.plain.writing import Link
 
 
-class PrivateClassifier(ClassifierMixin, ReleasedEstimator):
-    """Base of private classifiers.
-
-    A subclass keeps what it released and gives class probabilities of coded records
-    (``_probabilities``).
-    """
+class PrivateClassifier(ClassifierMixin, PrivateEstimator):
+    """Base of private classifiers: class probabilities from what the model releases."""
 
     _task = "classification"
     classes_: NDArray[Any]
-
-    @abstractmethod
-    def _probabilities(self, codes: NDArray[Any]) -> NDArray[np.float64]:
-        """Class probabilities of coded records, columns in the order of ``classes_``."""
+    #: Place in the order of declaration of each of ``classes_``.
+    _order_: NDArray[np.intp]
 
     def _encoder(self, domain: Domain) -> DomainEncoder:
         class_array(domain)
-        return DomainEncoder(domain, invalid=self.invalid, estimator_name=type(self).__name__)
+        return DomainEncoder(
+            domain,
+            invalid=self.invalid,
+            thresholds=self.thresholds,
+            estimator_name=type(self).__name__,
+        )
+
+    def _serve(self, released: FitOutcome, domain: Domain) -> dict[str, Any]:
+        labels = class_array(domain)
+        order = class_order(labels)
+        served = {"classes_": labels[order], "_order_": order}
+        return super()._serve(released, domain) | served
+
+    def _probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Probabilities from scores in the order of declaration, columns as ``classes_``."""
+        weights = scores[:, self._order_]
+        if self.model_.link == "softmax":
+            weights = np.exp(weights - weights.max(axis=1, keepdims=True))
+        return weights / weights.sum(axis=1, keepdims=True)
+
+    def _link(self) -> Link:
+        content = {"kind": self.model_.link, "classes": self.classes_.tolist()}
+        return Link(content, self._order_.tolist())
+
+    def _curves(self, scores: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
+        shares = self._probabilities(scores).T
+        return {str(label): own for label, own in zip(self.classes_, shares, strict=True)}
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Class probabilities; touches released values only and costs nothing.
@@ -48,8 +70,9 @@ class PrivateClassifier(ClassifierMixin, ReleasedEstimator):
             Columns in the order of ``classes_``.
         """
         check_is_fitted(self)
-        self._check_feature_names(X)
-        return self._probabilities(self._encoder_.encode_features(X, for_predict=True)[0].codes)
+        check_feature_names(self, X)
+        codes = self._encoder_.encode_features(X, for_predict=True)[0].codes
+        return self._probabilities(self.model_.scores(codes))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Most probable class of each record, shape (n,)."""

@@ -1,4 +1,4 @@
-"""Stored models of earlier releases, made what this one reads or refused with a reason."""
+"""Stored models of earlier versions, brought into the form of today or refused with a reason."""
 
 from __future__ import annotations
 
@@ -6,18 +6,44 @@ from typing import Any
 
 from dpforest.exceptions import ModelFormatError
 
+#: Versions that are read. Files of version 1 say nothing of a shared accountant's ceiling but in
+#: the ledger (``storage.check_place``).
+EARLIER = (1, 2)
+#: Estimators whose trees alone were stored, without the strategy that grew them.
+_BARE_TREES = frozenset({"MultinomialForestClassifier", "DaskMultinomialForestClassifier"})
 #: A strategy that is no more, and the parameter that was its alone.
 _GONE, _ITS_PARAMETER = "private_selection", "candidates"
 
 
-def brought_up(content: dict[str, Any]) -> dict[str, Any]:
-    """A stored model's content without parameters that are no more and that say nothing.
+def as_written_now(content: dict[str, Any]) -> dict[str, Any]:
+    """The content of a file of any version that is read, in the form of today.
+
+    The number of its version stays. Nothing that it says is believed for that: it is checked as a
+    file of today is. What asked for bare trees is noted as an earlier writer's, since its plan and
+    its scopes are not those that a fit has today; ``verify_report`` says so.
 
     Raises
     ------
     ModelFormatError
         If it was written with a strategy that left the package.
     """
+    if content["version"] not in EARLIER:
+        return content
+    if content["estimator"] in _BARE_TREES:
+        return _with_a_strategy(content)
+    return _without_what_left(content)
+
+
+def _with_a_strategy(content: dict[str, Any]) -> dict[str, Any]:
+    fit, trees = content["fit"], content["released"]
+    writer = f"{fit['versions']['dpforest']}, model format {content['version']}"
+    return content | {
+        "released": {"strategy": "multinomial", "model": trees},
+        "fit": fit | {"versions": fit["versions"] | {"dpforest": writer}},
+    }
+
+
+def _without_what_left(content: dict[str, Any]) -> dict[str, Any]:
     parameters = content["parameters"]
     if parameters.get("strategy") == _GONE or parameters.get(_ITS_PARAMETER) is not None:
         raise ModelFormatError(

@@ -12,6 +12,7 @@ from dpforest.domain.cells import Cells
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.schema import CategoricalFeature, NumericFeature
 from dpforest.exceptions import MissingExtraError, ParameterError
+from dpforest.trees.partial import shown_parts
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -22,7 +23,7 @@ _MISSING = "missing"
 
 
 class PartialDependence(BaseModel):
-    """Mean prediction at every public cell of one feature.
+    """Mean prediction at every public cell of one feature; of a lattice, in 256 equal parts.
 
     Attributes
     ----------
@@ -134,15 +135,15 @@ def _draw_dependence(axes: Any, dependence: PartialDependence) -> None:
 def cell_texts(
     feature: NumericFeature | CategoricalFeature, cells: Cells | None, n_codes: int
 ) -> tuple[tuple[str, ...], tuple[float | None, ...]]:
-    """Every code of a feature in words, and the middle of its range where it has one."""
+    """Every shown code of a feature in words, and the middle of its range where it has one."""
     if isinstance(feature, CategoricalFeature):
         unknown = ["any other"] * (feature.other is None)
         missing = [_MISSING] * feature.missing
         return (*feature.categories, *unknown, *missing), (None,) * n_codes
     assert cells is not None
     texts, places, low = [], [], float(feature.lower)
-    for code in range(n_codes - cells.has_missing_code):
-        high = cells.threshold(code)
+    for last in shown_parts(n_codes - cells.has_missing_code)[1]:
+        high = cells.threshold(int(last))
         texts.append(f"{low:.6g} to {high:.6g}")
         places.append((low + high) / 2)
         low = high
@@ -162,7 +163,7 @@ def explain(
     encoder : DomainEncoder
     importances : ndarray of float64, shape (D,)
     predictions : dict
-        From a feature's number to its mean predictions by class, each of shape (n_codes,).
+        From a feature's number to its mean predictions by class, at every shown code.
     """
     features, order = encoder.domain.features, np.argsort(-importances, kind="stable")
     dependence = []

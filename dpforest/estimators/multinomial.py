@@ -2,43 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from dpforest.accounting.allocation import resolve_allocation
-from dpforest.accounting.scopes import Scope
-from dpforest.checks import check_choice, check_integer, check_n_jobs
+from dpforest.checks import check_choice, check_integer
 from dpforest.domain.domain import Domain
-from dpforest.domain.encoder import DomainEncoder
-from dpforest.estimators.classifier import PrivateClassifier, class_array, class_order
-from dpforest.estimators.progress import PassProgress, TreeProgress
-from dpforest.estimators.run import FitRun
+from dpforest.estimators.classifier import PrivateClassifier
+from dpforest.estimators.private_plan import Wanted
 from dpforest.estimators.settings import (
     MAX_DEPTH,
     check_lattice_draw,
     check_partition_rate,
-    check_verbose,
-    refuse_fit_parameters,
 )
-from dpforest.exceptions import ParameterError
-from dpforest.plain.writing import Link, plain_model
-from dpforest.records.base import Records
-from dpforest.trees.bare_storage import forest_from_data, forest_to_data
 from dpforest.trees.base import LearnerBudget
 from dpforest.trees.multinomial.criteria import resolve_criterion
-from dpforest.trees.multinomial.growing import grow_forest
 from dpforest.trees.multinomial.heaps import PrivateForest
-from dpforest.trees.multinomial.kernels.predict import sum_leaf_values
-from dpforest.trees.multinomial.leaf_values import LeafValues, leaf_values, to_probabilities
-from dpforest.trees.multinomial.plan import ForestPlan, PlanSettings, build_plan
+from dpforest.trees.multinomial.learner import MultinomialForest
+from dpforest.trees.multinomial.model import MultinomialModel
+from dpforest.trees.multinomial.plan import ForestSettings, build_plan
 from dpforest.trees.multinomial.tree_plan import LEAF_RULES
-from dpforest.trees.passes import passes_of_trees
 
 _SELECTIONS = ("exponential", "permute_and_flip")
 _CHOICES = ("two_stage", "joint")
@@ -110,7 +94,7 @@ class MultinomialForestClassifier(PrivateClassifier):
     n_jobs : int or None, default=None
         Threads over trees. The forest does not depend on it.
     verbose : int, default=0
-        1 shows a bar over trees, 2 over levels.
+        1 shows a bar over the levels of all trees.
 
     Attributes
     ----------
@@ -119,8 +103,12 @@ class MultinomialForestClassifier(PrivateClassifier):
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         The domain's feature names, where the table had names.
+    strategy_ : str
+        ``"multinomial"``.
     forest_ : PrivateForest
         Released trees; their leaves have the classes in the domain's order.
+    feature_importances_ : ndarray of float64, shape (n_features,)
+        From released splits.
     accountant_ : BudgetAccountant or FrozenLedger
         The accountant this fit was charged to; its frozen ledger in a pickled or stored model.
     spent_ : Budget
@@ -140,8 +128,9 @@ class MultinomialForestClassifier(PrivateClassifier):
     1.0
     """
 
-    forest_: PrivateForest
-    _served_: tuple[PrivateForest, LeafValues]
+    model_: MultinomialModel
+    #: No parameter here: this forest has one.
+    strategy = "multinomial"
 
     def __init__(
         self,
@@ -205,74 +194,26 @@ class MultinomialForestClassifier(PrivateClassifier):
         }
         return cls(epsilon=epsilon, **{**published, **parameters})
 
-    def fit(self, X: Any, y: Any = None, **fit_parameters: Any) -> MultinomialForestClassifier:
-        """Train under the budget.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n, n_features), or Stream
-            Columns by name where the table has the domain's names, else by position.
-        y : array-like of shape (n,)
-            Class labels; left out with a stream, which holds them.
-        **fit_parameters
-            None are taken. ``sample_weight`` is refused with the reason: a weight multiplies what
-            a record adds to every count, and no public bound of it is declared.
-
-        Returns
-        -------
-        MultinomialForestClassifier
-            This object.
-
-        Raises
-        ------
-        ParameterError, ParameterTypeError, DomainError
-            Before any record is read and any budget spent.
-        BudgetExceeded
-            The accountant holds less than the plan asks for; nothing was read or spent.
-        InvalidRecordError
-            Only with ``invalid="raise"``; nothing was released, nor spent from a
-            ``BudgetAccountant``. A diffprivlib accountant stays charged: it is charged before
-            any record is read and takes nothing back.
-        """
-        refuse_fit_parameters(fit_parameters)
-        self._fit(X, y)
-        return self
-
-    def to_plain(self, path: str | Path | None = None) -> str:
-        """The released forest as plain JSON; see :meth:`PrivateForestClassifier.to_plain`."""
+    @property
+    def forest_(self) -> PrivateForest:
+        """Released trees; their leaves have the classes in the domain's order."""
         check_is_fitted(self)
-        forest, values = self._served_
-        kind = "softmax" if values.log_scale else "shares"
-        order = class_order(class_array(self.domain_)).tolist()
-        link = Link({"kind": kind, "classes": self.classes_.tolist()}, order)
-        return plain_model(self._encoder_, "multinomial", forest, link, path)
+        return self.model_.forest
 
-    # -- what the base class asks for -----------------------------------------------------
-
-    def _encoder(self, domain: Domain) -> DomainEncoder:
-        class_array(domain)
-        return DomainEncoder(
-            domain,
-            invalid=self.invalid,
-            thresholds=self.thresholds,
-            estimator_name=type(self).__name__,
-        )
-
-    def _check_parameters(self, epsilon: Fraction, delta: Fraction) -> ForestPlan:
-        check_choice(self.invalid, "invalid", ("drop", "raise"))
+    def _request(self, budget: LearnerBudget) -> Wanted:
         check_choice(self.thresholds, "thresholds", ("cells", "lattice"))
-        check_verbose(self.verbose)
-        check_n_jobs(self.n_jobs)
+        settings = self._settings()
+        # What it asks for follows from the parameters alone, so that is refused before all else.
+        build_plan(settings, budget)
+        learner = MultinomialForest(settings=settings)
+        return Wanted(budget, self.strategy, learner, thresholds=self.thresholds)
+
+    def _settings(self) -> ForestSettings:
         leaves = check_choice(self.leaves, "leaves", _LEAVES)
-        if leaves == "auto":
-            leaves = "gaussian" if delta else "geometric"
         draw = check_choice(self.selection, "selection", _SELECTIONS)
         joint = check_choice(self.choice, "choice", _CHOICES) == "joint"
         check_lattice_draw(self.thresholds, draw, joint)
-        budget = LearnerBudget.of_unit(epsilon, delta, self._records_per_unit())
-        settings = PlanSettings(
-            epsilon=budget.epsilon,
-            delta=delta,
+        return ForestSettings(
             n_trees=check_integer(self.n_estimators, "n_estimators", 1),
             depth=check_integer(self.max_depth, "max_depth", 1, MAX_DEPTH),
             allocation=resolve_allocation(self.allocation),
@@ -282,51 +223,3 @@ class MultinomialForestClassifier(PrivateClassifier):
             leaves=leaves,
             partition=check_partition_rate(self.partition_rate),
         )
-        plan = build_plan(settings, budget.rho if delta else None)
-        return replace(plan, records_per_unit=budget.records_per_unit)
-
-    def _check_streamable(self) -> None:
-        if self.thresholds == "lattice":
-            raise ParameterError(
-                "thresholds", self.thresholds, "needs all records in order, which a stream has not",
-                'Use thresholds="cells"',
-            )  # fmt: skip
-
-    def _build_plan(self, run: FitRun, checked: ForestPlan) -> ForestPlan:
-        # The plan follows from the parameters alone.
-        return checked
-
-    def _train(self, run: FitRun, plan: ForestPlan, scope: Scope, records: Records) -> None:
-        with records.threads(), self._progress(run, plan, records) as progress:
-            forest = grow_forest(plan, scope, run.source, progress.over(records), progress)
-        self._set_forest(forest, run.domain)
-
-    def _progress(
-        self, run: FitRun, plan: ForestPlan, records: Records
-    ) -> TreeProgress | PassProgress:
-        """A bar over trees or levels, or over passes where a pass is what takes time."""
-        if run.streamed:
-            return PassProgress(passes_of_trees(plan, records.schema), self.verbose)
-        return TreeProgress(plan.n_trees, self.verbose, plan.tree.depth)
-
-    def _set_forest(self, forest: PrivateForest, domain: Domain) -> None:
-        labels = class_array(domain)
-        order = class_order(labels)
-        values = leaf_values(forest).in_class_order(order)
-        # Together, so that the splits of one forest are never read with the leaves of another.
-        self.__dict__.update(forest_=forest, classes_=labels[order], _served_=(forest, values))
-
-    def _probabilities(self, codes: NDArray[Any]) -> NDArray[np.float64]:
-        forest, values = self._served_
-        total = np.empty((codes.shape[0], forest.n_classes), dtype=np.float64)
-        sum_leaf_values(
-            codes, forest.feature, forest.low, forest.high, forest.depth, values.values, total
-        )
-        return to_probabilities(total, values)
-
-    def _released_to_data(self) -> Any:
-        return forest_to_data(self.forest_)
-
-    def _released_from_data(self, data: Any, encoder: DomainEncoder) -> None:
-        n_classes = class_array(encoder.domain).size
-        self._set_forest(forest_from_data(data, encoder.n_codes, n_classes), encoder.domain)

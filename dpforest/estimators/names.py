@@ -6,42 +6,42 @@ import warnings
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from dpforest.domain.domain import Domain
 from dpforest.records.streams.base import Source
 
 
-class NamedColumns(BaseEstimator):
-    """Base of estimators that read columns by the names that a domain declares."""
+def features_in(domain: Domain, X: Any) -> dict[str, Any]:
+    """Width and, where columns were read by name, the names that the domain declares."""
+    found: dict[str, Any] = {"n_features_in_": domain.n_features}
+    if X.named if isinstance(X, Source) else _names_fit(domain, X):
+        found |= declared_names(domain)
+    return found
 
-    def _set_features_in(self, domain: Domain, X: Any) -> None:
-        """Width and, where columns were read by name, the names that the domain declares."""
-        self.n_features_in_ = domain.n_features
-        named = X.named if isinstance(X, Source) else _names_fit(domain, X)
-        if named:
-            self.feature_names_in_ = np.array(domain.feature_names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
 
-    def _check_feature_names(self, X: Any) -> None:
-        """Say in scikit-learn's words where a table's names are not those of the fit.
+def declared_names(domain: Domain) -> dict[str, Any]:
+    """The attribute that scikit-learn keeps names of columns in."""
+    return {"feature_names_in_": np.array(domain.feature_names, dtype=object)}
 
-        Columns are read by name, so their order and further columns do not matter.
-        """
-        if not hasattr(self, "feature_names_in_"):
-            return
-        names = table_names(X)
-        if names is None:
-            warnings.warn(
-                f"X does not have valid feature names, but {type(self).__name__} was fitted with "
-                "feature names",
-                UserWarning,
-                stacklevel=3,
-            )
-        elif not set(self.feature_names_in_) <= set(names):
-            validate_data(self, X, skip_check_array=True, reset=False)
+
+def check_feature_names(estimator: Any, X: Any) -> None:
+    """Say in scikit-learn's words where a table's names are not those of the fit.
+
+    Columns are read by name, so their order and further columns do not matter.
+    """
+    if not hasattr(estimator, "feature_names_in_"):
+        return
+    names = table_names(X)
+    if names is None:
+        warnings.warn(
+            f"X does not have valid feature names, but {type(estimator).__name__} was fitted with "
+            "feature names",
+            UserWarning,
+            stacklevel=3,
+        )
+    elif not set(estimator.feature_names_in_) <= set(names):
+        validate_data(estimator, X, skip_check_array=True, reset=False)
 
 
 def _names_fit(domain: Domain, X: Any) -> bool:

@@ -27,7 +27,7 @@ from typing import Any
 from sklearn.base import BaseEstimator
 
 from dpforest.estimators.classified import NOT_KNOWN, NOT_KNOWN_AROUND, Row, around_row, row_of
-from dpforest.estimators.copies import SharedBudget
+from dpforest.estimators.sharing import SharedBudget
 
 #: Methods in which an estimator fits what it holds.
 _FITTING = frozenset({"fit", "fit_transform", "fit_predict"})

@@ -121,7 +121,9 @@ def forecast(plan: PrivateForestPlan, signal: float | None) -> str:
         R, of the plan or less where the number of records is in doubt.
     """
     if signal is None:
-        return "unknown until the noisy number of records is bought; declare approximate_rows"
+        waits = plan.count is not None
+        unknown = "unknown until the noisy number of records is bought" if waits else "unknown"
+        return f"{unknown}; declare approximate_rows"
     if not teaches(plan, signal):
         least = "the mean of the target" if plan.facts.unit > 1 else "the shares of the classes"
         text = (

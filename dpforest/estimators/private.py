@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from dpforest.domain.domain import Domain
-from dpforest.estimators.classifier import PrivateClassifier, class_array, class_order
-from dpforest.estimators.private_base import PrivateForest
-from dpforest.estimators.settings import refuse_fit_parameters
-from dpforest.plain.writing import Link
-from dpforest.trees.base import ReleasedModel
+from dpforest.estimators.classifier import PrivateClassifier
+from dpforest.estimators.private_plan import Wanted
+from dpforest.estimators.strategies import by_strategy
+from dpforest.trees.base import LearnerBudget
 
 
-class PrivateForestClassifier(PrivateClassifier, PrivateForest):
+class PrivateForestClassifier(PrivateClassifier):
     """Private classifier that is good without tuning.
 
     From epsilon, delta, the domain and a number of records that is declared or bought, it picks
@@ -72,42 +68,30 @@ class PrivateForestClassifier(PrivateClassifier, PrivateForest):
     False
     """
 
-    def fit(self, X: Any, y: Any = None, **fit_parameters: Any) -> PrivateForestClassifier:
-        """Train under the budget; see :meth:`MultinomialForestClassifier.fit` for the errors.
+    def __init__(
+        self,
+        *,
+        epsilon: Any,
+        delta: Any = 0,
+        domain: Domain | None = None,
+        strategy: str = "auto",
+        max_records_per_unit: int = 1,
+        accountant: Any = None,
+        invalid: str = "drop",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.domain = domain
+        self.strategy = strategy
+        self.max_records_per_unit = max_records_per_unit
+        self.accountant = accountant
+        self.invalid = invalid
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
 
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n, n_features), or Stream
-        y : array-like of shape (n,)
-            Left out with a stream, which holds the labels.
-        **fit_parameters
-            None are taken; ``sample_weight`` is refused with the reason.
-        """
-        refuse_fit_parameters(fit_parameters)
-        self._fit(X, y)
-        return self
-
-    def _set_model(self, model: ReleasedModel, strategy: str, domain: Domain) -> None:
-        labels = class_array(domain)
-        self._order_ = class_order(labels)
-        self.classes_ = labels[self._order_]
-        self.model_ = model
-        self.strategy_ = strategy
-
-    def _probabilities(self, codes: NDArray[Any]) -> NDArray[np.float64]:
-        return self._softmax(self.model_.log_odds(codes))
-
-    def _softmax(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Probabilities from scores in the order of declaration, columns as ``classes_``."""
-        scores = scores[:, self._order_]
-        weights = np.exp(scores - scores.max(axis=1, keepdims=True))
-        return weights / weights.sum(axis=1, keepdims=True)
-
-    def _link(self) -> Link:
-        return Link({"kind": "softmax", "classes": self.classes_.tolist()}, self._order_.tolist())
-
-    def _curves(self, scores: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
-        return {
-            str(label): curve
-            for label, curve in zip(self.classes_, self._softmax(scores).T, strict=True)
-        }
+    def _request(self, budget: LearnerBudget) -> Wanted:
+        return by_strategy(budget, self.strategy)

@@ -1,4 +1,4 @@
-"""Plans of the private forest: which learner, with what, before any data."""
+"""Plans of a fit: which learner, with what, before any data."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ from dpforest.trees.base import (
     unit_words,
 )
 from dpforest.trees.rules.settings import TOO_SMALL_SIGNAL
+from dpforest.trees.strategies import NOT_STREAMED
 
 #: Share of epsilon that buys a noisy number of records where none is declared. Whatever the table,
 #: that puts a noise of about 1 / share on R: much where R is small, nothing where it is large.
@@ -43,6 +44,47 @@ RANGE_SIGNAL = 75.0
 HOPELESS_SIGNAL = TOO_SMALL_SIGNAL
 
 
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The fit that an estimator's parameters ask for; they were checked.
+
+    Attributes
+    ----------
+    budget : LearnerBudget
+        Of a unit: what the whole fit may cost, the number of records included.
+    strategy : str
+        Name of a learner, or ``"auto"``.
+    learner : Learner or None
+        Where its settings are given. No number of records is bought for it, since none of its
+        settings would go by that.
+    thresholds : str
+        ``"cells"`` or ``"lattice"``.
+    """
+
+    budget: LearnerBudget
+    strategy: str
+    learner: Learner | None = None
+    thresholds: str = "cells"
+
+    def check_streamable(self) -> None:
+        """Refuse what cannot be learnt pass by pass.
+
+        Raises
+        ------
+        ParameterError
+        """
+        if self.strategy in NOT_STREAMED:
+            raise ParameterError(
+                "strategy", self.strategy, "looks at all records at once, which a stream has not",
+                'Use "auto", "one_shot", "refitted" or "multinomial"',
+            )  # fmt: skip
+        if self.thresholds == "lattice":
+            raise ParameterError(
+                "thresholds", self.thresholds, "needs all records in order, which a stream has not",
+                'Use thresholds="cells"',
+            )  # fmt: skip
+
+
 def table_facts(
     encoder: DomainEncoder, approximate_rows: float | None, in_memory: bool = True
 ) -> TableFacts:
@@ -54,7 +96,7 @@ def table_facts(
         ordered=encoder.ordered,
         has_missing_code=missing,
         scaled=tuple(
-            _scaled(int(n), bool(m)) if ordered else None
+            _scaled(int(n), bool(m)) if ordered and encoder.thresholds == "cells" else None
             for n, m, ordered in zip(encoder.n_codes, missing, encoder.ordered, strict=True)
         ),
         n_classes=2 if classes is None or is_regression else len(classes.labels),
@@ -73,7 +115,7 @@ def _scaled(n_codes: int, has_missing_code: bool) -> np.ndarray:
 
 @dataclass(frozen=True, slots=True)
 class PrivateForestPlan:
-    """What one fit of the private forest asks for.
+    """What one fit asks for.
 
     Attributes
     ----------
@@ -88,7 +130,7 @@ class PrivateForestPlan:
         Exact cost of a unit; the caps where spending depends on the released number.
     signal : float or None
         R of the budget in the currency that the strategy spends, from the declared or released
-        number of records.
+        number of records; None where neither is known.
     facts : TableFacts
     budget : LearnerBudget
         What the learner may spend.

@@ -9,26 +9,20 @@ from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from dpforest.accounting.scopes import Scope
 from dpforest.domain.domain import Domain
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.targets import TARGET_STEPS
-from dpforest.estimators.private_base import PrivateForest
-from dpforest.estimators.private_plan import RANGE_ROLE, PrivateForestPlan
-from dpforest.estimators.settings import refuse_fit_parameters
-from dpforest.estimators.target_range import Rescaled, Tossed, release_target_range
-from dpforest.exceptions import DomainError, ModelFormatError
-from dpforest.mechanisms.entropy import RandomSource
+from dpforest.estimators.base import PrivateEstimator
+from dpforest.estimators.names import check_feature_names
+from dpforest.estimators.outcome import FitOutcome
+from dpforest.estimators.private_plan import Wanted
+from dpforest.estimators.strategies import by_strategy
+from dpforest.exceptions import DomainError
 from dpforest.plain.writing import Link
-from dpforest.records.base import MappedRecords, Records
-from dpforest.trees.base import ReleasedModel
-from dpforest.trees.stored import whole_numbers
-
-#: Strategies that draw by counts of whole records.
-_BY_CLASSES = frozenset({"rules", "combined", "multinomial"})
+from dpforest.trees.base import LearnerBudget
 
 
-class PrivateForestRegressor(RegressorMixin, PrivateForest):
+class PrivateForestRegressor(RegressorMixin, PrivateEstimator):
     """Private regressor that is good without tuning.
 
     A target y between declared bounds is the number t = (y - lower) / (upper - lower) in [0, 1],
@@ -81,21 +75,35 @@ class PrivateForestRegressor(RegressorMixin, PrivateForest):
     """
 
     _task = "regression"
+    target_steps_: tuple[int, int]
 
-    def fit(self, X: Any, y: Any = None, **fit_parameters: Any) -> PrivateForestRegressor:
-        """Train under the budget; see :meth:`MultinomialForestClassifier.fit` for the errors.
+    def __init__(
+        self,
+        *,
+        epsilon: Any,
+        delta: Any = 0,
+        domain: Domain | None = None,
+        strategy: str = "auto",
+        max_records_per_unit: int = 1,
+        accountant: Any = None,
+        invalid: str = "drop",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.domain = domain
+        self.strategy = strategy
+        self.max_records_per_unit = max_records_per_unit
+        self.accountant = accountant
+        self.invalid = invalid
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
 
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n, n_features), or Stream
-        y : array-like of shape (n,)
-            Numbers; left out with a stream, which holds them.
-        **fit_parameters
-            None are taken; ``sample_weight`` is refused with the reason.
-        """
-        refuse_fit_parameters(fit_parameters)
-        self._fit(X, y)
-        return self
+    def _request(self, budget: LearnerBudget) -> Wanted:
+        return by_strategy(budget, self.strategy)
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Expected target of each record; touches released values only and costs nothing.
@@ -111,7 +119,7 @@ class PrivateForestRegressor(RegressorMixin, PrivateForest):
             Between the declared bounds.
         """
         check_is_fitted(self)
-        self._check_feature_names(X)
+        check_feature_names(self, X)
         codes = self._encoder_.encode_features(X, for_predict=True)[0].codes
         return self._means(self.model_.log_odds(codes))
 
@@ -142,33 +150,11 @@ class PrivateForestRegressor(RegressorMixin, PrivateForest):
             domain, invalid=self.invalid, task="regression", estimator_name=type(self).__name__
         )
 
-    def _prepare(
-        self, plan: PrivateForestPlan, scope: Scope, records: Records, source: RandomSource
-    ) -> Records:
-        """Targets between released bounds, or classes by each record's own coin."""
-        self.target_steps_ = 0, TARGET_STEPS
-        if plan.target_range is not None:
-            grant = scope.request(plan.target_range, role=RANGE_ROLE)
-            self.target_steps_ = release_target_range(records, grant, source.spawn(RANGE_ROLE))
-            records = MappedRecords(records, Rescaled(*self.target_steps_))
-        if plan.strategy in _BY_CLASSES:
-            records = MappedRecords(records, Tossed(source.spawn("target coins").rows()))
-        return records
+    def _serve(self, released: FitOutcome, domain: Domain) -> dict[str, Any]:
+        return super()._serve(released, domain) | {"target_steps_": released.target_steps}
 
-    def _released_to_data(self) -> Any:
-        return {"target_steps": list(self.target_steps_), **super()._released_to_data()}
-
-    def _released_from_data(self, data: Any, encoder: DomainEncoder) -> None:
-        steps = whole_numbers(data["target_steps"], (2,), "range of the target", 0, TARGET_STEPS)
-        low, high = steps.tolist()
-        if not low < high:
-            raise ModelFormatError("the stored range of the target is no range. Store it again.")
-        self.target_steps_ = low, high
-        super()._released_from_data(data, encoder)
-
-    def _set_model(self, model: ReleasedModel, strategy: str, domain: Domain) -> None:
-        self.model_ = model
-        self.strategy_ = strategy
+    def _released(self) -> FitOutcome:
+        return FitOutcome(self.strategy_, self.model_, self.target_steps_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

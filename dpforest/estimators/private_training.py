@@ -6,27 +6,29 @@ import warnings
 from dataclasses import replace
 from fractions import Fraction
 
-from dpforest.accounting.detached import DIFFPRIVLIB
 from dpforest.accounting.events import GeometricNoise
-from dpforest.accounting.fits import OWN_BUDGET
+from dpforest.accounting.fits import DIFFPRIVLIB, OWN_BUDGET
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.releases import SHARED, Release, once
 from dpforest.accounting.scopes import Scope
 from dpforest.accounting.units import group_loss
 from dpforest.bridge import Bridge
+from dpforest.domain.encoder import DomainEncoder
 from dpforest.estimators.paid_rows import fewest_rows, likely_rows
 from dpforest.estimators.plan_summary import forecast, teaches
 from dpforest.estimators.private_plan import (
     COUNT_ROLE,
     HOPELESS_SIGNAL,
     PrivateForestPlan,
+    Wanted,
     count_event,
     range_event,
+    table_facts,
 )
-from dpforest.estimators.run import FitRun
 from dpforest.exceptions import WeakSignalWarning
+from dpforest.mechanisms.entropy import RandomSource
 from dpforest.records.base import RecordCount, Records
-from dpforest.trees.base import LearnerBudget, LearnerPlan, TableFacts
+from dpforest.trees.base import Learner, LearnerBudget, LearnerPlan, TableFacts
 from dpforest.trees.strategies import LEARNERS, pick_strategy, spends_pure_epsilon
 from dpforest.trees.tightening import in_epsilon_and_delta
 
@@ -41,6 +43,7 @@ def make_plan(
     delta: Fraction,
     place: str = DIFFPRIVLIB,
     records_per_unit: int = 1,
+    learner: Learner | None = None,
 ) -> PrivateForestPlan:
     """The plan of a fit; it waits for a noisy count where no number of rows is declared.
 
@@ -48,13 +51,14 @@ def make_plan(
     that shares an accountant, where its list adds up in rho with the rest. Not so: a list that is
     chosen by a number of records which was bought from a shared accountant, trees that are grown
     side by side, and what another library adds up. ``place`` is where the fit is charged, in
-    words. Epsilon and delta are those of a unit.
+    words. Epsilon and delta are those of a unit. Without a ``learner`` the strategy's own is taken,
+    with settings by the number of records.
     """
     alone, rows = place == OWN_BUDGET, facts.approximate_rows
     certifiable = delta > 0 and strategy != "multinomial"
     certified = certifiable and (alone or (rows is not None and place != DIFFPRIVLIB))
     budget = LearnerBudget.of_unit(epsilon, delta, records_per_unit, certified)
-    if facts.approximate_rows is None:
+    if rows is None and learner is None:
         count = count_event(budget)
         if strategy == "multinomial":
             # What it refuses does not go by the number of records: before it is bought.
@@ -62,17 +66,28 @@ def make_plan(
             planned(strategy, one, rest, count)
         caps = PrivacyLoss(epsilon, float("inf"), delta) if delta else PrivacyLoss.pure(epsilon)
         return PrivateForestPlan(strategy, None, None, count, caps, None, facts, budget)
-    return replace(planned(strategy, facts, budget), shared=not alone)
+    return replace(planned(strategy, facts, budget, learner=learner), shared=not alone)
+
+
+def plan_of(
+    wanted: Wanted, encoder: DomainEncoder, rows: float | None, place: str, in_memory: bool = True
+) -> PrivateForestPlan:
+    """The plan of a fit that is wanted on tables of a domain; see :func:`make_plan`."""
+    facts, budget = table_facts(encoder, rows, in_memory), wanted.budget
+    return make_plan(
+        wanted.strategy, facts, budget.unit_epsilon, budget.delta, place, budget.records_per_unit,
+        wanted.learner,
+    )  # fmt: skip
 
 
 def settle_plan(
-    plan: PrivateForestPlan, run: FitRun, scope: Scope, records: Records
+    plan: PrivateForestPlan, source: RandomSource, scope: Scope, records: Records
 ) -> PrivateForestPlan:
     """Buy the noisy number of records where the plan waits for one, and plan the rest from it."""
     if plan.count is None:
         return plan
     bought = once(SHARED, Release(COUNT_ROLE, plan.count))
-    bridge = Bridge((bought,), scope, records, run.source)
+    bridge = Bridge((bought,), scope, records, source)
     noisy = bridge.ask(RecordCount(), COUNT_ROLE).noised(COUNT_ROLE)
     rest = budget_after(plan.budget, plan.count)
     rows = trusted_rows(int(noisy[0]), plan.count, rest)
@@ -102,8 +117,12 @@ def planned(
     facts: TableFacts,
     budget: LearnerBudget,
     count: GeometricNoise | None = None,
+    learner: Learner | None = None,
 ) -> PrivateForestPlan:
-    """The plan where a number of records is known: declared, or bought by ``count``."""
+    """The plan where a number of records is known, or where a given learner needs none.
+
+    It is declared, or bought by ``count``.
+    """
     target_range = range_event(facts, budget)
     bought = [event for event in (count, target_range) if event is not None]
     size = budget.records_per_unit
@@ -115,8 +134,10 @@ def planned(
         budget = LearnerBudget(budget.epsilon, Fraction(0), records_per_unit=size)
     # Rules are drawn at the pure epsilon, so with a delta too that is what they can learn from.
     own = LearnerBudget(budget.epsilon, Fraction(0)) if spends_pure_epsilon(chosen) else budget
-    signal = own.signal(facts.approximate_rows or 1.0)
-    learner = LEARNERS[chosen].make()
+    rows = facts.approximate_rows
+    signal = None if rows is None else own.signal(rows)
+    if learner is None:
+        learner = LEARNERS[chosen].make()
     plan = learner.plan(facts, budget)
     if bought and budget.certified:
         plan = in_epsilon_and_delta(plan, budget)

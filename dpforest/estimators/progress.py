@@ -1,4 +1,4 @@
-"""Progress bars: they count trees, levels, parts and passes, never records."""
+"""Progress bars: they count parts and passes, never records."""
 
 from __future__ import annotations
 
@@ -29,12 +29,6 @@ class _Progress:
     def part_done(self) -> None:
         """One part of a training is finished."""
 
-    def level_done(self) -> None:
-        """One level of one tree is finished."""
-
-    def tree_done(self) -> None:
-        """One tree is finished."""
-
     def _step(self) -> None:
         if self._bar is not None:
             with self._lock:
@@ -53,36 +47,8 @@ class _Progress:
             self._bar.close()
 
 
-class TreeProgress(_Progress):
-    """A bar over trees, shown where ``verbose`` is positive.
-
-    Parameters
-    ----------
-    n_trees : int
-    verbose : int
-        0 shows nothing, 1 a bar over trees, 2 a bar over the levels of all trees.
-    depth : int
-        Levels of each tree, leaves included.
-    """
-
-    def __init__(self, n_trees: int, verbose: int, depth: int) -> None:
-        self._by_level = verbose > 1
-        total = n_trees * (depth + 1) if self._by_level else n_trees
-        super().__init__(total, "levels" if self._by_level else "trees", verbose > 0)
-
-    def level_done(self) -> None:
-        """Count one finished level of one tree."""
-        if self._by_level:
-            self._step()
-
-    def tree_done(self) -> None:
-        """Count one finished tree."""
-        if not self._by_level:
-            self._step()
-
-
 class PartProgress(_Progress):
-    """A bar over the parts of a training (rounds, tables, draws), where ``verbose`` is positive."""
+    """A bar over parts of a training (rounds, tables, levels), where ``verbose`` is positive."""
 
     def __init__(self, n_parts: int, verbose: int) -> None:
         super().__init__(n_parts, "parts", verbose > 0)

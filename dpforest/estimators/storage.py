@@ -9,12 +9,18 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeVar
 
-import numpy as np
 from pydantic import BaseModel
 
 from dpforest.accounting.bounds import is_derivation
-from dpforest.accounting.detached import DIFFPRIVLIB, DetachedAccountant, named_accountant
-from dpforest.accounting.fits import OWN_BUDGET, EarlierFits, earlier_fits, recall_fits
+from dpforest.accounting.fits import (
+    DIFFPRIVLIB,
+    OWN_BUDGET,
+    DetachedAccountant,
+    EarlierFits,
+    earlier_fits,
+    named_accountant,
+    recall_fits,
+)
 from dpforest.accounting.frozen_ledger import FrozenLedger
 from dpforest.accounting.ledger import BudgetRecord, ScopeRecord
 from dpforest.accounting.ledger_check import verify_ledger
@@ -28,7 +34,9 @@ from dpforest.accounting.rationals import (
 )
 from dpforest.accounting.verify import claimed_loss, sole_certificate
 from dpforest.domain.domain import Domain
-from dpforest.estimators.earlier import brought_up
+from dpforest.estimators.earlier import EARLIER, as_written_now
+from dpforest.estimators.names import declared_names
+from dpforest.estimators.outcome import FitOutcome
 from dpforest.estimators.settings import stored
 from dpforest.exceptions import ModelFormatError
 from dpforest.mechanisms.entropy import SystemSource
@@ -38,9 +46,7 @@ from dpforest.report.record import Ceiling, RunFacts
 from dpforest.strict_json import Limits, read_object
 
 FORMAT = "dpforest-model"
-VERSION = 2
-#: Files of version 1 say nothing of a shared accountant's ceiling but in the ledger.
-_READABLE = (1, 2)
+VERSION = 3
 #: Models are larger than anything else that is read.
 _LIMITS = Limits(size=2**30)
 
@@ -49,7 +55,7 @@ Record = TypeVar("Record", bound=BaseModel)
 
 
 def model_to_json(model: Any, path: str | Path | None = None) -> str:
-    """Write a fitted classifier as JSON.
+    """Write a fitted estimator as JSON.
 
     The text holds released values, public facts and the frozen ledger, and the parameters that
     were fitted; no accountant, and no seed: a ``random_state`` is not written, its mark is.
@@ -81,7 +87,7 @@ def _data(record: BaseModel) -> Any:
 
 
 def model_from_json(cls: type[Model], source: str | Path) -> Model:
-    """Read a fitted classifier; see :func:`model_to_json`.
+    """Read a fitted estimator; see :func:`model_to_json`.
 
     Its guarantee and report are made anew from its ledger's entries, its domain and what is noted
     about its fit; a file that claims anything else is refused. Nobody's word is checked beyond
@@ -96,7 +102,7 @@ def model_from_json(cls: type[Model], source: str | Path) -> Model:
     """
     content = _read(cls, source)
     try:
-        return _restore(cls, brought_up(content))
+        return _restore(cls, as_written_now(content))
     except ModelFormatError:
         raise
     except Exception as error:  # whatever a damaged file makes of the readers below
@@ -111,7 +117,7 @@ def _read(cls: type, source: str | Path) -> dict[str, Any]:
     if content.get("format") != FORMAT:
         raise ModelFormatError(f"not a {FORMAT}. Give what to_json() wrote.")
     version = content.get("version")
-    if type(version) is not int or version not in _READABLE:
+    if type(version) is not int or version not in (*EARLIER, VERSION):
         raise ModelFormatError(
             f"format version {version!r} is not {VERSION}. Use the dpforest that wrote it."
         )
@@ -176,10 +182,12 @@ def _predicting(cls: type, content: dict[str, Any], domain: Domain, facts: RunFa
     model = make(domain=domain, **_parameters(facts))
     encoder = model._encoder(domain)
     model.n_features_in_ = domain.n_features
-    if content["named_features"]:
-        model.feature_names_in_ = np.array(domain.feature_names, dtype=object)
-    model._released_from_data(content["released"], encoder)
-    model.__dict__.update(domain_=domain, _encoder_=encoder)
+    released = FitOutcome.from_data(content["released"], encoder)
+    if model.strategy not in ("auto", released.strategy):
+        raise _contradiction("what was learnt is of another strategy than its parameters ask for")
+    named = declared_names(domain) if content["named_features"] else {}
+    served = model._serve(released, domain)
+    model.__dict__.update(served, **named, domain_=domain, _encoder_=encoder)
     return model
 
 

@@ -15,11 +15,13 @@ from numpy.typing import NDArray
 
 from dpforest.accounting.events import GeometricNoise
 from dpforest.accounting.grants import Grant
+from dpforest.accounting.scopes import Scope
 from dpforest.domain.targets import TARGET_STEPS
+from dpforest.estimators.private_plan import RANGE_ROLE, PrivateForestPlan
 from dpforest.mechanisms.entropy import RandomSource
 from dpforest.mechanisms.noise import add_geometric_noise
 from dpforest.mechanisms.row_words import RowWords
-from dpforest.records.base import Block, Records, Sensitivity
+from dpforest.records.base import Block, MappedRecords, Records, Sensitivity
 from dpforest.records.table import TrainingTable
 from dpforest.trees.multinomial.heaps import geometric_variance
 
@@ -31,6 +33,8 @@ _RUNS, _CLEAR = (1, 2, 4, 8, 16), 3.5
 _TAIL, _DEVIATIONS = 0.005, 1.0
 #: Part of the range that is added at each end, and least cells of a range.
 _MARGIN, _LEAST_CELLS = 0.1, 2
+#: Strategies that draw by counts of whole records.
+_BY_CLASSES = frozenset({"rules", "combined", "multinomial"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +75,26 @@ class Tossed:
     def table(self, block: Block) -> TrainingTable:
         """The same records with classes."""
         return block.table.tossed(self.rows.words(block.first, block.table.n_records))
+
+
+def prepared(
+    plan: PrivateForestPlan, scope: Scope, records: Records, source: RandomSource
+) -> tuple[Records, tuple[int, int] | None]:
+    """Records as the learner takes them, and the steps that targets lie between in a regression.
+
+    Targets are brought between released bounds, where the plan buys these; a learner that counts
+    whole records sees classes by each record's own coin.
+    """
+    if plan.facts.unit == 1:
+        return records, None
+    steps = 0, TARGET_STEPS
+    if plan.target_range is not None:
+        grant = scope.request(plan.target_range, role=RANGE_ROLE)
+        steps = release_target_range(records, grant, source.spawn(RANGE_ROLE))
+        records = MappedRecords(records, Rescaled(*steps))
+    if plan.strategy in _BY_CLASSES:
+        records = MappedRecords(records, Tossed(source.spawn("target coins").rows()))
+    return records, steps
 
 
 def release_target_range(records: Records, grant: Grant, source: RandomSource) -> tuple[int, int]:

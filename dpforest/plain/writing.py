@@ -24,8 +24,6 @@ from dpforest.domain.schema import CategoricalFeature
 from dpforest.plain.codes import FeatureCodes
 from dpforest.plain.reader import FORMAT, VERSION
 from dpforest.plain.trees import MaskedSplits, RangedSplits, plain_trees
-from dpforest.trees.multinomial.heaps import PrivateForest
-from dpforest.trees.multinomial.leaf_values import LeafValues, leaf_values
 
 Plain = dict[str, Any]
 
@@ -57,8 +55,7 @@ def plain_model(
         What gives values their codes.
     strategy : str
         Which kind of model.
-    model : ReleasedModel or PrivateForest
-        A ``PrivateForest`` has the strategy ``"multinomial"``.
+    model : ReleasedModel
     link : Link
     path : str or Path, optional
         Where to write the text too.
@@ -134,8 +131,7 @@ class _Writer:
         return self._masked(model.base, start, model.trees, model.steps)
 
     def _multinomial(self, model: Any) -> Plain:
-        forest = model if isinstance(model, PrivateForest) else model.forest
-        values: LeafValues = leaf_values(forest)
+        forest, values = model.forest, model.values
         trees = [
             RangedSplits(forest.feature[t], forest.low[t], forest.high[t])
             for t in range(forest.n_trees)

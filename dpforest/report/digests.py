@@ -44,7 +44,7 @@ def released_content(model: Any) -> dict[str, Any]:
         "parameters": model._facts.settings,
         "domain": json.loads(model.domain_.to_json()),
         "named_features": hasattr(model, "feature_names_in_"),
-        "released": model._released_to_data(),
+        "released": model._released().to_data(),
     }
 
 

@@ -173,7 +173,7 @@ class ReportRecord(Frozen):
 
     format: Literal["dpforest-report"] = "dpforest-report"
     #: Version 2 had no marks of drafts, nor what stood around a fit; version 3 had a parameter
-    #: more. They are read, not verified.
+    #: more, and its multinomial forests no scope of their own. They are read, not verified.
     version: Literal[2, 3, 4] = VERSION
     sentence: str
     other_fits: str

@@ -111,7 +111,7 @@ class PrivacyReport(ReportRecord):
 
 def _refused(problem: str) -> ModelFormatError:
     return ModelFormatError(
-        f"not a dpforest-report of version 2 to {VERSION}: {problem}. Give the text that "
+        f"not a dpforest-report of version 2, 3 or {VERSION}: {problem}. Give the text that "
         "to_json() wrote."
     )
 

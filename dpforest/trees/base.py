@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,7 +44,8 @@ class TableFacts:
     has_missing_code : ndarray of bool, shape (D,)
     scaled : tuple of (ndarray of float64 or None)
         For an ordered feature the public value of each code, scaled to [0, 1] over the declared
-        bounds (the middle of its cell; 0.5 for missing); None for a categorical feature.
+        bounds (the middle of its cell; 0.5 for missing); None where it is categorical, or
+        a lattice.
     n_classes : int
         2, the bounds of the target, for regression.
     approximate_rows : float or None
@@ -170,12 +171,23 @@ class LearnerPlan(Protocol):
         """The plan in words, for the report."""
 
 
+#: What makes probabilities of a model's scores: softmax of log-odds, or division by their sum.
+ScoreLink = Literal["softmax", "shares"]
+
+
 class ReleasedModel(Protocol):
     """A model made of released values only."""
 
     @property
     def n_classes(self) -> int:
         """Number of classes."""
+
+    @property
+    def link(self) -> ScoreLink:
+        """What makes probabilities of ``scores``."""
+
+    def scores(self, codes: NDArray[Any]) -> NDArray[np.float64]:
+        """Class scores of coded records, shape (n, n_classes), as ``link`` takes them."""
 
     def log_odds(self, codes: NDArray[Any]) -> NDArray[np.float64]:
         """Class scores of coded records, shape (n, n_classes); softmax makes them probabilities."""
@@ -184,7 +196,10 @@ class ReleasedModel(Protocol):
         """Share of the effect that each feature carries, shape (D,), sum 1 or all 0."""
 
     def partial_scores(self, feature: int, facts: TableFacts) -> NDArray[np.float64]:
-        """Mean class scores at every code of one feature, shape (n_codes, n_classes)."""
+        """Mean ``scores`` at every shown code of one feature, shape (codes, n_classes).
+
+        Shown are all codes, but of a lattice (``learners.partial.shown_codes``).
+        """
 
     def to_data(self) -> dict[str, Any]:
         """The model as JSON-ready data, all numbers finite; ``from_data`` reads it back."""
@@ -198,6 +213,22 @@ class ReleasedModel(Protocol):
         ModelFormatError
             Damaged: a shape, an index or a range does not fit.
         """
+
+
+class LogOddsModel:
+    """Base of released models whose scores are log-odds."""
+
+    __slots__ = ()
+
+    link: ClassVar[ScoreLink] = "softmax"
+
+    def scores(self, codes: NDArray[Any]) -> NDArray[np.float64]:
+        """Class scores of coded records, shape (n, n_classes): their log-odds."""
+        return self.log_odds(codes)
+
+    def log_odds(self, codes: NDArray[Any]) -> NDArray[np.float64]:
+        """Log-odds of coded records; each model gives its own."""
+        raise NotImplementedError
 
 
 class Learner(Protocol):

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+#: Parts of an ordered feature that are explained, at most.
+MOST_SHOWN = 256
 #: Which codes of the feature a tree's nodes send left: from (tree, nodes) to bool (nodes, codes).
 SentLeft = Callable[[int, NDArray[np.intp]], NDArray[np.bool_]]
 
@@ -85,9 +87,24 @@ def mask_sends_left(mask: NDArray[np.uint64], n_codes: int) -> SentLeft:
     return sent_left
 
 
-def range_sends_left(low: NDArray[np.int64], high: NDArray[np.int64], n_codes: int) -> SentLeft:
+def shown_codes(n_codes: int, has_missing_code: bool) -> NDArray[np.int64]:
+    """Codes at which a feature is explained: all; of a lattice the middles of 256 equal parts."""
+    first, last = shown_parts(n_codes - has_missing_code)
+    middle: NDArray[np.int64] = (first + last) // 2
+    return np.append(middle, n_codes - 1) if has_missing_code else middle
+
+
+def shown_parts(n_points: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """First and last code of each part of an ordered feature that is explained as one."""
+    n_parts = min(n_points, MOST_SHOWN)
+    ends = np.arange(n_parts + 1, dtype=np.int64) * n_points // n_parts
+    return ends[:-1], ends[1:] - 1
+
+
+def range_sends_left(
+    low: NDArray[np.int64], high: NDArray[np.int64], codes: NDArray[np.int64]
+) -> SentLeft:
     """For trees whose nodes hold the range of codes that go left, shapes (T, nodes)."""
-    codes = np.arange(n_codes)
 
     def sent_left(tree: int, nodes: NDArray[np.intp]) -> NDArray[np.bool_]:
         first, last = low[tree][nodes][:, None], high[tree][nodes][:, None]

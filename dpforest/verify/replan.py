@@ -11,20 +11,19 @@ import numpy as np
 
 from dpforest.accounting.accountant import BudgetAccountant
 from dpforest.accounting.allocation import resolve_allocation
-from dpforest.accounting.detached import DIFFPRIVLIB
 from dpforest.accounting.diffprivlib_adapter import DiffprivlibCeiling
-from dpforest.accounting.fits import OWN_BUDGET
+from dpforest.accounting.fits import DIFFPRIVLIB, OWN_BUDGET
 from dpforest.accounting.ledger import ScopeRecord
 from dpforest.accounting.rationals import exact_text
 from dpforest.domain.domain import Domain
 from dpforest.estimators.base import PrivateEstimator
+from dpforest.estimators.fitting import Fit
 from dpforest.estimators.multinomial import MultinomialForestClassifier
 from dpforest.estimators.private import PrivateForestClassifier
 from dpforest.estimators.private_regressor import PrivateForestRegressor
-from dpforest.estimators.run import FitRun
-from dpforest.estimators.settings import check_delta, check_epsilon, storable, stored
+from dpforest.estimators.private_training import plan_of
+from dpforest.estimators.settings import storable, stored
 from dpforest.exceptions import ParameterError
-from dpforest.mechanisms.entropy import SystemSource
 from dpforest.records.streams.batches import BatchStream
 from dpforest.report.report import PrivacyReport
 
@@ -47,16 +46,16 @@ class Remade:
         A plan that was fixed beforehand asks for the same whatever the records are.
         """
         model = self.model
-        # No fit of anybody's records, so it is no part of the process-wide list of fits.
-        model._register = lambda *_: report.basis.listing
         model.verbose = 0
         model.accountant = self._accountant(report)
         width = len(report.domain["features"])
-        # Not by fit, which on Dask takes nothing else.
+        # No fit of anybody's records, so it is no part of the process-wide list of fits; and not
+        # by ``fit``, which on Dask takes nothing else than its collections.
+        fit = Fit(model, listing=report.basis.listing)
         if report.facts.streamed:
-            model._fit(BatchStream([]), None)
+            fit.run(BatchStream([]), None)
         else:
-            model._fit(np.empty((0, width), dtype=object), np.empty(0, dtype=object))
+            fit.run(np.empty((0, width), dtype=object), np.empty(0, dtype=object))
         composition: ScopeRecord = model._composition()
         return composition.relabelled(report.composition.label)
 
@@ -126,17 +125,15 @@ def remade_plan(report: PrivacyReport) -> Remade | str | None:
         return None
     try:
         model = kind(domain=domain, **{k: stored(v) for k, v in facts.settings.items()})
-        epsilon, delta = check_epsilon(model.epsilon), check_delta(model.delta)
+        wanted = model._wanted()
         written = {k: storable(v) for k, v in model._reported_parameters().items()}
         if written != facts.settings or set(written) != set(facts.parameters):
             return "its parameters are not those of its estimator"
-        if exact_text(delta) != facts.delta:
+        if exact_text(wanted.budget.delta) != facts.delta:
             return "its delta is not the one of its parameters"
-        run = FitRun(
-            epsilon, delta, domain, model._encoder(domain), SystemSource(),
-            facts.settings, facts.parameters, facts.charged_to, streamed=facts.streamed,
-        )  # fmt: skip
-        return Remade(model, model._build_plan(run, model._check_parameters(epsilon, delta)))
+        encoder, rows = model._encoder(domain), domain.approximate_rows
+        plan = plan_of(wanted, encoder, rows, facts.charged_to, not facts.streamed)
+        return Remade(model, plan)
     except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
         return f"its settings make no plan ({type(error).__name__})"
 

@@ -20,8 +20,7 @@ from pydantic import BaseModel, ConfigDict
 
 from dpforest.accounting.bounds import replace_one_price
 from dpforest.accounting.conversion import LIBRARY, MEANS, conversion_method
-from dpforest.accounting.detached import DIFFPRIVLIB
-from dpforest.accounting.fits import OWN_BUDGET
+from dpforest.accounting.fits import DIFFPRIVLIB, OWN_BUDGET
 from dpforest.accounting.ledger import ScopeRecord
 from dpforest.accounting.ledger_check import is_within, place_problems
 from dpforest.accounting.losses import PrivacyLoss

@@ -18,8 +18,7 @@ from dpforest import (
     PrivateForestRegressor,
 )
 from dpforest.accounting.bounds import replace_one_price
-from dpforest.accounting.detached import DIFFPRIVLIB
-from dpforest.accounting.fits import OWN_BUDGET
+from dpforest.accounting.fits import DIFFPRIVLIB, OWN_BUDGET
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.verify import sole_certificate, verify_composition
 from dpforest.datasets import load_adult

@@ -18,8 +18,8 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import Pipeline
 
 from dpforest import BudgetAccountant, BudgetExceeded, RepeatedFitWarning
-from dpforest.accounting.detached import DetachedAccountant
 from dpforest.accounting.diffprivlib_adapter import DiffprivlibCeiling
+from dpforest.accounting.fits import DetachedAccountant
 from dpforest.accounting.frozen_ledger import FrozenLedger
 from dpforest.exceptions import ModelFormatError, ParameterError, ParameterTypeError, ScopeError
 

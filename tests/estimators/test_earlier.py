@@ -1,7 +1,7 @@
-"""Files of earlier releases are read, or refused with the reason.
+"""Models that an earlier version stored are read, and predict what they did there.
 
-``earlier`` holds what release 0.1.0.dev1 wrote: a model that took the strategy ``auto`` with its
-report, and one of a strategy that has since left the package.
+The files of ``earlier/`` were written by the version before the one that stores the strategy of
+every estimator; each holds a few points with what its writer predicted there.
 """
 
 from __future__ import annotations
@@ -12,38 +12,58 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpforest import PrivacyReport, PrivateForestClassifier, verify_report
-from dpforest.exceptions import ModelFormatError, ReportError
+import dpforest
+from dpforest import MultinomialForestClassifier
+from dpforest.exceptions import ModelFormatError
 
-FILES = Path(__file__).parent / "earlier"
-#: What that release predicted for two records.
-RECORDS = np.array([[30.0, "no"], [31.0, "yes"]], dtype=object)
-PREDICTED = [[0.7552956738781122, 0.2447043161218878], [0.2447030790571203, 0.7552969209428798]]
+FILES = sorted((Path(__file__).parent / "earlier").glob("*.json"))
 
 
-def test_a_parameter_that_is_no_more_is_left_out():
-    model = PrivateForestClassifier.from_json(FILES / "auto.json")
-    assert np.allclose(model.predict_proba(RECORDS), PREDICTED, rtol=0, atol=1e-6)
-    assert "candidates" not in model.get_params()
-    report = model.privacy_report()
-    assert "candidates" not in report.parameters
-    verify_report(report.to_json(), model)
-    assert "candidates" not in model.to_json()
+def predicted(model, points):
+    return getattr(model, "predict_proba", model.predict)(points)
 
 
-def test_a_strategy_that_is_no_more_is_refused():
-    said = "left the package in version 0.1.0.dev2. Read it with the release that wrote it"
-    with pytest.raises(ModelFormatError, match=said):
-        PrivateForestClassifier.from_json(FILES / "private_selection.json")
-    content = json.loads((FILES / "auto.json").read_text("utf-8"))
-    content["parameters"]["candidates"] = ["rules", "one_shot"]
-    with pytest.raises(ModelFormatError, match=said):
-        PrivateForestClassifier.from_json(json.dumps(content))
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_a_model_of_version_2_is_read_and_stored_as_of_today(file):
+    kept = json.loads(file.read_text(encoding="utf-8"))
+    assert kept["text"]["version"] == 2
+    kind = getattr(dpforest, kept["estimator"])
+    model = kind.from_json(json.dumps(kept["text"]))
+    assert np.allclose(predicted(model, kept["points"]), kept["predictions"], rtol=0, atol=1e-12)
+    stored = json.loads(model.to_json())
+    assert stored["version"] == 3
+    assert stored["released"].keys() >= {"strategy", "model"}
+    again = kind.from_json(json.dumps(stored))
+    assert np.array_equal(predicted(again, kept["points"]), predicted(model, kept["points"]))
+    assert again.fingerprint_ == model.fingerprint_
+    assert again.privacy_report() == model.privacy_report()
+    assert model.explain().importances and json.loads(model.to_plain())["link"]
 
 
-def test_a_report_of_then_is_shown_and_not_verified():
-    text = (FILES / "auto_report.json").read_text("utf-8")
-    report = PrivacyReport.from_json(text)
-    assert report.version == 3 and "candidates" in report.to_markdown()
-    with pytest.raises(ReportError, match="it is of format version 3"):
-        verify_report(text)
+def test_there_is_a_file_of_every_kind():
+    written = {json.loads(file.read_text(encoding="utf-8"))["estimator"] for file in FILES}
+    assert written == {
+        "MultinomialForestClassifier",
+        "PrivateForestClassifier",
+        "PrivateForestRegressor",
+    }
+
+
+@pytest.mark.parametrize("damage", ["labels", "feature"])
+def test_trees_of_an_earlier_file_are_checked_as_those_of_today(damage):
+    (file,) = (f for f in FILES if f.stem == "multinomial_forest_of_labels")
+    text = json.loads(file.read_text(encoding="utf-8"))["text"]
+    text["released"][damage][0][0] = 2**20
+    with pytest.raises(ModelFormatError):
+        MultinomialForestClassifier.from_json(json.dumps(text))
+
+
+def test_a_model_of_another_strategy_is_none_of_this_forest():
+    (file,) = (f for f in FILES if f.stem == "multinomial_forest_of_counts")
+    (other,) = (f for f in FILES if f.stem == "rules_of_classes")
+    text, rules = (json.loads(f.read_text(encoding="utf-8"))["text"] for f in (file, other))
+    forest = MultinomialForestClassifier.from_json(json.dumps(text))
+    stored = json.loads(forest.to_json())
+    assert MultinomialForestClassifier.from_json(json.dumps(stored)).strategy_ == "multinomial"
+    with pytest.raises(ModelFormatError, match="another strategy"):
+        MultinomialForestClassifier.from_json(json.dumps(stored | {"released": rules["released"]}))

@@ -65,9 +65,11 @@ def test_the_weights_of_a_tree_are_those_of_its_leaves():
     low, high = np.zeros((1, 3), dtype=np.int64), np.array([[1, 9, 0]])
     masses = np.array([[4.0, 0.0, 1.0, 3.0]])
     values = np.array([[[1.0], [9.0], [2.0], [6.0]]])
-    of_zero = partial_scores(0, 3, features, range_sends_left(low, high, 3), masses, values)
+    goes = range_sends_left(low, high, np.arange(3))
+    of_zero = partial_scores(0, 3, features, goes, masses, values)
     assert of_zero[:, 0].tolist() == [1.0, 1.0, 0.25 * 2 + 0.75 * 6]
-    of_one = partial_scores(1, 2, features, range_sends_left(low, high, 2), masses, values)
+    goes = range_sends_left(low, high, np.arange(2))
+    of_one = partial_scores(1, 2, features, goes, masses, values)
     assert of_one[:, 0].tolist() == [0.5 * 1 + 0.5 * 2, 0.5 * 1 + 0.5 * 6]
 
 

@@ -13,7 +13,8 @@ from dpforest import (
     PrivateForestClassifier,
     PrivateForestRegressor,
 )
-from dpforest.estimators import base
+from dpforest.estimators import fitting
+from dpforest.estimators.fitting import Fit
 from dpforest.report import report
 
 
@@ -28,7 +29,7 @@ def released(forest):
 
 @pytest.mark.parametrize(
     ("module", "where"),
-    [(report, "make_guarantee"), (base, "spent_budget"), (base, "library_versions")],
+    [(report, "make_guarantee"), (fitting, "spent_budget"), (fitting, "library_versions")],
 )
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
 def test_an_interrupted_refit_leaves_an_unfitted_forest(
@@ -58,20 +59,20 @@ def test_a_failed_refit_of_a_private_forest_leaves_nothing_either(kind, domain, 
     facts = {"classes": [False, True]} if kind is PrivateForestClassifier else {"target": (0, 1)}
     declared = Domain(features=domain.features, approximate_rows=60, **facts)
     forest = kind(epsilon=9, domain=declared, accountant=BudgetAccountant(18)).fit(X, y)
-    monkeypatch.setattr(base, "spent_budget", lambda *_: 1 / 0)
+    monkeypatch.setattr(fitting, "spent_budget", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         forest.fit(X, y)
     assert set(vars(forest)) == {*forest.get_params(), "_failure", "_lineage"}
 
 
 def test_a_training_that_fails_leaves_an_unfitted_forest(fitted, table, monkeypatch):
-    set_forest = type(fitted)._set_forest
+    train = Fit._train
 
     def fail_after(self, *arguments):
-        set_forest(self, *arguments)
+        train(self, *arguments)
         raise MemoryError
 
-    monkeypatch.setattr(type(fitted), "_set_forest", fail_after)
+    monkeypatch.setattr(Fit, "_train", fail_after)
     with pytest.raises(MemoryError):
         fitted.fit(*table())
     assert released(fitted) == set()
@@ -81,7 +82,7 @@ def test_a_training_that_fails_leaves_an_unfitted_forest(fitted, table, monkeypa
 
 
 def test_a_first_fit_that_fails_leaves_nothing_either(make_forest, table, monkeypatch):
-    monkeypatch.setattr(base, "spent_budget", lambda *_: 1 / 0)
+    monkeypatch.setattr(fitting, "spent_budget", lambda *_: 1 / 0)
     forest = make_forest()
     with pytest.raises(ZeroDivisionError):
         forest.fit(*table())

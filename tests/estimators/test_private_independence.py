@@ -17,6 +17,7 @@ from dpforest import BudgetAccountant, Domain, PrivateForestClassifier, PrivateF
 from dpforest.accounting.grants import Grant
 from dpforest.dask import DaskPrivateForestRegressor
 from dpforest.domain.matrix import EncodedMatrix, EncodedTable
+from dpforest.estimators.fitting import Fit
 from dpforest.mechanisms.entropy import RandomSource
 from dpforest.records.base import Block
 from dpforest.records.streams.base import Source
@@ -222,7 +223,7 @@ def test_nothing_of_a_regressions_records_is_kept(parameters, rows, kind, search
     if kind == "memory":
         forest.fit(X, y)
     else:
-        forest._fit(streams_of(X, y), None)  # on Dask by the same counts, without a cluster
+        Fit(forest).run(streams_of(X, y), None)  # on Dask by the same counts, without a cluster
     forms = [forest, pickle.loads(pickle.dumps(forest)), forest.privacy_report()]
     for item in (item for form in forms for item in searching.reachable(form)):
         if isinstance(item, (str, bytes)):

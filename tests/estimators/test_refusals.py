@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 
@@ -28,7 +29,7 @@ from dpforest.accounting.allocation import (
 from dpforest.accounting.fits import fit_ledger
 from dpforest.exceptions import ParameterTypeError
 from dpforest.trees.multinomial.criteria import GINI_COUNT_CRITERION
-from dpforest.trees.multinomial.plan import PlanSettings, build_plan
+from dpforest.trees.multinomial.plan import ForestSettings, build_plan
 
 BAD_PARAMETERS = [
     ({"epsilon": 0}, "epsilon=0"),
@@ -96,16 +97,13 @@ def test_bad_parameters(parameters, message, declared, make_forest, poisoned):
 
 
 def test_an_epsilon_that_is_no_rho_is_named(make_forest):
-    forest = make_forest(epsilon="1e-15", delta=1e-6)
-    plan = forest._check_parameters(Fraction("1e-15"), Fraction("1e-6"))
+    wanted = make_forest(epsilon="1e-15", delta=1e-6)._wanted()
+    plan = build_plan(wanted.learner.settings, wanted.budget)
     assert plan.loss.rho > 0  # the smallest epsilon still is one
-    settings = PlanSettings(
-        epsilon=Fraction("1e-15"), delta=Fraction("1e-6"), n_trees=1, depth=1,
-        allocation=UniformAllocation(), criterion=GINI_COUNT_CRITERION, draw="exponential",
-        joint=False, leaves="gaussian", partition=None,
-    )  # fmt: skip
+    settings = ForestSettings(1, 1, UniformAllocation(), GINI_COUNT_CRITERION)
+    spent = replace(wanted.budget, concentrated=Fraction(0))
     with pytest.raises(ParameterError, match="epsilon=1e-15: is so small.* delta = 1e-06"):
-        build_plan(settings, rho=Fraction(0))
+        build_plan(settings, spent)
 
 
 EXPLICIT = [

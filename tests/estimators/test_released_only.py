@@ -161,7 +161,7 @@ def test_prediction_reads_released_arrays_only(fitted):
     X = [row for row, _ in kept[:20]]
     expected = forest.predict_proba(X)
     bare = MultinomialForestClassifier(epsilon=1)
-    for name in ("forest_", "classes_", "_served_", "_encoder_", "guarantee_", "n_features_in_"):
+    for name in ("model_", "classes_", "_order_", "_encoder_", "guarantee_", "n_features_in_"):
         setattr(bare, name, getattr(forest, name))
     assert np.array_equal(bare.predict_proba(X), expected)
     spent = forest.accountant_.spent

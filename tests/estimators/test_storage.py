@@ -41,7 +41,7 @@ def test_round_trip(parameters, make_forest, table, tmp_path):
     forest = make_forest(**parameters).fit(X, y)
     text = forest.to_json(tmp_path / "forest.json")
     stored = json.loads(text, parse_constant=pytest.fail)  # no NaN or Infinity: strict JSON
-    assert stored["format"] == "dpforest-model" and stored["version"] == 2
+    assert stored["format"] == "dpforest-model" and stored["version"] == 3
     for source in (text, tmp_path / "forest.json", str(tmp_path / "forest.json")):
         read = MultinomialForestClassifier.from_json(source)
         assert np.array_equal(read.predict_proba(X), forest.predict_proba(X))
@@ -119,7 +119,7 @@ def test_the_undamaged_file_is_read(stored, stored_labels):
     ("key", "value", "message"),
     [
         ("format", "dpforest-domain", "not a dpforest-model"),
-        ("version", 3, "format version 3 is not 2"),
+        ("version", 4, "format version 4 is not 3"),
         ("version", None, "format version None"),
         ("estimator", "Ridge", "is a 'Ridge', not a MultinomialForestClassifier"),
         ("estimator", None, "is a None"),
@@ -151,10 +151,14 @@ def test_every_part_is_needed(stored):
     for key in list(stored):
         with pytest.raises(ModelFormatError):
             read({k: v for k, v in stored.items() if k != key})
-    for key in stored["released"]:
-        forest = {k: v for k, v in stored["released"].items() if k != key}
+    released = stored["released"]
+    for key in released:
         with pytest.raises(ModelFormatError):
-            read(stored | {"released": forest})
+            read(stored | {"released": {k: v for k, v in released.items() if k != key}})
+    for key in released["model"]:
+        forest = {k: v for k, v in released["model"].items() if k != key}
+        with pytest.raises(ModelFormatError):
+            read(stored | {"released": released | {"model": forest}})
 
 
 # Splits that a kernel would follow out of the table, and numbers it would turn into others.
@@ -179,7 +183,7 @@ BAD_SPLITS = [
 
 @pytest.mark.parametrize(("key", "value"), BAD_SPLITS)
 def test_splits_out_of_bounds(key, value, stored):
-    forest = stored["released"]
+    forest = stored["released"]["model"]
     forest["feature"][1][2], forest["low"][1][2], forest["high"][1][2] = 0, 0, 0
     read(stored)
     forest[key][1][2] = value
@@ -191,8 +195,8 @@ def test_splits_out_of_bounds(key, value, stored):
 @pytest.mark.parametrize("damage", ["tree", "node", "flat", "empty", "none"])
 def test_shapes_that_do_not_fit(key, damage, stored, stored_labels):
     content = stored_labels if key == "labels" else stored
-    array = content["released"][key]
-    content["released"][key] = {
+    array = content["released"]["model"][key]
+    content["released"]["model"][key] = {
         "tree": array[:-1],
         "node": [tree[:-1] for tree in array],
         "flat": array[0],
@@ -216,20 +220,20 @@ def test_shapes_that_do_not_fit(key, damage, stored, stored_labels):
     ],
 )
 def test_leaves_that_do_not_fit(key, value, stored):
-    stored["released"][key] = value
+    stored["released"]["model"][key] = value
     with pytest.raises(ModelFormatError):
         read(stored)
 
 
 @pytest.mark.parametrize("value", [2, -1, 0.5, 2**40])
 def test_labels_out_of_bounds(value, stored_labels):
-    stored_labels["released"]["labels"][0][1] = value
+    stored_labels["released"]["model"]["labels"][0][1] = value
     with pytest.raises(ModelFormatError):
         read(stored_labels)
 
 
 def test_labels_and_counts_together(stored, stored_labels):
-    stored["released"]["labels"] = stored_labels["released"]["labels"]
+    stored["released"]["model"]["labels"] = stored_labels["released"]["model"]["labels"]
     with pytest.raises(ModelFormatError):
         read(stored)
 
@@ -260,7 +264,7 @@ def pretend(content):
 
 
 def edit_ledger(content):
-    tree = content["ledger"]["scopes"]["children"][0]["children"][0]
+    tree = content["ledger"]["scopes"]["children"][0]["children"][0]["children"][0]
     tree["composed"] = tree["charged"] = LossRecord.of(PrivacyLoss()).model_dump()
 
 

@@ -10,6 +10,7 @@ import pytest
 from dpforest import BudgetAccountant, MultinomialForestClassifier
 from dpforest.accounting.allocation import ExplicitAllocation, Theorem2Allocation
 from dpforest.accounting.conversion import rho_of_epsilon
+from dpforest.trees.multinomial.plan import build_plan
 from dpforest.trees.multinomial.tree_plan import ESTIMATION, LEAF_RULES, STRUCTURE
 
 
@@ -46,8 +47,9 @@ def test_requests_of_every_tree(domain, table):
         epsilon=epsilon, domain=domain, n_estimators=n_trees, max_depth=depth
     ).fit(*table(20))
     (fit,) = forest.accountant_.composition().children
-    assert len(fit.children) == n_trees
-    for tree in fit.children:
+    (trees,) = fit.children
+    assert len(trees.children) == n_trees
+    for tree in trees.children:
         assert len(tree.ledger) == 2 * depth + 1
         assert tree.composed.loss.epsilon == epsilon / n_trees
         assert tree.entries == ()
@@ -77,7 +79,7 @@ def test_count_mode_adds_splits_and_leaves(make_forest, table):
     forest = make_forest(epsilon="1/3", n_estimators=3, max_depth=3).fit(*table(20))
     assert forest.spent_.exact.epsilon == Fraction(1, 3)
     (fit,) = forest.accountant_.composition().children
-    for tree in fit.children:
+    for tree in fit.children[0].children:
         assert tree.children == () and len(tree.entries) == 7
         assert sum(entry.loss.epsilon for entry in tree.entries) == Fraction(1, 9)
 
@@ -99,7 +101,7 @@ def test_every_plan_costs_what_it_reserved(parameters, requests, make_forest, ta
     assert fit.composed.loss == fit.reserve.loss
     assert forest.spent_.exact == fit.composed.loss
     assert forest.spent_.exact.epsilon == 1
-    assert [len(tree.ledger) for tree in fit.children] == [requests] * 2
+    assert [len(tree.ledger) for tree in fit.children[0].children] == [requests] * 2
 
 
 def test_explicit_budgets_are_what_they_add_up_to(make_forest, table):
@@ -128,6 +130,7 @@ def test_a_delta_buys_more_than_pure_epsilon(make_forest, table):
 def test_every_kind_of_draw_uses_its_share_of_rho_and_no_more(leaves, selection):
     delta = Fraction(1, 10**6)
     forest = MultinomialForestClassifier(epsilon=1, leaves=leaves, selection=selection)
-    plan = forest._check_parameters(Fraction(1), delta)
+    wanted = forest.set_params(delta=delta)._wanted()
+    plan = build_plan(wanted.learner.settings, wanted.budget)
     cap = rho_of_epsilon(Fraction(1), delta)
     assert Fraction(999, 1000) * cap < plan.loss.rho <= cap

@@ -107,7 +107,7 @@ def test_the_asked_budget_is_a_units(case, fit):
 def test_in_pure_epsilon_it_is_the_fit_of_a_kth_of_the_budget(case, fit):
     units = fit(**case, random_state=1)
     records = fit(**case, epsilon=2, max_records_per_unit=1, random_state=1)
-    assert units._released_to_data() == records._released_to_data()
+    assert units._released().to_data() == records._released().to_data()
     entries = [entry.model_dump(exclude={"path"}) for entry in units._composition().ledger]
     assert entries == [
         entry.model_dump(exclude={"path"}) for entry in records._composition().ledger
@@ -164,7 +164,7 @@ def test_the_multinomial_forest(make_forest, table, parameters):
     if not parameters:
         plain = make_forest(epsilon=2, random_state=3).fit(*table(60))
         units = make_forest(epsilon=6, max_records_per_unit=3, random_state=3).fit(*table(60))
-        assert units._released_to_data() == plain._released_to_data()
+        assert units._released().to_data() == plain._released().to_data()
 
 
 @pytest.mark.parametrize("rows", [60, None, 4000])

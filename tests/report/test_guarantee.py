@@ -15,6 +15,7 @@ from dpforest import BudgetAccountant
 from dpforest.accounting.conversion import epsilon_of_rho
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.rationals import float_up
+from dpforest.estimators.fitting import Fit
 from dpforest.mechanisms.entropy import FixedWords, RandomSource, SystemSource
 from dpforest.observation import Observer, set_observer
 from dpforest.report.guarantee import Guarantee, make_guarantee
@@ -162,17 +163,17 @@ def test_an_observer_that_may_replace_releases_is_told_of(make_forest, table):
     assert make_forest().fit(*table()).guarantee_.status == "holds"
 
 
-def test_an_observer_that_comes_in_the_middle_is_told_of_too(make_forest, table):
-    forest = make_forest()
-    train = forest._train
+def test_an_observer_that_comes_in_the_middle_is_told_of_too(make_forest, table, monkeypatch):
+    train = Fit._train
 
     def looked_at(*arguments):
         before = set_observer(Replacing())
-        train(*arguments)
+        released = train(*arguments)
         set_observer(before)
+        return released
 
-    forest._train = looked_at
-    assert forest.fit(*table()).guarantee_.status == "demonstration"
+    monkeypatch.setattr(Fit, "_train", looked_at)
+    assert make_forest().fit(*table()).guarantee_.status == "demonstration"
 
 
 def test_a_seed_that_is_used_again_is_told_of(make_forest, table):

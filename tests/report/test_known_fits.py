@@ -176,6 +176,22 @@ def test_reports_of_before_are_read_and_shown_without_their_claim():
         verify_report(text, EARLIER / "model.json")
 
 
+def test_reports_of_version_3_are_read_and_shown_and_their_models_go_on():
+    text = (EARLIER / "report_3.json").read_text("utf-8")
+    report = PrivacyReport.from_json(text)
+    assert report.version == 3 and json.loads(report.to_json()) == json.loads(text)
+    for words in shown(report).values():
+        assert report.guarantee.sentence in words or "4" in words
+    with pytest.raises(ReportError, match="format version 3.* that wrote it can verify it"):
+        verify_report(report, EARLIER / "model_of_report_3.json")
+    model = MultinomialForestClassifier.from_json(EARLIER / "model_of_report_3.json")
+    again = model.privacy_report()
+    assert again.version == 4 and again.guarantee == report.guarantee
+    found = verify_report(again, model)
+    assert "the plan (made by another version of dpforest)" in found.taken_at_its_word
+    assert again.versions["dpforest"].endswith(", model format 2")
+
+
 def test_models_of_before_are_read_unless_their_facts_were_only_drafted():
     model = MultinomialForestClassifier.from_json(EARLIER / "model.json")
     assert model.guarantee_.status == "holds"

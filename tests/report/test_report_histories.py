@@ -22,6 +22,7 @@ from dpforest import (
     verify_report,
 )
 from dpforest.accounting.verify import sole_certificate
+from dpforest.estimators.fitting import Fit
 from dpforest.exceptions import BudgetExceeded
 from dpforest.report.digests import digest_of
 from dpforest.streams import BatchStream
@@ -44,21 +45,22 @@ def fitted(forest: Any, records: Any = X, labels: Any = Y) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if isinstance(records, BatchStream):
-            return forest._fit(records, None) or forest
+            Fit(forest).run(records, None)  # as a Dask table is fitted, without a cluster
+            return forest
         return forest.fit(records, labels)
 
 
 def failing(monkeypatch: pytest.MonkeyPatch, forest: Any, after: bool) -> None:
     """A fit that an error ends in the middle, or once everything was released."""
     place = "_finish" if after else "_train"
-    train = getattr(type(forest), place)
+    train = getattr(Fit, place)
 
     def stop(self: Any, *arguments: Any) -> None:
         train(self, *arguments)
         raise RuntimeError
 
     with monkeypatch.context() as patch:
-        patch.setattr(type(forest), place, stop)
+        patch.setattr(Fit, place, stop)
         with pytest.raises(RuntimeError):
             fitted(forest)
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.trees.base import TableFacts
+from dpforest.trees.base import LogOddsModel, TableFacts
 from dpforest.trees.one_shot.model import OneShotModel
 from dpforest.trees.rules.model import RuleModel
 from dpforest.trees.stored import reading, real_numbers, require
@@ -17,7 +17,7 @@ _KIND = "combined model"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CombinedModel:
+class CombinedModel(LogOddsModel):
     """Scores of classes: a rules + b forest + (1 - a - b) prior, all as log probabilities.
 
     Attributes

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from fractions import Fraction
-from typing import Protocol
 
 from dpforest.accounting.events import DiscreteGaussianNoise, GeometricNoise
 from dpforest.accounting.scopes import Scope
 from dpforest.mechanisms.entropy import RandomSource
 from dpforest.records.base import Records
 from dpforest.records.table import TrainingTable
+from dpforest.trees.base import PartDone
 from dpforest.trees.multinomial.cells import MEMORY_LIMIT
 from dpforest.trees.multinomial.growth import CountRoot, SharedRoot, count_root, grow_tree
 from dpforest.trees.multinomial.heaps import PrivateForest, PrivateTree, geometric_variance
@@ -22,22 +22,12 @@ from dpforest.trees.multinomial.plan import ForestPlan
 from dpforest.trees.multinomial.segments import Segments
 
 
-class GrowingProgress(Protocol):
-    """Told of each finished level and tree; never of records."""
-
-    def level_done(self) -> None:
-        """One level of one tree is finished."""
-
-    def tree_done(self) -> None:
-        """One tree is finished."""
-
-
 def grow_forest(
     plan: ForestPlan,
     scope: Scope,
     source: RandomSource,
     records: Records,
-    progress: GrowingProgress,
+    part_done: PartDone,
 ) -> PrivateForest:
     """Make every request of the plan in ``scope`` and release the forest.
 
@@ -50,10 +40,11 @@ def grow_forest(
     records : Records
         In one table: trees are grown one by one, in threads. Elsewhere: level by level
         together, a pass over the records a level. The forest does not depend on which.
-    progress : GrowingProgress
+    part_done : callable () -> None
+        Called after each level of each tree, and after its leaves; never told of records.
     """
     grow = _grow_alone if records.in_memory else _grow_in_passes
-    trees = grow(plan, scope, source, records, progress)
+    trees = grow(plan, scope, source, records, part_done)
     return PrivateForest.stack(trees, records.schema.n_classes, noise_variance(plan))
 
 
@@ -62,7 +53,7 @@ def _grow_alone(
     scope: Scope,
     source: RandomSource,
     records: Records,
-    progress: GrowingProgress,
+    part_done: PartDone,
 ) -> list[PrivateTree]:
     table = records.whole()
     counted_root = _root_counter(plan, table)
@@ -70,9 +61,7 @@ def _grow_alone(
     def grow(number: int) -> PrivateTree:
         with scope.sequential(f"tree {number}") as tree_scope:
             words = source.spawn("tree", number)
-            tree = grow_tree(table, plan.tree, tree_scope, words, counted_root, progress.level_done)
-        progress.tree_done()
-        return tree
+            return grow_tree(table, plan.tree, tree_scope, words, counted_root, part_done)
 
     return _run(grow, plan.n_trees, records.n_threads)
 
@@ -82,7 +71,7 @@ def _grow_in_passes(
     scope: Scope,
     source: RandomSource,
     records: Records,
-    progress: GrowingProgress,
+    part_done: PartDone,
 ) -> list[PrivateTree]:
     trees: list[PrivateTree] = []
     group = trees_at_once(plan, records.schema)
@@ -93,9 +82,7 @@ def _grow_in_passes(
                 open_scopes.enter_context(scope.sequential(f"tree {n}")) for n in numbers
             ]
             sources = [source.spawn("tree", number) for number in numbers]
-            trees += grow_together(plan.tree, scopes, sources, records, progress.level_done)
-        for _ in numbers:
-            progress.tree_done()
+            trees += grow_together(plan.tree, scopes, sources, records, part_done)
     return trees
 
 

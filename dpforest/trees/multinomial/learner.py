@@ -14,7 +14,7 @@ from dpforest.trees.base import LearnerBudget, PartDone, TableFacts
 from dpforest.trees.multinomial.criteria import GINI_COUNT_CRITERION
 from dpforest.trees.multinomial.growing import grow_forest
 from dpforest.trees.multinomial.model import MultinomialModel
-from dpforest.trees.multinomial.plan import ForestPlan, PlanSettings, build_plan
+from dpforest.trees.multinomial.plan import ForestPlan, ForestSettings, build_plan
 
 #: Trees and levels by R; more of either divides the budget further.
 SIZES = ((100.0, 3, 3), (1000.0, 5, 5), (float("inf"), 10, 8))
@@ -28,28 +28,27 @@ class MultinomialForest:
     ----------
     selection_share : Fraction
         Share of a tree's budget for its splits.
+    settings : ForestSettings, optional
+        Somebody's own; None takes sizes by R.
     """
 
     selection_share: Fraction = Fraction(35, 100)
+    settings: ForestSettings | None = None
     name: ClassVar[str] = "multinomial"
 
     def plan(self, facts: TableFacts, budget: LearnerBudget) -> ForestPlan:
         """Make a plan that costs at most the budget, from public facts alone."""
+        return build_plan(self.settings or self._settings_of(facts, budget), budget)
+
+    def _settings_of(self, facts: TableFacts, budget: LearnerBudget) -> ForestSettings:
         signal = budget.signal(facts.approximate_rows or 1.0)
         n_trees, depth = next((t, d) for limit, t, d in SIZES if signal < limit)
-        settings = PlanSettings(
-            epsilon=budget.epsilon,
-            delta=budget.delta,
+        return ForestSettings(
             n_trees=n_trees,
             depth=depth,
             allocation=UniformAllocation(selection_share=self.selection_share),
             criterion=GINI_COUNT_CRITERION,
-            draw="exponential",
-            joint=False,
-            leaves="gaussian" if budget.delta else "geometric",
-            partition=None,
         )
-        return build_plan(settings, budget.rho if budget.delta else None)
 
     def train(
         self,
@@ -61,19 +60,5 @@ class MultinomialForest:
         part_done: PartDone,
     ) -> MultinomialModel:
         """Make the plan's requests in ``scope``, each before its data is read, and release."""
-        forest = grow_forest(plan, scope, source, records, _Parts(part_done))
+        forest = grow_forest(plan, scope, source, records, part_done)
         return MultinomialModel(forest, facts.n_features)
-
-
-class _Parts:
-    """Hands finished trees on as finished parts."""
-
-    def __init__(self, part_done: PartDone) -> None:
-        self._part_done = part_done
-
-    def level_done(self) -> None:
-        """Levels are not parts."""
-
-    def tree_done(self) -> None:
-        """One part is finished."""
-        self._part_done()

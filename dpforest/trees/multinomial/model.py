@@ -1,49 +1,66 @@
-"""The released multinomial forest as a model of log-odds."""
+"""The released multinomial forest as a model: log-odds of noisy counts, or votes of labels."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.trees.bare_storage import forest_from_data, forest_to_data
-from dpforest.trees.base import TableFacts
+from dpforest.trees.base import ScoreLink, TableFacts
 from dpforest.trees.multinomial.heaps import PrivateForest
 from dpforest.trees.multinomial.kernels.predict import sum_leaf_values
-from dpforest.trees.multinomial.leaf_values import leaf_values
-from dpforest.trees.partial import partial_scores, range_sends_left
+from dpforest.trees.multinomial.leaf_values import PROBABILITY_FLOOR, LeafValues, leaf_values
+from dpforest.trees.partial import partial_scores, range_sends_left, shown_codes
 from dpforest.trees.stored import reading, require
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MultinomialModel:
-    """Released trees of a multinomial forest, and the log-odds made of them.
+    """Released trees of a multinomial forest, and the leaf values made of them.
 
     Attributes
     ----------
     forest : PrivateForest
     n_features : int
+    values : LeafValues
+        What prediction adds up, classes in the domain's order.
     """
 
     forest: PrivateForest
     n_features: int
+    values: LeafValues = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", leaf_values(self.forest))
 
     @property
     def n_classes(self) -> int:
         """Number of classes."""
         return self.forest.n_classes
 
-    def log_odds(self, codes: NDArray[Any]) -> NDArray[np.float64]:
-        """Class scores of coded records, shape (n, n_classes)."""
-        values = leaf_values(self.forest)
+    @property
+    def link(self) -> ScoreLink:
+        """Scores are log-odds where leaves have counts, and shares of votes where labels."""
+        return "softmax" if self.values.log_scale else "shares"
+
+    def scores(self, codes: NDArray[Any]) -> NDArray[np.float64]:
+        """Class scores of coded records, shape (n, n_classes), as ``link`` takes them."""
         total = np.empty((codes.shape[0], self.n_classes), dtype=np.float64)
-        forest = self.forest
+        forest, values = self.forest, self.values
         sum_leaf_values(
             codes, forest.feature, forest.low, forest.high, forest.depth, values.values, total
         )
         return total + values.base
+
+    def log_odds(self, codes: NDArray[Any]) -> NDArray[np.float64]:
+        """Scores that softmax makes probabilities of; shares of votes are kept off 0 for that."""
+        scores = self.scores(codes)
+        if self.link == "softmax":
+            return scores
+        return np.asarray(np.log(np.maximum(scores, PROBABILITY_FLOOR)))
 
     def feature_importances(self) -> NDArray[np.float64]:
         """Share of the splits that drew each feature; a level weighs half the one above it."""
@@ -55,14 +72,25 @@ class MultinomialModel:
         return sums / sums.sum() if used.any() else sums
 
     def partial_scores(self, feature: int, facts: TableFacts) -> NDArray[np.float64]:
-        """Mean class scores at every code of one feature, shape (n_codes, n_classes)."""
-        forest, n_codes = self.forest, int(facts.n_codes[feature])
-        values = leaf_values(forest)
-        assert forest.counts is not None
-        masses = np.maximum(forest.counts.sum(axis=2, dtype=np.float64), 0.0)
-        sent_left = range_sends_left(forest.low, forest.high, n_codes)
-        scores = partial_scores(feature, n_codes, forest.feature, sent_left, masses, values.values)
-        return scores + values.base
+        """Mean ``scores`` at every shown code of one feature, shape (codes, n_classes)."""
+        forest, codes = self.forest, self._shown(feature, facts)
+        sent_left = range_sends_left(forest.low, forest.high, codes)
+        scores = partial_scores(
+            feature, codes.size, forest.feature, sent_left, self._masses(), self.values.values
+        )
+        return scores + self.values.base
+
+    def _shown(self, feature: int, facts: TableFacts) -> NDArray[np.int64]:
+        n_codes = int(facts.n_codes[feature])
+        if not facts.ordered[feature]:
+            return np.arange(n_codes)
+        return shown_codes(n_codes, bool(facts.has_missing_code[feature]))
+
+    def _masses(self) -> NDArray[np.float64]:
+        """Released sizes of leaves, (n_trees, n_leaves); labels tell none, so all are alike."""
+        if self.forest.counts is None:
+            return np.ones(self.values.values.shape[:2])
+        return np.maximum(self.forest.counts.sum(axis=2, dtype=np.float64), 0.0)
 
     def to_data(self) -> dict[str, Any]:
         """The model as JSON-ready data."""
@@ -78,5 +106,7 @@ class MultinomialModel:
         """
         with reading("multinomial forest"):
             forest = forest_from_data(data, facts.n_codes, facts.n_classes)
-            require(forest.counts is not None, "multinomial forest", "its leaves have no counts")
+            # A mean is made of log-odds, which need counts.
+            fits = forest.counts is not None or facts.unit == 1
+            require(fits, "multinomial forest", "its leaves have no counts")
             return cls(forest, facts.n_features)

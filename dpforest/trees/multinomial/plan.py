@@ -6,12 +6,11 @@ accountant prices the same events, so what is paid and what runs have one source
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dpforest.accounting.accountant import BudgetAccountant
 from dpforest.accounting.allocation import Allocation, Theorem2Allocation, TreeShares
-from dpforest.accounting.conversion import rho_of_epsilon
 from dpforest.accounting.events import (
     DiscreteGaussianNoise,
     Event,
@@ -22,9 +21,8 @@ from dpforest.accounting.events import (
 from dpforest.accounting.figures import figure_down, figure_up
 from dpforest.accounting.losses import NO_LOSS, PrivacyLoss
 from dpforest.accounting.rationals import sqrt_in_steps
-from dpforest.accounting.units import group_loss
 from dpforest.exceptions import ParameterError
-from dpforest.trees.base import ALL_FIXED, PlanPart, unit_words
+from dpforest.trees.base import ALL_FIXED, LearnerBudget, PlanPart
 from dpforest.trees.multinomial.criteria import Criterion
 from dpforest.trees.multinomial.tree_plan import LEAF_RULES, TreePlan, charge_tree
 
@@ -42,30 +40,17 @@ class ForestPlan:
         ``"epsilon"`` (pure, shares add in epsilon) or ``"rho"`` (shares add in rho).
     allocation : str
         How the shares were chosen, in words.
-    records_per_unit : int
-        Of who pays for it.
     """
 
     n_trees: int
     tree: TreePlan
     currency: str
     allocation: str
-    records_per_unit: int = 1
-
-    @property
-    def adaptive(self) -> bool:
-        """Whether what is spent depends on released values: never here."""
-        return False
 
     @property
     def loss(self) -> PrivacyLoss:
         """Exact cost of the whole forest, composed by the accountant's own scopes."""
-        return group_loss(tree_loss(self.tree) * self.n_trees, self.records_per_unit)
-
-    @property
-    def additive(self) -> PrivacyLoss:
-        """What it counts as beside other spending: the same, since no list of it is certified."""
-        return self.loss
+        return tree_loss(self.tree) * self.n_trees
 
     @property
     def parts(self) -> tuple[PlanPart, ...]:
@@ -82,8 +67,8 @@ class ForestPlan:
 
     @property
     def n_steps(self) -> int:
-        """How often training says that a part is done."""
-        return self.n_trees
+        """How often training says that a part is done: for each level of a tree and its leaves."""
+        return self.n_trees * (self.tree.depth + 1)
 
     def describe(self) -> dict[str, str]:
         """The plan in words, for the report."""
@@ -105,7 +90,6 @@ class ForestPlan:
             else "a feature, then its value",
             "leaves": LEAF_RULES[tree.leaves].description,
             "records": sides,
-            **unit_words(self.records_per_unit),
             **ALL_FIXED,
         }
 
@@ -119,29 +103,41 @@ def tree_loss(tree: TreePlan) -> PrivacyLoss:
 
 
 @dataclass(frozen=True, slots=True)
-class PlanSettings:
-    """Validated parameters that a plan is made from."""
+class ForestSettings:
+    """Validated parameters of a forest.
 
-    epsilon: Fraction
-    delta: Fraction
+    Attributes
+    ----------
+    n_trees, depth : int
+    allocation : Allocation
+    criterion : Criterion
+    draw : {"exponential", "permute_and_flip"}
+    joint : bool
+        Whether a feature and its value are one draw.
+    leaves : str
+        A rule of ``LEAF_RULES``, or ``"auto"``: Gaussian noise where there is a delta.
+    partition : Fraction or None
+        Probability of being a structure point; None uses all records for both.
+    """
+
     n_trees: int
     depth: int
     allocation: Allocation
     criterion: Criterion
-    draw: str
-    joint: bool
-    leaves: str
-    partition: Fraction | None
+    draw: str = "exponential"
+    joint: bool = False
+    leaves: str = "auto"
+    partition: Fraction | None = None
 
 
-def build_plan(settings: PlanSettings, rho: Fraction | None = None) -> ForestPlan:
-    """Turn parameters into events; the plan never costs more than (epsilon, delta).
+def build_plan(settings: ForestSettings, budget: LearnerBudget) -> ForestPlan:
+    """Turn parameters into events; the plan never costs more than the budget.
 
     Parameters
     ----------
-    settings : PlanSettings
-    rho : Fraction, optional
-        With delta > 0: what may be spent, where it is less than what converts to the two.
+    settings : ForestSettings
+    budget : LearnerBudget
+        Of a record.
 
     Returns
     -------
@@ -152,15 +148,15 @@ def build_plan(settings: PlanSettings, rho: Fraction | None = None) -> ForestPla
     ParameterError
         Leaf rule and delta do not fit, or the allocation asks for more than there is.
     """
-    currency = "rho" if settings.delta else "epsilon"
+    currency = "rho" if budget.delta else "epsilon"
+    if settings.leaves == "auto":
+        settings = replace(settings, leaves="gaussian" if budget.delta else "geometric")
     _check_currency(settings, currency)
-    total = settings.epsilon
-    if currency == "rho":
-        total = rho_of_epsilon(settings.epsilon, settings.delta) if rho is None else rho
+    total = budget.rho if budget.delta else budget.epsilon
     if not total:
         raise ParameterError(
-            "epsilon", float(settings.epsilon),
-            f"is so small that it converts to no rho at delta = {float(settings.delta)!r}",
+            "epsilon", float(budget.epsilon),
+            f"is so small that it converts to no rho at delta = {float(budget.delta)!r}",
             "Raise epsilon, or use delta=0",
         )  # fmt: skip
     shares = settings.allocation.shares(
@@ -176,11 +172,11 @@ def build_plan(settings: PlanSettings, rho: Fraction | None = None) -> ForestPla
         currency,
         settings.allocation.describe(),
     )
-    _check_within(plan, settings, total)
+    _check_within(plan, settings, budget.epsilon, total)
     return plan
 
 
-def _check_currency(settings: PlanSettings, currency: str) -> None:
+def _check_currency(settings: ForestSettings, currency: str) -> None:
     if settings.leaves == "gaussian" and currency == "epsilon":
         raise ParameterError(
             "leaves", "gaussian", "needs delta > 0", 'Give a delta, or use leaves="geometric"'
@@ -194,14 +190,16 @@ def _check_currency(settings: PlanSettings, currency: str) -> None:
         )
 
 
-def _in_epsilon(settings: PlanSettings) -> bool:
+def _in_epsilon(settings: ForestSettings) -> bool:
     """Whether the allocation gives epsilons, whatever currency the plan adds up in."""
     return bool(getattr(settings.allocation, "in_epsilon", False))
 
 
-def _check_within(plan: ForestPlan, settings: PlanSettings, total: Fraction) -> None:
+def _check_within(
+    plan: ForestPlan, settings: ForestSettings, epsilon: Fraction, total: Fraction
+) -> None:
     loss = plan.loss
-    if _in_epsilon(settings) and loss.epsilon <= settings.epsilon:
+    if _in_epsilon(settings) and loss.epsilon <= epsilon:
         return  # its draws may also add up in epsilon, which needs no delta
     spent = loss.rho if plan.currency == "rho" else loss.epsilon
     if spent > total:
@@ -213,7 +211,7 @@ def _check_within(plan: ForestPlan, settings: PlanSettings, total: Fraction) -> 
         )
 
 
-def _tree_plan(settings: PlanSettings, shares: TreeShares, currency: str) -> TreePlan:
+def _tree_plan(settings: ForestSettings, shares: TreeShares, currency: str) -> TreePlan:
     def selection(share: Fraction) -> Event | None:
         return _selection_event(settings.draw, share, settings.criterion.score_range, currency)
 

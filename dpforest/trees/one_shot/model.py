@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.trees.base import TableFacts
+from dpforest.trees.base import LogOddsModel, TableFacts
 from dpforest.trees.partial import mask_sends_left, partial_scores, with_both_classes
 from dpforest.trees.random.trees import RandomTrees
 from dpforest.trees.stored import reading, real_numbers, require
@@ -17,7 +17,7 @@ _KIND = "one-shot forest"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class OneShotModel:
+class OneShotModel(LogOddsModel):
     """Scores of a record: a base, and the values of its leaves.
 
     Attributes

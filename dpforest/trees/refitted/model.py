@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.trees.base import TableFacts
+from dpforest.trees.base import LogOddsModel, TableFacts
 from dpforest.trees.partial import mask_sends_left, partial_scores, with_both_classes
 from dpforest.trees.random.trees import RandomTrees
 from dpforest.trees.refitted.kernels.linear import add_code_values
@@ -19,7 +19,7 @@ _KIND = "refitted forest"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RefittedModel:
+class RefittedModel(LogOddsModel):
     """Scores of a record: a base, what its codes are worth, and the steps of its leaves.
 
     Attributes

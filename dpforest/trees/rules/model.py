@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.exceptions import ModelFormatError
-from dpforest.trees.base import TableFacts
+from dpforest.trees.base import LogOddsModel, TableFacts
 from dpforest.trees.partial import sampled_scores
 from dpforest.trees.rules.directions import Direction
 from dpforest.trees.stored import (
@@ -41,7 +41,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RuleModel:
+class RuleModel(LogOddsModel):
     """A decision tree over public directions.
 
     Attributes

@@ -14,8 +14,7 @@ from itertools import product
 from typing import Any
 
 from dpforest.accounting.accountant import BudgetAccountant
-from dpforest.accounting.detached import DIFFPRIVLIB
-from dpforest.accounting.fits import OWN_BUDGET
+from dpforest.accounting.fits import DIFFPRIVLIB, OWN_BUDGET
 from dpforest.accounting.grants import Grant
 from dpforest.accounting.releases import Plan
 from dpforest.accounting.scopes import Scope
@@ -269,6 +268,7 @@ def published_places() -> set[Place]:
     found: set[Place] = set()
     public: dict[str, Any] = {"features": _FEATURES[0], "classes": [0, 1]}
     domain = Domain(**public)
+    facts = table_facts(DomainEncoder(domain), None)
     for task, currency, unit in product(TASKS[:2], CURRENCIES[:2], UNITS):
         delta = 0 if currency == "epsilon" else float(_DELTA)
         for parameters in varied_forests():
@@ -277,10 +277,12 @@ def published_places() -> set[Place]:
                 **parameters,
             )  # fmt: skip
             try:
-                plan = forest._check_parameters(Fraction(1), Fraction(delta))
+                wanted = forest._wanted()
             except ParameterError:  # such as Gaussian leaves without a delta
                 continue
             readings = READINGS[:1] if forest.thresholds == "lattice" else READINGS
+            assert wanted.learner is not None
+            plan = wanted.learner.plan(facts, wanted.budget)
             for who, role, event in asked_by(plan):
                 named = variant_of(role, forest) if is_varied(task, unit) else role
                 which = Role(PUBLISHED, who, named, event.mechanism)

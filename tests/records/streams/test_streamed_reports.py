@@ -14,6 +14,7 @@ from dpforest import (
     dask,
     verify_report,
 )
+from dpforest.estimators.fitting import Fit
 from dpforest.streams import BatchStream
 
 N = 600
@@ -62,7 +63,7 @@ def test_that_a_fit_was_streamed_is_held_by_its_plan():
 def test_reports_of_forests_on_dask_are_verified(kind):
     forest = getattr(dask, kind)(epsilon=16, domain=CLASSES)
     # As a Dask table is fitted, but with records that need no cluster.
-    forest._fit(BatchStream(parts(["ill", "well"] * (N // 2))), None)
+    Fit(forest).run(BatchStream(parts(["ill", "well"] * (N // 2))), None)
     report = forest.privacy_report()
     for model in (forest, forest.to_json()):
         assert "plan and settings" in verify_report(report, model).held

@@ -11,20 +11,16 @@ from pydantic import BaseModel
 from sklearn.base import BaseEstimator
 
 from dpforest.accounting.accountant import BudgetAccountant
-from dpforest.accounting.detached import DetachedAccountant, charged_to
 from dpforest.accounting.fits import (
-    FitListing,
-    count_seed,
+    DetachedAccountant,
+    charged_to,
     earlier_fits,
     recall_fits,
-    register_fit,
 )
 from dpforest.accounting.ledger import ScopeRecord
-from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.scopes import Scope
 from dpforest.domain.domain import Domain
 from dpforest.exceptions import ModelFormatError, ParameterTypeError
-from dpforest.mechanisms.entropy import RandomSource, SeededSource
 
 _OTHER_VERSION = (
     "this estimator was pickled by another version of dpforest: it lacks {lacking}. Read it with "
@@ -47,16 +43,6 @@ class SharedBudget(BaseEstimator):
         """Name shared by an object and its clones, under which their fits are listed."""
         # One step of the interpreter, so that threads which clone at once agree on a name.
         return str(self.__dict__.setdefault("_lineage", uuid.uuid4().hex))
-
-    def _register(self, loss: PrivacyLoss, place: str) -> FitListing:
-        """List the fit in the process-wide ledger, with where it was charged."""
-        return register_fit(self._own_lineage(), type(self).__name__, loss, charged_to=place)
-
-    def _reuses_seed(self, source: RandomSource) -> bool:
-        """Whether this object or a clone was fitted from the same seed before."""
-        if not isinstance(source, SeededSource):
-            return False
-        return count_seed(self._own_lineage(), type(self).__name__, source.digest) > 1
 
     def __sklearn_clone__(self) -> Self:
         """Clone as scikit-learn does, with the same accountant and listed with this object."""

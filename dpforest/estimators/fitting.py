@@ -1,0 +1,440 @@
+"""One fit: facts, plan, reserve, records, training, model, guarantee, in this order."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from dpforest.accounting.accountant import BudgetAccountant
+from dpforest.accounting.certificates import Certificate
+from dpforest.accounting.certified import open_certified
+from dpforest.accounting.diffprivlib_adapter import (
+    DiffprivlibCeiling,
+    ceiling_of,
+    is_diffprivlib_accountant,
+)
+from dpforest.accounting.fits import (
+    DetachedAccountant,
+    FitListing,
+    charged_to,
+    count_seed,
+    register_fit,
+)
+from dpforest.accounting.ledger import ScopeRecord
+from dpforest.accounting.lists import Price, open_list
+from dpforest.accounting.losses import PrivacyLoss
+from dpforest.accounting.rationals import exact_text
+from dpforest.accounting.releases import Plan
+from dpforest.accounting.scopes import Scope
+from dpforest.accounting.verify import claimed_loss, sole_certificate
+from dpforest.checks import check_n_jobs
+from dpforest.domain.domain import Domain
+from dpforest.domain.encoder import DomainEncoder
+from dpforest.domain.table import Described, read_labels
+from dpforest.estimators.names import features_in
+from dpforest.estimators.outcome import FitOutcome
+from dpforest.estimators.pipelines import surroundings
+from dpforest.estimators.private_plan import PrivateForestPlan, Wanted
+from dpforest.estimators.private_training import plan_of, settle_plan, warn_if_hopeless
+from dpforest.estimators.progress import PartProgress, PassProgress
+from dpforest.estimators.settings import storable
+from dpforest.estimators.target_range import prepared
+from dpforest.exceptions import ParameterError, ParameterTypeError, PrivacyLeakWarning
+from dpforest.mechanisms.entropy import (
+    RandomSource,
+    SeededSource,
+    describe_source,
+    is_seeded,
+    make_source,
+)
+from dpforest.observation import releases_observed
+from dpforest.records.base import MemoryRecords, Records
+from dpforest.records.streams.base import Source
+from dpforest.records.table import TrainingTable
+from dpforest.relations import relations_of
+from dpforest.report.guarantee import spent_budget
+from dpforest.report.making import library_versions
+from dpforest.report.record import Ceiling, RunFacts
+from dpforest.trees.base import ReleasedModel
+from dpforest.trees.passes import n_passes
+from dpforest.trees.training import train_on
+
+#: Attributes of a fit beside those that end in an underscore.
+_FITTED = frozenset({"_scope", "_facts", "_failure"})
+
+
+class Fit:
+    """One fit of an estimator, which keeps nothing of it but what was released and what it cost.
+
+    Order: parameters, domain, width and dtypes; plan; reserve; records; requests. So a refusal
+    comes before records are read, and records are read after the whole plan was set aside.
+
+    Parameters
+    ----------
+    estimator : PrivateEstimator
+    listing : FitListing, optional
+        Of a report, where its fit is made again on no records: it is not listed once more.
+    """
+
+    wanted: Wanted
+    domain: Domain
+    encoder: DomainEncoder
+    source: RandomSource
+    #: As it was given: None for a budget of the fit's own.
+    ceiling: Any
+    charged_to: str
+    settings: dict[str, Any]
+    parameters: dict[str, str]
+    leaks: list[str]
+    #: What estimators around the fit do that no guarantee speaks of.
+    around: tuple[str, ...]
+    #: Whether records are read pass by pass.
+    streamed: bool
+    plan: PrivateForestPlan
+    #: The plan that released values led to, where the one before waited for them.
+    settled: PrivateForestPlan
+    external: tuple[Any, ...] = ()
+    #: Whether an earlier fit of the object or a clone drew from the same seed.
+    seed_reused: bool = False
+
+    def __init__(self, estimator: Any, listing: FitListing | None = None) -> None:
+        self.estimator = estimator
+        self.listing = listing
+        # Releases that observers had handled before.
+        self._observed_before = releases_observed()
+
+    def run(self, X: Any, y: Any) -> None:
+        """Fit the estimator; where that fails nothing stays of it but what it cost."""
+        self._enter(X, y)
+        self._make_plan()
+        accountant = self._open_accountant()
+        # The accountant numbers what it holds already; a count of the process would make equal
+        # fits report differently.
+        with self._unfitted_on_failure() as opened:
+            with self._open_scope(accountant) as scope:
+                opened.append(scope)
+                records = self._read(X, y)
+                self._list()
+                forget(self.estimator)
+                released = self._train(scope, records)
+            self._finish(X, accountant, scope, released)
+
+    # -- the door ----------------------------------------------------------------------------
+
+    def _enter(self, X: Any, y: Any) -> None:
+        """Refuse whatever can be refused without a look at any value."""
+        estimator = self.estimator
+        self.wanted = estimator._wanted()
+        self.source = make_source(estimator.random_state)
+        # Read once: what is charged is what the report speaks of, whatever is set meanwhile.
+        self.ceiling = estimator.accountant
+        _check_accountant(self.ceiling)
+        self.charged_to = charged_to(self.ceiling)
+        self._resolve_domain(X, y)
+        around = surroundings()
+        self._leak_around(around.unpaid)
+        self.around = around.cautions
+        self.encoder = estimator._encoder(self.domain)
+        self._check_records(X, y)
+        # As they are now: what is set while a fit runs, or after it, was not fitted.
+        reported = estimator._reported_parameters()
+        self.settings = {name: storable(value) for name, value in reported.items()}
+        self.parameters = {name: repr(value) for name, value in reported.items()}
+
+    def _check_records(self, X: Any, y: Any) -> None:
+        """Refuse records by their width, types and kind, before any value is read."""
+        self.streamed = isinstance(X, Source)
+        if not self.streamed:
+            self.encoder.check(X, y)
+            return
+        if y is not None:
+            raise ParameterError("y", Described("labels"), "a stream holds its own", "Leave y out")
+        self.wanted.check_streamable()
+        X.check(self.domain.feature_names)
+
+    def _resolve_domain(self, X: Any, y: Any) -> None:
+        """The declared domain; without one it is read off the data, which voids the guarantee."""
+        declared, self.leaks = self.estimator.domain, []
+        if declared is None:
+            leak = self._draft_domain(X, y)
+        elif isinstance(declared, Domain):
+            # That a bound is still the draft's is a fact about a record: nothing below may know.
+            self.domain = declared.without_marks()
+            if self.domain.is_declared:
+                return
+            lacking = ", ".join(f"{name}: {what}" for name, what in self.domain.lacking)
+            leak = f"the domain was drafted from data and not confirmed ({lacking})"
+        else:
+            raise ParameterTypeError(
+                "domain", type(declared).__name__, "must be a dpforest.Domain or None",
+                self._domain_repair(),
+            )  # fmt: skip
+        self.leaks.append(leak)
+        warnings.warn(
+            f"{leak}. The guarantee is void. Declare the public facts: see Domain, Domain.draft, "
+            "Domain.confirmed.",
+            PrivacyLeakWarning,
+            stacklevel=5,
+        )
+
+    def _draft_domain(self, X: Any, y: Any) -> str:
+        """Read a domain off a table; returns what that leaks."""
+        estimator = self.estimator
+        if isinstance(X, Source):
+            raise ParameterError(
+                "domain", None, "a stream needs declared public facts", self._domain_repair()
+            )
+        if y is None:
+            read_labels(y, type(estimator).__name__)  # refuses in scikit-learn's words
+        self.domain = Domain.draft(X, y, task=estimator._task).without_marks()
+        read = "bounds, categories and classes" if self._classifies else "bounds and categories"
+        return f"no domain was declared, so {read} were read from the data"
+
+    @property
+    def _classifies(self) -> bool:
+        return bool(self.estimator._task == "classification")
+
+    def _domain_repair(self) -> str:
+        what = "classes=..." if self._classifies else "target=(lower, upper)"
+        return f"Build one with Domain(features=..., {what}) or Domain.from_json(path)"
+
+    def _leak_around(self, unpaid: tuple[str, ...]) -> None:
+        """Note as a leak what estimators before and around this fit learn from the records."""
+        if not unpaid:
+            return
+        leak = f"what stands before or around it learns unpaid: {'; '.join(unpaid)}"
+        self.leaks.append(leak)
+        warnings.warn(
+            f"{leak}. The guarantee is void. Use steps that need no fitting, or fit them on public "
+            "data and freeze them (FrozenEstimator); see dpforest.check_pipeline.",
+            PrivacyLeakWarning,
+            stacklevel=5,
+        )
+
+    # -- plan and reserve --------------------------------------------------------------------
+
+    def _make_plan(self) -> None:
+        rows, in_memory = self.domain.approximate_rows, not self.streamed
+        self.plan = plan_of(self.wanted, self.encoder, rows, self.charged_to, in_memory)
+        self.settled = self.plan
+        warn_if_hopeless(self.plan, self.plan.signal, stacklevel=5)
+
+    def _open_accountant(self) -> BudgetAccountant:
+        """The shared accountant, or an own one; a diffprivlib ceiling is charged now."""
+        if isinstance(self.ceiling, BudgetAccountant):
+            return self.ceiling
+        budget = self.wanted.budget
+        own = BudgetAccountant(budget.unit_epsilon, budget.delta)
+        if self.ceiling is not None:
+            relation = relations_of(budget.records_per_unit)[1]
+            charge = ceiling_of(self.ceiling).charge(self.plan.loss, budget.delta, relation)
+            self.external = (charge,)
+        return own
+
+    def _open_scope(self, accountant: BudgetAccountant) -> Scope:
+        """The fit's scope, with the whole plan set aside, all or nothing.
+
+        A plan that waits for a released value sets its one cap aside; where there are two routes
+        (a pure epsilon or a rho) both must fit now, and every request keeps under one of them.
+        A certified list is set aside as what it adds up to; or as what its certificate says, where
+        it is all that the accountant ever grants.
+        """
+        label, plan = f"fit: {type(self.estimator).__name__}", self.plan
+        size = self.wanted.budget.records_per_unit
+        if not plan.adaptive:
+            added = plan.additive
+            alone = None if added == plan.loss else plan.loss
+            return accountant.open_scope(label, added, max_records_per_unit=size, alone=alone)
+        if len(plan.routes) == 1:
+            return accountant.open_scope(label, plan.routes[0], True, max_records_per_unit=size)
+        return accountant.open_scope(label, caps=plan.routes, max_records_per_unit=size)
+
+    # -- records and training ----------------------------------------------------------------
+
+    def _read(self, X: Any, y: Any) -> Records:
+        """Records as codes: the only place where a fit reads values."""
+        n_threads = check_n_jobs(self.estimator.n_jobs)
+        if isinstance(X, Source):
+            return X.records(self.encoder, n_threads)
+        return MemoryRecords(TrainingTable.of(self.encoder.encode(X, y)), n_threads)
+
+    def _list(self) -> None:
+        """List the fit in the process-wide ledger, with where it was charged, and its seed."""
+        if self.listing is not None:
+            return
+        lineage, name = self.estimator._own_lineage(), type(self.estimator).__name__
+        self.listing = register_fit(lineage, name, self.plan.loss, charged_to=self.charged_to)
+        if isinstance(self.source, SeededSource):
+            self.seed_reused = count_seed(lineage, name, self.source.digest) > 1
+
+    def _train(self, scope: Scope, records: Records) -> FitOutcome:
+        """Make every request of the plan in ``scope``, and release."""
+        # What is made of released numbers may underflow, and a setting of numpy's could end a fit.
+        with records.threads(), np.errstate(all="ignore"):
+            self.settled = settle_plan(self.plan, self.source, scope, records)
+            records, steps = prepared(self.settled, scope, records, self.source)
+            with self._progress(records) as progress:
+                model = self._learn(scope, progress.over(records), progress)
+        return FitOutcome(self.settled.strategy, model, steps)
+
+    def _learn(
+        self, scope: Scope, records: Records, progress: PartProgress | PassProgress
+    ) -> ReleasedModel:
+        """Hand scope, words and records to the learner: the one place where a learner is run."""
+        settled = self.settled
+        if settled.learner is None or settled.plan is None:
+            raise AssertionError("a settled plan has a learner")
+        with _training_scope(settled, scope) as training:
+            return train_on(
+                settled.learner, settled.plan, training, self.source, records,
+                settled.facts, progress.part_done,
+            )  # fmt: skip
+
+    def _progress(self, records: Records) -> PartProgress | PassProgress:
+        """A bar over parts, or over passes where a pass is what takes time."""
+        plan, verbose = self.settled.plan, self.estimator.verbose
+        assert plan is not None
+        if self.streamed:
+            return PassProgress(n_passes(plan, records.schema), verbose)
+        return PartProgress(plan.n_steps, verbose)
+
+    # -- model and report --------------------------------------------------------------------
+
+    def _finish(
+        self, X: Any, accountant: BudgetAccountant, scope: Scope, released: FitOutcome
+    ) -> None:
+        facts = self._run_facts()
+        loss, certificate = _claimed(self.plan, scope, self.wanted.budget.delta)
+        guarantee = facts.judge(loss, certificate)
+        # All at once: what was released is never seen beside the guarantee of another fit.
+        self.estimator.__dict__.update(
+            self.estimator._serve(released, self.domain),
+            **features_in(self.domain, X),
+            domain_=self.domain,
+            _encoder_=self.encoder,
+            accountant_=accountant,
+            spent_=spent_budget(loss, guarantee),
+            # Written out when somebody asks: a closed scope does not change any more.
+            _scope=scope,
+            _facts=facts,
+            guarantee_=guarantee,
+        )
+
+    def _run_facts(self) -> RunFacts:
+        """What guarantee and report are made of, as it is when the fit ends."""
+        assert self.listing is not None
+        return RunFacts(
+            estimator=type(self.estimator).__name__,
+            settings=self.settings,
+            parameters=self.parameters,
+            charged_to=self.charged_to,
+            delta=exact_text(self.wanted.budget.delta),
+            leaks=tuple(self.leaks),
+            seeded=is_seeded(self.source),
+            seed_reused=self.seed_reused,
+            observed=releases_observed() != self._observed_before,
+            randomness=describe_source(self.source),
+            plan=self.settled.describe(),
+            external=self.external,
+            listing=self.listing,
+            versions=library_versions(),
+            streamed=self.streamed,
+            around=self.around,
+            ceiling=_ceiling(self.ceiling),
+        )
+
+    @contextmanager
+    def _unfitted_on_failure(self) -> Iterator[list[Scope]]:
+        """Leave nothing of a fit that failed or was interrupted but what it cost."""
+        opened: list[Scope] = []
+        self.estimator.__dict__.pop("_failure", None)
+        try:
+            yield opened
+        except BaseException:
+            if not hasattr(self.estimator, "guarantee_"):
+                forget(self.estimator)
+            self.estimator._failure = _failure_of(opened[0].record()) if opened else ""
+            raise
+
+
+def forget(estimator: Any) -> None:
+    """Make an estimator unfitted before anything is released, so that a failed fit leaves nothing.
+
+    Whatever an earlier fit released is still what its own guarantee says, but nobody could
+    tell it from what a failed fit left behind.
+    """
+    for name in [name for name in vars(estimator) if name.endswith("_") or name in _FITTED]:
+        estimator.__dict__.pop(name, None)
+
+
+def _training_scope(plan: PrivateForestPlan, scope: Scope) -> Scope:
+    """Where the learner asks: its cost is set aside as a whole, and kept where training fails."""
+    assert plan.plan is not None
+    if isinstance(plan.plan, Plan):
+        price = Price.of(plan.plan, plan.budget.records_per_unit)
+        return open_list(scope, plan.strategy, plan.plan.rounds, price)
+    if plan.certificate is not None:
+        return open_certified(scope, plan.strategy, plan.certificate)
+    return scope.sequential(plan.strategy, reserve=plan.plan.loss)
+
+
+def _claimed(
+    plan: PrivateForestPlan, scope: Scope, delta: Fraction
+) -> tuple[PrivacyLoss, Certificate | None]:
+    """What a finished fit spent, taken by itself, and the certificate that speaks for all of it.
+
+    Where spending depended on released values the caps are the bound, not what was realised; the
+    scope refused whatever would have passed them.
+    """
+    if plan.adaptive:
+        return plan.loss, None
+    if plan.certificate is None:
+        return scope.loss, None
+    record = scope.record()
+    return claimed_loss(record, delta), sole_certificate(record)
+
+
+def _check_accountant(accountant: Any) -> None:
+    if isinstance(accountant, DetachedAccountant):
+        accountant.refuse()
+    ours = (type(None), BudgetAccountant, DiffprivlibCeiling)
+    if not isinstance(accountant, ours) and not is_diffprivlib_accountant(accountant):
+        raise ParameterTypeError(
+            "accountant", type(accountant).__name__,
+            "must be a BudgetAccountant, a diffprivlib.BudgetAccountant or None",
+            "Open one with BudgetAccountant(epsilon=..., delta=...)",
+        )  # fmt: skip
+
+
+def _ceiling(accountant: Any) -> Ceiling | None:
+    """What the accountant that others share promises in all; None where nobody does."""
+    if not isinstance(accountant, BudgetAccountant):
+        return None
+    total = accountant.total.exact
+    return Ceiling(epsilon=exact_text(total.epsilon), delta=exact_text(total.delta))
+
+
+def _failure_of(record: ScopeRecord) -> str:
+    """What a report says of a fit that an error ended; nothing where nothing was granted."""
+    if not record.failed:
+        return ""
+    charged = record.charged
+    name = "rho" if charged.epsilon == "inf" else "epsilon"
+    amount = f"{name} = {_short(getattr(charged, name))}"
+    # Where released values decided what was asked for, what came of it is no bound: the caps are.
+    bound = " (as it came out; what bounds it are its caps)" if record.caps else ""
+    return (
+        "the last fit failed after something was granted. What it was charged stays spent: "
+        f"{amount}, delta = {_short(charged.delta)}{bound}; the accountant's composition has it "
+        "exactly. "
+        "No model was released. Fit again to get a report."
+    )
+
+
+def _short(exact: str) -> str:
+    return f"{float(Fraction(exact)):.6g}"

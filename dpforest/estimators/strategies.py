@@ -1,0 +1,26 @@
+"""What the private forests for classes and for numbers ask for: a strategy by its name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dpforest.checks import check_choice
+from dpforest.estimators.private_plan import Wanted
+from dpforest.exceptions import ParameterError
+from dpforest.trees.base import LearnerBudget
+from dpforest.trees.strategies import LEARNERS
+
+_STRATEGIES = ("auto", *LEARNERS)
+
+
+def by_strategy(budget: LearnerBudget, strategy: Any) -> Wanted:
+    """Check a strategy.
+
+    Raises
+    ------
+    ParameterError, ParameterTypeError
+    """
+    name = check_choice(strategy, "strategy", _STRATEGIES)
+    if name == "refitted" and not budget.delta:
+        raise ParameterError("strategy", name, "needs delta > 0", 'Give a delta, or use "one_shot"')
+    return Wanted(budget, name)

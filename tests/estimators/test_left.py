@@ -1,0 +1,49 @@
+"""Files of earlier releases are read, or refused with the reason.
+
+``left`` holds what release 0.1.0.dev1 wrote: a model that took the strategy ``auto`` with its
+report, and one of a strategy that has since left the package.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dpforest import PrivacyReport, PrivateForestClassifier, verify_report
+from dpforest.exceptions import ModelFormatError, ReportError
+
+FILES = Path(__file__).parent / "left"
+#: What that release predicted for two records.
+RECORDS = np.array([[30.0, "no"], [31.0, "yes"]], dtype=object)
+PREDICTED = [[0.7552956738781122, 0.2447043161218878], [0.2447030790571203, 0.7552969209428798]]
+
+
+def test_a_parameter_that_is_no_more_is_left_out():
+    model = PrivateForestClassifier.from_json(FILES / "auto.json")
+    assert np.allclose(model.predict_proba(RECORDS), PREDICTED, rtol=0, atol=1e-6)
+    assert "candidates" not in model.get_params()
+    report = model.privacy_report()
+    assert "candidates" not in report.parameters
+    verify_report(report.to_json(), model)
+    assert "candidates" not in model.to_json()
+
+
+def test_a_strategy_that_is_no_more_is_refused():
+    said = "left the package in version 0.1.0.dev2. Read it with the release that wrote it"
+    with pytest.raises(ModelFormatError, match=said):
+        PrivateForestClassifier.from_json(FILES / "private_selection.json")
+    content = json.loads((FILES / "auto.json").read_text("utf-8"))
+    content["parameters"]["candidates"] = ["rules", "one_shot"]
+    with pytest.raises(ModelFormatError, match=said):
+        PrivateForestClassifier.from_json(json.dumps(content))
+
+
+def test_a_report_of_then_is_shown_and_not_verified():
+    text = (FILES / "auto_report.json").read_text("utf-8")
+    report = PrivacyReport.from_json(text)
+    assert report.version == 3 and "candidates" in report.to_markdown()
+    with pytest.raises(ReportError, match="it is of format version 3"):
+        verify_report(text)
