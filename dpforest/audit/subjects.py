@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import is_dataclass
+from dataclasses import fields, is_dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -192,9 +192,12 @@ def released_values(model: Any, probes: Any) -> NDArray:
 
 
 def _arrays_of(released: Any) -> Iterator[NDArray]:
-    """Arrays of released values, those of parts before their own; each has a fixed shape."""
-    for name in getattr(type(released), "__dataclass_fields__", ()):
-        value = getattr(released, name)
+    """Arrays of released values, those of parts before their own; each has a fixed shape.
+
+    What a model makes of others of its values is left out.
+    """
+    for field in fields(released) if is_dataclass(released) else ():
+        value = getattr(released, field.name) if field.init else None
         if isinstance(value, np.ndarray):
             yield value
         elif is_dataclass(value):
