@@ -209,13 +209,19 @@ def cleaned(data: Any) -> None:
     data["guarantee"] |= {"status": "holds", "reasons": []}
 
 
+def trees_of(data: Any) -> list[Any]:
+    (trees,) = data["composition"]["children"]
+    found: list[Any] = trees["children"]
+    return found
+
+
 def tree_dropped(data: Any) -> None:
-    del data["composition"]["children"][1]
+    del trees_of(data)[1]
 
 
 def total_lowered(data: Any) -> None:
     less = json.loads(LossRecord.of(PrivacyLoss.pure(0)).model_dump_json())
-    data["composition"]["children"][0] |= {"composed": less, "charged": less}
+    trees_of(data)[0] |= {"composed": less, "charged": less}
 
 
 def reserve_raised(data: Any) -> None:
@@ -224,11 +230,11 @@ def reserve_raised(data: Any) -> None:
 
 
 def misnumbered(data: Any) -> None:
-    data["composition"]["children"][0]["entries"][0]["index"] = 7
+    trees_of(data)[0]["entries"][0]["index"] = 7
 
 
 def misplaced(data: Any) -> None:
-    data["composition"]["children"][0]["entries"][0]["path"] = ["elsewhere"]
+    trees_of(data)[0]["entries"][0]["path"] = ["elsewhere"]
 
 
 def unfinished(data: Any) -> None:
@@ -292,7 +298,7 @@ def test_a_model_that_was_changed_after_its_report(fit_anew):
     model = fit_anew()
     report = model.privacy_report()
     stored = json.loads(model.to_json())
-    stored["released"]["counts"][0][0][0] += 1
+    stored["released"]["model"]["counts"][0][0][0] += 1
     with pytest.raises(ReportError, match="fingerprints differ"):
         verify_report(report, json.dumps(stored))
 
