@@ -221,7 +221,7 @@ def test_a_certificate_of_another_list_is_refused():
 def test_a_list_whose_sum_does_not_fit_stands_alone_or_is_refused():
     made = certified_price()
     for spent in (False, True):
-        accountant = BudgetAccountant(made.alone.epsilon, MILLIONTH)
+        accountant = BudgetAccountant(made.alone.epsilon + F(1, 10**4), MILLIONTH)
         assert made.charge.rho > accountant.total.rho
         fit = accountant.open_scope("fit")
         if spent:
