@@ -253,9 +253,17 @@ def test_what_is_no_count_is_not_noised():
             bridge.ask(question, "n").noised("n")
 
 
-def test_counts_of_a_view_say_no_sensitivity_so_are_not_noised():
-    with pytest.raises(PlanError, match="for less"):
-        bridge_of(once("a", Release("n", COUNT))).ask(Seen(np.zeros(3, int)), "n").noised("n")
+def test_counts_of_a_view_are_noised_where_it_says_how_far_a_record_moves_them():
+    @dataclass(frozen=True)
+    class Counted(Seen):
+        sensitivity: Sensitivity = ONE
+
+    raw = np.zeros(3, dtype=np.int64)
+    for view in (Seen(raw), Counted(raw, Sensitivity(F(2), F(2)))):
+        with pytest.raises(PlanError, match="for less"):
+            bridge_of(once("a", Release("n", COUNT))).ask(view, "n").noised("n")
+    sealed = bridge_of(once("a", Release("n", COUNT))).ask(Counted(raw), "n")
+    assert sealed.noised("n").shape == (3,)
 
 
 # -- the event covers what one record moves --------------------------------------------------------

@@ -129,7 +129,10 @@ class Query(Counting, Protocol):
 
 
 class View(Protocol[T_co]):
-    """A look at all records at hand, for what is no sum over blocks."""
+    """A look at all records at hand, for what is no sum over blocks.
+
+    One that counts may have a ``sensitivity`` as a query has; then its counts can be noised.
+    """
 
     def look(self, table: TrainingTable) -> T_co:
         """Something made of the records; secret. May be functions that read them when called."""
