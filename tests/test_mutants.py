@@ -77,7 +77,7 @@ WITHOUT = {
         trees/random/kernels/block_math trees/multinomial/levels
         trees/multinomial/segments""",
     "formats of what was released": """
-        accounting/frozen trees/stored trees/bare_storage dask/estimators""",
+        accounting/frozen trees/stored dask/estimators""",
     "pages and tables of a report, worked out again by report_check": """
         estimators/progress report/report report/diff report/page
         report/record report/schema report/text report/branches""",

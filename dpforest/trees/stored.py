@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.exceptions import ModelFormatError
+from dpforest.trees.multinomial.heaps import PrivateForest
 
 #: Largest size of a stored real number: sums of as many as a model has stay finite.
 LARGEST = 1e100
@@ -104,3 +105,65 @@ def _checked(
     # Written so that it is false for NaN.
     require(bool(((array >= low) & (array <= high)).all()), name, "a number is out of range")
     return array
+
+
+# -- trees whose splits were drawn ----------------------------------------------------------------
+
+_TREES = "forest of drawn splits"
+_ANY = -(2**63), 2**63 - 1
+
+
+def forest_to_data(forest: PrivateForest) -> dict[str, Any]:
+    """Arrays as nested lists."""
+    return {
+        "feature": forest.feature.tolist(),
+        "low": forest.low.tolist(),
+        "high": forest.high.tolist(),
+        "labels": None if forest.labels is None else forest.labels.tolist(),
+        "counts": None if forest.counts is None else forest.counts.tolist(),
+        "noise_variance": forest.noise_variance,
+        "n_classes": forest.n_classes,
+    }
+
+
+def forest_from_data(
+    data: dict[str, Any], n_codes: NDArray[np.int64], n_classes: int
+) -> PrivateForest:
+    """Read what :func:`forest_to_data` wrote.
+
+    Parameters
+    ----------
+    data : dict
+    n_codes : ndarray of int64, shape (D,)
+        Codes of each feature, from the domain.
+    n_classes : int
+
+    Raises
+    ------
+    ModelFormatError
+    """
+    with reading(_TREES):
+        n_trees, n_nodes = shape = np.shape(data["feature"])
+        complete = n_trees > 0 and n_nodes > 0 and n_nodes & (n_nodes + 1) == 0
+        require(complete, _TREES, "its trees are not complete")
+        require(data["n_classes"] == n_classes, _TREES, "it is of other classes")
+        variance = float(data["noise_variance"])
+        require(0 <= variance < np.inf, _TREES, "its noise has no variance")
+        feature = whole_numbers(data["feature"], shape, _TREES, -1, n_codes.size - 1, np.int32)
+        low, high = (whole_numbers(data[key], shape, _TREES, *_ANY) for key in ("low", "high"))
+        ends = n_codes[feature]  # of the last feature where there is no split
+        inside = (feature == -1) | ((low >= 0) & (low <= high) & (high < ends))
+        require(inside.all(), _TREES, "a split lies outside its feature")
+        labels, counts = _leaves(data, (n_trees, n_nodes + 1), n_classes)
+        return PrivateForest(feature, low, high, labels, counts, variance, n_classes)
+
+
+def _leaves(
+    data: dict[str, Any], shape: tuple[int, int], n_classes: int
+) -> tuple[NDArray[np.int32] | None, NDArray[np.int64] | None]:
+    """A label or counts for each leaf, and the other one missing."""
+    labels, counts = data["labels"], data["counts"]
+    require((labels is None) != (counts is None), _TREES, "its leaves have labels or counts")
+    if labels is not None:
+        return whole_numbers(labels, shape, _TREES, 0, n_classes - 1, np.int32), None
+    return None, whole_numbers(counts, (*shape, n_classes), _TREES, *_ANY)

@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.trees.bare_storage import forest_from_data, forest_to_data
 from dpforest.trees.base import ScoreLink, TableFacts
 from dpforest.trees.multinomial.heaps import PrivateForest
 from dpforest.trees.multinomial.kernels.predict import sum_leaf_values
 from dpforest.trees.multinomial.leaf_values import PROBABILITY_FLOOR, LeafValues, leaf_values
 from dpforest.trees.partial import partial_scores, range_sends_left, shown_codes
-from dpforest.trees.stored import reading, require
+from dpforest.trees.stored import forest_from_data, forest_to_data, reading, require
 
 
 @dataclass(frozen=True, slots=True, eq=False)
