@@ -39,9 +39,9 @@ RULES = {
         "smaller and all spending was fixed beforehand, δ = q·δ'."
     ),
     "units": (
-        "Sequential, by privacy units. Amounts inside are composed for one record; a unit of up to k "
-        "records pays k·ε and k²·ρ for each row, and these add up. A row that was certified for "
-        "units counts as it is."
+        "Sequential, by privacy units. Amounts inside are composed for one record; a unit of up "
+        "to k records pays k·ε and k²·ρ for each row, and these add up. A row that was certified "
+        "for units counts as it is."
     ),
 }
 TOTALS = {
