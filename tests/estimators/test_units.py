@@ -250,7 +250,7 @@ def test_the_report_names_the_unit_and_whose_promise_it_is(forest):
     assert f"Privacy unit: {UNIT}." in markdown
     assert "(units of up to 3 records, amounts inside are for one record)" in markdown
     assert f"Privacy unit: {UNIT}." in page
-    assert "was promised by whoever fitted" in page
+    assert "Whoever fitted the model promised that nobody owns more records" in page
     assert "pays k·ε and k²·ρ" in page and "Here: k = 3." in page
     assert "all records of one unit are added or removed" in page
     assert "if the up to 3 records of one unit (such as a person) had not been" in page
