@@ -53,7 +53,9 @@ def _integers(values: Any, dtype: type[np.signedinteger]) -> NDArray[Any]:
     """Lists of whole numbers as an array; nothing is rounded or wrapped to fit."""
     array = np.array(values, dtype=np.int64 if np.size(values) == 0 else None)
     if array.dtype.kind != "i" or (array.astype(dtype) != array).any():
-        raise ModelFormatError("the stored trees hold what is no whole number. Store it again.")
+        raise ModelFormatError(
+            "the stored trees hold a value that is not a whole number. Store it again."
+        )
     return array.astype(dtype)
 
 
