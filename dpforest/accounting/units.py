@@ -175,7 +175,6 @@ def _check_around(scope: Scope) -> None:
     while node is not None:
         if node._records_per_unit > 1:
             raise ScopeError(
-                f"scope {node._name()!r} counts in units already, and so does all inside. "
-                "Open the scope beside it."
+                f"scope {node._name()!r} already counts in privacy units. Open the scope beside it."
             )
         node = node._parent

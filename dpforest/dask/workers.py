@@ -205,7 +205,7 @@ def block_of(table: TrainingTable | DPForestError, first: int, mark: bytes, key:
     """
     if isinstance(table, DPForestError) or mark_of(table, key) != mark:
         raise StreamError(
-            "a partition", "it was another one when it was made again", "Write the table once"
+            "a partition", "it came out differently when made again", "Write the table once"
         )
     return Block(table, first)
 

@@ -39,9 +39,9 @@ RULES = {
         "smaller and all spending was fixed beforehand, δ = q·δ'."
     ),
     "units": (
-        "Sequential, in units. What is inside is composed for one record; a unit that owns up to k "
-        "records pays k·ε and k²·ρ for each row, and these add up. A row that was certified for "
-        "units counts as it is."
+        "Sequential, by privacy units. Amounts inside are composed for one record; a unit of up "
+        "to k records pays k·ε and k²·ρ for each row, and these add up. A row that was certified "
+        "for units counts as it is."
     ),
 }
 TOTALS = {
@@ -270,13 +270,13 @@ def _notes(scope: ScopeRecord) -> Iterable[str]:
     if scope.caps:
         caps = " or ".join(_cap(cap.loss) for cap in scope.caps)
         yield (
-            f"What is spent here depends on released values, so it was kept under {caps}, and "
-            "that is what it is claimed at."
+            f"What is spent here depends on released values, so it was kept under {caps}, which "
+            "is the claim."
         )
     if scope.adaptive and scope.reserve is not None:
         yield (
             "What is spent here depends on released values, so it was kept under what was set "
-            f"aside, {_cap(scope.reserve.loss)}, and that is what it is claimed at."
+            f"aside, {_cap(scope.reserve.loss)}, which is the claim."
         )
     if scope.certificate is not None:
         yield f"The method: {METHOD}."

@@ -29,9 +29,9 @@ _RATES = (0.001, 0.01, 0.05, 0.1, 0.25)
 _PRIORS = (0.01, 0.1, 0.5, 0.9)
 #: How rho follows from epsilon, by mechanism, for whoever recomputes by hand.
 _PRICES = {
-    "exponential mechanism": "ε as asked for; ρ = ε²/8 (it is ε-bounded-range)",
-    "permute-and-flip": "ε as asked for; ρ = ε²/2",
-    "two-sided geometric noise": "ε as asked for; ρ = ε²/2",
+    "exponential mechanism": "ε as requested; ρ = ε²/8 (it is ε-bounded-range)",
+    "permute-and-flip": "ε as requested; ρ = ε²/2",
+    "two-sided geometric noise": "ε as requested; ρ = ε²/2",
     "discrete Gaussian noise": "no finite ε; ρ = l2 sensitivity squared / (2 · sigma squared)",
     "external": "ε and δ as its source says; ρ = ε²/2 where δ = 0, else none",
 }

@@ -58,7 +58,7 @@ def _guarantee(report: ReportRecord) -> str:
         for bound in report.guarantee.bounds
     ]
     table = _table(("relation", "epsilon", "delta", "rho", "from"), rows)
-    return f"## {heading}\n\nUnit of privacy: {report.guarantee.unit}.\n\n{table}"
+    return f"## {heading}\n\nPrivacy unit: {report.guarantee.unit}.\n\n{table}"
 
 
 def _notices(report: ReportRecord) -> str:
@@ -135,7 +135,7 @@ def _spending(report: ReportRecord) -> str:
     added = _table(("by", "name", "requests", "cells", "epsilon added up", "rho added up"), rows)
     return (
         f"Composed, by part of the fit:\n\n{text}\n\nRequests added up (what ran in parallel is "
-        f"counted as if it had not):\n\n{added}"
+        f"counted as if it had run in sequence):\n\n{added}"
     )
 
 
@@ -154,9 +154,9 @@ def _scope_lines(scope: ScopeRecord, indent: int) -> Iterable[str]:
         sides = ", sides " + ", ".join(f"{name} {p}" for name, p in scope.probabilities.items())
     kind = f"{scope.kind}{sides}"
     if scope.kind == "units":
-        kind += f" of up to {scope.records_per_unit} records, what is inside is for one record"
+        kind += f" of up to {scope.records_per_unit} records, amounts inside are for one record"
     if scope.adaptive or scope.caps:
-        kind += ", planned by what was released, under caps that were fixed before"
+        kind += ", planned by what was released, under caps that were fixed beforehand"
     if scope.certificate is not None:
         kind += f", composed as a whole by the {_cell(scope.certificate.method)}"
     yield f"{'  ' * indent}- {_cell(scope.label)} ({kind}): epsilon {epsilon}, rho {rho}"

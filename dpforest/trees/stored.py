@@ -100,7 +100,7 @@ def whole_number(value: Any, name: str, low: int, high: int) -> int:
 def _checked(
     array: NDArray[Any], kinds: str, shape: tuple[int, ...], name: str, low: float, high: float
 ) -> NDArray[Any]:
-    require(array.dtype.kind in kinds, name, "it holds what is no number of its kind")
+    require(array.dtype.kind in kinds, name, "it holds a value of the wrong kind")
     require(array.shape == shape, name, "its shape does not fit")
     # Written so that it is false for NaN.
     require(bool(((array >= low) & (array <= high)).all()), name, "a number is out of range")

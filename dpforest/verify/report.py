@@ -164,7 +164,7 @@ def _read(report: PrivacyReport | str | Path) -> PrivacyReport:
         record = PrivacyReport.from_json(text)
         same = canonical_bytes(data) == canonical_bytes(json.loads(record.model_dump_json()))
     except (ModelFormatError, ValueError, RecursionError):
-        raise ReportError(("it is no dpforest-report of this version",)) from None
+        raise ReportError(("it is not a dpforest-report of this version",)) from None
     if record.version != PrivacyReport.model_fields["version"].default:
         raise ReportError((_EARLIER.format(version=record.version),))
     if same:

@@ -180,7 +180,7 @@ def test_units_do_not_lie_within_units():
     units = accountant.open_scope("fit", max_records_per_unit=2)
     from dpforest.accounting.units import open_units
 
-    with pytest.raises(ScopeError, match="counts in units already"):
+    with pytest.raises(ScopeError, match="already counts in privacy units"):
         open_units(units.sequential("part"), "again", 2)
 
 

@@ -127,5 +127,5 @@ def test_worst_cases_of_units_differ_in_a_whole_unit():
 def test_an_estimator_is_not_held_to_larger_units_than_it_claims():
     forest = MultinomialForestClassifier(epsilon=1, domain=SMALL_DOMAIN, max_records_per_unit=2)
     pairs = worst_cases(SMALL_DOMAIN, records_per_unit=3)
-    with pytest.raises(ParameterError, match="units of 3 records, where the claim is for 2"):
+    with pytest.raises(ParameterError, match="units of 3 records, but the claim is for 2"):
         audit(forest, pairs, runs=40)

@@ -334,7 +334,7 @@ def test_a_partition_that_is_made_again_must_be_the_same():
     assert size == 89 and block_of(again, 0, mark, key).table.n_records == 89
     unreadable = StreamError("partition 0", "it cannot be read", "Mend it")
     for changed in (shorter, other, unreadable):
-        with pytest.raises(StreamError, match="another one when it was made again") as refused:
+        with pytest.raises(StreamError, match="it came out differently when made again") as refused:
             block_of(changed, 0, mark, key)
         assert not any(sign.isdigit() for sign in str(refused.value))
 

@@ -247,10 +247,10 @@ def test_the_report_names_the_unit_and_whose_promise_it_is(forest):
     ]
     assert len(promised) == 1 and "more than 3 records" in promised[0]
     markdown, page = report.to_markdown(), report.to_html()
-    assert f"Unit of privacy: {UNIT}." in markdown
-    assert "(units of up to 3 records, what is inside is for one record)" in markdown
-    assert f"Unit of privacy: {UNIT}." in page
-    assert "was promised by whoever fitted" in page
+    assert f"Privacy unit: {UNIT}." in markdown
+    assert "(units of up to 3 records, amounts inside are for one record)" in markdown
+    assert f"Privacy unit: {UNIT}." in page
+    assert "Whoever fitted the model promised that nobody owns more records" in page
     assert "pays k·ε and k²·ρ" in page and "Here: k = 3." in page
     assert "all records of one unit are added or removed" in page
     assert "if the up to 3 records of one unit (such as a person) had not been" in page

@@ -125,7 +125,7 @@ def test_sides_in_parallel_are_not_added(report_of):
     for row in trees:
         assert Fraction(row.composed.epsilon) == Fraction(1, 2)
         assert Fraction(row.loss.epsilon) == 1  # both sides added up, and said so
-    assert "counted as if it had not" in report.to_markdown()
+    assert "counted as if it had run in sequence" in report.to_markdown()
     assert "parallel records, sides" in report.to_markdown()
 
 

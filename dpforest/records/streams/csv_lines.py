@@ -53,10 +53,10 @@ def names_of(header: bytes, quoting: bool, place: str) -> tuple[str, ...]:
     except UnicodeDecodeError:
         text = None
     if text is None:
-        raise StreamError(place, "its header is no UTF-8 text", "Write it in UTF-8")
+        raise StreamError(place, "its header is not UTF-8 text", "Write it in UTF-8")
     if "\r" in text:
         raise StreamError(
-            place, "its header holds a carriage return that ends no line", "End lines with LF"
+            place, "its header has a carriage return inside a line", "End lines with LF"
         )
     cells = cells_of(text, quoting)
     if cells is None:

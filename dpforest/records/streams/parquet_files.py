@@ -102,7 +102,7 @@ def footer_of(path: Path) -> Footer:
         schema.names  # noqa: B018  (which may be no text)
         plain = without_dictionaries(metadata)
     if plain.schema.to_arrow_schema().names != schema.names:
-        raise StreamError(path.name, "a column is called as Arrow calls its own", "Rename it")
+        raise StreamError(path.name, "a column has a name that Arrow reserves", "Rename it")
     return Footer(schema, plain)
 
 

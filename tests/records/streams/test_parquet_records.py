@@ -351,7 +351,7 @@ def test_a_name_that_holds_the_mark_of_what_is_left_out_is_refused_with_nothing_
     name, accountant = "\x18\x0cARROW:schema\x18", BudgetAccountant(9)
     domain = Domain(features={name: ["a", "b"]}, classes=["a", "no"], approximate_rows=9)
     path = written(tmp_path, {name: array_of([b"a"], pa.string()), "target": ["no"]})
-    with pytest.raises(StreamError, match="a column is called as Arrow calls its own. Rename it"):
+    with pytest.raises(StreamError, match="a column has a name that Arrow reserves. Rename it"):
         fit(path, accountant, domain=domain)
     assert accountant.spent.exact.epsilon == 0
 
