@@ -19,7 +19,7 @@ NEWEST_PYTHON := newest
 # What goes by the versions of other libraries, for a few minutes: tables and files as they are
 # read, reports, stored models and ledgers, and scikit-learn's checks and lists. What is computed
 # goes by numpy and numba alone, and runs with locked and newest versions. ARGS=tests runs all.
-LOWEST_TESTS := tests/domain tests/records/streams tests/datasets tests/report tests/verify \
+LOWEST_TESTS := tests/domain tests/records/streams tests/datasets tests/estimators/report \
 	$(patsubst %,tests/estimators/test_%.py,storage stored_books copies pipelines classified \
 		asked_of_types estimator_checks private_checks private_regressor_checks) \
 	$(patsubst %,tests/accounting/test_%.py,accountant certificates ledger ledger_check verify) \

@@ -172,7 +172,7 @@ class Domain(DomainFacts):
         -----
         What a fit keeps, stores or reports holds nothing else of the curator's domain, so none of
         it tells whether a documented bound equals the table's extreme. Held by
-        tests/report/test_marks_stay.py. The estimator's own ``domain`` parameter is what
+        tests/estimators/report/test_marks_stay.py. The estimator's own ``domain`` parameter is what
         was passed, as scikit-learn asks; a pickle of the estimator holds this in its place.
         """
         changed = {

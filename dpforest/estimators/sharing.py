@@ -79,7 +79,7 @@ class SharedBudget(BaseEstimator):
         Notes
         -----
         The ``domain`` parameter is stored without the marks of a draft's bounds, which are a fact
-        about records that no budget pays for; held by tests/report/test_marks_stay.py.
+        about records that no budget pays for; held by tests/estimators/report/test_marks_stay.py.
         """
         state: dict[str, Any] = dict(super().__getstate__())
         fitted = "accountant_" in state

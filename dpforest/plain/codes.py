@@ -77,7 +77,7 @@ def largest_values(cells: Cells, codes: Sequence[int]) -> list[float]:
     Notes
     -----
     **Claim**: for every double v, infinities included, ``v <= largest_values(cells, [k])[0]`` if
-    and only if v has a code of at most k. **Tests**: tests/plain/test_plain_codes.py.
+    and only if v has a code of at most k. **Tests**: tests/estimators/test_plain_codes.py.
     """
     if isinstance(cells, Lattice):
         return _largest_on_lattice(cells, np.asarray(codes, dtype=np.int64)).tolist()

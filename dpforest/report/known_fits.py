@@ -23,7 +23,7 @@ def known_fits(listing: FitListing) -> str:
     """What stands in the first lines of a report: which fits it knows of, and which it cannot.
 
     Never that a fit was the first: no process can know that. Held by
-    tests/report/test_known_fits.py.
+    tests/estimators/report/test_known_fits.py.
 
     Parameters
     ----------

@@ -68,7 +68,7 @@ def belief_after(prior: float, epsilon: float, delta: float) -> tuple[float, flo
     probability with the record is more than e^t times that without it. Then P(B) <= e^epsilon Q(B)
     + delta <= e^(epsilon - t) P(B) + delta, so P(B) <= delta / (1 - e^(epsilon - t)), which is
     2 delta at t = epsilon + ln 2; likewise with P and Q exchanged. Held by
-    tests/report/test_odds.py.
+    tests/estimators/report/test_odds.py.
     """
     shift = epsilon + (math.log(2) if delta else 0.0)
     odds = (1 - prior) / prior

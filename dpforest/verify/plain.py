@@ -38,7 +38,7 @@ def read_plain(source: str | PathLike[str]) -> PlainModel:
     Notes
     -----
     **Claim**: whatever a text holds, this or nothing is raised, and what is returned predicts
-    without an error. **Tests**: tests/verify/test_plain_check.py.
+    without an error. **Tests**: tests/estimators/test_plain_check.py.
     """
     content = read_object(source, _unreadable)
     _check_version(content)

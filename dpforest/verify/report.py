@@ -122,7 +122,7 @@ def verify_report(report: PrivacyReport | str | Path, model: Any = None) -> Veri
 
     The digest finds a change of anything else, but who can write a report can write one with a
     fitting digest: without the model, or the word of whoever published the digest, a forged report
-    whose parts agree is accepted. Held by tests/verify/test_report_check.py.
+    whose parts agree is accepted. Held by tests/estimators/report/test_report_check.py.
     """
     if not (model is None or isinstance(model, (str, Path, PrivateEstimator))):
         raise ParameterTypeError(
