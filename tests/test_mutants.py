@@ -65,7 +65,7 @@ WITHOUT = {
     "what a private model does with released values": """
         trees/combined/model trees/multinomial/model trees/one_shot/model
         trees/partial trees/refitted/model
-        trees/rules/model estimators/classifier estimators/explanation plain/writing
+        trees/rules/model estimators/explanation plain/writing
         estimators/private estimators/outcome""",
     "public facts, settings and sizes": """
         trees/multinomial/learner trees/one_shot/settings trees/passes
