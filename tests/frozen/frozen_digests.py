@@ -23,7 +23,7 @@ def digests_of(case: Case) -> dict[str, str]:
     parts: dict[str, Any] = {"predictions": case.predictions(model).tolist()}
     if case.private:
         spent = model.spent_.exact
-        parts["model"] = _released(json.loads(model.to_json())["released"])
+        parts["model"] = released_by(model)
         plain = json.loads(model.to_plain())
         del plain["digits"]  # as many as Python's own table of characters has
         parts["plain"] = plain
@@ -33,8 +33,9 @@ def digests_of(case: Case) -> dict[str, str]:
     return {name: digest(part) for name, part in sorted(parts.items())}
 
 
-def _released(stored: dict[str, Any]) -> dict[str, Any]:
-    """What was released, however the estimator's file wraps it."""
+def released_by(model: Any) -> dict[str, Any]:
+    """What a private forest released, however its class wraps that in a file."""
+    stored = json.loads(model.to_json())["released"]
     return stored if "model" in stored else {"strategy": "multinomial", "model": stored}
 
 
