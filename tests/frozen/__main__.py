@@ -7,7 +7,9 @@ change: ``python tests/frozen digests``, or where the audit is: ``python tests/f
 from __future__ import annotations
 
 import argparse
+import sys
 from contextlib import ExitStack
+from pathlib import Path
 
 from frozen_cases import CASES
 from frozen_digests import digests_of, write
@@ -23,6 +25,7 @@ def write_digests() -> None:
 
 
 if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "audit"))
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("what", choices=("digests", "places"))
     if parser.parse_args().what == "digests":

@@ -5,4 +5,6 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
+HERE = Path(__file__).resolve().parent
+# Its own modules, and the list of roles that the tests of the audit have.
+sys.path[:0] = [str(HERE), str(HERE.parent / "audit")]

@@ -12,7 +12,7 @@ Places = dict[str, dict[str, str]]
 
 def audited_places() -> Places:
     """All of them, sorted."""
-    from dpforest.audit.roles import private_places, published_places
+    from support.roles import private_places, published_places
 
     found: dict[str, dict[str, list[str]]] = {}
     for place in sorted(private_places() | published_places()):
