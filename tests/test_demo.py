@@ -78,5 +78,5 @@ def test_the_multinomial_forest_stays_an_option(capsys, tmp_path):
     assert main(["demo", "--strategy", "multinomial", "--output-dir", str(tmp_path)]) == 0
     said = capsys.readouterr()
     assert json.loads(said.out.splitlines()[-1])["strategy"] == "multinomial"
-    assert "trees" not in said.out.splitlines()[-1] and "/10 parts" in said.err
+    assert "trees" not in said.out.splitlines()[-1] and "/90 parts" in said.err
     assert "Warning" not in said.err

@@ -70,8 +70,7 @@ WITHOUT = {
     "public facts, settings and sizes": """
         trees/multinomial/learner trees/one_shot/settings trees/passes
         trees/refitted/settings trees/rules/settings domain/complaints domain/files
-        domain/matrix estimators/names estimators/plan_summary
-        estimators/strategies estimators/private_regressor""",
+        domain/matrix estimators/names estimators/plan_summary""",
     "structures drawn from public words, and the place of a record in them": """
         trees/random/kernels/random_trees trees/random/kernels/reach trees/random/kernels/slots
         trees/random/trees records/kernels/prefetch records/rows

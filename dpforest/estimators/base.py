@@ -67,8 +67,6 @@ class PrivateEstimator(SharedBudget):
     random_state: Any
     n_jobs: Any
     verbose: Any
-    #: Public cells, where an estimator has no parameter of that name.
-    thresholds: Any = "cells"
 
     n_features_in_: int
     feature_names_in_: NDArray[Any]

@@ -28,12 +28,7 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):
 
     def _encoder(self, domain: Domain) -> DomainEncoder:
         class_array(domain)
-        return DomainEncoder(
-            domain,
-            invalid=self.invalid,
-            thresholds=self.thresholds,
-            estimator_name=type(self).__name__,
-        )
+        return DomainEncoder(domain, invalid=self.invalid, estimator_name=type(self).__name__)
 
     def _serve(self, released: FitOutcome, domain: Domain) -> dict[str, Any]:
         labels = class_array(domain)

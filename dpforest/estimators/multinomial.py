@@ -9,7 +9,8 @@ from sklearn.utils.validation import check_is_fitted
 from dpforest.accounting.allocation import resolve_allocation
 from dpforest.checks import check_choice, check_integer
 from dpforest.domain.domain import Domain
-from dpforest.estimators.classifier import PrivateClassifier
+from dpforest.domain.encoder import DomainEncoder
+from dpforest.estimators.classifier import PrivateClassifier, class_array
 from dpforest.estimators.private_plan import Wanted
 from dpforest.estimators.settings import (
     MAX_DEPTH,
@@ -199,6 +200,15 @@ class MultinomialForestClassifier(PrivateClassifier):
         """Released trees; their leaves have the classes in the domain's order."""
         check_is_fitted(self)
         return self.model_.forest
+
+    def _encoder(self, domain: Domain) -> DomainEncoder:
+        class_array(domain)
+        return DomainEncoder(
+            domain,
+            invalid=self.invalid,
+            thresholds=self.thresholds,
+            estimator_name=type(self).__name__,
+        )
 
     def _request(self, budget: LearnerBudget) -> Wanted:
         check_choice(self.thresholds, "thresholds", ("cells", "lattice"))
