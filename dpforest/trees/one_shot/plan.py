@@ -28,7 +28,7 @@ from dpforest.trees.base import (
     prior_text,
 )
 from dpforest.trees.one_shot.settings import N_SCORE_BINS, OneShotSettings, Size
-from dpforest.trees.random.bins import quantile_sensitivity, quantiles_are_affordable
+from dpforest.trees.random.bins import ordered_codes, quantiles_are_affordable
 from dpforest.trees.tightening import priced_noise, scaled_noise, tightened
 
 _ROOT_SCALE = 2**40
@@ -215,7 +215,7 @@ def _plan_of_total(
     prior = quantiles = None
     if quantiles_are_affordable(facts, budget, settings.quantile_share):
         share = total * settings.quantile_share
-        quantiles = _noise(quantile_sensitivity(facts), share, budget)
+        quantiles = _noise(ordered_codes(facts).sensitivity.l1, share, budget)
         left -= share
     calibration, share = _calibration(facts, budget, settings, signal, total)
     left -= share

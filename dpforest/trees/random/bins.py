@@ -15,11 +15,14 @@ from numpy.typing import NDArray
 
 from dpforest.accounting.events import Event, GeometricNoise
 from dpforest.accounting.grants import Grant
+from dpforest.bridge import Bridge
 from dpforest.mechanisms.entropy import RandomSource
 from dpforest.mechanisms.noise import add_discrete_gaussian_noise, add_geometric_noise
 from dpforest.records.base import CodeCounts, Records, Released
 from dpforest.trees.base import LearnerBudget, TableFacts
 
+#: What the histograms are asked for as.
+QUANTILES_ROLE = "quantiles"
 #: Share of a bin's mass that goes by cells rather than by records, so that the thin tail of a
 #: skewed feature keeps some thresholds.
 CELL_SHARE = 0.25
@@ -93,9 +96,20 @@ def quantiles_are_affordable(facts: TableFacts, budget: LearnerBudget, share: Fr
     return noise * 16 < facts.approximate_rows / 3
 
 
-def quantile_sensitivity(facts: TableFacts) -> Fraction:
-    """L1, and L2 squared, of all histograms together: a record lies in one cell of each."""
-    return Fraction(int(facts.ordered.sum()))
+def asked_bins(bridge: Bridge, facts: TableFacts, max_bins: int) -> Bins:
+    """Bins by noisy histograms of the ordered features where the plan buys them, else public ones.
+
+    Parameters
+    ----------
+    bridge : Bridge
+    facts : TableFacts
+    max_bins : int
+        Largest number of bins of values.
+    """
+    if not bridge.has(QUANTILES_ROLE):
+        return public_bins(facts, max_bins)
+    released = bridge.ask(ordered_codes(facts), QUANTILES_ROLE).noised(QUANTILES_ROLE)
+    return released_bins(facts, released, max_bins)
 
 
 def release_quantiles(
@@ -109,8 +123,8 @@ def release_quantiles(
         Secret.
     facts : TableFacts
     grant : Grant
-        For a ``DiscreteGaussianNoise`` or ``GeometricNoise`` whose sensitivity is
-        `quantile_sensitivity`.
+        For a ``DiscreteGaussianNoise`` or ``GeometricNoise`` of the sensitivity of
+        `ordered_codes`.
     source : RandomSource
     max_bins : int
         Largest number of bins of values.
@@ -126,7 +140,7 @@ def release_quantiles(
 
 
 def ordered_codes(facts: TableFacts) -> CodeCounts:
-    """The query behind bins: histograms of all ordered features."""
+    """Histograms of all ordered features, which bins are made of; it knows its sensitivity."""
     return CodeCounts(np.flatnonzero(facts.ordered))
 
 

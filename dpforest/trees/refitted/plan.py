@@ -14,7 +14,7 @@ from dpforest.accounting.rationals import sqrt_in_steps
 from dpforest.accounting.scopes import Scope
 from dpforest.exceptions import ParameterError
 from dpforest.trees.base import PRIOR_ROLE, LearnerBudget, PlanPart, TableFacts, prior_text
-from dpforest.trees.random.bins import quantile_sensitivity, quantiles_are_affordable
+from dpforest.trees.random.bins import ordered_codes, quantiles_are_affordable
 from dpforest.trees.refitted.design import LinearDesign, n_columns
 from dpforest.trees.refitted.lattice import (
     SCORE_RANGE,
@@ -189,7 +189,9 @@ def _plan_of_rho(
     left = rho * (1 - settings.prior_share)
     quantiles = start = selection = None
     if quantiles_are_affordable(facts, budget, settings.quantile_share):
-        quantiles = priced_noise(quantile_sensitivity(facts), rho * settings.quantile_share)
+        quantiles = priced_noise(
+            ordered_codes(facts).sensitivity.l2_squared, rho * settings.quantile_share
+        )
         left -= rho * settings.quantile_share
     if settings.starts_linearly(signal, n_columns(facts), facts.n_classes):
         start = _start(facts, rho * settings.start_share, settings)
