@@ -29,8 +29,6 @@ STILL = {
     "trees/one_shot/middle": {"runs a mechanism", "names a grant"},
     "trees/one_shot/noise": {"runs a mechanism", "names a grant"},
     "trees/random/bins": {"runs a mechanism", "names a grant", "says that it was released"},
-    "trees/refitted/learner": {"runs a mechanism", "names a grant"},
-    "trees/refitted/linear_start": {"runs a mechanism"},
     "trees/rules/learner": {"runs a mechanism"},
     "trees/multinomial/release": {"runs a mechanism", "names a grant"},
     "trees/multinomial/tree_plan": {"names a grant"},

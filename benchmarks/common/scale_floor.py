@@ -54,10 +54,16 @@ def _one_shot(plan: Any) -> Work:
 
 def _refitted(plan: Any) -> Work:
     """A round: residual, a sum for each candidate, sum, size and step of the chosen one's leaf."""
-    used = plan.settings.features_per_tree
-    walked = plan.n_candidates * min(plan.depth, sum(used) / len(used))
-    updates = FEATURES * (plan.quantiles is not None) + plan.n_rounds * (plan.n_candidates + 4)
-    return Work(updates, plan.n_rounds * (walked + plan.depth))
+    shape = plan.shape
+    used = shape.settings.features_per_tree
+    walked = shape.n_candidates * min(shape.depth, sum(used) / len(used))
+    updates = FEATURES * _buys(plan, "quantiles") + shape.n_rounds * (shape.n_candidates + 4)
+    return Work(updates, shape.n_rounds * (walked + shape.depth))
+
+
+def _buys(plan: Any, role: str) -> bool:
+    """Whether a plan has a role on its list."""
+    return any(release.role == role for one in plan.rounds for release in one.releases)
 
 
 def _multinomial(plan: Any) -> Work:

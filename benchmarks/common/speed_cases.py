@@ -240,10 +240,10 @@ def one_shot(table: Coded) -> Fit:
 def refitted(table: Coded) -> Fit:
     """Codes of the features of every candidate of every round, and sums of its residuals."""
     plan = _plan(table, "refitted")
-    n, rounds, depth = len(table.codes), plan.n_rounds, plan.depth
-    columns = 1 if plan.n_classes == 2 else plan.n_classes
-    updates = n * rounds * plan.n_candidates * (CANDIDATE_FEATURES + columns)
-    size = f"{rounds} rounds of {plan.n_candidates} candidates, depth {depth}"
+    n, rounds, depth = len(table.codes), plan.shape.n_rounds, plan.shape.depth
+    columns = 1 if table.n_classes == 2 else table.n_classes
+    updates = n * rounds * plan.shape.n_candidates * (CANDIDATE_FEATURES + columns)
+    size = f"{rounds} rounds of {plan.shape.n_candidates} candidates, depth {depth}"
     return Fit("refitted", _private(table, "refitted"), rounds, depth, updates, size=size)
 
 

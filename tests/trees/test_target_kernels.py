@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import dpforest.bridge
 from dpforest.accounting.accountant import BudgetAccountant
 from dpforest.accounting.events import DiscreteGaussianNoise, GeometricNoise
 from dpforest.domain.targets import TARGET_STEPS
@@ -28,9 +29,10 @@ from dpforest.trees.random.trees import draw_random_trees
 from dpforest.trees.refitted import learner as refitted_learner
 from dpforest.trees.refitted import plan as refitted_plan
 from dpforest.trees.refitted.kernels.residuals import target_residuals
-from dpforest.trees.refitted.lattice import STEPS
 from dpforest.trees.refitted.learner import RefittedForest
+from dpforest.trees.refitted.queries import STEPS
 from dpforest.trees.refitted.settings import RefittedSettings, Size
+from dpforest.trees.training import train_on
 
 N_CODES = np.array([30, 4, 70])
 ORDERED = np.array([True, False, True])
@@ -144,7 +146,8 @@ class Releases:
         plan = learner.plan(facts, budget)
         accountant = BudgetAccountant._unlimited()
         with accountant.open_scope("fit") as scope:
-            learner.train(plan, scope, SeededSource(1), MemoryRecords(table), facts, lambda: None)
+            records = MemoryRecords(table)
+            train_on(learner, plan, scope, SeededSource(1), records, facts, lambda: None)
         return self.seen
 
 
@@ -208,7 +211,7 @@ def test_one_record_moves_a_calibration_as_priced(place):
 
 @pytest.mark.parametrize("place", [0, 14, 30])
 def test_one_record_moves_refitted_releases_as_priced(place, monkeypatch):
-    releases = Releases(monkeypatch, [(refitted_learner, "add_discrete_gaussian_noise")])
+    releases = Releases(monkeypatch, [(dpforest.bridge, "add_discrete_gaussian_noise")])
     monkeypatch.setattr(refitted_plan, "quantiles_are_affordable", lambda *_: False)
     settings = RefittedSettings(fixed_size=Size(3, 1, 2), start_signal=1e9)
     table, learner = table_of(48), RefittedForest(settings)
@@ -216,12 +219,12 @@ def test_one_record_moves_refitted_releases_as_priced(place, monkeypatch):
     without_it = releases.of(learner, CONCENTRATED, without(table, place))
     (prior_event, prior), (_, fewer) = with_it[0], without_it[0]
     check_sensitivity(prior_event, prior - fewer)
-    # The first round's sums: base scores come from the prior, whose one record's part is made up
-    # for here, so that both tables have the same released values.
-    monkeypatch.setattr(refitted_learner, "_release_prior", lambda *_: np.array([20.0, 28.0]))
+    # The first round's sums: base scores come from the prior, and are made up here, so that both
+    # tables have the same released values.
+    monkeypatch.setattr(refitted_learner, "_base_scores", lambda _: np.array([0.3]))
     with_it = releases.of(learner, CONCENTRATED, table)
     without_it = releases.of(learner, CONCENTRATED, without(table, place))
-    event, sums = with_it[0]
-    difference = sums - without_it[0][1]
+    event, sums = with_it[1]
+    difference = sums - without_it[1][1]
     check_sensitivity(event, difference)
     assert (np.abs(difference).sum(axis=1) > 0).sum() == 1  # one leaf

@@ -11,8 +11,10 @@ from dpforest.accounting import BudgetAccountant
 from dpforest.accounting.certificates import delta_bound
 from dpforest.accounting.certified import open_certified
 from dpforest.accounting.events import DiscreteGaussianNoise
+from dpforest.accounting.lists import Price, open_list
 from dpforest.accounting.loss_curves import gaussian_shift
 from dpforest.accounting.losses import PrivacyLoss
+from dpforest.accounting.releases import Plan
 from dpforest.trees.base import LearnerBudget, TableFacts
 from dpforest.trees.one_shot import plan as one_shot
 from dpforest.trees.one_shot.settings import OneShotSettings
@@ -26,7 +28,6 @@ KINDS = {
     "refitted": lambda facts, budget: refitted.build_plan(facts, budget, QUICK),
     "one_shot": lambda facts, budget: one_shot.build_plan(facts, budget, OneShotSettings()),
 }
-CHARGES = {"refitted": refitted.charge, "one_shot": one_shot.charge}
 
 
 def facts_of(n_classes: int = 2, rows: float | None = 40_000.0) -> TableFacts:
@@ -46,6 +47,22 @@ def plans(kind, epsilon, facts, delta=MILLIONTH):
     return [KINDS[kind](facts, budget) for budget in budgets]
 
 
+def open_planned(scope, plan):
+    """A scope for what a plan lists."""
+    if isinstance(plan, Plan):
+        return open_list(scope, "plan", plan.rounds, Price.of(plan))
+    return open_certified(scope, "plan", plan.certificate)
+
+
+def grant_all(plan, scope):
+    if not isinstance(plan, Plan):
+        one_shot.charge(plan, scope)
+        return
+    for one in plan.rounds:
+        for _ in range(one.times):
+            scope.grant(*one.steps)
+
+
 def variances(plan) -> list[F]:
     events = [event for block in plan.blocks for event in block.events]
     return [e.sigma_squared for e in events if isinstance(e, DiscreteGaussianNoise)]
@@ -60,8 +77,8 @@ def test_the_list_is_what_training_asks_for(kind, n_classes, rows, epsilon):
     certificate = plan.certificate
     assert certificate.holds and certificate.blocks == plan.blocks
     assert plan.loss == PrivacyLoss(F(epsilon), certificate.rho, MILLIONTH)
-    with open_certified(BudgetAccountant(F(epsilon), MILLIONTH)._root, kind, certificate) as scope:
-        CHARGES[kind](plan, scope)
+    with open_planned(BudgetAccountant(F(epsilon), MILLIONTH)._root, plan) as scope:
+        grant_all(plan, scope)
     assert scope.loss == plan.loss
     assert sum(part.loss.rho for part in plan.parts) == certificate.rho
 
