@@ -242,7 +242,7 @@ def test_every_learner_has_faults_in_its_plan_and_in_its_training(name):
     found = {place for place in PLACES if place.startswith(folder + ".")}
     assert any(".plan." in place for place in found)
     assert any(
-        re.search(r"\.(learner|growing|calibration|linear_start|middle)\.", p) for p in found
+        re.search(r"\.(learner|growing|calibration|linear_start|queries)\.", p) for p in found
     )
 
 

@@ -45,10 +45,11 @@ def _one_shot(plan: Any) -> Work:
 
     A tree that looks at three features at most needs one step a feature: its leaf is looked up.
     """
-    trees, own = plan.size.n_trees, plan.size.features_per_tree
-    walked = trees * min(plan.size.depth, sum(own) / len(own))
-    passes = 1 + (plan.calibration is not None)
-    quantiles = FEATURES if plan.quantiles is not None else 0
+    size = plan.shape.size
+    trees, own = size.n_trees, size.features_per_tree
+    walked = trees * min(size.depth, sum(own) / len(own))
+    passes = 1 + _buys(plan, "calibration")
+    quantiles = FEATURES * _buys(plan, "quantiles")
     return Work(quantiles + trees + (passes - 1) * (trees + 1), passes * walked)
 
 

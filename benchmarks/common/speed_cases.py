@@ -230,7 +230,8 @@ def counted_share(table: Coded, forest: Any, depth: int, trees: int = 5) -> floa
 def one_shot(table: Coded) -> Fit:
     """Codes of every tree's features twice, a count a tree, and a leaf's values a tree."""
     plan = _plan(table, "one_shot")
-    n, trees, depth = len(table.codes), plan.size.n_trees, plan.size.depth
+    n, planned = len(table.codes), plan.shape.size
+    trees, depth = planned.n_trees, planned.depth
     columns = 1 if table.n_classes == 2 else table.n_classes
     updates = n * trees * (2 * ONE_SHOT_FEATURES + 1 + columns)
     size = f"{trees} trees of depth {depth}"

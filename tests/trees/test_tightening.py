@@ -9,12 +9,10 @@ import pytest
 
 from dpforest.accounting import BudgetAccountant
 from dpforest.accounting.certificates import delta_bound
-from dpforest.accounting.certified import open_certified
 from dpforest.accounting.events import DiscreteGaussianNoise
 from dpforest.accounting.lists import Price, open_list
 from dpforest.accounting.loss_curves import gaussian_shift
 from dpforest.accounting.losses import PrivacyLoss
-from dpforest.accounting.releases import Plan
 from dpforest.trees.base import LearnerBudget, TableFacts
 from dpforest.trees.one_shot import plan as one_shot
 from dpforest.trees.one_shot.settings import OneShotSettings
@@ -47,17 +45,7 @@ def plans(kind, epsilon, facts, delta=MILLIONTH):
     return [KINDS[kind](facts, budget) for budget in budgets]
 
 
-def open_planned(scope, plan):
-    """A scope for what a plan lists."""
-    if isinstance(plan, Plan):
-        return open_list(scope, "plan", plan.rounds, Price.of(plan))
-    return open_certified(scope, "plan", plan.certificate)
-
-
 def grant_all(plan, scope):
-    if not isinstance(plan, Plan):
-        one_shot.charge(plan, scope)
-        return
     for one in plan.rounds:
         for _ in range(one.times):
             scope.grant(*one.steps)
@@ -77,7 +65,9 @@ def test_the_list_is_what_training_asks_for(kind, n_classes, rows, epsilon):
     certificate = plan.certificate
     assert certificate.holds and certificate.blocks == plan.blocks
     assert plan.loss == PrivacyLoss(F(epsilon), certificate.rho, MILLIONTH)
-    with open_planned(BudgetAccountant(F(epsilon), MILLIONTH)._root, plan) as scope:
+    with open_list(
+        BudgetAccountant(F(epsilon), MILLIONTH)._root, kind, plan.rounds, Price.of(plan)
+    ) as scope:
         grant_all(plan, scope)
     assert scope.loss == plan.loss
     assert sum(part.loss.rho for part in plan.parts) == certificate.rho

@@ -8,8 +8,9 @@ from fractions import Fraction
 
 from dpforest.accounting.events import ExponentialSelection, GeometricNoise
 from dpforest.accounting.losses import PrivacyLoss
+from dpforest.accounting.releases import Plan
 from dpforest.trees.base import PRIOR_ROLE, LearnerBudget, PlanPart, TableFacts
-from dpforest.trees.one_shot import OneShotForest, OneShotPlan
+from dpforest.trees.one_shot import OneShotForest, OneShotShape
 from dpforest.trees.rules import RulesLearner, RulesPlan
 
 _ONE = Fraction(1)
@@ -63,7 +64,7 @@ class CombinedPlan:
     prior : GeometricNoise
         One class histogram.
     rules : RulesPlan
-    forest : OneShotPlan
+    forest : Plan
     weights : ExponentialSelection
         Picks what each of the two is worth.
     log_bound : float
@@ -74,7 +75,7 @@ class CombinedPlan:
     n_classes: int
     prior: GeometricNoise
     rules: RulesPlan
-    forest: OneShotPlan
+    forest: Plan[OneShotShape]
     weights: ExponentialSelection
     log_bound: float
     settings: CombinedSettings

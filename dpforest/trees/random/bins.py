@@ -13,12 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.accounting.events import Event, GeometricNoise
-from dpforest.accounting.grants import Grant
 from dpforest.bridge import Bridge
-from dpforest.mechanisms.entropy import RandomSource
-from dpforest.mechanisms.noise import add_discrete_gaussian_noise, add_geometric_noise
-from dpforest.records.base import CodeCounts, Records, Released
+from dpforest.records.base import CodeCounts, Released
 from dpforest.trees.base import LearnerBudget, TableFacts
 
 #: What the histograms are asked for as.
@@ -112,33 +108,6 @@ def asked_bins(bridge: Bridge, facts: TableFacts, max_bins: int) -> Bins:
     return released_bins(facts, released, max_bins)
 
 
-def release_quantiles(
-    records: Records, facts: TableFacts, grant: Grant, source: RandomSource, max_bins: int
-) -> Bins:
-    """Release one noisy histogram of every ordered feature, and merge its cells to bins.
-
-    Parameters
-    ----------
-    records : Records
-        Secret.
-    facts : TableFacts
-    grant : Grant
-        For a ``DiscreteGaussianNoise`` or ``GeometricNoise`` of the sensitivity of
-        `ordered_codes`.
-    source : RandomSource
-    max_bins : int
-        Largest number of bins of values.
-
-    Notes
-    -----
-    **Claim**: the event's. **Relation**: add or remove one record. **Sensitivity**: a record adds
-    1 to one cell of each histogram. What follows the noise is post-processing. **Tests**:
-    tests/trees/random/test_bins.py.
-    """
-    raw_counts = records.total(ordered_codes(facts))
-    return released_bins(facts, Released(_add_noise(raw_counts, grant, source)), max_bins)
-
-
 def ordered_codes(facts: TableFacts) -> CodeCounts:
     """Histograms of all ordered features, which bins are made of; it knows its sensitivity."""
     return CodeCounts(np.flatnonzero(facts.ordered))
@@ -168,13 +137,6 @@ def released_bins(facts: TableFacts, released: Released, max_bins: int) -> Bins:
         of_code[f] = _with_missing(np.unique(bins, return_inverse=True)[1], histogram.size)
         place[f] = np.concatenate([middle, np.full(histogram.size - n_cells, 0.5)])
     return Bins.of_features(of_code, place)
-
-
-def _add_noise(counts: NDArray[np.int64], grant: Grant, source: RandomSource) -> NDArray[np.int64]:
-    event: Event = grant.event
-    if isinstance(event, GeometricNoise):
-        return add_geometric_noise(counts, grant, source)
-    return add_discrete_gaussian_noise(counts, grant, source)
 
 
 def _middle_ranks(counts: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -218,8 +218,7 @@ class LeanOfTrees:
 
     def rows(self, counted: NDArray[np.int64]) -> Offer:
         """One row of all trees; secret."""
-        scores = candidate_scores(counted[:, :, :-1])
-        return Offer(scores, np.array([0]), np.array([scores.size]))
+        return Offer.of_one(candidate_scores(counted[:, :, :-1]))
 
 
 def candidate_scores(sums: NDArray[np.int64]) -> NDArray[np.float64]:
