@@ -73,7 +73,7 @@ WITHOUT = {
         domain/matrix estimators/names estimators/plan_summary forest/run""",
     "structures drawn from public words, and the place of a record in them": """
         trees/random/kernels/random_trees trees/random/kernels/reach trees/random/kernels/slots
-        trees/random/trees records/kernels/prefetch records/rows
+        trees/random/trees records/kernels/prefetch
         trees/random/kernels/block_math trees/multinomial/levels
         trees/multinomial/segments""",
     "formats of what was released": """

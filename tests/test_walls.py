@@ -23,7 +23,6 @@ FREE = ("mechanisms/", "accounting/", "audit/")
 #: with its reason; the test fails where one is not needed any more.
 STILL = {
     "estimators/target_range": {"runs a mechanism", "names a grant"},
-    "trees/combined/learner": {"runs a mechanism", "names a grant"},
     "trees/rules/learner": {"runs a mechanism"},
     "trees/multinomial/release": {"runs a mechanism", "names a grant"},
     "trees/multinomial/tree_plan": {"names a grant"},

@@ -8,11 +8,12 @@ from fractions import Fraction
 
 from dpforest.accounting.events import ExponentialSelection, GeometricNoise
 from dpforest.accounting.losses import PrivacyLoss
-from dpforest.accounting.releases import Plan
+from dpforest.accounting.releases import Plan, Release, Round, once
 from dpforest.trees.base import PRIOR_ROLE, LearnerBudget, PlanPart, TableFacts
 from dpforest.trees.one_shot import OneShotForest, OneShotShape
 from dpforest.trees.rules import RulesLearner, RulesPlan
 
+OWNER = "combined"
 _ONE = Fraction(1)
 
 
@@ -84,6 +85,12 @@ class CombinedPlan:
     def loss(self) -> PrivacyLoss:
         """Exact cost of the whole: what the four cost one after the other."""
         return self.prior.loss + self.rules.loss + self.forest.loss + self.weights.loss
+
+    @property
+    def own_rounds(self) -> tuple[Round, ...]:
+        """What is asked for beside the two learners."""
+        prior, weights = Release(Role.PRIOR, self.prior), Release(Role.WEIGHTS, self.weights)
+        return once(OWNER, prior), once(OWNER, weights)
 
     @property
     def parts(self) -> tuple[PlanPart, ...]:
