@@ -23,14 +23,6 @@ FREE = ("mechanisms/", "accounting/", "audit/")
 #: with its reason; the test fails where one is not needed any more.
 STILL = {
     "estimators/target_range": {"runs a mechanism", "names a grant"},
-    "trees/combined/learner": {"runs a mechanism", "names a grant"},
-    "trees/one_shot/calibration": {"runs a mechanism", "names a grant"},
-    "trees/one_shot/learner": {"names a grant"},
-    "trees/one_shot/middle": {"runs a mechanism", "names a grant"},
-    "trees/one_shot/noise": {"runs a mechanism", "names a grant"},
-    "trees/random/bins": {"runs a mechanism", "names a grant", "says that it was released"},
-    "trees/refitted/learner": {"runs a mechanism", "names a grant"},
-    "trees/refitted/linear_start": {"runs a mechanism"},
     "trees/rules/learner": {"runs a mechanism"},
     "trees/multinomial/release": {"runs a mechanism", "names a grant"},
     "trees/multinomial/tree_plan": {"names a grant"},

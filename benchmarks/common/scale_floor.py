@@ -45,19 +45,26 @@ def _one_shot(plan: Any) -> Work:
 
     A tree that looks at three features at most needs one step a feature: its leaf is looked up.
     """
-    trees, own = plan.size.n_trees, plan.size.features_per_tree
-    walked = trees * min(plan.size.depth, sum(own) / len(own))
-    passes = 1 + (plan.calibration is not None)
-    quantiles = FEATURES if plan.quantiles is not None else 0
+    size = plan.shape.size
+    trees, own = size.n_trees, size.features_per_tree
+    walked = trees * min(size.depth, sum(own) / len(own))
+    passes = 1 + _buys(plan, "calibration")
+    quantiles = FEATURES * _buys(plan, "quantiles")
     return Work(quantiles + trees + (passes - 1) * (trees + 1), passes * walked)
 
 
 def _refitted(plan: Any) -> Work:
     """A round: residual, a sum for each candidate, sum, size and step of the chosen one's leaf."""
-    used = plan.settings.features_per_tree
-    walked = plan.n_candidates * min(plan.depth, sum(used) / len(used))
-    updates = FEATURES * (plan.quantiles is not None) + plan.n_rounds * (plan.n_candidates + 4)
-    return Work(updates, plan.n_rounds * (walked + plan.depth))
+    shape = plan.shape
+    used = shape.settings.features_per_tree
+    walked = shape.n_candidates * min(shape.depth, sum(used) / len(used))
+    updates = FEATURES * _buys(plan, "quantiles") + shape.n_rounds * (shape.n_candidates + 4)
+    return Work(updates, shape.n_rounds * (walked + shape.depth))
+
+
+def _buys(plan: Any, role: str) -> bool:
+    """Whether a plan has a role on its list."""
+    return any(release.role == role for one in plan.rounds for release in one.releases)
 
 
 def _multinomial(plan: Any) -> Work:

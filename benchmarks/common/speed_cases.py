@@ -230,7 +230,8 @@ def counted_share(table: Coded, forest: Any, depth: int, trees: int = 5) -> floa
 def one_shot(table: Coded) -> Fit:
     """Codes of every tree's features twice, a count a tree, and a leaf's values a tree."""
     plan = _plan(table, "one_shot")
-    n, trees, depth = len(table.codes), plan.size.n_trees, plan.size.depth
+    n, planned = len(table.codes), plan.shape.size
+    trees, depth = planned.n_trees, planned.depth
     columns = 1 if table.n_classes == 2 else table.n_classes
     updates = n * trees * (2 * ONE_SHOT_FEATURES + 1 + columns)
     size = f"{trees} trees of depth {depth}"
@@ -240,10 +241,10 @@ def one_shot(table: Coded) -> Fit:
 def refitted(table: Coded) -> Fit:
     """Codes of the features of every candidate of every round, and sums of its residuals."""
     plan = _plan(table, "refitted")
-    n, rounds, depth = len(table.codes), plan.n_rounds, plan.depth
-    columns = 1 if plan.n_classes == 2 else plan.n_classes
-    updates = n * rounds * plan.n_candidates * (CANDIDATE_FEATURES + columns)
-    size = f"{rounds} rounds of {plan.n_candidates} candidates, depth {depth}"
+    n, rounds, depth = len(table.codes), plan.shape.n_rounds, plan.shape.depth
+    columns = 1 if table.n_classes == 2 else table.n_classes
+    updates = n * rounds * plan.shape.n_candidates * (CANDIDATE_FEATURES + columns)
+    size = f"{rounds} rounds of {plan.shape.n_candidates} candidates, depth {depth}"
     return Fit("refitted", _private(table, "refitted"), rounds, depth, updates, size=size)
 
 

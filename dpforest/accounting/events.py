@@ -49,6 +49,11 @@ class Event:
         raise NotImplementedError
 
     @property
+    def variance(self) -> float:
+        """Variance of the noise on one count, in squares of what is summed; of noise alone."""
+        raise AssertionError(f"{self.mechanism} adds no noise to counts")
+
+    @property
     def parameters(self) -> dict[str, str]:
         """Parameters by name, exactly, as text for the ledger."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
@@ -121,6 +126,12 @@ class GeometricNoise(Event):
     def loss(self) -> PrivacyLoss:
         return PrivacyLoss.pure(self.epsilon)
 
+    @property
+    def variance(self) -> float:
+        """2 r / (1 - r)^2 where P(k) is proportional to r^|k|, and 1 - r = -expm1(-a)."""
+        a = float(self.epsilon / self.l1_sensitivity)
+        return 2.0 * math.exp(-a) / math.expm1(-a) ** 2
+
 
 @dataclass(frozen=True, slots=True)
 class DiscreteGaussianNoise(Event):
@@ -140,6 +151,11 @@ class DiscreteGaussianNoise(Event):
         if not self.sigma_squared:
             return PrivacyLoss.concentrated(math.inf)
         return PrivacyLoss.concentrated(self.l2_sensitivity_squared / (2 * self.sigma_squared))
+
+    @property
+    def variance(self) -> float:
+        """At most ``sigma_squared``, and next to it where that is not small."""
+        return float(self.sigma_squared)
 
 
 @dataclass(frozen=True, slots=True)

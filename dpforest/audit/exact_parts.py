@@ -25,7 +25,8 @@ from dpforest.audit.laws import (
 from dpforest.mechanisms.base import exponent
 from dpforest.mechanisms.labels import FREQUENCY_UNIT
 from dpforest.trees.refitted.kernels.residuals import lattice_residuals
-from dpforest.trees.refitted.lattice import SIZE_STEPS, STEPS, sums_sensitivity_squared
+from dpforest.trees.refitted.queries import SIZE_STEPS, STEPS, sums_sensitivity
+from dpforest.trees.refitted.steps import n_score_columns
 
 _ONE = Fraction(1)
 _K = 2
@@ -188,7 +189,7 @@ def check_residual_sums(n_classes: int) -> ExactCheck:
         if squares.max() > worst:
             worst = int(squares.max())
             where = f"a record of class {label} at scores {scores[squares.argmax()].tolist()}"
-    claim = sums_sensitivity_squared(n_classes)
+    claim = sums_sensitivity(n_score_columns(n_classes)).l2_squared
     return ExactCheck(
         f"residual sums of {n_classes} classes, L2 squared", float(claim / STEPS**2),
         worst / STEPS**2, len(scores) * n_classes, where,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,3 +29,31 @@ class Offer:
     ends: NDArray[np.int64]
     firsts: NDArray[np.int64] | None = None
     lengths: NDArray[np.int64] | None = None
+
+    @classmethod
+    def of_one(cls, scores: NDArray[np.float64]) -> Offer:
+        """One row of all candidates."""
+        return cls(scores, np.array([0]), np.array([scores.size]))
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Totals of candidates as their scores, one row.
+
+    Attributes
+    ----------
+    unit : Fraction
+        What one step of a total is worth.
+
+    Notes
+    -----
+    **Relation**: add or remove one record. **Range**: 1, for queries whose docstring says that a
+    record adds 0 to 1 to each total, that is 0 to ``1 / unit`` steps.
+    """
+
+    unit: Fraction
+    score_range: Fraction = Fraction(1)
+
+    def rows(self, counted: NDArray[np.int64]) -> Offer:
+        """The totals; secret."""
+        return Offer.of_one(counted.astype(np.float64))

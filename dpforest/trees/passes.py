@@ -11,7 +11,6 @@ from dpforest.records.table import TrainingTable
 from dpforest.trees.base import LearnerPlan
 from dpforest.trees.multinomial.growing import together, trees_at_once
 from dpforest.trees.multinomial.plan import ForestPlan
-from dpforest.trees.refitted.plan import RefittedPlan
 
 
 class ListedPlan(Protocol):
@@ -29,16 +28,10 @@ def passes_of_trees(plan: ForestPlan, schema: TrainingTable) -> int:
 
 
 def n_passes(plan: LearnerPlan | ListedPlan, schema: TrainingTable) -> int:
-    """Passes of a plan that is learnt pass by pass: one for each release of the others; public.
-
-    A round of the refitted forest picks a tree and releases its sums after one pass.
-    """
+    """Passes of a plan that is learnt pass by pass: one for each release of the others; public."""
     if isinstance(plan, Plan):
         return n_passes_of(plan.rounds, lambda one: together(len(one.steps) - 1, schema))
     if isinstance(plan, ForestPlan):
         return passes_of_trees(plan, schema)
     blocks: tuple[Block, ...] = plan.blocks  # type: ignore[union-attr]
-    n_releases = sum(block.n_releases for block in blocks)
-    if isinstance(plan, RefittedPlan) and plan.selection is not None:
-        return n_releases - plan.n_rounds
-    return n_releases
+    return sum(block.n_releases for block in blocks)

@@ -102,3 +102,19 @@ def test_impossible_parameters_are_refused():
         DiscreteGaussianNoise(F(1), F(0))
     with pytest.raises(ParameterError, match="l1_sensitivity=inf: must be positive and finite"):
         GeometricNoise(1, math.inf)
+
+
+@pytest.mark.parametrize("epsilon", [F(1, 10), F(1), F(5)])
+@pytest.mark.parametrize("sensitivity", [1, 3, 48])
+def test_the_variance_of_noise_is_that_of_its_law(epsilon, sensitivity):
+    a = float(epsilon / sensitivity)
+    k = np.arange(1.0, 60 / a)
+    weights = np.exp(-a * k)
+    variance = 2 * (k**2 * weights).sum() / (1 + 2 * weights.sum())
+    assert np.isclose(GeometricNoise(epsilon, F(sensitivity)).variance, variance, rtol=1e-6)
+    assert DiscreteGaussianNoise(epsilon, F(sensitivity)).variance == float(epsilon)
+
+
+def test_a_selection_has_no_variance():
+    with pytest.raises(AssertionError, match="adds no noise"):
+        _ = ExponentialSelection(F(1), F(1)).variance

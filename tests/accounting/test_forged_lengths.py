@@ -26,9 +26,9 @@ from dpforest.accounting.certificate_record import (
     EventRecord,
 )
 from dpforest.accounting.certificates import MOST_WORK, Block, Certificate, certify
-from dpforest.accounting.certified import open_certified
 from dpforest.accounting.ledger import LedgerEntry, LossRecord, ScopeRecord
 from dpforest.accounting.ledger_check import verify_ledger
+from dpforest.accounting.lists import Price, open_list
 from dpforest.accounting.loss_curves import curve_work, selections_curve
 from dpforest.accounting.rationals import TooManyDigitsError, added_up, exact_text
 from dpforest.accounting.verify import verify_composition
@@ -37,7 +37,6 @@ from dpforest.domain.encoder import DomainEncoder
 from dpforest.estimators.private_plan import table_facts
 from dpforest.estimators.private_training import make_plan
 from dpforest.exceptions import ModelFormatError
-from dpforest.trees.refitted.plan import charge
 
 MILLIONTH = F(1, 10**6)
 SMALLEST = F(1, 10**299)
@@ -289,7 +288,7 @@ def test_the_longest_plans_are_within_both_limits(strategy, delta, facts):
     assert plan.certificate is not None
     work, n_releases = plan.certificate.work, plan.certificate.n_releases
     if strategy == "refitted":
-        assert plan.n_rounds == 240 and work > 10**6
+        assert plan.shape.n_rounds == 240 and work > 10**6
     assert 2 * work < MOST_WORK
     # Books of finished fits are read, however many there are.
     assert work < 2**14 * n_releases
@@ -318,8 +317,13 @@ def test_books_of_many_fits_by_the_longest_plan_are_within_the_limits(delta, n_f
 def test_books_of_the_longest_plan_are_read(facts):
     plan = make_plan("refitted", facts, F(8), SMALLEST, "an accountant").plan
     accountant = BudgetAccountant(9, SMALLEST)
-    with accountant.open_scope("fit") as fit, open_certified(fit, "list", plan.certificate) as s:
-        charge(plan, s)
+    with (
+        accountant.open_scope("fit") as fit,
+        open_list(fit, "list", plan.rounds, Price.of(plan)) as whole,
+    ):
+        for one in plan.rounds:
+            for _ in range(one.times):
+                whole.grant(*one.steps)
     assert verify_ledger(FrozenLedger.from_json(accountant.to_json())) == ()
 
 

@@ -26,7 +26,7 @@ from dpforest.domain.encoder import DomainEncoder
 from dpforest.estimators import private_training
 from dpforest.estimators.private_plan import table_facts
 from dpforest.estimators.private_training import make_plan
-from dpforest.exceptions import BudgetExceeded, ModelFormatError, ScopeError
+from dpforest.exceptions import BudgetExceeded, ModelFormatError, ParameterError
 from dpforest.trees.base import LearnerBudget
 
 pytestmark = pytest.mark.usefixtures("quick_learners")
@@ -115,7 +115,7 @@ def test_a_learner_that_strays_from_its_list_is_stopped(fitted, monkeypatch, dom
     monkeypatch.setattr(private_training, "planned", with_less_noise)
     declared = domain.model_copy(update={"approximate_rows": N})
     forest = PrivateForestClassifier(epsilon=4, delta=DELTA, domain=declared, strategy="refitted")
-    with pytest.raises(ScopeError, match="certified for a list of releases"):
+    with pytest.raises(ParameterError, match="does not follow from the list of releases"):
         forest.fit(*table(N))
     assert not hasattr(forest, "model_")
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import dpforest.bridge
 from dpforest.accounting.accountant import BudgetAccountant
 from dpforest.accounting.events import DiscreteGaussianNoise, GeometricNoise
 from dpforest.domain.targets import TARGET_STEPS
@@ -18,9 +19,8 @@ from dpforest.records.base import MemoryRecords
 from dpforest.records.table import TrainingTable
 from dpforest.trees.base import LearnerBudget, TableFacts
 from dpforest.trees.one_shot import OneShotForest
-from dpforest.trees.one_shot import calibration as one_shot_calibration
-from dpforest.trees.one_shot import learner as one_shot_learner
 from dpforest.trees.one_shot import plan as one_shot_plan
+from dpforest.trees.one_shot import queries as one_shot_queries
 from dpforest.trees.one_shot.kernels.leaf_tables import add_target_tables
 from dpforest.trees.one_shot.kernels.score_tables import add_target_histogram
 from dpforest.trees.random.bins import public_bins
@@ -28,9 +28,10 @@ from dpforest.trees.random.trees import draw_random_trees
 from dpforest.trees.refitted import learner as refitted_learner
 from dpforest.trees.refitted import plan as refitted_plan
 from dpforest.trees.refitted.kernels.residuals import target_residuals
-from dpforest.trees.refitted.lattice import STEPS
 from dpforest.trees.refitted.learner import RefittedForest
+from dpforest.trees.refitted.queries import STEPS
 from dpforest.trees.refitted.settings import RefittedSettings, Size
+from dpforest.trees.training import train_on
 
 N_CODES = np.array([30, 4, 70])
 ORDERED = np.array([True, False, True])
@@ -144,7 +145,8 @@ class Releases:
         plan = learner.plan(facts, budget)
         accountant = BudgetAccountant._unlimited()
         with accountant.open_scope("fit") as scope:
-            learner.train(plan, scope, SeededSource(1), MemoryRecords(table), facts, lambda: None)
+            records = MemoryRecords(table)
+            train_on(learner, plan, scope, SeededSource(1), records, facts, lambda: None)
         return self.seen
 
 
@@ -162,10 +164,8 @@ def check_sensitivity(event, difference):
 @pytest.mark.parametrize("budget", [PURE, CONCENTRATED], ids=["pure", "concentrated"])
 @pytest.mark.parametrize("place", [0, 14, 30])  # targets at a bound, at the other, between
 def test_one_record_moves_one_shot_releases_as_priced(budget, place, monkeypatch):
-    releases = Releases(
-        monkeypatch,
-        [(one_shot_learner, "add_count_noise"), (one_shot_calibration, "add_count_noise")],
-    )
+    names = "add_geometric_noise", "add_discrete_gaussian_noise"
+    releases = Releases(monkeypatch, [(dpforest.bridge, name) for name in names])
     # Bins would be released values of their own, and these have to be the same for both tables.
     monkeypatch.setattr(one_shot_plan, "quantiles_are_affordable", lambda *_: False)
     table = table_of(48)
@@ -185,6 +185,19 @@ def test_one_record_moves_one_shot_releases_as_priced(budget, place, monkeypatch
 
 
 @pytest.mark.parametrize("place", [0, 14, 30])
+def test_leaf_tables_say_what_a_target_moves(place):
+    table, facts = table_of(48), facts_of()
+    trees = draw_random_trees(3, 4, public_bins(facts, 16), facts, SeededSource(2))
+    query = one_shot_queries.LeafTables(trees, TARGET_STEPS)
+    whole, fewer = (MemoryRecords(t).total(query) for t in (table, without(table, place)))
+    moved = whole - fewer
+    assert moved.shape == (3 * 16, 2) and moved.min() == 0
+    assert moved.sum() == query.sensitivity.l1
+    assert (moved**2).sum() <= query.sensitivity.l2_squared
+    assert ((moved**2).sum() == query.sensitivity.l2_squared) == (place in (0, 14)), "at a bound"
+
+
+@pytest.mark.parametrize("place", [0, 14, 30])
 def test_one_record_moves_a_calibration_as_priced(place):
     table = table_of(48)
     scores = np.random.default_rng(3).normal(size=(48, 1))
@@ -197,18 +210,20 @@ def test_one_record_moves_a_calibration_as_priced(place):
             return self.rows
 
     edges = np.array([-1.0, 0.0, 1.0])
-    counting = one_shot_calibration.ScoreHistogram
-    one = MemoryRecords(table).total(counting(Scored(scores), edges))
+    counting = one_shot_queries.ScoreHistogram
+    query = counting(Scored(scores), edges, TARGET_STEPS)
+    one = MemoryRecords(table).total(query)
     fewer = Scored(np.delete(scores, place, axis=0))
-    other = MemoryRecords(without(table, place)).total(counting(fewer, edges))
+    other = MemoryRecords(without(table, place)).total(counting(fewer, edges, TARGET_STEPS))
     difference = one - other
-    assert difference.min() == 0 and difference.sum() == TARGET_STEPS
+    assert difference.min() == 0 and difference.sum() == TARGET_STEPS == query.sensitivity.l1
+    assert (difference**2).sum() <= query.sensitivity.l2_squared == TARGET_STEPS**2
     assert (difference.sum(axis=1) > 0).sum() == 1
 
 
 @pytest.mark.parametrize("place", [0, 14, 30])
 def test_one_record_moves_refitted_releases_as_priced(place, monkeypatch):
-    releases = Releases(monkeypatch, [(refitted_learner, "add_discrete_gaussian_noise")])
+    releases = Releases(monkeypatch, [(dpforest.bridge, "add_discrete_gaussian_noise")])
     monkeypatch.setattr(refitted_plan, "quantiles_are_affordable", lambda *_: False)
     settings = RefittedSettings(fixed_size=Size(3, 1, 2), start_signal=1e9)
     table, learner = table_of(48), RefittedForest(settings)
@@ -216,12 +231,12 @@ def test_one_record_moves_refitted_releases_as_priced(place, monkeypatch):
     without_it = releases.of(learner, CONCENTRATED, without(table, place))
     (prior_event, prior), (_, fewer) = with_it[0], without_it[0]
     check_sensitivity(prior_event, prior - fewer)
-    # The first round's sums: base scores come from the prior, whose one record's part is made up
-    # for here, so that both tables have the same released values.
-    monkeypatch.setattr(refitted_learner, "_release_prior", lambda *_: np.array([20.0, 28.0]))
+    # The first round's sums: base scores come from the prior, and are made up here, so that both
+    # tables have the same released values.
+    monkeypatch.setattr(refitted_learner, "_base_scores", lambda _: np.array([0.3]))
     with_it = releases.of(learner, CONCENTRATED, table)
     without_it = releases.of(learner, CONCENTRATED, without(table, place))
-    event, sums = with_it[0]
-    difference = sums - without_it[0][1]
+    event, sums = with_it[1]
+    difference = sums - without_it[1][1]
     check_sensitivity(event, difference)
     assert (np.abs(difference).sum(axis=1) > 0).sum() == 1  # one leaf

@@ -9,8 +9,8 @@ import pytest
 
 from dpforest.accounting import BudgetAccountant
 from dpforest.accounting.certificates import delta_bound
-from dpforest.accounting.certified import open_certified
 from dpforest.accounting.events import DiscreteGaussianNoise
+from dpforest.accounting.lists import Price, open_list
 from dpforest.accounting.loss_curves import gaussian_shift
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.trees.base import LearnerBudget, TableFacts
@@ -26,7 +26,6 @@ KINDS = {
     "refitted": lambda facts, budget: refitted.build_plan(facts, budget, QUICK),
     "one_shot": lambda facts, budget: one_shot.build_plan(facts, budget, OneShotSettings()),
 }
-CHARGES = {"refitted": refitted.charge, "one_shot": one_shot.charge}
 
 
 def facts_of(n_classes: int = 2, rows: float | None = 40_000.0) -> TableFacts:
@@ -46,6 +45,12 @@ def plans(kind, epsilon, facts, delta=MILLIONTH):
     return [KINDS[kind](facts, budget) for budget in budgets]
 
 
+def grant_all(plan, scope):
+    for one in plan.rounds:
+        for _ in range(one.times):
+            scope.grant(*one.steps)
+
+
 def variances(plan) -> list[F]:
     events = [event for block in plan.blocks for event in block.events]
     return [e.sigma_squared for e in events if isinstance(e, DiscreteGaussianNoise)]
@@ -60,8 +65,10 @@ def test_the_list_is_what_training_asks_for(kind, n_classes, rows, epsilon):
     certificate = plan.certificate
     assert certificate.holds and certificate.blocks == plan.blocks
     assert plan.loss == PrivacyLoss(F(epsilon), certificate.rho, MILLIONTH)
-    with open_certified(BudgetAccountant(F(epsilon), MILLIONTH)._root, kind, certificate) as scope:
-        CHARGES[kind](plan, scope)
+    with open_list(
+        BudgetAccountant(F(epsilon), MILLIONTH)._root, kind, plan.rounds, Price.of(plan)
+    ) as scope:
+        grant_all(plan, scope)
     assert scope.loss == plan.loss
     assert sum(part.loss.rho for part in plan.parts) == certificate.rho
 

@@ -8,10 +8,12 @@ from fractions import Fraction
 
 from dpforest.accounting.events import ExponentialSelection, GeometricNoise
 from dpforest.accounting.losses import PrivacyLoss
+from dpforest.accounting.releases import Plan, Release, Round, once
 from dpforest.trees.base import PRIOR_ROLE, LearnerBudget, PlanPart, TableFacts
-from dpforest.trees.one_shot import OneShotForest, OneShotPlan
+from dpforest.trees.one_shot import OneShotForest, OneShotShape
 from dpforest.trees.rules import RulesLearner, RulesPlan
 
+OWNER = "combined"
 _ONE = Fraction(1)
 
 
@@ -63,7 +65,7 @@ class CombinedPlan:
     prior : GeometricNoise
         One class histogram.
     rules : RulesPlan
-    forest : OneShotPlan
+    forest : Plan
     weights : ExponentialSelection
         Picks what each of the two is worth.
     log_bound : float
@@ -74,7 +76,7 @@ class CombinedPlan:
     n_classes: int
     prior: GeometricNoise
     rules: RulesPlan
-    forest: OneShotPlan
+    forest: Plan[OneShotShape]
     weights: ExponentialSelection
     log_bound: float
     settings: CombinedSettings
@@ -83,6 +85,12 @@ class CombinedPlan:
     def loss(self) -> PrivacyLoss:
         """Exact cost of the whole: what the four cost one after the other."""
         return self.prior.loss + self.rules.loss + self.forest.loss + self.weights.loss
+
+    @property
+    def own_rounds(self) -> tuple[Round, ...]:
+        """What is asked for beside the two learners."""
+        prior, weights = Release(Role.PRIOR, self.prior), Release(Role.WEIGHTS, self.weights)
+        return once(OWNER, prior), once(OWNER, weights)
 
     @property
     def parts(self) -> tuple[PlanPart, ...]:

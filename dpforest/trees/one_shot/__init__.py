@@ -6,6 +6,6 @@ counts and the scores of classes cost nothing.
 
 from dpforest.trees.one_shot.learner import OneShotForest
 from dpforest.trees.one_shot.model import OneShotModel
-from dpforest.trees.one_shot.plan import OneShotPlan
+from dpforest.trees.one_shot.plan import OneShotShape
 
-__all__ = ["OneShotForest", "OneShotModel", "OneShotPlan"]
+__all__ = ["OneShotForest", "OneShotModel", "OneShotShape"]

@@ -8,27 +8,17 @@ mechanism picks the scale of the score and the power of the prior.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.accounting.grants import Grant
-from dpforest.mechanisms.entropy import RandomSource
-from dpforest.mechanisms.selection import select_exponential
-from dpforest.records.base import Block, Records, rows_of
-from dpforest.records.table import TrainingTable
-from dpforest.trees.one_shot.kernels.score_tables import (
-    add_pair_scores,
-    add_score_histogram,
-    add_target_histogram,
-)
+from dpforest.bridge import Bridge
+from dpforest.records.rows import Totals
 from dpforest.trees.one_shot.leaf_scores import LeafScores
-from dpforest.trees.one_shot.noise import add_count_noise, noise_variance
-from dpforest.trees.random.trees import RandomTrees
+from dpforest.trees.one_shot.plan import Role
+from dpforest.trees.one_shot.queries import STEPS, PairTotals, ScoreHistogram, Scoring
 
 Floats = NDArray[np.float64]
 
@@ -46,13 +36,8 @@ _REACH = 4.0
 _POSITIVE_EDGES = np.array([0.3, 0.6, 1.0, 1.5, 2.2, 3.2, 4.5])
 EDGES = np.concatenate([-_POSITIVE_EDGES[::-1], [0.0], _POSITIVE_EDGES])
 _GRID_POINTS = 41
-#: Records whose scores are held at a time.
-_ROWS_AT_ONCE = 2**18
 _STAGES = 4
 
-#: Steps of the lattice on which log scores are summed; one record moves a sum by 0 to STEPS.
-STEPS = 2**20
-SCORE_UNIT = Fraction(1, STEPS)
 _SLOPES = np.concatenate([[0.0], 0.15 * 1.55 ** np.arange(11.0)])
 _POWERS = np.array([0.25, 0.5, 0.75, 1.0, 1.5])
 
@@ -72,79 +57,6 @@ class Calibration:
     base: Floats
 
 
-class Scoring(Protocol):
-    """What released values make of a record: scores that calibration will bend."""
-
-    def scores(self, codes: NDArray[Any]) -> Floats:
-        """Scores of coded records, shape (n, C): C = 1 for two classes."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class LeafScoring:
-    """Sums of released values of leaves.
-
-    Attributes
-    ----------
-    trees : RandomTrees
-    values : ndarray of float64, shape (n_trees, n_leaves, C)
-    """
-
-    trees: RandomTrees
-    values: Floats
-
-    def scores(self, codes: NDArray[Any]) -> Floats:
-        """Scores of coded records, shape (n, C)."""
-        scores = np.zeros((codes.shape[0], self.values.shape[2]))
-        self.trees.add_values(codes, self.values, scores)
-        return scores
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ScoreHistogram:
-    """Class counts by bins of the score, shape (B, 2)."""
-
-    scoring: Scoring
-    edges: Floats
-
-    def count(self, block: Block) -> NDArray[np.int64]:
-        """Class counts of a block."""
-        counts = np.zeros((self.edges.size + 1, 2), dtype=np.int64)
-        for table in parts_of(block.table):
-            scores = np.ascontiguousarray(self.scoring.scores(table.codes)[:, 0])
-            if table.targets is None:
-                add_score_histogram(scores, table.labels, self.edges, counts)
-            else:
-                add_target_histogram(scores, table.targets, table.unit, self.edges, counts)
-        return counts
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PairTotals:
-    """Log scores of softmax pairs in steps of a lattice, shape (S P,), slopes slowest."""
-
-    scoring: Scoring
-    log_prior: Floats
-    slopes: Floats
-    powers: Floats
-    bound: float
-
-    def count(self, block: Block) -> NDArray[np.int64]:
-        """Totals of a block."""
-        totals = np.zeros(self.slopes.size * self.powers.size, dtype=np.int64)
-        for table in parts_of(block.table):
-            add_pair_scores(
-                self.scoring.scores(table.codes), table.labels, self.log_prior,
-                self.slopes, self.powers, self.bound, STEPS, totals,
-            )  # fmt: skip
-        return totals
-
-
-def parts_of(table: TrainingTable) -> Iterator[TrainingTable]:
-    """The records in parts whose scores take little memory; each one's score is its own."""
-    for first in range(0, table.n_records, _ROWS_AT_ONCE):
-        yield rows_of(table, first, min(first + _ROWS_AT_ONCE, table.n_records))
-
-
 def uncalibrated(leaves: LeafScores, slope: float) -> Calibration:
     """The released prior, and the slope that is expected."""
     return Calibration(slope, np.log(leaves.prior))
@@ -156,49 +68,36 @@ def target_spread(share_of_full: float) -> tuple[float, float]:
     return TARGET_SPREAD[0] * times, TARGET_SPREAD[1] * times
 
 
-def release_histogram_calibration(
+def histogram_calibration(
+    bridge: Bridge,
     leaves: LeafScores,
-    records: Records,
     scoring: Scoring,
     slope: float,
     unit: int,
-    grant: Grant,
-    source: RandomSource,
     spread: tuple[float, float] = SPREAD,
 ) -> Calibration:
     """Fit a logistic curve to a noisy histogram of the score; two classes.
 
     Parameters
     ----------
+    bridge : Bridge
     leaves : LeafScores
         Released; the edges come from it.
-    records : Records
-        Secret.
     scoring : Scoring
-        Scaled log-odds of class 1: a function of released values and a record's own codes.
+        Scaled log-odds of class 1.
     slope : float
         Expected.
     unit : int
-        What a record adds to class counts in all, u.
-    grant : Grant
-        For count noise with sensitivity u.
-    source : RandomSource
+        What a record adds to class counts in all.
     spread : tuple of two floats
         How far off slope and intercept may be from what is expected.
-
-    Notes
-    -----
-    **Claim**: the event's. **Relation**: add or remove one record. **Sensitivity**: a record
-    adds 1 to one count, or parts a + b = u to the two of a bin, which depends on no other
-    record. **Tests**:
-    tests/trees/one_shot/test_calibration.py.
     """
     edges = expected_spread(leaves) * EDGES
-    raw_counts = records.total(ScoreHistogram(scoring, edges))
-    counts = add_count_noise(raw_counts, grant, source) / unit
+    asked = bridge.ask(ScoreHistogram(scoring, edges, unit), Role.CALIBRATION)
+    counts = asked.noised(Role.CALIBRATION) / unit
     centres = np.concatenate([[1.15 * edges[0]], (edges[1:] + edges[:-1]) / 2, [1.15 * edges[-1]]])
     start = float(np.log(leaves.prior[1] / leaves.prior[0]))
-    noise = noise_variance(grant.event, unit)
+    noise = bridge.event(Role.CALIBRATION).variance / unit**2
     expected = np.array([slope, start])
     slope, intercept = fit_logistic(centres, counts, noise, expected, np.array(spread))
     return Calibration(slope, np.array([0.0, intercept]))
@@ -275,42 +174,23 @@ def expit(log_odds: Floats) -> Floats:
     return np.reciprocal(odds, out=odds)
 
 
-def release_pair_calibration(
-    leaves: LeafScores,
-    records: Records,
-    scoring: Scoring,
-    bound: float,
-    grant: Grant,
-    source: RandomSource,
+def pair_calibration(
+    bridge: Bridge, leaves: LeafScores, scoring: Scoring, bound: float
 ) -> Calibration:
     """Pick (slope, power) of softmax(slope * score + power * log prior) by its log score.
 
     Parameters
     ----------
+    bridge : Bridge
     leaves : LeafScores
         Released.
-    records : Records
-        Secret.
     scoring : Scoring
-        Scaled scores of all classes: a function of released values and a record's own codes.
+        Scaled scores of all classes.
     bound : float
         B, from the plan.
-    grant : Grant
-        For an ``ExponentialSelection`` of score range 1.
-    source : RandomSource
-
-    Notes
-    -----
-    **Claim**: the event's. **Relation**: add or remove one record. **Sensitivity**: the score of
-    a pair is sum over records of max(log p_y, -B) / B + 1, each part rounded down to a multiple
-    of 1 / STEPS. A part lies in [0, 1] after rounding and depends on its own record only, so a
-    record more moves every pair's score by something in [0, 1]: range 1.
-    **Tests**: tests/trees/one_shot/test_calibration.py.
     """
     log_prior = np.log(leaves.prior)
-    raw_totals = records.total(PairTotals(scoring, log_prior, _SLOPES, _POWERS, bound))
-    starts, ends = np.array([0]), np.array([raw_totals.size])
-    totals = raw_totals.astype(np.float64)
-    chosen = int(select_exponential(totals, starts, ends, SCORE_UNIT, grant, source)[0])
+    totals = bridge.ask(PairTotals(scoring, log_prior, _SLOPES, _POWERS, bound), Role.CALIBRATION)
+    chosen = int(totals.chosen(Role.CALIBRATION, Totals(Fraction(1, STEPS)))[0])
     slope, power = divmod(chosen, _POWERS.size)
     return Calibration(float(_SLOPES[slope]), _POWERS[power] * log_prior)

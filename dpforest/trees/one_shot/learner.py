@@ -1,4 +1,4 @@
-"""Training a one-shot forest: two or three releases, each requested before its data is read."""
+"""Training a one-shot forest: what it asks the bridge for, and what it makes of the answers."""
 
 from __future__ import annotations
 
@@ -8,29 +8,30 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.accounting.grants import Grant
-from dpforest.accounting.scopes import Scope
-from dpforest.mechanisms.entropy import RandomSource
-from dpforest.records.base import Block, ClassCounts, Records
-from dpforest.trees.base import LearnerBudget, PartDone, TableFacts
+from dpforest.accounting.releases import Plan
+from dpforest.bridge import Bridge
+from dpforest.records.base import ClassCounts, TargetCells
+from dpforest.trees.base import LearnerBudget, TableFacts
 from dpforest.trees.one_shot.calibration import (
     SPREAD,
     Calibration,
-    LeafScoring,
-    release_histogram_calibration,
-    release_pair_calibration,
+    histogram_calibration,
+    pair_calibration,
     target_spread,
     uncalibrated,
 )
-from dpforest.trees.one_shot.kernels.leaf_tables import add_leaf_tables, add_target_tables
 from dpforest.trees.one_shot.leaf_scores import LeafScores, prior_shares, score_leaves
-from dpforest.trees.one_shot.middle import release_middle
 from dpforest.trees.one_shot.model import OneShotModel
-from dpforest.trees.one_shot.noise import add_count_noise, noise_variance
-from dpforest.trees.one_shot.plan import OneShotPlan, Role, build_plan, cells_of
+from dpforest.trees.one_shot.plan import OneShotShape, Role, build_plan
+from dpforest.trees.one_shot.queries import (
+    N_MEDIAN_CELLS,
+    LeafScoring,
+    LeafTables,
+    MedianRank,
+)
 from dpforest.trees.one_shot.settings import OneShotSettings
 from dpforest.trees.one_shot.structures import draw_structures, live_leaves
-from dpforest.trees.random.bins import public_bins, release_quantiles
+from dpforest.trees.random.bins import asked_bins
 from dpforest.trees.random.trees import RandomTrees, mask_words
 
 
@@ -47,138 +48,88 @@ class OneShotForest:
     settings: OneShotSettings = field(default_factory=OneShotSettings)
     name: ClassVar[str] = "one_shot"
 
-    def plan(self, facts: TableFacts, budget: LearnerBudget) -> OneShotPlan:
+    def plan(self, facts: TableFacts, budget: LearnerBudget) -> Plan[OneShotShape]:
         """Make a plan that costs at most the budget, from public facts alone."""
         return build_plan(facts, budget, self.settings)
 
-    def train(
-        self,
-        plan: OneShotPlan,
-        scope: Scope,
-        source: RandomSource,
-        records: Records,
-        facts: TableFacts,
-        part_done: PartDone,
-    ) -> OneShotModel:
-        """Make the plan's requests in ``scope``, each before its data is read, and release.
+    def train(self, shape: OneShotShape, bridge: Bridge, facts: TableFacts) -> OneShotModel:
+        """Ask for what was planned, and make a model of it.
 
         Notes
         -----
-        **Claim**: what is returned costs ``plan.loss`` under add/remove of one record.
-        **Proof**: bins, leaf tables and calibration come from mechanisms under grants;
-        structures are public; the rest is post-processing. Sensitivities: ``quantiles``,
-        `release_tables`, ``calibration``, ``middle``. **Tests**: tests/trees/one_shot.
+        **Claim**: what is returned costs what the bridge's list costs, under add/remove of one
+        record. **Proof**: bins, leaf tables and calibration come over the bridge; structures are
+        public; the rest is post-processing. Sensitivities: ``queries``, ``records.base``.
+        **Tests**: tests/trees/one_shot.
         """
-        if plan.middle is not None:
-            grant = scope.request(plan.middle, role=Role.MIDDLE)
-            share = release_middle(records, grant, source.spawn("middle"))
-            part_done()
-            return mean_alone(facts, np.array([1.0 - share, share]))
-        prior, prior_variance = None, 0.0
-        if plan.prior is not None:
-            grant = scope.request(plan.prior, role=Role.PRIOR)
-            prior = release_prior(records, grant, source.spawn("class prior")) / facts.unit
-            prior_variance = noise_variance(plan.prior, facts.unit)
-            part_done()
-        if plan.leaves is None:
+        if bridge.has(Role.MEDIAN):
+            return mean_alone(facts, _median_shares(bridge))
+        prior, variance = _released_prior(bridge, facts.unit)
+        if not bridge.has(Role.LEAVES):
             assert prior is not None
-            return mean_alone(facts, prior_shares(prior, prior_variance, even=False))
-        bins = public_bins(facts, plan.settings.max_bins)
-        if plan.quantiles is not None:
-            grant = scope.request(plan.quantiles, role=Role.QUANTILES)
-            words = source.spawn("quantiles")
-            bins = release_quantiles(records, facts, grant, words, plan.settings.max_bins)
-            part_done()
-        trees = draw_structures(plan.size, bins, facts, source.spawn("structure"))
-        grant = scope.request(plan.leaves, role=Role.LEAVES, cells=cells_of(plan, Role.LEAVES))
-        tables = release_tables(records, trees, grant, source.spawn("leaf tables"))
-        live = live_leaves(trees)
-        leaves = score_leaves(
-            tables / facts.unit,
-            live,
-            noise_variance(plan.leaves, facts.unit),
-            plan.settings.strength,
-            prior,
-            prior_variance,
-            None if facts.unit == 1 else plan.settings.target_spread,
-        )
-        part_done()
-        signal, spread = leaves.size * plan.signal_per_row, SPREAD
-        if facts.unit > 1:
-            signal = plan.settings.target_signal(signal, float(leaves.prior[1]))
-            spread = target_spread(signal / plan.settings.full_signal)
-        slope = plan.settings.slope(signal)
-        calibration = uncalibrated(leaves, slope)
-        if plan.calibration is not None:
-            cells = cells_of(plan, Role.CALIBRATION)
-            grant = scope.request(plan.calibration, role=Role.CALIBRATION, cells=cells)
-            words = source.spawn("calibration")
-            calibration = release_calibration(
-                records, trees, leaves, slope, plan, facts.unit, grant, words, spread
-            )
-            part_done()
-        return assemble(facts, trees, leaves, calibration)
+            return mean_alone(facts, prior_shares(prior, variance, even=False))
+        bins = asked_bins(bridge, facts, shape.settings.max_bins)
+        trees = draw_structures(shape.size, bins, facts, bridge.public("structure"))
+        leaves = _released_leaves(shape, bridge, facts, trees, prior, variance)
+        return assemble(facts, trees, leaves, _calibrated(shape, bridge, facts, trees, leaves))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LeafTables:
-    """Class counts of all leaves of all trees, shape (T, L, K)."""
+def _median_shares(bridge: Bridge) -> NDArray[np.float64]:
+    """Shares of the bounds in about the median of the targets.
 
-    trees: RandomTrees
-
-    def count(self, block: Block) -> NDArray[np.int64]:
-        """Class counts of a block."""
-        trees, table = self.trees, block.table
-        counts = np.zeros((trees.n_trees, trees.n_leaves, table.n_classes), dtype=np.int64)
-        shape = trees.feature, trees.mask, trees.depth
-        if table.targets is None:
-            add_leaf_tables(table.codes, table.labels, *shape, counts)
-        else:
-            add_target_tables(table.codes, table.targets, table.unit, *shape, counts)
-        return counts
-
-
-def release_prior(records: Records, grant: Grant, source: RandomSource) -> NDArray[np.int64]:
-    """Release class counts, shape (K,): a record adds 1 to one of them, or u in all."""
-    return add_count_noise(records.total(ClassCounts()), grant, source)
-
-
-def release_tables(
-    records: Records, trees: RandomTrees, grant: Grant, source: RandomSource
-) -> NDArray[np.int64]:
-    """Release class counts of all leaves of all trees, shape (T, L, K), stacked.
-
-    Notes
-    -----
-    **Claim**: the event's. **Relation**: add or remove one record. **Sensitivity**: a record
-    lies in one leaf of each tree, so it adds 1 to one count of each of the T tables: L1 and L2
-    squared are T. With targets it adds a and b to the two counts of a leaf, a + b = u, so L1 is
-    T u and L2 squared at most T u^2. **Tests**: tests/trees/one_shot/test_learner.py.
+    Noise on a mean is in units of the targets' bounds, and targets often spread over a small part
+    of those. A median is drawn by ranks, so what it is off by goes by the targets' own spread.
     """
-    raw_tables = records.total(LeafTables(trees))
-    # A mechanism counts the rows of a table as its cells.
-    rows = raw_tables.reshape(-1, raw_tables.shape[2])
-    return add_count_noise(rows, grant, source).reshape(raw_tables.shape)
+    cells = bridge.ask(TargetCells(N_MEDIAN_CELLS), Role.MEDIAN)
+    share = (int(cells.chosen(Role.MEDIAN, MedianRank())[0]) + 0.5) / N_MEDIAN_CELLS
+    return np.array([1.0 - share, share])
 
 
-def release_calibration(
-    records: Records,
+def _released_prior(bridge: Bridge, unit: int) -> tuple[NDArray[np.float64] | None, float]:
+    """Class counts, shape (K,), and the variance of their noise; None where none are bought."""
+    if not bridge.has(Role.PRIOR):
+        return None, 0.0
+    counts = bridge.ask(ClassCounts(unit), Role.PRIOR).noised(Role.PRIOR)
+    return counts / unit, bridge.event(Role.PRIOR).variance / unit**2
+
+
+def _released_leaves(
+    shape: OneShotShape,
+    bridge: Bridge,
+    facts: TableFacts,
     trees: RandomTrees,
-    leaves: LeafScores,
-    slope: float,
-    plan: OneShotPlan,
-    unit: int,
-    grant: Grant,
-    source: RandomSource,
-    spread: tuple[float, float] = SPREAD,
+    prior: NDArray[np.float64] | None,
+    prior_variance: float,
+) -> LeafScores:
+    """Scores of all leaves of all trees, from their class counts."""
+    unit, settings = facts.unit, shape.settings
+    tables = bridge.ask(LeafTables(trees, unit), Role.LEAVES).noised(Role.LEAVES)
+    return score_leaves(
+        tables.reshape(trees.n_trees, trees.n_leaves, -1) / unit,
+        live_leaves(trees),
+        bridge.event(Role.LEAVES).variance / unit**2,
+        settings.strength,
+        prior,
+        prior_variance,
+        None if unit == 1 else settings.target_spread,
+    )
+
+
+def _calibrated(
+    shape: OneShotShape, bridge: Bridge, facts: TableFacts, trees: RandomTrees, leaves: LeafScores
 ) -> Calibration:
-    """Second pass over the records: where their scores lie."""
+    """What the summed scores are worth: as expected, or by a second look at the records."""
+    signal, spread = leaves.size * shape.signal_per_row, SPREAD
+    if facts.unit > 1:
+        signal = shape.settings.target_signal(signal, float(leaves.prior[1]))
+        spread = target_spread(signal / shape.settings.full_signal)
+    slope = shape.settings.slope(signal)
+    if not bridge.has(Role.CALIBRATION):
+        return uncalibrated(leaves, slope)
     scoring = LeafScoring(trees, _leaf_values(leaves, leaves.scale))
-    if plan.n_classes == 2:
-        return release_histogram_calibration(
-            leaves, records, scoring, slope, unit, grant, source, spread
-        )
-    return release_pair_calibration(leaves, records, scoring, plan.log_bound, grant, source)
+    if shape.n_classes == 2:
+        return histogram_calibration(bridge, leaves, scoring, slope, facts.unit, spread)
+    return pair_calibration(bridge, leaves, scoring, shape.log_bound)
 
 
 def assemble(

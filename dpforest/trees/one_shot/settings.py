@@ -69,7 +69,7 @@ class OneShotSettings:
         many of their range. The rest is for leaves.
     leaf_signal : float
         Smallest R for which leaves of a regression are counted; below it the mean is all.
-    middle_signals : tuple of two floats
+    median_signals : tuple of two floats
         Between these R, in pure epsilon-DP, a median of a regression's targets is drawn in place
         of their mean: there the mean's noise is larger than what targets spread over. Below,
         neither says much, and a noisy mean keeps to the middle of the bounds.
@@ -97,7 +97,7 @@ class OneShotSettings:
     prior_share: Fraction = Fraction(10, 100)
     mean_signal: float = 100.0
     leaf_signal: float = 150.0
-    middle_signals: tuple[float, float] = (6.0, 30.0)
+    median_signals: tuple[float, float] = (6.0, 30.0)
     target_histogram_signal: float = 400.0
     target_spread: float = 0.15
     expected_slope: float = 2.0
@@ -128,9 +128,9 @@ class OneShotSettings:
         share = Fraction(self.mean_signal / signal).limit_denominator(1000)
         return max(share, self.prior_share)
 
-    def draws_middle(self, signal: float) -> bool:
+    def draws_median(self, signal: float) -> bool:
         """Whether all of a pure budget goes for a median of a regression's targets."""
-        return self.middle_signals[0] <= signal < self.middle_signals[1]
+        return self.median_signals[0] <= signal < self.median_signals[1]
 
     def bound_over_even(self, signal: float) -> float:
         """How much worse than even shares a log probability may look to the selection.

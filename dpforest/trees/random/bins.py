@@ -13,13 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.accounting.events import Event, GeometricNoise
-from dpforest.accounting.grants import Grant
-from dpforest.mechanisms.entropy import RandomSource
-from dpforest.mechanisms.noise import add_discrete_gaussian_noise, add_geometric_noise
-from dpforest.records.base import CodeCounts, Records, Released
+from dpforest.bridge import Bridge
+from dpforest.records.base import CodeCounts, Released
 from dpforest.trees.base import LearnerBudget, TableFacts
 
+#: What the histograms are asked for as.
+QUANTILES_ROLE = "quantiles"
 #: Share of a bin's mass that goes by cells rather than by records, so that the thin tail of a
 #: skewed feature keeps some thresholds.
 CELL_SHARE = 0.25
@@ -93,40 +92,24 @@ def quantiles_are_affordable(facts: TableFacts, budget: LearnerBudget, share: Fr
     return noise * 16 < facts.approximate_rows / 3
 
 
-def quantile_sensitivity(facts: TableFacts) -> Fraction:
-    """L1, and L2 squared, of all histograms together: a record lies in one cell of each."""
-    return Fraction(int(facts.ordered.sum()))
-
-
-def release_quantiles(
-    records: Records, facts: TableFacts, grant: Grant, source: RandomSource, max_bins: int
-) -> Bins:
-    """Release one noisy histogram of every ordered feature, and merge its cells to bins.
+def asked_bins(bridge: Bridge, facts: TableFacts, max_bins: int) -> Bins:
+    """Bins by noisy histograms of the ordered features where the plan buys them, else public ones.
 
     Parameters
     ----------
-    records : Records
-        Secret.
+    bridge : Bridge
     facts : TableFacts
-    grant : Grant
-        For a ``DiscreteGaussianNoise`` or ``GeometricNoise`` whose sensitivity is
-        `quantile_sensitivity`.
-    source : RandomSource
     max_bins : int
         Largest number of bins of values.
-
-    Notes
-    -----
-    **Claim**: the event's. **Relation**: add or remove one record. **Sensitivity**: a record adds
-    1 to one cell of each histogram. What follows the noise is post-processing. **Tests**:
-    tests/trees/random/test_bins.py.
     """
-    raw_counts = records.total(ordered_codes(facts))
-    return released_bins(facts, Released(_add_noise(raw_counts, grant, source)), max_bins)
+    if not bridge.has(QUANTILES_ROLE):
+        return public_bins(facts, max_bins)
+    released = bridge.ask(ordered_codes(facts), QUANTILES_ROLE).noised(QUANTILES_ROLE)
+    return released_bins(facts, released, max_bins)
 
 
 def ordered_codes(facts: TableFacts) -> CodeCounts:
-    """The query behind bins: histograms of all ordered features."""
+    """Histograms of all ordered features, which bins are made of; it knows its sensitivity."""
     return CodeCounts(np.flatnonzero(facts.ordered))
 
 
@@ -154,13 +137,6 @@ def released_bins(facts: TableFacts, released: Released, max_bins: int) -> Bins:
         of_code[f] = _with_missing(np.unique(bins, return_inverse=True)[1], histogram.size)
         place[f] = np.concatenate([middle, np.full(histogram.size - n_cells, 0.5)])
     return Bins.of_features(of_code, place)
-
-
-def _add_noise(counts: NDArray[np.int64], grant: Grant, source: RandomSource) -> NDArray[np.int64]:
-    event: Event = grant.event
-    if isinstance(event, GeometricNoise):
-        return add_geometric_noise(counts, grant, source)
-    return add_discrete_gaussian_noise(counts, grant, source)
 
 
 def _middle_ranks(counts: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -6,6 +6,6 @@ fill its leaves ((epsilon, delta) only). ``plan`` lists what is asked for, ``lea
 
 from dpforest.trees.refitted.learner import RefittedForest
 from dpforest.trees.refitted.model import RefittedModel
-from dpforest.trees.refitted.plan import RefittedPlan
+from dpforest.trees.refitted.plan import RefittedShape
 
-__all__ = ["RefittedForest", "RefittedModel", "RefittedPlan"]
+__all__ = ["RefittedForest", "RefittedModel", "RefittedShape"]

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.trees.base import TableFacts
 from dpforest.trees.random.bins import Bins
-from dpforest.trees.refitted.lattice import residual_bound_squared
 
 #: Steps of a column's value of 1.
 LEVELS = 64
@@ -56,25 +54,6 @@ class LinearDesign:
         """
         centred = np.clip(2.0 * bins.place - 1.0, -1.0, 1.0)
         return np.where(self.is_ordered, np.trunc(centred * LEVELS), LEVELS).astype(np.int64)
-
-    @property
-    def norm_squared(self) -> int:
-        """Largest square of a record's row: the constant and one column a feature."""
-        return LEVELS**2 * (1 + self.n_features)
-
-    @property
-    def gram_sensitivity_squared(self) -> Fraction:
-        """L2 squared of the upper triangle of one record's x x', diagonal included.
-
-        The sum over a < b of x_a^2 x_b^2 is half of |x|^4 less the sum of x_a^4; with the
-        diagonal it is half of |x|^4 plus that sum, and both are largest where every value is.
-        """
-        fourth_powers = LEVELS**4 * (1 + self.n_features)
-        return Fraction(self.norm_squared**2 + fourth_powers, 2)
-
-    def gradient_sensitivity_squared(self, n_classes: int) -> Fraction:
-        """L2 squared of one record's x r': the product of the two squares."""
-        return Fraction(self.norm_squared * residual_bound_squared(n_classes))
 
 
 def n_columns(facts: TableFacts) -> int:

@@ -1,4 +1,4 @@
-"""Training a refitted forest: every request before its data, every value from a mechanism."""
+"""Training a refitted forest: what it asks the bridge for, and what it makes of the answers."""
 
 from __future__ import annotations
 
@@ -8,27 +8,30 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.accounting.grants import Grant
-from dpforest.accounting.scopes import Scope
-from dpforest.mechanisms.entropy import RandomSource
-from dpforest.mechanisms.noise import add_discrete_gaussian_noise
-from dpforest.mechanisms.selection import select_exponential
-from dpforest.records.base import ClassCounts, Records
-from dpforest.trees.base import LearnerBudget, PartDone, TableFacts
-from dpforest.trees.random.bins import Bins, public_bins, release_quantiles
+from dpforest.accounting.releases import Plan
+from dpforest.bridge import Bridge
+from dpforest.records.base import ClassCounts, Released
+from dpforest.trees.base import LearnerBudget, TableFacts
+from dpforest.trees.random.bins import Bins, asked_bins
 from dpforest.trees.random.trees import RandomTrees, draw_random_trees
-from dpforest.trees.refitted.lattice import (
-    SCORE_UNIT,
-    SIZE_STEPS,
-    STEPS,
-    n_score_columns,
-)
 from dpforest.trees.refitted.linear_start import fit_linear_start
 from dpforest.trees.refitted.model import RefittedModel
-from dpforest.trees.refitted.plan import RefittedPlan, Role, build_plan
-from dpforest.trees.refitted.queries import LeafSums, ScoreHistory, TreeMove
+from dpforest.trees.refitted.plan import RefittedShape, Role, build_plan
+from dpforest.trees.refitted.queries import (
+    SIZE_STEPS,
+    STEPS,
+    LeafSums,
+    LeanOfTrees,
+    ScoreHistory,
+    TreeMove,
+)
 from dpforest.trees.refitted.settings import RefittedSettings
-from dpforest.trees.refitted.steps import centred, curvature_per_record, shrunk_steps
+from dpforest.trees.refitted.steps import (
+    centred,
+    curvature_per_record,
+    n_score_columns,
+    shrunk_steps,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,153 +47,89 @@ class RefittedForest:
     settings: RefittedSettings = field(default_factory=RefittedSettings)
     name: ClassVar[str] = "refitted"
 
-    def plan(self, facts: TableFacts, budget: LearnerBudget) -> RefittedPlan:
+    def plan(self, facts: TableFacts, budget: LearnerBudget) -> Plan[RefittedShape]:
         """Make a plan that costs at most the budget, from public facts alone."""
         return build_plan(facts, budget, self.settings)
 
-    def train(
-        self,
-        plan: RefittedPlan,
-        scope: Scope,
-        source: RandomSource,
-        records: Records,
-        facts: TableFacts,
-        part_done: PartDone,
-    ) -> RefittedModel:
-        """Make the plan's requests in ``scope``, each before its data is read, and release.
+    def train(self, shape: RefittedShape, bridge: Bridge, facts: TableFacts) -> RefittedModel:
+        """Ask for what was planned, and make a model of it.
 
         Notes
         -----
-        **Claim**: what is returned costs ``plan.loss`` under add/remove of one record.
-        **Proof**: every value comes from a mechanism under a grant; scores of records are
-        functions of released values and the record's own codes, so the residuals of one record
-        change no other's. Sensitivities: ``lattice``, ``design``, ``quantiles``. **Tests**:
-        tests/trees/refitted.
+        **Claim**: what is returned costs what the bridge's list costs, under add/remove of one
+        record. **Proof**: every value comes over the bridge; scores of records are functions of
+        released values and the record's own codes, so the residuals of one record change no
+        other's. Sensitivities: ``queries``, ``records.base``. **Tests**: tests/trees/refitted.
         """
-        grant = scope.request(plan.prior, role=Role.PRIOR)
-        prior = _release_prior(records, facts.unit, grant, source)
-        bins = public_bins(facts, plan.settings.max_bins)
-        if plan.quantiles is not None:
-            grant = scope.request(plan.quantiles, role=Role.QUANTILES)
-            words = source.spawn("quantiles")
-            bins = release_quantiles(records, facts, grant, words, plan.settings.max_bins)
-        base = _base_scores(prior)
-        history = ScoreHistory(base)
-        code_values = None
-        if plan.start is not None:
+        prior = _released_prior(bridge, facts.unit)
+        bins = asked_bins(bridge, facts, shape.settings.max_bins)
+        code_values, history = None, ScoreHistory(_base_scores(prior))
+        if bridge.has(Role.GRAM):
+            n_gradients = shape.settings.n_gradients
             code_values, history = fit_linear_start(
-                plan.start, scope, source, records, facts, bins, prior, history
+                n_gradients, bridge, facts, bins, prior, history
             )
-            part_done()
-        rounds = _Rounds(plan, source, records, facts, bins, history)
-        fitted = []
-        for _ in range(plan.n_rounds):
-            fitted.append(rounds.run(scope))
-            part_done()
-        trees, steps, sizes = zip(*fitted, strict=True)
+        rounds = _Rounds(shape, bridge, facts, bins, history)
+        trees, steps, sizes = zip(*(rounds.run() for _ in range(shape.n_rounds)), strict=True)
         # Rounds see the scores as they were released; what is predicted with is longer.
-        longer = plan.settings.stretched(plan.n_rounds, plan.n_classes, facts.unit > 1)
+        longer = shape.settings.stretched(shape.n_rounds, shape.n_classes, facts.unit > 1)
         return RefittedModel(
-            plan.n_classes,
-            facts.offsets,
-            base,
-            code_values,
-            RandomTrees.joined(list(trees)),
-            longer * np.stack(steps),
-            np.stack(sizes),
-        )
+            shape.n_classes, facts.offsets, history.base, code_values,
+            RandomTrees.joined(list(trees)), longer * np.stack(steps), np.stack(sizes),
+        )  # fmt: skip
 
 
 class _Rounds:
-    """The rounds of one training: what was released so far, and the streams of words."""
+    """The rounds of one training: what was released so far, and public words for trees."""
 
     def __init__(
         self,
-        plan: RefittedPlan,
-        source: RandomSource,
-        records: Records,
+        shape: RefittedShape,
+        bridge: Bridge,
         facts: TableFacts,
         bins: Bins,
         history: ScoreHistory,
     ) -> None:
-        self.plan, self.records, self.facts, self.bins = plan, records, facts, bins
-        n_features = np.array(plan.settings.features_per_tree, dtype=np.int64)
-        self.n_features = np.resize(n_features, plan.n_candidates)
-        self.structure = source.spawn("structure")
-        self.selection = source.spawn("selection")
-        self.noise = source.spawn("sums")
+        self.shape, self.bridge, self.facts, self.bins = shape, bridge, facts, bins
+        n_features = np.array(shape.settings.features_per_tree, dtype=np.int64)
+        self.n_features = np.resize(n_features, shape.n_candidates)
+        self.structure = bridge.public("structure")
+        self.noise = bridge.event(Role.SUMS).variance ** 0.5
         self.history = history
 
-    def run(self, scope: Scope) -> tuple[RandomTrees, NDArray[np.float64], NDArray[np.float64]]:
+    def run(self) -> tuple[RandomTrees, NDArray[np.float64], NDArray[np.float64]]:
         """One round: sums of all candidates, a pick, the picked one's sums released."""
-        plan = self.plan
+        shape = self.shape
         trees = draw_random_trees(
-            plan.n_candidates, plan.depth, self.bins, self.facts, self.structure, self.n_features
+            shape.n_candidates, shape.depth, self.bins, self.facts, self.structure, self.n_features
         )
-        selection = None
-        if plan.selection is not None:
-            selection = scope.request(plan.selection, role=Role.SELECTION)
-        grant = scope.request(plan.sums, role=Role.SUMS, cells=trees.n_leaves)
-        raw_sums = self.records.total(LeafSums(self.history, trees))
-        picked = 0 if selection is None else self._select(raw_sums, selection)
+        sums = self.bridge.ask(LeafSums(self.history, trees), *shape.round_roles)
+        picked = int(sums.chosen(Role.SELECTION, LeanOfTrees())[0]) if shape.selects else 0
+        steps, sizes = self._steps(sums.at(picked).noised(Role.SUMS))
         tree = trees.take([picked])
-        steps, sizes = self._release_steps(raw_sums[picked], grant)
         self.history = self.history.then(TreeMove(tree, steps))
         return tree, steps, sizes
 
-    def _select(self, raw_sums: NDArray[np.int64], grant: Grant) -> int:
-        """Pick the tree whose leaves the residuals lean in most."""
-        raw_scores = candidate_scores(raw_sums[:, :, :-1])
-        starts, ends = np.array([0]), np.array([raw_scores.size])
-        return int(
-            select_exponential(raw_scores, starts, ends, SCORE_UNIT, grant, self.selection)[0]
-        )
-
-    def _release_steps(
-        self, raw_sums: NDArray[np.int64], grant: Grant
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Noisy residual sums and sizes of every leaf, and the steps made of them."""
-        plan = self.plan
-        raw_sums = np.column_stack([raw_sums[:, :-1], SIZE_STEPS * raw_sums[:, -1]])
-        released = add_discrete_gaussian_noise(raw_sums, grant, self.noise)
+    def _steps(self, released: Released) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Steps and sizes of every leaf, made of noisy residual sums and sizes."""
+        shape, settings = self.shape, self.shape.settings
         sizes = released[:, -1] / SIZE_STEPS
-        noise = float(plan.sums.sigma_squared) ** 0.5
         steps = shrunk_steps(
             centred(released[:, :-1] / STEPS),
             sizes,
-            noise / STEPS,
-            noise / SIZE_STEPS,
-            curvature_per_record(plan.n_classes),
-            plan.settings.spread if self.facts.unit == 1 else plan.settings.target_spread,
-            plan.settings.clip,
+            self.noise / STEPS,
+            self.noise / SIZE_STEPS,
+            curvature_per_record(shape.n_classes),
+            settings.spread if self.facts.unit == 1 else settings.target_spread,
+            settings.clip,
         )
-        return plan.settings.step * steps, np.maximum(sizes, 0.0)
+        return settings.step * steps, np.maximum(sizes, 0.0)
 
 
-def candidate_scores(sums: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Score of every candidate in lattice steps: the sum over leaves of |G|, or half its L1.
-
-    Parameters
-    ----------
-    sums : ndarray of int64, shape (m, n_leaves, C)
-
-    Notes
-    -----
-    **Relation**: add or remove one record. **Range**: 2 STEPS; see ``lattice.SCORE_RANGE``.
-    Half the L1 is a whole number, since over classes the sums add up to nothing.
-    """
-    if sums.shape[2] == 1:
-        return np.abs(sums).sum(axis=(1, 2)).astype(np.float64)
-    return np.maximum(sums, 0).sum(axis=(1, 2)).astype(np.float64)
-
-
-def _release_prior(
-    records: Records, unit: int, grant: Grant, source: RandomSource
-) -> NDArray[np.float64]:
+def _released_prior(bridge: Bridge, unit: int) -> NDArray[np.float64]:
     """Class counts with noise, none below the noise, shape (K,); a record counts for ``unit``."""
-    raw_counts = records.total(ClassCounts())
-    counts = add_discrete_gaussian_noise(raw_counts, grant, source.spawn("class prior"))
-    variance = float(grant.event.sigma_squared) / unit**2  # type: ignore[attr-defined]
+    counts = bridge.ask(ClassCounts(unit), Role.PRIOR).noised(Role.PRIOR)
+    variance = bridge.event(Role.PRIOR).variance / unit**2
     return np.maximum(counts / unit, max(1.0, (variance * counts.size) ** 0.5))
 
 

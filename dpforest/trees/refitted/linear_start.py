@@ -5,16 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.accounting.scopes import Scope
-from dpforest.mechanisms.entropy import RandomSource
-from dpforest.mechanisms.noise import add_discrete_gaussian_noise
-from dpforest.records.base import Records
+from dpforest.bridge import Bridge
 from dpforest.trees.base import TableFacts
 from dpforest.trees.random.bins import Bins
 from dpforest.trees.refitted.design import LEVELS, LinearDesign
-from dpforest.trees.refitted.lattice import STEPS
-from dpforest.trees.refitted.plan import Role, StartPlan
+from dpforest.trees.refitted.plan import Role
 from dpforest.trees.refitted.queries import (
+    STEPS,
     CodeMove,
     DesignedColumns,
     GradientSums,
@@ -30,10 +27,8 @@ _CURVATURE_FLOOR = {True: 0.1, False: 0.05}
 
 
 def fit_linear_start(
-    plan: StartPlan,
-    scope: Scope,
-    source: RandomSource,
-    records: Records,
+    n_gradients: int,
+    bridge: Bridge,
     facts: TableFacts,
     bins: Bins,
     prior: NDArray[np.float64],
@@ -43,8 +38,9 @@ def fit_linear_start(
 
     Parameters
     ----------
-    plan : StartPlan
-    scope, source, records, facts
+    n_gradients : int
+    bridge : Bridge
+    facts : TableFacts
     bins : Bins
         Public or released; ``place`` makes the values of ordered features.
     prior : ndarray of float64, shape (K,)
@@ -57,36 +53,27 @@ def fit_linear_start(
         What every code adds to the scores; the constant is shared out over the first feature.
     history : ScoreHistory
         With the steps.
-
-    Notes
-    -----
-    **Claim**: one ``plan.gram`` and ``plan.n_gradients`` times ``plan.gradient`` under
-    add/remove. **Sensitivity**: ``design``; values and residuals are integers within their bounds
-    for every record, whatever was released before. **Tests**: tests/trees/refitted.
     """
     design = LinearDesign.of(facts)
-    values = design.values(bins)
-    grant = scope.request(plan.gram, role=Role.GRAM)
-    columns = DesignedColumns(facts.offsets, design.column, values, design.n_columns, LEVELS)
-    raw_gram = records.total(GramSums(columns))
-    upper = np.triu_indices(design.n_columns)
-    gram = np.zeros(raw_gram.shape)
-    gram[upper] = add_discrete_gaussian_noise(raw_gram[upper], grant, source.spawn("gram"))
-    noise = float(plan.gram.sigma_squared) ** 0.5 / LEVELS**2
-    solve = _ridge_inverse((gram + np.triu(gram, 1).T) / LEVELS**2, noise)
-    bend = _curvatures(prior)
+    columns = DesignedColumns(facts.offsets, design.column, design.values(bins), design.n_columns)
+    solve, bend = _released_inverse(bridge, columns), _curvatures(prior)
     weights = np.zeros((design.n_columns, history.base.size))
-    words = source.spawn("gradients")
-    for _ in range(plan.n_gradients):
-        grant = scope.request(plan.gradient, role=Role.GRADIENT)
-        raw_sums = records.total(GradientSums(history, columns))
-        released = add_discrete_gaussian_noise(raw_sums.ravel(), grant, words)
+    for _ in range(n_gradients):
+        released = bridge.ask(GradientSums(history, columns), Role.GRADIENT).noised(Role.GRADIENT)
         gradient = centred(released.reshape(weights.shape) / (LEVELS * STEPS))
         move = np.clip(solve @ gradient / bend, -MOST, MOST)
         weights += move
-        moved = _code_values(move, design, values, facts)
-        history = history.then(CodeMove(facts.offsets, moved))
-    return _code_values(weights, design, values, facts), history
+        history = history.then(CodeMove(facts.offsets, _code_values(move, columns)))
+    return _code_values(weights, columns), history
+
+
+def _released_inverse(bridge: Bridge, columns: DesignedColumns) -> NDArray[np.float64]:
+    """Inverse of the noisy Gram matrix."""
+    gram = np.zeros((columns.n_columns, columns.n_columns))
+    upper = np.triu_indices(columns.n_columns)
+    gram[upper] = bridge.ask(GramSums(columns), Role.GRAM).noised(Role.GRAM)
+    noise = bridge.event(Role.GRAM).variance ** 0.5 / LEVELS**2
+    return _ridge_inverse((gram + np.triu(gram, 1).T) / LEVELS**2, noise)
 
 
 def _ridge_inverse(gram: NDArray[np.float64], noise: float) -> NDArray[np.float64]:
@@ -103,13 +90,8 @@ def _curvatures(prior: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.maximum(spread[1:] if share.size == 2 else spread, _CURVATURE_FLOOR[share.size == 2])
 
 
-def _code_values(
-    weights: NDArray[np.float64],
-    design: LinearDesign,
-    values: NDArray[np.int64],
-    facts: TableFacts,
-) -> NDArray[np.float64]:
+def _code_values(weights: NDArray[np.float64], columns: DesignedColumns) -> NDArray[np.float64]:
     """What every code adds; the first feature's codes take the constant, since all have one."""
-    worth = weights[design.column] * (values / LEVELS)[:, None]
-    worth[: int(facts.n_codes[0])] += weights[0]
+    worth = weights[columns.column] * (columns.values / LEVELS)[:, None]
+    worth[: int(columns.offsets[1])] += weights[0]
     return worth

@@ -12,7 +12,7 @@ from dpforest.trees.base import LogOddsModel, TableFacts
 from dpforest.trees.partial import mask_sends_left, partial_scores, with_both_classes
 from dpforest.trees.random.trees import RandomTrees
 from dpforest.trees.refitted.kernels.linear import add_code_values
-from dpforest.trees.refitted.lattice import n_score_columns
+from dpforest.trees.refitted.steps import n_score_columns
 from dpforest.trees.stored import reading, real_numbers, require
 
 _KIND = "refitted forest"

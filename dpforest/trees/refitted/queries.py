@@ -2,19 +2,25 @@
 
 A record's scores follow from what was released and its own codes, so they need not be kept: a
 block that has lost them makes them again, bit for bit, by the same additions in the same order.
+
+Residuals are summed on a public lattice. Each is rounded toward zero to it, so that no bound on a
+record's residuals grows; that loses half a step a record, far below the noise.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.records.base import Block
+from dpforest.records.base import Block, Sensitivity
+from dpforest.records.rows import Offer
 from dpforest.trees.random.kernels.slots import code_sizes, slot_tables
 from dpforest.trees.random.trees import RandomTrees
+from dpforest.trees.refitted.design import LEVELS
 from dpforest.trees.refitted.kernels.linear import add_code_values, gradient_sums, gram_sums
 from dpforest.trees.refitted.kernels.residuals import lattice_residuals, target_residuals
 from dpforest.trees.refitted.kernels.rounds import (
@@ -22,7 +28,11 @@ from dpforest.trees.refitted.kernels.rounds import (
     chosen_leaves,
     leaf_sums,
 )
-from dpforest.trees.refitted.lattice import STEPS
+
+#: Steps of a residual of 1.
+STEPS = 2**16
+#: What a record counts for in the column of sizes: a fifth of the largest residual.
+SIZE_STEPS = STEPS // 5
 
 _SCORES, _RESIDUALS, _LAYOUT = "scores", "residuals", "layout"
 
@@ -134,12 +144,29 @@ class ScoreHistory:
         return residuals
 
 
+def residual_sensitivity(n_columns: int) -> Sensitivity:
+    """Largest sizes of one record's residuals, in steps and in steps squared.
+
+    One column: ``|r| <= STEPS``. More: the others' sizes add up to at most STEPS, so their
+    squares add up to at most STEPS**2, and the label's own is their sum: twice as much together.
+    """
+    times = 1 if n_columns == 1 else 2
+    return Sensitivity(Fraction(times * STEPS), Fraction(times * STEPS**2))
+
+
+def sums_sensitivity(n_columns: int) -> Sensitivity:
+    """`LeafSums.sensitivity`, from public facts."""
+    residuals = residual_sensitivity(n_columns)
+    return Sensitivity(residuals.l1 + SIZE_STEPS, residuals.l2_squared + SIZE_STEPS**2)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class LeafSums:
     """Residuals and, last, records summed over leaves of trees, shape (m, n_leaves, C + 1).
 
-    The records are counted for all candidates, though only the picked one's are released: that
-    takes next to nothing, and a second pass for them would take a round twice.
+    A record is ``SIZE_STEPS`` in the last column. Records are counted for all candidates, though
+    only the picked one's are released: that takes next to nothing, and a second pass for them
+    would take a round twice.
     """
 
     history: ScoreHistory
@@ -147,8 +174,20 @@ class LeafSums:
 
     @property
     def parts(self) -> tuple[Move, ...]:
-        """What it shares with countings before it."""
+        """What it shares with queries before it."""
         return self.history.moves
+
+    @property
+    def sensitivity(self) -> Sensitivity:
+        """Of the sums of one of the trees.
+
+        **Relation**: add or remove one record. **Sensitivity**: that of its residuals, with
+        ``SIZE_STEPS`` more in L1 and the square of that in L2 squared. **Proof**: its scores
+        follow from released values and its own codes, so it changes no other record's residuals;
+        it lies in one leaf of a tree, and adds its residuals and its size there. **Tests**:
+        tests/trees/refitted/test_lattice.py.
+        """
+        return sums_sensitivity(self.history.base.size)
 
     def count(self, block: Block) -> NDArray[np.int64]:
         """Sums of a block."""
@@ -158,7 +197,39 @@ class LeafSums:
         shape = trees.feature, trees.mask, trees.depth
         tables = slot_tables(*shape, sizes, residuals.shape[0])
         leaf_sums(codes, columns, residuals, *shape, tables, sums)
+        sums[:, :, -1] *= SIZE_STEPS
         return sums
+
+
+@dataclass(frozen=True, slots=True)
+class LeanOfTrees:
+    """How much the residuals lean in the leaves of each tree, as `LeafSums` has them.
+
+    Notes
+    -----
+    **Relation**: add or remove one record. **Range**: 2. **Proof**: a tree's score is the sum over
+    its leaves of ``|G|``, or of half the L1 of G over classes. One record has ``|r| <= 1``, or half
+    the L1 of r at most 1, *after* rounding toward zero, and lies in one leaf of every tree. So
+    every score moves by something in [-1, 1]. **Tests**: tests/trees/refitted/test_lattice.py.
+    """
+
+    unit: Fraction = Fraction(1, STEPS)
+    score_range: Fraction = Fraction(2)
+
+    def rows(self, counted: NDArray[np.int64]) -> Offer:
+        """One row of all trees; secret."""
+        return Offer.of_one(candidate_scores(counted[:, :, :-1]))
+
+
+def candidate_scores(sums: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Scores of candidates in steps: the sum over leaves of |G|, or half its L1, shape (m,).
+
+    Half the L1 is a whole number, since over classes the sums, shape (m, n_leaves, C), add up to
+    nothing.
+    """
+    if sums.shape[2] == 1:
+        return np.abs(sums).sum(axis=(1, 2)).astype(np.float64)
+    return np.maximum(sums, 0).sum(axis=(1, 2)).astype(np.float64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -169,46 +240,85 @@ class DesignedColumns:
     ----------
     offsets : ndarray of int64, shape (D + 1,)
     column, values : ndarray of int64, shape (total codes,)
-    n_columns, constant : int
+    n_columns : int
     """
 
     offsets: NDArray[np.int64]
     column: NDArray[np.int64]
     values: NDArray[np.int64]
     n_columns: int
-    constant: int
+
+    @property
+    def n_features(self) -> int:
+        """D."""
+        return int(self.offsets.size) - 1
+
+
+def gram_sensitivity(n_features: int) -> Sensitivity:
+    """`GramSums.sensitivity`, from public facts."""
+    largest = 1 + n_features
+    fourth = LEVELS**4 * (largest**2 + largest)
+    return Sensitivity(Fraction(LEVELS**2 * (largest**2 + largest), 2), Fraction(fourth, 2))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GramSums:
-    """Sum of x x' over records, the upper triangle with the diagonal, shape (p, p)."""
+    """Sum of x x' over records: its upper triangle with the diagonal, shape (p (p + 1) / 2,)."""
 
     columns: DesignedColumns
 
+    @property
+    def sensitivity(self) -> Sensitivity:
+        """Half of |x|^4 plus the sum of x_a^4 in L2 squared, and the same of |x|_1 in L1.
+
+        **Relation**: add or remove one record. **Proof**: its row x has the constant and one
+        column a feature, 1 + D values within ``LEVELS``. The sum over a < b of x_a^2 x_b^2 is half
+        of |x|^4 less the sum of x_a^4; with the diagonal it is half of |x|^4 plus that sum, and
+        both are largest where every value is. The L1 is the same of values in place of squares.
+        **Tests**: tests/trees/refitted/test_lattice.py.
+        """
+        return gram_sensitivity(self.columns.n_features)
+
     def count(self, block: Block) -> NDArray[np.int64]:
         """Sums of a block."""
-        sums = np.empty((self.columns.n_columns, self.columns.n_columns), dtype=np.int64)
         c = self.columns
-        gram_sums(block.table.codes, c.offsets, c.column, c.values, c.constant, sums)
-        return sums
+        sums = np.empty((c.n_columns, c.n_columns), dtype=np.int64)
+        gram_sums(block.table.codes, c.offsets, c.column, c.values, LEVELS, sums)
+        return sums[np.triu_indices(c.n_columns)]
+
+
+def gradient_sensitivity(n_features: int, n_columns: int) -> Sensitivity:
+    """`GradientSums.sensitivity`, from public facts."""
+    residuals, largest = residual_sensitivity(n_columns), 1 + n_features
+    return Sensitivity(LEVELS * largest * residuals.l1, LEVELS**2 * largest * residuals.l2_squared)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GradientSums:
-    """Sum of x r' over records, shape (p, C)."""
+    """Sum of x r' over records, shape (p C,), a column's classes together."""
 
     history: ScoreHistory
     columns: DesignedColumns
 
     @property
     def parts(self) -> tuple[Move, ...]:
-        """What it shares with countings before it."""
+        """What it shares with queries before it."""
         return self.history.moves
+
+    @property
+    def sensitivity(self) -> Sensitivity:
+        """The product of what x and r may be, in L1 and in L2 squared.
+
+        **Relation**: add or remove one record. **Proof**: values and residuals are integers within
+        their bounds for every record, whatever was released before, and the L1 and L2 of x r' are
+        the products of those of x and r. **Tests**: tests/trees/refitted/test_lattice.py.
+        """
+        return gradient_sensitivity(self.columns.n_features, self.history.base.size)
 
     def count(self, block: Block) -> NDArray[np.int64]:
         """Sums of a block."""
-        residuals = self.history.residuals(block)
-        sums = np.empty((self.columns.n_columns, residuals.shape[1]), dtype=np.int64)
-        c, codes = self.columns, block.table.codes
-        gradient_sums(codes, c.offsets, c.column, c.values, c.constant, residuals, sums)
-        return sums
+        residuals, c = self.history.residuals(block), self.columns
+        sums = np.empty((c.n_columns, residuals.shape[1]), dtype=np.int64)
+        codes = block.table.codes
+        gradient_sums(codes, c.offsets, c.column, c.values, LEVELS, residuals, sums)
+        return sums.ravel()

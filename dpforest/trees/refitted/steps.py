@@ -6,6 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 
+def n_score_columns(n_classes: int) -> int:
+    """Columns of scores and residuals: the log-odds of class 1, or one a class."""
+    return 1 if n_classes == 2 else n_classes
+
+
 def curvature_per_record(n_classes: int) -> float:
     """Second derivative of one record's loss that a Newton step counts on.
 

@@ -31,8 +31,6 @@ from dpforest.trees.combined.plan import Role as CombinedRole
 from dpforest.trees.multinomial.criteria import CRITERIA
 from dpforest.trees.multinomial.plan import ForestPlan
 from dpforest.trees.multinomial.tree_plan import LEAF_RULES, charge_tree
-from dpforest.trees.one_shot import plan as one_shot
-from dpforest.trees.refitted import plan as refitted
 from dpforest.trees.rules import plan as rules
 from dpforest.trees.strategies import LEARNERS, NOT_STREAMED
 
@@ -127,13 +125,7 @@ def asked_by(plan: Any) -> Iterator[tuple[str, str, Any]]:
 def _own(plan: Any) -> tuple[str, Callable[[Any, Scope], None], Any]:
     if isinstance(plan, ForestPlan):
         return "trees", charge_tree, plan.tree
-    if isinstance(plan, refitted.RefittedPlan):
-        plan = replace(plan, n_rounds=1)  # every round asks for the same
-    for kind, learner, charge in (
-        (one_shot.OneShotPlan, "one_shot", one_shot.charge),
-        (refitted.RefittedPlan, "refitted", refitted.charge),
-        (rules.RulesPlan, "rules", rules.charge),
-    ):
+    for kind, learner, charge in ((rules.RulesPlan, "rules", rules.charge),):
         if isinstance(plan, kind):
             return learner, charge, plan
     raise TypeError(f"{type(plan).__name__} is no known plan: say here what it asks for")

@@ -18,7 +18,8 @@ from dpforest.records.table import TrainingTable
 from dpforest.trees.base import LearnerBudget
 from dpforest.trees.combined import CombinedLearner, CombinedModel, CombinedSettings
 from dpforest.trees.combined.kernels.blends import add_blend_scores
-from dpforest.trees.combined.learner import STEPS, BlendTotals, released_prior
+from dpforest.trees.combined.learner import released_prior
+from dpforest.trees.combined.queries import STEPS, BlendTotals
 from dpforest.trees.rules import RulesLearner, RulesSettings
 
 LEARNER = CombinedLearner(CombinedSettings(rules=RulesLearner(RulesSettings(n_sums=8, n_cuts=7))))
@@ -79,6 +80,8 @@ def test_one_record_moves_every_pair_by_a_step_between_none_and_all(n_classes, f
     for place in (0, 1, 57, 198, 199):
         moved = whole - totals.count(Block(without(table, place)))
         assert (moved >= 0).all() and (moved <= STEPS).all()
+        assert moved.sum() <= totals.sensitivity.l1
+        assert (moved**2).sum() <= totals.sensitivity.l2_squared
         # Exactly the part of that record alone: no other's part depends on it.
         alone = TrainingTable(
             table.codes[[place]], table.labels[[place]], table.n_codes, table.offsets,

@@ -9,17 +9,22 @@ import pytest
 
 from dpforest.accounting.accountant import BudgetAccountant
 from dpforest.accounting.events import ExponentialSelection, GeometricNoise
+from dpforest.accounting.releases import Release, once
+from dpforest.bridge import Bridge, PlanError
 from dpforest.mechanisms.entropy import SeededSource
-from dpforest.records.base import MemoryRecords
+from dpforest.records.base import MemoryRecords, Sensitivity
+from dpforest.records.rows import Totals
 from dpforest.records.table import TrainingTable
 from dpforest.trees.one_shot import calibration
 from dpforest.trees.one_shot.calibration import (
-    STEPS,
+    EDGES,
     fit_logistic,
-    release_histogram_calibration,
-    release_pair_calibration,
+    histogram_calibration,
+    pair_calibration,
 )
 from dpforest.trees.one_shot.leaf_scores import LeafScores
+from dpforest.trees.one_shot.plan import Role
+from dpforest.trees.one_shot.queries import STEPS, PairTotals, ScoreHistogram
 
 WIDE = np.array([2.0, 1.0])
 CENTRES = np.linspace(-3.0, 3.0, 16)
@@ -31,9 +36,10 @@ def leaves_of(prior: list[float]) -> LeafScores:
     return LeafScores(scores, np.full((3, 8), 1 / 8), np.array(prior), 1000.0, 0.5)
 
 
-def grant_for(event):
+def bridge_for(event, records, seed=1):
     scope = BudgetAccountant._unlimited().open_scope("calibration")
-    return scope.request(event, role="calibration", cells=16)
+    rounds = (once("one_shot", Release(Role.CALIBRATION, event, 16)),)
+    return Bridge(rounds, scope, records, SeededSource(seed))
 
 
 class Scored:
@@ -75,46 +81,42 @@ def test_a_histogram_of_noise_leaves_what_was_expected():
     assert abs(intercept) < 1.0
 
 
-def captured(monkeypatch, name: str) -> list[np.ndarray]:
-    """Raw counts that a mechanism is given, which never leave it."""
-    seen: list[np.ndarray] = []
-    mechanism = getattr(calibration, name)
-
-    def spy(values, *rest):
-        seen.append(np.array(values))
-        return mechanism(values, *rest)
-
-    monkeypatch.setattr(calibration, name, spy)
-    return seen
-
-
-def test_a_record_moves_the_histogram_by_one(monkeypatch):
-    seen = captured(monkeypatch, "add_count_noise")
+def test_a_record_moves_the_histogram_by_one():
     generator = np.random.default_rng(3)
     scores, labels = generator.normal(size=300), generator.integers(0, 2, 300).astype(np.uint8)
-    event = GeometricNoise(Fraction(1), Fraction(1))
+    found = []
     for n in (300, 299, 1, 0):
-        data = records_with(scores[:n], labels[:n])
-        grant = grant_for(event)
-        release_histogram_calibration(leaves_of([0.4, 0.6]), *data, 2.0, 1, grant, SeededSource(n))
-    raw_tables = seen
-    assert np.abs(raw_tables[0] - raw_tables[1]).sum() == 1
-    assert np.abs(raw_tables[2] - raw_tables[3]).sum() == 1
+        records, scored = records_with(scores[:n], labels[:n])
+        query = ScoreHistogram(scored, EDGES)
+        found.append(records.total(query))
+    assert query.sensitivity == Sensitivity(Fraction(1), Fraction(1))
+    assert np.abs(found[0] - found[1]).sum() == 1
+    assert np.abs(found[2] - found[3]).sum() == 1
 
 
-def test_a_record_moves_all_pairs_within_a_range_of_one(monkeypatch):
-    seen = captured(monkeypatch, "select_exponential")
-    generator = np.random.default_rng(4)
+def test_a_record_moves_all_pairs_within_a_range_of_one():
+    generator, found = np.random.default_rng(4), []
     scores, labels = 5.0 * generator.normal(size=(50, 3)), generator.integers(0, 3, 50)
-    event = ExponentialSelection(Fraction(1, 100), Fraction(1))
-    leaves = leaves_of([0.2, 0.3, 0.5])
+    log_prior = np.log([0.2, 0.3, 0.5])
     for n in range(50, 39, -1):
-        data = records_with(scores[:n], labels[:n])
-        release_pair_calibration(leaves, *data, 3.0, grant_for(event), SeededSource(n))
-    moved = -np.diff(np.array(seen), axis=0)
+        records, scored = records_with(scores[:n], labels[:n])
+        query = PairTotals(scored, log_prior, calibration._SLOPES, calibration._POWERS, 3.0)
+        found.append(records.total(query))
+    moved = -np.diff(np.array(found), axis=0)
     assert moved.min() >= 0 and moved.max() <= STEPS
+    assert np.abs(moved).sum(axis=1).max() <= query.sensitivity.l1
+    assert (moved**2).sum(axis=1).max() <= query.sensitivity.l2_squared
+    totals = Totals(Fraction(1, STEPS))
+    assert STEPS * totals.unit == totals.score_range
     # The bound is reached, nearly, by a record that is told apart and misjudged.
     assert moved.max() > 0.9 * STEPS and moved.min() == 0
+
+
+def test_a_histogram_of_targets_paid_for_as_one_of_classes_is_refused():
+    records, scored = records_with(np.zeros(9), np.zeros(9))
+    bridge = bridge_for(GeometricNoise(Fraction(1), Fraction(1)), records)
+    with pytest.raises(PlanError, match="less than one record moves"):
+        histogram_calibration(bridge, leaves_of([0.4, 0.6]), scored, 2.0, 2)
 
 
 def test_the_selected_pair_is_the_best_where_the_budget_is_ample():
@@ -125,12 +127,8 @@ def test_the_selected_pair_is_the_best_where_the_budget_is_ample():
     p /= p.sum(axis=1, keepdims=True)
     labels = (generator.random(20_000)[:, None] > np.cumsum(p, axis=1)).sum(axis=1)
     event = ExponentialSelection(Fraction(10), Fraction(1))
-    found = release_pair_calibration(
-        leaves_of(prior.tolist()),
-        *records_with(scores, np.minimum(labels, 2)),
-        5.0,
-        grant_for(event),
-        SeededSource(6),
-    )
+    records, scored = records_with(scores, np.minimum(labels, 2))
+    bridge = bridge_for(event, records, seed=6)
+    found = pair_calibration(bridge, leaves_of(prior.tolist()), scored, 5.0)
     assert 1.0 < found.slope < 2.0
     assert np.allclose(found.base, np.log(prior), rtol=0.26)

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 import numpy as np
-import pytest
 
-from dpforest.accounting.events import DiscreteGaussianNoise, GeometricNoise
 from dpforest.trees.one_shot.kernels.grid_trees import draw_grid_trees
 from dpforest.trees.one_shot.kernels.leaf_tables import add_leaf_tables
 from dpforest.trees.one_shot.kernels.score_tables import (
@@ -15,7 +11,6 @@ from dpforest.trees.one_shot.kernels.score_tables import (
     add_pair_scores,
     add_score_histogram,
 )
-from dpforest.trees.one_shot.noise import noise_variance
 
 STEPS = 2**20
 
@@ -82,19 +77,6 @@ def test_steps_of_a_record_are_none_to_all_whatever_its_log_probability_comes_to
     assert kept[:4] == [STEPS] * 4
     assert 0 < kept[4] < STEPS
     assert kept[5:] == [0] * 4
-
-
-@pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1), Fraction(5)])
-def test_the_variance_of_noise_is_that_of_its_law(epsilon):
-    for sensitivity, unit in ((1, 1), (3, 1), (48, 16)):
-        a = float(epsilon / sensitivity)
-        k = np.arange(1.0, 60 / a)
-        weights = np.exp(-a * k)
-        variance = 2 * (k**2 * weights).sum() / (1 + 2 * weights.sum()) / unit**2
-        event = GeometricNoise(epsilon, Fraction(sensitivity))
-        assert np.isclose(noise_variance(event, unit), variance, rtol=1e-6)
-        gaussian = DiscreteGaussianNoise(epsilon, Fraction(sensitivity))
-        assert noise_variance(gaussian, unit) == float(epsilon) / unit**2
 
 
 def test_pair_scores_lie_on_the_lattice_between_nothing_and_one():

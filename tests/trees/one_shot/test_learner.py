@@ -9,15 +9,18 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from dpforest import bridge
 from dpforest.accounting.accountant import BudgetAccountant
+from dpforest.accounting.releases import Step
 from dpforest.exceptions import GrantError
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.records.base import MemoryRecords
 from dpforest.records.table import TrainingTable
 from dpforest.trees.base import LearnerBudget, TableFacts
-from dpforest.trees.one_shot import OneShotForest, OneShotModel, learner
+from dpforest.trees.one_shot import OneShotForest, OneShotModel
 from dpforest.trees.one_shot.plan import Role
 from dpforest.trees.one_shot.settings import OneShotSettings, Size
+from dpforest.trees.training import train_on
 
 PURE = LearnerBudget(Fraction(1), Fraction(0))
 CONCENTRATED = LearnerBudget(Fraction(1), Fraction(1, 10**6))
@@ -51,8 +54,8 @@ def fit(table, facts, budget, seed=1, settings=None):
     plan = forest.plan(facts, budget)
     accountant = BudgetAccountant(budget.epsilon, budget.delta)
     with accountant.open_scope("fit", reserve=plan.loss) as scope:
-        model = forest.train(
-            plan, scope, SeededSource(seed), MemoryRecords(table), facts, lambda: None
+        model = train_on(
+            forest, plan, scope, SeededSource(seed), MemoryRecords(table), facts, lambda: None
         )
         spent = scope.loss
     return model, plan, spent
@@ -84,11 +87,12 @@ def test_training_spends_the_plan_and_the_plan_keeps_to_the_budget(n_classes, bu
 def test_a_record_adds_one_to_one_count_of_every_tree(monkeypatch, n_classes, record):
     seen = []
 
+    # Paid for in pure epsilon: one kind of noise.
     def without_noise(raw_counts, grant, source):
         seen.append((grant.role, grant.event, raw_counts.copy()))
         return np.zeros_like(raw_counts)
 
-    monkeypatch.setattr(learner, "add_count_noise", without_noise)
+    monkeypatch.setattr(bridge, "add_geometric_noise", without_noise)
     whole = table_of(200, n_classes)
     keep = np.arange(200) != record
     less = dataclasses.replace(whole, codes=whole.codes[keep], labels=whole.labels[keep])
@@ -175,14 +179,11 @@ def test_a_release_wants_a_grant_for_all_its_leaves():
     forest = OneShotForest(OneShotSettings(fixed_size=Size(3, 4, (2,))))
     plan = forest.plan(facts, PURE)
 
-    class Stingy:
-        def __init__(self, scope):
-            self.scope = scope
+    def stingy(one):
+        steps = (Step(tuple(dataclasses.replace(r, cells=1) for r in one.releases)),)
+        return dataclasses.replace(one, steps=steps)
 
-        def request(self, event, *, role, cells=1):
-            return self.scope.request(event, role=role, cells=1)
-
+    plan = dataclasses.replace(plan, rounds=tuple(map(stingy, plan.rounds)))
+    records = MemoryRecords(table_of(9, 2))
     with BudgetAccountant(1).open_scope("fit") as scope, pytest.raises(GrantError, match="cells"):
-        forest.train(
-            plan, Stingy(scope), SeededSource(1), MemoryRecords(table_of(9, 2)), facts, lambda: None
-        )
+        train_on(forest, plan, scope, SeededSource(1), records, facts, lambda: None)

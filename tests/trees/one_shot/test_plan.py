@@ -13,6 +13,10 @@ from dpforest.trees.one_shot import OneShotForest
 from dpforest.trees.one_shot.plan import Role
 
 
+def events_of(plan):
+    return [(release.role, release.event) for one in plan.rounds for release in one.releases]
+
+
 @pytest.mark.parametrize("delta", [Fraction(0), Fraction(1, 10**6)])
 @pytest.mark.parametrize("unit", [1, TARGET_STEPS])
 def test_every_count_is_paid_for_at_the_size_of_a_record(unit, delta, facts_of):
@@ -21,18 +25,18 @@ def test_every_count_is_paid_for_at_the_size_of_a_record(unit, delta, facts_of):
     each = unit**2 if delta else unit
     expected = {
         Role.QUANTILES: 3,  # features in order, whatever the target is
-        Role.LEAVES: plan.size.n_trees * each,
+        Role.LEAVES: plan.shape.size.n_trees * each,
         Role.CALIBRATION: each,
     }
     if unit > 1:
         expected[Role.PRIOR] = each
     name = "l2_sensitivity_squared" if delta else "l1_sensitivity"
-    assert {role: getattr(event, name) for role, event in plan.events} == expected
+    assert {role: getattr(event, name) for role, event in events_of(plan)} == expected
 
 
 @pytest.mark.parametrize("rows", [3.0, 100.0])
 def test_a_mean_alone_is_paid_for_at_the_size_of_a_target(rows, facts_of):
     facts = replace(facts_of([12, -4], 2, rows), unit=TARGET_STEPS)
     plan = OneShotForest().plan(facts, LearnerBudget(Fraction(1), Fraction(0)))
-    ((role, event),) = plan.events
+    ((role, event),) = events_of(plan)
     assert (role, event.l1_sensitivity) == (Role.PRIOR, TARGET_STEPS)

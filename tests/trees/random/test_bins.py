@@ -8,15 +8,19 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from dpforest.accounting.accountant import BudgetAccountant
 from dpforest.accounting.events import DiscreteGaussianNoise, GeometricNoise
+from dpforest.accounting.releases import Release, once
+from dpforest.bridge import Bridge, PlanError
 from dpforest.mechanisms.entropy import SeededSource
-from dpforest.records.base import MemoryRecords
+from dpforest.records.base import Block, MemoryRecords
 from dpforest.trees.base import LearnerBudget
 from dpforest.trees.random.bins import (
+    QUANTILES_ROLE,
+    asked_bins,
+    ordered_codes,
     public_bins,
-    quantile_sensitivity,
     quantiles_are_affordable,
-    release_quantiles,
 )
 
 DELTA = Fraction(1, 10**6)
@@ -36,14 +40,21 @@ def test_public_bins_merge_neighbours_and_leave_categories_alone(facts_of):
     assert bins.place[100] == 0.5
 
 
+def bought(facts, table, event):
+    """Bins of a plan that buys them by an event."""
+    rounds = (once("one_shot", Release(QUANTILES_ROLE, event)),)
+    with BudgetAccountant._unlimited().open_scope("fit") as scope:
+        bridge = Bridge(rounds, scope, MemoryRecords(table), SeededSource(5))
+        bins = asked_bins(bridge, facts, 32)
+        bridge.finish()
+    return bins
+
+
 @pytest.mark.parametrize("event", [DiscreteGaussianNoise, GeometricNoise])
-def test_quantiles_follow_the_records(facts_of, table_of, grant, event):
+def test_quantiles_follow_the_records(facts_of, table_of, event):
     facts = facts_of([257, -4, 101], 2)
     table = table_of(facts, 20_000, seed=1)
-    sensitivity = quantile_sensitivity(facts)
-    assert sensitivity == 2
-    paid = grant(event(Fraction(9), sensitivity))
-    bins = release_quantiles(MemoryRecords(table), facts, paid, SeededSource(5), 32)
+    bins = bought(facts, table, event(Fraction(9), Fraction(2)))
     first = bins_of(bins, facts, 0)
     assert np.all(np.diff(first) >= 0) and first[-1] == first[-2] + 1 and first[-1] <= 32
     widths = np.bincount(first[:-1])
@@ -54,30 +65,45 @@ def test_quantiles_follow_the_records(facts_of, table_of, grant, event):
 
 
 @pytest.mark.parametrize("n_records", [0, 1])
-def test_quantiles_of_no_records_are_bins_all_the_same(facts_of, table_of, grant, n_records):
+def test_quantiles_of_no_records_are_bins_all_the_same(facts_of, table_of, n_records):
     facts = facts_of([257, -4, 2], 2)
-    paid = grant(DiscreteGaussianNoise(Fraction(10**4), Fraction(2)))
-    bins = release_quantiles(
-        MemoryRecords(table_of(facts, n_records)), facts, paid, SeededSource(5), 32
-    )
+    event = DiscreteGaussianNoise(Fraction(10**4), Fraction(2))
+    bins = bought(facts, table_of(facts, n_records), event)
     assert bins.starts.size == 4 and 2 <= bins.starts[1] <= 33
     assert np.all((bins.place >= 0) & (bins.place <= 1))
 
 
-def test_one_record_moves_every_histogram_by_one(facts_of, table_of, grant, monkeypatch):
+def test_one_record_moves_every_histogram_by_one(facts_of, table_of):
     facts = facts_of([20, -3, 11], 2)
-    seen = []
-    monkeypatch.setattr(
-        "dpforest.trees.random.bins._add_noise", lambda counts, *_: seen.append(counts) or counts
-    )
-    table = table_of(facts, 50, seed=2)
-    for n in (50, 49):
-        shorter = type(table)(
-            table.codes[:n], table.labels[:n], table.n_codes, table.offsets, table.ordered, 2
-        )
-        release_quantiles(MemoryRecords(shorter), facts, None, SeededSource(5), 32)
-    moved = seen[0] - seen[1]
-    assert np.abs(moved).sum() == (moved**2).sum() == quantile_sensitivity(facts)
+    table, query = table_of(facts, 50, seed=2), ordered_codes(facts)
+    whole = query.count(Block(table))
+    for n in range(50):
+        one = type(table)(
+            table.codes[n : n + 1], table.labels[n : n + 1], table.n_codes, table.offsets,
+            table.ordered, 2,
+        )  # fmt: skip
+        moved = query.count(Block(one))
+        assert np.abs(moved).sum() == query.sensitivity.l1 == 2
+        assert (moved**2).sum() == query.sensitivity.l2_squared == 2
+        whole = whole - moved
+    assert not whole.any()
+
+
+@pytest.mark.parametrize("event", [DiscreteGaussianNoise, GeometricNoise])
+def test_histograms_paid_for_as_one_are_refused(facts_of, table_of, event):
+    facts = facts_of([20, -3, 11], 2)
+    with pytest.raises(PlanError, match="less than one record moves"):
+        bought(facts, table_of(facts, 50), event(Fraction(9), Fraction(1)))
+
+
+def test_bins_are_public_where_the_plan_buys_none(facts_of, table_of):
+    facts = facts_of([101, -7, 4], 2)
+    with BudgetAccountant._unlimited().open_scope("fit") as scope:
+        bridge = Bridge((), scope, MemoryRecords(table_of(facts, 50)), SeededSource(5))
+        bins, public = asked_bins(bridge, facts, 10), public_bins(facts, 10)
+        assert scope.loss.epsilon == 0
+    assert np.array_equal(bins.of_code, public.of_code)
+    assert np.array_equal(bins.place, public.place)
 
 
 @pytest.mark.parametrize("delta", [Fraction(0), Fraction(1, 10**6)])

@@ -9,7 +9,7 @@ from dpforest.trees.one_shot.kernels import leaf_tables
 from dpforest.trees.random.kernels import joint, leaves, reach, slots
 from dpforest.trees.random.kernels.random_trees import descend
 from dpforest.trees.refitted.kernels import rounds
-from dpforest.trees.refitted.lattice import STEPS
+from dpforest.trees.refitted.queries import STEPS
 
 ROWS = max(slots.FEW_RECORDS, joint.FEW_RECORDS) + 700  # the last block is not full
 

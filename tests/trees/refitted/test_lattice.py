@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dpforest.mechanisms.entropy import SeededSource
+from dpforest.records.base import Block, rows_of
 from dpforest.trees.random.bins import Bins, public_bins
 from dpforest.trees.random.kernels.slots import slot_tables
 from dpforest.trees.random.trees import draw_random_trees
@@ -15,16 +18,20 @@ from dpforest.trees.refitted.design import LEVELS, LinearDesign, n_columns
 from dpforest.trees.refitted.kernels.linear import add_code_values, gradient_sums, gram_sums
 from dpforest.trees.refitted.kernels.residuals import lattice_residuals
 from dpforest.trees.refitted.kernels.rounds import add_steps, leaf_sums
-from dpforest.trees.refitted.lattice import (
-    SCORE_RANGE,
-    SCORE_UNIT,
+from dpforest.trees.refitted.queries import (
     SIZE_STEPS,
     STEPS,
-    n_score_columns,
-    residual_bound_squared,
-    sums_sensitivity_squared,
+    DesignedColumns,
+    GradientSums,
+    GramSums,
+    LeafSums,
+    LeanOfTrees,
+    ScoreHistory,
+    candidate_scores,
+    residual_sensitivity,
+    sums_sensitivity,
 )
-from dpforest.trees.refitted.learner import candidate_scores
+from dpforest.trees.refitted.steps import n_score_columns
 
 FAR = [np.nan, np.inf, -np.inf, 0.0, 40.0, -40.0, 745.0, -745.0, 1e300, -1e300]
 extreme = st.floats(-1e6, 1e6) | st.sampled_from(FAR)
@@ -48,7 +55,7 @@ def residuals_of(scores, labels):
 @given(extreme, st.integers(0, 1))
 def test_two_class_residuals_keep_their_bound(score, label):
     r = int(residuals_of(np.array([[score]]), [label])[0, 0])
-    assert abs(r) <= STEPS and r**2 <= residual_bound_squared(2)
+    assert abs(r) <= residual_sensitivity(1).l1 and r**2 <= residual_sensitivity(1).l2_squared
     assert r >= 0 if label == 1 else r <= 0
 
 
@@ -57,15 +64,17 @@ def test_class_residuals_keep_their_bounds(scores, pick):
     label = pick % len(scores)
     r = residuals_of(np.array([scores]), [label])[0].astype(object)
     assert sum(r) == 0
-    assert sum(abs(v) for v in r) <= 2 * STEPS
-    assert sum(v * v for v in r) <= residual_bound_squared(len(scores))
+    bounds = residual_sensitivity(len(scores))
+    assert sum(abs(v) for v in r) <= bounds.l1 == 2 * STEPS
+    assert sum(v * v for v in r) <= bounds.l2_squared
     assert r[label] >= 0 and all(r[k] <= 0 for k in range(len(scores)) if k != label)
 
 
 def test_the_bounds_are_reached():
     assert abs(residuals_of(np.array([[-800.0]]), [1])[0, 0]) == STEPS
     r = residuals_of(np.array([[900.0, 0.0, 0.0]]), [1])[0].astype(np.int64)
-    assert (r**2).sum() == residual_bound_squared(3)
+    assert (r**2).sum() == residual_sensitivity(3).l2_squared
+    assert np.abs(r).sum() == residual_sensitivity(3).l1
 
 
 @pytest.mark.parametrize("n_classes", [2, 5])
@@ -105,13 +114,15 @@ def test_one_record_moves_scores_and_sums_by_what_is_paid_for(facts_of, table_of
         sums[:, :, -1] *= SIZE_STEPS
         return scores, sums
 
+    paid_for = sums_sensitivity(n_score_columns(n_classes))
     for n in range(30, 60):
         (more, more_sums), (fewer, fewer_sums) = released(n + 1), released(n)
-        change = (more - fewer) * float(SCORE_UNIT)
-        assert np.abs(change).max() <= SCORE_RANGE / 2
-        assert change.max() - change.min() <= SCORE_RANGE
-        moved = ((more_sums - fewer_sums).astype(object) ** 2).sum(axis=(1, 2))
-        assert max(moved) <= sums_sensitivity_squared(n_classes)
+        change = (more - fewer) * float(LeanOfTrees().unit)
+        assert np.abs(change).max() <= LeanOfTrees().score_range / 2
+        assert change.max() - change.min() <= LeanOfTrees().score_range
+        moved = (more_sums - fewer_sums).astype(object)
+        assert max((moved**2).sum(axis=(1, 2))) <= paid_for.l2_squared
+        assert max(np.abs(moved).sum(axis=(1, 2))) <= paid_for.l1
 
 
 def test_candidate_scores_are_half_the_l1_over_classes():
@@ -145,20 +156,34 @@ def test_the_linear_sums_of_one_record_stay_within_what_is_paid_for(facts_of, ta
         bins = Bins(bins.of_code, bins.starts, np.full_like(bins.place, place))
     values = design.values(bins)
     assert np.abs(values).max() <= LEVELS
-    residuals = residuals_of(np.random.default_rng(2).normal(size=(40, 3), scale=9), table.labels)
+    columns = DesignedColumns(facts.offsets, design.column, values, design.n_columns)
+    history = ScoreHistory(np.array([9.0, -9.0, 2.0]))
+    queries = {"gram": GramSums(columns), "gradient": GradientSums(history, columns)}
+    for i, (name, query) in product(range(40), queries.items()):
+        block = Block(rows_of(table, i, i + 1))
+        moved = query.count(block).astype(object)
+        assert moved.shape == ((design.n_columns * (design.n_columns + 1) // 2,)
+                               if name == "gram" else (design.n_columns * 3,))  # fmt: skip
+        assert (moved**2).sum() <= query.sensitivity.l2_squared
+        assert np.abs(moved).sum() <= query.sensitivity.l1
+        if place is not None and name == "gram":
+            assert (moved**2).sum() == query.sensitivity.l2_squared, "reached"
+            assert np.abs(moved).sum() == query.sensitivity.l1
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_leaf_sums_say_what_a_record_moves(facts_of, table_of, n_classes):
+    facts = facts_of([12, -5, 7, -2], n_classes)
+    table, n_columns = table_of(facts, 40), n_score_columns(n_classes)
+    trees = draw_random_trees(4, 3, public_bins(facts, 8), facts, SeededSource(1))
+    # Scores so far out that every residual is at its bound, or nothing.
+    query = LeafSums(ScoreHistory(np.resize([-900.0, 900.0, -900.0], n_columns)), trees)
+    sizes = []
     for i in range(40):
-        one = slice(i, i + 1)
-        gram = np.empty((design.n_columns, design.n_columns), dtype=np.int64)
-        gram_sums(table.codes[one], facts.offsets, design.column, values, LEVELS, gram)
-        assert not np.tril(gram, -1).any()
-        assert (gram.astype(object) ** 2).sum() <= design.gram_sensitivity_squared
-        gradient = np.empty((design.n_columns, 3), dtype=np.int64)
-        gradient_sums(
-            table.codes[one], facts.offsets, design.column, values, LEVELS, residuals[one], gradient
-        )
-        assert (gradient.astype(object) ** 2).sum() <= design.gradient_sensitivity_squared(3)
-    if place is not None:
-        assert (gram.astype(object) ** 2).sum() == design.gram_sensitivity_squared, "reached"
+        moved = query.count(Block(rows_of(table, i, i + 1))).astype(object)
+        assert (moved[:, :, -1].sum(axis=1) == SIZE_STEPS).all()
+        sizes += [*zip(np.abs(moved).sum(axis=(1, 2)), (moved**2).sum(axis=(1, 2)), strict=True)]
+    assert max(sizes) == (query.sensitivity.l1, query.sensitivity.l2_squared), "reached"
 
 
 def test_the_linear_sums_are_those_of_a_dense_design(facts_of, table_of):

@@ -15,9 +15,10 @@ from dpforest.mechanisms.entropy import SeededSource
 from dpforest.records.base import Block, MemoryRecords
 from dpforest.trees.base import LearnerBudget
 from dpforest.trees.refitted import RefittedForest, RefittedModel
-from dpforest.trees.refitted.plan import charge
+from dpforest.trees.refitted.plan import Role
 from dpforest.trees.refitted.settings import MAX_DEPTH, RefittedSettings, Size
 from dpforest.trees.refitted.steps import shrunk_steps
+from dpforest.trees.training import train_on
 
 DELTA = Fraction(1, 10**6)
 SMALL = RefittedForest(RefittedSettings(fixed_size=Size(3, 4, 10)))
@@ -27,14 +28,24 @@ SHAPES = [
 ]
 
 
+def releases_of(plan):
+    """Every release of a plan, in the order of training."""
+    return [release for one in plan.rounds for release in one.releases * one.times]
+
+
+def starts(plan):
+    return Role.GRAM in {release.role for release in releases_of(plan)}
+
+
 def run(learner, facts, table, epsilon=Fraction(2), seed=1):
     plan = learner.plan(facts, LearnerBudget(epsilon, DELTA))
     accountant = BudgetAccountant(epsilon, DELTA)
     done = []
     with accountant.open_scope("fit", reserve=plan.loss) as scope:
-        model = learner.train(
-            plan, scope, SeededSource(seed), MemoryRecords(table), facts, lambda: done.append(1)
-        )
+        model = train_on(
+            learner, plan, scope, SeededSource(seed), MemoryRecords(table), facts,
+            lambda: done.append(1),
+        )  # fmt: skip
         assert scope.loss == plan.loss
     return model, plan, accountant, len(done)
 
@@ -45,13 +56,13 @@ def test_training_spends_exactly_what_the_plan_says(facts_of, table_of, n_codes,
     facts = facts_of(n_codes, n_classes, rows)
     model, plan, accountant, done = run(SMALL, facts, table_of(facts, 400))
     assert accountant.loss.rho == plan.loss.rho == sum(part.loss.rho for part in plan.parts)
-    assert done == plan.n_rounds + (plan.start is not None)
-    scratch = BudgetAccountant._unlimited()
-    with scratch.open_scope("fit") as scope:
-        charge(plan, scope)
+    quantiles = Role.QUANTILES in {release.role for release in releases_of(plan)}
+    gradients = SMALL.settings.n_gradients * starts(plan)
+    assert done == plan.n_steps == 1 + quantiles + starts(plan) + gradients + 10
     asked = [(entry.role, entry.mechanism, entry.cells) for entry in accountant.ledger]
-    assert asked == [(entry.role, entry.mechanism, entry.cells) for entry in scratch.ledger]
-    assert (plan.start is not None) == (plan.quantiles is not None) == (rows == 30_000.0)
+    planned = [(r.role, r.event.mechanism, r.cells) for r in releases_of(plan)]
+    assert asked == planned
+    assert starts(plan) == quantiles == (rows == 30_000.0)
     assert model.steps.shape[:2] == (10, 8)
 
 
@@ -75,7 +86,7 @@ def test_the_plan_is_made_of_public_facts(facts_of):
 def test_larger_signals_buy_larger_forests(facts_of):
     budget = LearnerBudget(Fraction(1), DELTA)
     plans = [RefittedForest().plan(facts_of([40, -5], 2, n), budget) for n in (1e3, 1.9e4, 1e6)]
-    sizes = [plan.n_rounds * 2**plan.depth for plan in plans]
+    sizes = [plan.shape.n_rounds * 2**plan.shape.depth for plan in plans]
     assert sizes == sorted(set(sizes))
 
 
@@ -110,7 +121,7 @@ def test_it_learns_with_a_generous_budget(facts_of, table_of, n_codes, n_classes
     settings = replace(settings, start_signal=1.0 if start else 1e18)
     facts = facts_of(n_codes, n_classes, 20_000.0)
     model, plan, _, _ = run(RefittedForest(settings), facts, table_of(facts, 20_000), Fraction(8))
-    assert (plan.start is not None) == start
+    assert starts(plan) == start
     test = table_of(facts, 4000, seed=99)
     predicted = model.log_odds(test.codes).argmax(axis=1)
     lean = test.codes[:, 0] / facts.n_codes[0]
@@ -162,7 +173,7 @@ def test_scores_of_training_are_those_of_the_model(facts_of, table_of, monkeypat
 
     monkeypatch.setattr(learner, "_Rounds", Watched)
     model, plan, _, _ = run(unstretched(SMALL), facts, table)
-    assert plan.start is not None
+    assert starts(plan)
     scores = kept[0].history.scores(Block(table))
     assert np.allclose(scores, model.log_odds(table.codes), rtol=0, atol=1e-9)
 

@@ -11,10 +11,15 @@ import pytest
 from dpforest import Domain, PrivateForestRegressor
 from dpforest.accounting.accountant import BudgetAccountant
 from dpforest.accounting.events import ExponentialSelection
+from dpforest.accounting.releases import Release, once
+from dpforest.bridge import Bridge, PlanError
 from dpforest.exceptions import WeakSignalWarning
 from dpforest.mechanisms.entropy import SeededSource
+from dpforest.records.base import Secret
 from dpforest.streams import BatchStream
-from dpforest.trees.one_shot.middle import N_MIDDLES, middle_scores, release_middle
+from dpforest.trees.one_shot.learner import _median_shares
+from dpforest.trees.one_shot.plan import Role
+from dpforest.trees.one_shot.queries import N_MEDIAN_CELLS, MedianRank, median_scores
 
 LOWER, UPPER, N = 0.0, 1000.0, 400
 
@@ -25,54 +30,58 @@ class Counted:
     def __init__(self, counts):
         self.counts = counts
 
-    def total(self, counting):
-        return self.counts
+    def sealed_total(self, query):
+        return Secret(np.asarray(self.counts, dtype=np.int64))
 
 
-def drawn(counts, epsilon, seed):
-    scope = BudgetAccountant._unlimited().open_scope("test")
-    grant = scope.request(ExponentialSelection(Fraction(epsilon), Fraction(1)), role="middle")
-    return release_middle(Counted(counts), grant, SeededSource(seed))
+def drawn(counts, epsilon, seed, score_range=1, scope=None):
+    scope = scope or BudgetAccountant._unlimited().open_scope("test")
+    event = ExponentialSelection(Fraction(epsilon), Fraction(score_range))
+    rounds = (once("one_shot", Release(Role.MEDIAN, event)),)
+    return _median_shares(Bridge(rounds, scope, Counted(counts), SeededSource(seed)))[1]
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_one_record_moves_every_score_by_one_step_at_most(seed):
     generator = np.random.default_rng(seed)
-    counts = generator.poisson(generator.choice([0.01, 1.0, 50.0]), N_MIDDLES)
+    counts = generator.poisson(generator.choice([0.01, 1.0, 50.0]), N_MEDIAN_CELLS)
     more = counts.copy()
-    more[generator.integers(N_MIDDLES)] += 1
-    moved = middle_scores(more) - middle_scores(counts)
+    more[generator.integers(N_MEDIAN_CELLS)] += 1
+    moved = median_scores(more) - median_scores(counts)
     assert set(np.unique(moved)) <= {-1.0, 0.0, 1.0}
 
 
 def test_the_bound_on_what_a_record_moves_is_met():
-    counts = np.zeros(N_MIDDLES, dtype=np.int64)
+    counts = np.zeros(N_MEDIAN_CELLS, dtype=np.int64)
     counts[:] = 3
     more = counts.copy()
     more[-1] += 1
-    assert np.ptp(middle_scores(more) - middle_scores(counts)) == 2.0
+    moved = median_scores(more) - median_scores(counts)
+    assert np.ptp(moved) * MedianRank().unit == MedianRank().score_range
+
+
+def test_a_draw_paid_for_at_half_its_range_is_refused():
+    with pytest.raises(PlanError, match="less than one record moves"):
+        drawn(np.ones(N_MEDIAN_CELLS), 1, 1, score_range=Fraction(1, 2))
 
 
 def test_odds_of_two_cells_are_those_of_the_mechanism():
     """20,000 draws; a miss of four standard deviations has odds of one in 16,000."""
-    counts = np.zeros(N_MIDDLES, dtype=np.int64)
+    counts = np.zeros(N_MEDIAN_CELLS, dtype=np.int64)
     counts[0], counts[-1] = 3, 1
     # Cell 0 has 1 more above it, every inner cell 2 more below, the last one 3 more.
     epsilon, draws = 3, 20_000
-    weights = np.exp(epsilon * middle_scores(counts) / 2)
+    weights = np.exp(epsilon * median_scores(counts) / 2)
     share = weights[0] / weights.sum()
     scope = BudgetAccountant._unlimited().open_scope("test")
-    source, hits = SeededSource(5), 0
-    for _ in range(draws):
-        grant = scope.request(ExponentialSelection(Fraction(epsilon), Fraction(1)), role="middle")
-        hits += release_middle(Counted(counts), grant, source) < 1 / N_MIDDLES
+    hits = sum(drawn(counts, epsilon, n, scope=scope) < 1 / N_MEDIAN_CELLS for n in range(draws))
     assert abs(hits / draws - share) < 4 * math.sqrt(share * (1 - share) / draws)
 
 
 def test_a_generous_budget_finds_the_median():
     generator = np.random.default_rng(0)
     targets = generator.beta(2, 9, 5000)
-    counts = np.histogram(targets, bins=N_MIDDLES, range=(0, 1))[0]
+    counts = np.histogram(targets, bins=N_MEDIAN_CELLS, range=(0, 1))[0]
     found = [drawn(counts, 2, seed) for seed in range(20)]
     assert np.abs(np.array(found) - np.median(targets)).max() < 0.01
 
