@@ -22,7 +22,6 @@ FREE = ("mechanisms/", "accounting/", "audit/")
 #: What is left to be carried over the bridge: module -> what it still does by itself. A line goes
 #: with its reason; the test fails where one is not needed any more.
 STILL = {
-    "estimators/target_range": {"runs a mechanism", "names a grant"},
     "trees/combined/learner": {"runs a mechanism", "names a grant"},
     "trees/one_shot/calibration": {"runs a mechanism", "names a grant"},
     "trees/one_shot/learner": {"names a grant"},
@@ -31,7 +30,6 @@ STILL = {
     "trees/random/bins": {"runs a mechanism", "names a grant", "says that it was released"},
     "trees/refitted/learner": {"runs a mechanism", "names a grant"},
     "trees/refitted/linear_start": {"runs a mechanism"},
-    "trees/rules/learner": {"runs a mechanism"},
     "trees/multinomial/release": {"runs a mechanism", "names a grant"},
     "trees/multinomial/tree_plan": {"names a grant"},
 }

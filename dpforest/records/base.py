@@ -448,6 +448,30 @@ class ClassCounts:
         return np.bincount(table.labels, minlength=table.n_classes).astype(np.int64)
 
 
+@dataclass(frozen=True, slots=True)
+class TargetCells:
+    """Records by cell of their target, shape (n_cells,); cells are equally wide.
+
+    Attributes
+    ----------
+    n_cells : int
+    """
+
+    n_cells: int
+
+    @property
+    def sensitivity(self) -> Sensitivity:
+        """A record adds 1 to one of the counts. Tests: tests/records/test_base.py."""
+        return Sensitivity(Fraction(1), Fraction(1))
+
+    def count(self, block: Block) -> NDArray[np.int64]:
+        """Counts of a block, which has targets."""
+        table, most = block.table, self.n_cells - 1
+        assert table.targets is not None
+        cells = np.minimum(table.targets.astype(np.int64) * self.n_cells // table.unit, most)
+        return np.bincount(cells, minlength=self.n_cells).astype(np.int64)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class CodeCounts:
     """Records of each code of some features, one after the other; a record adds 1 to one each.

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
+from dpforest.domain.targets import TARGET_STEPS
 from dpforest.records import base as counting
 from dpforest.records.base import (
     Block,
@@ -18,6 +19,7 @@ from dpforest.records.base import (
     MappedRecords,
     MemoryRecords,
     RecordCount,
+    TargetCells,
     WatchedRecords,
     slices,
 )
@@ -131,3 +133,33 @@ def test_an_error_in_a_thread_is_raised_and_ends_the_threads():
 def test_few_records_are_not_handed_to_threads(monkeypatch):
     monkeypatch.setattr(counting, "RECORDS_A_THREAD", 40)
     assert [MemoryRecords(table_of(n), 4).n_threads for n in (0, 79, 80, 400)] == [1, 1, 2, 4]
+
+
+def targets_of(n: int) -> TrainingTable:
+    targets = (np.arange(n) % 17 * (TARGET_STEPS // 16)).astype(np.int32)
+    return replace(table_of(n), targets=targets, n_classes=2)
+
+
+@pytest.mark.parametrize(
+    ("query", "of_targets"),
+    [
+        (RecordCount(), False),
+        (ClassCounts(), False),
+        (ClassCounts(TARGET_STEPS), True),
+        (CodeCounts(np.array([0, 1])), False),
+        (TargetCells(8), True),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_queries_say_what_a_record_moves(query, of_targets):
+    table = targets_of(40) if of_targets else table_of(40)
+    moved = [query.count(block) for block in slices(table, 40)]
+    assert all(one.dtype == np.int64 and one.min() >= 0 for one in moved)
+    assert max(one.sum() for one in moved) == query.sensitivity.l1, "reached"
+    assert max((one**2).sum() for one in moved) == query.sensitivity.l2_squared, "reached"
+
+
+def test_cells_of_a_target_are_equally_wide():
+    counts = TargetCells(8).count(Block(targets_of(17 * 5)))
+    # Of 17 values 0 and 1 lie in the first cell, 14 to 16 in the last.
+    assert counts.tolist() == [10] * 7 + [15]

@@ -29,6 +29,7 @@ from dpforest.trees.refitted.settings import RefittedSettings
 from dpforest.trees.refitted.settings import Size as Rounds
 from dpforest.trees.rules import RulesLearner, RulesSettings
 from dpforest.trees.strategies import LEARNERS
+from dpforest.trees.training import train_on
 
 DELTA = Fraction(1, 10**6)
 RULES = RulesLearner(RulesSettings(n_sums=6, n_cuts=5))
@@ -102,8 +103,8 @@ class Training:
         plan = case.learner.plan(self.facts, LearnerBudget(case.epsilon, case.delta))
         self.books = BudgetAccountant._unlimited()
         with self.books.open_scope("fit", reserve=plan.loss) as scope:
-            model = case.learner.train(
-                plan, scope, SeededSource(1), records, self.facts, lambda: None
+            model = train_on(
+                case.learner, plan, scope, SeededSource(1), records, self.facts, lambda: None
             )
         return model.to_data()
 

@@ -33,7 +33,6 @@ from dpforest.trees.multinomial.plan import ForestPlan
 from dpforest.trees.multinomial.tree_plan import LEAF_RULES, charge_tree
 from dpforest.trees.one_shot import plan as one_shot
 from dpforest.trees.refitted import plan as refitted
-from dpforest.trees.rules import plan as rules
 from dpforest.trees.strategies import LEARNERS, NOT_STREAMED
 
 #: How records may come, and who pays: one record, or a unit that owns several.
@@ -132,7 +131,6 @@ def _own(plan: Any) -> tuple[str, Callable[[Any, Scope], None], Any]:
     for kind, learner, charge in (
         (one_shot.OneShotPlan, "one_shot", one_shot.charge),
         (refitted.RefittedPlan, "refitted", refitted.charge),
-        (rules.RulesPlan, "rules", rules.charge),
     ):
         if isinstance(plan, kind):
             return learner, charge, plan
