@@ -404,7 +404,7 @@ class Bridge:
             self._records.look(question) if by_view else self._records.sealed_total(question)
         )
         self._step_done()
-        sensitivity = None if by_view else question.sensitivity
+        sensitivity = getattr(question, "sensitivity", None) if by_view else question.sensitivity
         return Sealed(secret, grants, self._words_of(owner), sensitivity)
 
     def _paid(self, roles: tuple[str, ...]) -> tuple[str, dict[str, Grant]]:

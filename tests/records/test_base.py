@@ -5,11 +5,14 @@ from __future__ import annotations
 import itertools
 import pickle
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 
+from dpforest.domain.matrix import EncodedMatrix, EncodedTable
 from dpforest.records import base as counting
 from dpforest.records.base import (
     Block,
@@ -19,6 +22,7 @@ from dpforest.records.base import (
     MemoryRecords,
     RecordCount,
     WatchedRecords,
+    reveal,
     slices,
 )
 from dpforest.records.table import TrainingTable
@@ -131,3 +135,29 @@ def test_an_error_in_a_thread_is_raised_and_ends_the_threads():
 def test_few_records_are_not_handed_to_threads(monkeypatch):
     monkeypatch.setattr(counting, "RECORDS_A_THREAD", 40)
     assert [MemoryRecords(table_of(n), 4).n_threads for n in (0, 79, 80, 400)] == [1, 1, 2, 4]
+
+
+def test_threads_that_look_at_changed_records_change_them_once():
+    made = []
+
+    class Slow(Relabelled):
+        def table(self, block: Block) -> TrainingTable:
+            made.append(block.table.n_records)
+            time.sleep(0.05)
+            return super().table(block)
+
+    class Whole:
+        def look(self, table: TrainingTable) -> TrainingTable:
+            return table
+
+    records = MappedRecords(MemoryRecords(table_of(8)), Slow(2))
+    with ThreadPoolExecutor(4) as pool:
+        seen = [reveal(one) for one in pool.map(records.look, [Whole()] * 4)]
+    assert made == [8] and all(table is seen[0] for table in seen)
+
+
+def test_a_schema_holds_no_order_of_records():
+    codes = np.array([[3], [1], [2]], dtype=np.uint32)
+    matrix = EncodedMatrix(codes, np.array([2**32]), np.array([True]))
+    table = TrainingTable.of(EncodedTable(matrix, np.zeros(3, dtype=np.int32), 2))
+    assert table.lattice is not None and MemoryRecords(table).schema.lattice is None
