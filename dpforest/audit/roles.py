@@ -30,8 +30,7 @@ from dpforest.trees.base import TableFacts
 from dpforest.trees.combined.plan import CombinedPlan
 from dpforest.trees.combined.plan import Role as CombinedRole
 from dpforest.trees.multinomial.criteria import CRITERIA
-from dpforest.trees.multinomial.plan import ForestPlan
-from dpforest.trees.multinomial.tree_plan import LEAF_RULES, charge_tree
+from dpforest.trees.multinomial.plan import LEAF_RULES
 from dpforest.trees.one_shot import plan as one_shot
 from dpforest.trees.private_selection.plan import ROLE as CHOICE_ROLE
 from dpforest.trees.private_selection.plan import SelectionPlan
@@ -132,8 +131,6 @@ def asked_by(plan: Any) -> Iterator[tuple[str, str, Any]]:
 
 
 def _own(plan: Any) -> tuple[str, Callable[[Any, Scope], None], Any]:
-    if isinstance(plan, ForestPlan):
-        return "trees", charge_tree, plan.tree
     if isinstance(plan, refitted.RefittedPlan):
         plan = replace(plan, n_rounds=1)  # every round asks for the same
     for kind, learner, charge in (
@@ -301,7 +298,7 @@ def published_places() -> set[Place]:
             except ParameterError:  # such as Gaussian leaves without a delta
                 continue
             readings = READINGS[:1] if forest.thresholds == "lattice" else READINGS
-            for who, role, event in asked_by(plan):
+            for who, role, event in asked_by(plan.plan):
                 named = variant_of(role, forest) if is_varied(task, unit) else role
                 which = Role(PUBLISHED, who, named, event.mechanism)
                 found |= {Place(which, task, currency, unit, way) for way in readings}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,10 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from dpforest.accounting.allocation import resolve_allocation
+from dpforest.accounting.losses import PrivacyLoss
+from dpforest.accounting.releases import Plan
 from dpforest.accounting.scopes import Scope
+from dpforest.accounting.units import group_loss
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.schema import Domain
 from dpforest.estimators.classifier import PrivateClassifier, class_array, class_order
@@ -32,19 +35,52 @@ from dpforest.exceptions import ParameterError
 from dpforest.plain.writing import Link, plain_model
 from dpforest.records.base import Records
 from dpforest.trees.bare_storage import forest_from_data, forest_to_data
-from dpforest.trees.base import LearnerBudget
+from dpforest.trees.base import LearnerBudget, TableFacts
 from dpforest.trees.multinomial.criteria import resolve_criterion
-from dpforest.trees.multinomial.growing import grow_forest
 from dpforest.trees.multinomial.heaps import PrivateForest
 from dpforest.trees.multinomial.kernels.predict import sum_leaf_values
 from dpforest.trees.multinomial.leaf_values import LeafValues, leaf_values, to_probabilities
-from dpforest.trees.multinomial.plan import ForestPlan, PlanSettings, build_plan
-from dpforest.trees.multinomial.tree_plan import LEAF_RULES
-from dpforest.trees.passes import passes_of_trees
+from dpforest.trees.multinomial.learner import MultinomialForest
+from dpforest.trees.multinomial.plan import LEAF_RULES, ForestShape, PlanSettings, build_plan
+from dpforest.trees.passes import n_passes
+from dpforest.trees.training import train_on
 
 _SELECTIONS = ("exponential", "permute_and_flip")
 _CHOICES = ("two_stage", "joint")
 _LEAVES = ("auto", *LEAF_RULES)
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedPlan:
+    """What one fit asks for, and who pays for it.
+
+    Attributes
+    ----------
+    plan : Plan
+    records_per_unit : int
+    """
+
+    plan: Plan[ForestShape]
+    records_per_unit: int
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether what is spent depends on released values: never here."""
+        return False
+
+    @property
+    def loss(self) -> PrivacyLoss:
+        """Exact cost of the whole forest for a unit."""
+        return group_loss(self.plan.loss, self.records_per_unit)
+
+    @property
+    def additive(self) -> PrivacyLoss:
+        """What it counts as beside other spending: the same, since no list of it is certified."""
+        return self.loss
+
+    def describe(self) -> dict[str, str]:
+        """The plan in words, for the report."""
+        return self.plan.describe()
 
 
 class MultinomialForestClassifier(PrivateClassifier):
@@ -260,7 +296,7 @@ class MultinomialForestClassifier(PrivateClassifier):
             estimator_name=type(self).__name__,
         )
 
-    def _check_parameters(self, epsilon: Fraction, delta: Fraction) -> ForestPlan:
+    def _check_parameters(self, epsilon: Fraction, delta: Fraction) -> PublishedPlan:
         check_choice(self.invalid, "invalid", ("drop", "raise"))
         check_choice(self.thresholds, "thresholds", ("cells", "lattice"))
         check_verbose(self.verbose)
@@ -283,9 +319,10 @@ class MultinomialForestClassifier(PrivateClassifier):
             joint=joint,
             leaves=leaves,
             partition=check_partition_rate(self.partition_rate),
+            records_per_unit=budget.records_per_unit,
         )
         plan = build_plan(settings, budget.rho if delta else None)
-        return replace(plan, records_per_unit=budget.records_per_unit)
+        return PublishedPlan(plan, budget.records_per_unit)
 
     def _check_streamable(self) -> None:
         if self.thresholds == "lattice":
@@ -294,22 +331,26 @@ class MultinomialForestClassifier(PrivateClassifier):
                 'Use thresholds="cells"',
             )  # fmt: skip
 
-    def _build_plan(self, run: FitRun, checked: ForestPlan) -> ForestPlan:
+    def _build_plan(self, run: FitRun, checked: PublishedPlan) -> PublishedPlan:
         # The plan follows from the parameters alone.
         return checked
 
-    def _train(self, run: FitRun, plan: ForestPlan, scope: Scope, records: Records) -> None:
-        with records.threads(), self._progress(run, plan, records) as progress:
-            forest = grow_forest(plan, scope, run.source, progress.over(records), progress)
-        self._set_forest(forest, run.domain)
+    def _train(self, run: FitRun, plan: PublishedPlan, scope: Scope, records: Records) -> None:
+        facts = _facts_of(run.encoder)
+        with records.threads(), self._progress(run, plan.plan, records) as progress:
+            model = train_on(
+                MultinomialForest(), plan.plan, scope, run.source, progress.over(records), facts,
+                progress.step_done,
+            )  # fmt: skip
+        self._set_forest(model.forest, run.domain)
 
     def _progress(
-        self, run: FitRun, plan: ForestPlan, records: Records
+        self, run: FitRun, plan: Plan[ForestShape], records: Records
     ) -> TreeProgress | PassProgress:
         """A bar over trees or levels, or over passes where a pass is what takes time."""
         if run.streamed:
-            return PassProgress(passes_of_trees(plan, records.schema), self.verbose)
-        return TreeProgress(plan.n_trees, self.verbose, plan.tree.depth)
+            return PassProgress(n_passes(plan, records.schema), self.verbose)
+        return TreeProgress(plan.shape.n_trees, self.verbose, plan.shape.depth)
 
     def _set_forest(self, forest: PrivateForest, domain: Domain) -> None:
         labels = class_array(domain)
@@ -332,3 +373,12 @@ class MultinomialForestClassifier(PrivateClassifier):
     def _released_from_data(self, data: Any, encoder: DomainEncoder) -> None:
         n_classes = class_array(encoder.domain).size
         self._set_forest(forest_from_data(data, encoder.n_codes, n_classes), encoder.domain)
+
+
+def _facts_of(encoder: DomainEncoder) -> TableFacts:
+    """Public facts of a coded table, without a value of each code: a lattice has 2**32 of them."""
+    n = encoder.n_codes.size
+    n_classes = class_array(encoder.domain).size
+    return TableFacts(
+        encoder.n_codes, encoder.ordered, np.zeros(n, dtype=np.bool_), (None,) * n, n_classes, None
+    )

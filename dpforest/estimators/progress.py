@@ -29,11 +29,8 @@ class _Progress:
     def part_done(self) -> None:
         """One part of a training is finished."""
 
-    def level_done(self) -> None:
-        """One level of one tree is finished."""
-
-    def tree_done(self) -> None:
-        """One tree is finished."""
+    def step_done(self) -> None:
+        """One step of a plan is finished."""
 
     def _step(self) -> None:
         if self._bar is not None:
@@ -66,18 +63,16 @@ class TreeProgress(_Progress):
     """
 
     def __init__(self, n_trees: int, verbose: int, depth: int) -> None:
-        self._by_level = verbose > 1
-        total = n_trees * (depth + 1) if self._by_level else n_trees
+        self._steps_a_tree, self._by_level, self._done = depth + 1, verbose > 1, 0
+        total = n_trees * self._steps_a_tree if self._by_level else n_trees
         super().__init__(total, "levels" if self._by_level else "trees", verbose > 0)
 
-    def level_done(self) -> None:
-        """Count one finished level of one tree."""
-        if self._by_level:
-            self._step()
-
-    def tree_done(self) -> None:
-        """Count one finished tree."""
-        if not self._by_level:
+    def step_done(self) -> None:
+        """Count one level of one tree; trees by their levels, whichever trees these were of."""
+        with self._lock:
+            self._done += 1
+            whole_tree = self._done % self._steps_a_tree == 0
+        if self._by_level or whole_tree:
             self._step()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,3 +29,10 @@ class Offer:
     ends: NDArray[np.int64]
     firsts: NDArray[np.int64] | None = None
     lengths: NDArray[np.int64] | None = None
+
+    @classmethod
+    def of_table(cls, scores: NDArray[Any]) -> Offer:
+        """As many candidates in each row, from scores of shape (n_rows, n_candidates)."""
+        n_rows, width = scores.shape
+        starts = np.arange(n_rows, dtype=np.int64) * width
+        return cls(scores.ravel().astype(np.float64, copy=False), starts, starts + width)
