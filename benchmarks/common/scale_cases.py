@@ -25,6 +25,7 @@ from dpforest.trees.multinomial.learner import MultinomialForest
 from dpforest.trees.one_shot.learner import OneShotForest
 from dpforest.trees.refitted.learner import RefittedForest
 from dpforest.trees.refitted.settings import RefittedSettings, Size
+from dpforest.trees.training import train_on
 
 Case = Callable[[], dict[str, Any]]
 
@@ -57,7 +58,7 @@ def in_memory(kind: str, n: int) -> dict[str, Any]:
     def fit(some: Any) -> None:
         records = MemoryRecords(some, THREADS)
         with BudgetAccountant._unlimited().open_scope("fit") as scope, records.threads():
-            learner.train(plan, scope, SeededSource(0), records, facts, lambda: None)
+            train_on(learner, plan, scope, SeededSource(0), records, facts, lambda: None)
 
     fit(encoded(20_000))
     result = repeated(lambda: fit(table), 3 if n < 3_000_000 else 1)
