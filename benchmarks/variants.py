@@ -46,7 +46,7 @@ from dpforest.records.base import MemoryRecords
 from dpforest.records.table import TrainingTable
 from dpforest.trees.base import LearnerBudget, TableFacts
 from dpforest.trees.refitted import RefittedForest
-from dpforest.trees.refitted.settings import RefittedSettings, Size
+from dpforest.trees.refitted.settings import RefittedSettings, RefittedSize
 from dpforest.trees.rules import RulesLearner, probabilities
 from dpforest.trees.training import train_on
 
@@ -67,7 +67,7 @@ EACH = 0.65
 class Halved(RefittedSettings):
     """Half the rounds."""
 
-    def size(self, signal: float, rows: float, n_classes: int) -> Size:
+    def size(self, signal: float, rows: float, n_classes: int) -> RefittedSize:
         """The rule's, with half the rounds."""
         size = super().size(signal, rows, n_classes)
         return replace(size, n_rounds=size.n_rounds // 2)
