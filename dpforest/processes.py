@@ -1,4 +1,4 @@
-"""Which process this is: what is not to be used twice asks before it is used."""
+"""Identity of this process; ask for it before using what must not be used twice."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class NeighbouringRelation(StrEnum):
-    """When two tables count as neighbours.
+    """Neighbouring relations of tables.
 
     ``ADD_OR_REMOVE_ONE`` is the library's native relation: one table is the other with
     one record more. Composition over the nodes of a level is right for it alone, since a

@@ -26,7 +26,7 @@ Refuse = Callable[[str], Exception]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a text may come to.
+    """Limits of a text.
 
     Attributes
     ----------
@@ -137,11 +137,11 @@ _REASONS: dict[type[Exception], str] = {
 
 
 class _RefusedError(Exception):
-    """Why a text is refused, from within the decoder."""
+    """Reason to refuse a text, raised within the decoder."""
 
 
 def _nested_deeper(text: str, depth: int) -> bool:
-    """Whether brackets outside of strings are ever open beyond a depth; no recursion."""
+    """Say if brackets outside of strings are ever open beyond a depth; no recursion."""
     if text.count("[") + text.count("{") <= depth:
         return False
     level = 0
@@ -188,7 +188,7 @@ def _constant(name: str) -> Any:
 
 
 def is_writable(text: str) -> bool:
-    """Whether a text is Unicode, which half of a character (a lone surrogate) is not."""
+    """Say if a text is Unicode; half of a character (a lone surrogate) is not."""
     try:
         return text.isascii() or bool(text.encode("utf-8"))
     except UnicodeEncodeError:

@@ -101,7 +101,7 @@ _Outputs = tuple[NDArray, NDArray]
 
 @dataclass(frozen=True, slots=True)
 class _Test:
-    """What every pair is tried with."""
+    """Settings that every pair is tried with."""
 
     subject: Subject
     runs: int

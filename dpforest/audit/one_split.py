@@ -57,7 +57,7 @@ class OneSplitTrees:
 
     @property
     def loss(self) -> PrivacyLoss:
-        """What one tree costs, by the accountant."""
+        """Loss of one tree, by the accountant."""
         scratch = BudgetAccountant._unlimited()
         with scratch.open_scope("one tree") as scope:
             charge_tree(self.plan, scope)
@@ -82,7 +82,7 @@ class OneSplitTrees:
         return np.column_stack([splits.feature, splits.low, splits.high, leaves])
 
     def sides(self, n_records: int, runs: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Which records serve for the split and which for the leaves, shapes (runs, n_records)."""
+        """Draw the records of the split and those of the leaves, shapes (runs, n_records)."""
         structure, estimation = draw_sides(n_records * runs, self.plan, self.source)
         flat = np.zeros(n_records * runs, dtype=np.bool_)
         flat[structure] = True

@@ -57,7 +57,7 @@ class Release:
 
 @dataclass
 class Recording:
-    """What one run showed.
+    """Record of one run.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class Recording:
 
     @property
     def reads(self) -> list[str]:
-        """What was read, in order."""
+        """Names of all that was read, in order."""
         return [event.what for event in self.events if isinstance(event, Read)]
 
     @property
@@ -105,7 +105,7 @@ class Recorder(Observer):
 
     @property
     def inside(self) -> bool:
-        """Whether a mechanism is being run that this one is a part of."""
+        """True while a mechanism runs of which this one is a part."""
         return getattr(self._inside, "release", False)
 
     def read(self, what: str) -> None:
@@ -127,7 +127,7 @@ class Recorder(Observer):
         return output
 
     def _output(self, name: str, drawn: Any) -> Any:
-        """What was released first, where it has this one's form."""
+        """Replace a draw by the first recorded one of the same form, if there is one."""
         if not self._frozen:
             return drawn
         earlier = self._frozen.pop(0)
@@ -228,7 +228,7 @@ def differences_on_replay(run: Callable[[Any], Any], pair: DatasetPair) -> tuple
 
 
 def compare(first: Recording, second: Recording) -> tuple[str, ...]:
-    """What differs between two recordings, by name; released outputs are not compared."""
+    """Name the differences of two recordings; released outputs are not compared."""
     found = [
         name
         for name in ("warnings", "logs", "printed", "error")

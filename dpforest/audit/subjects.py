@@ -1,4 +1,4 @@
-"""What can be audited: a function of a dataset, many runs of it at once, or an estimator."""
+"""Subjects of an audit: a function of a dataset, many runs of it at once, or an estimator."""
 
 from __future__ import annotations
 

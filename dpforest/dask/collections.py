@@ -15,7 +15,7 @@ from dpforest.records.streams.base import Source, check_columns
 
 
 def is_collection(X: Any) -> bool:
-    """Whether something is a Dask array or data frame, found out without importing Dask.
+    """Say if something is a Dask array or data frame, without importing Dask.
 
     Its type is asked alone: a collection makes its whole graph when it is asked for it, and what
     a reader says then is raised.
@@ -158,7 +158,7 @@ def partitions(collection: Any, as_cut: bool = False) -> list[Any]:
 
 
 def is_array(collection: Any) -> bool:
-    """Whether a collection is an array, not a frame."""
+    """Say if a collection is an array, not a frame."""
     return hasattr(collection, "chunks")
 
 

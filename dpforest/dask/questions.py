@@ -18,7 +18,7 @@ CHUNK = 16
 
 
 class Questions:
-    """What was sent of the countings of one fit.
+    """Memory of what was sent of the queries of one fit.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class Questions:
 
 
 def same(data: bytes) -> bytes:
-    """What was sent."""
+    """Hand on what was sent."""
     return data
 
 

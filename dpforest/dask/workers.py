@@ -71,7 +71,7 @@ class DaskRecords:
         wait(self._blocks)
 
     def _looked_at(self, encoded: list[Any], key: bytes) -> tuple[list[int], list[bytes]]:
-        """How many records lie before each partition, and by what each is known again."""
+        """Count the records before each partition, and note a mark by which each is known again."""
         counted = [self._client.submit(size_of, table, key, pure=False) for table in encoded]
         with reading_partitions():
             found = self._client.gather(counted)
@@ -211,7 +211,7 @@ def block_of(table: TrainingTable | DPForestError, first: int, mark: bytes, key:
 
 
 def count_blocks(question: bytes, chunks: list[Any], blocks: list[Block]) -> NDArray[np.integer]:
-    """What some blocks add; on a worker."""
+    """Sum what some blocks add; runs on a worker."""
     counting = opened(question, chunks)
     return narrow(sum_of(map(counting.count, blocks)))
 

@@ -107,7 +107,7 @@ class Domain(DomainFacts):
 
     @property
     def n_features(self) -> int:
-        """How many features are declared."""
+        """Number of declared features."""
         return len(self.features)
 
     @property
@@ -185,7 +185,7 @@ class Domain(DomainFacts):
 
     @property
     def is_declared(self) -> bool:
-        """Whether every entry is declared, so that a fit can have a guarantee."""
+        """True if every entry is declared, so that a fit can have a guarantee."""
         return not self.drafted_entries
 
     def confirmed(

@@ -326,7 +326,7 @@ class Fit:
         )
 
     def _run_facts(self) -> RunFacts:
-        """What guarantee and report are made of, as it is when the fit ends."""
+        """Facts that guarantee and report are made of, as they are when the fit ends."""
         assert self.listing is not None
         return RunFacts(
             estimator=type(self.estimator).__name__,
@@ -373,7 +373,7 @@ def forget(estimator: Any) -> None:
 
 
 def _training_scope(plan: PrivateForestPlan, scope: Scope) -> Scope:
-    """Where the learner asks: its cost is set aside as a whole, and kept where training fails."""
+    """Scope in which the learner asks: its cost is set aside as a whole, also if training fails."""
     assert plan.plan is not None
     if isinstance(plan.plan, Plan):
         price = Price.of(plan.plan, plan.budget.records_per_unit)
@@ -386,7 +386,7 @@ def _training_scope(plan: PrivateForestPlan, scope: Scope) -> Scope:
 def _claimed(
     plan: PrivateForestPlan, scope: Scope, delta: Fraction
 ) -> tuple[PrivacyLoss, Certificate | None]:
-    """What a finished fit spent, taken by itself, and the certificate that speaks for all of it.
+    """Loss of a finished fit by itself, and the certificate that speaks for all of it.
 
     Where spending depended on released values the caps are the bound, not what was realised; the
     scope refused whatever would have passed them.
@@ -412,7 +412,7 @@ def _check_accountant(accountant: Any) -> None:
 
 
 def _ceiling(accountant: Any) -> Ceiling | None:
-    """What the accountant that others share promises in all; None where nobody does."""
+    """Total that a shared accountant promises; None if nobody shares it."""
     if not isinstance(accountant, BudgetAccountant):
         return None
     total = accountant.total.exact
@@ -420,7 +420,7 @@ def _ceiling(accountant: Any) -> Ceiling | None:
 
 
 def _failure_of(record: ScopeRecord) -> str:
-    """What a report says of a fit that an error ended; nothing where nothing was granted."""
+    """Words for a report about a fit that an error ended; empty if nothing was granted."""
     if not record.failed:
         return ""
     charged = record.charged

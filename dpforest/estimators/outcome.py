@@ -1,4 +1,4 @@
-"""What a fit released: the model, by which strategy, and for numbers the range of targets."""
+"""Outcome of a fit: the model, its strategy, and for numbers the range of targets."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ def _scaled(n_codes: int, has_missing_code: bool) -> np.ndarray:
 
 @dataclass(frozen=True, slots=True)
 class PrivateForestPlan:
-    """What one fit asks for.
+    """Plan of one fit: what it asks for.
 
     Attributes
     ----------
@@ -153,7 +153,7 @@ class PrivateForestPlan:
 
     @property
     def additive(self) -> PrivacyLoss:
-        """What it counts as beside other spending: a certified list as what it adds up to."""
+        """Loss that counts beside other spending: for a certified list, what it adds up to."""
         if self.certificate is None:
             return self.loss
         size, bought = self.budget.records_per_unit, (self.count, self.target_range)
@@ -167,7 +167,7 @@ class PrivateForestPlan:
 
     @property
     def adaptive(self) -> bool:
-        """Whether what is spent depends on a released value.
+        """True if spending depends on a released value.
 
         A certificate that follows another release counts as that too where its delta is then to
         be held for good (``accounting.certified``).
@@ -190,7 +190,7 @@ class PrivateForestPlan:
 
     @property
     def parts(self) -> tuple[PlanPart, ...]:
-        """What is released, in order, as far as it is known, and what it costs a record."""
+        """Releases in order, as far as they are known, with their cost for a record."""
         bought = []
         if self.count is not None:
             bought.append(PlanPart(COUNT_ROLE, "a noisy count of all records", self.count.loss))
@@ -212,7 +212,7 @@ class PrivateForestPlan:
         return words | self._settled()
 
     def _settled(self) -> dict[str, str]:
-        """What is fixed beforehand and what follows from a released value, in words."""
+        """Say in words what is fixed beforehand and what follows from a released value."""
         if self.count is None:
             return ALL_FIXED
         return {

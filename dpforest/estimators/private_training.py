@@ -148,7 +148,7 @@ def planned(
 
 
 def budget_after(budget: LearnerBudget, event: GeometricNoise) -> LearnerBudget:
-    """What an event leaves of a budget, in either currency; a certified rest adds in epsilon."""
+    """Rest of a budget after an event, in either currency; a certified rest adds in epsilon."""
     if budget.certified:
         return replace(budget, epsilon=budget.epsilon - Fraction(event.loss.epsilon))
     left = budget.rho - Fraction(event.loss.rho) if budget.delta else None
@@ -157,7 +157,7 @@ def budget_after(budget: LearnerBudget, event: GeometricNoise) -> LearnerBudget:
 
 
 def unit_loss(plan: LearnerPlan, records_per_unit: int) -> PrivacyLoss:
-    """What a learner's plan costs a unit; a certificate says so already."""
+    """Cost of a learner's plan for a privacy unit; a certificate says it already."""
     if getattr(plan, "certificate", None) is not None:
         return plan.loss
     return group_loss(plan.loss, records_per_unit)

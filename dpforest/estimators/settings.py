@@ -74,7 +74,7 @@ def refuse_fit_parameters(given: dict[str, Any]) -> None:
 
 
 def check_verbose(value: Any) -> int:
-    """How much progress is shown; True is 1."""
+    """Amount of progress that is shown; True is 1."""
     return int(value) if isinstance(value, bool) else check_integer(value, "verbose", 0)
 
 

@@ -157,7 +157,7 @@ def _restore(cls: type[Model], content: dict[str, Any]) -> Model:
 def _books(
     content: dict[str, Any], domain: Domain, estimator: str
 ) -> tuple[RunFacts, FrozenLedger, ScopeRecord]:
-    """What is noted about the fit, its ledger, and its scope there; none contradicts another."""
+    """Check the notes about a fit, its ledger and its scope there: none may contradict another."""
     facts = _exactly(RunFacts, content["fit"] | {"settings": content["parameters"]})
     ledger = _exactly(FrozenLedger, content["ledger"])
     scope = _fit_scope(ledger, content["scope"])
@@ -200,7 +200,7 @@ def _exactly(kind: type[Record], data: Any) -> Record:
 
 
 def _is_part(written: Any, whole: Any) -> bool:
-    """Whether what was written is in a record; what is newer than the file may be missing."""
+    """Say if what was written is in a record; what is newer than the file may be missing."""
     if isinstance(written, dict) and isinstance(whole, dict):
         return all(key in whole and _is_part(part, whole[key]) for key, part in written.items())
     if isinstance(written, list) and isinstance(whole, list):
@@ -283,7 +283,7 @@ def check_listing(
 
 
 def listing_problems(facts: RunFacts, loss: PrivacyLoss) -> Iterator[str]:
-    """What in a list of fits does not follow from the list, or from the fit."""
+    """Name what in a list of fits does not follow from the list, or from the fit."""
     listing = facts.listing
     epsilon = parse_amount(listing.epsilon)
     if listing.estimator != facts.estimator or listing.n_fits != sum(listing.charged.values()):
@@ -324,7 +324,7 @@ def agreed_guarantee(written: Guarantee, rebuilt: Guarantee) -> Guarantee:
 
 
 def _close(written: Guarantee, rebuilt: Guarantee) -> bool:
-    """Whether figures agree, but for what releases of a converting library differ by."""
+    """Say if figures agree, but for differences between releases of a converting library."""
     for one, other in zip(written.bounds, rebuilt.bounds, strict=True):
         if (one.relation, one.delta, one.rho) != (other.relation, other.delta, other.rho):
             return False

@@ -288,7 +288,7 @@ def _notes(scope: ScopeRecord) -> Iterable[str]:
 
 
 def _shared_note(scope: ScopeRecord) -> Iterable[str]:
-    """What a certificate says of its own list where the list is charged by its rho."""
+    """Write what a certificate says of its own list where the list is charged by its rho."""
     if scope.certificate is None or stands_by_certificate(scope):
         return
     own = scope.certificate.certificate

@@ -132,7 +132,7 @@ def _added(report: ReportRecord, part: _Part, group: str, composed: Amount) -> V
 
 
 def _added_note(size: int, composed: Amount, amounts: list[Amount]) -> str:
-    """How the pieces relate to what they compose to; both are a unit's already."""
+    """Say how the pieces relate to their sum; both are already for a whole privacy unit."""
     together = sum((a for a in amounts if a != math.inf), Fraction(0))
     whose = "one record" if size == 1 else f"all records of one unit (up to {size})"
     note = f"Requests added up as if {whose} had met all of them."

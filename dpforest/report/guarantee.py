@@ -37,7 +37,7 @@ class RelationBound(BaseModel):
 
 
 class Guarantee(BaseModel):
-    """What was earned, in numbers and words.
+    """Guarantee that a fit earned, in numbers and words.
 
     Attributes
     ----------
@@ -166,7 +166,7 @@ def make_guarantee(
 
 
 def unit_text(records_per_unit: int) -> str:
-    """What is protected, in words."""
+    """Name what is protected, in words."""
     if records_per_unit == 1:
         return "one record"
     return f"one unit (such as a person) that owns up to {records_per_unit} records"
@@ -186,7 +186,7 @@ def _bound(
 
 
 def spent_budget(loss: PrivacyLoss, guarantee: Guarantee) -> Budget:
-    """What a fit spent, as floats rounded up, with the exact loss beside them."""
+    """Spending of a fit as floats rounded up, with the exact loss beside them."""
     native = guarantee.bounds[0]
     rho = native.rho if native.rho is not None else math.inf
     return Budget(native.epsilon, native.delta, rho, loss)

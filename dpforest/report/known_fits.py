@@ -1,4 +1,4 @@
-"""What a report can say about other fits, which is little: its own object's, in its own process."""
+"""Statements about other fits: a report knows only those of its own object and process."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _KNOWS_NOT = (
 
 
 def known_fits(listing: FitListing) -> str:
-    """What stands in the first lines of a report: which fits it knows of, and which it cannot.
+    """Say in a report's first lines which other fits it knows of, and which it cannot know of.
 
     Never that a fit was the first: no process can know that. Held by
     tests/estimators/report/test_known_fits.py.

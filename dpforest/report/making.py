@@ -220,7 +220,7 @@ def _listed(names: tuple[str, ...]) -> str:
 
 
 def _ceiling_text(facts: RunFacts, guarantee: Guarantee) -> str:
-    """What the accountant promises that this fit was charged to."""
+    """Promise of the accountant that this fit was charged to, in words."""
     assert facts.ceiling is not None
     epsilon, delta = map(figure_up, facts.ceiling.total)
     units = _CEILING_UNITS.format(unit=guarantee.unit) if facts.records_per_unit > 1 else ""
@@ -228,7 +228,7 @@ def _ceiling_text(facts: RunFacts, guarantee: Guarantee) -> str:
 
 
 def _weak(guarantee: Guarantee, domain: Domain) -> list[str]:
-    """What is proven and yet promises little."""
+    """Cautions about a guarantee that is proven and yet promises little."""
     texts = []
     rows = domain.approximate_rows
     if guarantee.delta * (rows or _FEW_ROWS) >= 1:

@@ -41,7 +41,7 @@ class Remade:
     plan: Any
 
     def requests(self, report: PrivacyReport) -> ScopeRecord:
-        """What a fit asks for: asked for again, on a table without records.
+        """Requests of a fit, made again on a table without records.
 
         A plan that was fixed beforehand asks for the same whatever the records are.
         """
@@ -72,7 +72,7 @@ class Remade:
 
 
 class Boundless:
-    """What the adapter uses of an accountant of diffprivlib; grants everything."""
+    """Part of diffprivlib's accountant that the adapter uses; grants everything."""
 
     def total(self) -> tuple[float, float]:
         return math.inf, 1.0
@@ -139,7 +139,7 @@ def remade_plan(report: PrivacyReport) -> Remade | str | None:
 
 
 def _is_foreign(allocation: Any) -> bool:
-    """Whether an allocation is noted by a name that only its maker can resolve."""
+    """Say if an allocation is noted by a name that only its maker can resolve."""
     if not isinstance(allocation, str):
         return False
     try:

@@ -70,7 +70,7 @@ _PLAN_TOLERANCE = 1e-6
 
 
 class Verification(BaseModel):
-    """What :func:`verify_report` found to hold.
+    """Findings of :func:`verify_report`.
 
     Attributes
     ----------
@@ -282,7 +282,7 @@ _Said = tuple[list[str], list[str], list[str]]
 
 
 def _plan_problems(record: PrivacyReport) -> _Said:
-    """What contradicts the plan made anew, what of it could be shown, and what not and why."""
+    """Compare a report with its plan made anew: contradictions, what was shown, what was not."""
     written_by = record.versions.get("dpforest")
     if written_by not in (library_versions()["dpforest"], NOT_INSTALLED):
         return [], [], ["the plan (made by another version of dpforest)"]
@@ -304,7 +304,7 @@ def _plan_problems(record: PrivacyReport) -> _Said:
 
 
 def _waits(plan: Any) -> bool:
-    """Whether a part of a plan is made from a released number of records."""
+    """Say if a part of a plan is made from a released number of records."""
     return getattr(plan, "count", None) is not None
 
 
@@ -336,7 +336,7 @@ def _planned(record: PrivacyReport, plan: Any) -> Iterator[str]:
 
 
 def _set_aside(record: PrivacyReport, plan: Any) -> PrivacyLoss:
-    """What a fit reserves: beside others what it adds up to, unless it stands for all of them."""
+    """Loss that a fit reserves: its own if it is charged alone, else what its pieces add up to."""
     reserve = record.composition.reserve
     stands_alone = reserve is not None and reserve.loss.delta > 0
     alone = record.basis.charged_to in (OWN_BUDGET, DIFFPRIVLIB) or stands_alone
