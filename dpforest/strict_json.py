@@ -65,7 +65,7 @@ def read_object(
     given : str or path
         A text is told by its opening brace; anything else is a path.
     refuse : callable
-        Makes the caller's error of what is wrong, as a clause such as "the key 'a' stands twice".
+        Makes the caller's error of what is wrong, as a clause such as "the key 'a' occurs twice".
     limits : Limits, optional
 
     Returns
@@ -84,7 +84,7 @@ def read_object(
 def parse_object(text: str, refuse: Refuse, limits: Limits = LIMITS) -> dict[str, Any]:
     """The object that a JSON text holds; see :func:`read_object`."""
     if not isinstance(text, str):
-        raise refuse(f"a {type(text).__name__} is no JSON text")
+        raise refuse(f"a {type(text).__name__} is not JSON text")
     if len(text) > limits.size:
         raise refuse(f"it is longer than {limits.size} characters")
     if _nested_deeper(text, limits.depth):
@@ -172,7 +172,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) != len(pairs):
         key, _ = Counter(key for key, _ in pairs).most_common(1)[0]
         name = f" {key!r}" if len(key) <= _LONGEST and key.isprintable() else ""
-        raise _RefusedError(f"the key{name} stands twice")
+        raise _RefusedError(f"the key{name} occurs twice")
     return found
 
 
@@ -184,7 +184,7 @@ def _finite(text: str) -> float:
 
 
 def _constant(name: str) -> Any:
-    raise _RefusedError(f"{name} is no number of JSON")
+    raise _RefusedError(f"{name} is not a JSON number")
 
 
 def is_writable(text: str) -> bool:

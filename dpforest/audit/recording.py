@@ -221,7 +221,7 @@ def differences_on_replay(run: Callable[[Any], Any], pair: DatasetPair) -> tuple
     again = compare(first, record(run, pair.first, first))
     if again:
         raise DPForestError(
-            f"the run differs from itself on one dataset ({', '.join(again[:3])}), so it cannot be "
+            f"two runs on one dataset differ ({', '.join(again[:3])}), so it cannot be "
             "replayed. Give it a random_state, one thread and an accountant made in the run."
         )
     return compare(first, record(run, pair.second, first))

@@ -85,7 +85,7 @@ class Domain(DomainFacts):
     def _no_boolean(cls, rows: Any) -> Any:
         if is_boolean(rows):
             raise DomainError(
-                "approximate_rows", "a boolean is no number of records", "Type in a whole number"
+                "approximate_rows", "a boolean is not a number of records", "Give a whole number"
             )
         return rows
 

@@ -114,8 +114,8 @@ def checked_sources(names: list[str], drafted: Collection[str], sources: Any) ->
         elif name not in drafted:
             rule, repair = "is declared already", "Leave its source out"
         elif not isinstance(text, str) or not is_own_source(text):
-            rule = "its source must be a text, and another one than the draft"
-            repair = "Say where it is documented, without a look at the records"
+            rule = "its source must be a text, and not the draft"
+            repair = "Say where it is documented, without looking at the records"
         else:
             continue
         raise DomainError(str(name), rule, repair)

@@ -13,6 +13,8 @@ EARLIER = (1, 2)
 _BARE_TREES = frozenset({"MultinomialForestClassifier", "DaskMultinomialForestClassifier"})
 #: A strategy that is no more, and the parameter that was its alone.
 _GONE, _ITS_PARAMETER = "private_selection", "candidates"
+#: Begin of the words for a privacy unit of several records, then and now.
+_UNIT_THEN, _UNIT_NOW = "one unit (", "one privacy unit ("
 
 
 def as_written_now(content: dict[str, Any]) -> dict[str, Any]:
@@ -29,9 +31,16 @@ def as_written_now(content: dict[str, Any]) -> dict[str, Any]:
     """
     if content["version"] not in EARLIER:
         return content
+    content = _with_the_unit_of_today(content)
     if content["estimator"] in _BARE_TREES:
         return _with_a_strategy(content)
     return _without_what_left(content)
+
+
+def _with_the_unit_of_today(content: dict[str, Any]) -> dict[str, Any]:
+    guarantee = content["guarantee"]
+    unit = guarantee["unit"].replace(_UNIT_THEN, _UNIT_NOW)
+    return content | {"guarantee": guarantee | {"unit": unit}}
 
 
 def _with_a_strategy(content: dict[str, Any]) -> dict[str, Any]:

@@ -207,7 +207,7 @@ class Fit:
         """Note as a leak what estimators before and around this fit learn from the records."""
         if not unpaid:
             return
-        leak = f"what stands before or around it learns unpaid: {'; '.join(unpaid)}"
+        leak = f"a step before or around it learns without paying: {'; '.join(unpaid)}"
         self.leaks.append(leak)
         warnings.warn(
             f"{leak}. The guarantee is void. Use steps that need no fitting, or fit them on public "
@@ -427,7 +427,7 @@ def _failure_of(record: ScopeRecord) -> str:
     name = "rho" if charged.epsilon == "inf" else "epsilon"
     amount = f"{name} = {_short(getattr(charged, name))}"
     # Where released values decided what was asked for, what came of it is no bound: the caps are.
-    bound = " (as it came out; what bounds it are its caps)" if record.caps else ""
+    bound = " (the amount that came out; its caps are the bound)" if record.caps else ""
     return (
         "the last fit failed after something was granted. What it was charged stays spent: "
         f"{amount}, delta = {_short(charged.delta)}{bound}; the accountant's composition has it "

@@ -49,7 +49,7 @@ class PlanSummary(BaseModel):
         regression than the mean of the target.
     forecast : str
     parts : tuple of PlannedPart
-        What would be released and what each part costs a unit.
+        What would be released and what each part costs a privacy unit.
     details : dict of str
     """
 

@@ -51,7 +51,7 @@ class Wanted:
     Attributes
     ----------
     budget : LearnerBudget
-        Of a unit: what the whole fit may cost, the number of records included.
+        For a privacy unit: what the whole fit may cost, the number of records included.
     strategy : str
         Name of a learner, or ``"auto"``.
     learner : Learner or None
@@ -75,12 +75,14 @@ class Wanted:
         """
         if self.strategy in NOT_STREAMED:
             raise ParameterError(
-                "strategy", self.strategy, "looks at all records at once, which a stream has not",
+                "strategy", self.strategy,
+                "looks at all records at once, which a stream does not have",
                 'Use "auto", "one_shot", "refitted" or "multinomial"',
             )  # fmt: skip
         if self.thresholds == "lattice":
             raise ParameterError(
-                "thresholds", self.thresholds, "needs all records in order, which a stream has not",
+                "thresholds", self.thresholds,
+                "needs all records in order, which a stream does not have",
                 'Use thresholds="cells"',
             )  # fmt: skip
 
@@ -127,7 +129,7 @@ class PrivateForestPlan:
     count : GeometricNoise or None
         Buys that number; None where it is declared.
     loss : PrivacyLoss
-        Exact cost of a unit; the caps where spending depends on the released number.
+        Exact cost for a privacy unit; the caps where spending depends on the released number.
     signal : float or None
         R of the budget in the currency that the strategy spends, from the declared or released
         number of records; None where neither is known.
@@ -203,7 +205,7 @@ class PrivateForestPlan:
         """The plan in words, for the report."""
         words = {"strategy": self.strategy}
         if self.count is not None:
-            words[COUNT_ROLE] = "bought: a noisy count, and the rest of the plan from it"
+            words[COUNT_ROLE] = "bought: a noisy count, from which the rest of the plan is made"
         if self.signal is not None:
             words["signal R"] = f"{self.signal:.4g}"
         words |= unit_words(self.budget.records_per_unit)

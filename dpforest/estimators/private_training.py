@@ -47,12 +47,12 @@ def make_plan(
 ) -> PrivateForestPlan:
     """The plan of a fit; it waits for a noisy count where no number of rows is declared.
 
-    What is composed as a whole has the same noise in a fit that has its budget to itself and in one
-    that shares an accountant, where its list adds up in rho with the rest. Not so: a list that is
-    chosen by a number of records which was bought from a shared accountant, trees that are grown
-    side by side, and what another library adds up. ``place`` is where the fit is charged, in
-    words. Epsilon and delta are those of a unit. Without a ``learner`` the strategy's own is taken,
-    with settings by the number of records.
+    A list that is composed as a whole gets the same noise whether its fit has a budget to itself
+    or shares an accountant, where the list's rho is added to the rest. There are three exceptions:
+    a list that is chosen by a number of records bought from a shared accountant, trees that are
+    grown side by side, and charges that another library adds up. ``place`` says in words where the
+    fit is charged. Epsilon and delta are those of a privacy unit. Without a ``learner`` the
+    strategy's own is taken, with settings by the number of records.
     """
     alone, rows = place == OWN_BUDGET, facts.approximate_rows
     certifiable = delta > 0 and strategy != "multinomial"

@@ -69,7 +69,7 @@ def refuse_fit_parameters(given: dict[str, Any]) -> None:
                 "max_records_per_unit is for",
             )  # fmt: skip
         raise ParameterTypeError(
-            name, Described(type(value).__name__), "is no parameter of fit", "Leave it out"
+            name, Described(type(value).__name__), "is not a parameter of fit", "Leave it out"
         )
 
 

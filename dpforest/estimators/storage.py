@@ -211,7 +211,7 @@ def _is_part(written: Any, whole: Any) -> bool:
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise _contradiction("a name in it is no text")
+        raise _contradiction("a name in it is not text")
     return value
 
 
@@ -225,7 +225,7 @@ def _parameters(facts: RunFacts) -> dict[str, Any]:
 def check_facts(facts: RunFacts, domain: Domain, estimator: str, scope: ScopeRecord) -> None:
     """Refuse facts about a fit that its domain, its randomness or its scope contradicts."""
     if facts.records_per_unit != scope.records_per_unit:
-        raise _contradiction("its budget was not spent for such units")
+        raise _contradiction("its budget was spent for privacy units of another size")
     if facts.delta != exact_text(to_rational(facts.settings["delta"], "delta")):
         raise _contradiction("its delta is not the one of its parameters")
     if facts.estimator != estimator:
@@ -274,7 +274,7 @@ def check_listing(
     problems = [*listing_problems(facts, loss)]
     for fits in earlier or ():
         if min(fits.loss.epsilon, fits.loss.rho, fits.loss.delta) < 0:
-            problems.append("an earlier fit spent less than nothing")
+            problems.append("an earlier fit has a negative loss")
     for place, n_fits in facts.listing.charged.items() if earlier is not None else ():
         if sum(fits.n_fits for fits in earlier or () if fits.charged_to == place) < n_fits:
             problems.append("its earlier fits are not all of those that its fit knew of")

@@ -120,7 +120,7 @@ def as_rows(
             "starts",
             first.shape,
             f"scores {flat.shape}, starts and ends {last.shape} must be 1-D, the last two alike",
-            "Give one start and one end a row",
+            "Give one start and one end for each row",
         )
     if not rows_lie_within(first, last, flat.size):
         raise ParameterError(

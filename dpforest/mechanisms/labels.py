@@ -114,7 +114,10 @@ def _as_table(counts: ArrayLike) -> NDArray[np.int64]:
     table = np.ascontiguousarray(counts, dtype=np.int64)
     if table.ndim != 2 or table.shape[1] < 1:
         raise ParameterError(
-            "counts", table.shape, "must have shape (n_leaves, n_classes)", "Give a row a leaf"
+            "counts",
+            table.shape,
+            "must have shape (n_leaves, n_classes)",
+            "Give one row for each leaf",
         )
     return table
 

@@ -47,7 +47,7 @@ class Guarantee(BaseModel):
         was drawn. ``void``: something was learnt without paying.
         ``none``: the model is not private and claims nothing.
     unit : str
-        What is protected: one record, or a unit that owns up to so many.
+        Privacy unit: one record, or whoever owns up to so many.
     bounds : tuple of RelationBound
         Native relation first. Where the status is ``void``, what the paid part alone would give.
     reasons : tuple of str
@@ -69,12 +69,12 @@ class Guarantee(BaseModel):
 
     @property
     def epsilon(self) -> float:
-        """Epsilon under add/remove of one unit; infinite where no guarantee was earned."""
+        """Epsilon under add/remove of one privacy unit; infinite where no guarantee was earned."""
         return self.bounds[0].epsilon if self.status in ("holds", "demonstration") else math.inf
 
     @property
     def delta(self) -> float:
-        """Delta under add/remove of one unit; 1 where no guarantee was earned."""
+        """Delta under add/remove of one privacy unit; 1 where no guarantee was earned."""
         return self.bounds[0].delta if self.status in ("holds", "demonstration") else 1.0
 
     def __str__(self) -> str:
@@ -147,7 +147,7 @@ def make_guarantee(
     certificate : Certificate, optional
         Where it speaks for all that was spent.
     records_per_unit : int
-        How many records a unit may own; loss and certificate are a unit's.
+        Most records of a privacy unit; loss and certificate are for such a unit.
     """
     if certificate is None:
         prices = add_remove_price(loss, delta), replace_one_price(loss, delta)
@@ -169,7 +169,7 @@ def unit_text(records_per_unit: int) -> str:
     """Name what is protected, in words."""
     if records_per_unit == 1:
         return "one record"
-    return f"one unit (such as a person) that owns up to {records_per_unit} records"
+    return f"one privacy unit (such as a person) that owns up to {records_per_unit} records"
 
 
 def _bound(

@@ -125,7 +125,7 @@ def _gone(records_per_unit: int) -> str:
     """Name what a neighbouring table lacks, in words."""
     if records_per_unit == 1:
         return "one record"
-    return f"the up to {records_per_unit} records of one unit (such as a person)"
+    return f"the records (up to {records_per_unit}) of one privacy unit, such as a person,"
 
 
 def _delta(report: ReportRecord) -> Any:

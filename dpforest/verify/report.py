@@ -46,10 +46,10 @@ from dpforest.verify.replan import estimator_of, remade_plan
 #: Leaves that follow from nothing else in a report; see docs/report.md.
 UNFOUNDED = (
     "who declared the public facts, from which source, and which of them began as a draft",
-    "that no seed, no observer, no leak and nothing around the fit was kept quiet",
+    "that no seed, observer, leak or step around the fit was left out",
     "where the fit was charged, as which fit, under which ceiling, and the object's earlier fits",
     "how parameters were written, and versions",
-    "whether records were streamed, where no plan goes by that",
+    "whether records were streamed, if the plan does not depend on it",
 )
 #: What no comparison of a report and a model shows.
 OF_THE_MODEL = (
@@ -181,7 +181,7 @@ def _refused(rule: str) -> ReportError:
 
 def _problems(record: PrivacyReport) -> Iterator[str]:
     if record.digest != report_digest(record):
-        yield "its digest is that of another text"
+        yield "its digest belongs to another text"
     contradictions = verify_composition(record.composition)
     yield from contradictions
     yield from _finish_problems(record.composition)
@@ -203,7 +203,7 @@ def _finish_problems(root: ScopeRecord) -> Iterator[str]:
     if root.reserve_kept or any(s.reserve_kept and not s.reserve for s in root.walk()):
         yield "a reserve is kept that a finished fit does not keep"
     if any(scope.failed for scope in root.walk()):
-        yield "what failed released no model to report on"
+        yield "a fit that failed released no model to report on"
     if not root.closed:
         yield "its composition is of a fit that was not finished"
 
@@ -271,7 +271,7 @@ def _external_problems(record: PrivacyReport) -> Iterator[str]:
             yield "a charge elsewhere does not follow from the plan"
         relation = relations_of(record.facts.records_per_unit)[1].value
         if (entry.library, entry.relation) != ("diffprivlib", relation):
-            yield "a charge elsewhere is of no library that is known"
+            yield "a charge elsewhere is of an unknown library"
 
 
 # -- the plan -------------------------------------------------------------------------------------
@@ -361,7 +361,7 @@ def _model_problems(record: PrivacyReport, model: Any) -> Iterator[str]:
             yield f"the model cannot be read ({error})"
             return
     if record.model_fingerprint != model.fingerprint_:
-        yield "it is not of this model: the fingerprints differ"
+        yield "it is about another model: the fingerprints differ"
     own = model.privacy_report()
     # Read back where conversions are made by other means, a model claims what can be shown there.
     means = [[b.derivation for b in r.guarantee.bounds] for r in (record, own)]
