@@ -80,7 +80,7 @@ def releases_observed() -> int:
 
 
 def set_observer(observer: Observer | None) -> Observer | None:
-    """Let somebody look on, in the whole process; returns who did before."""
+    """Set the observer of the whole process; returns the one before."""
     global _observer
     before, _observer = _observer, observer
     return before

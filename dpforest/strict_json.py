@@ -20,7 +20,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-#: Makes the caller's error of what is wrong, as a clause.
+#: Makes the caller's error from a clause that says what is wrong.
 Refuse = Callable[[str], Exception]
 
 

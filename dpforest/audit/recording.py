@@ -1,4 +1,4 @@
-"""Record and replay: whether anything that depends on records leaves without a grant.
+"""Record and replay, to find whatever depends on records and leaves without a grant.
 
 A run is recorded on a dataset, then repeated on its neighbour while every mechanism hands out
 what it released the first time. Releases are paid for; everything else that the run shows must
@@ -199,7 +199,7 @@ def record(run: Callable[[Any], Any], dataset: Any, replay: Recording | None = N
 
 
 def differences_on_replay(run: Callable[[Any], Any], pair: DatasetPair) -> tuple[str, ...]:
-    """Names of everything that a run shows of the difference between two neighbours unpaid.
+    """Find everything unpaid by which a run shows the difference between two neighbours.
 
     Parameters
     ----------

@@ -157,9 +157,9 @@ class DaskRecords:
 
 @contextmanager
 def reading_partitions() -> Iterator[None]:
-    """Turn what reading a partition says, which may quote a value, into an error without any.
+    """Turn an error of reading a partition, which may quote a value, into one that quotes none.
 
-    What the cluster itself says (a worker that was lost, a future that was cancelled) is left.
+    Errors of the cluster itself (a lost worker, a cancelled future) pass unchanged.
     """
     try:
         yield
@@ -189,7 +189,7 @@ def encode_part(
 
 
 def size_of(table: TrainingTable | DPForestError, key: bytes) -> tuple[int, bytes] | DPForestError:
-    """Records of a partition and by what they are known again, or what is wrong with it."""
+    """Read a partition: its records and a mark to know them again, or what is wrong with it."""
     if isinstance(table, DPForestError):
         return table
     return table.n_records, mark_of(table, key)

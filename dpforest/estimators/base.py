@@ -78,7 +78,7 @@ class PrivateEstimator(SharedBudget):
     guarantee_: Guarantee
     _encoder_: DomainEncoder
     _facts: RunFacts
-    #: What is told of a fit that failed; nothing where none did.
+    #: Words about a fit that failed; absent if none did.
     _failure: str = ""
 
     # -- what a subclass gives ---------------------------------------------------------------

@@ -13,9 +13,9 @@ from typing import Any
 
 RECORDS = "learns from the records"
 LABELS = "learns from the records and labels"
-#: Of whatever no row and no tag speaks.
+#: For a class of which neither a row nor a tag says anything.
 NOT_KNOWN = "is not known here, so it is taken to learn from the records"
-#: Of such a class where it fits the private estimator itself: nothing shows what it hands on.
+#: For such a class if it fits the private estimator itself: nothing shows what it hands on.
 NOT_KNOWN_AROUND = "{} is not known here: if it learns from records, this guarantee is void"
 
 _CODES = "label encoding (codes for the labels that occur)"
@@ -190,7 +190,7 @@ def row_of(estimator: Any) -> Row:
         return Row(said, () if _is_sklearns(kind) and said != NOT_KNOWN else _USUAL)
     if _is_sklearns(kind) or around.learnt_by(estimator):
         return around
-    # What somebody else's kind of it adds is not known.
+    # It is not known what somebody else's subclass adds.
     return replace(around, learns=_said_by_tags(estimator))
 
 

@@ -90,8 +90,8 @@ def model_from_json(cls: type[Model], source: str | Path) -> Model:
     """Read a fitted estimator; see :func:`model_to_json`.
 
     Its guarantee and report are made anew from its ledger's entries, its domain and what is noted
-    about its fit; a file that claims anything else is refused. Nobody's word is checked beyond
-    that: who can write the file can write a consistent one.
+    about its fit; a file that claims anything else is refused. Nothing beyond that is checked:
+    whoever can write the file can write a consistent one.
 
     Parameters
     ----------
@@ -192,7 +192,7 @@ def _predicting(cls: type, content: dict[str, Any], domain: Domain, facts: RunFa
 
 
 def _exactly(kind: type[Record], data: Any) -> Record:
-    """A record that was written so to the letter: no other key, no number of another kind."""
+    """Read a record that has exactly its keys and its kinds of numbers, and no others."""
     record = kind.model_validate(data)
     if not _is_part(data, _data(record)):
         raise _contradiction(f"its {kind.__name__} is not written as one is")
@@ -310,8 +310,9 @@ def _fit_scope(ledger: FrozenLedger, label: Any) -> ScopeRecord:
 def agreed_guarantee(written: Guarantee, rebuilt: Guarantee) -> Guarantee:
     """The guarantee that follows from a ledger; refused if another one is written down.
 
-    Where the file's figure was converted from rho by other means than are at hand here (with or
-    without dp_accounting), both may be right: then only what can be shown here is claimed.
+    If the file's figure was converted from rho by other means than are available here (with or
+    without dp_accounting), both may be right. Then only the figure that can be shown here is
+    claimed.
     """
     same_means = [bound.derivation for bound in written.bounds] == [
         bound.derivation for bound in rebuilt.bounds

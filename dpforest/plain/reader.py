@@ -41,7 +41,7 @@ _TIME = re.compile(
     "(?: ?(?:[A-Za-z][A-Za-z0-9_/+-]*|[+-][0-9]{2}(?::?[0-9]{2}){0,2}))?)?"
     r"|-?[0-9]+ days?,? [+-]?[0-9]{1,2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?"
 )
-#: What a date or a complex number means: a text that no category is.
+#: Meaning of a date or a complex number: a text that no category has.
 _NOTHING = ""
 #: Beyond this an exponential is as good as 0 or infinity.
 _LARGEST_STEPS = 700.0

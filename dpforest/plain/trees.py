@@ -1,8 +1,8 @@
 """Trees over codes as trees over values: one threshold or one set of categories a split.
 
-A released tree sends codes left by a mask, or by a range, which may hold codes that no record
-has any more where it stands. What can reach a node is followed down from the root; a split is
-written for those codes alone, and not at all where they all go the same way.
+A released tree sends codes left by a mask or a range, which may include codes that cannot reach the
+node. So the codes that can reach each node are followed down from the root. A split is written for
+these alone, and is left out where they all go the same way.
 """
 
 from __future__ import annotations

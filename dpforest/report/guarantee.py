@@ -104,8 +104,8 @@ SEEDED = (
     "the seed nor can search for it, and for one fit"
 )
 #: A refit on changed data with the same seed voids both fits; one on the same data, as tools make
-#: them, releases nothing new. Which of them it was must not be looked up in the records, so the
-#: status stays a demonstration's and the reason says what it depends on.
+#: them, releases nothing new. Which of the two happened must not be looked up in the records, so
+#: the status stays "demonstration" and the reason names the condition.
 SEED_REUSED = (
     "this object or a clone was fitted before with the same random_state, so the same noise may "
     "have been used twice: if the records changed in between, neither fit has any guarantee"

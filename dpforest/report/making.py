@@ -92,7 +92,7 @@ _BEGAN = (
 _AROUND = "around this fit, and not part of its guarantee: {}"
 
 
-#: Books whose scopes are within bounds may still hold cells that nothing but a table adds up.
+#: Every scope may be within bounds and a row of a table, which is a sum of its own, may not.
 _TOO_LONG = "a row of its tables would add up to an amount of more digits than books hold"
 
 #: How the scope of a tree is called.

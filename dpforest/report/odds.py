@@ -1,7 +1,7 @@
 """Meaning of (epsilon, delta) for the best attacker: rates of a test, odds after a release.
 
 Somebody holds two tables that differ as the guarantee says, sees everything that was released, and
-has to tell which of the two was used. All figures are bounds on whatever he does.
+has to tell which of the two was used. All figures hold for every attacker.
 """
 
 from __future__ import annotations

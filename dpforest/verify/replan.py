@@ -49,8 +49,8 @@ class Remade:
         model.verbose = 0
         model.accountant = self._accountant(report)
         width = len(report.domain["features"])
-        # No fit of anybody's records, so it is no part of the process-wide list of fits; and not
-        # by ``fit``, which on Dask takes nothing else than its collections.
+        # This fits nobody's records, so it is not added to the process-wide list of fits. ``fit``
+        # is not called, because on Dask it takes only Dask collections.
         fit = Fit(model, listing=report.basis.listing)
         if report.facts.streamed:
             fit.run(BatchStream([]), None)
@@ -60,7 +60,7 @@ class Remade:
         return composition.relabelled(report.composition.label)
 
     def _accountant(self, report: PrivacyReport) -> Any:
-        """One that charges the fit as the report's did: by what it adds up to, or by itself."""
+        """Accountant that charges the fit as the report's did: by its parts' sum, or whole."""
         if report.facts.charged_to == OWN_BUDGET:
             return None
         if report.facts.charged_to == DIFFPRIVLIB:

@@ -143,7 +143,7 @@ def verify_report(report: PrivacyReport | str | Path, model: Any = None) -> Veri
     elif not problems:
         problems += _model_problems(record, model)
         held.append("everything against the model and its fingerprint")
-        # That the plan could not be made again, the model does not change.
+        # If the plan could not be made again, the model does not help.
         unfounded = [OF_THE_MODEL, *why_not]
     if problems:
         raise ReportError(tuple(problems))
@@ -345,7 +345,7 @@ def _set_aside(record: PrivacyReport, plan: Any) -> PrivacyLoss:
 
 
 def _alike(one: PrivacyLoss, other: PrivacyLoss) -> bool:
-    """Equal, but for what another release of a converting library may make of a plan's rho."""
+    """Equal, apart from what another release of the converting library makes of a plan's rho."""
     pairs = ((one.epsilon, other.epsilon), (one.rho, other.rho), (one.delta, other.delta))
     return all(a == b or math.isclose(a, b, rel_tol=_PLAN_TOLERANCE) for a, b in pairs)
 
@@ -363,7 +363,8 @@ def _model_problems(record: PrivacyReport, model: Any) -> Iterator[str]:
     if record.model_fingerprint != model.fingerprint_:
         yield "it is about another model: the fingerprints differ"
     own = model.privacy_report()
-    # Read back where conversions are made by other means, a model claims what can be shown there.
+    # A model that is read back where conversions use other means claims only what can be shown
+    # there.
     means = [[b.derivation for b in r.guarantee.bounds] for r in (record, own)]
     ignored = ("guarantee.", "sentence") if means[0] != means[1] else ()
     for place in differing_leaves(_data(record), _data(own)):
