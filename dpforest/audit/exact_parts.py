@@ -173,7 +173,7 @@ def _law_of_sides(probability: Fraction, n: int, noisy: list[list[Law]]) -> Law:
 
 
 def check_residual_sums(n_classes: int) -> ExactCheck:
-    """What one record adds to the sums of a round, in L2 squared, over scores of every size.
+    """Largest sum that one record adds in a round, in L2 squared, over scores of every size.
 
     The claim is the sensitivity that the noise is made for, in units of a residual of 1.
     """

@@ -60,7 +60,7 @@ class OneSplitTrees:
 
     @property
     def loss(self) -> PrivacyLoss:
-        """What one tree costs, by its list."""
+        """Loss of one tree, by its list."""
         return self.plan.loss
 
     def sample(self, dataset: Any, runs: int, pair: DatasetPair) -> NDArray:
@@ -93,7 +93,7 @@ class OneSplitTrees:
             yield both.side(STRUCTURE), both.side(ESTIMATION)
 
     def sides(self, n_records: int, runs: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Which records serve for the split and which for the leaves, shapes (runs, n_records)."""
+        """Draw the records of the split and those of the leaves, shapes (runs, n_records)."""
         structure, estimation = self.drawn_side().both(n_records * runs)
         flat = np.zeros(n_records * runs, dtype=np.bool_)
         flat[structure] = True

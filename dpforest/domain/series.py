@@ -118,7 +118,7 @@ def arrow_column(values: Any) -> Column:
 
 
 def is_plain_arrow(kind: Any) -> bool:
-    """Whether values of an Arrow type have a meaning: no dates, times or nested values."""
+    """Say if values of an Arrow type have a meaning: no dates, times or nested values."""
     import pyarrow as pa
 
     inner = _inner(kind, pa)

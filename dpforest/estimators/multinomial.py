@@ -80,8 +80,9 @@ class MultinomialForestClassifier(PrivateClassifier):
         continuous exponential mechanism on a public lattice of up to 2**32 points, for
         exponential two-stage draws only.
     max_records_per_unit : int, default=1
-        How many records one unit (a person) may own: epsilon and delta then hold for adding or
-        removing a whole unit. The caller's promise; records have no owner, so nothing checks it.
+        Most records that one privacy unit (such as a person) owns: epsilon and delta then hold for
+        adding or removing all of a unit's records. This is the caller's promise: records carry no
+        owner, so nothing checks it.
     accountant : BudgetAccountant, diffprivlib.BudgetAccountant or None
         Ceiling that this fit is charged to. None opens one of size epsilon for each fit and
         lists the fit in a process-wide ledger.

@@ -1,4 +1,4 @@
-"""What is learnt from records or labels around a private estimator, without paying.
+"""Notes on what others learn, unpaid, from records or labels around a private estimator.
 
 A scaler before it hands on what it learnt of the records; an ensemble around it encodes the labels
 that occur, repeats records or fits a second stage to labels. No grant is asked for any of it, so
@@ -78,7 +78,7 @@ def check_pipeline(estimator: Any) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What stands before and around a fit, in words.
+    """Notes on what stands before and around a fit, in words.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ class Surroundings:
 
 
 def surroundings() -> Surroundings:
-    """What the estimators learn that are fitting the caller now, as far as the stack shows."""
+    """Notes on what the estimators learn that fit the caller now, as far as the stack shows."""
     unpaid: list[str] = []
     cautions: list[str] = []
     busy: set[int] = set()
@@ -185,7 +185,7 @@ def _said_of(estimator: Any, place: str) -> Iterator[str]:
 
 
 def _unpaid(estimator: Any, place: str) -> Iterator[str]:
-    """What of that is learnt, without how often a private estimator is fitted."""
+    """Yield what of that is learnt, without how often a private estimator is fitted."""
     if not _may_learn(estimator):
         return
     row = row_of(estimator)
@@ -197,7 +197,7 @@ def _unpaid(estimator: Any, place: str) -> Iterator[str]:
 
 
 def _may_learn(estimator: Any) -> bool:
-    """Whether it is fitted at all ("passthrough", "drop" and None are not) and does not pay."""
+    """Say if it is fitted at all ("passthrough", "drop" and None are not) and does not pay."""
     if _is_of(estimator, SharedBudget):
         return False
     try:
@@ -216,7 +216,7 @@ def _where(estimator: Any, place: str) -> str:
 
 
 def _parts(estimator: Any, row: Row) -> Iterator[tuple[str, Any]]:
-    """What an estimator fits, by name: single ones, and members of its lists."""
+    """Yield the estimators that an estimator fits, by name: single ones, and those in lists."""
     cv = _read(estimator, "cv")
     if _read(estimator, "prefit") is True or (_is_of(cv, str) and cv == "prefit"):
         return  # fitted before, as a frozen one
@@ -232,7 +232,7 @@ def _parts(estimator: Any, row: Row) -> Iterator[tuple[str, Any]]:
 
 
 def _pays(estimator: Any) -> bool:
-    """Whether a private estimator is inside."""
+    """Say if a private estimator is inside."""
     if _is_of(estimator, SharedBudget):
         return True
     if not _may_learn(estimator):
@@ -249,11 +249,11 @@ def _read(estimator: Any, name: str) -> Any:
 
 
 def _is_of(candidate: Any, kinds: type | tuple[type, ...]) -> bool:
-    """Whether an object is of a class by its type, without asking the object."""
+    """Say if an object is of a class by its type, without asking the object."""
     return issubclass(type(candidate), kinds)
 
 
 def _is(candidate: Any, module: str, name: str) -> bool:
-    """Whether an object is of a class of scikit-learn, which is not imported for the question."""
+    """Say if an object is of a class of scikit-learn, which is not imported for the question."""
     kind = getattr(sys.modules.get(module), name, None)
     return isinstance(kind, type) and _is_of(candidate, kind)

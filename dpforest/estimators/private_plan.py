@@ -51,7 +51,7 @@ class Wanted:
     Attributes
     ----------
     budget : LearnerBudget
-        Of a unit: what the whole fit may cost, the number of records included.
+        For a privacy unit: what the whole fit may cost, the number of records included.
     strategy : str
         Name of a learner, or ``"auto"``.
     learner : Learner or None
@@ -75,12 +75,14 @@ class Wanted:
         """
         if self.strategy in NOT_STREAMED:
             raise ParameterError(
-                "strategy", self.strategy, "looks at all records at once, which a stream has not",
+                "strategy", self.strategy,
+                "looks at all records at once, which a stream does not have",
                 'Use "auto", "one_shot", "refitted" or "multinomial"',
             )  # fmt: skip
         if self.thresholds == "lattice":
             raise ParameterError(
-                "thresholds", self.thresholds, "needs all records in order, which a stream has not",
+                "thresholds", self.thresholds,
+                "needs all records in order, which a stream does not have",
                 'Use thresholds="cells"',
             )  # fmt: skip
 
@@ -115,7 +117,7 @@ def _scaled(n_codes: int, has_missing_code: bool) -> np.ndarray:
 
 @dataclass(frozen=True, slots=True)
 class PrivateForestPlan:
-    """What one fit asks for.
+    """Plan of one fit: what it asks for.
 
     Attributes
     ----------
@@ -127,7 +129,7 @@ class PrivateForestPlan:
     count : GeometricNoise or None
         Buys that number; None where it is declared.
     loss : PrivacyLoss
-        Exact cost of a unit; the caps where spending depends on the released number.
+        Exact cost for a privacy unit; the caps where spending depends on the released number.
     signal : float or None
         R of the budget in the currency that the strategy spends, from the declared or released
         number of records; None where neither is known.
@@ -153,7 +155,7 @@ class PrivateForestPlan:
 
     @property
     def additive(self) -> PrivacyLoss:
-        """What it counts as beside other spending: a certified list as what it adds up to."""
+        """Loss that counts beside other spending: for a certified list, what it adds up to."""
         if self.certificate is None:
             return self.loss
         size, bought = self.budget.records_per_unit, (self.count, self.target_range)
@@ -167,7 +169,7 @@ class PrivateForestPlan:
 
     @property
     def adaptive(self) -> bool:
-        """Whether what is spent depends on a released value.
+        """True if spending depends on a released value.
 
         A certificate that follows another release counts as that too where its delta is then to
         be held for good (``accounting.certified``).
@@ -190,7 +192,7 @@ class PrivateForestPlan:
 
     @property
     def parts(self) -> tuple[PlanPart, ...]:
-        """What is released, in order, as far as it is known, and what it costs a record."""
+        """Releases in order, as far as they are known, with their cost for a record."""
         bought = []
         if self.count is not None:
             bought.append(PlanPart(COUNT_ROLE, "a noisy count of all records", self.count.loss))
@@ -203,7 +205,7 @@ class PrivateForestPlan:
         """The plan in words, for the report."""
         words = {"strategy": self.strategy}
         if self.count is not None:
-            words[COUNT_ROLE] = "bought: a noisy count, and the rest of the plan from it"
+            words[COUNT_ROLE] = "bought: a noisy count, from which the rest of the plan is made"
         if self.signal is not None:
             words["signal R"] = f"{self.signal:.4g}"
         words |= unit_words(self.budget.records_per_unit)
@@ -212,7 +214,7 @@ class PrivateForestPlan:
         return words | self._settled()
 
     def _settled(self) -> dict[str, str]:
-        """What is fixed beforehand and what follows from a released value, in words."""
+        """Say in words what is fixed beforehand and what follows from a released value."""
         if self.count is None:
             return ALL_FIXED
         return {

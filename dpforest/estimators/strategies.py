@@ -1,4 +1,4 @@
-"""What the private forests for classes and for numbers ask for: a strategy by its name."""
+"""Choice of a strategy by its name, for the private forests for classes and for numbers."""
 
 from __future__ import annotations
 

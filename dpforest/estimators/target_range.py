@@ -1,4 +1,4 @@
-"""Where a regression's targets are: a narrower range than the declared one, from noisy counts.
+"""Range of a regression's targets: narrower than the declared one, found from noisy counts.
 
 Noise is in units of the target's bounds, so bounds that are far too wide drown a table that a
 small part of the budget can find.
@@ -123,7 +123,7 @@ def _run_sums(values: NDArray[Any], starts: NDArray[np.int64], length: int) -> N
 
 
 def _thin_cells(counts: NDArray[np.int64], deviation: float) -> int:
-    """How many cells from one end hold no more than a tail, as far as the noise lets one see."""
+    """Count the cells from one end that hold no more than a tail, as far as the noise shows."""
     sums = np.cumsum(counts)
     allowed = _TAIL * max(float(sums[-1]), 0.0)
     allowed_sums = allowed + _DEVIATIONS * deviation * np.sqrt(np.arange(1, counts.size + 1))

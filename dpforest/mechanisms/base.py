@@ -1,4 +1,4 @@
-"""What every mechanism does first: consume its grant, and turn exact parameters into doubles.
+"""First steps of every mechanism: consume its grant, turn exact parameters into doubles.
 
 A mechanism is a function of secret arrays, a grant and a source. It reads its parameters
 from the event that the grant carries, which is the one that was paid for.
@@ -26,12 +26,12 @@ _Ratio = tuple[int, int]
 
 
 def public_candidates(scores: Any, starts: Any, ends: Any, *_: Any, **__: Any) -> Any:
-    """What is public of a selection's arguments: the rows, and which candidates are there."""
+    """Public part of a selection's arguments: its rows, and the candidates that are there."""
     return np.isneginf(np.asarray(scores, dtype=np.float64)), np.asarray(starts), np.asarray(ends)
 
 
 def public_shape(counts: Any, *_: Any, **__: Any) -> Any:
-    """What is public of a table of counts: its shape."""
+    """Public part of a table of counts: its shape."""
     return np.shape(counts)
 
 
@@ -120,7 +120,7 @@ def as_rows(
             "starts",
             first.shape,
             f"scores {flat.shape}, starts and ends {last.shape} must be 1-D, the last two alike",
-            "Give one start and one end a row",
+            "Give one start and one end for each row",
         )
     if not rows_lie_within(first, last, flat.size):
         raise ParameterError(

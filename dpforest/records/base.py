@@ -60,14 +60,14 @@ class Secret(Generic[T]):
 
 
 def reveal(secret: Secret[T]) -> T:
-    """What a secret holds; for the bridge, which hands it to one mechanism under one grant."""
+    """Open a secret; for the bridge, which hands it to one mechanism under one grant."""
     held: T = secret._Secret__held  # type: ignore[attr-defined]
     return held
 
 
 @dataclass(frozen=True, slots=True)
 class Sensitivity:
-    """How far adding or removing one record moves a query's sum, in the integers that are summed.
+    """Largest change of a query's sum by adding or removing one record, in the summed integers.
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ class Block:
 
 
 class Counting(Protocol):
-    """What a block of records adds to a total: a pure function, and one that can be sent.
+    """Query: what a block of records adds to a total, as a pure function that can be sent.
 
     One that carries released parts that earlier countings carried too may list them, as
     ``parts``, from the first on: whoever sends countings then sends each part once.
@@ -126,7 +126,7 @@ class Query(Counting, Protocol):
 
     @property
     def sensitivity(self) -> Sensitivity:
-        """How far one record moves the sum; its docstring says relation, proof and tests."""
+        """Largest change of the sum by one record; the docstring has relation, proof and tests."""
 
 
 class View(Protocol[T_co]):
@@ -149,7 +149,7 @@ class Records(Protocol):
         """Sum of what all blocks add, for the bridge."""
 
     def look(self, view: View[T]) -> Secret[T]:
-        """What a view makes of all records, where they are one table, for the bridge."""
+        """Apply a view to all records, where they are one table; for the bridge."""
 
     @property
     def schema(self) -> TrainingTable:
@@ -157,21 +157,21 @@ class Records(Protocol):
 
     @property
     def in_memory(self) -> bool:
-        """Whether they are one table."""
+        """True if they are one table."""
 
     def whole(self) -> TrainingTable:
         """All records as one table, where they are one."""
 
     @property
     def n_threads(self) -> int:
-        """How many threads a learner may use."""
+        """Number of threads that a learner may use."""
 
     def threads(self) -> AbstractContextManager[Any]:
         """Count in threads until the end of the context."""
 
 
 class Mapping(Protocol):
-    """What becomes of a block's records, each on its own: a pure function that can be sent."""
+    """Change of a block's records, each on its own: a pure function that can be sent."""
 
     def table(self, block: Block) -> TrainingTable:
         """As many records, changed; secret."""
@@ -186,7 +186,7 @@ class MappedCounting:
 
     @property
     def parts(self) -> tuple[Any, ...]:
-        """What the counting shares with those before it."""
+        """Parts that the query shares with those before it."""
         parts: tuple[Any, ...] = getattr(self.counting, "parts", ())
         return parts
 
@@ -219,7 +219,7 @@ class MappedView(Generic[T]):
     view: View[T]
 
     def look(self, table: TrainingTable) -> T:
-        """What the view makes of the changed table, which is kept."""
+        """Apply the view to the changed table, which is kept."""
         with self.records.lock:
             kept = self.records.kept
             if not kept:
@@ -229,7 +229,7 @@ class MappedView(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class RecordsAround:
-    """What records around others answer as those do; base of such."""
+    """Base of records that hold others and answer as those do."""
 
     records: Records
 
@@ -248,7 +248,7 @@ class RecordsAround:
         return self.records.whole()
 
     def look(self, view: View[T]) -> Secret[T]:
-        """What a view makes of the table, for the bridge."""
+        """Apply a view to the table, for the bridge."""
         return self.records.look(view)
 
     @property
@@ -298,7 +298,7 @@ class MappedRecords(RecordsAround):
         return self.records.sealed_total(MappedQuery(self.mapping, query))
 
     def look(self, view: View[T]) -> Secret[T]:
-        """What a view makes of the changed table, for the bridge."""
+        """Apply a view to the changed table, for the bridge."""
         return self.records.look(MappedView(self, view))
 
     @property
@@ -339,7 +339,7 @@ class MemoryRecords:
         return Secret(self._sum(query))
 
     def look(self, view: View[T]) -> Secret[T]:
-        """What a view makes of the table, for the bridge."""
+        """Apply a view to the table, for the bridge."""
         return Secret(view.look(self._table))
 
     def _sum(self, counting: Counting) -> NDArray[np.int64]:
@@ -363,7 +363,7 @@ class MemoryRecords:
 
     @property
     def n_threads(self) -> int:
-        """How many threads a learner may use."""
+        """Number of threads that a learner may use."""
         return self._n_threads
 
     @contextmanager
@@ -406,7 +406,7 @@ def sum_of(parts: Iterator[NDArray[np.int64]]) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, slots=True)
 class RecordCount:
-    """How many records there are, shape (1,)."""
+    """Number of records, shape (1,)."""
 
     @property
     def sensitivity(self) -> Sensitivity:

@@ -255,7 +255,7 @@ def test_spending_a_grant_twice_is_refused_on_a_replay_too():
 
 def test_runs_that_cannot_be_replayed_are_refused():
     generator = np.random.default_rng(0)
-    with pytest.raises(DPForestError, match="differs from itself on one dataset"):
+    with pytest.raises(DPForestError, match="two runs on one dataset differ"):
         differences_on_replay(lambda values: generator.random(), VALUES)
 
 
