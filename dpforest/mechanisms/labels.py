@@ -7,9 +7,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpforest.accounting.grants import Grant
+from dpforest.accounting.grants import Grant, require_sensitivity
 from dpforest.exceptions import ParameterError
-from dpforest.mechanisms.base import require_sensitivity
 from dpforest.mechanisms.entropy import RandomSource
 from dpforest.mechanisms.selection import select_exponential, select_permute_and_flip
 
