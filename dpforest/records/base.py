@@ -18,7 +18,7 @@ from typing import Any, Generic, NewType, NoReturn, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.observation import observe_count, observe_table
+from dpforest.observation import observe_count, observer
 from dpforest.records.kernels.histogram import add_code_counts
 from dpforest.records.table import TrainingTable
 
@@ -323,7 +323,8 @@ class MemoryRecords:
     """
 
     def __init__(self, table: TrainingTable, n_threads: int = 1) -> None:
-        table = observe_table(table)
+        onlooker = observer()
+        table = table if onlooker is None else onlooker.table(table)
         n_threads = max(1, min(n_threads, table.n_records // RECORDS_A_THREAD))
         self._table, self._n_threads = table, n_threads
         self._pool: ThreadPoolExecutor | None = None
