@@ -9,8 +9,9 @@ from dpforest.accounting.accountant import BudgetAccountant
 from dpforest.accounting.events import ExponentialSelection
 from dpforest.accounting.losses import NO_LOSS, PrivacyLoss
 from dpforest.accounting.rationals import sqrt_in_steps
+from dpforest.accounting.releases import LearnerBudget
 from dpforest.accounting.scopes import ParallelRecordsScope, Scope
-from dpforest.trees.base import LearnerBudget, LearnerPlan, TableFacts
+from dpforest.trees.base import LearnerPlan, TableFacts
 from dpforest.trees.strategies import LEARNERS, MANY_CLASSES, pick_strategy, spends_pure_epsilon
 
 #: Probability with which a record is for training; a multiple of 2^-64, so drawn exactly.

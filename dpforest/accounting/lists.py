@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from types import TracebackType
-from typing import Any, NoReturn, Protocol, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from dpforest.accounting import grants
 from dpforest.accounting.books import Books
@@ -22,9 +22,17 @@ from dpforest.accounting.certificates import Certificate, certify
 from dpforest.accounting.certified import _check_place, _check_units, _is_alone, _is_held
 from dpforest.accounting.grants import Grant
 from dpforest.accounting.ledger import ScopeRecord
-from dpforest.accounting.losses import NO_LOSS, Amount, PrivacyLoss
+from dpforest.accounting.losses import NO_LOSS, PrivacyLoss
 from dpforest.accounting.nodes import Granted, Node
-from dpforest.accounting.releases import Plan, Release, Round, Step, loss_of, repeats
+from dpforest.accounting.releases import (
+    LearnerBudget,
+    Plan,
+    Release,
+    Round,
+    Step,
+    loss_of,
+    repeats,
+)
 from dpforest.accounting.scopes import Request, Scope, SequentialScope
 from dpforest.accounting.units import group_loss
 from dpforest.exceptions import BudgetExceeded, ParameterError, ScopeError
@@ -34,21 +42,6 @@ N = TypeVar("N", bound=Node)
 
 #: Sides of a round with a partition, and the scope that holds both.
 STRUCTURE, ESTIMATION, SIDES = "structure points", "estimation points", "structure and estimation"
-
-
-class Budget(Protocol):
-    """What a list may cost: a learner's budget."""
-
-    @property
-    def unit_epsilon(self) -> Amount: ...
-    @property
-    def delta(self) -> Any: ...
-    @property
-    def rho(self) -> Any: ...
-    @property
-    def certified(self) -> bool: ...
-    @property
-    def records_per_unit(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +70,7 @@ class Price:
         return cls(plan.certificate.additive, plan.certificate, plan.certificate.loss)
 
 
-def price(rounds: tuple[Round, ...], budget: Budget) -> Price:
+def price(rounds: tuple[Round, ...], budget: LearnerBudget) -> Price:
     """What a list costs a unit under a budget.
 
     A list that adds up to more rho than the budget has is (epsilon, delta)-DP by a certificate.
@@ -90,7 +83,7 @@ def price(rounds: tuple[Round, ...], budget: Budget) -> Price:
     loss, size = loss_of(rounds), budget.records_per_unit
     if not budget.certified or loss.rho <= budget.rho:
         return Price(group_loss(loss, size))
-    certificate = certify(repeats(rounds), budget.unit_epsilon, budget.delta, size)  # type: ignore[arg-type]
+    certificate = certify(repeats(rounds), budget.unit_epsilon, budget.delta, size)
     return Price(certificate.additive, certificate, certificate.loss)
 
 

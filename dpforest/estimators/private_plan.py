@@ -13,6 +13,7 @@ from dpforest.accounting.certificates import Certificate
 from dpforest.accounting.events import GeometricNoise
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.rationals import sqrt_in_steps
+from dpforest.accounting.releases import LearnerBudget
 from dpforest.accounting.units import group_loss
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.targets import TARGET_STEPS
@@ -21,7 +22,6 @@ from dpforest.trees.base import (
     ALL_FIXED,
     FIXED,
     Learner,
-    LearnerBudget,
     LearnerPlan,
     PlanPart,
     TableFacts,

@@ -9,12 +9,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dpforest.accounting.releases import LearnerBudget
 from dpforest.accounting.scopes import Scope
 from dpforest.bridge import Bridge
 from dpforest.mechanisms.entropy import RandomSource
 from dpforest.records.base import ClassCounts, Records, Released
 from dpforest.records.rows import Totals
-from dpforest.trees.base import LearnerBudget, PartDone, TableFacts
+from dpforest.trees.base import PartDone, TableFacts
 from dpforest.trees.combined.model import CombinedModel
 from dpforest.trees.combined.plan import (
     CombinedPlan,

@@ -8,8 +8,8 @@ from fractions import Fraction
 
 from dpforest.accounting.events import ExponentialSelection, GeometricNoise
 from dpforest.accounting.losses import PrivacyLoss
-from dpforest.accounting.releases import Plan, Release, Round, once
-from dpforest.trees.base import PRIOR_ROLE, LearnerBudget, PlanPart, TableFacts
+from dpforest.accounting.releases import LearnerBudget, Plan, Release, Round, once
+from dpforest.trees.base import PRIOR_ROLE, PlanPart, TableFacts
 from dpforest.trees.one_shot import OneShotForest, OneShotShape
 from dpforest.trees.rules import RulesLearner, RulesPlan
 
