@@ -49,6 +49,7 @@ from dpforest.trees.base import TableFacts
 from dpforest.trees.refitted import RefittedForest
 from dpforest.trees.refitted.settings import RefittedSettings, Size
 from dpforest.trees.rules import RulesLearner, probabilities
+from dpforest.trees.training import train_on
 
 DELTA = Fraction(1, 10**6)
 MOST_RECORDS = 20_000
@@ -90,9 +91,8 @@ class Run:
         budget = LearnerBudget(self.epsilon * share, delta, certified=not pure)
         plan = learner.plan(self.facts, budget)
         with BudgetAccountant._unlimited().open_scope("variant") as scope:
-            model = learner.train(
-                plan, scope, SeededSource(self.seed), MemoryRecords(self.table), self.facts, int
-            )
+            source, records = SeededSource(self.seed), MemoryRecords(self.table)
+            model = train_on(learner, plan, scope, source, records, self.facts, int)
         return log_shares(model.log_odds(self.test))
 
 

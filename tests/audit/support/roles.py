@@ -31,7 +31,6 @@ from dpforest.trees.combined.plan import Role as CombinedRole
 from dpforest.trees.multinomial.criteria import CRITERIA
 from dpforest.trees.multinomial.plan import ForestPlan
 from dpforest.trees.multinomial.tree_plan import LEAF_RULES, charge_tree
-from dpforest.trees.rules import plan as rules
 from dpforest.trees.strategies import LEARNERS, NOT_STREAMED
 
 #: How records may come, and who pays: one record, or a unit that owns several.
@@ -125,9 +124,6 @@ def asked_by(plan: Any) -> Iterator[tuple[str, str, Any]]:
 def _own(plan: Any) -> tuple[str, Callable[[Any, Scope], None], Any]:
     if isinstance(plan, ForestPlan):
         return "trees", charge_tree, plan.tree
-    for kind, learner, charge in ((rules.RulesPlan, "rules", rules.charge),):
-        if isinstance(plan, kind):
-            return learner, charge, plan
     raise TypeError(f"{type(plan).__name__} is no known plan: say here what it asks for")
 
 
