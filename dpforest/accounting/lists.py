@@ -17,13 +17,11 @@ from typing import Any, NoReturn, TypeVar
 
 from dpforest.accounting import grants
 from dpforest.accounting.books import Books
-from dpforest.accounting.certificate_record import CertificateRecord
 from dpforest.accounting.certificates import Certificate, certify
 from dpforest.accounting.certified import _check_place, _check_units, _is_alone, _is_held
 from dpforest.accounting.grants import Grant
 from dpforest.accounting.ledger import ScopeRecord
 from dpforest.accounting.losses import NO_LOSS, PrivacyLoss
-from dpforest.accounting.nodes import Granted, Node
 from dpforest.accounting.releases import (
     LearnerBudget,
     Plan,
@@ -33,12 +31,12 @@ from dpforest.accounting.releases import (
     loss_of,
     repeats,
 )
-from dpforest.accounting.scopes import Request, Scope, SequentialScope
+from dpforest.accounting.scopes import Granted, Request, Scope, SequentialScope
 from dpforest.accounting.units import group_loss
 from dpforest.exceptions import BudgetExceeded, ParameterError, ScopeError
 from dpforest.observation import observe_grants
 
-N = TypeVar("N", bound=Node)
+N = TypeVar("N", bound=Scope)
 
 #: Sides of a round with a partition, and the scope that holds both.
 STRUCTURE, ESTIMATION, SIDES = "structure points", "estimation points", "structure and estimation"
@@ -171,8 +169,6 @@ class ListScope(SequentialScope):
             reserve = certificate.additive if adds_up else certificate.loss
         super().__init__(books, parent, label, reserve=reserve)
         self._certificate, self._in_rho = certificate, adds_up
-        if certificate is not None:
-            self._certified_units = certificate.records_per_unit
         self._listed = tuple(_listed(rounds))
         self._labels = {one.label for one in rounds if one.label}
         self._settled = 0
@@ -214,7 +210,8 @@ class ListScope(SequentialScope):
             self._entries += [
                 Granted(r.event, priced(r.event), r.role, r.cells, r.level) for r in releases
             ]
-        made = [grants.issue(r.event, r.role, r.cells, self._path, r.level) for r in releases]
+        path = self.path
+        made = [grants.issue(r.event, r.role, r.cells, path, r.level) for r in releases]
         if made:
             observe_grants(made, owner)
         return _by_step(steps, made)
@@ -262,7 +259,7 @@ class ListScope(SequentialScope):
         if self._certificate is None or inner == NO_LOSS:
             return inner
         # A unit's, as the certificate is.
-        added = group_loss(inner, self._certified_units)
+        added = group_loss(inner, self._certificate.records_per_unit)
         if self._in_rho:
             return added
         return PrivacyLoss(self._certificate.epsilon, added.rho, self._certificate.delta)
@@ -289,11 +286,7 @@ class ListScope(SequentialScope):
 
     def _record(self, counter: list[int]) -> ScopeRecord:
         self._settle()
-        record = super()._record(counter)
-        if self._certificate is None:
-            return record
-        written = CertificateRecord.of(self._certificate)
-        return record.model_copy(update={"certificate": written})
+        return super()._record(counter)
 
 
 def _is_same(release: Release, planned: Release) -> bool:
