@@ -70,7 +70,7 @@ WITHOUT = {
     "public facts, settings and sizes": """
         trees/one_shot/settings trees/passes
         trees/refitted/settings trees/rules/settings domain/complaints domain/files
-        domain/matrix estimators/names estimators/plan_summary""",
+        domain/matrix estimators/names estimators/plan_summary trees/base""",
     "structures drawn from public words, and the place of a record in them": """
         trees/random/kernels/random_trees trees/random/kernels/reach trees/random/kernels/slots
         trees/random/trees records/kernels/prefetch
