@@ -22,8 +22,6 @@ FREE = ("mechanisms/", "accounting/", "audit/")
 #: What is left to be carried over the bridge: module -> what it still does by itself. A line goes
 #: with its reason; the test fails where one is not needed any more.
 STILL = {
-    "estimators/target_range": {"runs a mechanism", "names a grant"},
-    "trees/rules/learner": {"runs a mechanism"},
     "trees/multinomial/release": {"runs a mechanism", "names a grant"},
     "trees/multinomial/tree_plan": {"names a grant"},
 }

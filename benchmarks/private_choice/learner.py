@@ -22,6 +22,7 @@ from dpforest.records.table import TrainingTable
 from dpforest.trees.base import LearnerBudget, ReleasedModel
 from dpforest.trees.rules.model import RuleModel
 from dpforest.trees.strategies import LEARNERS
+from dpforest.trees.training import train_on
 from private_choice.plan import (
     ROLE,
     TRAINING,
@@ -118,7 +119,9 @@ def train(
             words = source.spawn("candidate", name)
             with sides.side(TRAINING).sequential(name, reserve=own.loss) as inside:
                 learner = LEARNERS[name].make()
-                models.append(learner.train(own, inside, words, training, plan.facts, lambda: None))
+                models.append(
+                    train_on(learner, own, inside, words, training, plan.facts, lambda: None)
+                )
     grant = sides.side(VALIDATION).request(plan.choice, role=ROLE)
     chosen = choose(models, validation, grant, source.spawn("choice"))
     return plan.names[chosen], models[chosen]

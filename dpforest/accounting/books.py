@@ -9,7 +9,7 @@ from typing import Any, Protocol, Self
 
 from dpforest.accounting.bounds import add_remove_price
 from dpforest.accounting.conversion import conversion_method, rho_of_epsilon
-from dpforest.accounting.events import EVENTS, Event
+from dpforest.accounting.events import EVENTS, Event, checked_loss
 from dpforest.accounting.figures import figure_up
 from dpforest.accounting.ledger import Budget
 from dpforest.accounting.losses import NO_LOSS, ZERO, Amount, PrivacyLoss
@@ -188,19 +188,3 @@ class Books:
     def _cap(self, delta_spent: Fraction) -> PrivacyLoss:
         """The most that may be charged in each amount, where so much of delta is spent."""
         return PrivacyLoss(self.epsilon, self._rho_cap(delta_spent), self.delta)
-
-
-def checked_loss(event: Event) -> PrivacyLoss:
-    """The loss of an event, once it is one that can be added up."""
-    # Events of other packages may come here too; a negative loss would be a refund.
-    loss = event.loss
-    amounts = loss.epsilon, loss.rho, loss.delta
-    exact = all(isinstance(a, (Fraction, int)) or a == math.inf for a in amounts)
-    if not exact or min(amounts) < 0:
-        raise ParameterError(
-            "event", event, "must have an exact loss that is not negative", "Mend its loss"
-        )
-    # Anything else may come to say something else after it was read.
-    read = loss if type(loss) is PrivacyLoss else PrivacyLoss(*amounts)
-    check_length(read)
-    return read

@@ -144,3 +144,34 @@ class Grant:
 def issue(event: Event, role: str, cells: int, path: tuple[str, ...], level: int | None) -> Grant:
     """Make a grant; for the scopes alone, after they have recorded the spending."""
     return Grant(_ISSUER, event, role, cells, path, level)
+
+
+def consume(grant: Grant | None, event_type: type[E], cells: int) -> E:
+    """Use up a grant for an event of this type over so many cells.
+
+    Raises
+    ------
+    GrantError
+        When there is no grant, it was used before, it is for another event or for fewer cells.
+    """
+    if not isinstance(grant, Grant):
+        raise GrantError(
+            f"no grant: the {event_type.mechanism} runs only with a Grant for "
+            f"{event_type.__name__}. Get one from the accountant's request."
+        )
+    return grant.consume(event_type, cells=cells)
+
+
+def require_sensitivity(grant: Grant | None, name: str, needed: int) -> None:
+    """Refuse a grant that was priced for a smaller sensitivity than the mechanism has.
+
+    Called before the grant is consumed, so a refusal leaves it usable.
+
+    Raises
+    ------
+    GrantError
+        When the event's attribute ``name`` is smaller than ``needed``.
+    """
+    paid = getattr(getattr(grant, "event", None), name, None)
+    if paid is not None and paid < needed:
+        raise GrantError(f"the mechanism needs {name} >= {needed}, but the grant is for {paid}.")

@@ -20,6 +20,7 @@ from dpforest.accounting.books import Books
 from dpforest.accounting.certificate_record import CertificateRecord
 from dpforest.accounting.certificates import Certificate, certify
 from dpforest.accounting.certified import _check_place, _check_units, _is_alone, _is_held
+from dpforest.accounting.events import checked_loss
 from dpforest.accounting.grants import Grant
 from dpforest.accounting.ledger import ScopeRecord
 from dpforest.accounting.losses import NO_LOSS, Amount, PrivacyLoss
@@ -181,6 +182,7 @@ class ListScope(SequentialScope):
         if certificate is not None:
             self._certified_units = certificate.records_per_unit
         self._listed = tuple(_listed(rounds))
+        self._losses = _losses(self._listed)
         self._labels = {one.label for one in rounds if one.label}
         self._settled = 0
 
@@ -216,10 +218,12 @@ class ListScope(SequentialScope):
         with self._books.lock:
             self._check_open()
             self._check_listed(releases)
-            priced = self._books.price_of
             # Charged when the scope was opened; written down before any grant is made.
+            first = len(self._entries)
+            losses = self._losses[first : first + len(releases)]
             self._entries += [
-                Granted(r.event, priced(r.event), r.role, r.cells, r.level) for r in releases
+                Granted(r.event, loss, r.role, r.cells, r.level)
+                for r, loss in zip(releases, losses, strict=True)
             ]
         made = [grants.issue(r.event, r.role, r.cells, self._path, r.level) for r in releases]
         if made:
@@ -335,3 +339,12 @@ def _listed(rounds: tuple[Round, ...]) -> chain[Release]:
     """Releases of the scope's own, in order; what a copy asks for, it asks for in its own scope."""
     own = (one for one in rounds if not one.label)
     return chain.from_iterable(one.releases * one.times for one in own)
+
+
+def _losses(releases: tuple[Release, ...]) -> tuple[PrivacyLoss, ...]:
+    """What each costs; a list asks for the same event many times over, which is priced once."""
+    known: dict[int, PrivacyLoss] = {}
+    for release in releases:
+        if id(release.event) not in known:
+            known[id(release.event)] = checked_loss(release.event)
+    return tuple(known[id(release.event)] for release in releases)

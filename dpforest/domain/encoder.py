@@ -335,7 +335,7 @@ def _look_up(lookup: CategoryLookup, column: Column, missing: int) -> NDArray[np
     if column.dtype.kind != "f":
         return lookup.encode(column.tolist())
     # Every NaN in a list is an object of its own, which the lookup would remember one by one.
-    numbers, _ = to_floats(column)
+    numbers, _ = _numbers(column)
     absent = np.isnan(numbers)
     codes = _look_up_numbers(lookup, np.where(absent, 0, numbers))
     codes[absent] = missing
@@ -358,13 +358,20 @@ def _look_up_numbers(lookup: CategoryLookup, numbers: NDArray[Any]) -> NDArray[n
     return lookup.encode(np.arange(int(high) + 1).astype(numbers.dtype).tolist())[whole]
 
 
+def _numbers(column: Column) -> tuple[NDArray[np.float64], NDArray[np.bool_] | None]:
+    """As ``to_floats``; in one piece: a column of a matrix lies spread over all of it."""
+    if isinstance(column, np.ndarray):
+        # The longest doubles overflow with a warning, and a warning must not depend on a record.
+        with np.errstate(all="ignore"):
+            return np.ascontiguousarray(column, dtype=np.float64), None
+    return to_floats(column)
+
+
 def _numeric_codes(
     column: Column, feature: NumericFeature, cells: Cells
 ) -> tuple[NDArray[np.integer], _Faults]:
     """Codes of a numeric column; what has no code of its own gets the midpoint's."""
-    numbers, unparsable = to_floats(column)
-    # A column of a matrix is spread over all of it, and is gone through more than once.
-    numbers = np.ascontiguousarray(numbers)
+    numbers, unparsable = _numbers(column)
     absent = np.isnan(numbers)
     # NaN has no place in a grid; every one is given a code below.
     codes = cells.encode(np.where(absent, feature.lower, numbers))

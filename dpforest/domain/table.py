@@ -63,7 +63,7 @@ class ArrayTable:
         """Values of one column, by position."""
         observe_read(f"column {index}")
         values = self._array[:, index]
-        return column_of(values) if values.ndim == 1 else list(values)
+        return _array_column(values) if values.ndim == 1 else list(values)
 
 
 class ListTable(RowTable):
@@ -366,7 +366,13 @@ def read_labels(y: Any, estimator_name: str, check_type: bool = False) -> Column
                 _check_series(series, "y")
             return series_column(series)
     read = _as_array(y, "y")
-    return read if isinstance(read, list) else column_of(_one_dimension(read))
+    return read if isinstance(read, list) else _array_column(_one_dimension(read))
+
+
+def _array_column(array: NDArray[Any]) -> Column:
+    """A one-dimensional array as a column; plain numbers are one already."""
+    plain = type(array) is np.ndarray and array.dtype.kind in "biuf"
+    return array if plain else column_of(array)
 
 
 def _label_series(y: Any) -> Any:

@@ -22,8 +22,7 @@ from dpforest.trees.multinomial.criteria import resolve_criterion
 from dpforest.trees.multinomial.heaps import PrivateForest
 from dpforest.trees.multinomial.learner import MultinomialForest
 from dpforest.trees.multinomial.model import MultinomialModel
-from dpforest.trees.multinomial.plan import ForestSettings, build_plan
-from dpforest.trees.multinomial.tree_plan import LEAF_RULES
+from dpforest.trees.multinomial.plan import LEAF_RULES, ForestSettings, build_plan
 
 _SELECTIONS = ("exponential", "permute_and_flip")
 _CHOICES = ("two_stage", "joint")

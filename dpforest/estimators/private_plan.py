@@ -13,6 +13,7 @@ from dpforest.accounting.certificates import Certificate
 from dpforest.accounting.events import GeometricNoise
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.rationals import sqrt_in_steps
+from dpforest.accounting.releases import Plan
 from dpforest.accounting.units import group_loss
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.targets import TARGET_STEPS
@@ -22,7 +23,6 @@ from dpforest.trees.base import (
     FIXED,
     Learner,
     LearnerBudget,
-    LearnerPlan,
     PlanPart,
     TableFacts,
     unit_words,
@@ -124,7 +124,7 @@ class PrivateForestPlan:
     strategy : str
         Name of the learner; ``"auto"`` where it waits for the noisy number of records.
     learner : Learner or None
-    plan : LearnerPlan or None
+    plan : Plan or None
         None where it waits for the noisy number of records.
     count : GeometricNoise or None
         Buys that number; None where it is declared.
@@ -144,7 +144,7 @@ class PrivateForestPlan:
 
     strategy: str
     learner: Learner | None
-    plan: LearnerPlan | None
+    plan: Plan[Any] | None
     count: GeometricNoise | None
     loss: PrivacyLoss
     signal: float | None
@@ -165,7 +165,7 @@ class PrivateForestPlan:
     @property
     def certificate(self) -> Certificate | None:
         """Of the learner's list of releases, where that is composed as a whole."""
-        return getattr(self.plan, "certificate", None)
+        return None if self.plan is None else self.plan.certificate
 
     @property
     def adaptive(self) -> bool:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 from dpforest.accounting.events import GeometricNoise
 from dpforest.accounting.fits import DIFFPRIVLIB, OWN_BUDGET
 from dpforest.accounting.losses import PrivacyLoss
-from dpforest.accounting.releases import SHARED, Release, once
+from dpforest.accounting.releases import SHARED, Plan, Release, once
 from dpforest.accounting.scopes import Scope
 from dpforest.accounting.units import group_loss
 from dpforest.bridge import Bridge
@@ -28,7 +29,7 @@ from dpforest.estimators.private_plan import (
 from dpforest.exceptions import WeakSignalWarning
 from dpforest.mechanisms.entropy import RandomSource
 from dpforest.records.base import RecordCount, Records
-from dpforest.trees.base import Learner, LearnerBudget, LearnerPlan, TableFacts
+from dpforest.trees.base import Learner, LearnerBudget, TableFacts
 from dpforest.trees.strategies import LEARNERS, pick_strategy, spends_pure_epsilon
 from dpforest.trees.tightening import in_epsilon_and_delta
 
@@ -156,9 +157,9 @@ def budget_after(budget: LearnerBudget, event: GeometricNoise) -> LearnerBudget:
     return replace(budget, epsilon=epsilon, concentrated=left)
 
 
-def unit_loss(plan: LearnerPlan, records_per_unit: int) -> PrivacyLoss:
+def unit_loss(plan: Plan[Any], records_per_unit: int) -> PrivacyLoss:
     """Cost of a learner's plan for a privacy unit; a certificate says it already."""
-    if getattr(plan, "certificate", None) is not None:
+    if plan.certificate is not None:
         return plan.loss
     return group_loss(plan.loss, records_per_unit)
 

@@ -1,7 +1,7 @@
-"""First steps of every mechanism: consume its grant, turn exact parameters into doubles.
+"""Exact parameters as doubles, and checks of arrays: what every mechanism needs.
 
-A mechanism is a function of secret arrays, a grant and a source. It reads its parameters
-from the event that the grant carries, which is the one that was paid for.
+A mechanism is a function of secret arrays, a grant and a source. It consumes the grant first, and
+reads its parameters from the event that the grant carries, which is the one that was paid for.
 """
 
 from __future__ import annotations
@@ -9,19 +9,16 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpforest.accounting.events import Event
-from dpforest.accounting.grants import Grant
 from dpforest.accounting.losses import Amount
 from dpforest.accounting.rationals import float_down
-from dpforest.exceptions import GrantError, ParameterError
+from dpforest.exceptions import ParameterError
 from dpforest.mechanisms.kernels.rows import rows_lie_within
 
-EventT = TypeVar("EventT", bound=Event)
 _Ratio = tuple[int, int]
 
 
@@ -33,37 +30,6 @@ def public_candidates(scores: Any, starts: Any, ends: Any, *_: Any, **__: Any) -
 def public_shape(counts: Any, *_: Any, **__: Any) -> Any:
     """Public part of a table of counts: its shape."""
     return np.shape(counts)
-
-
-def consume(grant: Grant | None, event_type: type[EventT], cells: int) -> EventT:
-    """Use up a grant for an event of this type over so many cells.
-
-    Raises
-    ------
-    GrantError
-        When there is no grant, it was used before, it is for another event or for fewer cells.
-    """
-    if not isinstance(grant, Grant):
-        raise GrantError(
-            f"no grant: the {event_type.mechanism} runs only with a Grant for "
-            f"{event_type.__name__}. Get one from the accountant's request."
-        )
-    return grant.consume(event_type, cells=cells)
-
-
-def require_sensitivity(grant: Grant | None, name: str, needed: int) -> None:
-    """Refuse a grant that was priced for a smaller sensitivity than the mechanism has.
-
-    Called before the grant is consumed, so a refusal leaves it usable.
-
-    Raises
-    ------
-    GrantError
-        When the event's attribute ``name`` is smaller than ``needed``.
-    """
-    paid = getattr(getattr(grant, "event", None), name, None)
-    if paid is not None and paid < needed:
-        raise GrantError(f"the mechanism needs {name} >= {needed}, but the grant is for {paid}.")
 
 
 def exponent(epsilon: Amount, divisor: Fraction, unit: Fraction) -> float:

@@ -17,15 +17,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpforest.accounting.events import DiscreteGaussianNoise, GeometricNoise
-from dpforest.accounting.grants import Grant
+from dpforest.accounting.grants import Grant, consume, require_sensitivity
 from dpforest.exceptions import ParameterError
-from dpforest.mechanisms.base import (
-    consume,
-    exponent,
-    public_shape,
-    require_sensitivity,
-    variance,
-)
+from dpforest.mechanisms.base import exponent, public_shape, variance
 from dpforest.mechanisms.entropy import RandomSource
 from dpforest.mechanisms.kernels.noise import (
     OPEN_ACCEPTANCE,

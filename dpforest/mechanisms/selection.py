@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpforest.accounting.events import ExponentialSelection, PermuteAndFlipSelection
-from dpforest.accounting.grants import Grant
+from dpforest.accounting.grants import Grant, consume
 from dpforest.exceptions import ParameterError
-from dpforest.mechanisms.base import as_rows, consume, exponent, public_candidates
+from dpforest.mechanisms.base import as_rows, exponent, public_candidates
 from dpforest.mechanisms.entropy import RandomSource
 from dpforest.mechanisms.kernels.selection import (
     UNDECIDED,

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.accounting.events import ExponentialSelection
-from dpforest.accounting.grants import Grant
-from dpforest.mechanisms.base import consume, exponent
+from dpforest.accounting.grants import Grant, consume
+from dpforest.mechanisms.base import exponent
 from dpforest.mechanisms.entropy import RandomSource
 from dpforest.mechanisms.slow import Uniform
 from dpforest.observation import observed

@@ -7,6 +7,7 @@ number of threads can be told from a total.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
@@ -17,7 +18,7 @@ from typing import Any, Generic, NewType, NoReturn, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.observation import observe_count, observe_table
+from dpforest.observation import observe_count, observer
 from dpforest.records.kernels.histogram import add_code_counts
 from dpforest.records.table import TrainingTable
 
@@ -219,9 +220,10 @@ class MappedView(Generic[T]):
 
     def look(self, table: TrainingTable) -> T:
         """Apply the view to the changed table, which is kept."""
-        kept = self.records.kept
-        if not kept:
-            kept.append(self.records.mapping.table(Block(table)))
+        with self.records.lock:
+            kept = self.records.kept
+            if not kept:
+                kept.append(self.records.mapping.table(Block(table)))
         return self.view.look(kept[0])
 
 
@@ -283,8 +285,9 @@ class MappedRecords(RecordsAround):
     """Records, each changed by a mapping when it is counted."""
 
     mapping: Mapping
-    #: The changed table, once somebody looked at all of it.
+    #: The changed table, once somebody looked at all of it; trees may look in several threads.
     kept: list[TrainingTable] = field(default_factory=list, repr=False, compare=False)
+    lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     def total(self, counting: Counting) -> NDArray[np.int64]:
         """Sum of what all changed blocks add; secret."""
@@ -320,7 +323,8 @@ class MemoryRecords:
     """
 
     def __init__(self, table: TrainingTable, n_threads: int = 1) -> None:
-        table = observe_table(table)
+        onlooker = observer()
+        table = table if onlooker is None else onlooker.table(table)
         n_threads = max(1, min(n_threads, table.n_records // RECORDS_A_THREAD))
         self._table, self._n_threads = table, n_threads
         self._pool: ThreadPoolExecutor | None = None
@@ -387,10 +391,10 @@ def slices(table: TrainingTable, n_slices: int) -> list[Block]:
 
 
 def rows_of(table: TrainingTable, first: int, last: int) -> TrainingTable:
-    """Some rows of a table, in place."""
+    """Some rows of a table, in place; in no order of a lattice, which is one of all rows."""
     targets = None if table.targets is None else table.targets[first:last]
     codes, labels = table.codes[first:last], table.labels[first:last]
-    return replace(table, codes=codes, labels=labels, targets=targets)
+    return replace(table, codes=codes, labels=labels, targets=targets, lattice=None)
 
 
 def sum_of(parts: Iterator[NDArray[np.int64]]) -> NDArray[np.int64]:

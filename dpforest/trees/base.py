@@ -1,7 +1,7 @@
 """What every learner is: a plan from public facts, a training under grants, a released model.
 
 A learner's plan is made before any record is read and lists everything that will be released;
-training makes exactly the plan's requests in the scope it is given.
+training asks a bridge for exactly that list.
 """
 
 from __future__ import annotations
@@ -15,11 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.accounting.conversion import rho_of_epsilon
-from dpforest.accounting.losses import PrivacyLoss
-from dpforest.accounting.releases import PlanLine
-from dpforest.accounting.scopes import Scope
-from dpforest.mechanisms.entropy import RandomSource
-from dpforest.records.base import Records
+from dpforest.accounting.releases import Plan, PlanLine
+from dpforest.bridge import Bridge
 
 #: Called after each finished part of a training; counts parts, never records.
 PartDone = Callable[[], None]
@@ -152,25 +149,6 @@ def unit_words(records_per_unit: int) -> dict[str, str]:
     return {"unit of privacy": f"owns up to {records_per_unit} records, and pays for all of them"}
 
 
-class LearnerPlan(Protocol):
-    """Everything a learner will ask for."""
-
-    @property
-    def loss(self) -> PrivacyLoss:
-        """Exact cost of the whole, composed by the accountant's own scopes."""
-
-    @property
-    def parts(self) -> tuple[PlanPart, ...]:
-        """What is released, in order."""
-
-    @property
-    def n_steps(self) -> int:
-        """How often training says that a part is done; known beforehand."""
-
-    def describe(self) -> dict[str, str]:
-        """The plan in words, for the report."""
-
-
 #: What makes probabilities of a model's scores: softmax of log-odds, or division by their sum.
 ScoreLink = Literal["softmax", "shares"]
 
@@ -238,16 +216,16 @@ class Learner(Protocol):
     def name(self) -> str:
         """Name by which users ask for it."""
 
-    def plan(self, facts: TableFacts, budget: LearnerBudget) -> LearnerPlan:
+    def plan(self, facts: TableFacts, budget: LearnerBudget) -> Plan[Any]:
         """Make a plan that costs at most the budget, from public facts alone."""
 
-    def train(
-        self,
-        plan: Any,
-        scope: Scope,
-        source: RandomSource,
-        records: Records,
-        facts: TableFacts,
-        part_done: PartDone,
-    ) -> ReleasedModel:
-        """Make the plan's requests in ``scope``, each before its data is read, and release."""
+    def train(self, shape: Any, bridge: Bridge, facts: TableFacts) -> ReleasedModel:
+        """Ask the bridge for the plan's list, in its order, and make the model of what it gives.
+
+        Parameters
+        ----------
+        shape : object
+            The plan's.
+        bridge : Bridge
+        facts : TableFacts
+        """

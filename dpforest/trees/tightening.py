@@ -103,7 +103,7 @@ def in_epsilon_and_delta(plan: Any, budget: LearnerBudget) -> Any:
 
     Parameters
     ----------
-    plan : LearnerPlan
+    plan : Plan
         Of ``budget``. One that adds up in rho gets a certificate that says what rho converts to.
     budget : LearnerBudget
     """

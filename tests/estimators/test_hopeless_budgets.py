@@ -86,7 +86,7 @@ def test_a_declared_number_warns_exactly_where_no_rule_is_drawn(facts_of_rows):
     for rows, draws in ((HOPELESS_SIGNAL * 0.99, False), (HOPELESS_SIGNAL * 1.01, True)):
         facts = facts_of_rows(rows * 2**0.5)
         plan = RulesLearner(RulesSettings()).plan(facts, LearnerBudget(Fraction(1), Fraction(0)))
-        assert bool(plan.stages) == draws
+        assert bool(plan.shape.n_stages) == draws
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from dpforest.trees.base import (
     prior_text,
 )
 from dpforest.trees.one_shot.queries import MedianRank, tables_sensitivity
-from dpforest.trees.one_shot.settings import N_SCORE_BINS, OneShotSettings, Size
+from dpforest.trees.one_shot.settings import N_SCORE_BINS, OneShotSettings, OneShotSize
 from dpforest.trees.random.bins import QUANTILES_ROLE, ordered_codes, quantiles_are_affordable
 from dpforest.trees.tightening import tightened
 
@@ -53,7 +53,7 @@ class OneShotShape:
     Attributes
     ----------
     n_classes : int
-    size : Size
+    size : OneShotSize
     signal_per_row : float
         R of one row: what turns a released size into a released R.
     log_bound : float
@@ -62,7 +62,7 @@ class OneShotShape:
     """
 
     n_classes: int
-    size: Size
+    size: OneShotSize
     signal_per_row: float
     log_bound: float
     settings: OneShotSettings
