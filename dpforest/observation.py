@@ -98,7 +98,7 @@ def observe_grants(grants: Sequence[Any], owner: str = "") -> None:
 
 
 def observer() -> Observer | None:
-    """Whoever looks on now."""
+    """Observer that looks on now."""
     return _observer
 
 

@@ -1,4 +1,4 @@
-"""What becomes of records with targets before they are counted: rescaled, or with classes."""
+"""Changes of records with targets before they are counted: rescaled, or with classes."""
 
 from __future__ import annotations
 

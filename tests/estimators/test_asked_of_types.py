@@ -1,4 +1,4 @@
-"""What stands in a table, a setting of numpy or another thread decides nothing about a fit."""
+"""A fit is decided by nothing that stands in a table, in numpy's settings or in another thread."""
 
 from __future__ import annotations
 
