@@ -1,4 +1,4 @@
-"""Records on workers: what is sent out are countings, what comes back are integer sums."""
+"""Records on workers: queries are sent out, and integer sums come back."""
 
 from __future__ import annotations
 
@@ -135,8 +135,8 @@ class DaskRecords:
     def _bundles(self) -> list[list[Any]]:
         """Blocks that lie on one worker, to be counted by one task: a sum a thread, not a block.
 
-        A block that is just being made again is by itself. No worker gets more than its share in
-        one task, so that others may help.
+        A block that is just being made again gets a task of its own. No worker gets more than its
+        share in one task, so that others may help.
         """
         places = self._client.who_has(self._blocks) if self._blocks else {}
         held: dict[Any, list[Any]] = {}

@@ -1,7 +1,7 @@
 """Columns of data frames, as each library holds them: numbers as arrays, else Python objects.
 
-A library gives all values of a column one type. Whatever type that is, what is handed on means
-what each value means alone (see `dpforest.domain.values.meaning_of`). Dates, times and nested
+A library gives all values of a column one type. Whatever that type is, each value handed on means
+what it means alone (see `dpforest.domain.values.meaning_of`). Dates, times and nested
 values have no meaning, and are not even turned into Python objects: some have none.
 """
 

@@ -1,4 +1,4 @@
-"""Exact sums over records, wherever those lie: what learners ask of a table.
+"""Exact sums over records, wherever these lie: the queries that learners ask.
 
 A learner does not loop over records. It says what a block of records adds (a `Counting`), and
 `Records` adds blocks up. The sums are integers, so neither the blocks nor their order nor the
@@ -89,8 +89,8 @@ class Block:
     first : int
         Records before these in the whole.
     kept : dict
-        What countings made of these records and may need again. Each of them can be made anew
-        from the records and released values, so that a block may be lost.
+        Results that queries computed from these records and may need again. Each can be computed
+        anew from the records and released values, so a block may be lost.
     """
 
     table: TrainingTable
@@ -98,19 +98,19 @@ class Block:
     kept: dict[str, Any] = field(default_factory=dict)
 
     def __reduce__(self) -> tuple[type[Block], tuple[TrainingTable, int]]:
-        """A copy for elsewhere has to make again what is kept: it may be changing just now."""
+        """A copy for elsewhere leaves out what is kept, which may be changing just now."""
         return Block, (self.table, self.first)
 
     def __sizeof__(self) -> int:
-        """As the table, so that nobody takes it for cheap to move."""
+        """Size of the table, so that nobody thinks it cheap to move."""
         return self.table.__sizeof__()
 
 
 class Counting(Protocol):
     """Query: what a block of records adds to a total, as a pure function that can be sent.
 
-    One that carries released parts that earlier countings carried too may list them, as
-    ``parts``, from the first on: whoever sends countings then sends each part once.
+    A query that carries released parts which earlier ones carried too may list them as ``parts``,
+    from the first on; then each part is sent once.
     """
 
     def count(self, block: Block) -> NDArray[np.int64]:
@@ -130,7 +130,7 @@ class Query(Counting, Protocol):
 
 
 class View(Protocol[T_co]):
-    """A look at all records at hand, for what is no sum over blocks.
+    """A look at all records at once, for results that are no sum over blocks.
 
     One that counts may have a ``sensitivity`` as a query has; then its counts can be noised.
     """
@@ -263,7 +263,7 @@ class RecordsAround:
 
 @dataclass(frozen=True, slots=True)
 class WatchedRecords(RecordsAround):
-    """Records of which somebody is told when they have been gone through once more."""
+    """Records that report each further pass over them."""
 
     pass_done: Callable[[], None]
 

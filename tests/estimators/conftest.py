@@ -1,4 +1,4 @@
-"""What the tests of forests share: a small declared domain, tables, estimators, poisoned values."""
+"""Parts that tests of forests share: a declared domain, tables, estimators, poisoned values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a stored model says of its accountant and its fits: no leaf of it can be edited unseen."""
+"""Books of a stored model: no leaf about its accountant and fits can be edited unseen."""
 
 from __future__ import annotations
 
