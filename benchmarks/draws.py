@@ -23,12 +23,17 @@ from common.timing import median_seconds
 from kernels import N_CODES, ORDERED, synthetic_table
 from numba import njit
 
-from dpforest import CategoricalFeature, Domain, MultinomialForestClassifier, NumericFeature
+from dpforest import (
+    CategoricalFeature,
+    Domain,
+    MultinomialForestClassifier,
+    NumericFeature,
+    bridge,
+)
 from dpforest.accounting import BudgetAccountant
 from dpforest.mechanisms import SystemSource, select_exponential
 from dpforest.mechanisms.base import exponent
 from dpforest.mechanisms.kernels.selection import UNDECIDED, select_exponential_rows
-from dpforest.trees.multinomial import release
 
 NO_WEIGHTS = np.empty(0)
 
@@ -84,18 +89,18 @@ def draw_gumbel(scores, starts, ends, c, words, out):  # type: ignore[no-untyped
 @contextmanager
 def watched(calls: list[Call]):  # type: ignore[no-untyped-def]
     """Keep the scores of every selection of the trees that are grown in the block."""
-    real = release.select_exponential
+    real = bridge.select_exponential
 
     def keeping(scores, starts, ends, unit, grant, source, *rest):  # type: ignore[no-untyped-def]
         kept = [np.array(part) for part in (scores, starts, ends)]
         calls.append(Call(*kept, unit, grant._event))
         return real(scores, starts, ends, unit, grant, source, *rest)
 
-    release.select_exponential = keeping
+    bridge.select_exponential = keeping
     try:
         yield
     finally:
-        release.select_exponential = real
+        bridge.select_exponential = real
 
 
 def warm_seconds(ways: dict[str, Callable[[], None]], repeats: int) -> dict[str, float]:

@@ -34,7 +34,7 @@ from dpforest import MultinomialForestClassifier, PrivateForestClassifier, Priva
 from dpforest.exceptions import RepeatedFitWarning, WeakSignalWarning
 from dpforest.trees.combined import CombinedLearner, CombinedSettings
 from dpforest.trees.refitted import RefittedForest
-from dpforest.trees.refitted.settings import RefittedSettings, Size
+from dpforest.trees.refitted.settings import RefittedSettings, RefittedSize
 from dpforest.trees.rules import RulesLearner, RulesSettings
 from dpforest.trees.strategies import LEARNERS, Entry
 
@@ -47,7 +47,7 @@ _SMALL = {
     "RulesLearner": _RULES,
     "CombinedLearner": CombinedLearner(CombinedSettings(rules=_RULES)),
     "RefittedForest": RefittedForest(
-        RefittedSettings(fixed_size=Size(3, 4, 24), start_signal=1e-9)
+        RefittedSettings(fixed_size=RefittedSize(3, 4, 24), start_signal=1e-9)
     ),
 }
 _NEED_DELTA = ("refitted",)

@@ -39,15 +39,17 @@ from common.tables import (
 from threadpoolctl import threadpool_limits
 
 from dpforest import BudgetAccountant
+from dpforest.accounting.releases import LearnerBudget
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.estimators.private_plan import table_facts
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.records.base import MemoryRecords
 from dpforest.records.table import TrainingTable
-from dpforest.trees.base import LearnerBudget, TableFacts
+from dpforest.trees.base import TableFacts
 from dpforest.trees.refitted import RefittedForest
-from dpforest.trees.refitted.settings import RefittedSettings, Size
+from dpforest.trees.refitted.settings import RefittedSettings, RefittedSize
 from dpforest.trees.rules import RulesLearner, probabilities
+from dpforest.trees.training import train_on
 
 DELTA = Fraction(1, 10**6)
 MOST_RECORDS = 20_000
@@ -66,7 +68,7 @@ EACH = 0.65
 class Halved(RefittedSettings):
     """Half the rounds."""
 
-    def size(self, signal: float, rows: float, n_classes: int) -> Size:
+    def size(self, signal: float, rows: float, n_classes: int) -> RefittedSize:
         """The rule's, with half the rounds."""
         size = super().size(signal, rows, n_classes)
         return replace(size, n_rounds=size.n_rounds // 2)
@@ -89,9 +91,8 @@ class Run:
         budget = LearnerBudget(self.epsilon * share, delta, certified=not pure)
         plan = learner.plan(self.facts, budget)
         with BudgetAccountant._unlimited().open_scope("variant") as scope:
-            model = learner.train(
-                plan, scope, SeededSource(self.seed), MemoryRecords(self.table), self.facts, int
-            )
+            source, records = SeededSource(self.seed), MemoryRecords(self.table)
+            model = train_on(learner, plan, scope, source, records, self.facts, int)
         return log_shares(model.log_odds(self.test))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0.dev1"
+__version__ = "0.1.0.dev2"
 
 # Where each public name lives. Type checkers read the imports below instead; a test
 # compares the two.

@@ -16,7 +16,7 @@ _MOST_PARTS = 20
 
 
 def shown(value: Any) -> str:
-    """How a parameter's value stands in an error: what somebody typed, and never a table.
+    """Show a parameter's value in an error as somebody typed it, and never a table.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def shown(value: Any) -> str:
 
 
 def _is_typed(value: Any, depth: int = 2) -> bool:
-    """Whether a value is what people write in code: a scalar, a name, a few of them."""
+    """Say if a value is what people write in code: a scalar, a name, a few of them."""
     if value is None or isinstance(value, (str, bytes, numbers.Number, type)):
         return True
     if isinstance(value, Mapping):

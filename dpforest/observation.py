@@ -1,4 +1,4 @@
-"""Where a test may look on: reads, grants, counts and releases, one observer at a time.
+"""Hooks for tests that look on: reads, grants, counts and releases, one observer at a time.
 
 Without an observer nothing happens here. `dpforest.audit.recording` sets one, which logs what
 passes, and on a replay hands out what was released before; `tests/audit/support` sets one
@@ -32,12 +32,12 @@ class Draw:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """What the mechanism was given, by name; raw counts and scores are secret."""
+        """Arguments of the mechanism, by name; raw counts and scores are secret."""
         return dict(inspect.signature(self.mechanism).bind(*self.args, **self.kwargs).arguments)
 
 
 class Observer:
-    """Whoever looks on; base of such, which changes nothing."""
+    """Base of observers; changes nothing."""
 
     def read(self, what: str) -> None:
         """Values of records are about to be read; ``what`` names the place, never a value."""
@@ -74,12 +74,12 @@ _last_handled = 0
 
 
 def releases_observed() -> int:
-    """How many releases an observer has handled in this process; any of them may be replaced."""
+    """Number of releases that observers handled in this process; any of them may be replaced."""
     return _last_handled
 
 
 def set_observer(observer: Observer | None) -> Observer | None:
-    """Let somebody look on, in the whole process; returns who did before."""
+    """Set the observer of the whole process; returns the one before."""
     global _observer
     before, _observer = _observer, observer
     return before
@@ -98,7 +98,7 @@ def observe_grants(grants: Sequence[Any], owner: str = "") -> None:
 
 
 def observer() -> Observer | None:
-    """Whoever looks on now."""
+    """The observer that is set, if any."""
     return _observer
 
 

@@ -1,4 +1,4 @@
-"""Which process this is: what is not to be used twice asks before it is used."""
+"""Identity of this process; ask for it before using what must not be used twice."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _n_forks = 0
 
 
 def this_process() -> tuple[int, int]:
-    """By what a process differs from those that it was forked from.
+    """Mark by which a process differs from those that it was forked from.
 
     Its number is not enough: a child in a PID namespace of its own may bear its parent's, and a
     grandchild may bear that of a process that has ended. So forks are counted beside it.

@@ -6,13 +6,13 @@ from enum import StrEnum
 
 
 class NeighbouringRelation(StrEnum):
-    """When two tables count as neighbours.
+    """Neighbouring relations of tables.
 
     ``ADD_OR_REMOVE_ONE`` is the library's native relation: one table is the other with
     one record more. Composition over the nodes of a level is right for it alone, since a
     record lies in one node. ``REPLACE_ONE`` is one removal and one addition and is
-    reported beside it: at most twice epsilon, four times rho. The same two for units that own
-    several records, with ``max_records_per_unit``.
+    reported beside it: at most twice epsilon, four times rho. The same two for privacy units
+    that own several records, with ``max_records_per_unit``.
     """
 
     ADD_OR_REMOVE_ONE = "add or remove one record"
@@ -22,7 +22,7 @@ class NeighbouringRelation(StrEnum):
 
 
 def relations_of(records_per_unit: int) -> tuple[NeighbouringRelation, NeighbouringRelation]:
-    """The native relation and the one of replacement, for units that own so many records."""
+    """The native relation and that of replacement, for privacy units of up to so many records."""
     kind = NeighbouringRelation
     if records_per_unit == 1:
         return kind.ADD_OR_REMOVE_ONE, kind.REPLACE_ONE

@@ -20,13 +20,13 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-#: Makes the caller's error of what is wrong, as a clause.
+#: Makes the caller's error from a clause that says what is wrong.
 Refuse = Callable[[str], Exception]
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a text may come to.
+    """Limits of a text.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ def read_object(
     given : str or path
         A text is told by its opening brace; anything else is a path.
     refuse : callable
-        Makes the caller's error of what is wrong, as a clause such as "the key 'a' stands twice".
+        Makes the caller's error of what is wrong, as a clause such as "the key 'a' occurs twice".
     limits : Limits, optional
 
     Returns
@@ -84,7 +84,7 @@ def read_object(
 def parse_object(text: str, refuse: Refuse, limits: Limits = LIMITS) -> dict[str, Any]:
     """The object that a JSON text holds; see :func:`read_object`."""
     if not isinstance(text, str):
-        raise refuse(f"a {type(text).__name__} is no JSON text")
+        raise refuse(f"a {type(text).__name__} is not JSON text")
     if len(text) > limits.size:
         raise refuse(f"it is longer than {limits.size} characters")
     if _nested_deeper(text, limits.depth):
@@ -137,11 +137,11 @@ _REASONS: dict[type[Exception], str] = {
 
 
 class _RefusedError(Exception):
-    """Why a text is refused, from within the decoder."""
+    """Reason to refuse a text, raised within the decoder."""
 
 
 def _nested_deeper(text: str, depth: int) -> bool:
-    """Whether brackets outside of strings are ever open beyond a depth; no recursion."""
+    """Say if brackets outside of strings are ever open beyond a depth; no recursion."""
     if text.count("[") + text.count("{") <= depth:
         return False
     level = 0
@@ -172,7 +172,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) != len(pairs):
         key, _ = Counter(key for key, _ in pairs).most_common(1)[0]
         name = f" {key!r}" if len(key) <= _LONGEST and key.isprintable() else ""
-        raise _RefusedError(f"the key{name} stands twice")
+        raise _RefusedError(f"the key{name} occurs twice")
     return found
 
 
@@ -184,11 +184,11 @@ def _finite(text: str) -> float:
 
 
 def _constant(name: str) -> Any:
-    raise _RefusedError(f"{name} is no number of JSON")
+    raise _RefusedError(f"{name} is not a JSON number")
 
 
 def is_writable(text: str) -> bool:
-    """Whether a text is Unicode, which half of a character (a lone surrogate) is not."""
+    """Say if a text is Unicode; half of a character (a lone surrogate) is not."""
     try:
         return text.isascii() or bool(text.encode("utf-8"))
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""What all tests share: hypothesis made repeatable, grants, small learners, one test of fit."""
+"""Parts that all tests share: repeatable hypothesis, grants, small learners, a test of fit."""
 
 from __future__ import annotations
 

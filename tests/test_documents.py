@@ -1,4 +1,4 @@
-"""What documents name is there: files, functions, tests, commands, parts of the audit, links."""
+"""Documents name only what is there: files, functions, tests, commands, audits, links."""
 
 from __future__ import annotations
 

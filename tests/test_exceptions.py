@@ -1,4 +1,4 @@
-"""What an error shows of a parameter: what somebody typed, never a table passed by mistake."""
+"""Errors show of a parameter what somebody typed, never a table passed by mistake."""
 
 from __future__ import annotations
 

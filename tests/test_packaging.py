@@ -1,4 +1,4 @@
-"""What is installed and locked: version, public names, constraints, commands, documents."""
+"""Installation and locks: version, public names, constraints, commands, documents."""
 
 from __future__ import annotations
 

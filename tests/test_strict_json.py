@@ -64,11 +64,11 @@ HOSTILE = {
     "digits below zero": ('{"a":-' + "1" * 401 + "}", "a number has more than 400 digits"),
     "exponent": ('{"a":1e999999999}', "a number is too large"),
     "exponent below zero": ('{"a":-1e400}', "a number is too large"),
-    "nan": ('{"a":NaN}', "NaN is no number of JSON"),
-    "infinity": ('{"a":Infinity}', "Infinity is no number of JSON"),
-    "below infinity": ('{"a":-Infinity}', "-Infinity is no number of JSON"),
-    "key twice": ('{"a":1,"b":{"c":1,"d":2,"c":1}}', "the key 'c' stands twice"),
-    "long key twice": ('{"%s":1,"%s":2}' % (("k" * 300,) * 2), "the key stands twice"),  # noqa: UP031
+    "nan": ('{"a":NaN}', "NaN is not a JSON number"),
+    "infinity": ('{"a":Infinity}', "Infinity is not a JSON number"),
+    "below infinity": ('{"a":-Infinity}', "-Infinity is not a JSON number"),
+    "key twice": ('{"a":1,"b":{"c":1,"d":2,"c":1}}', "the key 'c' occurs twice"),
+    "long key twice": ('{"%s":1,"%s":2}' % (("k" * 300,) * 2), "the key occurs twice"),  # noqa: UP031
     "half of a character": ('{"a":"\\ud800"}', "a string holds half of a character"),
     "half of a key": ('{"\udfff":1}', "a string holds half of a character"),
     "no object": ("[1]", "it is not a JSON object"),
@@ -130,5 +130,5 @@ def test_a_file_or_a_text(tmp_path):
     for given_ in (7, None, b"{}", {"a": 1}):
         with pytest.raises(RefusedError, match="is neither a path nor JSON text"):
             read_object(given_, RefusedError)
-    with pytest.raises(RefusedError, match="a bytes is no JSON text"):
+    with pytest.raises(RefusedError, match="a bytes is not JSON text"):
         parse_object(b"{}", RefusedError)

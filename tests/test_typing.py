@@ -1,4 +1,4 @@
-"""What is secret and what is released are two types, so that a type checker sees a mix of them."""
+"""Secret and released are two types, so that a type checker sees a mix of them."""
 
 from __future__ import annotations
 

@@ -16,21 +16,22 @@ from common.scale_data import arrays, domain, encoded, write_files
 from common.scale_floor import rates, work_of
 from common.scale_machine import measured
 from dpforest import BudgetAccountant, MultinomialForestClassifier, PrivateForestClassifier
+from dpforest.accounting.releases import LearnerBudget
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.estimators.private_plan import table_facts
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.records.base import MemoryRecords
-from dpforest.trees.base import LearnerBudget
 from dpforest.trees.multinomial.learner import MultinomialForest
 from dpforest.trees.one_shot.learner import OneShotForest
 from dpforest.trees.refitted.learner import RefittedForest
-from dpforest.trees.refitted.settings import RefittedSettings, Size
+from dpforest.trees.refitted.settings import RefittedSettings, RefittedSize
+from dpforest.trees.training import train_on
 
 Case = Callable[[], dict[str, Any]]
 
 THREADS = 2
 #: A tenth of the rounds that the rule gives: the cost of a round does not change.
-ROUNDS = Size(6, 32, 24)
+ROUNDS = RefittedSize(6, 32, 24)
 SIZES = (100_000, 316_000, 1_000_000, 3_160_000, 10_000_000)
 STREAMED = 2_000_000
 CSV_ROWS = 500_000
@@ -57,7 +58,7 @@ def in_memory(kind: str, n: int) -> dict[str, Any]:
     def fit(some: Any) -> None:
         records = MemoryRecords(some, THREADS)
         with BudgetAccountant._unlimited().open_scope("fit") as scope, records.threads():
-            learner.train(plan, scope, SeededSource(0), records, facts, lambda: None)
+            train_on(learner, plan, scope, SeededSource(0), records, facts, lambda: None)
 
     fit(encoded(20_000))
     result = repeated(lambda: fit(table), 3 if n < 3_000_000 else 1)

@@ -20,6 +20,7 @@ from dpforest import PrivateForestClassifier as Private
 from dpforest.checks import check_n_jobs
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.matrix import EncodedMatrix, EncodedTable
+from dpforest.estimators import fitting
 from dpforest.records.base import MemoryRecords
 from dpforest.records.table import TrainingTable
 
@@ -180,12 +181,20 @@ class Fit:
 def on_codes(kind: type, table: Coded) -> type:
     """The estimator with encoding taken out: it is handed the encoded table."""
 
+    class OfCodes(fitting.Fit):
+        """A fit of the coded table, whatever it is given."""
+
+        def _read(self, X: Any, y: Any) -> Any:
+            return table.records(self.estimator.n_jobs)
+
     class Encoded(kind):  # type: ignore[misc]
         """Fits the coded table whatever it is given."""
 
-        def _read(self, run: Any, X: Any, y: Any) -> Any:
-            return table.records(self.n_jobs)
+        def fit(self, X: Any, y: Any = None) -> Any:
+            OfCodes(self).run(X, y)
+            return self
 
+    assert "_read" in vars(fitting.Fit), "records are read elsewhere by now"
     Encoded.__name__ = kind.__name__
     return Encoded
 
@@ -263,8 +272,8 @@ def _private(table: Coded, strategy: str) -> Callable[[int], Any]:
 
 
 def _plan(table: Coded, strategy: str) -> Any:
+    from dpforest.accounting.releases import LearnerBudget
     from dpforest.estimators.private_plan import table_facts
-    from dpforest.trees.base import LearnerBudget
     from dpforest.trees.strategies import LEARNERS
 
     facts = table_facts(DomainEncoder(table.domain), len(table.codes), True)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from dpforest import BudgetAccountant, Domain
 from dpforest.accounting.grants import Grant
+from dpforest.accounting.releases import LearnerBudget
 from dpforest.accounting.scopes import Scope
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.estimators.classifier import class_array, class_order
@@ -19,9 +20,10 @@ from dpforest.mechanisms.entropy import RandomSource, SystemSource
 from dpforest.mechanisms.selection import select_exponential
 from dpforest.records.base import Block, MemoryRecords, Records
 from dpforest.records.table import TrainingTable
-from dpforest.trees.base import LearnerBudget, ReleasedModel
+from dpforest.trees.base import ReleasedModel
 from dpforest.trees.rules.model import RuleModel
 from dpforest.trees.strategies import LEARNERS
+from dpforest.trees.training import train_on
 from private_choice.plan import (
     ROLE,
     TRAINING,
@@ -118,7 +120,9 @@ def train(
             words = source.spawn("candidate", name)
             with sides.side(TRAINING).sequential(name, reserve=own.loss) as inside:
                 learner = LEARNERS[name].make()
-                models.append(learner.train(own, inside, words, training, plan.facts, lambda: None))
+                models.append(
+                    train_on(learner, own, inside, words, training, plan.facts, lambda: None)
+                )
     grant = sides.side(VALIDATION).request(plan.choice, role=ROLE)
     chosen = choose(models, validation, grant, source.spawn("choice"))
     return plan.names[chosen], models[chosen]

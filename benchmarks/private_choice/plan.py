@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 from dpforest.accounting.accountant import BudgetAccountant
 from dpforest.accounting.events import ExponentialSelection
 from dpforest.accounting.losses import NO_LOSS, PrivacyLoss
 from dpforest.accounting.rationals import sqrt_in_steps
+from dpforest.accounting.releases import LearnerBudget, Plan
 from dpforest.accounting.scopes import ParallelRecordsScope, Scope
-from dpforest.trees.base import LearnerBudget, LearnerPlan, TableFacts
+from dpforest.trees.base import TableFacts
 from dpforest.trees.strategies import LEARNERS, MANY_CLASSES, pick_strategy, spends_pure_epsilon
 
 #: Probability with which a record is for training; a multiple of 2^-64, so drawn exactly.
@@ -29,7 +31,7 @@ class ChoicePlan:
     facts : TableFacts
         As the candidates see them: with the rows of the training side.
     names : tuple of str
-    plans : tuple of LearnerPlan
+    plans : tuple of Plan
         Of the candidates.
     choice : ExponentialSelection
         On the validation side.
@@ -37,7 +39,7 @@ class ChoicePlan:
 
     facts: TableFacts
     names: tuple[str, ...]
-    plans: tuple[LearnerPlan, ...]
+    plans: tuple[Plan[Any], ...]
     choice: ExponentialSelection
 
     @property

@@ -22,7 +22,6 @@ from typing import Any, ClassVar
 from dpforest.accounting.books import Books
 from dpforest.accounting.ledger import ScopeKind
 from dpforest.accounting.losses import Amount, PrivacyLoss
-from dpforest.accounting.nodes import Node
 from dpforest.accounting.rationals import exp_up
 from dpforest.accounting.scopes import Scope, SequentialScope
 from dpforest.exceptions import ParameterError, ParameterTypeError, ScopeError
@@ -102,7 +101,6 @@ def open_units(
     size: int,
     reserve: PrivacyLoss | None = None,
     adaptive: bool = False,
-    caps: tuple[PrivacyLoss, ...] = (),
 ) -> SequentialScope:
     """Open a sequential scope whose requests cost a record, and which is charged for a unit.
 
@@ -114,8 +112,8 @@ def open_units(
         Name, unlike those of its siblings.
     size : int
         Most records of a unit; 1 opens a plain sequential scope.
-    reserve, adaptive, caps
-        As in ``Scope.sequential``, all of them in units.
+    reserve, adaptive
+        As in ``Scope.sequential``, the reserve in units.
 
     Raises
     ------
@@ -126,13 +124,13 @@ def open_units(
     """
     size = check_records_per_unit(size)
     if size == 1:
-        return scope.sequential(label, reserve, adaptive, caps)
+        return scope.sequential(label, reserve, adaptive)
     if adaptive and reserve is None:
         raise ParameterError(
             "adaptive", adaptive, "needs a reserve", "Give the cap as reserve=PrivacyLoss(...)"
         )
     _check_around(scope)
-    units = UnitsScope(scope._books, scope, label, size, reserve, adaptive, caps)
+    units = UnitsScope(scope._books, scope, label, size, reserve, adaptive)
     return scope._adopt(units)
 
 
@@ -154,27 +152,26 @@ class UnitsScope(SequentialScope):
         size: int,
         reserve: PrivacyLoss | None = None,
         adaptive: bool = False,
-        caps: tuple[PrivacyLoss, ...] = (),
     ) -> None:
-        super().__init__(books, parent, label, reserve, adaptive, caps)
-        self._records_per_unit = size
+        super().__init__(books, parent, label, reserve, adaptive)
+        self._size = size
 
     @property
     def max_records_per_unit(self) -> int:
         """Most records of a unit."""
-        return self._records_per_unit
+        return self._size
 
-    def _counted(self, loss: PrivacyLoss, child: Node | None = None) -> PrivacyLoss:
-        if child is not None and child._certified_units == self._records_per_unit:
+    def _counted(self, loss: PrivacyLoss, child: Scope | None = None) -> PrivacyLoss:
+        certificate = None if child is None else child.certificate
+        if certificate is not None and certificate.records_per_unit == self._size:
             return loss
-        return group_loss(loss, self._records_per_unit)
+        return group_loss(loss, self._size)
 
 
 def _check_around(scope: Scope) -> None:
-    node: Node | None = scope
-    while node is not None:
-        if node._records_per_unit > 1:
+    for place in scope._around():
+        if place.max_records_per_unit > 1:
             raise ScopeError(
-                f"scope {node._name()!r} already counts in privacy units. Open the scope beside it."
+                f"scope {place._name()!r} already counts in privacy units. "
+                "Open the scope beside it."
             )
-        node = node._parent

@@ -101,7 +101,7 @@ _Outputs = tuple[NDArray, NDArray]
 
 @dataclass(frozen=True, slots=True)
 class _Test:
-    """What every pair is tried with."""
+    """Settings that every pair is tried with."""
 
     subject: Subject
     runs: int
@@ -206,6 +206,6 @@ def _check_units(pairs: tuple[DatasetPair, ...], size: int) -> None:
         if pair.records_per_unit > size:
             raise ParameterError(
                 "pairs", pair.name,
-                f"units of {pair.records_per_unit} records, but the claim is for {size}",
+                f"privacy units of {pair.records_per_unit} records, but the claim is for {size}",
                 "Set max_records_per_unit of the estimator, or give smaller units",
             )  # fmt: skip

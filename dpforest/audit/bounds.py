@@ -1,4 +1,4 @@
-"""How large epsilon must be, given how often an event happened on two neighbouring datasets.
+"""Lower bounds on epsilon, from how often an event happened on two neighbouring datasets.
 
 An event E that has probability p on one dataset and q on its neighbour shows that no
 (epsilon, delta) holds with epsilon < ln((p - delta) / q). From counts, p is bounded below and q

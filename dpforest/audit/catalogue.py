@@ -22,6 +22,7 @@ from dpforest.accounting.events import (
     GeometricNoise,
     PermuteAndFlipSelection,
 )
+from dpforest.accounting.releases import Plan
 from dpforest.audit.neighbours import DatasetPair
 from dpforest.audit.one_split import OneSplitTrees
 from dpforest.audit.subjects import Batched, Subject
@@ -29,13 +30,13 @@ from dpforest.audit.worst_cases import worst_cases
 from dpforest.domain.domain import Domain
 from dpforest.domain.schema import Classes, NumericFeature, NumericTarget
 from dpforest.mechanisms.entropy import SystemSource
-from dpforest.mechanisms.labels import draw_label_by_count, draw_label_by_frequency
 from dpforest.mechanisms.lattice import select_interval_point
 from dpforest.mechanisms.noise import add_discrete_gaussian_noise, add_geometric_noise
 from dpforest.mechanisms.selection import select_exponential, select_permute_and_flip
 from dpforest.mechanisms.streamed import Envelope, StreamedBlocks, select_exponential_streamed
 from dpforest.trees.multinomial.criteria import CRITERIA
-from dpforest.trees.multinomial.tree_plan import TreePlan
+from dpforest.trees.multinomial.plan import ForestShape, TreeEvents, forest_plan
+from dpforest.trees.multinomial.queries import LabelByCount, LabelByFrequency
 
 _ONE = Fraction(1)
 
@@ -115,18 +116,32 @@ def leaf_release(mechanism: Callable[..., Any], event: Event) -> Callable[[Any, 
     return release
 
 
+def label_by_count(counts: Any, grant: Any, source: Any) -> Any:
+    """A label a leaf, drawn by its count as a forest's leaves are."""
+    return _label(LabelByCount(), select_exponential, counts, grant, source)
+
+
+def _label_by_count_permuting(counts: Any, grant: Any, source: Any) -> Any:
+    return _label(LabelByCount(), select_permute_and_flip, counts, grant, source)
+
+
+def _label_by_frequency(counts: Any, grant: Any, source: Any) -> Any:
+    return _label(LabelByFrequency(), select_exponential, counts, grant, source)
+
+
+def _label(score: Any, select: Any, counts: Any, grant: Any, source: Any) -> Any:
+    rows = score.rows(counts)
+    return select(rows.scores, rows.starts, rows.ends, score.unit, grant, source)
+
+
 def _leaf_parts() -> list[Part]:
     one, permute = ExponentialSelection(_ONE, _ONE), PermuteAndFlipSelection(_ONE, _ONE)
-
-    def by_count_permuting(counts: Any, grant: Any, source: Any) -> Any:
-        return draw_label_by_count(counts, grant, source, permute_and_flip=True)
-
     rules: list[tuple[str, Callable[..., Any], Event, float, float]] = [
-        ("label by count", draw_label_by_count, one, 1.0, 0.0),
-        ("label by count, permute-and-flip", by_count_permuting, permute, 1.0, 0.0),
+        ("label by count", label_by_count, one, 1.0, 0.0),
+        ("label by count, permute-and-flip", _label_by_count_permuting, permute, 1.0, 0.0),
         (
             "label by frequency",
-            draw_label_by_frequency,
+            _label_by_frequency,
             ExponentialSelection(_ONE, Fraction(2)),
             1.0,
             0.0,
@@ -149,8 +164,7 @@ def _leaf_parts() -> list[Part]:
             epsilon,
             tuple(
                 found
-                for found in ("draw_label_by_count", "draw_label_by_frequency",
-                              "add_geometric_noise", "add_discrete_gaussian_noise")
+                for found in ("add_geometric_noise", "add_discrete_gaussian_noise")
                 if found == mechanism.__name__
             ),
             delta,
@@ -164,7 +178,7 @@ def _unit_parts() -> list[Part]:
     own = _ONE / UNIT
     select = ExponentialSelection(own, _ONE)
     rules: list[tuple[str, Callable[..., Any], Event, float]] = [
-        ("label by count", draw_label_by_count, select, 0.0),
+        ("label by count", label_by_count, select, 0.0),
         ("geometric noise", add_geometric_noise, GeometricNoise(own, _ONE), 0.0),
         # A unit's rho is 9 times a record's, so 1/18 as above.
         ("discrete Gaussian noise", add_discrete_gaussian_noise,
@@ -172,7 +186,7 @@ def _unit_parts() -> list[Part]:
     ]  # fmt: skip
     return [
         Part(f"{name}, units of {UNIT}", Batched(leaf_release(mechanism, event), name), UNIT_PAIRS,
-             1.0, (mechanism.__name__,), delta)
+             1.0, (mechanism.__name__,) if mechanism is not label_by_count else (), delta)
         for name, mechanism, event, delta in rules
     ]  # fmt: skip
 
@@ -275,22 +289,14 @@ def one_split_plan(
     partition: Fraction | None = None,
     selection_epsilon: Fraction = _ONE,
     leaf_epsilon: Fraction = _ONE,
-) -> TreePlan:
+) -> Plan[ForestShape]:
     """Plan of a one-split tree: so much for the split, halved over its choices, and for leaves."""
     rule = CRITERIA[criterion]
     event_type = ExponentialSelection if draw == "exponential" else PermuteAndFlipSelection
     share = selection_epsilon if joint else selection_epsilon / 2
     event = event_type(share, rule.score_range) if share else None
-    return TreePlan(
-        depth=1,
-        feature_events=(event,),
-        value_events=(None if joint else event,),
-        leaf_event=_leaf_event(leaves, leaf_epsilon),
-        leaves=leaves,
-        criterion=rule,
-        joint=joint,
-        partition=partition,
-    )
+    events = TreeEvents((event,), (event,), _leaf_event(leaves, leaf_epsilon))
+    return forest_plan(1, events, rule, joint=joint, leaves=leaves, partition=partition)
 
 
 def _leaf_event(leaves: str, epsilon: Fraction) -> Event:

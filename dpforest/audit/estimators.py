@@ -51,7 +51,7 @@ def streamed(X: Any, y: Any) -> tuple[BatchStream]:
 
 
 def strategy_and_predictions(model: Any, probes: Any) -> NDArray[np.float64]:
-    """What a bought number of records led to; arrays of one strategy and size are not another's."""
+    """Predictions and strategy of a model; arrays of one strategy and size are not another's."""
     predict = getattr(model, "predict_proba", model.predict)
     return np.append(np.ravel(predict(probes)), float(list(LEARNERS).index(model.strategy_)))
 

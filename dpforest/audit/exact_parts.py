@@ -23,7 +23,7 @@ from dpforest.audit.laws import (
     worst_loss,
 )
 from dpforest.mechanisms.base import exponent
-from dpforest.mechanisms.labels import FREQUENCY_UNIT
+from dpforest.trees.multinomial.queries import LabelByFrequency
 from dpforest.trees.refitted.kernels.residuals import lattice_residuals
 from dpforest.trees.refitted.queries import SIZE_STEPS, STEPS, sums_sensitivity
 from dpforest.trees.refitted.steps import n_score_columns
@@ -68,12 +68,12 @@ def check_label(rule: str, epsilon: Fraction = _ONE, largest: int = 40) -> Exact
     rule : {"count_label", "count_label_permute_and_flip", "label"}
     """
     frequency = rule == "label"
-    c = exponent(epsilon, *((Fraction(2), FREQUENCY_UNIT) if frequency else (_ONE, _ONE)))
+    c = exponent(epsilon, *((Fraction(2), LabelByFrequency.unit) if frequency else (_ONE, _ONE)))
     make = permute_and_flip_law if rule.endswith("flip") else exponential_law
 
     def law(counts: tuple[int, ...]) -> Law:
         size = max(sum(counts), 1)
-        steps = FREQUENCY_UNIT.denominator
+        steps = LabelByFrequency.unit.denominator
         scores = [m * steps // size for m in counts] if frequency else list(counts)
         return make([float(score) for score in scores], c)
 
@@ -173,7 +173,7 @@ def _law_of_sides(probability: Fraction, n: int, noisy: list[list[Law]]) -> Law:
 
 
 def check_residual_sums(n_classes: int) -> ExactCheck:
-    """What one record adds to the sums of a round, in L2 squared, over scores of every size.
+    """Largest sum that one record adds in a round, in L2 squared, over scores of every size.
 
     The claim is the sensitivity that the noise is made for, in units of a residual of 1.
     """

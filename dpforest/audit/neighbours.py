@@ -1,4 +1,4 @@
-"""Pairs of neighbouring datasets, by one record or by one unit, checked to be neighbours."""
+"""Pairs of datasets that are checked to be neighbours, by one record or by one privacy unit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MISSING = "not a number"
 
 @dataclass(frozen=True, slots=True)
 class DatasetPair:
-    """Two datasets that differ in one record, or in the records of one unit.
+    """Two datasets that differ in one record, or in the records of one privacy unit.
 
     A dataset is an array of records (one a row, or one a number), or a tuple ``(X, y)`` of a
     table and its labels. Order plays no part in whether two are neighbours.
@@ -33,7 +33,7 @@ class DatasetPair:
         For the result.
     records_per_unit : int, default=1
         For a claim with ``max_records_per_unit``: one dataset may have from one to so many
-        records more, or so many replaced, all of one unit.
+        records more, or so many replaced, all of one privacy unit.
 
     Raises
     ------
@@ -71,7 +71,8 @@ class DatasetPair:
                 f"in the first alone and {only_second} in the second alone",
                 "Give two datasets that differ in exactly one record"
                 if self.records_per_unit == 1
-                else f"Give two that differ in 1 to {self.records_per_unit} records of a unit",
+                else f"Give two that differ in 1 to {self.records_per_unit} records of one "
+                "privacy unit",
             )
 
     def reversed(self) -> DatasetPair:

@@ -140,7 +140,7 @@ def _with_base(base: tuple[Any, Any] | None, X: NDArray, y: NDArray) -> tuple[ND
 
 
 def _scores(model: Any, X: NDArray, y: NDArray, score: Score | None) -> NDArray[np.float64]:
-    """What the model says of each canary."""
+    """Score each canary by the model."""
     scores = np.asarray((score or own_label_score)(model, X, y), dtype=np.float64)
     if scores.shape != (len(y),):
         raise ParameterError(

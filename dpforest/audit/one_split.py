@@ -7,30 +7,33 @@ rules as in a forest, in one call each.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.accounting.accountant import BudgetAccountant
+from dpforest.accounting.lists import ESTIMATION, SIDES, STRUCTURE
 from dpforest.accounting.losses import PrivacyLoss
+from dpforest.accounting.releases import Plan, Round, Step
 from dpforest.accounting.scopes import Scope
 from dpforest.audit.neighbours import DatasetPair
+from dpforest.bridge import Bridge
 from dpforest.domain.domain import Domain
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.matrix import EncodedTable
 from dpforest.mechanisms.entropy import RandomSource, SystemSource
+from dpforest.records.base import MemoryRecords
 from dpforest.records.table import TrainingTable
 from dpforest.trees.multinomial.cells import Boxes, LevelCells
-from dpforest.trees.multinomial.growth import draw_sides
-from dpforest.trees.multinomial.release import release_leaves, release_splits
+from dpforest.trees.multinomial.growth import GrowthInMemory, LeafLook
+from dpforest.trees.multinomial.learner import released_leaves, released_splits
+from dpforest.trees.multinomial.plan import ForestShape
+from dpforest.trees.multinomial.queries import Side
 from dpforest.trees.multinomial.segments import Segments, Splits
-from dpforest.trees.multinomial.tree_plan import (
-    TreePlan,
-    charge_tree,
-    level_roles,
-    tree_scopes,
-)
 
 
 class OneSplitTrees:
@@ -41,14 +44,14 @@ class OneSplitTrees:
     Parameters
     ----------
     domain : Domain
-    plan : TreePlan
-        Of depth 1.
+    plan : Plan
+        Of one tree of depth 1.
     name : str
     source : RandomSource, optional
     """
 
     def __init__(
-        self, domain: Domain, plan: TreePlan, name: str, source: RandomSource | None = None
+        self, domain: Domain, plan: Plan[ForestShape], name: str, source: RandomSource | None = None
     ) -> None:
         self.domain = domain
         self.plan = plan
@@ -57,11 +60,8 @@ class OneSplitTrees:
 
     @property
     def loss(self) -> PrivacyLoss:
-        """What one tree costs, by the accountant."""
-        scratch = BudgetAccountant._unlimited()
-        with scratch.open_scope("one tree") as scope:
-            charge_tree(self.plan, scope)
-            return scope.loss
+        """Loss of one tree, by its list."""
+        return self.plan.loss
 
     def sample(self, dataset: Any, runs: int, pair: DatasetPair) -> NDArray:
         """One tree a run."""
@@ -76,27 +76,43 @@ class OneSplitTrees:
     def grow(self, table: TrainingTable, runs: int, scope: Scope) -> NDArray:
         """Released values of ``runs`` trees."""
         structure, estimation = self.sides(table.n_records, runs)
-        with tree_scopes(self.plan, scope) as (structure_scope, leaf_scope):
+        with self.scopes(scope) as (structure_scope, leaf_scope):
             splits = self.split(table, structure, structure_scope)
             leaves = self.leaves(table, estimation, splits, leaf_scope)
         return np.column_stack([splits.feature, splits.low, splits.high, leaves])
 
+    @contextmanager
+    def scopes(self, scope: Scope) -> Iterator[tuple[Scope, Scope]]:
+        """Scopes of structure and leaves: in parallel over records where there are sides."""
+        partition = self.plan.shape.partition
+        if partition is None:
+            yield scope, scope
+            return
+        shares = {STRUCTURE: partition, ESTIMATION: 1 - partition}
+        with scope.parallel_records(SIDES, shares) as both:
+            yield both.side(STRUCTURE), both.side(ESTIMATION)
+
     def sides(self, n_records: int, runs: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Which records serve for the split and which for the leaves, shapes (runs, n_records)."""
-        structure, estimation = draw_sides(n_records * runs, self.plan, self.source)
+        """Draw the records of the split and those of the leaves, shapes (runs, n_records)."""
+        structure, estimation = self.drawn_side().both(n_records * runs)
         flat = np.zeros(n_records * runs, dtype=np.bool_)
         flat[structure] = True
         chosen = flat.reshape(runs, n_records)
         return chosen, chosen if estimation is None else ~chosen
 
+    def drawn_side(self) -> Side:
+        """The draw that tells all records of all runs apart."""
+        partition = self.plan.shape.partition
+        return Side() if partition is None else Side(self.source.rows(), partition)
+
     def split(self, table: TrainingTable, members: NDArray[np.bool_], scope: Scope) -> Splits:
         """Draw the split of every tree."""
-        runs = members.shape[0]
-        grants = [
-            None if event is None else scope.request(event, role=role, cells=runs, level=0)
-            for role, event in level_roles(self.plan, 0)
-        ]
-        return release_splits(self.level(table, members), self.plan, grants, self.source)
+        step = self.wide(0, members.shape[0])
+        bridge = self.bridge(step, scope, table)
+        growth = GrowthInMemory(Side(), lambda own, _: self.level(own, members))
+        counted = bridge.ask(growth.level(), *step.roles)
+        drawn = released_splits(self.plan.shape, bridge, growth, counted, step.roles)
+        return Splits.drawn(table.ordered, *drawn)
 
     def level(self, table: TrainingTable, members: NDArray[np.bool_]) -> LevelCells:
         """The roots of all trees as the nodes of one level."""
@@ -108,12 +124,23 @@ class OneSplitTrees:
         """Released leaves of every tree, shape (runs, values of both leaves)."""
         runs = members.shape[0]
         # Leaves of all runs are one wide tree; each run's two are what one tree asks for.
-        grant = scope.request(self.plan.leaf_event, role="leaves", cells=2 * runs)
-        counts = leaf_counts(table, members, splits)
-        labels, histograms = release_leaves(counts, self.plan, grant, self.source)
+        step = self.wide(1, runs)
+        look = LeafLook(lambda own: leaf_counts(own, members, splits))
+        counted = self.bridge(step, scope, table).ask(look, *step.roles)
+        labels, histograms = released_leaves(self.plan.shape, counted)
         released = labels if histograms is None else histograms
         assert released is not None
         return np.asarray(released).reshape(runs, -1)
+
+    def wide(self, number: int, runs: int) -> Step:
+        """A step of the plan for so many trees at once, as cells."""
+        step = self.plan.rounds[0].steps[number]
+        return Step(tuple(replace(one, cells=one.cells * runs) for one in step.releases))
+
+    def bridge(self, step: Step, scope: Scope, table: TrainingTable) -> Bridge:
+        """A bridge for one step."""
+        owner = self.plan.rounds[0].owner
+        return Bridge((Round(owner, (step,)),), scope, MemoryRecords(table), self.source)
 
 
 def cell_counts(table: TrainingTable, members: NDArray[np.bool_]) -> NDArray[np.int32]:

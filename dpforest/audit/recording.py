@@ -1,4 +1,4 @@
-"""Record and replay: whether anything that depends on records leaves without a grant.
+"""Record and replay, to find whatever depends on records and leaves without a grant.
 
 A run is recorded on a dataset, then repeated on its neighbour while every mechanism hands out
 what it released the first time. Releases are paid for; everything else that the run shows must
@@ -57,7 +57,7 @@ class Release:
 
 @dataclass
 class Recording:
-    """What one run showed.
+    """Record of one run.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class Recording:
 
     @property
     def reads(self) -> list[str]:
-        """What was read, in order."""
+        """Names of all that was read, in order."""
         return [event.what for event in self.events if isinstance(event, Read)]
 
     @property
@@ -105,7 +105,7 @@ class Recorder(Observer):
 
     @property
     def inside(self) -> bool:
-        """Whether a mechanism is being run that this one is a part of."""
+        """True while a mechanism runs of which this one is a part."""
         return getattr(self._inside, "release", False)
 
     def read(self, what: str) -> None:
@@ -127,7 +127,7 @@ class Recorder(Observer):
         return output
 
     def _output(self, name: str, drawn: Any) -> Any:
-        """What was released first, where it has this one's form."""
+        """Replace a draw by the first recorded one of the same form, if there is one."""
         if not self._frozen:
             return drawn
         earlier = self._frozen.pop(0)
@@ -199,7 +199,7 @@ def record(run: Callable[[Any], Any], dataset: Any, replay: Recording | None = N
 
 
 def differences_on_replay(run: Callable[[Any], Any], pair: DatasetPair) -> tuple[str, ...]:
-    """Names of everything that a run shows of the difference between two neighbours unpaid.
+    """Find everything unpaid by which a run shows the difference between two neighbours.
 
     Parameters
     ----------
@@ -221,14 +221,14 @@ def differences_on_replay(run: Callable[[Any], Any], pair: DatasetPair) -> tuple
     again = compare(first, record(run, pair.first, first))
     if again:
         raise DPForestError(
-            f"the run differs from itself on one dataset ({', '.join(again[:3])}), so it cannot be "
+            f"two runs on one dataset differ ({', '.join(again[:3])}), so it cannot be "
             "replayed. Give it a random_state, one thread and an accountant made in the run."
         )
     return compare(first, record(run, pair.second, first))
 
 
 def compare(first: Recording, second: Recording) -> tuple[str, ...]:
-    """What differs between two recordings, by name; released outputs are not compared."""
+    """Name the differences of two recordings; released outputs are not compared."""
     found = [
         name
         for name in ("warnings", "logs", "printed", "error")

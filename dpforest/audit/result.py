@@ -1,4 +1,4 @@
-"""What an audit found: a certified lower bound, the event that shows it, and a verdict."""
+"""Result of an audit: a certified lower bound, the event that shows it, and a verdict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be audited: a function of a dataset, many runs of it at once, or an estimator."""
+"""Subjects of an audit: a function of a dataset, many runs of it at once, or an estimator."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ class Estimator:
                 parameters["epsilon"], parameters.get("delta") or 0
             )
         if "_lineage" in vars(model):
-            # Each is taken for the only fit there is, and none for one of the caller's object.
+            # Each counts as the only fit there is, and not as a fit of the caller's object.
             model._lineage = uuid.uuid4().hex
         return model.set_params(**changes)
 
@@ -192,9 +192,9 @@ def released_values(model: Any, probes: Any) -> NDArray:
 
 
 def _arrays_of(released: Any) -> Iterator[NDArray]:
-    """Arrays of released values, those of parts before their own; each has a fixed shape.
+    """Arrays of released values, a model's parts first; each has a fixed shape.
 
-    What a model makes of others of its values is left out.
+    Values that a model computes from others of its own are left out.
     """
     for field in fields(released) if is_dataclass(released) else ():
         value = getattr(released, field.name) if field.init else None

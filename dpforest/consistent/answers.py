@@ -38,7 +38,7 @@ class Mean:
 
     @property
     def code(self) -> int:
-        """How kernels call the criterion."""
+        """Number by which kernels know the criterion."""
         return REGRESSION_CRITERIA[self.criterion]
 
 

@@ -1,4 +1,4 @@
-"""What all consistent forests share: reading, growing by the rules, and predicting."""
+"""Base of all consistent forests: reading, growing by the rules, and predicting."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class ConsistentForest(BaseEstimator):
 
     @abstractmethod
     def _answers(self) -> Label | Mean:
-        """What leaves answer, by the task."""
+        """Kind of answer that leaves give, by the task."""
 
     @property
     def guarantee_(self) -> Guarantee:

@@ -21,7 +21,7 @@ class Candidates(Protocol):
     """Chooses candidate features of a node."""
 
     def parameters(self, n_features: int) -> CandidateRule:
-        """What the kernels take."""
+        """The rule as kernels take it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -129,7 +129,7 @@ def _is_frame(X: Any) -> bool:
 
 
 def _categorical_dtypes(X: Any) -> NDArray[np.bool_]:
-    """Which columns of a frame have a categorical type; none of anything else."""
+    """Mask of a frame's columns of categorical type; empty for anything but a frame."""
     if not _is_frame(X):
         return np.zeros(0, dtype=np.bool_)
     import narwhals as nw

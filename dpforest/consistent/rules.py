@@ -15,7 +15,7 @@ _NO_LIMIT = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """When a node becomes a leaf, besides when its structure points agree or no feature splits it.
+    """Conditions for a leaf, besides structure points that agree and no feature that splits them.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class Stop:
     max_depth: int | None = None
 
     def parameters(self) -> StopRule:
-        """What the kernels take."""
+        """The rule as kernels take it."""
         depth = _NO_LIMIT if self.max_depth is None else self.max_depth
         return StopRule(self.split_from, self.child_from, depth)
 

@@ -31,7 +31,7 @@ _ROWS_A_BLOCK = 1024  # bounds the memory of leaf numbers, records times trees
 
 @dataclass(frozen=True, slots=True)
 class OperatingCurve:
-    """How a forest does at several effective sample sizes (Figure 4 of the paper).
+    """Results of a forest at several effective sample sizes (Figure 4 of the paper).
 
     Attributes
     ----------
@@ -298,7 +298,7 @@ def power_weights(log_weights: NDArray[np.float64], beta: float) -> NDArray[np.f
 
 
 def is_number(value: Any) -> bool:
-    """Whether a parameter is a real number, and no bool."""
+    """Say if a parameter is a real number, and no bool."""
     return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 

@@ -18,7 +18,7 @@ class SplitChoice(Protocol):
     """Chooses one candidate of a node."""
 
     def parameters(self) -> SplitRule:
-        """What the kernels take."""
+        """The rule as kernels take it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,7 +94,7 @@ def encode_table(
 def _layout(
     sizes: NDArray[np.int64], n_records: int, n_classes: int, share: float
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_], int]:
-    """Which features are counted in histograms, which of them in lanes, and columns of a row."""
+    """Find the features counted in histograms, those counted in lanes, and columns of a row."""
     cells = sizes * (n_classes or 3)
     few = (sizes <= _MOST_COUNTED) & (cells <= max(_CELLS_OF_RECORDS * n_records, 64))
     in_lanes = few & (sizes <= MOST_CODES) & (n_classes > 0 and sizes.max() <= 256)

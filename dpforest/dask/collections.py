@@ -15,10 +15,10 @@ from dpforest.records.streams.base import Source, check_columns
 
 
 def is_collection(X: Any) -> bool:
-    """Whether something is a Dask array or data frame, found out without importing Dask.
+    """Say if something is a Dask array or data frame, without importing Dask.
 
-    Its type is asked alone: a collection makes its whole graph when it is asked for it, and what
-    a reader says then is raised.
+    Only its type is looked at: a collection that is asked for its graph builds all of it, and may
+    raise a reader's error.
     """
     kind = type(X)
     return str(kind.__module__).split(".")[0] in ("dask", "dask_expr") and hasattr(kind, "dask")
@@ -56,7 +56,7 @@ class DaskTable(Source):
         return hasattr(self._X, "columns")
 
     def check(self, feature_names: tuple[str, ...]) -> None:
-        """Look at widths, names and partitions; at no record, as far as it is dpforest that looks.
+        """Check widths, names and partitions; dpforest itself looks at no record.
 
         Dask turns values of a frame in memory into text while it makes partitions. Where it cannot,
         that is a :class:`StreamError` here, before anything is spent.
@@ -158,7 +158,7 @@ def partitions(collection: Any, as_cut: bool = False) -> list[Any]:
 
 
 def is_array(collection: Any) -> bool:
-    """Whether a collection is an array, not a frame."""
+    """Say if a collection is an array, not a frame."""
     return hasattr(collection, "chunks")
 
 

@@ -1,8 +1,8 @@
-"""Countings on their way to workers: what went before is named, not sent again.
+"""Queries on their way to workers: parts that were sent before are named, not sent again.
 
-The history of a refitted forest grows by a released step a round, and every counting carries all of
-it, since a block that was lost makes its scores anew. So steps are sent once, in chunks that
-workers hold as results of tasks, and a counting refers to them.
+A refitted forest releases a step in each round, and every query carries all steps so far, because a
+block that was lost computes its scores anew. So each step is sent once, in chunks that workers hold
+as results of tasks, and queries refer to them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ CHUNK = 16
 
 
 class Questions:
-    """What was sent of the countings of one fit.
+    """Memory of what was sent of the queries of one fit.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class Questions:
 
 
 def same(data: bytes) -> bytes:
-    """What was sent."""
+    """Hand on what was sent."""
     return data
 
 

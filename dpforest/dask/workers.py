@@ -1,4 +1,4 @@
-"""Records on workers: what is sent out are countings, what comes back are integer sums."""
+"""Records on workers: queries are sent out, and integer sums come back."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class DaskRecords:
         wait(self._blocks)
 
     def _looked_at(self, encoded: list[Any], key: bytes) -> tuple[list[int], list[bytes]]:
-        """How many records lie before each partition, and by what each is known again."""
+        """Count the records before each partition, and note a mark by which each is known again."""
         counted = [self._client.submit(size_of, table, key, pure=False) for table in encoded]
         with reading_partitions():
             found = self._client.gather(counted)
@@ -135,8 +135,8 @@ class DaskRecords:
     def _bundles(self) -> list[list[Any]]:
         """Blocks that lie on one worker, to be counted by one task: a sum a thread, not a block.
 
-        A block that is just being made again is by itself. No worker gets more than its share in
-        one task, so that others may help.
+        A block that is just being made again gets a task of its own. No worker gets more than its
+        share in one task, so that others may help.
         """
         places = self._client.who_has(self._blocks) if self._blocks else {}
         held: dict[Any, list[Any]] = {}
@@ -157,9 +157,9 @@ class DaskRecords:
 
 @contextmanager
 def reading_partitions() -> Iterator[None]:
-    """Turn what reading a partition says, which may quote a value, into an error without any.
+    """Turn an error of reading a partition, which may quote a value, into one that quotes none.
 
-    What the cluster itself says (a worker that was lost, a future that was cancelled) is left.
+    Errors of the cluster itself (a lost worker, a cancelled future) pass unchanged.
     """
     try:
         yield
@@ -189,7 +189,7 @@ def encode_part(
 
 
 def size_of(table: TrainingTable | DPForestError, key: bytes) -> tuple[int, bytes] | DPForestError:
-    """Records of a partition and by what they are known again, or what is wrong with it."""
+    """Read a partition: its records and a mark to know them again, or what is wrong with it."""
     if isinstance(table, DPForestError):
         return table
     return table.n_records, mark_of(table, key)
@@ -211,7 +211,7 @@ def block_of(table: TrainingTable | DPForestError, first: int, mark: bytes, key:
 
 
 def count_blocks(question: bytes, chunks: list[Any], blocks: list[Block]) -> NDArray[np.integer]:
-    """What some blocks add; on a worker."""
+    """Sum what some blocks add; runs on a worker."""
     counting = opened(question, chunks)
     return narrow(sum_of(map(counting.count, blocks)))
 

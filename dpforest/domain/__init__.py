@@ -1,4 +1,4 @@
-"""Where data enters: public facts, declared, and tables encoded by them."""
+"""Declare public facts, and encode tables by them."""
 
 from __future__ import annotations
 

@@ -31,11 +31,11 @@ class Cells(Protocol):
 
     @property
     def n_codes(self) -> int:
-        """How many codes there are, the one for missing values included."""
+        """Number of codes, the one for missing values included."""
 
     @property
     def has_missing_code(self) -> bool:
-        """Whether the last code stands for a missing value."""
+        """True if the last code stands for a missing value."""
 
     def encode(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
         """Codes of values; out-of-bounds ones, infinities included, are clipped. Not for NaN."""
@@ -64,7 +64,7 @@ class PublicCells:
 
     @property
     def n_codes(self) -> int:
-        """How many codes there are, the one for missing values included."""
+        """Number of codes, the one for missing values included."""
         return len(self.edges) + 1 + self.has_missing_code
 
     def encode(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -108,7 +108,7 @@ class Lattice:
 
     @property
     def n_codes(self) -> int:
-        """How many codes there are, the one for missing values included."""
+        """Number of codes, the one for missing values included."""
         return self.n_points + self.has_missing_code
 
     def encode(self, values: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""What pydantic finds wrong with public facts, in our words."""
+"""Translation of pydantic's complaints about public facts into our words."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _other_kind(field: str, kind: Any) -> str:
 
 
 def _meant(word: str, fields: Iterable[str]) -> str:
-    """Which field may be meant by a word."""
+    """Suggest the field that a misspelt word may mean."""
     known = sorted(set(fields))
     close = get_close_matches(word, known, n=1)
     return f"Write {close[0]!r}" if close else f"There are {', '.join(known)}"

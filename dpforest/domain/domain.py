@@ -85,7 +85,7 @@ class Domain(DomainFacts):
     def _no_boolean(cls, rows: Any) -> Any:
         if is_boolean(rows):
             raise DomainError(
-                "approximate_rows", "a boolean is no number of records", "Type in a whole number"
+                "approximate_rows", "a boolean is not a number of records", "Give a whole number"
             )
         return rows
 
@@ -107,7 +107,7 @@ class Domain(DomainFacts):
 
     @property
     def n_features(self) -> int:
-        """How many features are declared."""
+        """Number of declared features."""
         return len(self.features)
 
     @property
@@ -139,10 +139,10 @@ class Domain(DomainFacts):
     def bounds_as_drafted(self) -> dict[str, tuple[str, ...]]:
         """Bounds (``"lower"``, ``"upper"``) that are still the draft's, by entry.
 
-        For the curator: that one is left tells an extreme of the table, which epsilon does not
-        cover. Told by the marks of the draft, so only of entries that were drafted by this release
-        or a later one, and whose marks nobody took away; no record is looked at. What a fit takes
-        has none, so this is empty there (:meth:`without_marks`).
+        For the curator alone: a bound that is left tells an extreme of the table, which epsilon
+        does not cover. It is found by the draft's marks, so only for entries that this release or a
+        later one drafted and whose marks nobody removed; no record is looked at. A fit takes a
+        domain without marks, so there this is empty (:meth:`without_marks`).
         """
         marked = ((name, entry.drafted) for name, entry in self._named_entries)
         return {name: mark.bounds for name, mark in marked if mark is not None and mark.bounds}
@@ -185,7 +185,7 @@ class Domain(DomainFacts):
 
     @property
     def is_declared(self) -> bool:
-        """Whether every entry is declared, so that a fit can have a guarantee."""
+        """True if every entry is declared, so that a fit can have a guarantee."""
         return not self.drafted_entries
 
     def confirmed(

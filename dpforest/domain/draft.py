@@ -185,7 +185,7 @@ def _draft_categorical(name: str, values: list[Any]) -> CategoricalFeature:
             text = text_of(value).rstrip("\0").strip()
             if not is_writable(text):
                 continue
-            # The least text stands for its meaning: the order of rows plays no part.
+            # The smallest text stands for its meaning, so that the order of rows plays no part.
             texts[meaning] = min(texts.get(meaning, text), text)
     # Ties by text, for the same reason.
     ranked = sorted(texts, key=lambda meaning: (-counts[meaning], texts[meaning]))

@@ -26,7 +26,7 @@ from dpforest.exceptions import DomainError, InvalidRecordError, ParameterError
 from dpforest.observation import observe_read
 
 _MISSING_RULE = "a value is missing, and the domain does not allow that"
-_WIDTH_RULE = "a row is no list of as many values as there are features"
+_WIDTH_RULE = "a row is not a list with one value for each feature"
 _NUMBER_RULE = "a value is not a number"
 _INFINITE_RULE = "a value is infinite"
 _LABEL_RULE = "a label is missing or not one of the declared classes"

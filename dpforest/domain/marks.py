@@ -1,4 +1,4 @@
-"""What an entry keeps of its draft: a mark, and no value that its own bounds do not hold already.
+"""Marks that an entry keeps of its draft; they hold no value beyond the entry's own bounds.
 
 An entry that ``Domain.draft`` read off the records counts as declared when somebody names a source
 of its own for it. So that this can be told after the file was edited by hand, the draft marks each
@@ -50,13 +50,13 @@ class DraftMark(BaseModel):
 
 
 def is_own_source(source: str | None) -> bool:
-    """Whether a source is named, and is another one than the draft's."""
+    """Say if a source is named, and is not the draft's own."""
     words = " ".join((source or "").casefold().split())
     return bool(words) and DRAFT_SOURCE.casefold() not in words
 
 
 def settled(entry: Any) -> dict[str, Any]:
-    """What an entry's fields must be, given its own source and its mark.
+    """Give the values that an entry's fields must have, from its own source and its mark.
 
     Held by tests/domain/test_confirmation.py: without a source of its own a marked entry, and one
     whose source is the draft's, is drafted, whatever it says of itself; and a mark holds no number
@@ -114,8 +114,8 @@ def checked_sources(names: list[str], drafted: Collection[str], sources: Any) ->
         elif name not in drafted:
             rule, repair = "is declared already", "Leave its source out"
         elif not isinstance(text, str) or not is_own_source(text):
-            rule = "its source must be a text, and another one than the draft"
-            repair = "Say where it is documented, without a look at the records"
+            rule = "its source must be a text, and not the draft"
+            repair = "Say where it is documented, without looking at the records"
         else:
             continue
         raise DomainError(str(name), rule, repair)

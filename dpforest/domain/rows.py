@@ -38,7 +38,7 @@ class RowTable:
 
     @cached_property
     def broken(self) -> NDArray[np.bool_]:
-        """Where a row is none, or of another width; it reads as a row without values."""
+        """Mask of rows that are no rows or of another width; they read as rows without values."""
         widths = np.fromiter(map(len, self._read), dtype=np.int64, count=self.n_rows)
         return widths != self.n_columns
 
@@ -57,7 +57,7 @@ class RowTable:
         return list(zip(*rows, strict=True)) if rows else [()] * self.n_columns
 
     def width_of(self, row: int) -> int:
-        """How many cells a row has; none if it is no row."""
+        """Number of cells of a row; 0 if it is no row."""
         return len(self._read[row])
 
     def column(self, index: int) -> Column:

@@ -64,7 +64,7 @@ class DomainFacts(BaseModel):
         return self
 
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
-        """What differs from the defaults, so that an estimator that holds a domain can be read."""
+        """Yield the fields that differ from their defaults, so that a domain prints briefly."""
         for name, field in type(self).model_fields.items():
             value = getattr(self, name)
             if value != field.default:
@@ -75,7 +75,7 @@ class DomainFacts(BaseModel):
 
 
 class Declaration(DomainFacts):
-    """Where an entry comes from.
+    """Origin of an entry.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ class Declaration(DomainFacts):
 
     @property
     def lacks(self) -> str:
-        """What keeps a drafted entry from being declared, in words; empty if it is."""
+        """Reason why a drafted entry is not yet declared, in words; empty if it is declared."""
         if self.status == "declared":
             return ""
         if is_own_source(self.source):
@@ -260,7 +260,7 @@ class CategoricalFeature(Declaration):
 
     @property
     def holds_numbers(self) -> bool:
-        """Whether any category reads as a number, so that a number is never a position."""
+        """True if any category reads as a number; then a number is never taken as a position."""
         return any(map(is_number_text, self.categories))
 
 

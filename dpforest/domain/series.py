@@ -1,7 +1,7 @@
 """Columns of data frames, as each library holds them: numbers as arrays, else Python objects.
 
-A library gives all values of a column one type. Whatever type that is, what is handed on means
-what each value means alone (see `dpforest.domain.values.meaning_of`). Dates, times and nested
+A library gives all values of a column one type. Whatever that type is, each value handed on means
+what it means alone (see `dpforest.domain.values.meaning_of`). Dates, times and nested
 values have no meaning, and are not even turned into Python objects: some have none.
 """
 
@@ -118,7 +118,7 @@ def arrow_column(values: Any) -> Column:
 
 
 def is_plain_arrow(kind: Any) -> bool:
-    """Whether values of an Arrow type have a meaning: no dates, times or nested values."""
+    """Say if values of an Arrow type have a meaning: no dates, times or nested values."""
     import pyarrow as pa
 
     inner = _inner(kind, pa)

@@ -29,7 +29,7 @@ class Described(str):
 
 
 class Table(Protocol):
-    """What the encoder needs of a table."""
+    """Table as the encoder needs it."""
 
     names: tuple[str, ...] | None
     n_rows: int
@@ -248,7 +248,7 @@ _OTHERWISE = ("__array__", "__array_interface__", "__array_struct__", "dtype", "
 
 
 def _holds_rows(values: Any) -> bool:
-    """Whether an object is a sequence of objects, registered as one or not."""
+    """Say if an object is a sequence of objects, registered as one or not."""
     if isinstance(values, Sequence):
         return not isinstance(values, _NO_ROWS)
     kind = type(values)
@@ -280,7 +280,7 @@ def _as_array(values: Any, name: str) -> NDArray[Any] | list[Any]:
 
 
 def select_columns(table: Table, names: Sequence[str], estimator_name: str) -> tuple[int, ...]:
-    """Which columns of a table are the declared features.
+    """Find the columns of a table that are the declared features.
 
     By name where the table has names and every declared one is among them, else by
     position. A table that has some of the declared names but not all is refused:

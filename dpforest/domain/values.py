@@ -1,4 +1,4 @@
-"""What one value means: the rules that turn a cell of a table into text, a number or a code.
+"""Meaning of one value: rules that turn a cell of a table into text, a number or a code.
 
 Every function here looks at one value alone, and `meaning_of` is the one place where a value
 is understood. That is a matter of privacy. If what a record means depended on its neighbours,
@@ -35,7 +35,7 @@ _BOOLEANS = (bool, np.bool_)
 
 
 def meaning_of(value: Any) -> Meaning:
-    """What a cell means, whatever column it stands in.
+    """Find the meaning of a cell, whatever column it stands in.
 
     The type of the cell alone decides how it is read, and only methods of Python's and numpy's
     own classes are called. A class that stands for text or a number is read as the class that it
@@ -86,7 +86,7 @@ def _meaning_of_text(text: str) -> Meaning:
 
 
 def _of_words(text: str) -> Meaning:
-    """What text means that is no number as it stands."""
+    """Find the meaning of text that Python does not read as a number."""
     if text[-1] in "j)" and _COMPLEX.fullmatch(text):
         return _of_complex(complex(text))
     if _TIME.fullmatch(text):
@@ -189,13 +189,13 @@ _READERS = {id(kind): reader for kind, reader in _TYPES.items()}
 
 
 def _gaps() -> Iterable[Any]:
-    """What stands for missing values: an object that pandas has once, or numpy."""
+    """Objects that stand for missing values: singletons of numpy and pandas."""
     pandas = sys.modules.get("pandas")
     return np.ma.masked, getattr(pandas, "NA", None), getattr(pandas, "NaT", None)
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a value is None, NaN, NaT or a frame's NA; text never is."""
+    """Say if a value is None, NaN, NaT or a frame's NA; text never is."""
     return not isinstance(value, (str, bytes)) and meaning_of(value) is None
 
 
@@ -233,7 +233,7 @@ _REMEMBERED = _PLAIN | {id(np.str_)}
 
 
 def are_plain(values: Iterable[Any]) -> bool:
-    """Whether all values are Python's own numbers, texts or None."""
+    """Say if all values are Python's own numbers, texts or None."""
     return _are_all(_PLAIN, values)
 
 
@@ -242,14 +242,14 @@ def _are_all(types: frozenset[int], values: Iterable[Any]) -> bool:
 
 
 def is_boolean(value: Any) -> bool:
-    """Whether a value is a boolean or the word for one."""
+    """Say if a value is a boolean or the word for one."""
     if isinstance(value, str):
         return value.strip().lower() in _BOOLEAN_WORDS
     return isinstance(value, _BOOLEANS)
 
 
 def is_number_text(text: str) -> bool:
-    """Whether text reads as a finite number, words for booleans aside."""
+    """Say if text reads as a finite number; words for booleans do not count."""
     meaning = meaning_of(text)
     return isinstance(meaning, float) and math.isfinite(meaning) and not is_boolean(text)
 

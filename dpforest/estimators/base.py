@@ -1,4 +1,4 @@
-"""What every private estimator has: a fit under an accountant, and what is made of its model."""
+"""Base of every private estimator: a fit under an accountant, and the uses of its model."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from dpforest.accounting.accountant import BudgetAccountant
 from dpforest.accounting.fits import charged_to
 from dpforest.accounting.frozen_ledger import FrozenLedger
 from dpforest.accounting.ledger import Budget
+from dpforest.accounting.releases import LearnerBudget
 from dpforest.accounting.units import check_records_per_unit
 from dpforest.checks import check_choice, check_n_jobs
 from dpforest.domain.domain import Domain
@@ -39,7 +40,7 @@ from dpforest.report.guarantee import Guarantee
 from dpforest.report.making import make_report
 from dpforest.report.record import RunFacts
 from dpforest.report.report import PrivacyReport
-from dpforest.trees.base import LearnerBudget, ReleasedModel
+from dpforest.trees.base import ReleasedModel
 
 
 class PrivateEstimator(SharedBudget):
@@ -78,7 +79,7 @@ class PrivateEstimator(SharedBudget):
     guarantee_: Guarantee
     _encoder_: DomainEncoder
     _facts: RunFacts
-    #: What is told of a fit that failed; nothing where none did.
+    #: Words about a fit that failed; absent if none did.
     _failure: str = ""
 
     # -- what a subclass gives ---------------------------------------------------------------
@@ -97,7 +98,7 @@ class PrivateEstimator(SharedBudget):
 
     @abstractmethod
     def _link(self) -> Link:
-        """What scores of classes become, for the plain form."""
+        """Rule that turns scores of classes into predictions, for the plain form."""
 
     @abstractmethod
     def _curves(self, scores: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
@@ -138,7 +139,7 @@ class PrivateEstimator(SharedBudget):
         return self
 
     def _wanted(self) -> Wanted:
-        """What the parameters ask for, all of them checked."""
+        """Check all parameters, and state what they ask for."""
         epsilon, delta = check_epsilon(self.epsilon), check_delta(self.delta)
         size = check_records_per_unit(self.max_records_per_unit)
         check_choice(self.invalid, "invalid", ("drop", "raise"))
@@ -163,7 +164,7 @@ class PrivateEstimator(SharedBudget):
         *,
         streamed: bool | None = None,
     ) -> PlanSummary:
-        """What a fit would release, what each part costs, and what it can be expected to teach.
+        """Plan a fit: what it would release, at which cost, and what it can be expected to teach.
 
         Touches no data and spends nothing.
 
@@ -202,7 +203,7 @@ class PrivateEstimator(SharedBudget):
         return self.model_.feature_importances()
 
     def explain(self) -> Explanation:
-        """What was learnt, feature by feature, from released values alone; costs nothing.
+        """Explain the model feature by feature, from released values alone; costs nothing.
 
         Importances, and the mean prediction at every public cell of each feature; of a lattice of
         thresholds, at the middles of 256 equal parts. A record that meets a split of another
@@ -263,7 +264,7 @@ class PrivateEstimator(SharedBudget):
         return model_from_json(cls, source)
 
     def privacy_report(self) -> PrivacyReport:
-        """What was spent, on what, and what it guarantees.
+        """Report what was spent, on what, and what it guarantees.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""What scikit-learn's transformers and meta-estimators do with records, one row a class.
+"""Table of scikit-learn's transformers and meta-estimators: how each uses records.
 
 A row says what a class learns without paying, which estimators it fits, and over what their fits
 add up. A class of scikit-learn that may stand before or around another estimator and has no row is
@@ -13,9 +13,9 @@ from typing import Any
 
 RECORDS = "learns from the records"
 LABELS = "learns from the records and labels"
-#: Of whatever no row and no tag speaks.
+#: For a class of which neither a row nor a tag says anything.
 NOT_KNOWN = "is not known here, so it is taken to learn from the records"
-#: Of such a class where it fits the private estimator itself: nothing shows what it hands on.
+#: For such a class if it fits the private estimator itself: nothing shows what it hands on.
 NOT_KNOWN_AROUND = "{} is not known here: if it learns from records, this guarantee is void"
 
 _CODES = "label encoding (codes for the labels that occur)"
@@ -27,7 +27,7 @@ _CALLED = "columns chosen by a function of the table"
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What one class does.
+    """Use of records by one class.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class Row:
     voids: bool = True
 
     def learnt_by(self, estimator: Any) -> str:
-        """What an estimator of this class learns itself, in words."""
+        """Say in words what an estimator of this class learns itself."""
         if not callable(self.learns):
             return self.learns
         try:
@@ -180,7 +180,7 @@ ALONE: dict[str, Row] = {
 
 
 def row_of(estimator: Any) -> Row:
-    """What an estimator does: its class's row, or its nearest base's, or what its tags say."""
+    """Find an estimator's row: its class's, or its nearest base's, or one made of its tags."""
     kind = type(estimator)
     around = around_row(kind)
     if around is None and _is_sklearns(kind) and kind.__name__ in ALONE:
@@ -190,7 +190,7 @@ def row_of(estimator: Any) -> Row:
         return Row(said, () if _is_sklearns(kind) and said != NOT_KNOWN else _USUAL)
     if _is_sklearns(kind) or around.learnt_by(estimator):
         return around
-    # What somebody else's kind of it adds is not known.
+    # It is not known what somebody else's subclass adds.
     return replace(around, learns=_said_by_tags(estimator))
 
 
@@ -206,7 +206,7 @@ def _is_sklearns(kind: type) -> bool:
 
 
 def _said_by_tags(estimator: Any) -> str:
-    """What an estimator without a row learns, as far as it says itself.
+    """Make a row for an estimator that has none, from what it says of itself.
 
     A class of somebody else's counts as learning unless it declares by scikit-learn's tag
     ``requires_fit`` that it needs no fitting. One of scikit-learn's without a row is not asked if

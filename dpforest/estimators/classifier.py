@@ -1,4 +1,4 @@
-"""What private classifiers share: classes, probabilities, scikit-learn's tags."""
+"""Parts that private classifiers share: classes, probabilities, scikit-learn's tags."""
 
 from __future__ import annotations
 

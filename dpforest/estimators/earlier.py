@@ -11,16 +11,18 @@ from dpforest.exceptions import ModelFormatError
 EARLIER = (1, 2)
 #: Estimators whose trees alone were stored, without the strategy that grew them.
 _BARE_TREES = frozenset({"MultinomialForestClassifier", "DaskMultinomialForestClassifier"})
-#: A strategy that is no more, and the parameter that was its alone.
+#: A strategy that was removed, and the parameter that was its alone.
 _GONE, _ITS_PARAMETER = "private_selection", "candidates"
+#: Begin of the words for a privacy unit of several records, then and now.
+_UNIT_THEN, _UNIT_NOW = "one unit (", "one privacy unit ("
 
 
 def as_written_now(content: dict[str, Any]) -> dict[str, Any]:
     """The content of a file of any version that is read, in the form of today.
 
-    The number of its version stays. Nothing that it says is believed for that: it is checked as a
-    file of today is. What asked for bare trees is noted as an earlier writer's, since its plan and
-    its scopes are not those that a fit has today; ``verify_report`` says so.
+    Its version number stays, and it is checked like a file of today. An estimator that stored bare
+    trees is noted as an earlier writer's, because its plan and its scopes are not those of a fit of
+    today; ``verify_report`` says so.
 
     Raises
     ------
@@ -29,9 +31,16 @@ def as_written_now(content: dict[str, Any]) -> dict[str, Any]:
     """
     if content["version"] not in EARLIER:
         return content
+    content = _with_the_unit_of_today(content)
     if content["estimator"] in _BARE_TREES:
         return _with_a_strategy(content)
     return _without_what_left(content)
+
+
+def _with_the_unit_of_today(content: dict[str, Any]) -> dict[str, Any]:
+    guarantee = content["guarantee"]
+    unit = guarantee["unit"].replace(_UNIT_THEN, _UNIT_NOW)
+    return content | {"guarantee": guarantee | {"unit": unit}}
 
 
 def _with_a_strategy(content: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What a released forest has learnt, feature by feature, from released values alone."""
+"""Explanation of a released forest, feature by feature, from released values alone."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from dpforest.accounting.accountant import BudgetAccountant
+from dpforest.accounting.caps import open_capped
 from dpforest.accounting.certificates import Certificate
 from dpforest.accounting.certified import open_certified
 from dpforest.accounting.diffprivlib_adapter import (
@@ -69,7 +70,7 @@ _FITTED = frozenset({"_scope", "_facts", "_failure"})
 
 
 class Fit:
-    """One fit of an estimator, which keeps nothing of it but what was released and what it cost.
+    """One fit of an estimator, which keeps only what was released and what it cost.
 
     Order: parameters, domain, width and dtypes; plan; reserve; records; requests. So a refusal
     comes before records are read, and records are read after the whole plan was set aside.
@@ -78,7 +79,7 @@ class Fit:
     ----------
     estimator : PrivateEstimator
     listing : FitListing, optional
-        Of a report, where its fit is made again on no records: it is not listed once more.
+        From a report whose fit is made again on no records; it is not listed again.
     """
 
     wanted: Wanted
@@ -109,7 +110,7 @@ class Fit:
         self._observed_before = releases_observed()
 
     def run(self, X: Any, y: Any) -> None:
-        """Fit the estimator; where that fails nothing stays of it but what it cost."""
+        """Fit the estimator; if that fails, nothing of the fit remains but its cost."""
         self._enter(X, y)
         self._make_plan()
         accountant = self._open_accountant()
@@ -131,7 +132,7 @@ class Fit:
         estimator = self.estimator
         self.wanted = estimator._wanted()
         self.source = make_source(estimator.random_state)
-        # Read once: what is charged is what the report speaks of, whatever is set meanwhile.
+        # Read once, so that the report speaks of what is charged, whatever is set meanwhile.
         self.ceiling = estimator.accountant
         _check_accountant(self.ceiling)
         self.charged_to = charged_to(self.ceiling)
@@ -141,7 +142,7 @@ class Fit:
         self.around = around.cautions
         self.encoder = estimator._encoder(self.domain)
         self._check_records(X, y)
-        # As they are now: what is set while a fit runs, or after it, was not fitted.
+        # Kept as they are now: a parameter that is set later was not fitted.
         reported = estimator._reported_parameters()
         self.settings = {name: storable(value) for name, value in reported.items()}
         self.parameters = {name: repr(value) for name, value in reported.items()}
@@ -207,7 +208,7 @@ class Fit:
         """Note as a leak what estimators before and around this fit learn from the records."""
         if not unpaid:
             return
-        leak = f"what stands before or around it learns unpaid: {'; '.join(unpaid)}"
+        leak = f"a step before or around it learns without paying: {'; '.join(unpaid)}"
         self.leaks.append(leak)
         warnings.warn(
             f"{leak}. The guarantee is void. Use steps that need no fitting, or fit them on public "
@@ -239,20 +240,20 @@ class Fit:
     def _open_scope(self, accountant: BudgetAccountant) -> Scope:
         """The fit's scope, with the whole plan set aside, all or nothing.
 
-        A plan that waits for a released value sets its one cap aside; where there are two routes
-        (a pure epsilon or a rho) both must fit now, and every request keeps under one of them.
-        A certified list is set aside as what it adds up to; or as what its certificate says, where
-        it is all that the accountant ever grants.
+        A plan that waits for a released value sets aside the most that it may come to. If a bought
+        number decides between two currencies, the fit is kept under one of two caps instead. A
+        certified list is set aside as its sum, or as its certificate if the accountant never grants
+        anything else.
         """
         label, plan = f"fit: {type(self.estimator).__name__}", self.plan
         size = self.wanted.budget.records_per_unit
+        if plan.caps:
+            return open_capped(accountant, label, plan.caps, size)
         if not plan.adaptive:
             added = plan.additive
             alone = None if added == plan.loss else plan.loss
             return accountant.open_scope(label, added, max_records_per_unit=size, alone=alone)
-        if len(plan.routes) == 1:
-            return accountant.open_scope(label, plan.routes[0], True, max_records_per_unit=size)
-        return accountant.open_scope(label, caps=plan.routes, max_records_per_unit=size)
+        return accountant.open_scope(label, plan.loss, True, max_records_per_unit=size)
 
     # -- records and training ----------------------------------------------------------------
 
@@ -274,7 +275,8 @@ class Fit:
 
     def _train(self, scope: Scope, records: Records) -> FitOutcome:
         """Make every request of the plan in ``scope``, and release."""
-        # What is made of released numbers may underflow, and a setting of numpy's could end a fit.
+        # Arithmetic on released numbers may underflow, which a setting of numpy could make an
+        # error.
         with records.threads(), np.errstate(all="ignore"):
             self.settled = settle_plan(self.plan, self.source, scope, records)
             records, steps = prepared(self.settled, scope, records, self.source)
@@ -296,7 +298,7 @@ class Fit:
             )  # fmt: skip
 
     def _progress(self, records: Records) -> PartProgress | PassProgress:
-        """A bar over parts, or over passes where a pass is what takes time."""
+        """Progress bar over parts, or over passes of a stream."""
         plan, verbose = self.settled.plan, self.estimator.verbose
         assert plan is not None
         if self.streamed:
@@ -311,7 +313,7 @@ class Fit:
         facts = self._run_facts()
         loss, certificate = _claimed(self.plan, scope, self.wanted.budget.delta)
         guarantee = facts.judge(loss, certificate)
-        # All at once: what was released is never seen beside the guarantee of another fit.
+        # All at once, so that nobody sees a released model beside the guarantee of another fit.
         self.estimator.__dict__.update(
             self.estimator._serve(released, self.domain),
             **features_in(self.domain, X),
@@ -326,7 +328,7 @@ class Fit:
         )
 
     def _run_facts(self) -> RunFacts:
-        """What guarantee and report are made of, as it is when the fit ends."""
+        """Facts that guarantee and report are made of, as they are when the fit ends."""
         assert self.listing is not None
         return RunFacts(
             estimator=type(self.estimator).__name__,
@@ -365,15 +367,15 @@ class Fit:
 def forget(estimator: Any) -> None:
     """Make an estimator unfitted before anything is released, so that a failed fit leaves nothing.
 
-    Whatever an earlier fit released is still what its own guarantee says, but nobody could
-    tell it from what a failed fit left behind.
+    What an earlier fit released keeps its own guarantee, but nobody could tell it from what a
+    failed fit left behind.
     """
     for name in [name for name in vars(estimator) if name.endswith("_") or name in _FITTED]:
         estimator.__dict__.pop(name, None)
 
 
 def _training_scope(plan: PrivateForestPlan, scope: Scope) -> Scope:
-    """Where the learner asks: its cost is set aside as a whole, and kept where training fails."""
+    """Scope in which the learner asks: its cost is set aside as a whole, also if training fails."""
     assert plan.plan is not None
     if isinstance(plan.plan, Plan):
         price = Price.of(plan.plan, plan.budget.records_per_unit)
@@ -386,10 +388,10 @@ def _training_scope(plan: PrivateForestPlan, scope: Scope) -> Scope:
 def _claimed(
     plan: PrivateForestPlan, scope: Scope, delta: Fraction
 ) -> tuple[PrivacyLoss, Certificate | None]:
-    """What a finished fit spent, taken by itself, and the certificate that speaks for all of it.
+    """Loss of a finished fit by itself, and the certificate that speaks for all of it.
 
-    Where spending depended on released values the caps are the bound, not what was realised; the
-    scope refused whatever would have passed them.
+    If spending depended on released values, the caps are the bound, not the amount that came out;
+    the scope refused every request beyond them.
     """
     if plan.adaptive:
         return plan.loss, None
@@ -412,7 +414,7 @@ def _check_accountant(accountant: Any) -> None:
 
 
 def _ceiling(accountant: Any) -> Ceiling | None:
-    """What the accountant that others share promises in all; None where nobody does."""
+    """Total that a shared accountant promises; None if nobody shares it."""
     if not isinstance(accountant, BudgetAccountant):
         return None
     total = accountant.total.exact
@@ -420,14 +422,14 @@ def _ceiling(accountant: Any) -> Ceiling | None:
 
 
 def _failure_of(record: ScopeRecord) -> str:
-    """What a report says of a fit that an error ended; nothing where nothing was granted."""
+    """Words for a report about a fit that an error ended; empty if nothing was granted."""
     if not record.failed:
         return ""
     charged = record.charged
     name = "rho" if charged.epsilon == "inf" else "epsilon"
     amount = f"{name} = {_short(getattr(charged, name))}"
-    # Where released values decided what was asked for, what came of it is no bound: the caps are.
-    bound = " (as it came out; what bounds it are its caps)" if record.caps else ""
+    # If released values decided the requests, the amount that came out is no bound; the caps are.
+    bound = " (the amount that came out; its caps are the bound)" if record.caps else ""
     return (
         "the last fit failed after something was granted. What it was charged stays spent: "
         f"{amount}, delta = {_short(charged.delta)}{bound}; the accountant's composition has it "

@@ -7,6 +7,7 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from dpforest.accounting.allocation import resolve_allocation
+from dpforest.accounting.releases import LearnerBudget
 from dpforest.checks import check_choice, check_integer
 from dpforest.domain.domain import Domain
 from dpforest.domain.encoder import DomainEncoder
@@ -17,13 +18,11 @@ from dpforest.estimators.settings import (
     check_lattice_draw,
     check_partition_rate,
 )
-from dpforest.trees.base import LearnerBudget
 from dpforest.trees.multinomial.criteria import resolve_criterion
 from dpforest.trees.multinomial.heaps import PrivateForest
 from dpforest.trees.multinomial.learner import MultinomialForest
 from dpforest.trees.multinomial.model import MultinomialModel
-from dpforest.trees.multinomial.plan import ForestSettings, build_plan
-from dpforest.trees.multinomial.tree_plan import LEAF_RULES
+from dpforest.trees.multinomial.plan import LEAF_RULES, ForestSettings, build_plan
 
 _SELECTIONS = ("exponential", "permute_and_flip")
 _CHOICES = ("two_stage", "joint")
@@ -81,8 +80,9 @@ class MultinomialForestClassifier(PrivateClassifier):
         continuous exponential mechanism on a public lattice of up to 2**32 points, for
         exponential two-stage draws only.
     max_records_per_unit : int, default=1
-        How many records one unit (a person) may own: epsilon and delta then hold for adding or
-        removing a whole unit. The caller's promise; records have no owner, so nothing checks it.
+        Most records that one privacy unit (such as a person) owns: epsilon and delta then hold for
+        adding or removing all of a unit's records. This is the caller's promise: records carry no
+        owner, so nothing checks it.
     accountant : BudgetAccountant, diffprivlib.BudgetAccountant or None
         Ceiling that this fit is charged to. None opens one of size epsilon for each fit and
         lists the fit in a process-wide ledger.

@@ -45,7 +45,7 @@ def check_feature_names(estimator: Any, X: Any) -> None:
 
 
 def _names_fit(domain: Domain, X: Any) -> bool:
-    """Whether a table has all declared names."""
+    """Say if a table has all declared names."""
     return set(domain.feature_names) <= set(table_names(X) or ())
 
 

@@ -1,4 +1,4 @@
-"""What a fit released: the model, by which strategy, and for numbers the range of targets."""
+"""Outcome of a fit: the model, its strategy, and for numbers the range of targets."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class FitOutcome:
         ModelFormatError
         """
         if data["strategy"] not in LEARNERS:
-            raise ModelFormatError("the stored model is of no known strategy. Store it again.")
+            raise ModelFormatError("the stored model has an unknown strategy. Store it again.")
         model = LEARNERS[data["strategy"]].read(data["model"], table_facts(encoder, None))
         steps = _steps(data["target_steps"]) if encoder.task == "regression" else None
         return cls(data["strategy"], model, steps)
@@ -57,5 +57,7 @@ def _steps(written: Any) -> tuple[int, int]:
     steps = whole_numbers(written, (2,), "range of the target", 0, TARGET_STEPS)
     low, high = steps.tolist()
     if not low < high:
-        raise ModelFormatError("the stored range of the target is no range. Store it again.")
+        raise ModelFormatError(
+            "the stored range of the target is not a valid range. Store it again."
+        )
     return low, high

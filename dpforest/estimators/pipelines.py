@@ -1,18 +1,17 @@
-"""What is learnt from records or labels around a private estimator, without paying.
+"""Notes on what others learn, unpaid, from records or labels around a private estimator.
 
-A scaler before it hands on what it learnt of the records; an ensemble around it encodes the labels
-that occur, repeats records or fits a second stage to labels. No grant is asked for any of it, so
-a private fit inside guarantees nothing. scikit-learn gives an estimator no handle on what holds it,
-and a transformed array does not tell where it comes from. So there are two ways to know. While an
-outer estimator fits, it stands in the call stack: :func:`surroundings` looks there, and reads
-nothing but the parameters of the estimators that it finds. An object is told to be an estimator by
-its type alone, and nothing that one does when it is read may end a fit. And :func:`check_pipeline`
-reads them off an object that was not fitted yet. What each class does stands in ``classified.py``
-beside.
+A scaler before a private estimator hands on what it learnt from the records. An ensemble around it
+encodes the labels that occur, repeats records or fits a second stage to labels. Nobody asks for a
+grant for any of this, so a private fit inside guarantees nothing. scikit-learn does not tell an
+estimator what holds it, and a transformed array does not tell where it comes from. So there are two
+ways to find out. While an outer estimator fits, it stands in the call stack: :func:`surroundings`
+looks there, and reads only the parameters of the estimators that it finds. An object counts as an
+estimator by its type alone, and an error while it is read never ends a fit. :func:`check_pipeline`
+looks at an object that was not fitted yet. ``classified.py`` says how each class uses records.
 
-What neither can see: a table that was transformed, or split into folds, before ``fit`` was called;
-functions that look at the whole table inside of a ``FunctionTransformer``. And the call stack does
-not reach an outer estimator that fits the inner one in other threads or processes.
+Neither can see a table that was transformed, or split into folds, before ``fit`` was called, or a
+function in a ``FunctionTransformer`` that looks at the whole table. And the call stack does not
+reach an outer estimator that fits the inner one in other threads or processes.
 """
 
 from __future__ import annotations
@@ -59,9 +58,10 @@ def check_pipeline(estimator: Any) -> tuple[str, ...]:
     class counts as learning unless it declares that it needs no fitting, by scikit-learn's tag
     ``requires_fit``; a plain function fits into a ``FunctionTransformer``. Where one fits a private
     estimator itself, a report has a caution: the guarantee is void if it learns from records. A
-    ``FrozenEstimator`` learns nothing any more; fit it on public data. That a function treats each
-    record by itself cannot be told from it: one that subtracts a mean of the table learns, and is
-    not found. Held by tests/estimators/test_classified.py and tests/estimators/test_pipelines.py.
+    ``FrozenEstimator`` learns nothing any more; fit it on public data. It cannot be told from a
+    function whether it treats each record by itself: one that subtracts a mean of the table learns,
+    and is not found. Held by tests/estimators/test_classified.py and
+    tests/estimators/test_pipelines.py.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def check_pipeline(estimator: Any) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What stands before and around a fit, in words.
+    """Notes on what stands before and around a fit, in words.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ class Surroundings:
 
 
 def surroundings() -> Surroundings:
-    """What the estimators learn that are fitting the caller now, as far as the stack shows."""
+    """Notes on what the estimators learn that fit the caller now, as far as the stack shows."""
     unpaid: list[str] = []
     cautions: list[str] = []
     busy: set[int] = set()
@@ -119,8 +119,9 @@ def surroundings() -> Surroundings:
 def _fitting(frame: FrameType) -> Any:
     """The estimator that is fitting what it holds in a frame; None of any other frame.
 
-    Of an object that is none nothing is read but its type: a proxy answers ``isinstance`` with
-    whatever it stands for, or with an error. Frames of class bodies have names of their own too.
+    Of an object that is no estimator only the type is read, because a proxy answers ``isinstance``
+    for the object that it stands for, or with an error. Frames of class bodies have names of their
+    own too.
     """
     code = frame.f_code
     named = code.co_name in _FITTING or code.co_name == _FITTING_OTHERS
@@ -185,7 +186,7 @@ def _said_of(estimator: Any, place: str) -> Iterator[str]:
 
 
 def _unpaid(estimator: Any, place: str) -> Iterator[str]:
-    """What of that is learnt, without how often a private estimator is fitted."""
+    """Yield what of that is learnt, without how often a private estimator is fitted."""
     if not _may_learn(estimator):
         return
     row = row_of(estimator)
@@ -197,7 +198,7 @@ def _unpaid(estimator: Any, place: str) -> Iterator[str]:
 
 
 def _may_learn(estimator: Any) -> bool:
-    """Whether it is fitted at all ("passthrough", "drop" and None are not) and does not pay."""
+    """Say if it is fitted at all ("passthrough", "drop" and None are not) and does not pay."""
     if _is_of(estimator, SharedBudget):
         return False
     try:
@@ -216,7 +217,7 @@ def _where(estimator: Any, place: str) -> str:
 
 
 def _parts(estimator: Any, row: Row) -> Iterator[tuple[str, Any]]:
-    """What an estimator fits, by name: single ones, and members of its lists."""
+    """Yield the estimators that an estimator fits, by name: single ones, and those in lists."""
     cv = _read(estimator, "cv")
     if _read(estimator, "prefit") is True or (_is_of(cv, str) and cv == "prefit"):
         return  # fitted before, as a frozen one
@@ -232,7 +233,7 @@ def _parts(estimator: Any, row: Row) -> Iterator[tuple[str, Any]]:
 
 
 def _pays(estimator: Any) -> bool:
-    """Whether a private estimator is inside."""
+    """Say if a private estimator is inside."""
     if _is_of(estimator, SharedBudget):
         return True
     if not _may_learn(estimator):
@@ -249,11 +250,11 @@ def _read(estimator: Any, name: str) -> Any:
 
 
 def _is_of(candidate: Any, kinds: type | tuple[type, ...]) -> bool:
-    """Whether an object is of a class by its type, without asking the object."""
+    """Say if an object is of a class by its type, without asking the object."""
     return issubclass(type(candidate), kinds)
 
 
 def _is(candidate: Any, module: str, name: str) -> bool:
-    """Whether an object is of a class of scikit-learn, which is not imported for the question."""
+    """Say if an object is of a class of scikit-learn, which is not imported for the question."""
     kind = getattr(sys.modules.get(module), name, None)
     return isinstance(kind, type) and _is_of(candidate, kind)

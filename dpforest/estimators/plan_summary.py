@@ -49,7 +49,7 @@ class PlanSummary(BaseModel):
         regression than the mean of the target.
     forecast : str
     parts : tuple of PlannedPart
-        What would be released and what each part costs a unit.
+        What would be released and what each part costs a privacy unit.
     details : dict of str
     """
 
@@ -103,7 +103,7 @@ def _planned(part: PlanPart, total: PrivacyLoss, by_rho: bool, size: int) -> Pla
 
 
 def teaches(plan: PrivateForestPlan, signal: float) -> bool:
-    """Whether more can be expected than what holds for all records alike.
+    """Say if more can be expected than what holds for all records alike.
 
     Some plans release nothing else: where the budget is small, the mean of a regression's target.
     """
@@ -112,7 +112,7 @@ def teaches(plan: PrivateForestPlan, signal: float) -> bool:
 
 
 def forecast(plan: PrivateForestPlan, signal: float | None) -> str:
-    """What the budget can be expected to teach, in a sentence.
+    """Describe in a sentence what the budget can be expected to teach.
 
     Parameters
     ----------

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from dpforest.accounting.releases import LearnerBudget
 from dpforest.domain.domain import Domain
 from dpforest.estimators.classifier import PrivateClassifier
 from dpforest.estimators.private_plan import Wanted
 from dpforest.estimators.strategies import by_strategy
-from dpforest.trees.base import LearnerBudget
 
 
 class PrivateForestClassifier(PrivateClassifier):
@@ -34,8 +34,9 @@ class PrivateForestClassifier(PrivateClassifier):
         ``"rules"``, ``"one_shot"``, ``"refitted"``, ``"combined"`` or ``"multinomial"``;
         ``auto`` picks by the public rule R (docs/private_forest.md).
     max_records_per_unit : int, default=1
-        How many records one unit (a person) may own: epsilon and delta then hold for adding or
-        removing a whole unit. The caller's promise; records have no owner, so nothing checks it.
+        Most records that one privacy unit (such as a person) owns: epsilon and delta then hold for
+        adding or removing all of a unit's records. This is the caller's promise: records carry no
+        owner, so nothing checks it.
     accountant : BudgetAccountant, diffprivlib.BudgetAccountant or None
         Ceiling that this fit is charged to.
     invalid : {"drop", "raise"}, default="drop"

@@ -13,20 +13,12 @@ from dpforest.accounting.certificates import Certificate
 from dpforest.accounting.events import GeometricNoise
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.rationals import sqrt_in_steps
+from dpforest.accounting.releases import LearnerBudget, Plan
 from dpforest.accounting.units import group_loss
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.targets import TARGET_STEPS
 from dpforest.exceptions import ParameterError
-from dpforest.trees.base import (
-    ALL_FIXED,
-    FIXED,
-    Learner,
-    LearnerBudget,
-    LearnerPlan,
-    PlanPart,
-    TableFacts,
-    unit_words,
-)
+from dpforest.trees.base import ALL_FIXED, FIXED, Learner, PlanPart, TableFacts, unit_words
 from dpforest.trees.rules.settings import TOO_SMALL_SIGNAL
 from dpforest.trees.strategies import NOT_STREAMED
 
@@ -51,7 +43,7 @@ class Wanted:
     Attributes
     ----------
     budget : LearnerBudget
-        Of a unit: what the whole fit may cost, the number of records included.
+        For a privacy unit: what the whole fit may cost, the number of records included.
     strategy : str
         Name of a learner, or ``"auto"``.
     learner : Learner or None
@@ -75,12 +67,14 @@ class Wanted:
         """
         if self.strategy in NOT_STREAMED:
             raise ParameterError(
-                "strategy", self.strategy, "looks at all records at once, which a stream has not",
+                "strategy", self.strategy,
+                "looks at all records at once, which a stream does not have",
                 'Use "auto", "one_shot", "refitted" or "multinomial"',
             )  # fmt: skip
         if self.thresholds == "lattice":
             raise ParameterError(
-                "thresholds", self.thresholds, "needs all records in order, which a stream has not",
+                "thresholds", self.thresholds,
+                "needs all records in order, which a stream does not have",
                 'Use thresholds="cells"',
             )  # fmt: skip
 
@@ -115,19 +109,19 @@ def _scaled(n_codes: int, has_missing_code: bool) -> np.ndarray:
 
 @dataclass(frozen=True, slots=True)
 class PrivateForestPlan:
-    """What one fit asks for.
+    """Plan of one fit: what it asks for.
 
     Attributes
     ----------
     strategy : str
         Name of the learner; ``"auto"`` where it waits for the noisy number of records.
     learner : Learner or None
-    plan : LearnerPlan or None
+    plan : Plan or None
         None where it waits for the noisy number of records.
     count : GeometricNoise or None
         Buys that number; None where it is declared.
     loss : PrivacyLoss
-        Exact cost of a unit; the caps where spending depends on the released number.
+        Exact cost for a privacy unit; the caps where spending depends on the released number.
     signal : float or None
         R of the budget in the currency that the strategy spends, from the declared or released
         number of records; None where neither is known.
@@ -142,7 +136,7 @@ class PrivateForestPlan:
 
     strategy: str
     learner: Learner | None
-    plan: LearnerPlan | None
+    plan: Plan[Any] | None
     count: GeometricNoise | None
     loss: PrivacyLoss
     signal: float | None
@@ -153,7 +147,7 @@ class PrivateForestPlan:
 
     @property
     def additive(self) -> PrivacyLoss:
-        """What it counts as beside other spending: a certified list as what it adds up to."""
+        """Loss that counts beside other spending: for a certified list, what it adds up to."""
         if self.certificate is None:
             return self.loss
         size, bought = self.budget.records_per_unit, (self.count, self.target_range)
@@ -163,11 +157,11 @@ class PrivateForestPlan:
     @property
     def certificate(self) -> Certificate | None:
         """Of the learner's list of releases, where that is composed as a whole."""
-        return getattr(self.plan, "certificate", None)
+        return None if self.plan is None else self.plan.certificate
 
     @property
     def adaptive(self) -> bool:
-        """Whether what is spent depends on a released value.
+        """True if spending depends on a released value.
 
         A certificate that follows another release counts as that too where its delta is then to
         be held for good (``accounting.certified``).
@@ -176,21 +170,20 @@ class PrivateForestPlan:
         return self.count is not None or (certified and self.target_range is not None)
 
     @property
-    def routes(self) -> tuple[PrivacyLoss, ...]:
-        """The most that each currency can come to, where the plan is adaptive.
+    def caps(self) -> tuple[PrivacyLoss, ...]:
+        """The most that either currency can come to, where a bought number decides between them.
 
-        A certified rest costs (epsilon, delta) and so do rules, so there the whole is one cap.
+        Elsewhere the rest is planned inside a fixed rest, and the whole has one reserve: ``loss``.
         """
-        if self.budget.certified:
-            return (self.loss,)
-        caps = [PrivacyLoss.pure(self.budget.epsilon)]
-        if self.budget.delta:
-            caps.append(PrivacyLoss.concentrated(self.budget.rho))
-        return tuple(group_loss(cap, self.budget.records_per_unit) for cap in caps)
+        if self.count is None or self.budget.certified or not self.budget.delta:
+            return ()
+        pure = PrivacyLoss.pure(self.budget.epsilon)
+        concentrated = PrivacyLoss.concentrated(self.budget.rho)
+        return tuple(group_loss(c, self.budget.records_per_unit) for c in (pure, concentrated))
 
     @property
     def parts(self) -> tuple[PlanPart, ...]:
-        """What is released, in order, as far as it is known, and what it costs a record."""
+        """Releases in order, as far as they are known, with their cost for a record."""
         bought = []
         if self.count is not None:
             bought.append(PlanPart(COUNT_ROLE, "a noisy count of all records", self.count.loss))
@@ -203,7 +196,7 @@ class PrivateForestPlan:
         """The plan in words, for the report."""
         words = {"strategy": self.strategy}
         if self.count is not None:
-            words[COUNT_ROLE] = "bought: a noisy count, and the rest of the plan from it"
+            words[COUNT_ROLE] = "bought: a noisy count, from which the rest of the plan is made"
         if self.signal is not None:
             words["signal R"] = f"{self.signal:.4g}"
         words |= unit_words(self.budget.records_per_unit)
@@ -212,7 +205,7 @@ class PrivateForestPlan:
         return words | self._settled()
 
     def _settled(self) -> dict[str, str]:
-        """What is fixed beforehand and what follows from a released value, in words."""
+        """Say in words what is fixed beforehand and what follows from a released value."""
         if self.count is None:
             return ALL_FIXED
         return {

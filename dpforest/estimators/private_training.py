@@ -5,12 +5,14 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 from dpforest.accounting.events import GeometricNoise
 from dpforest.accounting.fits import DIFFPRIVLIB, OWN_BUDGET
 from dpforest.accounting.losses import PrivacyLoss
-from dpforest.accounting.releases import SHARED, Release, once
+from dpforest.accounting.releases import SHARED, LearnerBudget, Plan, Release, once
 from dpforest.accounting.scopes import Scope
+from dpforest.accounting.tightening import in_epsilon_and_delta
 from dpforest.accounting.units import group_loss
 from dpforest.bridge import Bridge
 from dpforest.domain.encoder import DomainEncoder
@@ -28,9 +30,8 @@ from dpforest.estimators.private_plan import (
 from dpforest.exceptions import WeakSignalWarning
 from dpforest.mechanisms.entropy import RandomSource
 from dpforest.records.base import RecordCount, Records
-from dpforest.trees.base import Learner, LearnerBudget, LearnerPlan, TableFacts
+from dpforest.trees.base import Learner, TableFacts
 from dpforest.trees.strategies import LEARNERS, pick_strategy, spends_pure_epsilon
-from dpforest.trees.tightening import in_epsilon_and_delta
 
 #: Chance of a hopeless table at which a bought number of records is not taken at its likeliest.
 DOUBT = 0.15
@@ -47,12 +48,12 @@ def make_plan(
 ) -> PrivateForestPlan:
     """The plan of a fit; it waits for a noisy count where no number of rows is declared.
 
-    What is composed as a whole has the same noise in a fit that has its budget to itself and in one
-    that shares an accountant, where its list adds up in rho with the rest. Not so: a list that is
-    chosen by a number of records which was bought from a shared accountant, trees that are grown
-    side by side, and what another library adds up. ``place`` is where the fit is charged, in
-    words. Epsilon and delta are those of a unit. Without a ``learner`` the strategy's own is taken,
-    with settings by the number of records.
+    A list that is composed as a whole gets the same noise whether its fit has a budget to itself
+    or shares an accountant, where the list's rho is added to the rest. There are three exceptions:
+    a list that is chosen by a number of records bought from a shared accountant, trees that are
+    grown side by side, and charges that another library adds up. ``place`` says in words where the
+    fit is charged. Epsilon and delta are those of a privacy unit. Without a ``learner`` the
+    strategy's own is taken, with settings by the number of records.
     """
     alone, rows = place == OWN_BUDGET, facts.approximate_rows
     certifiable = delta > 0 and strategy != "multinomial"
@@ -148,7 +149,7 @@ def planned(
 
 
 def budget_after(budget: LearnerBudget, event: GeometricNoise) -> LearnerBudget:
-    """What an event leaves of a budget, in either currency; a certified rest adds in epsilon."""
+    """Rest of a budget after an event, in either currency; a certified rest adds in epsilon."""
     if budget.certified:
         return replace(budget, epsilon=budget.epsilon - Fraction(event.loss.epsilon))
     left = budget.rho - Fraction(event.loss.rho) if budget.delta else None
@@ -156,9 +157,9 @@ def budget_after(budget: LearnerBudget, event: GeometricNoise) -> LearnerBudget:
     return replace(budget, epsilon=epsilon, concentrated=left)
 
 
-def unit_loss(plan: LearnerPlan, records_per_unit: int) -> PrivacyLoss:
-    """What a learner's plan costs a unit; a certificate says so already."""
-    if getattr(plan, "certificate", None) is not None:
+def unit_loss(plan: Plan[Any], records_per_unit: int) -> PrivacyLoss:
+    """Cost of a learner's plan for a privacy unit; a certificate says it already."""
+    if plan.certificate is not None:
         return plan.loss
     return group_loss(plan.loss, records_per_unit)
 

@@ -69,12 +69,12 @@ def refuse_fit_parameters(given: dict[str, Any]) -> None:
                 "max_records_per_unit is for",
             )  # fmt: skip
         raise ParameterTypeError(
-            name, Described(type(value).__name__), "is no parameter of fit", "Leave it out"
+            name, Described(type(value).__name__), "is not a parameter of fit", "Leave it out"
         )
 
 
 def check_verbose(value: Any) -> int:
-    """How much progress is shown; True is 1."""
+    """Amount of progress that is shown; True is 1."""
     return int(value) if isinstance(value, bool) else check_integer(value, "verbose", 0)
 
 

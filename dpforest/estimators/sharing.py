@@ -102,12 +102,12 @@ class SharedBudget(BaseEstimator):
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take a pickled state; fits that were known where it came from are known here too.
+        """Restore a pickled state, together with the fits that its process knew of.
 
         Raises
         ------
         ModelFormatError
-            Of another version of dpforest, whose records have not all that they have here.
+            If it is of another version of dpforest, whose records lack some fields.
         """
         _refuse_lacking(state)
         earlier = state.pop("_earlier_fits", ())
@@ -116,14 +116,14 @@ class SharedBudget(BaseEstimator):
 
 
 def _refuse_lacking(state: dict[str, Any]) -> None:
-    """Refuse a state with records that lack a part: pickle itself makes them as they were."""
+    """Refuse a state whose records lack a field; pickle itself would restore them without it."""
     lacking = sorted({*_lacking(list(state.values()))})
     if lacking:
         raise ModelFormatError(_OTHER_VERSION.format(lacking=", ".join(lacking)))
 
 
 def _lacking(value: Any) -> Iterator[str]:
-    """Fields that records have by their class and lack, in a value and all that is in it."""
+    """Fields that records in a value, at any depth, should have by their class and lack."""
     if isinstance(value, BaseModel):
         kind = type(value)
         missing = kind.model_fields.keys() - vars(value).keys()

@@ -90,8 +90,8 @@ def model_from_json(cls: type[Model], source: str | Path) -> Model:
     """Read a fitted estimator; see :func:`model_to_json`.
 
     Its guarantee and report are made anew from its ledger's entries, its domain and what is noted
-    about its fit; a file that claims anything else is refused. Nobody's word is checked beyond
-    that: who can write the file can write a consistent one.
+    about its fit; a file that claims anything else is refused. Nothing beyond that is checked:
+    whoever can write the file can write a consistent one.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ def _restore(cls: type[Model], content: dict[str, Any]) -> Model:
 def _books(
     content: dict[str, Any], domain: Domain, estimator: str
 ) -> tuple[RunFacts, FrozenLedger, ScopeRecord]:
-    """What is noted about the fit, its ledger, and its scope there; none contradicts another."""
+    """Check the notes about a fit, its ledger and its scope there: none may contradict another."""
     facts = _exactly(RunFacts, content["fit"] | {"settings": content["parameters"]})
     ledger = _exactly(FrozenLedger, content["ledger"])
     scope = _fit_scope(ledger, content["scope"])
@@ -192,7 +192,7 @@ def _predicting(cls: type, content: dict[str, Any], domain: Domain, facts: RunFa
 
 
 def _exactly(kind: type[Record], data: Any) -> Record:
-    """A record that was written so to the letter: no other key, no number of another kind."""
+    """Read a record that has exactly its keys and its kinds of numbers, and no others."""
     record = kind.model_validate(data)
     if not _is_part(data, _data(record)):
         raise _contradiction(f"its {kind.__name__} is not written as one is")
@@ -200,7 +200,7 @@ def _exactly(kind: type[Record], data: Any) -> Record:
 
 
 def _is_part(written: Any, whole: Any) -> bool:
-    """Whether what was written is in a record; what is newer than the file may be missing."""
+    """Say if what was written is in a record; what is newer than the file may be missing."""
     if isinstance(written, dict) and isinstance(whole, dict):
         return all(key in whole and _is_part(part, whole[key]) for key, part in written.items())
     if isinstance(written, list) and isinstance(whole, list):
@@ -211,7 +211,7 @@ def _is_part(written: Any, whole: Any) -> bool:
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise _contradiction("a name in it is no text")
+        raise _contradiction("a name in it is not text")
     return value
 
 
@@ -225,7 +225,7 @@ def _parameters(facts: RunFacts) -> dict[str, Any]:
 def check_facts(facts: RunFacts, domain: Domain, estimator: str, scope: ScopeRecord) -> None:
     """Refuse facts about a fit that its domain, its randomness or its scope contradicts."""
     if facts.records_per_unit != scope.records_per_unit:
-        raise _contradiction("its budget was not spent for such units")
+        raise _contradiction("its budget was spent for privacy units of another size")
     if facts.delta != exact_text(to_rational(facts.settings["delta"], "delta")):
         raise _contradiction("its delta is not the one of its parameters")
     if facts.estimator != estimator:
@@ -274,7 +274,7 @@ def check_listing(
     problems = [*listing_problems(facts, loss)]
     for fits in earlier or ():
         if min(fits.loss.epsilon, fits.loss.rho, fits.loss.delta) < 0:
-            problems.append("an earlier fit spent less than nothing")
+            problems.append("an earlier fit has a negative loss")
     for place, n_fits in facts.listing.charged.items() if earlier is not None else ():
         if sum(fits.n_fits for fits in earlier or () if fits.charged_to == place) < n_fits:
             problems.append("its earlier fits are not all of those that its fit knew of")
@@ -283,7 +283,7 @@ def check_listing(
 
 
 def listing_problems(facts: RunFacts, loss: PrivacyLoss) -> Iterator[str]:
-    """What in a list of fits does not follow from the list, or from the fit."""
+    """Name what in a list of fits does not follow from the list, or from the fit."""
     listing = facts.listing
     epsilon = parse_amount(listing.epsilon)
     if listing.estimator != facts.estimator or listing.n_fits != sum(listing.charged.values()):
@@ -310,8 +310,9 @@ def _fit_scope(ledger: FrozenLedger, label: Any) -> ScopeRecord:
 def agreed_guarantee(written: Guarantee, rebuilt: Guarantee) -> Guarantee:
     """The guarantee that follows from a ledger; refused if another one is written down.
 
-    Where the file's figure was converted from rho by other means than are at hand here (with or
-    without dp_accounting), both may be right: then only what can be shown here is claimed.
+    If the file's figure was converted from rho by other means than are available here (with or
+    without dp_accounting), both may be right. Then only the figure that can be shown here is
+    claimed.
     """
     same_means = [bound.derivation for bound in written.bounds] == [
         bound.derivation for bound in rebuilt.bounds
@@ -324,7 +325,7 @@ def agreed_guarantee(written: Guarantee, rebuilt: Guarantee) -> Guarantee:
 
 
 def _close(written: Guarantee, rebuilt: Guarantee) -> bool:
-    """Whether figures agree, but for what releases of a converting library differ by."""
+    """Say if figures agree, but for differences between releases of a converting library."""
     for one, other in zip(written.bounds, rebuilt.bounds, strict=True):
         if (one.relation, one.delta, one.rho) != (other.relation, other.delta, other.rho):
             return False

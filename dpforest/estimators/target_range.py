@@ -1,4 +1,4 @@
-"""Where a regression's targets are: a narrower range than the declared one, from noisy counts.
+"""Range of a regression's targets: narrower than the declared one, found from noisy counts.
 
 Noise is in units of the target's bounds, so bounds that are far too wide drown a table that a
 small part of the budget can find.
@@ -6,7 +6,6 @@ small part of the budget can find.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -14,15 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.accounting.events import GeometricNoise
-from dpforest.accounting.grants import Grant
+from dpforest.accounting.releases import SHARED, Release, once
 from dpforest.accounting.scopes import Scope
+from dpforest.bridge import Bridge
 from dpforest.domain.targets import TARGET_STEPS
 from dpforest.estimators.private_plan import RANGE_ROLE, PrivateForestPlan
 from dpforest.mechanisms.entropy import RandomSource
-from dpforest.mechanisms.noise import add_geometric_noise
-from dpforest.mechanisms.row_words import RowWords
-from dpforest.records.base import Block, MappedRecords, Records, Sensitivity
-from dpforest.records.table import TrainingTable
+from dpforest.records.base import MappedRecords, Records, Released, TargetCells
+from dpforest.records.mappings import Rescaled, Tossed
 from dpforest.trees.multinomial.heaps import geometric_variance
 
 #: Cells of equal width between the declared bounds.
@@ -37,46 +35,6 @@ _MARGIN, _LEAST_CELLS = 0.1, 2
 _BY_CLASSES = frozenset({"rules", "combined", "multinomial"})
 
 
-@dataclass(frozen=True, slots=True)
-class TargetCells:
-    """Records by cell of their target, shape (N_CELLS,)."""
-
-    @property
-    def sensitivity(self) -> Sensitivity:
-        """1: a record adds 1 to one of the counts. Tests: tests/estimators/test_target_range.py."""
-        return Sensitivity(Fraction(1), Fraction(1))
-
-    def count(self, block: Block) -> NDArray[np.int64]:
-        """Counts of a block."""
-        targets = block.table.targets
-        assert targets is not None
-        cells = np.minimum(targets.astype(np.int64) * N_CELLS // TARGET_STEPS, N_CELLS - 1)
-        return np.bincount(cells, minlength=N_CELLS).astype(np.int64)
-
-
-@dataclass(frozen=True, slots=True)
-class Rescaled:
-    """Targets between released bounds, in steps of the declared ones."""
-
-    low: int
-    high: int
-
-    def table(self, block: Block) -> TrainingTable:
-        """The same records with clipped and rescaled targets."""
-        return block.table.rescaled(self.low, self.high)
-
-
-@dataclass(frozen=True, slots=True)
-class Tossed:
-    """A class for each target by the record's own coin."""
-
-    rows: RowWords
-
-    def table(self, block: Block) -> TrainingTable:
-        """The same records with classes."""
-        return block.table.tossed(self.rows.words(block.first, block.table.n_records))
-
-
 def prepared(
     plan: PrivateForestPlan, scope: Scope, records: Records, source: RandomSource
 ) -> tuple[Records, tuple[int, int] | None]:
@@ -89,40 +47,32 @@ def prepared(
         return records, None
     steps = 0, TARGET_STEPS
     if plan.target_range is not None:
-        grant = scope.request(plan.target_range, role=RANGE_ROLE)
-        steps = release_target_range(records, grant, source.spawn(RANGE_ROLE))
+        bought = once(SHARED, Release(RANGE_ROLE, plan.target_range))
+        steps = release_target_range(Bridge((bought,), scope, records, source))
         records = MappedRecords(records, Rescaled(*steps))
     if plan.strategy in _BY_CLASSES:
         records = MappedRecords(records, Tossed(source.spawn("target coins").rows()))
     return records, steps
 
 
-def release_target_range(records: Records, grant: Grant, source: RandomSource) -> tuple[int, int]:
+def release_target_range(bridge: Bridge) -> tuple[int, int]:
     """Release a range of targets in steps between the declared bounds.
 
     Parameters
     ----------
-    records : Records
-        With targets. Secret.
-    grant : Grant
-        For geometric noise with sensitivity 1.
-    source : RandomSource
+    bridge : Bridge
+        To records with targets; geometric noise for ``RANGE_ROLE`` is all that is on its list.
 
     Returns
     -------
     low, high : int
-        0 and ``TARGET_STEPS`` where the noise hides where the targets are.
-
-    Notes
-    -----
-    **Claim**: the event's. **Relation**: add or remove one record. **Sensitivity**: a record adds
-    1 to one of the counts. The range is made of noisy counts alone. **Tests**:
-    tests/estimators/test_target_range.py.
+        Made of noisy counts alone: 0 and ``TARGET_STEPS`` where the noise hides where the targets
+        are.
     """
-    event = grant.event
-    if not isinstance(event, GeometricNoise):
-        raise AssertionError("the range is bought with geometric noise")
-    counts = add_geometric_noise(records.total(TargetCells()), grant, source)
+    event = bridge.event(RANGE_ROLE)
+    assert isinstance(event, GeometricNoise)
+    counts = bridge.ask(TargetCells(N_CELLS), RANGE_ROLE).noised(RANGE_ROLE)
+    bridge.finish()
     deviation = geometric_variance(Fraction(event.epsilon / event.l1_sensitivity)) ** 0.5
     first, last = find_range(counts, deviation)
     if last - first < _LEAST_CELLS:
@@ -133,7 +83,7 @@ def release_target_range(records: Records, grant: Grant, source: RandomSource) -
     return low, min(int((last + margin) * width), TARGET_STEPS)
 
 
-def find_range(counts: NDArray[np.int64], deviation: float) -> tuple[int, int]:
+def find_range(counts: Released, deviation: float) -> tuple[int, int]:
     """First cell, and the one after the last, of those that hold records as far as noise tells.
 
     First all runs of cells that clearly hold some: a sum from one end over many empty cells would
@@ -141,8 +91,7 @@ def find_range(counts: NDArray[np.int64], deviation: float) -> tuple[int, int]:
 
     Parameters
     ----------
-    counts : ndarray of int64, shape (N_CELLS,)
-        Noisy.
+    counts : Released, shape (N_CELLS,)
     deviation : float
         Of the noise on one count.
 
@@ -174,7 +123,7 @@ def _run_sums(values: NDArray[Any], starts: NDArray[np.int64], length: int) -> N
 
 
 def _thin_cells(counts: NDArray[np.int64], deviation: float) -> int:
-    """How many cells from one end hold no more than a tail, as far as the noise lets one see."""
+    """Count the cells from one end that hold no more than a tail, as far as the noise shows."""
     sums = np.cumsum(counts)
     allowed = _TAIL * max(float(sums[-1]), 0.0)
     allowed_sums = allowed + _DEVIATIONS * deviation * np.sqrt(np.arange(1, counts.size + 1))

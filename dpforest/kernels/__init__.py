@@ -1,1 +1,1 @@
-"""How kernels are compiled and kept."""
+"""Compilation and storage of kernels."""

@@ -7,7 +7,6 @@ from dpforest.mechanisms.entropy import (
     SystemSource,
     make_source,
 )
-from dpforest.mechanisms.labels import draw_label_by_count, draw_label_by_frequency
 from dpforest.mechanisms.lattice import select_interval_point
 from dpforest.mechanisms.noise import add_discrete_gaussian_noise, add_geometric_noise
 from dpforest.mechanisms.selection import select_exponential, select_permute_and_flip
@@ -20,8 +19,6 @@ __all__ = [
     "SystemSource",
     "add_discrete_gaussian_noise",
     "add_geometric_noise",
-    "draw_label_by_count",
-    "draw_label_by_frequency",
     "make_source",
     "select_exponential",
     "select_exponential_streamed",

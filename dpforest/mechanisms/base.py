@@ -23,12 +23,12 @@ _Ratio = tuple[int, int]
 
 
 def public_candidates(scores: Any, starts: Any, ends: Any, *_: Any, **__: Any) -> Any:
-    """What is public of a selection's arguments: the rows, and which candidates are there."""
+    """Public part of a selection's arguments: its rows, and the candidates that are there."""
     return np.isneginf(np.asarray(scores, dtype=np.float64)), np.asarray(starts), np.asarray(ends)
 
 
 def public_shape(counts: Any, *_: Any, **__: Any) -> Any:
-    """What is public of a table of counts: its shape."""
+    """Public part of a table of counts: its shape."""
     return np.shape(counts)
 
 
@@ -86,7 +86,7 @@ def as_rows(
             "starts",
             first.shape,
             f"scores {flat.shape}, starts and ends {last.shape} must be 1-D, the last two alike",
-            "Give one start and one end a row",
+            "Give one start and one end for each row",
         )
     if not rows_lie_within(first, last, flat.size):
         raise ParameterError(

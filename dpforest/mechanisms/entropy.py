@@ -241,7 +241,7 @@ def make_source(random_state: Any = None) -> RandomSource:
 
 
 def is_seeded(source: RandomSource) -> bool:
-    """Whether somebody may have chosen the words: all but the operating system's own source.
+    """Say if somebody may have chosen the words: true of all but the operating system's source.
 
     By its exact class, since a source of somebody else's may say about itself what it likes.
     """

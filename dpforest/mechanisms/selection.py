@@ -162,6 +162,6 @@ def _as_weights(weights: ArrayLike | None, scores: NDArray[np.float64]) -> NDArr
     flat = np.ascontiguousarray(weights, dtype=np.float64)
     if flat.shape != scores.shape:
         raise ParameterError(
-            "weights", flat.shape, f"must have the shape {scores.shape}", "Give one a score"
+            "weights", flat.shape, f"must have the shape {scores.shape}", "Give one for each score"
         )
     return flat

@@ -39,7 +39,7 @@ class Uniform(NamedTuple):
         return 25 + self.bits * 302 // 1000
 
     def error(self) -> Decimal:
-        """What a number computed in this uniform's context may be off by."""
+        """Largest possible error of a number computed in this uniform's context."""
         return Decimal(10) ** -self.digits()
 
     def context(self, magnitude: float) -> AbstractContextManager[decimal.Context]:

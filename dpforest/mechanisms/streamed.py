@@ -225,7 +225,7 @@ class StreamedBlocks:
     def of(
         cls, block: Callable[[int], NDArray[np.int64]], n_blocks: int
     ) -> Callable[[Envelope], StreamedBlocks]:
-        """What `select_exponential_streamed` takes: scores are read when it calls."""
+        """Arguments for `select_exponential_streamed`; scores are read when it calls."""
 
         def make(envelope: Envelope) -> StreamedBlocks:
             tops, sums = [], []

@@ -1,4 +1,4 @@
-"""What the codes of a feature stand for, and the exact doubles between them."""
+"""Meaning of a feature's codes, and the exact doubles between them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MAGNITUDE = np.int64(2**63 - 1)
 
 @dataclass(frozen=True, slots=True)
 class FeatureCodes:
-    """Which codes of a feature stand for what.
+    """Codes of a feature and their meaning.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class FeatureCodes:
 
     @property
     def has_missing(self) -> bool:
-        """Whether a missing value is a value of its own."""
+        """True if a missing value is a value of its own."""
         return self.missing != self.unknown
 
     @classmethod

@@ -41,14 +41,14 @@ _TIME = re.compile(
     "(?: ?(?:[A-Za-z][A-Za-z0-9_/+-]*|[+-][0-9]{2}(?::?[0-9]{2}){0,2}))?)?"
     r"|-?[0-9]+ days?,? [+-]?[0-9]{1,2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?"
 )
-#: What a date or a complex number means: a text that no category is.
+#: Meaning of a date or a complex number: a text that no category has.
 _NOTHING = ""
 #: Beyond this an exponential is as good as 0 or infinity.
 _LARGEST_STEPS = 700.0
 
 
 class _Unknown:
-    """What is neither missing nor a number or category."""
+    """Type of values that are neither missing nor a number or category."""
 
 
 UNKNOWN = _Unknown()
@@ -190,7 +190,7 @@ class PlainModel:
         return 2 if self.classes is None else len(self.classes)
 
     def _entry(self, table: dict[str, Any], read: list[Read]) -> Any:
-        """What a feature's value adds by a table."""
+        """Find in a table the scores that a feature's value adds."""
         place = table["feature"]
         value = read[place]
         if value is None:
@@ -240,7 +240,7 @@ def _meaning_of_complex(number: complex) -> str | float | None:
 
 
 def _side(node: dict[str, Any], value: Read) -> str:
-    """Which child a value goes to."""
+    """Find the child that a value goes to."""
     if value is None or isinstance(value, _Unknown):
         side: str = node["missing" if value is None else "unknown"]
         return side

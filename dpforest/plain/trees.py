@@ -1,8 +1,8 @@
 """Trees over codes as trees over values: one threshold or one set of categories a split.
 
-A released tree sends codes left by a mask, or by a range, which may hold codes that no record
-has any more where it stands. What can reach a node is followed down from the root; a split is
-written for those codes alone, and not at all where they all go the same way.
+A released tree sends codes left by a mask or a range, which may include codes that cannot reach the
+node. So the codes that can reach each node are followed down from the root. A split is written for
+these alone, and is left out where they all go the same way.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Splits(Protocol):
         """Feature of every split; negative where all go left."""
 
     def goes_left(self, node: int, codes: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Which of the codes go left."""
+        """Mask of the codes that go left."""
 
     def left_run(self, node: int, low: int, high: int) -> tuple[int, int]:
         """First and last of the cells from ``low`` to ``high`` that go left.
@@ -72,7 +72,7 @@ class MaskedSplits:
     masks: NDArray[np.uint64]
 
     def goes_left(self, node: int, codes: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Which of the codes go left."""
+        """Mask of the codes that go left."""
         bits = self.masks[node][codes >> 6] >> (codes & 63).astype(np.uint64)
         return (bits & np.uint64(1)).astype(np.bool_)
 
@@ -96,7 +96,7 @@ class RangedSplits:
     high: NDArray[np.int64]
 
     def goes_left(self, node: int, codes: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Which of the codes go left."""
+        """Mask of the codes that go left."""
         return (self.low[node] <= codes) & (codes <= self.high[node])
 
     def left_run(self, node: int, low: int, high: int) -> tuple[int, int]:

@@ -30,7 +30,7 @@ Plain = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """What scores become.
+    """Predictions that scores become.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ def _zeros() -> str:
 
 
 def _feature(encoder: DomainEncoder, place: int, in_tables: bool) -> Plain:
-    """How a value of a feature is read; its edges only where a table needs its cell."""
+    """Describe how a feature's value is read; its edges only where a table needs its cell."""
     feature, cells = encoder.domain.features[place], encoder.cells[place]
     if isinstance(feature, CategoricalFeature):
         numbers = "values" if feature.holds_numbers else "positions"
@@ -204,7 +204,7 @@ class _Writer:
         }
 
     def _table(self, place: int, by_code: NDArray[Any]) -> Plain:
-        """What each cell or category of a feature adds, and what is missing or unknown adds."""
+        """Scores that each cell or category of a feature adds, and missing and unknown values."""
         codes = self._features[place]
         self.in_tables.add(place)
         return {

@@ -1,4 +1,4 @@
-"""Exact sums over records, wherever those lie: what learners ask of a table.
+"""Exact sums over records, wherever these lie: the queries that learners ask.
 
 A learner does not loop over records. It says what a block of records adds (a `Counting`), and
 `Records` adds blocks up. The sums are integers, so neither the blocks nor their order nor the
@@ -7,6 +7,7 @@ number of threads can be told from a total.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
@@ -59,14 +60,14 @@ class Secret(Generic[T]):
 
 
 def reveal(secret: Secret[T]) -> T:
-    """What a secret holds; for the bridge, which hands it to one mechanism under one grant."""
+    """Open a secret; for the bridge, which hands it to one mechanism under one grant."""
     held: T = secret._Secret__held  # type: ignore[attr-defined]
     return held
 
 
 @dataclass(frozen=True, slots=True)
 class Sensitivity:
-    """How far adding or removing one record moves a query's sum, in the integers that are summed.
+    """Largest change of a query's sum by adding or removing one record, in the summed integers.
 
     Attributes
     ----------
@@ -88,8 +89,8 @@ class Block:
     first : int
         Records before these in the whole.
     kept : dict
-        What countings made of these records and may need again. Each of them can be made anew
-        from the records and released values, so that a block may be lost.
+        Results that queries computed from these records and may need again. Each can be computed
+        anew from the records and released values, so a block may be lost.
     """
 
     table: TrainingTable
@@ -97,19 +98,19 @@ class Block:
     kept: dict[str, Any] = field(default_factory=dict)
 
     def __reduce__(self) -> tuple[type[Block], tuple[TrainingTable, int]]:
-        """A copy for elsewhere has to make again what is kept: it may be changing just now."""
+        """A copy for elsewhere leaves out what is kept, which may be changing just now."""
         return Block, (self.table, self.first)
 
     def __sizeof__(self) -> int:
-        """As the table, so that nobody takes it for cheap to move."""
+        """Size of the table, so that nobody thinks it cheap to move."""
         return self.table.__sizeof__()
 
 
 class Counting(Protocol):
-    """What a block of records adds to a total: a pure function, and one that can be sent.
+    """Query: what a block of records adds to a total, as a pure function that can be sent.
 
-    One that carries released parts that earlier countings carried too may list them, as
-    ``parts``, from the first on: whoever sends countings then sends each part once.
+    A query that carries released parts which earlier ones carried too may list them as ``parts``,
+    from the first on; then each part is sent once.
     """
 
     def count(self, block: Block) -> NDArray[np.int64]:
@@ -125,11 +126,11 @@ class Query(Counting, Protocol):
 
     @property
     def sensitivity(self) -> Sensitivity:
-        """How far one record moves the sum; its docstring says relation, proof and tests."""
+        """Largest change of the sum by one record; the docstring has relation, proof and tests."""
 
 
 class View(Protocol[T_co]):
-    """A look at all records at hand, for what is no sum over blocks.
+    """A look at all records at once, for results that are no sum over blocks.
 
     One that counts may have a ``sensitivity`` as a query has; then its counts can be noised.
     """
@@ -148,7 +149,7 @@ class Records(Protocol):
         """Sum of what all blocks add, for the bridge."""
 
     def look(self, view: View[T]) -> Secret[T]:
-        """What a view makes of all records, where they are one table, for the bridge."""
+        """Apply a view to all records, where they are one table; for the bridge."""
 
     @property
     def schema(self) -> TrainingTable:
@@ -156,21 +157,21 @@ class Records(Protocol):
 
     @property
     def in_memory(self) -> bool:
-        """Whether they are one table."""
+        """True if they are one table."""
 
     def whole(self) -> TrainingTable:
         """All records as one table, where they are one."""
 
     @property
     def n_threads(self) -> int:
-        """How many threads a learner may use."""
+        """Number of threads that a learner may use."""
 
     def threads(self) -> AbstractContextManager[Any]:
         """Count in threads until the end of the context."""
 
 
 class Mapping(Protocol):
-    """What becomes of a block's records, each on its own: a pure function that can be sent."""
+    """Change of a block's records, each on its own: a pure function that can be sent."""
 
     def table(self, block: Block) -> TrainingTable:
         """As many records, changed; secret."""
@@ -185,7 +186,7 @@ class MappedCounting:
 
     @property
     def parts(self) -> tuple[Any, ...]:
-        """What the counting shares with those before it."""
+        """Parts that the query shares with those before it."""
         parts: tuple[Any, ...] = getattr(self.counting, "parts", ())
         return parts
 
@@ -218,16 +219,17 @@ class MappedView(Generic[T]):
     view: View[T]
 
     def look(self, table: TrainingTable) -> T:
-        """What the view makes of the changed table, which is kept."""
-        kept = self.records.kept
-        if not kept:
-            kept.append(self.records.mapping.table(Block(table)))
+        """Apply the view to the changed table, which is kept."""
+        with self.records.lock:
+            kept = self.records.kept
+            if not kept:
+                kept.append(self.records.mapping.table(Block(table)))
         return self.view.look(kept[0])
 
 
 @dataclass(frozen=True, slots=True)
 class RecordsAround:
-    """What records around others answer as those do; base of such."""
+    """Base of records that hold others and answer as those do."""
 
     records: Records
 
@@ -246,7 +248,7 @@ class RecordsAround:
         return self.records.whole()
 
     def look(self, view: View[T]) -> Secret[T]:
-        """What a view makes of the table, for the bridge."""
+        """Apply a view to the table, for the bridge."""
         return self.records.look(view)
 
     @property
@@ -261,7 +263,7 @@ class RecordsAround:
 
 @dataclass(frozen=True, slots=True)
 class WatchedRecords(RecordsAround):
-    """Records of which somebody is told when they have been gone through once more."""
+    """Records that report each further pass over them."""
 
     pass_done: Callable[[], None]
 
@@ -283,8 +285,9 @@ class MappedRecords(RecordsAround):
     """Records, each changed by a mapping when it is counted."""
 
     mapping: Mapping
-    #: The changed table, once somebody looked at all of it.
+    #: The changed table, once somebody looked at all of it; trees may look in several threads.
     kept: list[TrainingTable] = field(default_factory=list, repr=False, compare=False)
+    lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     def total(self, counting: Counting) -> NDArray[np.int64]:
         """Sum of what all changed blocks add; secret."""
@@ -295,7 +298,7 @@ class MappedRecords(RecordsAround):
         return self.records.sealed_total(MappedQuery(self.mapping, query))
 
     def look(self, view: View[T]) -> Secret[T]:
-        """What a view makes of the changed table, for the bridge."""
+        """Apply a view to the changed table, for the bridge."""
         return self.records.look(MappedView(self, view))
 
     @property
@@ -337,7 +340,7 @@ class MemoryRecords:
         return Secret(self._sum(query))
 
     def look(self, view: View[T]) -> Secret[T]:
-        """What a view makes of the table, for the bridge."""
+        """Apply a view to the table, for the bridge."""
         return Secret(view.look(self._table))
 
     def _sum(self, counting: Counting) -> NDArray[np.int64]:
@@ -361,7 +364,7 @@ class MemoryRecords:
 
     @property
     def n_threads(self) -> int:
-        """How many threads a learner may use."""
+        """Number of threads that a learner may use."""
         return self._n_threads
 
     @contextmanager
@@ -388,10 +391,10 @@ def slices(table: TrainingTable, n_slices: int) -> list[Block]:
 
 
 def rows_of(table: TrainingTable, first: int, last: int) -> TrainingTable:
-    """Some rows of a table, in place."""
+    """Some rows of a table, in place; in no order of a lattice, which is one of all rows."""
     targets = None if table.targets is None else table.targets[first:last]
     codes, labels = table.codes[first:last], table.labels[first:last]
-    return replace(table, codes=codes, labels=labels, targets=targets)
+    return replace(table, codes=codes, labels=labels, targets=targets, lattice=None)
 
 
 def sum_of(parts: Iterator[NDArray[np.int64]]) -> NDArray[np.int64]:
@@ -404,7 +407,7 @@ def sum_of(parts: Iterator[NDArray[np.int64]]) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, slots=True)
 class RecordCount:
-    """How many records there are, shape (1,)."""
+    """Number of records, shape (1,)."""
 
     @property
     def sensitivity(self) -> Sensitivity:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +35,13 @@ class Offer:
     def of_one(cls, scores: NDArray[np.float64]) -> Offer:
         """One row of all candidates."""
         return cls(scores, np.array([0]), np.array([scores.size]))
+
+    @classmethod
+    def of_table(cls, scores: NDArray[Any]) -> Offer:
+        """As many candidates in each row, from scores of shape (n_rows, n_candidates)."""
+        n_rows, width = scores.shape
+        starts = np.arange(n_rows, dtype=np.int64) * width
+        return cls(scores.ravel().astype(np.float64, copy=False), starts, starts + width)
 
 
 @dataclass(frozen=True, slots=True)

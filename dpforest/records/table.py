@@ -59,7 +59,7 @@ class TrainingTable:
 
     @property
     def unit(self) -> int:
-        """What a record adds to class counts in all: 1, or the steps of a target."""
+        """Amount that a record adds to class counts in all: 1, or the steps of a target."""
         return 1 if self.targets is None else TARGET_STEPS
 
     def rescaled(self, low: int, high: int) -> TrainingTable:

@@ -39,9 +39,9 @@ RULES = {
         "smaller and all spending was fixed beforehand, δ = q·δ'."
     ),
     "units": (
-        "Sequential, by privacy units. Amounts inside are composed for one record; a unit of up "
-        "to k records pays k·ε and k²·ρ for each row, and these add up. A row that was certified "
-        "for units counts as it is."
+        "Sequential, by privacy units. Amounts inside are composed for one record; a privacy unit "
+        "of up to k records pays k·ε and k²·ρ for each row, and these add up. A row that was "
+        "certified for privacy units counts as it is."
     ),
 }
 TOTALS = {
@@ -50,7 +50,7 @@ TOTALS = {
     "parallel cells": "largest",
     "parallel records": "mixture over the sides",
     "poisson": "sampled",
-    "units": "for a unit",
+    "units": "for a privacy unit",
 }
 
 
@@ -270,25 +270,25 @@ def _notes(scope: ScopeRecord) -> Iterable[str]:
     if scope.caps:
         caps = " or ".join(_cap(cap.loss) for cap in scope.caps)
         yield (
-            f"What is spent here depends on released values, so it was kept under {caps}, which "
-            "is the claim."
+            f"What is spent here depends on released values, so it was kept within {caps}, and "
+            "this limit is the claim."
         )
     if scope.adaptive and scope.reserve is not None:
         yield (
-            "What is spent here depends on released values, so it was kept under what was set "
-            f"aside, {_cap(scope.reserve.loss)}, which is the claim."
+            "What is spent here depends on released values, so it was kept within what was set "
+            f"aside, {_cap(scope.reserve.loss)}, and this limit is the claim."
         )
     if scope.certificate is not None:
         yield f"The method: {METHOD}."
         yield from _shared_note(scope)
     elif scope.charged.loss != scope.composed.loss:
-        yield "It counts towards the scope around it as more than its total: what was set aside."
+        yield "In the scope around it, it counts as more than its total: as what was set aside."
     if scope.reserve_kept:
-        yield "All of what was set aside stays spent, because a run in it failed."
+        yield "All that was set aside stays spent, because a run inside it failed."
 
 
 def _shared_note(scope: ScopeRecord) -> Iterable[str]:
-    """What a certificate says of its own list where the list is charged by its rho."""
+    """Write what a certificate says of its own list where the list is charged by its rho."""
     if scope.certificate is None or stands_by_certificate(scope):
         return
     own = scope.certificate.certificate

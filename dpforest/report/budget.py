@@ -104,7 +104,7 @@ def _parts(report: ReportRecord, part: _Part) -> View | None:
     rows = trees or [row for row in report.spending if row.group == "stage"]
     own = {child.label: child for child in report.composition.children if child.certificate}
     pieces = [
-        # Composed as a whole for a unit already, and then shown in rho.
+        # Composed as a whole for a privacy unit already, and then shown in rho.
         (row.name, row.requests, own[row.name].composed.loss.rho)
         if row.name in own
         else (row.name, row.requests, part(row.composed))
@@ -132,9 +132,9 @@ def _added(report: ReportRecord, part: _Part, group: str, composed: Amount) -> V
 
 
 def _added_note(size: int, composed: Amount, amounts: list[Amount]) -> str:
-    """How the pieces relate to what they compose to; both are a unit's already."""
+    """Say how the pieces relate to their sum; both are already for a whole privacy unit."""
     together = sum((a for a in amounts if a != math.inf), Fraction(0))
-    whose = "one record" if size == 1 else f"all records of one unit (up to {size})"
+    whose = "one record" if size == 1 else f"all records of one privacy unit (up to {size})"
     note = f"Requests added up as if {whose} had met all of them."
     if together <= composed:
         return note

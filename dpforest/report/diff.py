@@ -1,4 +1,4 @@
-"""What differs between two privacy reports, in words and as data."""
+"""Differences between two privacy reports, in words and as data."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class ReportChange(BaseModel):
 
 
 class ReportDiff(BaseModel):
-    """What differs from one privacy report to another.
+    """Differences from one privacy report to another.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class ReportDiff(BaseModel):
 
     @property
     def same(self) -> bool:
-        """Whether nothing differs."""
+        """True if nothing differs."""
         return not self.changes
 
     def of(self, section: Section) -> tuple[ReportChange, ...]:
@@ -97,7 +97,7 @@ def diff_reports(first: ReportRecord, second: ReportRecord) -> ReportDiff:
 
 
 def differing_leaves(one: Any, other: Any, path: str = "") -> Iterator[str]:
-    """Where two pieces of JSON-ready data differ, as dotted paths."""
+    """Yield the dotted paths at which two pieces of JSON-ready data differ."""
     if isinstance(one, dict) and isinstance(other, dict):
         for key in dict.fromkeys([*one, *other]):
             inside = f"{path}.{key}" if path else str(key)

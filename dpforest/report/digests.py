@@ -32,7 +32,7 @@ def digest_of(data: Any) -> str:
 
 
 def released_content(model: Any) -> dict[str, Any]:
-    """What of a fitted estimator decides its predictions: released values and public facts.
+    """Content of a fitted estimator that decides its predictions: released values, public facts.
 
     Parameters
     ----------

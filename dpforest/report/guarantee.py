@@ -37,7 +37,7 @@ class RelationBound(BaseModel):
 
 
 class Guarantee(BaseModel):
-    """What was earned, in numbers and words.
+    """Guarantee that a fit earned, in numbers and words.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class Guarantee(BaseModel):
         was drawn. ``void``: something was learnt without paying.
         ``none``: the model is not private and claims nothing.
     unit : str
-        What is protected: one record, or a unit that owns up to so many.
+        Privacy unit: one record, or whoever owns up to so many.
     bounds : tuple of RelationBound
         Native relation first. Where the status is ``void``, what the paid part alone would give.
     reasons : tuple of str
@@ -69,12 +69,12 @@ class Guarantee(BaseModel):
 
     @property
     def epsilon(self) -> float:
-        """Epsilon under add/remove of one unit; infinite where no guarantee was earned."""
+        """Epsilon under add/remove of one privacy unit; infinite where no guarantee was earned."""
         return self.bounds[0].epsilon if self.status in ("holds", "demonstration") else math.inf
 
     @property
     def delta(self) -> float:
-        """Delta under add/remove of one unit; 1 where no guarantee was earned."""
+        """Delta under add/remove of one privacy unit; 1 where no guarantee was earned."""
         return self.bounds[0].delta if self.status in ("holds", "demonstration") else 1.0
 
     def __str__(self) -> str:
@@ -104,8 +104,8 @@ SEEDED = (
     "the seed nor can search for it, and for one fit"
 )
 #: A refit on changed data with the same seed voids both fits; one on the same data, as tools make
-#: them, releases nothing new. Which of them it was must not be looked up in the records, so the
-#: status stays a demonstration's and the reason says what it depends on.
+#: them, releases nothing new. Which of the two happened must not be looked up in the records, so
+#: the status stays "demonstration" and the reason names the condition.
 SEED_REUSED = (
     "this object or a clone was fitted before with the same random_state, so the same noise may "
     "have been used twice: if the records changed in between, neither fit has any guarantee"
@@ -147,7 +147,7 @@ def make_guarantee(
     certificate : Certificate, optional
         Where it speaks for all that was spent.
     records_per_unit : int
-        How many records a unit may own; loss and certificate are a unit's.
+        Most records of a privacy unit; loss and certificate are for such a unit.
     """
     if certificate is None:
         prices = add_remove_price(loss, delta), replace_one_price(loss, delta)
@@ -166,10 +166,10 @@ def make_guarantee(
 
 
 def unit_text(records_per_unit: int) -> str:
-    """What is protected, in words."""
+    """Name what is protected, in words."""
     if records_per_unit == 1:
         return "one record"
-    return f"one unit (such as a person) that owns up to {records_per_unit} records"
+    return f"one privacy unit (such as a person) that owns up to {records_per_unit} records"
 
 
 def _bound(
@@ -186,7 +186,7 @@ def _bound(
 
 
 def spent_budget(loss: PrivacyLoss, guarantee: Guarantee) -> Budget:
-    """What a fit spent, as floats rounded up, with the exact loss beside them."""
+    """Spending of a fit as floats rounded up, with the exact loss beside them."""
     native = guarantee.bounds[0]
     rho = native.rho if native.rho is not None else math.inf
     return Budget(native.epsilon, native.delta, rho, loss)

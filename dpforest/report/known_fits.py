@@ -1,4 +1,4 @@
-"""What a report can say about other fits, which is little: its own object's, in its own process."""
+"""Statements about other fits: a report knows only those of its own object and process."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from dpforest.accounting.figures import figure_up
 from dpforest.accounting.fits import FitListing
 from dpforest.accounting.rationals import parse_amount
 
-#: Stands before every count of fits. An object that was pickled or stored brings along what was
-#: known of it where it comes from; nothing else reaches a process from outside.
+#: Stands before every count of fits. A pickled or stored object brings along what was known of it
+#: in the process that it comes from; a process learns of nothing else from outside.
 _KNOWS_ONLY = (
     "This report knows only of fits of this object and its clones, made in the process of this fit "
     "or brought along by a copy that was read back before it"
@@ -20,9 +20,9 @@ _KNOWS_NOT = (
 
 
 def known_fits(listing: FitListing) -> str:
-    """What stands in the first lines of a report: which fits it knows of, and which it cannot.
+    """Say in a report's first lines which other fits it knows of, and which it cannot know of.
 
-    Never that a fit was the first: no process can know that. Held by
+    It never says that a fit was the first: no process can know that. Held by
     tests/estimators/report/test_known_fits.py.
 
     Parameters

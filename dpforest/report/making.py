@@ -30,52 +30,53 @@ NOT_INSTALLED = "not installed as a package"
 NOT_COVERED = (
     "Scores computed on the training records (cross-validation, tuning, early stopping) and "
     "choices made after seeing them.",
-    "How long fit took and how much memory it used.",
+    "The time that fit took and the memory that it used.",
     "Errors raised with invalid='raise': they are for the curator's desk.",
     "Whatever else is published about the same people: budgets of all releases add up.",
     "What the model teaches about a person because it is true of people like them.",
-    "What another reader made of values by a look at other records, before they were handed in as "
+    "What another reader made of values by looking at other records before they were handed in as "
     "a frame or an array (types guessed from a whole column, 007 as 7, a quote over several "
     "lines), unless columns were read as text.",
-    "Tables of 2**31 records or more: counts are exact below that, which is taken for granted.",
+    "Tables of 2**31 records or more: counts are exact only below that.",
 )
 
 
 _RAISED = (
-    "fitted with invalid='raise': that nothing was raised tells that no record broke a rule of the "
+    "fitted with invalid='raise': the absence of an error tells that no record broke a rule of the "
     "domain, and no epsilon covers that; refit with invalid='drop' before anything is released"
 )
 
 
 _PROMISED = (
-    "that no unit owns more than {k} records is the promise of whoever fitted: records carry no "
-    "owner, and nothing here checks or enforces it; a unit with m records is protected at m/{k} "
-    "times epsilon (with delta 0), at (m/{k}) squared times rho"
+    "whoever fitted the model promised that no privacy unit owns more than {k} records; nothing "
+    "here checks it, because records carry no owner; a privacy unit with m records is protected at "
+    "m/{k} times epsilon (with delta 0), at (m/{k}) squared times rho"
 )
 
 
 _CEILING = (
-    "charged to {place}, which grants no more than ({epsilon}, {delta}) in all, fixed beforehand: "
-    "whatever is charged to it, this fit included, is together ({epsilon}, {delta})-differentially "
-    "private when one record is added or removed, as far as each fit's own conditions hold{units}"
+    "charged to {place}, which grants no more than ({epsilon}, {delta}) in all, a limit that was "
+    "fixed beforehand: everything charged to it, this fit included, is together ({epsilon}, "
+    "{delta})-differentially private when one record is added or removed, as long as each fit's "
+    "own conditions hold{units}"
 )
 
 
 #: An accountant does not know for whom its other fits were priced.
 _CEILING_UNITS = (
-    "; for {unit} that holds only if every fit charged to it was priced for such a unit"
+    "; for {unit} that holds only if every fit charged to it was priced for such a privacy unit"
 )
 #: Guarantees above are pointed out as weak; the number of records where none is declared.
 _LARGE, _FEW_ROWS = 10, 100
 
 _LARGE_DELTA = (
-    "delta = {delta} is not below {than}: a mechanism that publishes a record whole, by chance, "
-    "may have as much; choose delta well below one over the number of records"
+    "delta = {delta} is not below {than}: such a delta would allow publishing a whole record by "
+    "chance; choose delta well below one over the number of records"
 )
 
 _LARGE_EPSILON = (
-    "epsilon = {epsilon} promises little: anybody's odds about a record may move by the factor "
-    "e to that power; see docs/choosing_epsilon.md"
+    "epsilon = {epsilon} promises little: the release may change anybody's odds about a record by "
+    "a factor of up to e to the power of epsilon; see docs/choosing_epsilon.md"
 )
 
 
@@ -83,15 +84,15 @@ _LARGE_EPSILON = (
 #: Said of every entry that began so, whatever became of its bounds: which of them are still the
 #: draft's is a fact about a record, and a notice that told them apart would publish it.
 _BEGAN = (
-    "The bounds of {names} began as a draft of the records. Where one is still the table's "
+    "The bounds of {names} began as a draft of the records. If one of them is still the table's "
     "extreme, no budget has paid for it: compare them with the draft."
 )
 
 
-_AROUND = "around this fit, and no part of its guarantee: {}"
+_AROUND = "around this fit, and not part of its guarantee: {}"
 
 
-#: Books whose scopes are within bounds may still hold cells that nothing but a table adds up.
+#: Every scope may be within bounds and a row of a table, which is a sum of its own, may not.
 _TOO_LONG = "a row of its tables would add up to an amount of more digits than books hold"
 
 #: How the scope of a tree is called.
@@ -105,7 +106,7 @@ def make_report(
     composition: ScopeRecord,
     model_fingerprint: str,
 ) -> PrivacyReport:
-    """Put a finished fit into words and tables; without marks of bounds, whoever hands them in."""
+    """Put a finished fit into words and tables; marks of bounds are always left out."""
     domain = domain.without_marks()
     report = PrivacyReport(
         sentence=guarantee.sentence,
@@ -220,7 +221,7 @@ def _listed(names: tuple[str, ...]) -> str:
 
 
 def _ceiling_text(facts: RunFacts, guarantee: Guarantee) -> str:
-    """What the accountant promises that this fit was charged to."""
+    """Promise of the accountant that this fit was charged to, in words."""
     assert facts.ceiling is not None
     epsilon, delta = map(figure_up, facts.ceiling.total)
     units = _CEILING_UNITS.format(unit=guarantee.unit) if facts.records_per_unit > 1 else ""
@@ -228,7 +229,7 @@ def _ceiling_text(facts: RunFacts, guarantee: Guarantee) -> str:
 
 
 def _weak(guarantee: Guarantee, domain: Domain) -> list[str]:
-    """What is proven and yet promises little."""
+    """Cautions about a guarantee that is proven and yet promises little."""
     texts = []
     rows = domain.approximate_rows
     if guarantee.delta * (rows or _FEW_ROWS) >= 1:

@@ -1,7 +1,7 @@
-"""What (epsilon, delta) means to the best attacker: rates of a test, and odds after a release.
+"""Meaning of (epsilon, delta) for the best attacker: rates of a test, odds after a release.
 
 Somebody holds two tables that differ as the guarantee says, sees everything that was released, and
-has to tell which of the two was used. All figures are bounds on whatever he does.
+has to tell which of the two was used. All figures hold for every attacker.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import math
 
 
 def largest_true_positive_rate(epsilon: float, delta: float, false_positive_rate: float) -> float:
-    """How often the best test that errs so often is right.
+    """Power of the best test with a given rate of false alarms.
 
     Parameters
     ----------

@@ -122,10 +122,10 @@ def _percent_down(share: float) -> str:
 
 
 def _gone(records_per_unit: int) -> str:
-    """What a neighbouring table lacks, in words."""
+    """Name what a neighbouring table lacks, in words."""
     if records_per_unit == 1:
         return "one record"
-    return f"the up to {records_per_unit} records of one unit (such as a person)"
+    return f"the records (up to {records_per_unit}) of one privacy unit, such as a person,"
 
 
 def _delta(report: ReportRecord) -> Any:
@@ -195,7 +195,7 @@ def _audit(report: ReportRecord, result: Any) -> dict[str, Any]:
 
 
 def _same_claim(report: ReportRecord, result: Any) -> bool:
-    """Whether an audit tested what this report claims, under its relation."""
+    """Say if an audit tested what this report claims, under its relation."""
     relation = getattr(result, "relation", "add_remove")
     place = 1 if relation == "replace_one" else 0
     bound = report.guarantee.bounds[place]

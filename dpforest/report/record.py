@@ -69,7 +69,7 @@ class Notice(Frozen):
 
 
 class Ceiling(Frozen):
-    """What an accountant that fits share promises in all: its total, fixed beforehand, exactly."""
+    """Total that a shared accountant promises for all its fits: fixed beforehand, exact."""
 
     epsilon: ExactText
     delta: ExactText
@@ -81,7 +81,7 @@ class Ceiling(Frozen):
 
 
 class ClaimBasis(Frozen):
-    """What the guarantee rests on beside the composition; see :class:`RunFacts`."""
+    """Facts beside the composition that the guarantee rests on; see :class:`RunFacts`."""
 
     settings: Settings
     charged_to: str
@@ -100,7 +100,7 @@ class ClaimBasis(Frozen):
 
 
 class RunFacts(Frozen):
-    """What a fit hands to its guarantee and report: public and released facts only.
+    """Facts that a fit hands to its guarantee and report: only public and released ones.
 
     Attributes
     ----------
@@ -150,12 +150,12 @@ class RunFacts(Frozen):
 
     @property
     def records_per_unit(self) -> int:
-        """How many records a unit may own; a model of before has 1."""
+        """Number of records that a privacy unit may own; 1 in models from before it was noted."""
         unit: int = self.settings.get("max_records_per_unit", 1)
         return unit
 
     def judge(self, loss: PrivacyLoss, certificate: Certificate | None = None) -> Guarantee:
-        """What a fit with these facts may claim for its loss, or for a certificate of all of it."""
+        """Make the guarantee of a fit with these facts, for its loss or its certificate."""
         return make_guarantee(
             loss,
             Fraction(parse_amount(self.delta)),
@@ -169,7 +169,7 @@ class RunFacts(Frozen):
 
 
 class ReportRecord(Frozen):
-    """What a privacy report holds; its parts are told of in :class:`PrivacyReport`."""
+    """Content of a privacy report; :class:`PrivacyReport` describes its parts."""
 
     format: Literal["dpforest-report"] = "dpforest-report"
     #: Version 2 had no marks of drafts, nor what stood around a fit; version 3 had a parameter
@@ -196,7 +196,7 @@ class ReportRecord(Frozen):
 
     @property
     def facts(self) -> RunFacts:
-        """What the fit handed to its guarantee and report, put together again."""
+        """Facts that the fit handed to its guarantee and report, put together again."""
         external = tuple(ExternalEntry.model_validate(entry) for entry in self.external)
         return RunFacts(
             estimator=self.estimator,

@@ -79,7 +79,7 @@ class PrivacyReport(ReportRecord):
         return _written(report_html(self, audit), path)
 
     def diff(self, other: PrivacyReport) -> ReportDiff:
-        """What differs from this report to another one; see :func:`dpforest.diff_reports`."""
+        """Compare this report with another one; see :func:`dpforest.diff_reports`."""
         return diff_reports(self, other)
 
     def _repr_html_(self) -> str | None:

@@ -156,7 +156,7 @@ def _scope_lines(scope: ScopeRecord, indent: int) -> Iterable[str]:
     if scope.kind == "units":
         kind += f" of up to {scope.records_per_unit} records, amounts inside are for one record"
     if scope.adaptive or scope.caps:
-        kind += ", planned by what was released, under caps that were fixed beforehand"
+        kind += ", planned from released values, within caps that were fixed beforehand"
     if scope.certificate is not None:
         kind += f", composed as a whole by the {_cell(scope.certificate.method)}"
     yield f"{'  ' * indent}- {_cell(scope.label)} ({kind}): epsilon {epsilon}, rho {rho}"

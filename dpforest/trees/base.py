@@ -1,25 +1,20 @@
 """What every learner is: a plan from public facts, a training under grants, a released model.
 
 A learner's plan is made before any record is read and lists everything that will be released;
-training makes exactly the plan's requests in the scope it is given.
+training asks a bridge for exactly that list.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.accounting.conversion import rho_of_epsilon
-from dpforest.accounting.losses import PrivacyLoss
-from dpforest.accounting.releases import PlanLine
-from dpforest.accounting.scopes import Scope
-from dpforest.mechanisms.entropy import RandomSource
-from dpforest.records.base import Records
+from dpforest.accounting.releases import LearnerBudget, Plan, PlanLine
+from dpforest.bridge import Bridge
 
 #: Called after each finished part of a training; counts parts, never records.
 PartDone = Callable[[], None]
@@ -76,61 +71,6 @@ class TableFacts:
         return np.concatenate([[0], np.cumsum(self.n_codes)]).astype(np.int64)
 
 
-@dataclass(frozen=True, slots=True)
-class LearnerBudget:
-    """What a learner may spend under add/remove: pure epsilon, or (epsilon, delta) by its rho.
-
-    Attributes
-    ----------
-    epsilon : Fraction
-        For one record, as is every amount here: a unit of k records pays k times as much.
-    delta : Fraction
-        With k times epsilon.
-    concentrated : Fraction or None
-        The rho, where it is less than what converts to (epsilon, delta).
-    certified : bool
-        Whether a plan whose releases are fixed beforehand may be composed as a whole, to
-        (epsilon, delta), rather than in rho. Nothing else may then be spent with that delta.
-    records_per_unit : int
-        k: epsilon is divided by k, rho by k squared.
-    """
-
-    epsilon: Fraction
-    delta: Fraction
-    concentrated: Fraction | None = None
-    certified: bool = False
-    records_per_unit: int = 1
-
-    @classmethod
-    def of_unit(
-        cls, epsilon: Fraction, delta: Fraction, records_per_unit: int, certified: bool = False
-    ) -> LearnerBudget:
-        """What a record may cost where a unit that owns so many may cost (epsilon, delta)."""
-        own = epsilon / records_per_unit
-        return cls(own, delta, certified=certified, records_per_unit=records_per_unit)
-
-    @property
-    def unit_epsilon(self) -> Fraction:
-        """What the budget comes to for a unit."""
-        return self.epsilon * self.records_per_unit
-
-    @property
-    def rho(self) -> Fraction:
-        """What may be spent in zero-concentrated differential privacy; 0 where delta is 0."""
-        if self.concentrated is not None:
-            return self.concentrated
-        return rho_of_epsilon(self.unit_epsilon, self.delta) / self.records_per_unit**2
-
-    def signal(self, approximate_rows: float) -> float:
-        """R = n / sigma_1: rows over the noise of one class histogram on the whole budget.
-
-        sigma_1 is sqrt(2) / epsilon in pure epsilon-DP and 1 / sqrt(2 rho) otherwise.
-        """
-        if self.delta:
-            return approximate_rows * float(2 * self.rho) ** 0.5
-        return approximate_rows * float(self.epsilon) / 2**0.5
-
-
 #: One line of a plan: what is released, and what that costs.
 PlanPart = PlanLine
 
@@ -150,25 +90,6 @@ def unit_words(records_per_unit: int) -> dict[str, str]:
     if records_per_unit == 1:
         return {}
     return {"unit of privacy": f"owns up to {records_per_unit} records, and pays for all of them"}
-
-
-class LearnerPlan(Protocol):
-    """Everything a learner will ask for."""
-
-    @property
-    def loss(self) -> PrivacyLoss:
-        """Exact cost of the whole, composed by the accountant's own scopes."""
-
-    @property
-    def parts(self) -> tuple[PlanPart, ...]:
-        """What is released, in order."""
-
-    @property
-    def n_steps(self) -> int:
-        """How often training says that a part is done; known beforehand."""
-
-    def describe(self) -> dict[str, str]:
-        """The plan in words, for the report."""
 
 
 #: What makes probabilities of a model's scores: softmax of log-odds, or division by their sum.
@@ -238,16 +159,16 @@ class Learner(Protocol):
     def name(self) -> str:
         """Name by which users ask for it."""
 
-    def plan(self, facts: TableFacts, budget: LearnerBudget) -> LearnerPlan:
+    def plan(self, facts: TableFacts, budget: LearnerBudget) -> Plan[Any]:
         """Make a plan that costs at most the budget, from public facts alone."""
 
-    def train(
-        self,
-        plan: Any,
-        scope: Scope,
-        source: RandomSource,
-        records: Records,
-        facts: TableFacts,
-        part_done: PartDone,
-    ) -> ReleasedModel:
-        """Make the plan's requests in ``scope``, each before its data is read, and release."""
+    def train(self, shape: Any, bridge: Bridge, facts: TableFacts) -> ReleasedModel:
+        """Ask the bridge for the plan's list, in its order, and make the model of what it gives.
+
+        Parameters
+        ----------
+        shape : object
+            The plan's.
+        bridge : Bridge
+        facts : TableFacts
+        """

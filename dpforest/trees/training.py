@@ -1,4 +1,4 @@
-"""Training a learner on its plan: by a bridge where the plan is a list, else as it was."""
+"""Training a learner: a bridge that walks the plan's list to its end."""
 
 from __future__ import annotations
 
@@ -9,21 +9,19 @@ from dpforest.accounting.scopes import Scope
 from dpforest.bridge import Bridge
 from dpforest.mechanisms.entropy import RandomSource
 from dpforest.records.base import Records
-from dpforest.trees.base import LearnerPlan, PartDone, TableFacts
+from dpforest.trees.base import Learner, PartDone, ReleasedModel, TableFacts
 
 
 def train_on(
-    learner: Any,
-    plan: LearnerPlan | Plan[Any],
+    learner: Learner,
+    plan: Plan[Any],
     scope: Scope,
     source: RandomSource,
     records: Records,
     facts: TableFacts,
     part_done: PartDone,
-) -> Any:
-    """Make a plan's requests in ``scope``, each before its data is read, and release."""
-    if not isinstance(plan, Plan):
-        return learner.train(plan, scope, source, records, facts, part_done)
+) -> ReleasedModel:
+    """Ask for a plan's list in ``scope``, each step before its data is read, and release."""
     bridge = Bridge(plan.rounds, scope, records, source, part_done)
     model = learner.train(plan.shape, bridge, facts)
     bridge.finish()

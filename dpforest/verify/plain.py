@@ -67,7 +67,7 @@ def _check_version(content: dict[str, Any]) -> None:
 
 
 class _BrokenError(Exception):
-    """Which rule of the format is broken, and where."""
+    """Breach of a rule of the format, and its place."""
 
 
 def _require(holds: bool, rule: str) -> None:
@@ -164,7 +164,7 @@ class _Checker:
         _require(isinstance(feature["name"], str), "name must be text")
 
     def _check_meanings(self, model: PlainModel) -> None:
-        """That every category can be met."""
+        """Check that every category can be met."""
         for feature in self._features:
             found = {model.meaning(category) for category in feature.get("categories", [])}
             whole = len(found) == len(feature.get("categories", [])) and None not in found
@@ -282,7 +282,7 @@ class _Checker:
         self._check_children(node)
 
     def _check_table(self, table: Any, check: Callable[[Any, str], None]) -> None:
-        """What a feature's values add: an entry for every cell or category, and two more."""
+        """Check a feature's scores: one entry for every cell or category, and two more."""
         _object(table, "a table", "feature places missing unknown")
         feature = self._feature(table["feature"])
         numeric = feature["kind"] == "numeric"

@@ -41,7 +41,7 @@ class Remade:
     plan: Any
 
     def requests(self, report: PrivacyReport) -> ScopeRecord:
-        """What a fit asks for: asked for again, on a table without records.
+        """Requests of a fit, made again on a table without records.
 
         A plan that was fixed beforehand asks for the same whatever the records are.
         """
@@ -49,8 +49,8 @@ class Remade:
         model.verbose = 0
         model.accountant = self._accountant(report)
         width = len(report.domain["features"])
-        # No fit of anybody's records, so it is no part of the process-wide list of fits; and not
-        # by ``fit``, which on Dask takes nothing else than its collections.
+        # This fits nobody's records, so it is not added to the process-wide list of fits. ``fit``
+        # is not called, because on Dask it takes only Dask collections.
         fit = Fit(model, listing=report.basis.listing)
         if report.facts.streamed:
             fit.run(BatchStream([]), None)
@@ -60,7 +60,7 @@ class Remade:
         return composition.relabelled(report.composition.label)
 
     def _accountant(self, report: PrivacyReport) -> Any:
-        """One that charges the fit as the report's did: by what it adds up to, or by itself."""
+        """Accountant that charges the fit as the report's did: by its parts' sum, or whole."""
         if report.facts.charged_to == OWN_BUDGET:
             return None
         if report.facts.charged_to == DIFFPRIVLIB:
@@ -72,7 +72,7 @@ class Remade:
 
 
 class Boundless:
-    """What the adapter uses of an accountant of diffprivlib; grants everything."""
+    """Part of diffprivlib's accountant that the adapter uses; grants everything."""
 
     def total(self) -> tuple[float, float]:
         return math.inf, 1.0
@@ -139,7 +139,7 @@ def remade_plan(report: PrivacyReport) -> Remade | str | None:
 
 
 def _is_foreign(allocation: Any) -> bool:
-    """Whether an allocation is noted by a name that only its maker can resolve."""
+    """Say if an allocation is noted by a name that only its maker can resolve."""
     if not isinstance(allocation, str):
         return False
     try:

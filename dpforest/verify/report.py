@@ -46,10 +46,10 @@ from dpforest.verify.replan import estimator_of, remade_plan
 #: Leaves that follow from nothing else in a report; see docs/report.md.
 UNFOUNDED = (
     "who declared the public facts, from which source, and which of them began as a draft",
-    "that no seed, no observer, no leak and nothing around the fit was kept quiet",
+    "that no seed, observer, leak or step around the fit was left out",
     "where the fit was charged, as which fit, under which ceiling, and the object's earlier fits",
     "how parameters were written, and versions",
-    "whether records were streamed, where no plan goes by that",
+    "whether records were streamed, if the plan does not depend on it",
 )
 #: What no comparison of a report and a model shows.
 OF_THE_MODEL = (
@@ -70,7 +70,7 @@ _PLAN_TOLERANCE = 1e-6
 
 
 class Verification(BaseModel):
-    """What :func:`verify_report` found to hold.
+    """Findings of :func:`verify_report`.
 
     Attributes
     ----------
@@ -143,7 +143,7 @@ def verify_report(report: PrivacyReport | str | Path, model: Any = None) -> Veri
     elif not problems:
         problems += _model_problems(record, model)
         held.append("everything against the model and its fingerprint")
-        # That the plan could not be made again, the model does not change.
+        # If the plan could not be made again, the model does not help.
         unfounded = [OF_THE_MODEL, *why_not]
     if problems:
         raise ReportError(tuple(problems))
@@ -181,7 +181,7 @@ def _refused(rule: str) -> ReportError:
 
 def _problems(record: PrivacyReport) -> Iterator[str]:
     if record.digest != report_digest(record):
-        yield "its digest is that of another text"
+        yield "its digest belongs to another text"
     contradictions = verify_composition(record.composition)
     yield from contradictions
     yield from _finish_problems(record.composition)
@@ -203,7 +203,7 @@ def _finish_problems(root: ScopeRecord) -> Iterator[str]:
     if root.reserve_kept or any(s.reserve_kept and not s.reserve for s in root.walk()):
         yield "a reserve is kept that a finished fit does not keep"
     if any(scope.failed for scope in root.walk()):
-        yield "what failed released no model to report on"
+        yield "a fit that failed released no model to report on"
     if not root.closed:
         yield "its composition is of a fit that was not finished"
 
@@ -271,7 +271,7 @@ def _external_problems(record: PrivacyReport) -> Iterator[str]:
             yield "a charge elsewhere does not follow from the plan"
         relation = relations_of(record.facts.records_per_unit)[1].value
         if (entry.library, entry.relation) != ("diffprivlib", relation):
-            yield "a charge elsewhere is of no library that is known"
+            yield "a charge elsewhere is of an unknown library"
 
 
 # -- the plan -------------------------------------------------------------------------------------
@@ -282,7 +282,7 @@ _Said = tuple[list[str], list[str], list[str]]
 
 
 def _plan_problems(record: PrivacyReport) -> _Said:
-    """What contradicts the plan made anew, what of it could be shown, and what not and why."""
+    """Compare a report with its plan made anew: contradictions, what was shown, what was not."""
     written_by = record.versions.get("dpforest")
     if written_by not in (library_versions()["dpforest"], NOT_INSTALLED):
         return [], [], ["the plan (made by another version of dpforest)"]
@@ -304,7 +304,7 @@ def _plan_problems(record: PrivacyReport) -> _Said:
 
 
 def _waits(plan: Any) -> bool:
-    """Whether a part of a plan is made from a released number of records."""
+    """Say if a part of a plan is made from a released number of records."""
     return getattr(plan, "count", None) is not None
 
 
@@ -318,9 +318,9 @@ def _planned(record: PrivacyReport, plan: Any) -> Iterator[str]:
     if plan.adaptive:
         # With a bought count the rest was planned from it, which only the model's maker knows.
         written = root.caps or ((root.reserve,) if root.reserve is not None else ())
-        if root.adaptive != (len(plan.routes) == 1):
+        if root.adaptive == bool(plan.caps):
             yield "its composition is not adaptive in the way that its plan is"
-        expected = plan.routes
+        expected = plan.caps or (plan.loss,)
     else:
         if root.adaptive or root.caps:
             yield "its composition is adaptive, and its plan is not"
@@ -336,7 +336,7 @@ def _planned(record: PrivacyReport, plan: Any) -> Iterator[str]:
 
 
 def _set_aside(record: PrivacyReport, plan: Any) -> PrivacyLoss:
-    """What a fit reserves: beside others what it adds up to, unless it stands for all of them."""
+    """Loss that a fit reserves: its own if it is charged alone, else what its pieces add up to."""
     reserve = record.composition.reserve
     stands_alone = reserve is not None and reserve.loss.delta > 0
     alone = record.basis.charged_to in (OWN_BUDGET, DIFFPRIVLIB) or stands_alone
@@ -345,7 +345,7 @@ def _set_aside(record: PrivacyReport, plan: Any) -> PrivacyLoss:
 
 
 def _alike(one: PrivacyLoss, other: PrivacyLoss) -> bool:
-    """Equal, but for what another release of a converting library may make of a plan's rho."""
+    """Equal, apart from what another release of the converting library makes of a plan's rho."""
     pairs = ((one.epsilon, other.epsilon), (one.rho, other.rho), (one.delta, other.delta))
     return all(a == b or math.isclose(a, b, rel_tol=_PLAN_TOLERANCE) for a, b in pairs)
 
@@ -361,9 +361,10 @@ def _model_problems(record: PrivacyReport, model: Any) -> Iterator[str]:
             yield f"the model cannot be read ({error})"
             return
     if record.model_fingerprint != model.fingerprint_:
-        yield "it is not of this model: the fingerprints differ"
+        yield "it is about another model: the fingerprints differ"
     own = model.privacy_report()
-    # Read back where conversions are made by other means, a model claims what can be shown there.
+    # A model that is read back where conversions use other means claims only what can be shown
+    # there.
     means = [[b.derivation for b in r.guarantee.bounds] for r in (record, own)]
     ignored = ("guarantee.", "sentence") if means[0] != means[1] else ()
     for place in differing_leaves(_data(record), _data(own)):

@@ -13,14 +13,16 @@ import numpy as np
 import pytest
 
 from dpforest.accounting import BudgetAccountant, ExponentialSelection, GeometricNoise
+from dpforest.accounting.lists import ESTIMATION, STRUCTURE
 from dpforest.accounting.verify import verify_composition
-from dpforest.mechanisms.entropy import FixedWords
-from dpforest.records.base import Block
+from dpforest.bridge import Bridge
+from dpforest.mechanisms.entropy import FixedWords, SeededSource
+from dpforest.records.base import Block, MemoryRecords
 from dpforest.records.table import TrainingTable
 from dpforest.trees.multinomial.criteria import GINI_COUNT_CRITERION
-from dpforest.trees.multinomial.growth import draw_sides
-from dpforest.trees.multinomial.lockstep import draw_side
-from dpforest.trees.multinomial.tree_plan import ESTIMATION, STRUCTURE, TreePlan, charge_tree
+from dpforest.trees.multinomial.learner import grow_forest
+from dpforest.trees.multinomial.plan import TreeEvents, forest_plan
+from dpforest.trees.multinomial.queries import Side
 
 LIKELY = F(3, 4)
 #: Of what is run on the likelier side and on the other one.
@@ -40,10 +42,8 @@ def noise(epsilon):
 def tree(probability, structure, leaves):
     """A tree of one level: two choices for half of the structure's epsilon each, and its leaves."""
     choice = ExponentialSelection(structure / 2, GINI_COUNT_CRITERION.score_range)
-    return TreePlan(
-        1, (choice,), (choice,), noise(leaves), "geometric", GINI_COUNT_CRITERION, False,
-        probability,
-    )  # fmt: skip
+    events = TreeEvents((choice,), (choice,), noise(leaves))
+    return forest_plan(1, events, GINI_COUNT_CRITERION, partition=probability)
 
 
 def table_of(n):
@@ -100,17 +100,21 @@ def test_the_books_of_swapped_probabilities_do_not_pass():
 def test_a_trees_sides_are_priced_as_they_are_drawn(probability, structure, leaves):
     plan = tree(probability, structure, leaves)
     accountant = BudgetAccountant(10)
-    with accountant.open_scope("tree") as scope:
-        charge_tree(plan, scope)
+    with accountant.open_scope("forest") as scope:
+        bridge = Bridge(plan.rounds, scope, MemoryRecords(table_of(2)), SeededSource(1))
+        grow_forest(plan.shape, bridge)
+    assert accountant.loss == plan.loss
     price = float(accountant.loss.epsilon)
     assert price == pytest.approx(mixed(probability, structure, leaves), abs=1e-12)
-    ((sides,),) = (scope.children for scope in accountant.composition().children)
+    (((sides,),),) = (
+        [one.children for one in scope.children] for scope in accountant.composition().children
+    )
     assert F(sides.probabilities[STRUCTURE]) == probability
     assert F(sides.probabilities[ESTIMATION]) == 1 - probability
     # And so does every record draw: the structure below, the leaves from there on.
     words = words_at(probability)
-    first, second = draw_sides(2, plan, FixedWords(words))
+    first, second = Side(FixedWords(words).rows(), plan.shape.partition).both(2)
     assert (first.tolist(), second.tolist()) == ([0], [1])
     for structure_side, expected in ((True, [0]), (False, [1])):
-        side, block = draw_side(plan, FixedWords(words)), Block(table_of(2))
-        assert side.members(block, structure_side).tolist() == expected
+        side = Side(FixedWords(words).rows(), plan.shape.partition)
+        assert side.members(Block(table_of(2)), structure_side).tolist() == expected

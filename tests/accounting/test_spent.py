@@ -1,4 +1,4 @@
-"""What is said of spending so far holds for whoever stops, or goes on, by what was released."""
+"""Spending so far is told by what was released, so it holds for whoever stops or goes on."""
 
 from __future__ import annotations
 

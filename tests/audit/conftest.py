@@ -12,7 +12,7 @@ import pytest
 from dpforest.trees.combined.learner import CombinedLearner
 from dpforest.trees.combined.plan import CombinedSettings
 from dpforest.trees.refitted.learner import RefittedForest
-from dpforest.trees.refitted.settings import RefittedSettings, Size
+from dpforest.trees.refitted.settings import RefittedSettings, RefittedSize
 from dpforest.trees.rules.learner import RulesLearner
 from dpforest.trees.rules.settings import RulesSettings
 
@@ -23,7 +23,7 @@ RULES = RulesLearner(RulesSettings(n_sums=6, n_cuts=3))
 QUICK = {
     "rules": RULES,
     "combined": CombinedLearner(CombinedSettings(weights=(0.0, 1.0), rules=RULES)),
-    "refitted": RefittedForest(RefittedSettings(fixed_size=Size(2, 2, 2))),
+    "refitted": RefittedForest(RefittedSettings(fixed_size=RefittedSize(2, 2, 2))),
 }
 
 

@@ -1,4 +1,4 @@
-"""Who is a neighbour of whom, and the built-in pairs."""
+"""Neighbouring datasets: the relation, and the built-in pairs."""
 
 import numpy as np
 import pytest

@@ -28,7 +28,8 @@ from dpforest.audit import (
     worst_case,
 )
 from dpforest.audit.attributes import attributes_of
-from dpforest.mechanisms import SeededSource, add_geometric_noise, draw_label_by_count
+from dpforest.audit.catalogue import label_by_count
+from dpforest.mechanisms import SeededSource, add_geometric_noise
 
 ONE = Fraction(1)
 LONE = worst_case(SMALL_DOMAIN, "a lone record in an empty leaf")
@@ -200,7 +201,7 @@ def leaks_by_shape(values):
     event = ExponentialSelection(ONE, ONE)
     grant = BudgetAccountant(10).request(event, role="labels", cells=10)
     counts = np.ones((len(values), 2), dtype=int)
-    return draw_label_by_count(counts, grant, SeededSource(0)).sum() * 0
+    return label_by_count(counts, grant, SeededSource(0)).sum() * 0
 
 
 def leaks_by_price(values):
@@ -254,7 +255,7 @@ def test_spending_a_grant_twice_is_refused_on_a_replay_too():
 
 def test_runs_that_cannot_be_replayed_are_refused():
     generator = np.random.default_rng(0)
-    with pytest.raises(DPForestError, match="differs from itself on one dataset"):
+    with pytest.raises(DPForestError, match="two runs on one dataset differ"):
         differences_on_replay(lambda values: generator.random(), VALUES)
 
 

@@ -1,4 +1,4 @@
-"""What the remade tables rest on: folds, reading, marks, ranks, resumption."""
+"""Foundations of the remade tables: folds, reading, marks, ranks, resumption."""
 
 from __future__ import annotations
 

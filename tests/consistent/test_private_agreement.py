@@ -21,7 +21,8 @@ from dpforest.consistent.grower import grow_forest
 from dpforest.consistent.inclusion import GivenPartition
 from dpforest.consistent.rules import ForestRules, Stop
 from dpforest.consistent.splits import TwoStage
-from dpforest.trees.multinomial import growth as grower
+from dpforest.trees.multinomial import learner
+from dpforest.trees.multinomial.queries import Side
 
 ALPHA = 1e-9
 N_TREES = 4000
@@ -51,7 +52,12 @@ def paths(features, cuts):
 
 def private_paths(monkeypatch, B):
     X, y, structure, estimation = table()
-    monkeypatch.setattr(grower, "draw_sides", lambda *_: (structure.copy(), estimation.copy()))
+
+    class Given(Side):
+        def both(self, n_records):
+            return structure.copy(), estimation.copy()
+
+    monkeypatch.setattr(learner, "side_of", lambda *_: Given())
     domain = Domain(
         features=[
             {"kind": "numeric", "name": f"x{f}", "lower": 0, "upper": size - 1, "integer": True}

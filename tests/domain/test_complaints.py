@@ -1,4 +1,4 @@
-"""What is wrong with public facts, said with the repair; files that are not there."""
+"""Complaints about public facts name the repair; files that are not there."""
 
 from __future__ import annotations
 

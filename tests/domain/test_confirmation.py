@@ -67,8 +67,8 @@ def test_one_source_for_everything_is_refused():
 @pytest.mark.parametrize(
     ("sources", "entry", "rule"),
     [
-        ({"x0": DRAFT_SOURCE}, "x0", "another one than the draft"),
-        ({"x0": f"  {DRAFT_SOURCE.upper()}."}, "x0", "another one than the draft"),
+        ({"x0": DRAFT_SOURCE}, "x0", "and not the draft"),
+        ({"x0": f"  {DRAFT_SOURCE.upper()}."}, "x0", "and not the draft"),
         ({"x0": " "}, "x0", "must be a text"),
         ({"x0": None}, "x0", "must be a text"),
         ({"x0": 3}, "x0", "must be a text"),
@@ -242,12 +242,12 @@ def test_no_record_is_looked_at_for_them():
 
 @pytest.mark.parametrize("rows", [True, False, np.True_])
 def test_a_boolean_is_no_number_of_records(rows):
-    with pytest.raises(DomainError, match="boolean is no number") as caught:
+    with pytest.raises(DomainError, match="boolean is not a number") as caught:
         Domain(features={"a": (0, 1)}, approximate_rows=rows)
     assert caught.value.entry == "approximate_rows"
     text = '{"format": "dpforest-domain", "version": 1, "features": [{"name": "a", "kind": '
     text += '"numeric", "lower": 0, "upper": 1}], "approximate_rows": true}'
-    with pytest.raises(DomainError, match="boolean is no number"):
+    with pytest.raises(DomainError, match="boolean is not a number"):
         Domain.from_json(text)
 
 

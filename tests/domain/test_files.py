@@ -197,7 +197,7 @@ def test_a_wrong_value_at_any_place_is_our_own_error(facts):
     [
         ('{"a":' * 100_000, "nested deeper"),
         ('{"format": ' + "9" * 5000 + "}", "digits"),
-        ('{"format": "dpforest-domain", "format": "dpforest-domain"}', "stands twice"),
+        ('{"format": "dpforest-domain", "format": "dpforest-domain"}', "occurs twice"),
         ('{"version": NaN}', "NaN"),
         ('{"columns": [{"name": "a", "kind": "integer", "bounds": [0]}]}', "two numbers"),
     ],

@@ -151,7 +151,9 @@ def test_rows_of_another_width_or_none_are_dropped():
             for table in (more, tuple(more)):
                 DomainEncoder(DOMAIN).check(table, y)
                 assert both_tasks(table, y) == alone
-            with pytest.raises(InvalidRecordError, match="a row is no list of as many values"):
+            with pytest.raises(
+                InvalidRecordError, match="a row is not a list with one value for each"
+            ):
                 DomainEncoder(DOMAIN, invalid="raise").encode(more, y)
             with pytest.raises(ParameterError, match="Expected 2D|is expecting 3 features") as said:
                 DomainEncoder(DOMAIN).encode_features(more, for_predict=True)

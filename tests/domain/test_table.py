@@ -1,4 +1,4 @@
-"""What is refused by shape and type, before any value is looked at."""
+"""Refusals by shape and type, before any value is looked at."""
 
 from __future__ import annotations
 

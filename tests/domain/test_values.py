@@ -1,4 +1,4 @@
-"""What one value means, whatever column it stands in."""
+"""Meaning of one value, whatever column it stands in."""
 
 from __future__ import annotations
 

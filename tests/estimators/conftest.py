@@ -1,4 +1,4 @@
-"""What the tests of forests share: a small declared domain, tables, estimators, poisoned values."""
+"""Parts that tests of forests share: a declared domain, tables, estimators, poisoned values."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 from dpforest import Domain, MultinomialForestClassifier, PrivacyReport
 from dpforest.domain import values
 from dpforest.trees.refitted.learner import RefittedForest
-from dpforest.trees.refitted.settings import RefittedSettings, Size
+from dpforest.trees.refitted.settings import RefittedSettings, RefittedSize
 from dpforest.trees.rules.learner import RulesLearner
 from dpforest.trees.rules.settings import RulesSettings
 
 #: Learners of the private forest that are small enough for many fits.
 QUICK = {
     "rules": RulesLearner(RulesSettings(n_sums=12, n_cuts=7)),
-    "refitted": RefittedForest(RefittedSettings(fixed_size=Size(3, 4, 12))),
+    "refitted": RefittedForest(RefittedSettings(fixed_size=RefittedSize(3, 4, 12))),
 }
 #: Parameters that tell the estimators apart that scikit-learn checks.
 SHOWN = ("criterion", "delta", "random_state", "strategy")

@@ -1,4 +1,4 @@
-"""What an object holds, and what of a kind is alive: searches for secrets that were kept."""
+"""Searches for secrets that were kept: in an object, and among all objects of a kind."""
 
 from __future__ import annotations
 

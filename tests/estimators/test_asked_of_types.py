@@ -1,4 +1,4 @@
-"""What stands in a table, a setting of numpy or another thread decides nothing about a fit."""
+"""A fit is decided by nothing that stands in a table, in numpy's settings or in another thread."""
 
 from __future__ import annotations
 
@@ -54,5 +54,5 @@ def test_a_ceiling_is_said_to_hold_for_records():
         )  # fmt: skip
         forest.fit([[1]] * 3000, ["no"] * 3000)
     text = " ".join(forest.privacy_report().to_markdown().split())
-    assert "differentially private when one record is added or removed, as far as" in text
-    assert "only if every fit charged to it was priced for such a unit" in text
+    assert "differentially private when one record is added or removed, as long as" in text
+    assert "only if every fit charged to it was priced for such a privacy unit" in text

@@ -324,7 +324,7 @@ def test_what_a_fit_saw_around_it_travels_and_is_verified():
         model = ensemble.fit(X, X[:, 0]).estimators_[0]
     report = model.privacy_report()
     assert report.basis.around and report.guarantee.status == "holds"
-    assert "around this fit, and no part of its guarantee: VotingRegressor" in report.to_markdown()
+    assert "around this fit, and not part of its guarantee: VotingRegressor" in report.to_markdown()
     verify_report(report.to_json(), model.to_json())
     assert type(model).from_json(model.to_json()).privacy_report().basis.around
 

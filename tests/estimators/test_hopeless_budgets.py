@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from dpforest import Domain, PrivateForestClassifier, WeakSignalWarning
+from dpforest.accounting.releases import LearnerBudget
 from dpforest.estimators.private_plan import HOPELESS_SIGNAL
 from dpforest.estimators.private_training import trusted_rows
-from dpforest.trees.base import LearnerBudget
 from dpforest.trees.rules import RulesLearner, RulesSettings
 from dpforest.trees.rules.probabilities import prior_probabilities
 
@@ -86,7 +86,7 @@ def test_a_declared_number_warns_exactly_where_no_rule_is_drawn(facts_of_rows):
     for rows, draws in ((HOPELESS_SIGNAL * 0.99, False), (HOPELESS_SIGNAL * 1.01, True)):
         facts = facts_of_rows(rows * 2**0.5)
         plan = RulesLearner(RulesSettings()).plan(facts, LearnerBudget(Fraction(1), Fraction(0)))
-        assert bool(plan.stages) == draws
+        assert bool(plan.shape.n_stages) == draws
 
 
 @pytest.fixture

@@ -23,13 +23,14 @@ from dpforest import (
     PrivateForestClassifier,
     PrivateForestRegressor,
 )
-from dpforest.estimators.target_range import Tossed
 from dpforest.mechanisms import entropy
 from dpforest.mechanisms.entropy import RandomSource, SystemSource
 from dpforest.mechanisms.row_words import RowWords
 from dpforest.records.base import Block, MappedCounting, MappedRecords, MemoryRecords
+from dpforest.records.mappings import Tossed
 from dpforest.records.streams.passes import StreamedRecords
 from dpforest.streams import BatchStream
+from dpforest.trees.rules.queries import LeafRecords
 
 pytestmark = [
     pytest.mark.usefixtures("quick_learners"),
@@ -41,7 +42,9 @@ DELTA = "1e-6"
 GENERATORS = (
     RandomSource, RowWords, np.random.Generator, np.random.BitGenerator, np.random.RandomState,
 )  # fmt: skip
-HOLDERS = (MappedRecords, MappedCounting, Tossed, MemoryRecords, StreamedRecords, Block)
+HOLDERS = (
+    MappedRecords, MappedCounting, Tossed, MemoryRecords, StreamedRecords, Block, LeafRecords,
+)  # fmt: skip
 FEATURES = {"age": (0, 100), "colour": ["red", "green", "blue"], "size": (-1.0, 1.0)}
 STRATEGIES = [
     {"strategy": "rules"},

@@ -203,7 +203,7 @@ def test_its_report_is_verified(forest):
 def test_a_unit_of_three_records_pays_for_all_of_them(name, parameters):
     accountant = BudgetAccountant(24)
     forest = fitted(name, epsilon=24, max_records_per_unit=3, accountant=accountant, **parameters)
-    assert forest.guarantee_.unit == "one unit (such as a person) that owns up to 3 records"
+    assert forest.guarantee_.unit == "one privacy unit (such as a person) that owns up to 3 records"
     assert forest.spent_.exact.epsilon <= 24
     assert accountant.spent.exact.epsilon == forest.spent_.exact.epsilon
     scope = forest._composition()

@@ -1,4 +1,4 @@
-"""What is made of a noisy number of records: post-processing that neither boasts nor despairs."""
+"""Use of a noisy number of records: post-processing that neither boasts nor despairs."""
 
 from __future__ import annotations
 

@@ -127,7 +127,9 @@ def assert_holds(model) -> None:
 
 def assert_void(model, step: str) -> None:
     assert model.guarantee_.status == "void" and model.guarantee_.epsilon == np.inf
-    reasons = [r for r in model.guarantee_.reasons if "before or around it learns unpaid" in r]
+    reasons = [
+        r for r in model.guarantee_.reasons if "before or around it learns without paying" in r
+    ]
     assert len(reasons) == 1 and step in reasons[0]
 
 
@@ -310,7 +312,7 @@ def test_weights_are_refused_with_the_reason(estimator):
         estimator.fit(X, y, sample_weight=WEIGHTS)
     assert isinstance(caught.value, TypeError) and "1." not in str(caught.value)
     assert accountant.spent.epsilon == 0
-    with pytest.raises(ParameterError, match="check_input=.*is no parameter of fit"):
+    with pytest.raises(ParameterError, match="check_input=.*is not a parameter of fit"):
         estimator.fit(X, y, check_input=False)
 
 
@@ -445,7 +447,7 @@ def test_an_unknown_estimator_around_says_on_what_the_guarantee_depends():
     Scaling(model).fit(X, y)
     assert model.guarantee_.status == "holds"
     assert notices_of(model) == [
-        "around this fit, and no part of its guarantee: Scaling is not known here: if it learns "
+        "around this fit, and not part of its guarantee: Scaling is not known here: if it learns "
         "from records, this guarantee is void"
     ]
 

@@ -202,10 +202,10 @@ def test_texts_that_are_no_model_are_refused(tmp_path):
         ("{", "it is not JSON"),
         ("{}", "not a dpforest-plain"),
         (str(tmp_path / "absent.json"), "there is none"),
-        (good.replace('"digits"', '"version": 2, "digits"'), "the key 'version' stands twice"),
+        (good.replace('"digits"', '"version": 2, "digits"'), "the key 'version' occurs twice"),
         ('{"a":' * 100_000, "nested deeper than 100 levels"),
         (good.replace("0.25", "1e999"), "a number is too large"),
-        (good.replace("0.25", "NaN"), "NaN is no number of JSON"),
+        (good.replace("0.25", "NaN"), "NaN is not a JSON number"),
         (good.replace("0.25", "9" * 5000), "more than 400 digits"),
         (good.replace('"sex"', '"\\ud800"'), "half of a character"),
     ]:

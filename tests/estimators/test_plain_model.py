@@ -25,7 +25,7 @@ from dpforest.domain.cells import lattice_of
 from dpforest.plain import reader as plain_reader
 from dpforest.trees.combined import CombinedLearner, CombinedSettings
 from dpforest.trees.refitted.learner import RefittedForest
-from dpforest.trees.refitted.settings import RefittedSettings, Size
+from dpforest.trees.refitted.settings import RefittedSettings, RefittedSize
 from dpforest.trees.rules.learner import RulesLearner
 from dpforest.trees.rules.settings import RulesSettings
 from dpforest.trees.strategies import LEARNERS
@@ -56,9 +56,9 @@ DRAWN = {
 SMALL = {
     "rules": RulesLearner(RulesSettings(n_sums=12, n_cuts=7)),
     "combined": CombinedLearner(CombinedSettings(rules=RulesLearner(RulesSettings(n_sums=8)))),
-    "refitted": RefittedForest(RefittedSettings(fixed_size=Size(3, 4, 12))),
+    "refitted": RefittedForest(RefittedSettings(fixed_size=RefittedSize(3, 4, 12))),
 }
-STARTED = RefittedForest(RefittedSettings(fixed_size=Size(3, 4, 6), start_signal=1e-9))
+STARTED = RefittedForest(RefittedSettings(fixed_size=RefittedSize(3, 4, 6), start_signal=1e-9))
 N = 500
 nan, inf = float("nan"), float("inf")
 #: Values that say the same in other ways, or that nothing was said about.

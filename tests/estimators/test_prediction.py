@@ -1,4 +1,4 @@
-"""What a fitted forest answers: classes, columns, kinds of tables, threads, and what it learnt."""
+"""Answers of a fitted forest: classes, columns, kinds of tables, threads, and what it learnt."""
 
 from __future__ import annotations
 

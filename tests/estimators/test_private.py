@@ -22,12 +22,12 @@ from dpforest import (
 )
 from dpforest.accounting.events import GeometricNoise
 from dpforest.accounting.losses import PrivacyLoss
+from dpforest.accounting.releases import LearnerBudget
 from dpforest.estimators import private_training
 from dpforest.estimators.private_plan import COUNT_ROLE, table_facts
 from dpforest.exceptions import ModelFormatError, ParameterError
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.mechanisms.noise import add_geometric_noise
-from dpforest.trees.base import LearnerBudget
 from dpforest.trees.strategies import LEARNERS
 
 DELTA = "1e-6"
@@ -228,9 +228,9 @@ def test_either_route_must_fit(make_forest, poisoned, domain):
 def test_a_training_that_fails_keeps_its_reserve(
     rows, delta, make_forest, table, declared, monkeypatch
 ):
-    from dpforest.trees.multinomial import growing
+    from dpforest.trees.multinomial import learner
 
-    real = growing.grow_tree
+    real = learner.grown
     grown: list[int] = []
 
     def fail_later(*arguments: Any) -> Any:
@@ -239,7 +239,7 @@ def test_a_training_that_fails_keeps_its_reserve(
             raise RuntimeError("the machine went down")
         return real(*arguments)
 
-    monkeypatch.setattr(growing, "grow_tree", fail_later)
+    monkeypatch.setattr(learner, "grown", fail_later)
     domain = declared.model_copy(update={"approximate_rows": rows})
     accountant = BudgetAccountant(4, delta=delta)
     forest = make_forest(strategy="multinomial", delta=delta, accountant=accountant, domain=domain)
@@ -261,7 +261,8 @@ def test_a_learner_that_asks_for_more_is_stopped(make_forest, table, monkeypatch
         from dataclasses import replace
 
         plan = real(*arguments, **named)
-        greedy = replace(plan.plan, n_trees=2 * plan.plan.n_trees)
+        (trees,) = plan.plan.rounds
+        greedy = replace(plan.plan, rounds=(replace(trees, times=2 * trees.times),))
         return replace(plan, plan=greedy)
 
     monkeypatch.setattr(private_training, "planned", with_twice_as_many_trees)

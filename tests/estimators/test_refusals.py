@@ -1,4 +1,4 @@
-"""What is refused is refused before any value is looked at, and costs nothing."""
+"""Refusals come before any value is looked at, and cost nothing."""
 
 from __future__ import annotations
 

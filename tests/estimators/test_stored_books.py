@@ -1,4 +1,4 @@
-"""What a stored model says of its accountant and its fits: no leaf of it can be edited unseen."""
+"""Books of a stored model: no leaf about its accountant and fits can be edited unseen."""
 
 from __future__ import annotations
 
@@ -224,7 +224,7 @@ def test_ledgers_are_read_strictly():
     for amount in ("3x", "1e2000000", "1_0", "१", "1/0", ""):
         with pytest.raises(ModelFormatError, match="not an exact amount"):
             FrozenLedger.from_json(text.replace('"epsilon": "3"', f'"epsilon": "{amount}"', 1))
-    with pytest.raises(ModelFormatError, match="the key 'name' stands twice"):
+    with pytest.raises(ModelFormatError, match="the key 'name' occurs twice"):
         FrozenLedger.from_json(text.replace('"name"', '"name": null, "name"', 1))
 
 

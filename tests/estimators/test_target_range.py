@@ -1,4 +1,4 @@
-"""The released range of targets, rescaling into it, and classes tossed from targets."""
+"""The released range of targets: paid for once, and where nearly all records are."""
 
 from __future__ import annotations
 
@@ -8,27 +8,19 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import chi2
 
 from dpforest.accounting import BudgetAccountant
 from dpforest.accounting.events import GeometricNoise
+from dpforest.accounting.releases import SHARED, Release, once
+from dpforest.bridge import Bridge, PlanError
 from dpforest.domain.targets import TARGET_STEPS
-from dpforest.estimators.target_range import (
-    N_CELLS,
-    Rescaled,
-    TargetCells,
-    Tossed,
-    find_range,
-    release_target_range,
-)
-from dpforest.exceptions import GrantError
+from dpforest.estimators.private_plan import RANGE_ROLE
+from dpforest.estimators.target_range import N_CELLS, find_range, release_target_range
 from dpforest.mechanisms.entropy import SeededSource
-from dpforest.mechanisms.row_words import RowWords
-from dpforest.records.base import Block, MemoryRecords
+from dpforest.records.base import Block, MemoryRecords, TargetCells
 from dpforest.records.table import TrainingTable
 
 steps = st.integers(0, TARGET_STEPS)
-ALPHA = 1e-9
 
 
 def table_of(targets) -> TrainingTable:
@@ -38,14 +30,15 @@ def table_of(targets) -> TrainingTable:
     return TrainingTable(codes, labels, *columns, 2, targets=np.array(targets, dtype=np.int32))
 
 
-def grant_of(epsilon):
-    event = GeometricNoise(Fraction(epsilon), Fraction(1))
-    return BudgetAccountant(epsilon).request(event, role="range")
+def bridge_to(targets, event, seed=0, accountant=None):
+    scope = (accountant or BudgetAccountant(10)).open_scope("fit")
+    bought = once(SHARED, Release(RANGE_ROLE, event))
+    return Bridge((bought,), scope, MemoryRecords(table_of(targets)), SeededSource(seed))
 
 
 def released(targets, epsilon, seed):
-    records = MemoryRecords(table_of(targets))
-    return release_target_range(records, grant_of(epsilon), SeededSource(seed))
+    event = GeometricNoise(Fraction(epsilon), Fraction(1))
+    return release_target_range(bridge_to(targets, event, seed))
 
 
 # -- the release -----------------------------------------------------------------------------
@@ -53,18 +46,28 @@ def released(targets, epsilon, seed):
 
 @given(st.lists(steps, max_size=20), steps)
 def test_a_record_adds_one_to_one_cell(targets, another):
-    one = TargetCells().count(Block(table_of(targets)))
-    more = TargetCells().count(Block(table_of([*targets, another])))
+    one = TargetCells(N_CELLS).count(Block(table_of(targets)))
+    more = TargetCells(N_CELLS).count(Block(table_of([*targets, another])))
     difference = more - one
     assert difference.min() == 0 and difference.sum() == 1 and difference.size == N_CELLS
     assert difference[min(another * N_CELLS // TARGET_STEPS, N_CELLS - 1)] == 1
 
 
-def test_the_release_wants_a_grant_of_its_kind_and_uses_it_up():
-    records, grant = MemoryRecords(table_of([5] * 10)), grant_of(1)
-    release_target_range(records, grant, SeededSource(0))
-    with pytest.raises(GrantError):
-        release_target_range(records, grant, SeededSource(0))
+def test_it_is_paid_for_once_for_what_a_record_moves():
+    accountant = BudgetAccountant(1)
+    event = GeometricNoise(Fraction(1), Fraction(1))
+    bridge = bridge_to([5] * 10, event, accountant=accountant)
+    release_target_range(bridge)
+    assert [entry.role for entry in accountant.ledger] == [RANGE_ROLE]
+    assert accountant.spent.epsilon == 1
+    with pytest.raises(PlanError):
+        release_target_range(bridge)
+
+
+def test_noise_for_less_than_a_record_moves_releases_nothing():
+    event = GeometricNoise(Fraction(1), Fraction(1, 2))
+    with pytest.raises(PlanError, match="less than one record moves"):
+        release_target_range(bridge_to([5] * 10, event))
 
 
 @given(st.lists(st.integers(-(2**40), 2**40), min_size=N_CELLS, max_size=N_CELLS))
@@ -100,65 +103,3 @@ def test_the_range_holds_nearly_all_records_and_leaves_the_rest_out():
         widths.append((high - low) / TARGET_STEPS)
     # Six deviations of the targets are 0.12; the margins, and now and then a stray run, are beside.
     assert np.median(widths) < 0.4 and max(widths) < 0.8
-
-
-# -- rescaling -------------------------------------------------------------------------------
-
-
-@given(st.lists(steps, min_size=1, max_size=20), st.lists(steps, min_size=2, max_size=2))
-def test_rescaled_targets_are_those_of_the_twin(targets, ends):
-    low, high = sorted(ends)
-    if low == high:
-        return
-    table = Rescaled(low, high).table(Block(table_of(targets)))
-    twin = [(min(max(t, low), high) - low) * TARGET_STEPS // (high - low) for t in targets]
-    assert table.targets.tolist() == twin and table.targets.dtype == np.int32
-    assert min(twin) >= 0 and max(twin) <= TARGET_STEPS
-    # Back in the declared range no more than a step is lost.
-    for target, place in zip(targets, twin, strict=True):
-        back = low + Fraction(place * (high - low), TARGET_STEPS)
-        assert 0 <= min(max(target, low), high) - back < 1
-
-
-def test_the_whole_range_changes_nothing():
-    targets = [0, 1, 77, TARGET_STEPS - 1, TARGET_STEPS]
-    assert Rescaled(0, TARGET_STEPS).table(Block(table_of(targets))).targets.tolist() == targets
-
-
-# -- coins -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("target", [0, 1, 2**15, TARGET_STEPS - 1, TARGET_STEPS])
-def test_a_coin_is_exact_over_all_words(target):
-    words = np.arange(2**16, dtype=np.uint64) << np.uint64(48)
-    table = table_of([target] * words.size).tossed(words)
-    assert table.targets is None and table.unit == 1
-    assert int(table.labels.sum()) == target
-
-
-def chi_square(targets, labels, scale=1.0):
-    """Of classes against their chances, by eight groups of targets."""
-    total = 0.0
-    for group in np.unique(targets):
-        own = labels[targets == group]
-        chance = min(group / TARGET_STEPS * scale, 1.0)
-        total += (own.sum() - own.size * chance) ** 2 / (own.size * chance * (1 - chance))
-    return total
-
-
-def test_tossed_classes_follow_their_chances():
-    targets = np.repeat(np.arange(1, 9) * TARGET_STEPS // 12, 20_000)
-    rows = SeededSource(5).rows()
-    table = Tossed(rows).table(Block(table_of(targets)))
-    limit = chi2.isf(ALPHA, df=8)
-    assert chi_square(targets, table.labels) < limit
-    assert chi_square(targets, table.labels, 1.3) > limit
-    assert chi_square(targets, table.labels, 0.7) > limit
-
-
-def test_a_coin_is_the_records_own_however_the_table_is_cut():
-    targets = np.random.default_rng(1).integers(0, TARGET_STEPS, 100)
-    rows = RowWords.keyed(np.arange(4, dtype=np.uint64))
-    whole = Tossed(rows).table(Block(table_of(targets))).labels
-    part = Tossed(rows).table(Block(table_of(targets[30:60]), 30)).labels
-    assert whole[30:60].tolist() == part.tolist()

@@ -10,8 +10,8 @@ import pytest
 from dpforest import BudgetAccountant, MultinomialForestClassifier
 from dpforest.accounting.allocation import ExplicitAllocation, Theorem2Allocation
 from dpforest.accounting.conversion import rho_of_epsilon
-from dpforest.trees.multinomial.plan import build_plan
-from dpforest.trees.multinomial.tree_plan import ESTIMATION, LEAF_RULES, STRUCTURE
+from dpforest.accounting.lists import ESTIMATION, STRUCTURE
+from dpforest.trees.multinomial.plan import LEAF_RULES, build_plan
 
 
 def cases(n: int) -> list[tuple[str, int, int, str]]:

@@ -33,7 +33,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::dpforest.WeakSignalWarning"),
 ]
 DELTA = 1e-6
-UNIT = "one unit (such as a person) that owns up to 3 records"
+UNIT = "one privacy unit (such as a person) that owns up to 3 records"
 
 PRIVATE = [
     {"strategy": "rules"},
@@ -243,7 +243,9 @@ def forest():
 def test_the_report_names_the_unit_and_whose_promise_it_is(forest):
     report = forest.privacy_report()
     promised = [
-        notice.text for notice in report.notices if "promise of whoever fitted" in notice.text
+        notice.text
+        for notice in report.notices
+        if "whoever fitted the model promised" in notice.text
     ]
     assert len(promised) == 1 and "more than 3 records" in promised[0]
     markdown, page = report.to_markdown(), report.to_html()
@@ -252,8 +254,8 @@ def test_the_report_names_the_unit_and_whose_promise_it_is(forest):
     assert f"Privacy unit: {UNIT}." in page
     assert "Whoever fitted the model promised that nobody owns more records" in page
     assert "pays k·ε and k²·ρ" in page and "Here: k = 3." in page
-    assert "all records of one unit are added or removed" in page
-    assert "if the up to 3 records of one unit (such as a person) had not been" in page
+    assert "all records of one privacy unit are added or removed" in page
+    assert "if the records (up to 3) of one privacy unit, such as a person, had not been" in page
     assert "if one record had not been" not in page and "several records in the table" not in page
 
 
@@ -262,7 +264,7 @@ def test_the_picture_of_a_units_budget_adds_up_by_use_to_what_it_pays(forest):
     amounts = [F(bar.amount.ratio or bar.amount.text) for bar in picture.views[1].bars]
     assert sum(amounts) == F(picture.total.ratio or picture.total.text) == 6
     # The same on both sides is not "more than".
-    note = "Requests added up as if all records of one unit (up to 3) had met all of them."
+    note = "Requests added up as if all records of one privacy unit (up to 3) had met all of them."
     assert [view.note for view in picture.views[1:]] == [note] * 2
 
 
@@ -307,7 +309,9 @@ def test_a_report_that_names_another_unit_is_refused(forest, size):
 def test_a_model_that_names_another_unit_is_refused(forest, size):
     content = json.loads(forest.to_json())
     content["parameters"]["max_records_per_unit"] = size
-    with pytest.raises(ModelFormatError, match="budget was not spent for such units"):
+    with pytest.raises(
+        ModelFormatError, match="budget was spent for privacy units of another size"
+    ):
         MultinomialForestClassifier.from_json(json.dumps(content))
 
 

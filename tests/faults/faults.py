@@ -21,14 +21,13 @@ from dpforest.accounting import (
     GeometricNoise,
 )
 from dpforest.audit import Batched, DatasetPair, Subject, worst_case
-from dpforest.audit.catalogue import SMALL_DOMAIN, class_counts, one_split_plan
+from dpforest.audit.catalogue import SMALL_DOMAIN, class_counts, label_by_count, one_split_plan
 from dpforest.audit.one_split import OneSplitTrees, leaf_counts
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.mechanisms import (
     SystemSource,
     add_discrete_gaussian_noise,
     add_geometric_noise,
-    draw_label_by_count,
     select_exponential,
 )
 from dpforest.records.table import TrainingTable
@@ -88,12 +87,14 @@ class MaskedCandidates(OneSplitTrees):
     def split(self, table, members, scope):
         runs = members.shape[0]
         level = self.level(table, members)
-        grant = scope.request(self.plan.feature_events[0], role="fault", cells=runs)
-        offer = level.scored(self.plan.criterion).offer_jointly()
+        (event,) = (one.event for one in self.plan.rounds[0].steps[0].releases)
+        criterion = self.plan.shape.criterion
+        grant = scope.request(event, role="fault", cells=runs)
+        offer = level.scored(criterion).offer_jointly()
         scores = offer.scores.reshape(runs, -1).copy()
         scores[~self.allowed(level.counts.sum(axis=2))] = -np.inf
         chosen = select_exponential(
-            scores.ravel(), offer.starts, offer.ends, self.plan.criterion.unit, grant, self.source
+            scores.ravel(), offer.starts, offer.ends, criterion.unit, grant, self.source
         )
         return cuts(table, chosen)
 
@@ -206,7 +207,7 @@ class AsPublished(MaskedCandidates):
 def label_redrawn(labels, runs, times=20):
     """One draw paid, a new draw at each of twenty predictions: how often the label was 1."""
     grant = grant_for(ExponentialSelection(ONE, ONE), runs * times)
-    drawn = draw_label_by_count(class_counts(labels, runs * times), grant, SOURCE)
+    drawn = label_by_count(class_counts(labels, runs * times), grant, SOURCE)
     return drawn.reshape(runs, times).sum(axis=1)
 
 
@@ -214,7 +215,7 @@ def majority_label(labels, runs):
     """The mechanism is reached in one branch alone: elsewhere the plain majority."""
     counts = class_counts(labels, runs)
     grant = grant_for(ExponentialSelection(ONE, ONE), runs)
-    drawn = draw_label_by_count(counts, grant, SOURCE)
+    drawn = label_by_count(counts, grant, SOURCE)
     return np.where(counts.sum(axis=1) > 0, counts.argmax(axis=1), drawn)
 
 

@@ -1,4 +1,4 @@
-"""What the tests of mechanisms share: one test of whether two samples have the same law.
+"""Parts that tests of mechanisms share: one test of whether two samples have the same law.
 
 Statistical tests accept the truth with an error rate of 1e-9 each (chi-square, on words that
 are fixed, so a result does not change between runs). That they reject a scale 30 % off in

@@ -5,11 +5,14 @@ from __future__ import annotations
 import itertools
 import pickle
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 
+from dpforest.domain.matrix import EncodedMatrix, EncodedTable
 from dpforest.domain.targets import TARGET_STEPS
 from dpforest.records import base as counting
 from dpforest.records.base import (
@@ -21,6 +24,7 @@ from dpforest.records.base import (
     RecordCount,
     TargetCells,
     WatchedRecords,
+    reveal,
     slices,
 )
 from dpforest.records.table import TrainingTable
@@ -163,3 +167,29 @@ def test_cells_of_a_target_are_equally_wide():
     counts = TargetCells(8).count(Block(targets_of(17 * 5)))
     # Of 17 values 0 and 1 lie in the first cell, 14 to 16 in the last.
     assert counts.tolist() == [10] * 7 + [15]
+
+
+def test_threads_that_look_at_changed_records_change_them_once():
+    made = []
+
+    class Slow(Relabelled):
+        def table(self, block: Block) -> TrainingTable:
+            made.append(block.table.n_records)
+            time.sleep(0.05)
+            return super().table(block)
+
+    class Whole:
+        def look(self, table: TrainingTable) -> TrainingTable:
+            return table
+
+    records = MappedRecords(MemoryRecords(table_of(8)), Slow(2))
+    with ThreadPoolExecutor(4) as pool:
+        seen = [reveal(one) for one in pool.map(records.look, [Whole()] * 4)]
+    assert made == [8] and all(table is seen[0] for table in seen)
+
+
+def test_a_schema_holds_no_order_of_records():
+    codes = np.array([[3], [1], [2]], dtype=np.uint32)
+    matrix = EncodedMatrix(codes, np.array([2**32]), np.array([True]))
+    table = TrainingTable.of(EncodedTable(matrix, np.zeros(3, dtype=np.int32), 2))
+    assert table.lattice is not None and MemoryRecords(table).schema.lattice is None

@@ -1,4 +1,4 @@
-"""What the tests of learners share: small tables with their public facts."""
+"""Parts that tests of learners share: small tables with their public facts."""
 
 from __future__ import annotations
 

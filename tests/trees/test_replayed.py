@@ -15,26 +15,25 @@ import numpy as np
 import pytest
 
 from dpforest.accounting import BudgetAccountant, grants
+from dpforest.accounting.releases import LearnerBudget
 from dpforest.audit.recording import compare, record
 from dpforest.domain.targets import TARGET_STEPS
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.observation import Observer, set_observer
 from dpforest.records.base import Counting, MemoryRecords, Query, RecordsAround, Secret
-from dpforest.trees.base import LearnerBudget
 from dpforest.trees.combined import CombinedLearner, CombinedSettings
 from dpforest.trees.one_shot import OneShotForest
-from dpforest.trees.one_shot.settings import OneShotSettings, Size
+from dpforest.trees.one_shot.settings import OneShotSettings, OneShotSize
 from dpforest.trees.refitted import RefittedForest
-from dpforest.trees.refitted.settings import RefittedSettings
-from dpforest.trees.refitted.settings import Size as Rounds
+from dpforest.trees.refitted.settings import RefittedSettings, RefittedSize
 from dpforest.trees.rules import RulesLearner, RulesSettings
 from dpforest.trees.strategies import LEARNERS
 from dpforest.trees.training import train_on
 
 DELTA = Fraction(1, 10**6)
 RULES = RulesLearner(RulesSettings(n_sums=6, n_cuts=5))
-FOREST = OneShotForest(OneShotSettings(fixed_size=Size(4, 3, (2,))))
-ROUNDS = RefittedForest(RefittedSettings(fixed_size=Rounds(3, 4, 3)))
+FOREST = OneShotForest(OneShotSettings(fixed_size=OneShotSize(4, 3, (2,))))
+ROUNDS = RefittedForest(RefittedSettings(fixed_size=RefittedSize(3, 4, 3)))
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 import dpforest.bridge
 from dpforest.accounting.accountant import BudgetAccountant
 from dpforest.accounting.events import DiscreteGaussianNoise, GeometricNoise
+from dpforest.accounting.releases import LearnerBudget
 from dpforest.domain.targets import TARGET_STEPS
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.records.base import MemoryRecords
 from dpforest.records.table import TrainingTable
-from dpforest.trees.base import LearnerBudget, TableFacts
+from dpforest.trees.base import TableFacts
 from dpforest.trees.one_shot import OneShotForest
 from dpforest.trees.one_shot import plan as one_shot_plan
 from dpforest.trees.one_shot import queries as one_shot_queries
@@ -30,7 +31,7 @@ from dpforest.trees.refitted import plan as refitted_plan
 from dpforest.trees.refitted.kernels.residuals import target_residuals
 from dpforest.trees.refitted.learner import RefittedForest
 from dpforest.trees.refitted.queries import STEPS
-from dpforest.trees.refitted.settings import RefittedSettings, Size
+from dpforest.trees.refitted.settings import RefittedSettings, RefittedSize
 from dpforest.trees.training import train_on
 
 N_CODES = np.array([30, 4, 70])
@@ -225,7 +226,7 @@ def test_one_record_moves_a_calibration_as_priced(place):
 def test_one_record_moves_refitted_releases_as_priced(place, monkeypatch):
     releases = Releases(monkeypatch, [(dpforest.bridge, "add_discrete_gaussian_noise")])
     monkeypatch.setattr(refitted_plan, "quantiles_are_affordable", lambda *_: False)
-    settings = RefittedSettings(fixed_size=Size(3, 1, 2), start_signal=1e9)
+    settings = RefittedSettings(fixed_size=RefittedSize(3, 1, 2), start_signal=1e9)
     table, learner = table_of(48), RefittedForest(settings)
     with_it = releases.of(learner, CONCENTRATED, table)
     without_it = releases.of(learner, CONCENTRATED, without(table, place))

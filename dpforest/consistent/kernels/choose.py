@@ -30,7 +30,7 @@ CELLS_A_RECORD = 16
 
 @part()
 def _draw_size(rule, n_features, stream):
-    """How many random features a node may choose from."""
+    """Draw the number of random features that a node may choose from."""
     if rule.single > 0.0 and uniform(stream) < rule.single:
         return 1
     size = rule.size
@@ -41,7 +41,7 @@ def _draw_size(rule, n_features, stream):
 
 @part()
 def _choose_counted(table, room, first, last, most_codes):
-    """Which drawn features a node counts afresh: ``room.own``, ``own_firsts`` and ``own_place``.
+    """Find the drawn features that a node counts anew; sets ``own``, ``own_firsts``, ``own_place``.
 
     Returns how many there are that are counted side by side, how many in all, and their cells.
     """

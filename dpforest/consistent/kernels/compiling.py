@@ -1,4 +1,4 @@
-"""How the parts of the grower are compiled: into their caller, and without reference counts.
+"""Compilation of the grower's parts: into their caller, and without reference counts.
 
 numba counts references to every array that a function is handed. Counting is atomic, and where
 tuples of arrays are handed down for each node it costs more than a small node's work. The parts of

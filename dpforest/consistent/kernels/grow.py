@@ -175,7 +175,7 @@ def _answer(table, room, start, end, label_strength, same_records):
 
 @part()
 def _agree(table, room, start, end):
-    """Whether a node's structure points are of one class or target."""
+    """Say if all structure points of a node have one class or target."""
     if table.n_classes > 0:
         return are_alike(room.totals)
     return take_moments(table.targets, room.structure, start, end, room.moments)

@@ -1,4 +1,4 @@
-"""What the kernels take: the encoded table, the rules of a forest and a tree's working room.
+"""Arguments of the kernels: the encoded table, a forest's rules and a tree's working room.
 
 Named tuples, because compiled code takes them apart at no cost.
 """
@@ -66,7 +66,7 @@ class Table(NamedTuple):
 
 
 class CandidateRule(NamedTuple):
-    """Which features a node may split: see :mod:`dpforest.consistent.candidates`."""
+    """Features that a node may split: see :mod:`dpforest.consistent.candidates`."""
 
     single: float  # probability of a single random feature
     size: int  # number of random features; 0 takes all
@@ -75,7 +75,7 @@ class CandidateRule(NamedTuple):
 
 
 class SplitRule(NamedTuple):
-    """How a split is chosen: see :mod:`dpforest.consistent.splits`."""
+    """Choice of a split: see :mod:`dpforest.consistent.splits`."""
 
     joint: bool
     first: float  # probability of the first pair of strengths
@@ -87,7 +87,7 @@ class SplitRule(NamedTuple):
 
 
 class StopRule(NamedTuple):
-    """When a node becomes a leaf: see :mod:`dpforest.consistent.rules`."""
+    """Conditions for a leaf: see :mod:`dpforest.consistent.rules`."""
 
     split_from: int  # fewest estimation points of a node that is split
     child_from: int  # fewest estimation points of a child

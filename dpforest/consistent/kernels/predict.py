@@ -24,7 +24,7 @@ TIE_BREAK = 2.0**-20
 
 
 def pack_nodes(feature: NDArray, low: NDArray, high: NDArray, child: NDArray) -> NDArray:
-    """What a step needs, side by side, so that it reads one place of memory.
+    """Put side by side the numbers that a step needs, so that it reads one place of memory.
 
     A node is two doubles. The first is what is compared, the upper end or, where one value is split
     from the rest, that value. The second is a whole number in disguise:

@@ -49,7 +49,7 @@ def group_by_class(labels: NDArray, records: NDArray, totals: NDArray, buffer: N
 
 @part()
 def are_alike(totals: NDArray) -> bool:
-    """Whether all records that are counted are of one class."""
+    """Say if all counted records have one class."""
     n_classes = 0
     for k in range(totals.shape[0]):
         n_classes += totals[k] > 0

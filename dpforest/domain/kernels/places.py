@@ -11,7 +11,7 @@ _BLOCK = 256
 
 @njit(cache=True, nogil=True)
 def find_places(padded: NDArray, values: NDArray, out: NDArray) -> None:
-    """How many edges lie below each value, as ``numpy.searchsorted`` finds it.
+    """Count the edges below each value, as ``numpy.searchsorted`` does.
 
     A value's steps wait for each other, those of a block's values do not: so each step is taken
     for the whole block, in vectors and without a branch.

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 @njit(cache=True, nogil=True)
 def rows_lie_within(starts: NDArray, ends: NDArray, size: int) -> bool:
-    """Whether 0 <= start <= end <= ``size`` in every row (int64 arrays of shape (r,))."""
+    """Say if 0 <= start <= end <= ``size`` in every row (int64 arrays of shape (r,))."""
     for i in range(starts.size):
         if starts[i] < 0 or starts[i] > ends[i] or ends[i] > size:
             return False

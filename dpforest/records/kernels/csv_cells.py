@@ -1,4 +1,4 @@
-"""Where the cells of lines of CSV lie, and what is in them: loops over the bytes of a block.
+"""Places and contents of the cells in lines of CSV: loops over the bytes of a block.
 
 Each line is gone through by itself, between its own first byte and its own last; nothing is
 carried from a line to the next. So what a line means does not depend on its neighbours.
@@ -93,7 +93,7 @@ def _cells_of_line(
 
 @njit(cache=True, nogil=True)
 def _end_of_cell(block: NDArray, begin: int, last: int, quoting: bool) -> int:
-    """Where the comma after a cell is, or the line's end; -1 if its quote stays open."""
+    """Find the comma after a cell, or the line's end; -1 if its quote stays open."""
     i = begin
     if quoting and i < last and block[i] == _QUOTE:
         i += 1

@@ -1,4 +1,4 @@
-"""What a stream is: a table in parts, in one order, that can be read as often as a fit needs."""
+"""Base of streams: a table in parts, in one order, that can be read as often as a fit needs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Source(ABC):
     @property
     @abstractmethod
     def named(self) -> bool:
-        """Whether columns are read by the domain's names."""
+        """True if columns are read by the domain's names."""
 
     @abstractmethod
     def check(self, feature_names: tuple[str, ...]) -> None:

@@ -80,7 +80,9 @@ class BatchStream(Stream):
     def _batch(self, part: Any, place: str) -> Batch:
         if self.target is None:
             if not isinstance(part, tuple) or len(part) != 2:
-                raise StreamError(place, "it is no pair (X, y)", "Give pairs, or name the target")
+                raise StreamError(
+                    place, "it is not a pair (X, y)", "Give pairs, or name the target"
+                )
             return Batch(part[0], part[1], place)
         with of_batch(place):
             frame = open_frame(part)

@@ -75,7 +75,7 @@ class ParquetStream(Files):
 
 @dataclass(frozen=True)
 class Footer:
-    """What the end of a file says of its columns.
+    """Description of a file's columns, read from the file's end.
 
     Attributes
     ----------
@@ -150,7 +150,7 @@ def check_types(place: str, footer: Footer, needed: tuple[str, ...]) -> None:
 
 
 def _is_read(kind: Any) -> bool:
-    """Whether values of a stored type have a meaning; those of dictionaries are their values'."""
+    """Say if values of a stored type have a meaning; for dictionaries, if their values have."""
     if pyarrow().types.is_dictionary(kind):
         return _is_read(kind.value_type)
     return _conversion(kind) is not None
@@ -164,7 +164,7 @@ def plain_column(column: Any) -> Any:
 
 
 def _conversion(kind: Any) -> Callable[[Any], Any] | None:
-    """How columns of one of Parquet's types are made plain; None if they are not read."""
+    """Find the function that makes columns of a Parquet type plain; None if they are not read."""
     types = pyarrow().types
     tests: dict[str, Callable[[Any], Any]] = {
         "is_float16": _widened, "is_decimal": _as_is, "is_null": _nothing,

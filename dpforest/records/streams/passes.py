@@ -92,7 +92,7 @@ class StreamedRecords:
 
     @property
     def n_threads(self) -> int:
-        """How many threads count."""
+        """Number of threads that count."""
         return self._n_threads
 
     def whole(self) -> TrainingTable:
@@ -180,7 +180,7 @@ class Marks:
         self._seen: dict[int, bytes] = {}
 
     def agree(self, number: int, table: TrainingTable) -> bool:
-        """Whether a batch is what it was when it was first seen."""
+        """Say if a batch is what it was when it was first seen."""
         found = mark_of(table, self._key)
         return self._seen.setdefault(number, found) == found
 

@@ -2,6 +2,6 @@
 
 from dpforest.trees.combined.learner import CombinedLearner
 from dpforest.trees.combined.model import CombinedModel
-from dpforest.trees.combined.plan import CombinedPlan, CombinedSettings
+from dpforest.trees.combined.plan import CombinedSettings, CombinedShape
 
-__all__ = ["CombinedLearner", "CombinedModel", "CombinedPlan", "CombinedSettings"]
+__all__ = ["CombinedLearner", "CombinedModel", "CombinedSettings", "CombinedShape"]

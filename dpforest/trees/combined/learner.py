@@ -9,22 +9,21 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.accounting.scopes import Scope
+from dpforest.accounting.events import Event
+from dpforest.accounting.releases import LearnerBudget, Plan
 from dpforest.bridge import Bridge
-from dpforest.mechanisms.entropy import RandomSource
-from dpforest.records.base import ClassCounts, Records, Released
+from dpforest.records.base import ClassCounts, Released
 from dpforest.records.rows import Totals
-from dpforest.trees.base import LearnerBudget, PartDone, TableFacts
+from dpforest.trees.base import TableFacts
 from dpforest.trees.combined.model import CombinedModel
 from dpforest.trees.combined.plan import (
-    CombinedPlan,
     CombinedSettings,
+    CombinedShape,
     Role,
     build_plan,
     by_classes,
 )
 from dpforest.trees.combined.queries import STEPS, BlendTotals
-from dpforest.trees.training import train_on
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,55 +39,41 @@ class CombinedLearner:
     settings: CombinedSettings = field(default_factory=CombinedSettings)
     name: ClassVar[str] = "combined"
 
-    def plan(self, facts: TableFacts, budget: LearnerBudget) -> CombinedPlan:
+    def plan(self, facts: TableFacts, budget: LearnerBudget) -> Plan[CombinedShape]:
         """Make a plan that costs exactly epsilon, from public facts alone."""
         return build_plan(facts, budget, self.settings)
 
-    def train(
-        self,
-        plan: CombinedPlan,
-        scope: Scope,
-        source: RandomSource,
-        records: Records,
-        facts: TableFacts,
-        part_done: PartDone,
-    ) -> CombinedModel:
-        """Make the plan's requests in ``scope``, each before its data is read, and release.
+    def train(self, shape: CombinedShape, bridge: Bridge, facts: TableFacts) -> CombinedModel:
+        """Ask for all that was planned, each before it is counted, and release the model.
 
         Notes
         -----
-        **Claim**: what is returned costs ``plan.loss`` under add/remove of one record.
+        **Claim**: what is returned costs the plan's loss under add/remove of one record.
         **Proof**: class counts, rules, forest and weights are released one after the other, each
         under its own grants; the sensitivities are those of `ClassCounts`, of the two learners,
         and of `BlendTotals`. **Tests**: tests/trees/combined.
         """
-        settings, classes = plan.settings, by_classes(facts)
-        own = Bridge(plan.own_rounds, scope, records, source, part_done)
+        settings, classes = shape.settings, by_classes(facts)
         prior = released_prior(
-            own.ask(ClassCounts(), Role.PRIOR).noised(Role.PRIOR), float(plan.prior.epsilon)
+            bridge.ask(ClassCounts(), Role.PRIOR).noised(Role.PRIOR), bridge.event(Role.PRIOR)
         )
-        rules, forest = (
-            train_on(learner, part, scope, source.spawn(name), records, classes, part_done)
-            for name, learner, part in (
-                ("rules", settings.rules, plan.rules),
-                ("forest", settings.forest, plan.forest),
-            )
-        )
+        rules = settings.rules.train(shape.rules, bridge.within("rules"), classes)
+        forest = settings.forest.train(shape.forest, bridge.within("forest"), classes)
         model = CombinedModel(rules, forest, np.log(prior), (0.0, 0.0))
-        model = model.weighed(chosen_weights(model, plan, own))
-        own.finish()
-        return model
+        return model.weighed(chosen_weights(model, shape, bridge))
 
 
-def released_prior(noisy: Released, epsilon: float) -> NDArray[np.float64]:
+def released_prior(noisy: Released, event: Event) -> NDArray[np.float64]:
     """Class shares from a noisy histogram, even where the noise drowns it, shape (K,)."""
-    counts = np.maximum(noisy, 0) + 1.0 + 2**0.5 / epsilon
+    counts = np.maximum(noisy, 0) + 1.0 + 2**0.5 / float(event.loss.epsilon)
     shares: NDArray[np.float64] = counts / counts.sum()
     return shares
 
 
-def chosen_weights(model: CombinedModel, plan: CombinedPlan, bridge: Bridge) -> tuple[float, float]:
+def chosen_weights(
+    model: CombinedModel, shape: CombinedShape, bridge: Bridge
+) -> tuple[float, float]:
     """Pick the weights of rules and forest by the log score of the records under them."""
-    pairs = plan.settings.pairs
-    totals = bridge.ask(BlendTotals(model, np.array(pairs), plan.log_bound), Role.WEIGHTS)
+    pairs = shape.settings.pairs
+    totals = bridge.ask(BlendTotals(model, np.array(pairs), shape.log_bound), Role.WEIGHTS)
     return pairs[int(totals.chosen(Role.WEIGHTS, Totals(Fraction(1, STEPS)))[0])]

@@ -1,4 +1,4 @@
-"""The plan of rules and forest together: a class histogram, two learners' plans, one choice."""
+"""The plan of rules and forest together: a class histogram, two learners' lists, one choice."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from dpforest.accounting.events import ExponentialSelection, GeometricNoise
-from dpforest.accounting.losses import PrivacyLoss
-from dpforest.accounting.releases import Plan, Release, Round, once
-from dpforest.trees.base import PRIOR_ROLE, LearnerBudget, PlanPart, TableFacts
+from dpforest.accounting.releases import LearnerBudget, Plan, Release, once
+from dpforest.records.base import ClassCounts
+from dpforest.records.rows import Totals
+from dpforest.trees.base import PRIOR_ROLE, TableFacts
 from dpforest.trees.one_shot import OneShotForest, OneShotShape
-from dpforest.trees.rules import RulesLearner, RulesPlan
+from dpforest.trees.rules import RulesLearner
+from dpforest.trees.rules.plan import RulesShape
 
 OWNER = "combined"
-_ONE = Fraction(1)
+#: Range of the totals that the choice of weights goes by.
+_RANGE = Totals(Fraction(1)).score_range
 
 
 class Role:
@@ -56,73 +59,27 @@ class CombinedSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class CombinedPlan:
-    """Rules and a forest as a list of requests.
+class CombinedShape:
+    """Sizes of rules and forest, and what the choice of their weights looks at.
 
     Attributes
     ----------
-    n_classes : int
-    prior : GeometricNoise
-        One class histogram.
-    rules : RulesPlan
-    forest : Plan
-    weights : ExponentialSelection
-        Picks what each of the two is worth.
+    rules : RulesShape
+    forest : OneShotShape
     log_bound : float
         Largest loss in log probability that the choice looks at.
     settings : CombinedSettings
     """
 
-    n_classes: int
-    prior: GeometricNoise
-    rules: RulesPlan
-    forest: Plan[OneShotShape]
-    weights: ExponentialSelection
+    rules: RulesShape
+    forest: OneShotShape
     log_bound: float
     settings: CombinedSettings
-
-    @property
-    def loss(self) -> PrivacyLoss:
-        """Exact cost of the whole: what the four cost one after the other."""
-        return self.prior.loss + self.rules.loss + self.forest.loss + self.weights.loss
-
-    @property
-    def own_rounds(self) -> tuple[Round, ...]:
-        """What is asked for beside the two learners."""
-        prior, weights = Release(Role.PRIOR, self.prior), Release(Role.WEIGHTS, self.weights)
-        return once(OWNER, prior), once(OWNER, weights)
-
-    @property
-    def parts(self) -> tuple[PlanPart, ...]:
-        """What is released, in order."""
-        text = f"one of {len(self.settings.pairs)} pairs of weights"
-        return (
-            PlanPart(Role.PRIOR, "one noisy class histogram", self.prior.loss),
-            *self.rules.parts,
-            *self.forest.parts,
-            PlanPart(Role.WEIGHTS, text, self.weights.loss),
-        )
-
-    @property
-    def n_steps(self) -> int:
-        """How often training says that a part is done."""
-        return len(self.parts)
-
-    def describe(self) -> dict[str, str]:
-        """The plan in words, for the report."""
-        share = self.settings.rules_share
-        rules = {k: v for k, v in self.rules.describe().items() if k in ("rules", "stages")}
-        words = {
-            "combination": f"rules with {float(share):.0%} and a one-shot forest with "
-            f"{float(1 - share):.0%} of what prior and weights leave",
-            "weights": "picked by the clipped log probability of the records, on a lattice",
-        }
-        return rules | self.forest.describe() | words
 
 
 def build_plan(
     facts: TableFacts, budget: LearnerBudget, settings: CombinedSettings
-) -> CombinedPlan:
+) -> Plan[CombinedShape]:
     """Make a plan that costs exactly epsilon, purely, from public facts alone.
 
     Delta is not used, as by rules alone.
@@ -135,20 +92,44 @@ def build_plan(
     """
     epsilon = Fraction(budget.epsilon)
     left = epsilon * (1 - settings.prior_share - settings.weights_share)
-    rules, forest = (
+    own, others = (
         LearnerBudget(left * share, Fraction(0))
         for share in (settings.rules_share, 1 - settings.rules_share)
     )
     classes = by_classes(facts)
-    return CombinedPlan(
-        facts.n_classes,
-        GeometricNoise(epsilon * settings.prior_share, _ONE),
-        settings.rules.plan(classes, rules),
-        settings.forest.plan(classes, forest),
-        ExponentialSelection(epsilon * settings.weights_share, _ONE),
-        math.log(facts.n_classes) + settings.bound_over_even,
-        settings,
+    rules, forest = settings.rules.plan(classes, own), settings.forest.plan(classes, others)
+    prior, weights = _own_releases(epsilon, settings)
+    bound = math.log(facts.n_classes) + settings.bound_over_even
+    return Plan(
+        (once(OWNER, prior), *rules.rounds, *forest.rounds, once(OWNER, weights)),
+        CombinedShape(rules.shape, forest.shape, bound, settings),
+        _words(rules, forest, settings),
     )
+
+
+def _own_releases(epsilon: Fraction, settings: CombinedSettings) -> tuple[Release, Release]:
+    """What is asked for before and after the two learners."""
+    histogram = GeometricNoise(epsilon * settings.prior_share, ClassCounts().sensitivity.l1)
+    choice = ExponentialSelection(epsilon * settings.weights_share, _RANGE)
+    pairs = f"one of {len(settings.pairs)} pairs of weights"
+    return (
+        Release(Role.PRIOR, histogram, says="one noisy class histogram"),
+        Release(Role.WEIGHTS, choice, says=pairs),
+    )
+
+
+def _words(
+    rules: Plan[RulesShape], forest: Plan[OneShotShape], settings: CombinedSettings
+) -> dict[str, str]:
+    """The plan in words, for the report."""
+    share = settings.rules_share
+    own = {k: v for k, v in rules.describe().items() if k in ("rules", "stages")}
+    words = {
+        "combination": f"rules with {float(share):.0%} and a one-shot forest with "
+        f"{float(1 - share):.0%} of what prior and weights leave",
+        "weights": "picked by the clipped log probability of the records, on a lattice",
+    }
+    return own | forest.describe() | words
 
 
 def by_classes(facts: TableFacts) -> TableFacts:

@@ -1,7 +1,7 @@
-"""The plan of a forest: everything it will ask for, fixed before any record is read.
+"""The plan of a forest: the list of all that it will ask for, fixed before any record is read.
 
-Built from parameters and public facts alone. The grower runs the plan's events and the
-accountant prices the same events, so what is paid and what runs have one source.
+Built from parameters and public facts alone. The learner walks the list and the accountant prices
+it, so what is paid and what runs have one source.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from dpforest.accounting.accountant import BudgetAccountant
 from dpforest.accounting.allocation import Allocation, Theorem2Allocation, TreeShares
 from dpforest.accounting.events import (
     DiscreteGaussianNoise,
@@ -19,87 +18,128 @@ from dpforest.accounting.events import (
     PermuteAndFlipSelection,
 )
 from dpforest.accounting.figures import figure_down, figure_up
-from dpforest.accounting.losses import NO_LOSS, PrivacyLoss
+from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.rationals import sqrt_in_steps
+from dpforest.accounting.releases import LearnerBudget, Plan, Release, Round, Step
 from dpforest.exceptions import ParameterError
-from dpforest.trees.base import ALL_FIXED, LearnerBudget, PlanPart
+from dpforest.trees.base import ALL_FIXED
 from dpforest.trees.multinomial.criteria import Criterion
-from dpforest.trees.multinomial.tree_plan import LEAF_RULES, TreePlan, charge_tree
+
+#: Roles of a level, in the order in which they are drawn: one draw, or two; and of the leaves.
+SPLIT, FEATURE, VALUE = "split selection", "feature selection", "value selection"
+LEAF_LABEL, LEAF_HISTOGRAM = "leaf label", "leaf histogram"
 
 
 @dataclass(frozen=True, slots=True)
-class ForestPlan:
-    """A forest as a list of requests.
+class LeafRule:
+    """How a leaf answers: what it releases, and the range of its scores where it selects."""
+
+    releases: str
+    score_range: Fraction
+    description: str
+
+
+LEAF_RULES = {
+    "label": LeafRule("labels", Fraction(2), "label drawn by its frequency, once a leaf"),
+    "count_label": LeafRule("labels", Fraction(1), "label drawn by its count, once a leaf"),
+    "count_label_permute_and_flip": LeafRule(
+        "labels", Fraction(1), "label by its count with permute-and-flip, once a leaf"
+    ),
+    "geometric": LeafRule("counts", Fraction(0), "class counts with two-sided geometric noise"),
+    "gaussian": LeafRule("counts", Fraction(0), "class counts with discrete Gaussian noise"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TreeEvents:
+    """Events of one tree, level by level.
 
     Attributes
     ----------
-    n_trees : int
-    tree : TreePlan
-        What each tree asks for; the same for all.
-    currency : str
-        ``"epsilon"`` (pure, shares add in epsilon) or ``"rho"`` (shares add in rho).
-    allocation : str
-        How the shares were chosen, in words.
+    feature : tuple of Event or None
+        Selection of a feature at each level (of feature and value together where ``joint``);
+        None draws uniformly, which reads no record and costs nothing.
+    value : tuple of Event or None
+        Selection of a value at each level; not used where ``joint``.
+    leaf : Event
+    """
+
+    feature: tuple[Event | None, ...]
+    value: tuple[Event | None, ...]
+    leaf: Event
+
+
+@dataclass(frozen=True, slots=True)
+class ForestShape:
+    """Sizes and settings of a forest; its events stand in its list.
+
+    Attributes
+    ----------
+    n_trees, depth : int
+    level_roles : tuple of tuple of str
+        What is paid for at each level.
+    criterion : Criterion
+    joint : bool
+        Whether feature and value are drawn at once.
+    leaves : str
+        Key of ``LEAF_RULES``.
+    partition : Fraction or None
+        Probability that a record is a structure point; None where all records serve both.
     """
 
     n_trees: int
-    tree: TreePlan
-    currency: str
-    allocation: str
+    depth: int
+    level_roles: tuple[tuple[str, ...], ...]
+    criterion: Criterion
+    joint: bool
+    leaves: str
+    partition: Fraction | None
 
     @property
-    def loss(self) -> PrivacyLoss:
-        """Exact cost of the whole forest, composed by the accountant's own scopes."""
-        return tree_loss(self.tree) * self.n_trees
+    def leaf_role(self) -> str:
+        """Role of all leaves of a tree."""
+        return LEAF_LABEL if LEAF_RULES[self.leaves].releases == "labels" else LEAF_HISTOGRAM
 
-    @property
-    def parts(self) -> tuple[PlanPart, ...]:
-        """What is released, in order: structure of all trees, then leaves."""
-        tree = self.tree
-        choices = [event for event in (*tree.feature_events, *tree.value_events) if event]
-        structure = sum((event.loss for event in choices), NO_LOSS) * self.n_trees
-        text = f"splits of {self.n_trees} trees with {tree.depth} levels"
-        leaves = LEAF_RULES[tree.leaves].description
-        return (
-            PlanPart("structure", text, structure),
-            PlanPart("leaves", leaves, tree.leaf_event.loss * self.n_trees),
-        )
 
-    @property
-    def n_steps(self) -> int:
-        """How often training says that a part is done: for each level of a tree and its leaves."""
-        return self.n_trees * (self.tree.depth + 1)
+def forest_plan(
+    n_trees: int,
+    events: TreeEvents,
+    criterion: Criterion,
+    *,
+    joint: bool = False,
+    leaves: str = "geometric",
+    partition: Fraction | None = None,
+) -> Plan[ForestShape]:
+    """List what so many trees ask for: a step a level, then one for the leaves.
 
-    def describe(self) -> dict[str, str]:
-        """The plan in words, for the report."""
-        tree = self.tree
-        sides = "all records serve for splits and leaves"
-        if tree.partition is not None:
-            sides = (
-                f"each record draws its side, structure with probability {float(tree.partition):g}"
+    A level that nothing is paid for has a step without releases: its counts make those of the
+    next one.
+    """
+    levels = _level_steps(events, joint, n_trees)
+    depth, roles = len(levels), tuple(step.roles for step in levels)
+    shape = ForestShape(n_trees, depth, roles, criterion, joint, leaves, partition)
+    says = LEAF_RULES[leaves].description
+    last = Step((Release(shape.leaf_role, events.leaf, 2**depth, depth, says),))
+    return Plan((Round("trees", (*levels, last), n_trees, "tree", partition),), shape)
+
+
+def _level_steps(events: TreeEvents, joint: bool, n_trees: int) -> tuple[Step, ...]:
+    """Steps of all levels; what has no event is not asked for."""
+    of_splits = f"splits of {n_trees} trees with {len(events.feature)} levels"
+    kinds = [(FEATURE, events.feature, f"features of the {of_splits}"),
+             (VALUE, events.value, f"values of the {of_splits}")]  # fmt: skip
+    if joint:
+        kinds = [(SPLIT, events.feature, of_splits)]
+    return tuple(
+        Step(
+            tuple(
+                Release(role, event, 2**level, level, says)
+                for role, of_levels, says in kinds
+                if (event := of_levels[level]) is not None
             )
-        criterion = tree.criterion
-        return {
-            "trees": str(self.n_trees),
-            "depth": f"{tree.depth} levels of splits",
-            "allocation": self.allocation,
-            "budget shares add up in": self.currency,
-            "criterion": f"{criterion.name}, range {float(criterion.score_range):.8g}",
-            "choice": "feature and value in one draw"
-            if tree.joint
-            else "a feature, then its value",
-            "leaves": LEAF_RULES[tree.leaves].description,
-            "records": sides,
-            **ALL_FIXED,
-        }
-
-
-def tree_loss(tree: TreePlan) -> PrivacyLoss:
-    """Cost of one tree, by running its requests against an accountant without a ceiling."""
-    scratch = BudgetAccountant._unlimited()
-    with scratch.open_scope("one tree") as scope:
-        charge_tree(tree, scope)
-        return scope.loss
+        )
+        for level in range(len(events.feature))
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +170,7 @@ class ForestSettings:
     partition: Fraction | None = None
 
 
-def build_plan(settings: ForestSettings, budget: LearnerBudget) -> ForestPlan:
+def build_plan(settings: ForestSettings, budget: LearnerBudget) -> Plan[ForestShape]:
     """Turn parameters into events; the plan never costs more than the budget.
 
     Parameters
@@ -141,7 +181,7 @@ def build_plan(settings: ForestSettings, budget: LearnerBudget) -> ForestPlan:
 
     Returns
     -------
-    ForestPlan
+    Plan
 
     Raises
     ------
@@ -166,14 +206,39 @@ def build_plan(settings: ForestSettings, budget: LearnerBudget) -> ForestPlan:
         partitioned=settings.partition is not None,
         joint=settings.joint,
     )
-    plan = ForestPlan(
+    events = _tree_events(settings, shares, "epsilon" if _in_epsilon(settings) else currency)
+    plan = forest_plan(
         settings.n_trees,
-        _tree_plan(settings, shares, "epsilon" if _in_epsilon(settings) else currency),
-        currency,
-        settings.allocation.describe(),
+        events,
+        settings.criterion,
+        joint=settings.joint,
+        leaves=settings.leaves,
+        partition=settings.partition,
     )
-    _check_within(plan, settings, budget.epsilon, total)
-    return plan
+    _check_within(plan.loss, settings, budget.epsilon, total, currency)
+    return replace(plan, words=_words(settings, currency))
+
+
+def _words(settings: ForestSettings, currency: str) -> dict[str, str]:
+    """The plan in words, for the report."""
+    sides = "all records serve for splits and leaves"
+    if settings.partition is not None:
+        probability = float(settings.partition)
+        sides = f"each record draws its side, structure with probability {probability:g}"
+    criterion, draws = settings.criterion, "a feature, then its value"
+    if settings.joint:
+        draws = "feature and value in one draw"
+    return {
+        "trees": str(settings.n_trees),
+        "depth": f"{settings.depth} levels of splits",
+        "allocation": settings.allocation.describe(),
+        "budget shares add up in": currency,
+        "criterion": f"{criterion.name}, range {float(criterion.score_range):.8g}",
+        "choice": draws,
+        "leaves": LEAF_RULES[settings.leaves].description,
+        "records": sides,
+        **ALL_FIXED,
+    }
 
 
 def _check_currency(settings: ForestSettings, currency: str) -> None:
@@ -196,34 +261,28 @@ def _in_epsilon(settings: ForestSettings) -> bool:
 
 
 def _check_within(
-    plan: ForestPlan, settings: ForestSettings, epsilon: Fraction, total: Fraction
+    loss: PrivacyLoss, settings: ForestSettings, epsilon: Fraction, total: Fraction, currency: str
 ) -> None:
-    loss = plan.loss
     if _in_epsilon(settings) and loss.epsilon <= epsilon:
         return  # its draws may also add up in epsilon, which needs no delta
-    spent = loss.rho if plan.currency == "rho" else loss.epsilon
+    spent = loss.rho if currency == "rho" else loss.epsilon
     if spent > total:
         raise ParameterError(
             "allocation",
             settings.allocation.name,
-            f"asks for {figure_up(spent)} of a total {plan.currency} of {figure_down(total)}",
+            f"asks for {figure_up(spent)} of a total {currency} of {figure_down(total)}",
             "Ask for less in each draw, or use fewer trees or levels",
         )
 
 
-def _tree_plan(settings: ForestSettings, shares: TreeShares, currency: str) -> TreePlan:
+def _tree_events(settings: ForestSettings, shares: TreeShares, currency: str) -> TreeEvents:
     def selection(share: Fraction) -> Event | None:
         return _selection_event(settings.draw, share, settings.criterion.score_range, currency)
 
-    return TreePlan(
-        depth=settings.depth,
-        feature_events=tuple(selection(share) for share in shares.feature),
-        value_events=tuple(selection(share) for share in shares.value),
-        leaf_event=_leaf_event(settings.leaves, shares.leaf, currency),
-        leaves=settings.leaves,
-        criterion=settings.criterion,
-        joint=settings.joint,
-        partition=settings.partition,
+    return TreeEvents(
+        feature=tuple(selection(share) for share in shares.feature),
+        value=tuple(selection(share) for share in shares.value),
+        leaf=_leaf_event(settings.leaves, shares.leaf, currency),
     )
 
 

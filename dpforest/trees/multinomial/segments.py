@@ -8,6 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.trees.multinomial.kernels.routing import apply_splits
+from dpforest.trees.multinomial.kernels.scoring import chosen_splits
+
+#: Released splits of a tree's finished levels in heap order: feature, low and high.
+Heap = tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +31,24 @@ class Splits:
             np.empty(n_nodes, dtype=np.int64),
         )
 
+    @classmethod
+    def drawn(
+        cls,
+        ordered: NDArray[np.bool_],
+        features: NDArray[np.int64],
+        codes: NDArray[np.int64],
+    ) -> Splits:
+        """Splits at drawn codes: ordered features cut after it, categorical ones single it out."""
+        splits = cls.empty(features.size)
+        chosen_splits(ordered, features, codes, splits.feature, splits.low, splits.high)
+        return splits
+
     @staticmethod
-    def heap(
-        levels: list[Splits],
-    ) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
+    def heap(levels: list[Splits]) -> Heap:
         """Levels one after the other, which is heap order."""
+        if not levels:
+            nothing = np.empty(0, dtype=np.int64)
+            return nothing.astype(np.int32), nothing, nothing
         return (
             np.concatenate([level.feature for level in levels]),
             np.concatenate([level.low for level in levels]),

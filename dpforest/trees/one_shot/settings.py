@@ -11,7 +11,7 @@ N_SCORE_BINS = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class OneShotSize:
     """How many trees, how deep, and how many features of its own each one has, in turn."""
 
     n_trees: int
@@ -19,7 +19,7 @@ class Size:
     features_per_tree: tuple[int, ...]
 
 
-def size_by_rule(n_features: int, n_classes: int, signal: float, concentrated: bool) -> Size:
+def size_by_rule(n_features: int, n_classes: int, signal: float, concentrated: bool) -> OneShotSize:
     """Size by the number of features D, K and R, all public.
 
     A pass uses every feature once. In pure epsilon-DP the noise grows with the number of trees,
@@ -47,7 +47,7 @@ def size_by_rule(n_features: int, n_classes: int, signal: float, concentrated: b
     elif n_features <= 16 and by_feature < 150.0:
         depth = 5
     n_trees = math.ceil(passes * n_features * len(own) / sum(own))
-    return Size(n_trees, depth, own)
+    return OneShotSize(n_trees, depth, own)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class OneShotSettings:
     full_signal : float
         Released R from which that is expected; less below, down to nothing, the prior.
     max_bins : int
-    fixed_size : Size or None
+    fixed_size : OneShotSize or None
         In place of `size_by_rule`.
     strength : float
         Pseudo-count of a node's parent in the shrinkage.
@@ -103,7 +103,7 @@ class OneShotSettings:
     expected_slope: float = 2.0
     full_signal: float = 600.0
     max_bins: int = 32
-    fixed_size: Size | None = None
+    fixed_size: OneShotSize | None = None
     strength: float = 10.0
 
     def slope(self, released_signal: float) -> float:
@@ -139,7 +139,9 @@ class OneShotSettings:
         """
         return min(max(signal / 1500.0, 4.0), 6.0)
 
-    def size(self, n_features: int, n_classes: int, signal: float, concentrated: bool) -> Size:
+    def size(
+        self, n_features: int, n_classes: int, signal: float, concentrated: bool
+    ) -> OneShotSize:
         """The fixed size, or the rule's."""
         if self.fixed_size is not None:
             return self.fixed_size

@@ -8,19 +8,21 @@ from numpy.typing import NDArray
 from dpforest.mechanisms.entropy import RandomSource
 from dpforest.trees.base import TableFacts
 from dpforest.trees.one_shot.kernels.grid_trees import draw_grid_trees
-from dpforest.trees.one_shot.settings import Size
+from dpforest.trees.one_shot.settings import OneShotSize
 from dpforest.trees.random.bins import Bins
 from dpforest.trees.random.trees import RandomTrees
 
 _ALL = np.uint64(2**64 - 1)
 
 
-def draw_structures(size: Size, bins: Bins, facts: TableFacts, source: RandomSource) -> RandomTrees:
+def draw_structures(
+    size: OneShotSize, bins: Bins, facts: TableFacts, source: RandomSource
+) -> RandomTrees:
     """Draw the trees of a one-shot forest.
 
     Parameters
     ----------
-    size : Size
+    size : OneShotSize
     bins : Bins
         Public, or released.
     facts : TableFacts
@@ -50,7 +52,7 @@ def draw_structures(size: Size, bins: Bins, facts: TableFacts, source: RandomSou
     return RandomTrees(size.depth, feature, mask)
 
 
-def deal_features(size: Size, n_features: int, source: RandomSource) -> NDArray[np.int32]:
+def deal_features(size: OneShotSize, n_features: int, source: RandomSource) -> NDArray[np.int32]:
     """Deal features to trees like cards, so that all are used alike, shape (T, k).
 
     -1 stands after the last feature of a tree that has fewer. A tree never has a feature twice.

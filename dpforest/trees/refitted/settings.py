@@ -14,7 +14,7 @@ MAX_DEPTH = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class RefittedSize:
     """Depth of the trees, random trees to choose from in a round, and rounds.
 
     Raises
@@ -56,7 +56,7 @@ class RefittedSettings:
     features_per_tree : tuple of int
         Features that a random tree may use, in turn over the candidates of a round. Trees on
         few features resolve those few, and one of many candidates has the right ones.
-    fixed_size : Size or None
+    fixed_size : RefittedSize or None
         In place of the rule.
     step : float
         Share of a Newton step that is taken.
@@ -82,7 +82,7 @@ class RefittedSettings:
     max_start_columns: int = 512
     max_bins: int = 64
     features_per_tree: tuple[int, ...] = (3, 4, 4, 6)
-    fixed_size: Size | None = None
+    fixed_size: RefittedSize | None = None
     step: float = 0.15
     spread: float = 0.6
     target_spread: float = 0.25
@@ -91,7 +91,7 @@ class RefittedSettings:
     stretch_of_many: float = 1.1
     target_stretch: float = 1.1
 
-    def size(self, signal: float, rows: float, n_classes: int) -> Size:
+    def size(self, signal: float, rows: float, n_classes: int) -> RefittedSize:
         """Size by the public signal R sqrt(2 / K).
 
         Chosen by hand on nine tables: adult, car, chess_kr_vs_kp, connect_4, covertype, letter,
@@ -104,12 +104,12 @@ class RefittedSettings:
         level = signal * (2 / n_classes) ** 0.5
         n_candidates = 64 if rows < FEW_ROWS else 32
         if level < 900:
-            return Size(4, n_candidates, 120)
+            return RefittedSize(4, n_candidates, 120)
         if n_classes == 2:
-            return Size(6, n_candidates, 120 if level < 10_000 else 240)
+            return RefittedSize(6, n_candidates, 120 if level < 10_000 else 240)
         if level < 2500:
-            return Size(5, n_candidates, 180)
-        return Size(6 if level < 5000 else 8, n_candidates, 240)
+            return RefittedSize(5, n_candidates, 180)
+        return RefittedSize(6 if level < 5000 else 8, n_candidates, 240)
 
     def stretched(self, n_rounds: int, n_classes: int, of_means: bool) -> float:
         """What the steps of so many rounds are multiplied by."""

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TypeAlias
 
-from dpforest.accounting.accountant import BudgetAccountant
 from dpforest.accounting.events import ExponentialSelection, GeometricNoise
-from dpforest.accounting.losses import PrivacyLoss
-from dpforest.accounting.scopes import Scope
-from dpforest.trees.base import PRIOR_ROLE, LearnerBudget, PlanPart, TableFacts
+from dpforest.accounting.releases import LearnerBudget, Plan, Release, once
+from dpforest.records.base import ClassCounts
+from dpforest.trees.base import PRIOR_ROLE, TableFacts
+from dpforest.trees.rules.queries import LEAF_COUNTS_SENSITIVITY, TreesOfHeightTwo
 from dpforest.trees.rules.settings import RulesSettings
 
-_ONE = Fraction(1)
+OWNER = "rules"
+COUNT_ROLE = "leaf counts"
 #: Leaves of a drawn tree, at most: the cells in which a second stage draws in parallel.
 LEAVES_OF_A_STAGE = 4
 #: R where no row count is declared: a modest confidence, one tree, nothing counted.
 _UNKNOWN_SIGNAL = 20.0
+
+
+def stage_role(stage: int) -> str:
+    """Role of a stage in the ledger."""
+    return f"rules, stage {stage + 1}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,17 +36,15 @@ class FamilySize:
 
 
 @dataclass(frozen=True, slots=True)
-class RulesPlan:
-    """Selected rules as a list of requests.
+class RulesShape:
+    """Sizes of selected rules, and how released values become probabilities.
 
     Attributes
     ----------
     n_classes : int
-    stages : tuple of ExponentialSelection
+    n_stages : int
         The first draws a tree of height at most two on all records, every further one such a
-        tree in each leaf that is there. Empty where the budget teaches the class shares only.
-    counts : GeometricNoise or None
-        Class counts of the last trees' leaves; of all records where there is no stage.
+        tree in each leaf that is there. 0 where the budget teaches the class shares only.
     size : FamilySize
     signal : float
         R, from the declared or bought row count; the confidence of uncounted labels follows.
@@ -48,57 +52,13 @@ class RulesPlan:
     """
 
     n_classes: int
-    stages: tuple[ExponentialSelection, ...]
-    counts: GeometricNoise | None
+    n_stages: int
     size: FamilySize
     signal: float
     settings: RulesSettings
 
-    @property
-    def loss(self) -> PrivacyLoss:
-        """Exact cost of the whole, composed by the accountant's own scopes."""
-        return _loss_of(lambda scope: charge(self, scope))
 
-    @property
-    def parts(self) -> tuple[PlanPart, ...]:
-        """What is released, in order."""
-        parts = []
-        for stage, event in enumerate(self.stages):
-            text = "a decision tree of height 2" if not stage else "one such tree in each leaf"
-            parts.append(PlanPart(stage_role(stage), f"{text}, drawn whole", event.loss))
-        if self.counts is not None:
-            what = "class counts of the leaves" if self.stages else "one class histogram"
-            name = COUNT_ROLE if self.stages else PRIOR_ROLE
-            parts.append(PlanPart(name, f"{what}, with noise", self.counts.loss))
-        return tuple(parts)
-
-    @property
-    def n_steps(self) -> int:
-        """How often training says that a part is done."""
-        return len(self.parts)
-
-    def describe(self) -> dict[str, str]:
-        """The plan in words, for the report."""
-        if not self.stages:
-            return {"rules": "none: the budget teaches no more than the class shares"}
-        size = self.size
-        confidence = "noisy class counts of the leaves, shrunk by their noise"
-        return {
-            "rules": "whole decision trees by the exponential mechanism; score: records right",
-            "stages": f"{len(self.stages)}, each adds at most two levels",
-            "directions": f"up to {size.n_singles} single features and categories, "
-            f"{size.n_sums} public random sums, at most {size.n_cuts} cuts each",
-            "probabilities": confidence if self.counts else f"modest, from R = {self.signal:.3g}",
-            "budget shares add up in": "epsilon",
-        }
-
-
-COUNT_ROLE = "leaf counts"
-
-
-def stage_role(stage: int) -> str:
-    """Role of a stage in the ledger."""
-    return f"rules, stage {stage + 1}"
+RulesPlan: TypeAlias = Plan[RulesShape]
 
 
 def build_plan(facts: TableFacts, budget: LearnerBudget, settings: RulesSettings) -> RulesPlan:
@@ -119,18 +79,51 @@ def build_plan(facts: TableFacts, budget: LearnerBudget, settings: RulesSettings
     if facts.approximate_rows is not None:
         signal = LearnerBudget(epsilon, Fraction(0)).signal(facts.approximate_rows)
     n_stages = settings.n_stages(signal, facts.n_classes)
-    share = settings.count_share if signal >= settings.counted_signal else Fraction(0)
+    shape = RulesShape(facts.n_classes, n_stages, family_size(facts, settings), signal, settings)
     if not n_stages:
-        share = _ONE
-    stages = (1 - share) * epsilon / max(n_stages, 1)
-    return RulesPlan(
-        facts.n_classes,
-        (ExponentialSelection(stages, _ONE),) * n_stages,
-        GeometricNoise(share * epsilon, _ONE) if share else None,
-        family_size(facts, settings),
-        signal,
-        settings,
-    )
+        return Plan((once(OWNER, _class_shares(epsilon)),), shape, _words(shape, counted=True))
+    share = settings.count_share if signal >= settings.counted_signal else Fraction(0)
+    of_a_stage = (1 - share) * epsilon / n_stages
+    listed = [_stage(stage, of_a_stage) for stage in range(n_stages)]
+    if share:
+        listed.append(_leaf_counts(n_stages, share * epsilon))
+    rounds = tuple(once(OWNER, release) for release in listed)
+    return Plan(rounds, shape, _words(shape, counted=bool(share)))
+
+
+def _class_shares(epsilon: Fraction) -> Release:
+    event = GeometricNoise(epsilon, ClassCounts().sensitivity.l1)
+    return Release(PRIOR_ROLE, event, says="one class histogram, with noise")
+
+
+def _stage(stage: int, epsilon: Fraction) -> Release:
+    """Trees of a stage: in as many cells as a tree can have leaves, however many it has."""
+    event = ExponentialSelection(epsilon, TreesOfHeightTwo.score_range)
+    what = "one such tree in each leaf" if stage else "a decision tree of height 2"
+    cells = LEAVES_OF_A_STAGE**stage
+    return Release(stage_role(stage), event, cells, says=f"{what}, drawn whole")
+
+
+def _leaf_counts(n_stages: int, epsilon: Fraction) -> Release:
+    event = GeometricNoise(epsilon, LEAF_COUNTS_SENSITIVITY.l1)
+    says, cells = "class counts of the leaves, with noise", LEAVES_OF_A_STAGE**n_stages
+    return Release(COUNT_ROLE, event, cells, says=says)
+
+
+def _words(shape: RulesShape, counted: bool) -> dict[str, str]:
+    """The plan in words, for the report."""
+    if not shape.n_stages:
+        return {"rules": "none: the budget teaches no more than the class shares"}
+    size = shape.size
+    confidence = "noisy class counts of the leaves, shrunk by their noise"
+    return {
+        "rules": "whole decision trees by the exponential mechanism; score: records right",
+        "stages": f"{shape.n_stages}, each adds at most two levels",
+        "directions": f"up to {size.n_singles} single features and categories, "
+        f"{size.n_sums} public random sums, at most {size.n_cuts} cuts each",
+        "probabilities": confidence if counted else f"modest, from R = {shape.signal:.3g}",
+        "budget shares add up in": "epsilon",
+    }
 
 
 def family_size(facts: TableFacts, settings: RulesSettings) -> FamilySize:
@@ -157,18 +150,3 @@ def _work(facts: TableFacts, n_sums: int, n_singles: int, n_cuts: int) -> float:
     directions = kept * n_directions + n_sums
     cuts = kept * sum(singles) + n_sums * n_cuts
     return directions**2 * (facts.approximate_rows or 1e3) + cuts**2 * 2 * facts.n_classes
-
-
-def charge(plan: RulesPlan, scope: Scope) -> None:
-    """Make all requests of a plan, as training does."""
-    for stage, event in enumerate(plan.stages):
-        scope.request(event, role=stage_role(stage), cells=LEAVES_OF_A_STAGE**stage)
-    if plan.counts is not None:
-        role = COUNT_ROLE if plan.stages else PRIOR_ROLE
-        scope.request(plan.counts, role=role, cells=LEAVES_OF_A_STAGE ** len(plan.stages))
-
-
-def _loss_of(spend: Callable[[Scope], None]) -> PrivacyLoss:
-    with BudgetAccountant._unlimited().open_scope("scratch") as scope:
-        spend(scope)
-        return scope.loss

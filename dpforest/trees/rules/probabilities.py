@@ -10,6 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from dpforest.records.base import Released
+
 #: Confidence above chance of an uncounted label: LIMIT * R / (R + HALFWAY).
 CONFIDENCE_LIMIT = 0.65
 CONFIDENCE_HALFWAY = 12.0
@@ -42,23 +44,39 @@ def uncounted_probabilities(
 
 
 def counted_probabilities(
-    labels: NDArray[np.int64], counts: NDArray[np.int64], variance: float, signal: float
+    labels: NDArray[np.int64],
+    counts: Released,
+    reachable: NDArray[np.bool_],
+    variance: float,
+    signal: float,
 ) -> NDArray[np.float64]:
     """Probabilities of leaves with noisy class counts, shape (n_leaves, n_classes).
 
-    First one share of right labels and one class prior for all leaves, then each leaf's own
-    counts, each step shrunk toward the one before by its noise; last they are sharpened.
+    Of leaves that records can reach: first one share of right labels and one class prior for all
+    of them, then each leaf's own counts, each step shrunk toward the one before by its noise; last
+    they are sharpened. In the other leaves classes are even.
 
     Parameters
     ----------
     labels : ndarray of int64, shape (n_leaves,)
-    counts : ndarray of int64, shape (n_leaves, n_classes)
-        Noisy; may be negative.
+    counts : Released, shape (n_leaves, n_classes)
+        May be negative.
+    reachable : ndarray of bool, shape (n_leaves,)
+        As the released cuts say.
     variance : float
         Of the noise on one count.
     signal : float
         R.
     """
+    table = np.full(counts.shape, 1.0 / counts.shape[1])
+    table[reachable] = _shrunk(labels[reachable], counts[reachable], variance, signal)
+    return table
+
+
+def _shrunk(
+    labels: NDArray[np.int64], counts: NDArray[np.int64], variance: float, signal: float
+) -> NDArray[np.float64]:
+    """Probabilities of leaves that records can reach."""
     n_leaves, n_classes = counts.shape
     expected = np.full(2, 1.0 - confidence(signal, n_classes))
     expected[0] = 1.0 - expected[0]
@@ -82,7 +100,7 @@ def _sharpened(table: NDArray[np.float64]) -> NDArray[np.float64]:
     return sharp / sharp.sum(axis=1, keepdims=True)
 
 
-def prior_probabilities(counts: NDArray[np.int64], variance: float) -> NDArray[np.float64]:
+def prior_probabilities(counts: Released, variance: float) -> NDArray[np.float64]:
     """Class shares from one noisy histogram, shape (n_classes,).
 
     The mean of two estimates, so its log loss is at most the mean of theirs: counts kept above

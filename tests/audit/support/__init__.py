@@ -1,1 +1,1 @@
-"""What tests of the audit share: all roles, cases that have them, and a watched fit."""
+"""Parts that tests of the audit share: all roles, cases that have them, and a watched fit."""

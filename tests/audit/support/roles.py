@@ -7,31 +7,23 @@ of the grid is in some case of `role_cases`, and that the audited parts have the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 from typing import Any
 
-from dpforest.accounting.accountant import BudgetAccountant
 from dpforest.accounting.fits import DIFFPRIVLIB, OWN_BUDGET
-from dpforest.accounting.grants import Grant
 from dpforest.accounting.releases import Plan
-from dpforest.accounting.scopes import Scope
 from dpforest.domain.domain import Domain
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.estimators.multinomial import MultinomialForestClassifier
 from dpforest.estimators.private_plan import COUNT_ROLE, RANGE_ROLE, table_facts
 from dpforest.estimators.private_training import budget_after, make_plan, planned
 from dpforest.exceptions import ParameterError
-from dpforest.observation import Observer, set_observer
 from dpforest.trees.base import TableFacts
-from dpforest.trees.combined.plan import CombinedPlan
-from dpforest.trees.combined.plan import Role as CombinedRole
 from dpforest.trees.multinomial.criteria import CRITERIA
-from dpforest.trees.multinomial.plan import ForestPlan
-from dpforest.trees.multinomial.tree_plan import LEAF_RULES, charge_tree
-from dpforest.trees.rules import plan as rules
+from dpforest.trees.multinomial.plan import LEAF_RULES
 from dpforest.trees.strategies import LEARNERS, NOT_STREAMED
 
 #: How records may come, and who pays: one record, or a unit that owns several.
@@ -79,56 +71,10 @@ class Place:
 # -- what a plan asks for ------------------------------------------------------------------------
 
 
-class _Grants(Observer):
-    """Keeps the grants that a dry run makes."""
-
-    def __init__(self) -> None:
-        self.made: list[Grant] = []
-
-    def granted(self, grants: Sequence[Grant], owner: str = "") -> None:
-        self.made += grants
-
-
-def _charged(charge: Callable[[Any, Scope], None], plan: Any) -> list[tuple[str, Any]]:
-    """Roles and events of a plan, by its own dry run."""
-    grants = _Grants()
-    before = set_observer(grants)
-    try:
-        with BudgetAccountant._unlimited().open_scope("dry run") as scope:
-            charge(plan, scope)
-    finally:
-        set_observer(before)
-    return [(grant.role, grant.event) for grant in grants.made]
-
-
-def asked_by(plan: Any) -> Iterator[tuple[str, str, Any]]:
-    """Learner, role and event of every request that a learner's plan makes.
-
-    Raises
-    ------
-    TypeError
-        For a plan of a kind that nobody has said anything about.
-    """
-    if isinstance(plan, Plan):
-        for one in plan.rounds:
-            yield from ((one.owner, r.role, r.event) for r in one.releases)
-    elif isinstance(plan, CombinedPlan):
-        yield "combined", CombinedRole.PRIOR, plan.prior
-        yield from asked_by(plan.rules)
-        yield from asked_by(plan.forest)
-        yield "combined", CombinedRole.WEIGHTS, plan.weights
-    else:
-        learner, charge, inner = _own(plan)
-        yield from ((learner, role, event) for role, event in _charged(charge, inner))
-
-
-def _own(plan: Any) -> tuple[str, Callable[[Any, Scope], None], Any]:
-    if isinstance(plan, ForestPlan):
-        return "trees", charge_tree, plan.tree
-    for kind, learner, charge in ((rules.RulesPlan, "rules", rules.charge),):
-        if isinstance(plan, kind):
-            return learner, charge, plan
-    raise TypeError(f"{type(plan).__name__} is no known plan: say here what it asks for")
+def asked_by(plan: Plan[Any]) -> Iterator[tuple[str, str, Any]]:
+    """Learner, role and event of every request that a learner's plan makes."""
+    for one in plan.rounds:
+        yield from ((one.owner, r.role, r.event) for r in one.releases)
 
 
 def roles_of_plan(strategy: str, plan: Any) -> set[Role]:

@@ -14,8 +14,8 @@ X = [[20 + i % 60, ("red", "green")[i % 2]] for i in range(24)]
 y = ["ill" if i % 3 else "well" for i in range(24)]
 SOURCES = {"x0": "codebook p. 3", "x1": "codebook p. 4", "classes": "the law"}
 BEGAN = (
-    "The bounds of {} began as a draft of the records. Where one is still the table's extreme, no "
-    "budget has paid for it: compare them with the draft."
+    "The bounds of {} began as a draft of the records. If one of them is still the table's "
+    "extreme, no budget has paid for it: compare them with the draft."
 )
 #: What the curator alone is told; tests/domain/test_confirmation.py holds it.
 pytestmark = pytest.mark.filterwarnings("ignore::dpforest.DraftedBoundsWarning")

@@ -1,4 +1,4 @@
-"""What a finished fit may claim."""
+"""Claims that a finished fit may make."""
 
 from __future__ import annotations
 

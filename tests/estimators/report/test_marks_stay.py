@@ -1,4 +1,4 @@
-"""Whether a documented bound is the table's extreme stays with the curator: no fit publishes it."""
+"""No fit publishes whether a documented bound is the table's extreme; the curator alone sees it."""
 
 from __future__ import annotations
 

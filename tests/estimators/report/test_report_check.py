@@ -286,7 +286,7 @@ def test_a_check_is_no_fit(fitted):
 
 def test_a_report_of_another_model(fitted, fit_anew):
     report = fitted("multinomial").privacy_report()
-    with pytest.raises(ReportError, match="not of this model: the fingerprints differ"):
+    with pytest.raises(ReportError, match="about another model: the fingerprints differ"):
         verify_report(report, fit_anew())
     with pytest.raises(ReportError, match="the model cannot be read"):
         verify_report(report, fitted("rules").to_json())

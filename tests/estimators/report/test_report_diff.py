@@ -1,4 +1,4 @@
-"""What differs between two reports, in words and as data."""
+"""Differences between two reports, in words and as data."""
 
 from __future__ import annotations
 

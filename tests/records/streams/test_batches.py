@@ -93,7 +93,7 @@ def test_what_batches_tell_is_refused_unspent():
         ([(np.zeros((2, 2)), [1, 1]), (np.zeros((2, 2)), [1])], None, "batch 1: .*inconsistent"),
         ([(np.zeros((2, 2)), None)], None, "batch 0: .*requires y"),
         ([(np.zeros(2), [1, 1])], None, "batch 0: .*Expected 2D array"),
-        ([np.zeros((2, 3))], None, "batch 0: it is no pair"),
+        ([np.zeros((2, 3))], None, "batch 0: it is not a pair"),
     ):
         accountant = BudgetAccountant(1)
         forest = PrivateForestClassifier(

@@ -47,13 +47,13 @@ def shown(capsys) -> str:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_as_many_passes_as_were_foretold(kind, capsys, monkeypatch):
-    made, passes, total = KINDS[kind], [], StreamedRecords.total
+    made, passes, summed = KINDS[kind], [], StreamedRecords._sum
 
     def counted(self, counting):
         passes.append(counting)
-        return total(self, counting)
+        return summed(self, counting)
 
-    monkeypatch.setattr(StreamedRecords, "total", counted)
+    monkeypatch.setattr(StreamedRecords, "_sum", counted)
     make, domain, more = made
     make(epsilon=2, domain=domain, random_state=0, verbose=1, **more).fit(stream_of(90, 30))
     last = shown(capsys).strip().splitlines()[-1]

@@ -1,4 +1,4 @@
-"""What a fit of a stream shows: reads, errors and results go by released values alone."""
+"""A fit of a stream shows released values alone: reads, errors and results follow from them."""
 
 from __future__ import annotations
 

@@ -11,16 +11,18 @@ import numpy as np
 import pytest
 
 from dpforest import BudgetAccountant
+from dpforest.accounting.events import GeometricNoise
+from dpforest.accounting.releases import LearnerBudget
 from dpforest.exceptions import ModelFormatError
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.records.base import Block, MemoryRecords
 from dpforest.records.table import TrainingTable
-from dpforest.trees.base import LearnerBudget
 from dpforest.trees.combined import CombinedLearner, CombinedModel, CombinedSettings
 from dpforest.trees.combined.kernels.blends import add_blend_scores
 from dpforest.trees.combined.learner import released_prior
 from dpforest.trees.combined.queries import STEPS, BlendTotals
 from dpforest.trees.rules import RulesLearner, RulesSettings
+from dpforest.trees.training import train_on
 
 LEARNER = CombinedLearner(CombinedSettings(rules=RulesLearner(RulesSettings(n_sums=8, n_cuts=7))))
 
@@ -33,9 +35,8 @@ def fitted(facts, table, seed=0, epsilon=8, learner=LEARNER):
     plan = learner.plan(facts, pure(epsilon))
     accountant, done = BudgetAccountant(epsilon), []
     with accountant.open_scope("fit", reserve=plan.loss) as scope:
-        model = learner.train(
-            plan, scope, SeededSource(seed), MemoryRecords(table), facts, lambda: done.append(1)
-        )
+        source, records = SeededSource(seed), MemoryRecords(table)
+        model = train_on(learner, plan, scope, source, records, facts, lambda: done.append(1))
         spent = scope.loss
     return model, plan, spent, accountant
 
@@ -75,7 +76,7 @@ def test_one_record_moves_every_pair_by_a_step_between_none_and_all(n_classes, f
     facts = facts_of([12, -4, 9], n_classes, approximate_rows=3000)
     table = table_of(facts, 200)
     model, plan, *_ = fitted(facts, table)
-    totals = BlendTotals(model, np.array(plan.settings.pairs), plan.log_bound)
+    totals = BlendTotals(model, np.array(plan.shape.settings.pairs), plan.shape.log_bound)
     whole = totals.count(Block(table))
     for place in (0, 1, 57, 198, 199):
         moved = whole - totals.count(Block(without(table, place)))
@@ -124,16 +125,19 @@ def test_what_is_worth_more_weighs_more(facts_of, table_of):
     # With the forest's scores turned round, the choice has to fall on the rules.
     forest = replace(model.forest, values=-model.forest.values)
     turned = replace(model, forest=forest)
-    totals = BlendTotals(turned, np.array(plan.settings.pairs), plan.log_bound)
-    a, b = plan.settings.pairs[int(totals.count(Block(table)).argmax())]
+    totals = BlendTotals(turned, np.array(plan.shape.settings.pairs), plan.shape.log_bound)
+    a, b = plan.shape.settings.pairs[int(totals.count(Block(table)).argmax())]
     assert a > 0 and b == 0
     assert sum(model.weights) > 0
 
 
 def test_a_drowned_prior_is_even():
-    shares = released_prior(np.array([-50, 300, 0]), 0.0001)
+    little, much = (
+        GeometricNoise(epsilon, Fraction(1)) for epsilon in (Fraction(1, 10**4), Fraction(10))
+    )
+    shares = released_prior(np.array([-50, 300, 0]), little)
     assert shares.max() < 0.36 and math.isclose(shares.sum(), 1)
-    assert released_prior(np.array([300, 700]), 10.0) == pytest.approx([0.3, 0.7], abs=0.01)
+    assert released_prior(np.array([300, 700]), much) == pytest.approx([0.3, 0.7], abs=0.01)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -13,16 +12,18 @@ from scipy import stats
 from dpforest import BudgetAccountant, BudgetExceeded
 from dpforest.accounting.events import ExponentialSelection, GeometricNoise
 from dpforest.accounting.scopes import SequentialScope
+from dpforest.bridge import BridgeCopy, PlanError
 from dpforest.domain.matrix import EncodedMatrix, EncodedTable
-from dpforest.exceptions import GrantError
 from dpforest.mechanisms.entropy import FixedWords, SeededSource
+from dpforest.records.base import MemoryRecords
 from dpforest.records.table import TrainingTable
 from dpforest.trees.multinomial import cells as level
 from dpforest.trees.multinomial import growth as grower
 from dpforest.trees.multinomial.criteria import CRITERIA
-from dpforest.trees.multinomial.growth import SharedRoot, count_root, draw_sides, grow_tree
-from dpforest.trees.multinomial.segments import Segments
-from dpforest.trees.multinomial.tree_plan import TreePlan
+from dpforest.trees.multinomial.growth import GrowthInMemory, SharedRoot, count_root
+from dpforest.trees.multinomial.learner import grown, side_of
+from dpforest.trees.multinomial.plan import FEATURE, VALUE, TreeEvents, forest_plan
+from dpforest.trees.multinomial.queries import Side
 
 N_CODES = (6, 4, 9, 2)
 ORDERED = (True, False, True, False)
@@ -31,15 +32,12 @@ NO_NOISE = GeometricNoise(Fraction(1000), Fraction(1))
 
 
 def plan_of(depth, epsilon=1, criterion="gini_count", leaf=NO_NOISE, **changes):
-    """A plan with the same selection at every level; epsilon None draws splits uniformly."""
+    """A tree with the same selection at every level; epsilon None draws splits uniformly."""
     score = CRITERIA[criterion]
     event = None
     if epsilon is not None:
         event = ExponentialSelection(Fraction(epsilon), score.score_range)
-    plan = TreePlan(
-        depth, (event,) * depth, (event,) * depth, leaf, "geometric", score, False, None
-    )
-    return replace(plan, **changes)
+    return forest_plan(1, TreeEvents((event,) * depth, (event,) * depth, leaf), score, **changes)
 
 
 def table_of(codes, labels, n_classes=2):
@@ -56,11 +54,22 @@ def random_table(twins):
     return make
 
 
-def grow(table, plan, source, epsilon=10**6, **options):
-    accountant = BudgetAccountant(epsilon)
-    with accountant.open_scope("tree") as scope:
-        root = options.pop("root", lambda segments: count_root(table, segments))
-        return grow_tree(table, plan, scope, source, root, **options)
+def grow(table, plan, source, epsilon=10**6, root=count_root, step_done=lambda: None):
+    """A tree of a plan with the source's own words."""
+    with BudgetAccountant(epsilon).open_scope("tree") as scope:
+        return grow_in(scope, table, plan, source, root, step_done)
+
+
+def grow_in(scope, table, plan, source, root=count_root, step_done=lambda: None):
+    records = MemoryRecords(table)
+    with BridgeCopy(plan.rounds[0], 0, scope, records, source, step_done) as tree:
+        return grown(plan.shape, tree, GrowthInMemory(side_of(plan.shape, tree), root))
+
+
+def draw_sides(n_records, plan, source):
+    """The sides that a tree of a plan draws from a source."""
+    partition = plan.shape.partition
+    return (Side() if partition is None else Side(source.rows(), partition)).both(n_records)
 
 
 def true_counts(twins, tree, codes, labels, records, n_classes=2):
@@ -207,10 +216,11 @@ def test_sides_are_disjoint_and_binomial(rate, fits):
 def test_leaves_count_estimation_points_only(random_table, twins):
     codes, labels = random_table(100)
     plan = half(Fraction(1, 4))
-    tree = grow(table_of(codes, labels), plan, SeededSource(9))
-    _, estimation = draw_sides(100, plan, SeededSource(9))
-    assert np.array_equal(tree.counts, true_counts(twins, tree, codes, labels, estimation))
-    assert tree.counts.sum() == estimation.size
+    for seed in (9, 10):  # each tree has a draw of its own
+        tree = grow(table_of(codes, labels), plan, SeededSource(seed))
+        _, estimation = draw_sides(100, plan, SeededSource(seed))
+        assert np.array_equal(tree.counts, true_counts(twins, tree, codes, labels, estimation))
+        assert tree.counts.sum() == estimation.size
 
 
 def test_the_structure_does_not_hear_of_estimation_points(random_table):
@@ -239,10 +249,10 @@ def test_the_structure_does_not_hear_of_estimation_points(random_table):
 def spied(monkeypatch, table, plan, accountant, seen):
     """Note what happens while a tree grows, in order."""
     request, count = SequentialScope.request_all, level.LevelCells.count
-    leaves = grower.count_leaves
+    leaves = GrowthInMemory._leaf_counts
 
-    def spy_request(self, requests):
-        grants = request(self, requests)
+    def spy_request(self, requests, owner=""):
+        grants = request(self, requests, owner)
         seen.extend(("granted", one.role, one.level, one.cells) for one in requests)
         return grants
 
@@ -256,12 +266,9 @@ def spied(monkeypatch, table, plan, accountant, seen):
 
     monkeypatch.setattr(SequentialScope, "request_all", spy_request)
     monkeypatch.setattr(level.LevelCells, "count", spy_count)
-    monkeypatch.setattr(grower, "count_leaves", spy_leaves)
+    monkeypatch.setattr(GrowthInMemory, "_leaf_counts", spy_leaves)
     with accountant.open_scope("tree") as scope:
-        grow_tree(
-            table, plan, scope, SeededSource(1), lambda s: count_root(table, s),
-            lambda: seen.append(("done",)),
-        )  # fmt: skip
+        grow_in(scope, table, plan, SeededSource(1), step_done=lambda: seen.append(("done",)))
 
 
 @pytest.mark.parametrize("partition", [None, Fraction(1, 2)])
@@ -291,32 +298,29 @@ def test_a_refusal_stops_before_the_count(random_table, monkeypatch, epsilon, n_
 
 
 def test_nothing_is_counted_without_budget(random_table):
-    def no_root(segments):
+    def no_root(table, segments):
         raise AssertionError("counted before anything was granted")
 
     with pytest.raises(BudgetExceeded):
         grow(table_of(*random_table()), plan_of(2), SeededSource(1), epsilon="0.5", root=no_root)
 
 
-def test_a_grant_serves_one_draw(random_table, monkeypatch):
-    table, grants = table_of(*random_table()), []
-    release = grower.release_splits
-
-    def keep(cells, plan, given, source):
-        grants.append(given)
-        return release(cells, plan, given, source)
-
-    monkeypatch.setattr(grower, "release_splits", keep)
-    grow(table, plan_of(2), SeededSource(1))
-    assert all(grant.consumed for given in grants for grant in given)
-    root = count_root(table, Segments.of_root(np.arange(60, dtype=np.int32)))
-    with pytest.raises(GrantError, match="used before"):
-        release(root, plan_of(2), grants[0], SeededSource(2))
+def test_a_grant_serves_one_draw(random_table):
+    plan, source = plan_of(2), SeededSource(1)
+    with BudgetAccountant(10**6).open_scope("tree") as scope:
+        records = MemoryRecords(table_of(*random_table()))
+        tree = BridgeCopy(plan.rounds[0], 0, scope, records, source, lambda: None)
+        with pytest.raises(PlanError, match="was released"), tree:
+            growth, criterion = GrowthInMemory(Side()), plan.shape.criterion
+            counted = tree.ask(growth.level(), FEATURE, VALUE)
+            features = counted.chosen(FEATURE, growth.best(criterion))
+            assert features.shape == (1,)
+            counted.chosen(FEATURE, growth.best(criterion))
 
 
-def test_levels_are_reported_as_they_are_done(random_table):
+def test_steps_are_reported_as_they_are_done(random_table):
     done = []
-    grow(table_of(*random_table()), plan_of(4), SeededSource(1), level_done=lambda: done.append(1))
+    grow(table_of(*random_table()), plan_of(4), SeededSource(1), step_done=lambda: done.append(1))
     assert len(done) == 5
 
 
@@ -332,7 +336,7 @@ def test_the_shared_root_is_counted_once(random_table, monkeypatch):
         return real(*args)
 
     monkeypatch.setattr(grower, "count_root", count)
-    root = SharedRoot(table)
+    root = SharedRoot()
     plan = plan_of(3)
 
     def one(number):
@@ -342,6 +346,6 @@ def test_the_shared_root_is_counted_once(random_table, monkeypatch):
         shared = list(pool.map(one, range(8)))
     assert len(made) == 1
     for number, tree in enumerate(shared):
-        alone = grow(table, plan, SeededSource(number), root=lambda s: real(table, s))
+        alone = grow(table, plan, SeededSource(number), root=real)
         for name in ("feature", "low", "high", "counts"):
             assert np.array_equal(getattr(tree, name), getattr(alone, name))

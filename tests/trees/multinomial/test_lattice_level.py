@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -11,17 +12,21 @@ from scipy import stats
 
 from dpforest import BudgetAccountant, Domain, MultinomialForestClassifier
 from dpforest.accounting.events import ExponentialSelection, GeometricNoise
+from dpforest.accounting.releases import Round, Step
+from dpforest.bridge import Bridge
 from dpforest.domain.matrix import EncodedMatrix, EncodedTable
 from dpforest.exceptions import ParameterError
 from dpforest.mechanisms.entropy import SeededSource
+from dpforest.records.base import MemoryRecords
 from dpforest.records.table import TrainingTable
 from dpforest.trees.multinomial.cells import LevelCells
 from dpforest.trees.multinomial.criteria import CRITERIA
-from dpforest.trees.multinomial.growth import count_root
+from dpforest.trees.multinomial.growth import GrowthInMemory, count_root
 from dpforest.trees.multinomial.lattice import LevelLattice
-from dpforest.trees.multinomial.release import release_splits
+from dpforest.trees.multinomial.learner import released_splits
+from dpforest.trees.multinomial.plan import TreeEvents, forest_plan
+from dpforest.trees.multinomial.queries import Side
 from dpforest.trees.multinomial.segments import Segments, Splits
-from dpforest.trees.multinomial.tree_plan import TreePlan
 
 ALPHA = 1e-9
 N_CODES = [9, 4, 1, 17, 3]
@@ -181,17 +186,28 @@ def split_law(level, criterion, event):
 
 def plan_of(criterion, event, joint=False):
     leaf = GeometricNoise(Fraction(1), Fraction(1))
-    return TreePlan(1, (event,), (event,), leaf, "geometric", criterion, joint, None)
+    return forest_plan(1, TreeEvents((event,), (event,), leaf), criterion, joint=joint)
+
+
+def split_of(level, plan, scope, source):
+    """Splits of the nodes of a level, paid for as one wide step of a plan."""
+    (step, _) = plan.rounds[0].steps
+    step = Step(tuple(replace(one, cells=level.n_nodes) for one in step.releases))
+    bridge = Bridge((Round("trees", (step,)),), scope, MemoryRecords(level.table), source)
+    growth = GrowthInMemory(Side(), lambda *_: level)
+    counted = bridge.ask(growth.level(), *step.roles)
+    drawn = released_splits(plan.shape, bridge, growth, counted, step.roles)
+    return Splits.drawn(level.table.ordered, *drawn)
 
 
 def drawn(level, criterion, event, repeats, accountant):
     """How often each split was drawn, over nodes that are all alike."""
-    counts = {}
-    for seed in range(repeats):
-        grants = [accountant.request(event, role="test", cells=level.n_nodes) for _ in range(2)]
-        splits = release_splits(level, plan_of(criterion, event), grants, SeededSource(seed))
-        for f, code in zip(splits.feature.tolist(), splits.high.tolist(), strict=True):
-            counts[f, code] = counts.get((f, code), 0) + 1
+    counts, plan = {}, plan_of(criterion, event)
+    with accountant.open_scope("draws") as scope:
+        for seed in range(repeats):
+            splits = split_of(level, plan, scope, SeededSource(seed))
+            for f, code in zip(splits.feature.tolist(), splits.high.tolist(), strict=True):
+                counts[f, code] = counts.get((f, code), 0) + 1
     return counts
 
 
@@ -251,10 +267,11 @@ def test_draws_that_nothing_was_paid_for_read_no_record(twins, dtype):
     # Not counted: a look at a record would fail.
     level = (LevelLattice if dtype == np.uint32 else LevelCells).of_root(table)
     counts, jointly = {}, {}
+    scope = BudgetAccountant(1).open_scope("draws")
     for seed in range(4000):
         for joint, into in ((False, counts), (True, jointly)):
             plan = plan_of(CRITERIA["gini_count"], None, joint)
-            splits = release_splits(level, plan, [None, None], SeededSource(seed))
+            splits = split_of(level, plan, scope, SeededSource(seed))
             key = int(splits.feature[0]), int(splits.high[0])
             into[key] = into.get(key, 0) + 1
     sizes = {0: 5, 1: 4}

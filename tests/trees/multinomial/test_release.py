@@ -1,9 +1,8 @@
-"""The bridge from secret to released: laws of splits, kinds of leaves, grants."""
+"""What trees release: laws of splits, kinds of leaves, and that both are paid for."""
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -17,15 +16,19 @@ from dpforest.accounting.events import (
     GeometricNoise,
     PermuteAndFlipSelection,
 )
+from dpforest.accounting.releases import Release, Round, once
+from dpforest.bridge import Bridge, PlanError
 from dpforest.domain.matrix import EncodedMatrix, EncodedTable
 from dpforest.exceptions import GrantError
 from dpforest.mechanisms.entropy import SeededSource
+from dpforest.records.base import MemoryRecords
 from dpforest.records.table import TrainingTable
 from dpforest.trees.multinomial.criteria import CRITERIA
-from dpforest.trees.multinomial.growth import count_root
-from dpforest.trees.multinomial.release import release_leaves, release_splits
-from dpforest.trees.multinomial.segments import Segments
-from dpforest.trees.multinomial.tree_plan import TreePlan
+from dpforest.trees.multinomial.growth import GrowthInMemory, LeafLook, SharedRoot
+from dpforest.trees.multinomial.learner import released_leaves, released_splits
+from dpforest.trees.multinomial.plan import TreeEvents, forest_plan
+from dpforest.trees.multinomial.queries import Side
+from dpforest.trees.multinomial.segments import Splits
 
 N_CODES, ORDERED = (4, 3), (True, False)
 CODES = [[0, 0], [0, 1], [1, 1], [2, 1], [3, 2], [3, 2], [2, 0]]
@@ -35,18 +38,16 @@ CANDIDATES = [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2)]
 HUGE = Fraction(10**5)
 
 
-def root():
+def table():
     matrix = EncodedMatrix(
         np.array(CODES, dtype=np.uint8), np.array(N_CODES, dtype=np.int64), np.array(ORDERED)
     )
-    table = TrainingTable.of(EncodedTable(matrix, np.array(LABELS, dtype=np.int32), 2))
-    return count_root(table, Segments.of_root(np.arange(len(CODES), dtype=np.int32)))
+    return TrainingTable.of(EncodedTable(matrix, np.array(LABELS, dtype=np.int32), 2))
 
 
 def plan_of(feature, value, criterion, joint=False):
     leaf = GeometricNoise(Fraction(1), Fraction(1))
-    score = CRITERIA[criterion]
-    return TreePlan(1, (feature,), (value,), leaf, "geometric", score, joint, None)
+    return forest_plan(1, TreeEvents((feature,), (value,), leaf), CRITERIA[criterion], joint=joint)
 
 
 def selection(kind, epsilon, criterion):
@@ -55,18 +56,18 @@ def selection(kind, epsilon, criterion):
 
 def splits_of(plan, draws, seed=0):
     """How often each candidate is released as the root's split."""
-    cells, source = root(), SeededSource(seed)
-    accountant = BudgetAccountant(10**12)
-    events = plan.feature_events if plan.joint else (*plan.feature_events, *plan.value_events)
-    counts = Counter()
-    for _ in range(draws):
-        grants = [
-            None if event is None else accountant.request(event, role="test") for event in events
-        ]
-        split = release_splits(cells, plan, grants, source)
-        feature, high = int(split.feature[0]), int(split.high[0])
-        assert split.low[0] == (0 if ORDERED[feature] else high)
-        counts[feature, high] += 1
+    step, root, counts = plan.rounds[0].steps[0], SharedRoot(), Counter()
+    with BudgetAccountant(10**12).open_scope("draws") as scope:
+        rounds = (Round("trees", (step,), draws),)
+        bridge = Bridge(rounds, scope, MemoryRecords(table()), SeededSource(seed))
+        for _ in range(draws):
+            growth = GrowthInMemory(Side(), root)
+            counted = bridge.ask(growth.level(), *step.roles)
+            drawn = released_splits(plan.shape, bridge, growth, counted, step.roles)
+            split = Splits.drawn(np.array(ORDERED), *drawn)
+            feature, high = int(split.feature[0]), int(split.high[0])
+            assert split.low[0] == (0 if ORDERED[feature] else high)
+            counts[feature, high] += 1
     assert set(counts) <= set(CANDIDATES)
     return np.array([counts[candidate] for candidate in CANDIDATES])
 
@@ -167,20 +168,28 @@ LEAVES = {
 }
 
 
-def grant_for(event, cells=4):
-    accountant = BudgetAccountant(10**9, delta=Fraction(1, 10**6))
-    return accountant.request(event, role="leaves", cells=cells)
-
-
 def leaf_plan(leaves):
-    return replace(plan_of(None, None, "gini_count"), leaves=leaves, leaf_event=LEAVES[leaves])
+    events = TreeEvents((None,) * 2, (None,) * 2, LEAVES[leaves])
+    return forest_plan(1, events, CRITERIA["gini_count"], leaves=leaves)
+
+
+def counted(plan, event, cells=4):
+    """The leaves' counts, paid for by an event."""
+    accountant = BudgetAccountant(10**9, delta=Fraction(1, 10**6))
+    role = plan.shape.leaf_role
+    rounds = (once("trees", Release(role, event, cells)),)
+    records = MemoryRecords(table())
+    bridge = Bridge(rounds, accountant.open_scope("leaves"), records, SeededSource(3))
+    return bridge.ask(LeafLook(lambda _: COUNTS), role)
 
 
 @pytest.mark.parametrize("leaves", sorted(LEAVES))
 def test_leaves_release_labels_or_counts(leaves):
-    grant = grant_for(LEAVES[leaves])
-    labels, counts = release_leaves(COUNTS, leaf_plan(leaves), grant, SeededSource(3))
-    assert grant.consumed
+    plan = leaf_plan(leaves)
+    sealed = counted(plan, LEAVES[leaves])
+    labels, counts = released_leaves(plan.shape, sealed)
+    with pytest.raises(PlanError, match="was released"):
+        released_leaves(plan.shape, sealed)
     if leaves in ("geometric", "gaussian"):
         assert labels is None and counts.dtype == np.int64
         assert np.array_equal(counts, COUNTS) and counts is not COUNTS
@@ -192,16 +201,23 @@ def test_leaves_release_labels_or_counts(leaves):
 @pytest.mark.parametrize("leaves", sorted(LEAVES))
 def test_leaves_need_a_grant_for_all_of_them(leaves):
     plan = leaf_plan(leaves)
-    for grant, message in (
-        (grant_for(LEAVES[leaves], cells=3), "does not cover 4"),
-        (grant_for(LEAVES["gaussian" if leaves == "geometric" else "geometric"]), "does not cover"),
-    ):
-        with pytest.raises(GrantError, match=message):
-            release_leaves(COUNTS, plan, grant, SeededSource(1))
-        assert not grant.consumed
-    used = grant_for(LEAVES[leaves])
-    release_leaves(COUNTS, plan, used, SeededSource(1))
-    with pytest.raises(GrantError, match="used before"):
-        release_leaves(COUNTS, plan, used, SeededSource(2))
-    with pytest.raises(GrantError):
-        release_leaves(COUNTS, plan, None, SeededSource(1))
+    with pytest.raises(GrantError, match="does not cover 4"):
+        released_leaves(plan.shape, counted(plan, LEAVES[leaves], cells=3))
+
+
+SMALLER = {
+    "label": ExponentialSelection(HUGE, Fraction(1)),
+    "count_label": ExponentialSelection(HUGE, Fraction(1, 2)),
+    "count_label_permute_and_flip": PermuteAndFlipSelection(HUGE, Fraction(1, 2)),
+    "geometric": GeometricNoise(HUGE, Fraction(1, 2)),
+    "gaussian": DiscreteGaussianNoise(Fraction(1, 10**6), Fraction(1, 2)),
+}
+
+
+@pytest.mark.parametrize("leaves", sorted(LEAVES))
+def test_leaves_need_an_event_for_what_a_record_moves(leaves):
+    plan = leaf_plan(leaves)
+    other = LEAVES["label" if leaves in ("geometric", "gaussian") else "geometric"]
+    for event in (SMALLER[leaves], other):
+        with pytest.raises(PlanError, match="is for less than one record moves"):
+            released_leaves(plan.shape, counted(plan, event))

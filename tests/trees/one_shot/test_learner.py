@@ -11,15 +11,15 @@ import pytest
 
 from dpforest import bridge
 from dpforest.accounting.accountant import BudgetAccountant
-from dpforest.accounting.releases import Step
+from dpforest.accounting.releases import LearnerBudget, Step
 from dpforest.exceptions import GrantError
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.records.base import MemoryRecords
 from dpforest.records.table import TrainingTable
-from dpforest.trees.base import LearnerBudget, TableFacts
+from dpforest.trees.base import TableFacts
 from dpforest.trees.one_shot import OneShotForest, OneShotModel
 from dpforest.trees.one_shot.plan import Role
-from dpforest.trees.one_shot.settings import OneShotSettings, Size
+from dpforest.trees.one_shot.settings import OneShotSettings, OneShotSize
 from dpforest.trees.training import train_on
 
 PURE = LearnerBudget(Fraction(1), Fraction(0))
@@ -176,7 +176,7 @@ def test_the_same_words_give_the_same_model_and_others_another():
 
 def test_a_release_wants_a_grant_for_all_its_leaves():
     facts = facts_of(2)
-    forest = OneShotForest(OneShotSettings(fixed_size=Size(3, 4, (2,))))
+    forest = OneShotForest(OneShotSettings(fixed_size=OneShotSize(3, 4, (2,))))
     plan = forest.plan(facts, PURE)
 
     def stingy(one):

@@ -9,7 +9,7 @@ import pytest
 
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.trees.base import TableFacts
-from dpforest.trees.one_shot.settings import Size, size_by_rule
+from dpforest.trees.one_shot.settings import OneShotSize, size_by_rule
 from dpforest.trees.one_shot.structures import deal_features, draw_structures, live_leaves
 from dpforest.trees.random.bins import public_bins
 
@@ -25,7 +25,7 @@ def facts_of(n_codes: list[int], ordered: list[bool], n_classes: int = 2) -> Tab
 
 @pytest.mark.parametrize("own", [(1,), (2,), (2, 3), (5,), (9,)])
 def test_features_are_dealt_evenly_and_never_twice_to_a_tree(own):
-    hands = deal_features(Size(20, 3, own), 7, SeededSource(1))
+    hands = deal_features(OneShotSize(20, 3, own), 7, SeededSource(1))
     for tree, hand in enumerate(hands):
         held = hand[hand >= 0]
         assert len(set(held.tolist())) == held.size == min(own[tree % len(own)], 7)
@@ -35,7 +35,7 @@ def test_features_are_dealt_evenly_and_never_twice_to_a_tree(own):
 
 def test_a_tree_halves_its_own_features_in_turn():
     facts = facts_of([16, 16, 16], [True] * 3)
-    size = Size(6, 4, (2,))
+    size = OneShotSize(6, 4, (2,))
     source = SeededSource(2)
     trees = draw_structures(size, public_bins(facts, 16), facts, source)
     for tree in range(6):
@@ -55,7 +55,7 @@ def test_a_tree_halves_its_own_features_in_turn():
 def test_live_leaves_are_those_that_some_record_reaches(depth):
     facts = facts_of([3, 2, 5, 1], [False, False, True, False])
     trees = draw_structures(
-        Size(8, depth, (1, 2, 4)), public_bins(facts, 32), facts, SeededSource(3)
+        OneShotSize(8, depth, (1, 2, 4)), public_bins(facts, 32), facts, SeededSource(3)
     )
     codes = np.array(list(itertools.product(range(3), range(2), range(5), range(1))), np.uint8)
     leaves = trees.leaves(codes)
@@ -66,7 +66,7 @@ def test_live_leaves_are_those_that_some_record_reaches(depth):
 
 def test_structures_follow_from_public_words_alone():
     facts = facts_of([9, 4], [True, False])
-    size = Size(5, 5, (2,))
+    size = OneShotSize(5, 5, (2,))
     first = draw_structures(size, public_bins(facts, 8), facts, SeededSource(4))
     again = draw_structures(size, public_bins(facts, 8), facts, SeededSource(4))
     assert (first.mask == again.mask).all()

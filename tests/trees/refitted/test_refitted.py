@@ -10,18 +10,18 @@ import numpy as np
 import pytest
 
 from dpforest.accounting import BudgetAccountant
+from dpforest.accounting.releases import LearnerBudget
 from dpforest.exceptions import ParameterError
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.records.base import Block, MemoryRecords
-from dpforest.trees.base import LearnerBudget
 from dpforest.trees.refitted import RefittedForest, RefittedModel
 from dpforest.trees.refitted.plan import Role
-from dpforest.trees.refitted.settings import MAX_DEPTH, RefittedSettings, Size
+from dpforest.trees.refitted.settings import MAX_DEPTH, RefittedSettings, RefittedSize
 from dpforest.trees.refitted.steps import shrunk_steps
 from dpforest.trees.training import train_on
 
 DELTA = Fraction(1, 10**6)
-SMALL = RefittedForest(RefittedSettings(fixed_size=Size(3, 4, 10)))
+SMALL = RefittedForest(RefittedSettings(fixed_size=RefittedSize(3, 4, 10)))
 SHAPES = [
     pytest.param([40, -5, 7, -2], 2, id="binary"),
     pytest.param([-3, 20, 9], 4, id="4 classes"),
@@ -98,7 +98,7 @@ def test_without_delta_there_is_no_refitted_forest(facts_of):
 @pytest.mark.parametrize("depth", [0, MAX_DEPTH + 1])
 def test_leaves_that_sums_cannot_number_are_refused(depth):
     with pytest.raises(ParameterError, match=f"depth={depth}: must be from 1 to {MAX_DEPTH}"):
-        Size(depth, 4, 10)
+        RefittedSize(depth, 4, 10)
     assert np.iinfo(np.uint16).max + 1 == 2**MAX_DEPTH
 
 
@@ -117,7 +117,7 @@ def test_tables_without_records_or_with_one_class_make_a_model(
 @pytest.mark.parametrize(("n_codes", "n_classes"), SHAPES)
 @pytest.mark.parametrize("start", [True, False])
 def test_it_learns_with_a_generous_budget(facts_of, table_of, n_codes, n_classes, start):
-    settings = RefittedSettings(fixed_size=Size(4, 8, 60))
+    settings = RefittedSettings(fixed_size=RefittedSize(4, 8, 60))
     settings = replace(settings, start_signal=1.0 if start else 1e18)
     facts = facts_of(n_codes, n_classes, 20_000.0)
     model, plan, _, _ = run(RefittedForest(settings), facts, table_of(facts, 20_000), Fraction(8))
@@ -143,7 +143,7 @@ def test_released_steps_are_stretched_and_nothing_else(
     facts_of, table_of, n_classes, n_rounds, stretch
 ):
     facts = facts_of([40, -5, 7], n_classes, 3000.0)
-    learner = RefittedForest(RefittedSettings(fixed_size=Size(2, 2, n_rounds)))
+    learner = RefittedForest(RefittedSettings(fixed_size=RefittedSize(2, 2, n_rounds)))
     table = table_of(facts, 200)
     (one, plan, *_), (two, same, *_) = (
         run(f, facts, table) for f in (learner, unstretched(learner))

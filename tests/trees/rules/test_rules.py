@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from dpforest.accounting import BudgetAccountant
+from dpforest.accounting.releases import LearnerBudget
 from dpforest.exceptions import ModelFormatError
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.records.base import MemoryRecords
-from dpforest.trees.base import LearnerBudget
 from dpforest.trees.rules import RuleModel, RulesLearner, RulesSettings
 from dpforest.trees.rules.directions import draw_directions
 from dpforest.trees.rules.plan import family_size
@@ -24,6 +24,7 @@ from dpforest.trees.rules.probabilities import (
     shrink,
     uncounted_probabilities,
 )
+from dpforest.trees.training import train_on
 
 SMALL = RulesSettings(n_sums=10, n_cuts=7)
 LEARNER = RulesLearner(SMALL)
@@ -43,9 +44,8 @@ def train(facts, table, plan, seed=0, epsilon=1):
     accountant = BudgetAccountant(epsilon)
     done = []
     with accountant.open_scope("fit", reserve=plan.loss) as scope:
-        model = LEARNER.train(
-            plan, scope, SeededSource(seed), MemoryRecords(table), facts, lambda: done.append(1)
-        )
+        records, source = MemoryRecords(table), SeededSource(seed)
+        model = train_on(LEARNER, plan, scope, source, records, facts, lambda: done.append(1))
         spent = scope.loss
     assert len(done) == len(plan.parts)
     return model, spent, accountant
@@ -86,14 +86,16 @@ def test_the_plan_follows_from_the_signal(signal, parts, depth, facts_of, table_
 def test_draws_and_counts_are_paid_for_what_a_record_moves(signal, facts_of):
     # 1 of every tree's score, by tests/trees/rules/test_family.py, and 1 of one leaf's counts.
     plan = LEARNER.plan(facts_with(facts_of, signal), budget(1))
-    assert all(stage.score_range == 1 for stage in plan.stages)
-    assert plan.counts.l1_sensitivity == 1
+    *stages, counts = (release.event for one in plan.rounds for release in one.releases)
+    assert len(stages) == plan.shape.n_stages
+    assert all(stage.score_range == 1 for stage in stages)
+    assert counts.l1_sensitivity == 1
 
 
 def test_more_classes_get_a_third_stage_sooner(facts_of):
     for n_classes, n_stages in ((2, 2), (3, 3)):
         plan = LEARNER.plan(facts_with(facts_of, 1500, n_classes=n_classes), budget(1))
-        assert len(plan.stages) == n_stages
+        assert plan.shape.n_stages == n_stages
 
 
 def test_blocks_of_records_are_not_seen(facts_of, table_of, monkeypatch):
@@ -265,7 +267,7 @@ def test_masses_are_shares_and_none_lies_where_nothing_is(signal, facts_of, tabl
 
 def test_many_counts_are_followed_and_sharpened():
     counts = np.array([[80_000, 20_000], [10_000, 90_000]])
-    table = counted_probabilities(np.array([0, 1]), counts, 2.0, 1e5)
+    table = counted_probabilities(np.array([0, 1]), counts, np.array([True, True]), 2.0, 1e5)
     odds = np.log(table[:, 0] / table[:, 1])
     assert np.allclose(odds, SHARPENING * np.log(counts[:, 0] / counts[:, 1]), atol=0.01)
     assert np.allclose(table.sum(axis=1), 1)

@@ -1,0 +1,32 @@
+"""Changes of records with targets before they are counted: rescaled, or turned to classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dpforest.mechanisms.row_words import RowWords
+from dpforest.records.base import Block
+from dpforest.records.table import TrainingTable
+
+
+@dataclass(frozen=True, slots=True)
+class Rescaled:
+    """Targets between released bounds, in steps of the declared ones."""
+
+    low: int
+    high: int
+
+    def table(self, block: Block) -> TrainingTable:
+        """The same records with clipped and rescaled targets."""
+        return block.table.rescaled(self.low, self.high)
+
+
+@dataclass(frozen=True, slots=True)
+class Tossed:
+    """A class for each target by the record's own coin."""
+
+    rows: RowWords
+
+    def table(self, block: Block) -> TrainingTable:
+        """The same records with classes."""
+        return block.table.tossed(self.rows.words(block.first, block.table.n_records))

@@ -1,0 +1,120 @@
+"""Questions of selected rules: the records of each leaf, to draw trees by, and counts of leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpforest.mechanisms.streamed import Envelope
+from dpforest.records.base import Block, Sensitivity
+from dpforest.records.table import TrainingTable
+from dpforest.trees.rules.directions import Directions
+from dpforest.trees.rules.family import BinnedRecords, FamilyWeights, TreeFamily
+from dpforest.trees.rules.model import RuleModel
+
+#: What a record moves in class counts of the leaves of one tree.
+LEAF_COUNTS_SENSITIVITY = Sensitivity(Fraction(1), Fraction(1))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LeafCells:
+    """A look at the records of each leaf of a released tree, as bins of public directions.
+
+    Attributes
+    ----------
+    tree : RuleModel
+        Its cuts alone are looked at.
+    directions : Directions
+    """
+
+    tree: RuleModel
+    directions: Directions
+
+    def look(self, table: TrainingTable) -> LeafRecords:
+        """The records by leaf, to be read when a family is made of them; secret."""
+        return LeafRecords(self, table)
+
+
+class LeafRecords:
+    """Records of each leaf of a tree, read when somebody asks for them; secret."""
+
+    def __init__(self, cells: LeafCells, table: TrainingTable) -> None:
+        self._cells, self._table = cells, table
+        self._all: BinnedRecords | None = None
+        self._leaves: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+
+    def of(self, leaf: int) -> BinnedRecords:
+        """Records of a leaf."""
+        return self._read().where(self._leaves == leaf)
+
+    def _read(self) -> BinnedRecords:
+        """All records as bins, and the leaf that each lies in; made once."""
+        if self._all is None:
+            cells, codes = self._cells, self._table.codes
+            self._leaves = cells.tree.leaves(codes)
+            bins, labels = cells.directions.bins(codes), self._table.labels.astype(np.int64)
+            self._all = BinnedRecords(bins, labels, cells.tree.n_classes)
+        return self._all
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TreesOfHeightTwo:
+    """All trees of height at most two, in each leaf, by how many of its records they have right.
+
+    Attributes
+    ----------
+    weights : FamilyWeights
+    leaves : tuple of int
+        In which a tree is drawn; public.
+
+    Notes
+    -----
+    **Relation**: add or remove one record. **Range**: 1. **Proof**: the record lies in one leaf,
+    and a tree there has it right or not, so every score of that leaf moves by 0 or 1, and no score
+    of another leaf moves. Cuts, bins, weights and leaves follow from public facts and released
+    trees. **Tests**: tests/trees/rules/test_family.py, tests/trees/rules/test_queries.py.
+    """
+
+    weights: FamilyWeights
+    leaves: tuple[int, ...]
+    unit: ClassVar[Fraction] = Fraction(1)
+    score_range: ClassVar[Fraction] = Fraction(1)
+
+    def makers(self, counted: LeafRecords) -> list[Callable[[Envelope], TreeFamily]]:
+        """A family a leaf, each of which reads its records when it is made; secret."""
+        return [TreeFamily.of(partial(counted.of, leaf), self.weights) for leaf in self.leaves]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RuleLeafCounts:
+    """Class counts of the leaves of a released tree, shape (n_leaves, n_classes).
+
+    Attributes
+    ----------
+    tree : RuleModel
+        Its cuts alone are looked at.
+    """
+
+    tree: RuleModel
+
+    @property
+    def sensitivity(self) -> Sensitivity:
+        """1 in L1 and in L2.
+
+        **Relation**: add or remove one record. **Proof**: it lies in one leaf, by released cuts
+        and its own codes, and adds 1 to one count there. **Tests**:
+        tests/trees/rules/test_queries.py.
+        """
+        return LEAF_COUNTS_SENSITIVITY
+
+    def count(self, block: Block) -> NDArray[np.int64]:
+        """Class counts of a block."""
+        counts = np.zeros((self.tree.labels.size, self.tree.n_classes), dtype=np.int64)
+        np.add.at(counts, (self.tree.leaves(block.table.codes), block.table.labels), 1)
+        return counts
