@@ -32,12 +32,12 @@ from dpforest import BudgetAccountant, PrivateForestClassifier
 from dpforest.accounting.conversion import epsilon_of_rho, rho_of_epsilon
 from dpforest.accounting.fits import OWN_BUDGET
 from dpforest.accounting.loss_curves import gaussian_shift, selections_curve
+from dpforest.accounting.releases import LearnerBudget
 from dpforest.datasets import load_adult
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.estimators.private_plan import table_facts
 from dpforest.estimators.private_training import make_plan
 from dpforest.exceptions import BudgetExceeded
-from dpforest.trees.base import LearnerBudget
 from dpforest.trees.strategies import LEARNERS
 from dpforest.verify.replan import Boundless
 

@@ -98,7 +98,7 @@ def observe_grants(grants: Sequence[Any], owner: str = "") -> None:
 
 
 def observer() -> Observer | None:
-    """Observer that looks on now."""
+    """The observer that is set, if any."""
     return _observer
 
 

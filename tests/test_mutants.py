@@ -21,7 +21,7 @@ import pytest
 import dpforest.mechanisms
 from dpforest.accounting.allocation import _OBJECTS as ALLOCATIONS
 from dpforest.accounting.events import EVENTS
-from dpforest.accounting.nodes import Node
+from dpforest.accounting.scopes import Scope
 from dpforest.records.streams.base import Source
 from dpforest.trees.multinomial.criteria import CRITERIA
 from dpforest.trees.strategies import LEARNERS
@@ -149,8 +149,8 @@ def mechanisms() -> list[object]:
 def scopes() -> list[type]:
     for name in ("certified", "units"):
         importlib.import_module(f"dpforest.accounting.{name}")
-    return of_the_package({kind for kind in subclasses(Node) if "kind" in vars(kind) or
-                           "Scope" in kind.__name__} - {Node})  # fmt: skip
+    return of_the_package({kind for kind in subclasses(Scope) if "kind" in vars(kind) or
+                           "Scope" in kind.__name__} - {Scope})  # fmt: skip
 
 
 def readers() -> list[type]:

@@ -19,12 +19,6 @@ COUNTING, RECORDS = "records/base", ("records/base", "records/streams/passes", "
 #: Rooms of mechanisms and of grants themselves, and who audits mechanisms as such.
 FREE = ("mechanisms/", "accounting/", "audit/")
 
-#: What is left to be carried over the bridge: module -> what it still does by itself. A line goes
-#: with its reason; the test fails where one is not needed any more.
-STILL = {
-    "trees/multinomial/release": {"runs a mechanism", "names a grant"},
-    "trees/multinomial/tree_plan": {"names a grant"},
-}
 #: Kernels that predict from coded rows, which a released model may call.
 PREDICTION = {
     "dpforest.trees.random.kernels.block_math",
@@ -117,15 +111,7 @@ def found_in_the_sources() -> dict[str, set[str]]:
 
 
 def test_the_bridge_alone_sees_both_sides():
-    found = found_in_the_sources()
-    new = {m: what - STILL.get(m, set()) for m, what in found.items()}
-    assert not any(new.values()), {m: what for m, what in new.items() if what}
-
-
-def test_what_is_carried_over_is_struck_from_the_list():
-    found = found_in_the_sources()
-    done = {m: what - found.get(m, set()) for m, what in STILL.items()}
-    assert not any(done.values()), {m: what for m, what in done.items() if what}
+    assert found_in_the_sources() == {}
 
 
 LEARNER = "from dpforest.bridge import Bridge\n"

@@ -16,11 +16,11 @@ from common.scale_data import arrays, domain, encoded, write_files
 from common.scale_floor import rates, work_of
 from common.scale_machine import measured
 from dpforest import BudgetAccountant, MultinomialForestClassifier, PrivateForestClassifier
+from dpforest.accounting.releases import LearnerBudget
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.estimators.private_plan import table_facts
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.records.base import MemoryRecords
-from dpforest.trees.base import LearnerBudget
 from dpforest.trees.multinomial.learner import MultinomialForest
 from dpforest.trees.one_shot.learner import OneShotForest
 from dpforest.trees.refitted.learner import RefittedForest

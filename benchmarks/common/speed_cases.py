@@ -272,8 +272,8 @@ def _private(table: Coded, strategy: str) -> Callable[[int], Any]:
 
 
 def _plan(table: Coded, strategy: str) -> Any:
+    from dpforest.accounting.releases import LearnerBudget
     from dpforest.estimators.private_plan import table_facts
-    from dpforest.trees.base import LearnerBudget
     from dpforest.trees.strategies import LEARNERS
 
     facts = table_facts(DomainEncoder(table.domain), len(table.codes), True)

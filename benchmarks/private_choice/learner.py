@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from dpforest import BudgetAccountant, Domain
 from dpforest.accounting.grants import Grant
+from dpforest.accounting.releases import LearnerBudget
 from dpforest.accounting.scopes import Scope
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.estimators.classifier import class_array, class_order
@@ -19,7 +20,7 @@ from dpforest.mechanisms.entropy import RandomSource, SystemSource
 from dpforest.mechanisms.selection import select_exponential
 from dpforest.records.base import Block, MemoryRecords, Records
 from dpforest.records.table import TrainingTable
-from dpforest.trees.base import LearnerBudget, ReleasedModel
+from dpforest.trees.base import ReleasedModel
 from dpforest.trees.rules.model import RuleModel
 from dpforest.trees.strategies import LEARNERS
 from dpforest.trees.training import train_on

@@ -10,9 +10,9 @@ from dpforest.accounting.accountant import BudgetAccountant
 from dpforest.accounting.events import ExponentialSelection
 from dpforest.accounting.losses import NO_LOSS, PrivacyLoss
 from dpforest.accounting.rationals import sqrt_in_steps
-from dpforest.accounting.releases import Plan
+from dpforest.accounting.releases import LearnerBudget, Plan
 from dpforest.accounting.scopes import ParallelRecordsScope, Scope
-from dpforest.trees.base import LearnerBudget, TableFacts
+from dpforest.trees.base import TableFacts
 from dpforest.trees.strategies import LEARNERS, MANY_CLASSES, pick_strategy, spends_pure_epsilon
 
 #: Probability with which a record is for training; a multiple of 2^-64, so drawn exactly.

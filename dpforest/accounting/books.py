@@ -49,12 +49,15 @@ class Books:
         Held by whoever reads or changes what is charged.
     alone : scope or None
         The scope beside which nothing is granted any more, once it is charged anything.
+    held_first : list of scope
+        Adaptive scopes that were opened before anything was granted.
     """
 
     def __init__(self, epsilon: Amount, delta: Fraction, name: str | None) -> None:
         self.epsilon, self.delta, self.name = epsilon, delta, name
         self.lock = threading.RLock()
         self.alone: Charged | None = None
+        self.held_first: list[Charged] = []
         self._process = this_process()
         self._prices: dict[int, tuple[Event, PrivacyLoss]] = {}
         self._sums: dict[tuple[int, int], tuple[PrivacyLoss, PrivacyLoss, PrivacyLoss]] = {}

@@ -31,12 +31,9 @@ from __future__ import annotations
 from typing import NoReturn
 
 from dpforest.accounting.books import Books
-from dpforest.accounting.certificate_record import CertificateRecord
 from dpforest.accounting.certificates import Certificate
 from dpforest.accounting.events import Event
-from dpforest.accounting.ledger import ScopeRecord
 from dpforest.accounting.losses import NO_LOSS, PrivacyLoss
-from dpforest.accounting.nodes import Node
 from dpforest.accounting.scopes import Scope, SequentialScope
 from dpforest.accounting.units import group_loss
 from dpforest.exceptions import BudgetExceeded, ParameterError, ScopeError
@@ -109,7 +106,6 @@ class CertifiedScope(SequentialScope):
         reserve = certificate.additive if adds_up else certificate.loss
         super().__init__(books, parent, label, reserve=reserve)
         self._certificate = certificate
-        self._certified_units = certificate.records_per_unit
         self._in_rho = adds_up
 
     @property
@@ -132,7 +128,7 @@ class CertifiedScope(SequentialScope):
         if inner == NO_LOSS:
             return NO_LOSS
         # A unit's, as the certificate is.
-        added = group_loss(inner, self._certified_units)
+        added = group_loss(inner, self._certificate.records_per_unit)
         if self._in_rho:
             return added
         return PrivacyLoss(self._certificate.epsilon, added.rho, self._certificate.delta)
@@ -148,22 +144,18 @@ class CertifiedScope(SequentialScope):
             f"{what}, not {event.mechanism} {event.parameters}. Request what was planned, in order."
         )
 
-    def _adopt(self, child: Node) -> NoReturn:
+    def _adopt(self, child: Scope) -> NoReturn:
         raise ScopeError(
             f"scope {self._name()!r} is certified for a list of releases and takes no scopes. "
             "Request in it."
         )
-
-    def _record(self, counter: list[int]) -> ScopeRecord:
-        written = CertificateRecord.of(self._certificate)
-        return super()._record(counter).model_copy(update={"certificate": written})
 
 
 def _check_place(scope: Scope) -> None:
     """Refuse a place that a record may not meet all of."""
     if not all(
         isinstance(place, SequentialScope) and place.kind in ("sequential", "units")
-        for place in _around(scope)
+        for place in scope._around()
     ):
         raise ScopeError(
             "a certified scope lies in sequential scopes only: its (epsilon, delta) is that of a "
@@ -171,19 +163,9 @@ def _check_place(scope: Scope) -> None:
         )
 
 
-def _around(scope: Scope) -> list[Node]:
-    """A scope and all around it, the root last."""
-    around: list[Node] = []
-    node: Node | None = scope
-    while node is not None:
-        around.append(node)
-        node = node._parent
-    return around
-
-
 def _is_alone(scope: Scope) -> bool:
     """Whether nothing is charged to the accountant but reserves of the scopes around."""
-    around = _around(scope)
+    around = list(scope._around())
     beside = (c for place in around for c in place._children.values() if c not in around)
     spent = [entry.loss for place in around for entry in place._entries]
     return all(loss == NO_LOSS for loss in (*spent, *(child._charged for child in beside)))
@@ -191,17 +173,12 @@ def _is_alone(scope: Scope) -> bool:
 
 def _is_held(scope: Scope) -> bool:
     """Whether an adaptive scope that was opened first holds the delta for good."""
-    place: Node | None = scope
-    while place is not None:
-        if place._adaptive and place._was_first:
-            return True
-        place = place._parent
-    return False
+    return any(place in scope._books.held_first for place in scope._around())
 
 
 def _check_units(scope: Scope, certificate: Certificate) -> None:
     """A certificate for units counts as it is, so it lies right in a scope of just such units."""
-    if certificate.records_per_unit in (1, scope._records_per_unit):
+    if certificate.records_per_unit in (1, scope.max_records_per_unit):
         return
     raise ParameterError(
         "certificate", f"for units of {certificate.records_per_unit} records",

@@ -13,43 +13,34 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from types import TracebackType
-from typing import Any, NoReturn, Protocol, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from dpforest.accounting import grants
 from dpforest.accounting.books import Books
-from dpforest.accounting.certificate_record import CertificateRecord
 from dpforest.accounting.certificates import Certificate, certify
 from dpforest.accounting.certified import _check_place, _check_units, _is_alone, _is_held
 from dpforest.accounting.events import checked_loss
 from dpforest.accounting.grants import Grant
 from dpforest.accounting.ledger import ScopeRecord
-from dpforest.accounting.losses import NO_LOSS, Amount, PrivacyLoss
-from dpforest.accounting.nodes import Granted, Node
-from dpforest.accounting.releases import Plan, Release, Round, Step, loss_of, repeats
-from dpforest.accounting.scopes import Request, Scope, SequentialScope
+from dpforest.accounting.losses import NO_LOSS, PrivacyLoss
+from dpforest.accounting.releases import (
+    LearnerBudget,
+    Plan,
+    Release,
+    Round,
+    Step,
+    loss_of,
+    repeats,
+)
+from dpforest.accounting.scopes import Granted, Request, Scope, SequentialScope
 from dpforest.accounting.units import group_loss
 from dpforest.exceptions import BudgetExceeded, ParameterError, ScopeError
 from dpforest.observation import observe_grants
 
-N = TypeVar("N", bound=Node)
+N = TypeVar("N", bound=Scope)
 
 #: Sides of a round with a partition, and the scope that holds both.
 STRUCTURE, ESTIMATION, SIDES = "structure points", "estimation points", "structure and estimation"
-
-
-class Budget(Protocol):
-    """What a list may cost: a learner's budget."""
-
-    @property
-    def unit_epsilon(self) -> Amount: ...
-    @property
-    def delta(self) -> Any: ...
-    @property
-    def rho(self) -> Any: ...
-    @property
-    def certified(self) -> bool: ...
-    @property
-    def records_per_unit(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +69,7 @@ class Price:
         return cls(plan.certificate.additive, plan.certificate, plan.certificate.loss)
 
 
-def price(rounds: tuple[Round, ...], budget: Budget) -> Price:
+def price(rounds: tuple[Round, ...], budget: LearnerBudget) -> Price:
     """What a list costs a unit under a budget.
 
     A list that adds up to more rho than the budget has is (epsilon, delta)-DP by a certificate.
@@ -91,7 +82,7 @@ def price(rounds: tuple[Round, ...], budget: Budget) -> Price:
     loss, size = loss_of(rounds), budget.records_per_unit
     if not budget.certified or loss.rho <= budget.rho:
         return Price(group_loss(loss, size))
-    certificate = certify(repeats(rounds), budget.unit_epsilon, budget.delta, size)  # type: ignore[arg-type]
+    certificate = certify(repeats(rounds), budget.unit_epsilon, budget.delta, size)
     return Price(certificate.additive, certificate, certificate.loss)
 
 
@@ -179,8 +170,6 @@ class ListScope(SequentialScope):
             reserve = certificate.additive if adds_up else certificate.loss
         super().__init__(books, parent, label, reserve=reserve)
         self._certificate, self._in_rho = certificate, adds_up
-        if certificate is not None:
-            self._certified_units = certificate.records_per_unit
         self._listed = tuple(_listed(rounds))
         self._losses = _losses(self._listed)
         self._labels = {one.label for one in rounds if one.label}
@@ -225,7 +214,8 @@ class ListScope(SequentialScope):
                 Granted(r.event, loss, r.role, r.cells, r.level)
                 for r, loss in zip(releases, losses, strict=True)
             ]
-        made = [grants.issue(r.event, r.role, r.cells, self._path, r.level) for r in releases]
+        path = self.path
+        made = [grants.issue(r.event, r.role, r.cells, path, r.level) for r in releases]
         if made:
             observe_grants(made, owner)
         return _by_step(steps, made)
@@ -273,7 +263,7 @@ class ListScope(SequentialScope):
         if self._certificate is None or inner == NO_LOSS:
             return inner
         # A unit's, as the certificate is.
-        added = group_loss(inner, self._certified_units)
+        added = group_loss(inner, self._certificate.records_per_unit)
         if self._in_rho:
             return added
         return PrivacyLoss(self._certificate.epsilon, added.rho, self._certificate.delta)
@@ -300,11 +290,7 @@ class ListScope(SequentialScope):
 
     def _record(self, counter: list[int]) -> ScopeRecord:
         self._settle()
-        record = super()._record(counter)
-        if self._certificate is None:
-            return record
-        written = CertificateRecord.of(self._certificate)
-        return record.model_copy(update={"certificate": written})
+        return super()._record(counter)
 
 
 def _is_same(release: Release, planned: Release) -> bool:

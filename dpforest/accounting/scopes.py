@@ -1,51 +1,401 @@
-"""The kinds of scope in which budget is asked for, and how each one composes.
+"""Scopes: where budget is asked for, and how what is asked for composes as a tree.
 
 Sequential, parallel over cells, parallel over records, Poisson-sampled. The rules and their
-proofs are in docs/accounting.md; held by tests/accounting/test_laws.py. How a change travels
-through the tree, reserves and closing are in ``nodes``.
+proofs are in docs/accounting.md; held by tests/accounting/test_laws.py.
+
+Every scope keeps three losses: ``inner``, what its entries and children add up to by its own
+rule; ``composed``, the price of that for one record of its parent (they differ under sampling
+only); and ``charged``, what its parent counts, which a reserve can raise above ``composed``.
+A request changes ``inner`` of one scope and walks to the root: nothing is written before every
+reserve on the way and the accountant's cap have agreed, so a refusal changes nothing.
 """
 
 from __future__ import annotations
 
 import math
-import operator
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Flag, auto
 from fractions import Fraction
-from typing import Any, ClassVar
+from types import TracebackType
+from typing import Any, ClassVar, NoReturn, Self, TypeVar
 
 from dpforest.accounting import grants
 from dpforest.accounting.books import Books
+from dpforest.accounting.certificate_record import CertificateRecord
+from dpforest.accounting.certificates import Certificate
 from dpforest.accounting.events import Event
 from dpforest.accounting.grants import Grant
-from dpforest.accounting.ledger import ScopeKind
-from dpforest.accounting.losses import NO_LOSS, ZERO, Amount, PrivacyLoss
-from dpforest.accounting.nodes import Granted, Node
-from dpforest.accounting.rationals import mixture_epsilon, to_rational
-from dpforest.exceptions import ParameterError, ParameterTypeError, ScopeError
+from dpforest.accounting.ledger import Budget, LedgerEntry, LossRecord, ScopeKind, ScopeRecord
+from dpforest.accounting.losses import NO_LOSS, Amount, PrivacyLoss
+from dpforest.accounting.rationals import check_length, exact_text, mixture_epsilon
+from dpforest.accounting.requests import Request as Request
+from dpforest.accounting.requests import read_probability, read_request, read_sides
+from dpforest.exceptions import (
+    BudgetExceeded,
+    DPForestError,
+    ParameterError,
+    ParameterTypeError,
+    ScopeError,
+)
 from dpforest.observation import observe_grants
+
+S = TypeVar("S", bound="Scope")
+
+
+class State(Flag):
+    """How a scope ended; one that takes requests has none of these."""
+
+    OPEN = 0
+    CLOSED = auto()
+    #: Its reserve stays spent.
+    KEPT = auto()
+    #: An error ended it after something was granted.
+    FAILED = auto()
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
-    """One of several requests that are made together; see ``Scope.request``.
-
-    Attributes
-    ----------
-    event : Event
-    role : str
-    cells : int
-    level : int or None
-    """
+class Granted:
+    """A granted request, as the scope keeps it."""
 
     event: Event
+    loss: PrivacyLoss
     role: str
-    cells: int = 1
-    level: int | None = None
+    cells: int
+    level: int | None
 
 
-class Scope(Node):
-    """A scope of any kind: opened by an accountant or by another scope, closed by leaving it."""
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """What a node would become."""
+
+    scope: Scope
+    inner: PrivacyLoss
+    composed: PrivacyLoss
+    charged: PrivacyLoss
+
+
+class Scope:
+    """A scope of any kind: opened by an accountant or by another scope, closed by leaving it.
+
+    A context manager: leaving it closes it, and a closed scope takes no more requests. All
+    methods may be called from any thread of the process.
+    """
+
+    kind: ClassVar[ScopeKind]
+    #: Whether ``inner`` is the plain sum of what entries and children are charged.
+    _adds_up: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        books: Books,
+        parent: Scope | None,
+        label: str,
+        reserve: PrivacyLoss | None = None,
+        adaptive: bool = False,
+        caps: tuple[PrivacyLoss, ...] = (),
+    ) -> None:
+        self._books = books
+        self._parent = parent
+        self._label = label
+        self._reserve = reserve
+        self._adaptive = adaptive
+        self._caps = caps
+        self._entries: list[Granted] = []
+        self._children: dict[str, Scope] = {}
+        self._inner = self._composed = self._charged = NO_LOSS
+        self._state = State.OPEN
+
+    # -- reading ------------------------------------------------------------------------
+
+    @property
+    def label(self) -> str:
+        """Name among its siblings."""
+        return self._label
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        """Labels from the outermost scope to this one."""
+        return () if self._parent is None else (*self._parent.path, self._label)
+
+    @property
+    def reserve(self) -> PrivacyLoss | None:
+        """What was set aside when it was opened."""
+        return self._reserve
+
+    @property
+    def certificate(self) -> Certificate | None:
+        """Of a list that it grants, where that is composed as a whole; see ``lists``."""
+        return None
+
+    @property
+    def max_records_per_unit(self) -> int:
+        """Most records of a privacy unit, where its loss counts in units; see ``units``."""
+        return 1
+
+    @property
+    def loss(self) -> PrivacyLoss:
+        """What everything granted in it composes to, exactly, without unspent reserve."""
+        return self._composed
+
+    @property
+    def charged(self) -> PrivacyLoss:
+        """What its parent counts: ``loss``, or more where a reserve is held."""
+        return self._charged
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it and all scopes around it still take requests."""
+        return all(scope._state is State.OPEN for scope in self._around())
+
+    def record(self) -> ScopeRecord:
+        """Return the scope, its entries and its children as frozen data."""
+        with self._books.lock:
+            return self._record([0])
+
+    # -- closing ------------------------------------------------------------------------
+
+    def close(self, *, keep_reserve: bool = False) -> None:
+        """Take no more requests, and release the reserve that was not spent.
+
+        With ``keep_reserve=True`` all of it stays spent; so it does where what is around would
+        come to an amount of more digits than books hold without it.
+        """
+        with self._books.lock:
+            if State.CLOSED in self._state:
+                return
+            kept = State.OPEN if self._reserve is None else State.KEPT
+            self._state |= State.CLOSED | kept if keep_reserve else State.CLOSED
+            changes = self._changes(self._inner)
+            try:
+                self._check_lengths(changes)
+            except ParameterError:  # after records were read nothing may fail for a sum
+                self._state |= kept
+                changes = self._changes(self._inner)
+            self._commit(changes)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        # Where a run failed may depend on records, so how much it had spent by then is no
+        # bound that was fixed beforehand. If nothing was granted nothing can have leaked.
+        with self._books.lock:
+            failed = error is not None and self._composed != NO_LOSS
+            if failed:
+                self._state |= State.FAILED
+            self.close(keep_reserve=failed)
+
+    # -- composing ----------------------------------------------------------------------
+
+    def _inner_with(self, child: Scope, charged: PrivacyLoss) -> PrivacyLoss:
+        """``inner`` if this child came to count as ``charged``; writes nothing."""
+        raise NotImplementedError
+
+    def _price(self, inner: PrivacyLoss) -> PrivacyLoss:
+        """Cost of ``inner`` for one record of the parent."""
+        return inner
+
+    def _charge(self, composed: PrivacyLoss) -> PrivacyLoss:
+        """What the parent counts, given what was spent and what is held in reserve."""
+        if self._reserve is None:
+            return composed
+        if self._state is State.OPEN or State.KEPT in self._state:
+            return self._reserve.maximum(composed)
+        if self._adaptive:
+            return PrivacyLoss(composed.epsilon, self._reserve.rho, self._reserve.delta)
+        return composed
+
+    def _changes(self, inner: PrivacyLoss, added: PrivacyLoss | None = None) -> list[_Change]:
+        """Work out what a new ``inner`` does to this scope and all around it.
+
+        ``added``, if given, is what ``inner`` was increased by. As long as scopes only add up, what
+        is around grows by the same: one sum of rationals in place of a difference and a sum.
+        """
+        changes = []
+        scope: Scope = self
+        while True:
+            composed = scope._price(inner)
+            charged = scope._charge(composed)
+            changes.append(_Change(scope, inner, composed, charged))
+            parent = scope._parent
+            if parent is None or charged == scope._charged:
+                return changes
+            if added is not None and charged is inner and parent._adds_up:
+                inner = parent._inner + added
+            else:
+                added = None
+                inner = parent._inner_with(scope, charged)
+            scope = parent
+
+    def _check(self, changes: list[_Change], requested: PrivacyLoss) -> None:
+        """Refuse changes that break a reserve or the accountant's cap, or cannot be written."""
+        self._check_lengths(changes)
+        for change in changes:
+            scope, reserve = change.scope, change.scope._reserve
+            covered = reserve is change.charged  # the maximum of the two is the reserve itself
+            if reserve is not None and not covered and not reserve.covers(change.composed):
+                left = Budget.left(reserve.left_after(scope._composed))
+                raise BudgetExceeded(requested, left, where=f"reserve of {scope._name()!r}")
+            if scope._caps and not any(cap.covers(change.charged) for cap in scope._caps):
+                left = Budget.left(scope._caps[0].left_after(scope._charged))
+                raise BudgetExceeded(requested, left, where=f"caps of {scope._name()!r}")
+        last = changes[-1]
+        if last.scope._parent is None and last.charged != last.scope._charged:
+            self._books.admit(last.scope._charged, last.charged, requested)
+
+    def _check_lengths(self, changes: list[_Change]) -> None:
+        """Refuse changes to amounts of more digits than books hold."""
+        for change in changes:
+            check_length(change.inner)
+            if change.composed is not change.inner:
+                check_length(change.composed)
+            if change.charged is not change.composed:
+                check_length(change.charged)
+        last = changes[-1]
+        if last.scope._parent is None:
+            self._books.check_remainder(last.charged)
+
+    @staticmethod
+    def _commit(changes: list[_Change]) -> None:
+        # From the root down: were it cut short, too much would be spent, not too little.
+        for change in reversed(changes):
+            scope = change.scope
+            scope._inner, scope._composed = change.inner, change.composed
+            scope._charged = change.charged
+
+    # -- shared steps -------------------------------------------------------------------
+
+    def _adopt(self, child: S) -> S:
+        """Take a new child in, with its reserve, or refuse and change nothing."""
+        label = child._label
+        if not isinstance(label, str) or not label:
+            raise ParameterTypeError("label", label, "must be a non-empty str", "Name the scope")
+        if child._reserve is not None and not isinstance(child._reserve, PrivacyLoss):
+            raise ParameterTypeError(
+                "reserve", child._reserve, "must be a PrivacyLoss", "Use PrivacyLoss.pure(...)"
+            )
+        for cap in child._caps:
+            check_length(cap)
+        with self._books.lock:
+            self._check_open()
+            self._check_free(label)
+            is_first = child._adaptive and not self._root()._has_granted()
+            self._children[label] = child  # so that what is around knows whether it is adaptive
+            try:
+                changes = child._changes(child._inner)
+                self._check(changes, child._charge(child._composed))
+            except DPForestError:
+                del self._children[label]
+                raise
+            self._commit(changes)
+            if is_first:
+                self._books.held_first.append(child)
+        return child
+
+    def _check_free(self, label: str) -> None:
+        if label in self._children:
+            raise ScopeError(
+                f"scope {self._name()!r} has a child {label!r} already. Give every scope a "
+                "name of its own, so that the ledger can tell them apart."
+            )
+
+    def _check_open(self) -> None:
+        self._books.check_process()
+        for scope in self._around():
+            if scope._state is not State.OPEN:
+                raise ScopeError(
+                    f"scope {scope._name()!r} is closed and takes no more requests. Open a new one."
+                )
+
+    def _around(self) -> Iterator[Scope]:
+        """It and all scopes around it, the root last."""
+        scope: Scope | None = self
+        while scope is not None:
+            yield scope
+            scope = scope._parent
+
+    def _root(self) -> Scope:
+        return self if self._parent is None else self._parent._root()
+
+    def _has_granted(self) -> bool:
+        """Whether anything was granted in it or in a scope inside."""
+        return bool(self._entries) or any(c._has_granted() for c in self._children.values())
+
+    def _is_held_alone(self) -> bool:
+        """Whether it, or a scope around it, is the one beside which nothing is granted."""
+        alone = self._books.alone
+        return any(place is alone and place._charged != NO_LOSS for place in self._around())
+
+    def _is_adaptive(self) -> bool:
+        """Whether what is spent in it depends on released values."""
+        return self._adaptive or bool(self._caps)
+
+    def _spends_adaptively(self) -> bool:
+        """Whether it lies in an adaptive scope or holds one.
+
+        No rho may then rest on a pure epsilon as if that had been fixed beforehand.
+        """
+        return any(scope._is_adaptive() for scope in self._around()) or self._holds_adaptive()
+
+    def _holds_adaptive(self) -> bool:
+        children = self._children.values()
+        return any(child._is_adaptive() or child._holds_adaptive() for child in children)
+
+    def _name(self) -> str:
+        return " / ".join(self.path) or "accountant"
+
+    def _probabilities(self) -> dict[str, Fraction]:
+        return {}
+
+    def _record(self, counter: list[int]) -> ScopeRecord:
+        path, certificate = self.path, self.certificate
+        entries = tuple(_entry_record(entry, path, counter) for entry in self._entries)
+        # Threads may open siblings in any order; the books are sorted by name instead.
+        ordered = sorted(self._children.values(), key=lambda child: _natural(child._label))
+        children = tuple(child._record(counter) for child in ordered)
+        return ScopeRecord(
+            label=self._label,
+            kind=self.kind,
+            probabilities={k: exact_text(p) for k, p in self._probabilities().items()},
+            composed=LossRecord.of(self._composed),
+            charged=LossRecord.of(self._charged),
+            reserve=None if self._reserve is None else LossRecord.of(self._reserve),
+            adaptive=self._adaptive,
+            caps=tuple(LossRecord.of(cap) for cap in self._caps),
+            certificate=None if certificate is None else CertificateRecord.of(certificate),
+            records_per_unit=self.max_records_per_unit,
+            closed=State.CLOSED in self._state,
+            reserve_kept=State.KEPT in self._state,
+            failed=State.FAILED in self._state,
+            entries=entries,
+            children=children,
+        )
+
+    def __copy__(self) -> Scope:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Scope:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise ParameterTypeError(
+            "scope",
+            self,
+            "belongs to a live accountant and cannot be pickled",
+            "Keep scope.record() instead",
+        )
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} scope {self._name()!r}: {self._composed}>"
+
+    # -- opening and asking ----
 
     def sequential(
         self,
@@ -114,12 +464,12 @@ class Scope(Node):
         ParallelRecordsScope
             Ask in ``scope.side(name)``.
         """
-        probabilities = _read_sides(sides)
+        probabilities = read_sides(sides)
         return self._adopt(ParallelRecordsScope(self._books, self, label, probabilities))
 
     def poisson(self, label: str, rate: Fraction | int | float | str) -> PoissonScope:
         """Open a scope that each record enters on its own, secretly, with probability ``rate``."""
-        return self._adopt(PoissonScope(self._books, self, label, _probability("rate", rate)))
+        return self._adopt(PoissonScope(self._books, self, label, read_probability("rate", rate)))
 
     def request(
         self, event: Event, *, role: str, cells: int = 1, level: int | None = None
@@ -196,7 +546,7 @@ class SequentialScope(Scope):
             If the scope is closed, or is certified for other releases.
         """
         # Read once: what is priced, what is recorded and what is granted are the same objects.
-        asked = [_read_request(request) for request in requests]
+        asked = [read_request(request) for request in requests]
         with self._books.lock:
             entries = [
                 Granted(event, self._books.price_of(event), role, cells, level)
@@ -212,7 +562,8 @@ class SequentialScope(Scope):
             # budget spent, and at no time less of it than the ledger says.
             self._commit(changes)
             self._entries += entries
-        granted = [grants.issue(e.event, e.role, e.cells, self._path, e.level) for e in entries]
+        path = self.path
+        granted = [grants.issue(e.event, e.role, e.cells, path, e.level) for e in entries]
         observe_grants(granted, owner)
         return granted
 
@@ -229,11 +580,11 @@ class SequentialScope(Scope):
     def _check_next(self, event: Event, ahead: int) -> None:
         """Refuse what is not on the scope's list ``ahead`` of its entries, where it has one."""
 
-    def _counted(self, loss: PrivacyLoss, child: Node | None = None) -> PrivacyLoss:
+    def _counted(self, loss: PrivacyLoss, child: Scope | None = None) -> PrivacyLoss:
         """What a request's loss, or what a child is charged, counts as here."""
         return loss
 
-    def _inner_with(self, child: Node, charged: PrivacyLoss) -> PrivacyLoss:
+    def _inner_with(self, child: Scope, charged: PrivacyLoss) -> PrivacyLoss:
         inner, old = self._inner, self._counted(child._charged, child)
         charged = self._counted(charged, child)
         return PrivacyLoss(
@@ -242,7 +593,7 @@ class SequentialScope(Scope):
             inner.delta - old.delta + charged.delta,
         )
 
-    def _replaced(self, name: str, total: Any, old: Any, new: Any, child: Node) -> Amount:
+    def _replaced(self, name: str, total: Any, old: Any, new: Any, child: Scope) -> Amount:
         """``total`` with one summand exchanged; a pass over all of them only for inf - inf."""
         if old == new:
             return total
@@ -259,7 +610,7 @@ class ParallelCellsScope(Scope):
 
     kind: ClassVar[ScopeKind] = "parallel cells"
 
-    def _inner_with(self, child: Node, charged: PrivacyLoss) -> PrivacyLoss:
+    def _inner_with(self, child: Scope, charged: PrivacyLoss) -> PrivacyLoss:
         if charged.covers(child._charged):
             return self._inner.maximum(charged)
         largest = charged
@@ -307,7 +658,7 @@ class ParallelRecordsScope(Scope):
             "Open scopes in scope.side(name)."
         )
 
-    def _inner_with(self, child: Node, charged: PrivacyLoss) -> PrivacyLoss:
+    def _inner_with(self, child: Scope, charged: PrivacyLoss) -> PrivacyLoss:
         losses = [charged if side is child else side._charged for side in self._sides.values()]
         return mixed(self._weights, losses, self._spends_adaptively())
 
@@ -352,60 +703,24 @@ def mixed(weights: tuple[Fraction, ...], losses: list[PrivacyLoss], adaptive: bo
     return PrivacyLoss(epsilon, rho, delta)
 
 
-def _read_request(request: Any) -> tuple[Event, str, int, int | None]:
-    """Event, role, cells and level of a request, each read once and of its own type."""
-    if not isinstance(request, Request):
-        raise ParameterTypeError(
-            "requests", request, "must be of Request only", "Write Request(event, role)"
-        )
-    event, role = request.event, request.role
-    if not isinstance(event, Event):
-        raise ParameterTypeError(
-            "event", event, "must be an Event", "Describe the release with one of the events"
-        )
-    if not isinstance(role, str) or not role:
-        raise ParameterTypeError("role", role, "must be a non-empty str", "Say what it is for")
-    cells = _whole(request.cells)
-    if cells is None or cells < 1:
-        raise ParameterError(
-            "cells", request.cells, "must be a positive integer",
-            "Count the nodes or leaves it runs on",
-        )  # fmt: skip
-    level = request.level
-    if level is None:
-        return event, role, cells, None
-    # The books could not be written with another one, and would be lost with the grant at large.
-    if (level := _whole(level)) is None:
-        raise ParameterTypeError(
-            "level", request.level, "must be an integer or None", "Give the level of the tree"
-        )
-    return event, role, cells, level
+def _entry_record(entry: Granted, path: tuple[str, ...], counter: list[int]) -> LedgerEntry:
+    index = counter[0]
+    counter[0] += 1
+    return LedgerEntry(
+        index=index,
+        path=path,
+        role=entry.role,
+        mechanism=entry.event.mechanism,
+        parameters=entry.event.parameters,
+        cells=entry.cells,
+        level=entry.level,
+        epsilon=exact_text(entry.loss.epsilon),
+        rho=exact_text(entry.loss.rho),
+        delta=exact_text(entry.loss.delta),
+    )
 
 
-def _whole(number: Any) -> int | None:
-    """A number as an int, or None where it is no whole one."""
-    if type(number) is int:
-        return number
-    if isinstance(number, bool) or not hasattr(number, "__index__"):
-        return None
-    return operator.index(number)
-
-
-def _read_sides(sides: Mapping[str, Any]) -> dict[str, Fraction]:
-    if not sides:
-        raise ParameterError("sides", sides, "must name at least one side", "Name the sides")
-    probabilities = {name: _probability(f"sides[{name!r}]", p) for name, p in sides.items()}
-    if sum(probabilities.values()) > 1:
-        raise ParameterError(
-            "sides", dict(sides), "must sum to at most 1", "Lower the probabilities"
-        )
-    return probabilities
-
-
-def _probability(parameter: str, value: Any) -> Fraction:
-    probability = to_rational(value, parameter)
-    if not ZERO < probability <= 1:
-        raise ParameterError(
-            parameter, value, "must be a probability above 0, at most 1", "Use, say, 0.5"
-        )
-    return probability
+def _natural(label: str) -> list[tuple[int, int, str]]:
+    """Sort key by which "tree 2" comes before "tree 10"."""
+    parts = re.split(r"(\d+)", label)
+    return [(0, int(p), "") if p.isdecimal() else (1, 0, p) for p in parts]

@@ -22,7 +22,6 @@ from typing import Any, ClassVar
 from dpforest.accounting.books import Books
 from dpforest.accounting.ledger import ScopeKind
 from dpforest.accounting.losses import Amount, PrivacyLoss
-from dpforest.accounting.nodes import Node
 from dpforest.accounting.rationals import exp_up
 from dpforest.accounting.scopes import Scope, SequentialScope
 from dpforest.exceptions import ParameterError, ParameterTypeError, ScopeError
@@ -157,24 +156,24 @@ class UnitsScope(SequentialScope):
         caps: tuple[PrivacyLoss, ...] = (),
     ) -> None:
         super().__init__(books, parent, label, reserve, adaptive, caps)
-        self._records_per_unit = size
+        self._size = size
 
     @property
     def max_records_per_unit(self) -> int:
         """Most records of a unit."""
-        return self._records_per_unit
+        return self._size
 
-    def _counted(self, loss: PrivacyLoss, child: Node | None = None) -> PrivacyLoss:
-        if child is not None and child._certified_units == self._records_per_unit:
+    def _counted(self, loss: PrivacyLoss, child: Scope | None = None) -> PrivacyLoss:
+        certificate = None if child is None else child.certificate
+        if certificate is not None and certificate.records_per_unit == self._size:
             return loss
-        return group_loss(loss, self._records_per_unit)
+        return group_loss(loss, self._size)
 
 
 def _check_around(scope: Scope) -> None:
-    node: Node | None = scope
-    while node is not None:
-        if node._records_per_unit > 1:
+    for place in scope._around():
+        if place.max_records_per_unit > 1:
             raise ScopeError(
-                f"scope {node._name()!r} already counts in privacy units. Open the scope beside it."
+                f"scope {place._name()!r} already counts in privacy units. "
+                "Open the scope beside it."
             )
-        node = node._parent

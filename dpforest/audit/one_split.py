@@ -83,7 +83,7 @@ class OneSplitTrees:
 
     @contextmanager
     def scopes(self, scope: Scope) -> Iterator[tuple[Scope, Scope]]:
-        """Scopes that pay for structure and leaves: in parallel over records with sides."""
+        """Scopes of structure and leaves: in parallel over records where there are sides."""
         partition = self.plan.shape.partition
         if partition is None:
             yield scope, scope

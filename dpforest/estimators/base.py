@@ -15,6 +15,7 @@ from dpforest.accounting.accountant import BudgetAccountant
 from dpforest.accounting.fits import charged_to
 from dpforest.accounting.frozen_ledger import FrozenLedger
 from dpforest.accounting.ledger import Budget
+from dpforest.accounting.releases import LearnerBudget
 from dpforest.accounting.units import check_records_per_unit
 from dpforest.checks import check_choice, check_n_jobs
 from dpforest.domain.domain import Domain
@@ -39,7 +40,7 @@ from dpforest.report.guarantee import Guarantee
 from dpforest.report.making import make_report
 from dpforest.report.record import RunFacts
 from dpforest.report.report import PrivacyReport
-from dpforest.trees.base import LearnerBudget, ReleasedModel
+from dpforest.trees.base import ReleasedModel
 
 
 class PrivateEstimator(SharedBudget):

@@ -7,6 +7,7 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from dpforest.accounting.allocation import resolve_allocation
+from dpforest.accounting.releases import LearnerBudget
 from dpforest.checks import check_choice, check_integer
 from dpforest.domain.domain import Domain
 from dpforest.domain.encoder import DomainEncoder
@@ -17,7 +18,6 @@ from dpforest.estimators.settings import (
     check_lattice_draw,
     check_partition_rate,
 )
-from dpforest.trees.base import LearnerBudget
 from dpforest.trees.multinomial.criteria import resolve_criterion
 from dpforest.trees.multinomial.heaps import PrivateForest
 from dpforest.trees.multinomial.learner import MultinomialForest

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from dpforest.accounting.releases import LearnerBudget
 from dpforest.domain.domain import Domain
 from dpforest.estimators.classifier import PrivateClassifier
 from dpforest.estimators.private_plan import Wanted
 from dpforest.estimators.strategies import by_strategy
-from dpforest.trees.base import LearnerBudget
 
 
 class PrivateForestClassifier(PrivateClassifier):

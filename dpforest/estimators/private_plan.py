@@ -13,20 +13,12 @@ from dpforest.accounting.certificates import Certificate
 from dpforest.accounting.events import GeometricNoise
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.rationals import sqrt_in_steps
-from dpforest.accounting.releases import Plan
+from dpforest.accounting.releases import LearnerBudget, Plan
 from dpforest.accounting.units import group_loss
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.targets import TARGET_STEPS
 from dpforest.exceptions import ParameterError
-from dpforest.trees.base import (
-    ALL_FIXED,
-    FIXED,
-    Learner,
-    LearnerBudget,
-    PlanPart,
-    TableFacts,
-    unit_words,
-)
+from dpforest.trees.base import ALL_FIXED, FIXED, Learner, PlanPart, TableFacts, unit_words
 from dpforest.trees.rules.settings import TOO_SMALL_SIGNAL
 from dpforest.trees.strategies import NOT_STREAMED
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from dpforest.accounting.releases import LearnerBudget
 from dpforest.domain.domain import Domain
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.targets import TARGET_STEPS
@@ -19,7 +20,6 @@ from dpforest.estimators.private_plan import Wanted
 from dpforest.estimators.strategies import by_strategy
 from dpforest.exceptions import DomainError
 from dpforest.plain.writing import Link
-from dpforest.trees.base import LearnerBudget
 
 
 class PrivateForestRegressor(RegressorMixin, PrivateEstimator):

@@ -10,8 +10,9 @@ from typing import Any
 from dpforest.accounting.events import GeometricNoise
 from dpforest.accounting.fits import DIFFPRIVLIB, OWN_BUDGET
 from dpforest.accounting.losses import PrivacyLoss
-from dpforest.accounting.releases import SHARED, Plan, Release, once
+from dpforest.accounting.releases import SHARED, LearnerBudget, Plan, Release, once
 from dpforest.accounting.scopes import Scope
+from dpforest.accounting.tightening import in_epsilon_and_delta
 from dpforest.accounting.units import group_loss
 from dpforest.bridge import Bridge
 from dpforest.domain.encoder import DomainEncoder
@@ -29,9 +30,8 @@ from dpforest.estimators.private_plan import (
 from dpforest.exceptions import WeakSignalWarning
 from dpforest.mechanisms.entropy import RandomSource
 from dpforest.records.base import RecordCount, Records
-from dpforest.trees.base import Learner, LearnerBudget, TableFacts
+from dpforest.trees.base import Learner, TableFacts
 from dpforest.trees.strategies import LEARNERS, pick_strategy, spends_pure_epsilon
-from dpforest.trees.tightening import in_epsilon_and_delta
 
 #: Chance of a hopeless table at which a bought number of records is not taken at its likeliest.
 DOUBT = 0.15

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from dpforest.accounting.releases import LearnerBudget
 from dpforest.checks import check_choice
 from dpforest.estimators.private_plan import Wanted
 from dpforest.exceptions import ParameterError
-from dpforest.trees.base import LearnerBudget
 from dpforest.trees.strategies import LEARNERS
 
 _STRATEGIES = ("auto", *LEARNERS)

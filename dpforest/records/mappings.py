@@ -1,4 +1,4 @@
-"""Changes of records with targets before they are counted: rescaled, or with classes."""
+"""Changes of records with targets before they are counted: rescaled, or turned to classes."""
 
 from __future__ import annotations
 

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.accounting.conversion import rho_of_epsilon
-from dpforest.accounting.releases import Plan, PlanLine
+from dpforest.accounting.releases import LearnerBudget, Plan, PlanLine
 from dpforest.bridge import Bridge
 
 #: Called after each finished part of a training; counts parts, never records.
@@ -71,61 +69,6 @@ class TableFacts:
     def offsets(self) -> NDArray[np.int64]:
         """Flat position of code 0 of each feature, and the total, shape (D + 1,)."""
         return np.concatenate([[0], np.cumsum(self.n_codes)]).astype(np.int64)
-
-
-@dataclass(frozen=True, slots=True)
-class LearnerBudget:
-    """What a learner may spend under add/remove: pure epsilon, or (epsilon, delta) by its rho.
-
-    Attributes
-    ----------
-    epsilon : Fraction
-        For one record, as is every amount here: a unit of k records pays k times as much.
-    delta : Fraction
-        With k times epsilon.
-    concentrated : Fraction or None
-        The rho, where it is less than what converts to (epsilon, delta).
-    certified : bool
-        Whether a plan whose releases are fixed beforehand may be composed as a whole, to
-        (epsilon, delta), rather than in rho. Nothing else may then be spent with that delta.
-    records_per_unit : int
-        k: epsilon is divided by k, rho by k squared.
-    """
-
-    epsilon: Fraction
-    delta: Fraction
-    concentrated: Fraction | None = None
-    certified: bool = False
-    records_per_unit: int = 1
-
-    @classmethod
-    def of_unit(
-        cls, epsilon: Fraction, delta: Fraction, records_per_unit: int, certified: bool = False
-    ) -> LearnerBudget:
-        """What a record may cost where a unit that owns so many may cost (epsilon, delta)."""
-        own = epsilon / records_per_unit
-        return cls(own, delta, certified=certified, records_per_unit=records_per_unit)
-
-    @property
-    def unit_epsilon(self) -> Fraction:
-        """What the budget comes to for a unit."""
-        return self.epsilon * self.records_per_unit
-
-    @property
-    def rho(self) -> Fraction:
-        """What may be spent in zero-concentrated differential privacy; 0 where delta is 0."""
-        if self.concentrated is not None:
-            return self.concentrated
-        return rho_of_epsilon(self.unit_epsilon, self.delta) / self.records_per_unit**2
-
-    def signal(self, approximate_rows: float) -> float:
-        """R = n / sigma_1: rows over the noise of one class histogram on the whole budget.
-
-        sigma_1 is sqrt(2) / epsilon in pure epsilon-DP and 1 / sqrt(2 rho) otherwise.
-        """
-        if self.delta:
-            return approximate_rows * float(2 * self.rho) ** 0.5
-        return approximate_rows * float(self.epsilon) / 2**0.5
 
 
 #: One line of a plan: what is released, and what that costs.

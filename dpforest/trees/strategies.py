@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from dpforest.trees.base import Learner, LearnerBudget, ReleasedModel, TableFacts
+from dpforest.accounting.releases import LearnerBudget
+from dpforest.trees.base import Learner, ReleasedModel, TableFacts
 
 
 @dataclass(frozen=True, slots=True)

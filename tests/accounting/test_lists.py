@@ -20,12 +20,20 @@ from dpforest.accounting.certified import open_certified
 from dpforest.accounting.grants import Grant
 from dpforest.accounting.lists import ListScope, Price, grant_steps, open_list, price
 from dpforest.accounting.losses import NO_LOSS
-from dpforest.accounting.releases import Plan, Release, Round, Step, loss_of, once, repeats
+from dpforest.accounting.releases import (
+    LearnerBudget,
+    Plan,
+    Release,
+    Round,
+    Step,
+    loss_of,
+    once,
+    repeats,
+)
 from dpforest.accounting.units import group_loss
 from dpforest.accounting.verify import verify_composition
 from dpforest.exceptions import BudgetExceeded, ParameterError, ParameterTypeError, ScopeError
 from dpforest.observation import Observer, set_observer
-from dpforest.trees.base import LearnerBudget
 
 MILLIONTH = F(1, 10**6)
 NOISE = DiscreteGaussianNoise(F(4000), F(1))

@@ -91,7 +91,7 @@ class TestScopes:
         with pytest.raises(ParameterError, match="more than 4000 digits"):
             accountant.open_scope("fit", noise_of_digits(2500, 3).loss, adaptive=True)
         assert accountant.composition() == before
-        assert not accountant._root._contains_adaptive
+        assert not accountant._root._holds_adaptive()
         with accountant.open_scope("fit", PrivacyLoss.concentrated(F(1, 100))):
             pass
 

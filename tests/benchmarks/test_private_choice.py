@@ -16,12 +16,12 @@ from private_choice.plan import TRAINING, TRAINING_SHARE, VALIDATION, build_plan
 from dpforest import BudgetAccountant, Domain
 from dpforest.accounting.conversion import rho_of_epsilon
 from dpforest.accounting.events import ExponentialSelection, GeometricNoise
+from dpforest.accounting.releases import LearnerBudget
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.estimators.private_plan import table_facts
 from dpforest.mechanisms.entropy import FixedWords, make_source
 from dpforest.records.base import Block, MemoryRecords
 from dpforest.records.table import TrainingTable
-from dpforest.trees.base import LearnerBudget
 
 FEATURES = {"a": (0, 15), "b": ["x", "y"]}
 DOMAIN = Domain(features=FEATURES, classes=[0, 1], approximate_rows=400)

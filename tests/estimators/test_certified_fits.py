@@ -20,6 +20,7 @@ from dpforest import (
 from dpforest.accounting.bounds import replace_one_price
 from dpforest.accounting.fits import DIFFPRIVLIB, OWN_BUDGET
 from dpforest.accounting.losses import PrivacyLoss
+from dpforest.accounting.releases import LearnerBudget
 from dpforest.accounting.verify import sole_certificate, verify_composition
 from dpforest.datasets import load_adult
 from dpforest.domain.encoder import DomainEncoder
@@ -27,7 +28,6 @@ from dpforest.estimators import private_training
 from dpforest.estimators.private_plan import table_facts
 from dpforest.estimators.private_training import make_plan
 from dpforest.exceptions import BudgetExceeded, ModelFormatError, ParameterError
-from dpforest.trees.base import LearnerBudget
 
 pytestmark = pytest.mark.usefixtures("quick_learners")
 DELTA = "1e-6"

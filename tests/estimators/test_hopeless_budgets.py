@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from dpforest import Domain, PrivateForestClassifier, WeakSignalWarning
+from dpforest.accounting.releases import LearnerBudget
 from dpforest.estimators.private_plan import HOPELESS_SIGNAL
 from dpforest.estimators.private_training import trusted_rows
-from dpforest.trees.base import LearnerBudget
 from dpforest.trees.rules import RulesLearner, RulesSettings
 from dpforest.trees.rules.probabilities import prior_probabilities
 

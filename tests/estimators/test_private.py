@@ -22,12 +22,12 @@ from dpforest import (
 )
 from dpforest.accounting.events import GeometricNoise
 from dpforest.accounting.losses import PrivacyLoss
+from dpforest.accounting.releases import LearnerBudget
 from dpforest.estimators import private_training
 from dpforest.estimators.private_plan import COUNT_ROLE, table_facts
 from dpforest.exceptions import ModelFormatError, ParameterError
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.mechanisms.noise import add_geometric_noise
-from dpforest.trees.base import LearnerBudget
 from dpforest.trees.strategies import LEARNERS
 
 DELTA = "1e-6"

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from dpforest import BudgetAccountant, NumericFeature, PrivateForestClassifier
+from dpforest.accounting.releases import LearnerBudget
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.estimators.plan_summary import in_words
 from dpforest.estimators.private_plan import COUNT_ROLE, COUNT_SHARE, count_event, table_facts
 from dpforest.estimators.private_training import budget_after, make_plan, planned
 from dpforest.exceptions import ParameterError, ParameterTypeError
-from dpforest.trees.base import LearnerBudget
 from dpforest.trees.strategies import LEARNERS, pick_strategy
 
 KINDS = [

@@ -23,6 +23,7 @@ from dpforest import (
     PrivateForestRegressor,
     WeakSignalWarning,
 )
+from dpforest.accounting.releases import LearnerBudget
 from dpforest.domain.targets import TARGET_STEPS
 from dpforest.estimators.private_plan import COUNT_ROLE, RANGE_ROLE
 from dpforest.exceptions import (
@@ -31,7 +32,6 @@ from dpforest.exceptions import (
     ModelFormatError,
     ParameterError,
 )
-from dpforest.trees.base import LearnerBudget
 from dpforest.trees.strategies import REFITTED_SIGNAL_OF_MEANS
 
 DELTA = "1e-6"

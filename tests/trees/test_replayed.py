@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 
 from dpforest.accounting import BudgetAccountant, grants
+from dpforest.accounting.releases import LearnerBudget
 from dpforest.audit.recording import compare, record
 from dpforest.domain.targets import TARGET_STEPS
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.observation import Observer, set_observer
 from dpforest.records.base import Counting, MemoryRecords, Query, RecordsAround, Secret
-from dpforest.trees.base import LearnerBudget
 from dpforest.trees.combined import CombinedLearner, CombinedSettings
 from dpforest.trees.one_shot import OneShotForest
 from dpforest.trees.one_shot.settings import OneShotSettings, OneShotSize

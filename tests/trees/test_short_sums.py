@@ -12,12 +12,12 @@ from dpforest.accounting.certified import open_certified
 from dpforest.accounting.fits import register_fit
 from dpforest.accounting.ledger_check import verify_ledger
 from dpforest.accounting.losses import NO_LOSS, PrivacyLoss
+from dpforest.accounting.releases import priced_noise, scaled_noise
 from dpforest.datasets import load_adult
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.estimators.private_plan import table_facts
 from dpforest.estimators.private_training import make_plan
 from dpforest.trees.strategies import LEARNERS
-from dpforest.trees.tightening import priced_noise, scaled_noise
 
 MILLIONTH = F(1, 10**6)
 #: Digits of a sum, however many budgets it is of; books hold 4,000.

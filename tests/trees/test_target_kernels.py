@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 import dpforest.bridge
 from dpforest.accounting.accountant import BudgetAccountant
 from dpforest.accounting.events import DiscreteGaussianNoise, GeometricNoise
+from dpforest.accounting.releases import LearnerBudget
 from dpforest.domain.targets import TARGET_STEPS
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.records.base import MemoryRecords
 from dpforest.records.table import TrainingTable
-from dpforest.trees.base import LearnerBudget, TableFacts
+from dpforest.trees.base import TableFacts
 from dpforest.trees.one_shot import OneShotForest
 from dpforest.trees.one_shot import plan as one_shot_plan
 from dpforest.trees.one_shot import queries as one_shot_queries

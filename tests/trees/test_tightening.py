@@ -13,12 +13,13 @@ from dpforest.accounting.events import DiscreteGaussianNoise
 from dpforest.accounting.lists import Price, open_list
 from dpforest.accounting.loss_curves import gaussian_shift
 from dpforest.accounting.losses import PrivacyLoss
-from dpforest.trees.base import LearnerBudget, TableFacts
+from dpforest.accounting.releases import LearnerBudget, scaled_noise
+from dpforest.accounting.tightening import in_epsilon_and_delta
+from dpforest.trees.base import TableFacts
 from dpforest.trees.one_shot import plan as one_shot
 from dpforest.trees.one_shot.settings import OneShotSettings
 from dpforest.trees.refitted import plan as refitted
 from dpforest.trees.refitted.settings import RefittedSettings, RefittedSize
-from dpforest.trees.tightening import in_epsilon_and_delta, scaled_noise
 
 MILLIONTH = F(1, 10**6)
 QUICK = RefittedSettings(fixed_size=RefittedSize(3, 8, 30))

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.accounting.events import Event
-from dpforest.accounting.releases import Plan
+from dpforest.accounting.releases import LearnerBudget, Plan
 from dpforest.bridge import Bridge
 from dpforest.records.base import ClassCounts, Released
 from dpforest.records.rows import Totals
-from dpforest.trees.base import LearnerBudget, TableFacts
+from dpforest.trees.base import TableFacts
 from dpforest.trees.combined.model import CombinedModel
 from dpforest.trees.combined.plan import (
     CombinedSettings,

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from dpforest.accounting.events import ExponentialSelection, GeometricNoise
-from dpforest.accounting.releases import Plan, Release, once
+from dpforest.accounting.releases import LearnerBudget, Plan, Release, once
 from dpforest.records.base import ClassCounts
 from dpforest.records.rows import Totals
-from dpforest.trees.base import PRIOR_ROLE, LearnerBudget, TableFacts
+from dpforest.trees.base import PRIOR_ROLE, TableFacts
 from dpforest.trees.one_shot import OneShotForest, OneShotShape
 from dpforest.trees.rules import RulesLearner
 from dpforest.trees.rules.plan import RulesShape

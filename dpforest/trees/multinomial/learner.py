@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from dpforest.accounting.allocation import UniformAllocation
 from dpforest.accounting.events import DiscreteGaussianNoise, Event, GeometricNoise
-from dpforest.accounting.releases import Plan
+from dpforest.accounting.releases import LearnerBudget, Plan
 from dpforest.bridge import Bridge, BridgeCopy, Sealed, ask_together
-from dpforest.trees.base import LearnerBudget, TableFacts
+from dpforest.trees.base import TableFacts
 from dpforest.trees.multinomial.criteria import GINI_COUNT_CRITERION
 from dpforest.trees.multinomial.growth import (
     CountRoot,

@@ -20,9 +20,9 @@ from dpforest.accounting.events import (
 from dpforest.accounting.figures import figure_down, figure_up
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.rationals import sqrt_in_steps
-from dpforest.accounting.releases import Plan, Release, Round, Step
+from dpforest.accounting.releases import LearnerBudget, Plan, Release, Round, Step
 from dpforest.exceptions import ParameterError
-from dpforest.trees.base import ALL_FIXED, LearnerBudget
+from dpforest.trees.base import ALL_FIXED
 from dpforest.trees.multinomial.criteria import Criterion
 
 #: Roles of a level, in the order in which they are drawn: one draw, or two; and of the leaves.

@@ -13,12 +13,12 @@ from dpforest.accounting.events import (
     GeometricNoise,
 )
 from dpforest.accounting.rationals import sqrt_in_steps
-from dpforest.accounting.releases import Plan, Release, Round, once, priced_noise
+from dpforest.accounting.releases import LearnerBudget, Plan, Release, Round, once, priced_noise
+from dpforest.accounting.tightening import tightened
 from dpforest.records.base import ClassCounts, Sensitivity
 from dpforest.trees.base import (
     MIDDLE_ROLE,
     PRIOR_ROLE,
-    LearnerBudget,
     TableFacts,
     counted,
     prior_text,
@@ -26,7 +26,6 @@ from dpforest.trees.base import (
 from dpforest.trees.one_shot.queries import MedianRank, tables_sensitivity
 from dpforest.trees.one_shot.settings import N_SCORE_BINS, OneShotSettings, OneShotSize
 from dpforest.trees.random.bins import QUANTILES_ROLE, ordered_codes, quantiles_are_affordable
-from dpforest.trees.tightening import tightened
 
 OWNER = "one_shot"
 _ROOT_SCALE = 2**40

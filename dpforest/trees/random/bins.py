@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpforest.accounting.releases import LearnerBudget
 from dpforest.bridge import Bridge
 from dpforest.records.base import CodeCounts, Released
-from dpforest.trees.base import LearnerBudget, TableFacts
+from dpforest.trees.base import TableFacts
 
 #: What the histograms are asked for as.
 QUANTILES_ROLE = "quantiles"

@@ -8,10 +8,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.accounting.releases import Plan
+from dpforest.accounting.releases import LearnerBudget, Plan
 from dpforest.bridge import Bridge
 from dpforest.records.base import ClassCounts, Released
-from dpforest.trees.base import LearnerBudget, TableFacts
+from dpforest.trees.base import TableFacts
 from dpforest.trees.random.bins import Bins, asked_bins
 from dpforest.trees.random.trees import RandomTrees, draw_random_trees
 from dpforest.trees.refitted.linear_start import fit_linear_start

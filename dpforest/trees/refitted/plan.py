@@ -7,10 +7,19 @@ from fractions import Fraction
 
 from dpforest.accounting.events import DiscreteGaussianNoise, ExponentialSelection
 from dpforest.accounting.rationals import sqrt_in_steps
-from dpforest.accounting.releases import Plan, Release, Round, Step, once, priced_noise
+from dpforest.accounting.releases import (
+    LearnerBudget,
+    Plan,
+    Release,
+    Round,
+    Step,
+    once,
+    priced_noise,
+)
+from dpforest.accounting.tightening import tightened
 from dpforest.exceptions import ParameterError
 from dpforest.records.base import ClassCounts, Sensitivity
-from dpforest.trees.base import PRIOR_ROLE, LearnerBudget, TableFacts, prior_text
+from dpforest.trees.base import PRIOR_ROLE, TableFacts, prior_text
 from dpforest.trees.random.bins import QUANTILES_ROLE, ordered_codes, quantiles_are_affordable
 from dpforest.trees.refitted.design import n_columns
 from dpforest.trees.refitted.queries import (
@@ -21,7 +30,6 @@ from dpforest.trees.refitted.queries import (
 )
 from dpforest.trees.refitted.settings import RefittedSettings
 from dpforest.trees.refitted.steps import n_score_columns
-from dpforest.trees.tightening import tightened
 
 OWNER = "refitted"
 _ROOT_SCALE = 2**40

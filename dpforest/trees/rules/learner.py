@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.accounting.events import GeometricNoise
+from dpforest.accounting.releases import LearnerBudget
 from dpforest.bridge import Bridge
 from dpforest.records.base import ClassCounts, Released
-from dpforest.trees.base import PRIOR_ROLE, LearnerBudget, TableFacts
+from dpforest.trees.base import PRIOR_ROLE, TableFacts
 from dpforest.trees.multinomial.heaps import geometric_variance
 from dpforest.trees.rules.directions import Directions, draw_directions
 from dpforest.trees.rules.family import Branch, FamilyWeights

@@ -7,9 +7,9 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from dpforest.accounting.events import ExponentialSelection, GeometricNoise
-from dpforest.accounting.releases import Plan, Release, once
+from dpforest.accounting.releases import LearnerBudget, Plan, Release, once
 from dpforest.records.base import ClassCounts
-from dpforest.trees.base import PRIOR_ROLE, LearnerBudget, TableFacts
+from dpforest.trees.base import PRIOR_ROLE, TableFacts
 from dpforest.trees.rules.queries import LEAF_COUNTS_SENSITIVITY, TreesOfHeightTwo
 from dpforest.trees.rules.settings import RulesSettings
 

@@ -44,14 +44,14 @@ def stream_of(n_features: int, n_classes: int, memory_limit: int) -> BatchStream
 @pytest.mark.parametrize("n_features", [2, 150])
 @pytest.mark.parametrize("n_classes", [0, 2, 3])
 def test_what_is_kept_stays_within_the_memory_limit(n_features, n_classes, monkeypatch):
-    held, total = [], StreamedRecords.total
+    held, total = [], StreamedRecords._sum
 
     def counted(self, counting):
         sums = total(self, counting)
         held.append(int(total(self, HeldBytes())[0]))
         return sums
 
-    monkeypatch.setattr(StreamedRecords, "total", counted)
+    monkeypatch.setattr(StreamedRecords, "_sum", counted)
     features = {f"f{number}": (0, 9) for number in range(n_features)}
     limit = N // 2 * (2 * n_features + 24)
     kind, of = PrivateForestRegressor, {"target": (0, 4)}

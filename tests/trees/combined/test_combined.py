@@ -12,11 +12,11 @@ import pytest
 
 from dpforest import BudgetAccountant
 from dpforest.accounting.events import GeometricNoise
+from dpforest.accounting.releases import LearnerBudget
 from dpforest.exceptions import ModelFormatError
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.records.base import Block, MemoryRecords
 from dpforest.records.table import TrainingTable
-from dpforest.trees.base import LearnerBudget
 from dpforest.trees.combined import CombinedLearner, CombinedModel, CombinedSettings
 from dpforest.trees.combined.kernels.blends import add_blend_scores
 from dpforest.trees.combined.learner import released_prior

@@ -11,12 +11,12 @@ import pytest
 
 from dpforest import bridge
 from dpforest.accounting.accountant import BudgetAccountant
-from dpforest.accounting.releases import Step
+from dpforest.accounting.releases import LearnerBudget, Step
 from dpforest.exceptions import GrantError
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.records.base import MemoryRecords
 from dpforest.records.table import TrainingTable
-from dpforest.trees.base import LearnerBudget, TableFacts
+from dpforest.trees.base import TableFacts
 from dpforest.trees.one_shot import OneShotForest, OneShotModel
 from dpforest.trees.one_shot.plan import Role
 from dpforest.trees.one_shot.settings import OneShotSettings, OneShotSize

@@ -7,8 +7,8 @@ from fractions import Fraction
 
 import pytest
 
+from dpforest.accounting.releases import LearnerBudget
 from dpforest.domain.targets import TARGET_STEPS
-from dpforest.trees.base import LearnerBudget
 from dpforest.trees.one_shot import OneShotForest
 from dpforest.trees.one_shot.plan import Role
 

@@ -10,11 +10,10 @@ import pytest
 
 from dpforest.accounting.accountant import BudgetAccountant
 from dpforest.accounting.events import DiscreteGaussianNoise, GeometricNoise
-from dpforest.accounting.releases import Release, once
+from dpforest.accounting.releases import LearnerBudget, Release, once
 from dpforest.bridge import Bridge, PlanError
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.records.base import Block, MemoryRecords
-from dpforest.trees.base import LearnerBudget
 from dpforest.trees.random.bins import (
     QUANTILES_ROLE,
     asked_bins,

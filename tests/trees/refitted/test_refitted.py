@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from dpforest.accounting import BudgetAccountant
+from dpforest.accounting.releases import LearnerBudget
 from dpforest.exceptions import ParameterError
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.records.base import Block, MemoryRecords
-from dpforest.trees.base import LearnerBudget
 from dpforest.trees.refitted import RefittedForest, RefittedModel
 from dpforest.trees.refitted.plan import Role
 from dpforest.trees.refitted.settings import MAX_DEPTH, RefittedSettings, RefittedSize

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from dpforest.accounting import BudgetAccountant
+from dpforest.accounting.releases import LearnerBudget
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.mechanisms.streamed import Envelope
 from dpforest.records.base import Block, MemoryRecords, rows_of, slices
-from dpforest.trees.base import LearnerBudget
 from dpforest.trees.rules import RulesLearner, RulesSettings
 from dpforest.trees.rules.directions import draw_directions
 from dpforest.trees.rules.family import FamilyWeights, TreeFamily

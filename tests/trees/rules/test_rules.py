@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from dpforest.accounting import BudgetAccountant
+from dpforest.accounting.releases import LearnerBudget
 from dpforest.exceptions import ModelFormatError
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.records.base import MemoryRecords
-from dpforest.trees.base import LearnerBudget
 from dpforest.trees.rules import RuleModel, RulesLearner, RulesSettings
 from dpforest.trees.rules.directions import draw_directions
 from dpforest.trees.rules.plan import family_size

@@ -15,9 +15,7 @@ from typing import Any, Protocol, Self, TypeVar
 from dpforest.accounting.certificates import Block, Certificate, certify, delta_bound, grouped
 from dpforest.accounting.loss_curves import gaussian_shift
 from dpforest.accounting.rationals import float_down
-from dpforest.accounting.releases import priced_noise as priced_noise
-from dpforest.accounting.releases import scaled_noise as scaled_noise
-from dpforest.trees.base import LearnerBudget
+from dpforest.accounting.releases import LearnerBudget
 
 #: Variances are tried in steps of this fraction, between these multiples of a first guess.
 _STEPS = 2**13
