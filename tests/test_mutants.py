@@ -70,7 +70,7 @@ WITHOUT = {
     "public facts, settings and sizes": """
         trees/one_shot/settings trees/passes
         trees/refitted/settings trees/rules/settings domain/complaints domain/files
-        domain/matrix estimators/names estimators/plan_summary""",
+        domain/matrix estimators/names estimators/plan_summary trees/base""",
     "structures drawn from public words, and the place of a record in them": """
         trees/random/kernels/random_trees trees/random/kernels/reach trees/random/kernels/slots
         trees/random/trees records/kernels/prefetch
@@ -147,7 +147,7 @@ def mechanisms() -> list[object]:
 
 
 def scopes() -> list[type]:
-    for name in ("certified", "units"):
+    for name in ("caps", "certified", "lists", "units"):
         importlib.import_module(f"dpforest.accounting.{name}")
     return of_the_package({kind for kind in subclasses(Scope) if "kind" in vars(kind) or
                            "Scope" in kind.__name__} - {Scope})  # fmt: skip

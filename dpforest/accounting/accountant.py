@@ -7,14 +7,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NoReturn
 
-from dpforest.accounting.books import ROOM, Books
+from dpforest.accounting.books import Books
 from dpforest.accounting.events import Event
 from dpforest.accounting.figures import figure_down
 from dpforest.accounting.frozen_ledger import FrozenLedger
 from dpforest.accounting.grants import Grant
 from dpforest.accounting.ledger import Budget, BudgetRecord, LedgerEntry, ScopeRecord
 from dpforest.accounting.losses import NO_LOSS, PrivacyLoss
-from dpforest.accounting.rationals import MOST_DIGITS, check_length, to_rational
+from dpforest.accounting.rationals import check_length, to_rational
 from dpforest.accounting.scopes import (
     ParallelCellsScope,
     ParallelRecordsScope,
@@ -173,34 +173,28 @@ class BudgetAccountant:
         label: str,
         reserve: PrivacyLoss | None = None,
         adaptive: bool = False,
-        caps: tuple[PrivacyLoss, ...] = (),
         max_records_per_unit: int = 1,
         alone: PrivacyLoss | None = None,
     ) -> SequentialScope:
         """Open a sequential scope at the top, numbered if its name is taken.
 
         See ``Scope.sequential`` for the other parameters; the second ``"fit"`` becomes
-        ``"fit #2"``. Each of the ``caps`` must fit at present. With ``max_records_per_unit`` above
-        1 the scope is charged for a unit that owns so many records (``units``), and reserve and
-        caps are a unit's.
+        ``"fit #2"``. With ``max_records_per_unit`` above 1 the scope is charged for a unit that
+        owns so many records (``units``), and the reserve is a unit's.
 
         ``alone`` is what to reserve where ``reserve`` does not fit and nothing is charged yet:
         such as the (epsilon, delta) of a certified list. Nothing is granted outside of the scope
         then, nor after it, unless it is closed before anything was granted in it.
         """
         with self._books.lock:
-            for cap in caps:
-                self.check(cap)
-                # What follows a released value is asked for after records were read.
-                check_length(self._root.charged + cap, MOST_DIGITS - ROOM)
             label = self._free_label(label)
             size = max_records_per_unit
             try:
-                return open_units(self._root, label, size, reserve, adaptive, caps)
+                return open_units(self._root, label, size, reserve, adaptive)
             except BudgetExceeded:
                 if alone is None or self._root._charged != NO_LOSS:
                     raise
-            only = open_units(self._root, label, size, alone, adaptive, caps)
+            only = open_units(self._root, label, size, alone, adaptive)
             self._books.alone = only
             return only
 

@@ -67,8 +67,8 @@ class Granted:
 
 
 @dataclass(frozen=True, slots=True)
-class _Change:
-    """What a node would become."""
+class Change:
+    """What a scope would become."""
 
     scope: Scope
     inner: PrivacyLoss
@@ -94,14 +94,12 @@ class Scope:
         label: str,
         reserve: PrivacyLoss | None = None,
         adaptive: bool = False,
-        caps: tuple[PrivacyLoss, ...] = (),
     ) -> None:
         self._books = books
         self._parent = parent
         self._label = label
         self._reserve = reserve
         self._adaptive = adaptive
-        self._caps = caps
         self._entries: list[Granted] = []
         self._children: dict[str, Scope] = {}
         self._inner = self._composed = self._charged = NO_LOSS
@@ -212,7 +210,7 @@ class Scope:
             return PrivacyLoss(composed.epsilon, self._reserve.rho, self._reserve.delta)
         return composed
 
-    def _changes(self, inner: PrivacyLoss, added: PrivacyLoss | None = None) -> list[_Change]:
+    def _changes(self, inner: PrivacyLoss, added: PrivacyLoss | None = None) -> list[Change]:
         """Work out what a new ``inner`` does to this scope and all around it.
 
         ``added``, if given, is what ``inner`` was increased by. As long as scopes only add up, what
@@ -223,7 +221,7 @@ class Scope:
         while True:
             composed = scope._price(inner)
             charged = scope._charge(composed)
-            changes.append(_Change(scope, inner, composed, charged))
+            changes.append(Change(scope, inner, composed, charged))
             parent = scope._parent
             if parent is None or charged == scope._charged:
                 return changes
@@ -234,23 +232,24 @@ class Scope:
                 inner = parent._inner_with(scope, charged)
             scope = parent
 
-    def _check(self, changes: list[_Change], requested: PrivacyLoss) -> None:
+    def _check(self, changes: list[Change], requested: PrivacyLoss) -> None:
         """Refuse changes that break a reserve or the accountant's cap, or cannot be written."""
         self._check_lengths(changes)
         for change in changes:
-            scope, reserve = change.scope, change.scope._reserve
-            covered = reserve is change.charged  # the maximum of the two is the reserve itself
-            if reserve is not None and not covered and not reserve.covers(change.composed):
-                left = Budget.left(reserve.left_after(scope._composed))
-                raise BudgetExceeded(requested, left, where=f"reserve of {scope._name()!r}")
-            if scope._caps and not any(cap.covers(change.charged) for cap in scope._caps):
-                left = Budget.left(scope._caps[0].left_after(scope._charged))
-                raise BudgetExceeded(requested, left, where=f"caps of {scope._name()!r}")
+            change.scope._check_own(change, requested)
         last = changes[-1]
         if last.scope._parent is None and last.charged != last.scope._charged:
             self._books.admit(last.scope._charged, last.charged, requested)
 
-    def _check_lengths(self, changes: list[_Change]) -> None:
+    def _check_own(self, change: Change, requested: PrivacyLoss) -> None:
+        """Refuse a change of this scope that breaks what it promised itself."""
+        reserve = self._reserve
+        covered = reserve is change.charged  # the maximum of the two is the reserve itself
+        if reserve is not None and not covered and not reserve.covers(change.composed):
+            left = Budget.left(reserve.left_after(self._composed))
+            raise BudgetExceeded(requested, left, where=f"reserve of {self._name()!r}")
+
+    def _check_lengths(self, changes: list[Change]) -> None:
         """Refuse changes to amounts of more digits than books hold."""
         for change in changes:
             check_length(change.inner)
@@ -263,7 +262,7 @@ class Scope:
             self._books.check_remainder(last.charged)
 
     @staticmethod
-    def _commit(changes: list[_Change]) -> None:
+    def _commit(changes: list[Change]) -> None:
         # From the root down: were it cut short, too much would be spent, not too little.
         for change in reversed(changes):
             scope = change.scope
@@ -281,8 +280,6 @@ class Scope:
             raise ParameterTypeError(
                 "reserve", child._reserve, "must be a PrivacyLoss", "Use PrivacyLoss.pure(...)"
             )
-        for cap in child._caps:
-            check_length(cap)
         with self._books.lock:
             self._check_open()
             self._check_free(label)
@@ -335,7 +332,7 @@ class Scope:
 
     def _is_adaptive(self) -> bool:
         """Whether what is spent in it depends on released values."""
-        return self._adaptive or bool(self._caps)
+        return self._adaptive
 
     def _spends_adaptively(self) -> bool:
         """Whether it lies in an adaptive scope or holds one.
@@ -368,7 +365,6 @@ class Scope:
             charged=LossRecord.of(self._charged),
             reserve=None if self._reserve is None else LossRecord.of(self._reserve),
             adaptive=self._adaptive,
-            caps=tuple(LossRecord.of(cap) for cap in self._caps),
             certificate=None if certificate is None else CertificateRecord.of(certificate),
             records_per_unit=self.max_records_per_unit,
             closed=State.CLOSED in self._state,
@@ -402,7 +398,6 @@ class Scope:
         label: str,
         reserve: PrivacyLoss | None = None,
         adaptive: bool = False,
-        caps: tuple[PrivacyLoss, ...] = (),
     ) -> SequentialScope:
         """Open a scope whose spendings add up.
 
@@ -417,12 +412,6 @@ class Scope:
             What is spent inside depends on released values (stopping early, a plan picked by
             a noisy count). Needs a reserve; rho then stays the reserve's for good, because
             a realised rho is no bound.
-        caps : tuple of PrivacyLoss
-            Alternatives fixed beforehand, such as a pure epsilon and a rho, where a released
-            value decides which is used. Every request keeps what is charged under one of them.
-            They are not set aside: reserve the part that is planned from the released value in
-            a scope inside. All that is released in the scope is then covered by the union of
-            the alternatives, by the accountant's own proof.
 
         Raises
         ------
@@ -438,7 +427,7 @@ class Scope:
             raise ParameterError(
                 "adaptive", adaptive, "needs a reserve", "Give the cap as reserve=PrivacyLoss(...)"
             )
-        scope = SequentialScope(self._books, self, label, reserve, adaptive, caps)
+        scope = SequentialScope(self._books, self, label, reserve, adaptive)
         return self._adopt(scope)
 
     def parallel_cells(self, label: str) -> ParallelCellsScope:

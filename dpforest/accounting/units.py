@@ -101,7 +101,6 @@ def open_units(
     size: int,
     reserve: PrivacyLoss | None = None,
     adaptive: bool = False,
-    caps: tuple[PrivacyLoss, ...] = (),
 ) -> SequentialScope:
     """Open a sequential scope whose requests cost a record, and which is charged for a unit.
 
@@ -113,8 +112,8 @@ def open_units(
         Name, unlike those of its siblings.
     size : int
         Most records of a unit; 1 opens a plain sequential scope.
-    reserve, adaptive, caps
-        As in ``Scope.sequential``, all of them in units.
+    reserve, adaptive
+        As in ``Scope.sequential``, the reserve in units.
 
     Raises
     ------
@@ -125,13 +124,13 @@ def open_units(
     """
     size = check_records_per_unit(size)
     if size == 1:
-        return scope.sequential(label, reserve, adaptive, caps)
+        return scope.sequential(label, reserve, adaptive)
     if adaptive and reserve is None:
         raise ParameterError(
             "adaptive", adaptive, "needs a reserve", "Give the cap as reserve=PrivacyLoss(...)"
         )
     _check_around(scope)
-    units = UnitsScope(scope._books, scope, label, size, reserve, adaptive, caps)
+    units = UnitsScope(scope._books, scope, label, size, reserve, adaptive)
     return scope._adopt(units)
 
 
@@ -153,9 +152,8 @@ class UnitsScope(SequentialScope):
         size: int,
         reserve: PrivacyLoss | None = None,
         adaptive: bool = False,
-        caps: tuple[PrivacyLoss, ...] = (),
     ) -> None:
-        super().__init__(books, parent, label, reserve, adaptive, caps)
+        super().__init__(books, parent, label, reserve, adaptive)
         self._size = size
 
     @property

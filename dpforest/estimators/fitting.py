@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from dpforest.accounting.accountant import BudgetAccountant
+from dpforest.accounting.caps import open_capped
 from dpforest.accounting.certificates import Certificate
 from dpforest.accounting.certified import open_certified
 from dpforest.accounting.diffprivlib_adapter import (
@@ -239,20 +240,20 @@ class Fit:
     def _open_scope(self, accountant: BudgetAccountant) -> Scope:
         """The fit's scope, with the whole plan set aside, all or nothing.
 
-        A plan that waits for a released value sets its cap aside. If it has two routes (a pure
-        epsilon or a rho), both must fit now, and every request keeps within one of them. A
+        A plan that waits for a released value sets aside the most that it may come to. If a bought
+        number decides between two currencies, the fit is kept under one of two caps instead. A
         certified list is set aside as its sum, or as its certificate if the accountant never grants
         anything else.
         """
         label, plan = f"fit: {type(self.estimator).__name__}", self.plan
         size = self.wanted.budget.records_per_unit
+        if plan.caps:
+            return open_capped(accountant, label, plan.caps, size)
         if not plan.adaptive:
             added = plan.additive
             alone = None if added == plan.loss else plan.loss
             return accountant.open_scope(label, added, max_records_per_unit=size, alone=alone)
-        if len(plan.routes) == 1:
-            return accountant.open_scope(label, plan.routes[0], True, max_records_per_unit=size)
-        return accountant.open_scope(label, caps=plan.routes, max_records_per_unit=size)
+        return accountant.open_scope(label, plan.loss, True, max_records_per_unit=size)
 
     # -- records and training ----------------------------------------------------------------
 

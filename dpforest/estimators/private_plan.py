@@ -170,17 +170,16 @@ class PrivateForestPlan:
         return self.count is not None or (certified and self.target_range is not None)
 
     @property
-    def routes(self) -> tuple[PrivacyLoss, ...]:
-        """The most that each currency can come to, where the plan is adaptive.
+    def caps(self) -> tuple[PrivacyLoss, ...]:
+        """The most that either currency can come to, where a bought number decides between them.
 
-        A certified rest costs (epsilon, delta) and so do rules, so there the whole is one cap.
+        Elsewhere the rest is planned inside a fixed rest, and the whole has one reserve: ``loss``.
         """
-        if self.budget.certified:
-            return (self.loss,)
-        caps = [PrivacyLoss.pure(self.budget.epsilon)]
-        if self.budget.delta:
-            caps.append(PrivacyLoss.concentrated(self.budget.rho))
-        return tuple(group_loss(cap, self.budget.records_per_unit) for cap in caps)
+        if self.count is None or self.budget.certified or not self.budget.delta:
+            return ()
+        pure = PrivacyLoss.pure(self.budget.epsilon)
+        concentrated = PrivacyLoss.concentrated(self.budget.rho)
+        return tuple(group_loss(c, self.budget.records_per_unit) for c in (pure, concentrated))
 
     @property
     def parts(self) -> tuple[PlanPart, ...]:

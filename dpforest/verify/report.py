@@ -318,9 +318,9 @@ def _planned(record: PrivacyReport, plan: Any) -> Iterator[str]:
     if plan.adaptive:
         # With a bought count the rest was planned from it, which only the model's maker knows.
         written = root.caps or ((root.reserve,) if root.reserve is not None else ())
-        if root.adaptive != (len(plan.routes) == 1):
+        if root.adaptive == bool(plan.caps):
             yield "its composition is not adaptive in the way that its plan is"
-        expected = plan.routes
+        expected = plan.caps or (plan.loss,)
     else:
         if root.adaptive or root.caps:
             yield "its composition is adaptive, and its plan is not"

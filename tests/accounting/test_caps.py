@@ -7,6 +7,7 @@ from fractions import Fraction as F
 import pytest
 
 from dpforest.accounting.accountant import BudgetAccountant
+from dpforest.accounting.caps import open_capped
 from dpforest.accounting.events import DiscreteGaussianNoise, GeometricNoise
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.exceptions import BudgetExceeded
@@ -26,7 +27,7 @@ def accountant() -> BudgetAccountant:
 
 
 def test_either_cap_may_be_used_up_but_not_passed(accountant):
-    scope = accountant.open_scope("fit", caps=(PURE, RHO))
+    scope = open_capped(accountant, "fit", (PURE, RHO))
     scope.request(COUNT, role="count")
     scope.request(gaussian(F(98, 10_000)), role="leaves")
     with pytest.raises(BudgetExceeded, match="caps of 'fit'"):
@@ -35,14 +36,14 @@ def test_either_cap_may_be_used_up_but_not_passed(accountant):
 
 
 def test_the_caps_bind_below_a_larger_ceiling(accountant):
-    scope = accountant.open_scope("fit", caps=(PURE, RHO))
+    scope = open_capped(accountant, "fit", (PURE, RHO))
     with pytest.raises(BudgetExceeded, match="caps"):
         scope.request(GeometricNoise(F(1, 2), F(1)), role="leaves")
     assert scope.loss == PrivacyLoss()
 
 
 def test_a_reserve_inside_counts_at_once(accountant):
-    scope = accountant.open_scope("fit", caps=(PURE, RHO))
+    scope = open_capped(accountant, "fit", (PURE, RHO))
     scope.sequential("training", reserve=PrivacyLoss.concentrated(F(1, 100)))
     with pytest.raises(BudgetExceeded, match="caps"):
         scope.request(gaussian(F(1, 10**6)), role="more")
@@ -50,9 +51,9 @@ def test_a_reserve_inside_counts_at_once(accountant):
 
 def test_every_cap_must_fit_when_it_is_opened():
     with pytest.raises(BudgetExceeded):
-        BudgetAccountant("0.05").open_scope("fit", caps=(PURE,))
+        open_capped(BudgetAccountant("0.05"), "fit", (PURE,))
     with pytest.raises(BudgetExceeded):
-        BudgetAccountant("0.2").open_scope("fit", caps=(PURE, RHO))
+        open_capped(BudgetAccountant("0.2"), "fit", (PURE, RHO))
 
 
 def test_check_spends_nothing(accountant):
@@ -63,5 +64,5 @@ def test_check_spends_nothing(accountant):
 
 
 def test_the_record_names_the_caps(accountant):
-    scope = accountant.open_scope("fit", caps=(PURE, RHO))
+    scope = open_capped(accountant, "fit", (PURE, RHO))
     assert [cap.loss for cap in scope.record().caps] == [PURE, RHO]

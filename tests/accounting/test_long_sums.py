@@ -14,6 +14,7 @@ from dpforest.accounting import (
     FrozenLedger,
     PrivacyLoss,
 )
+from dpforest.accounting.caps import open_capped
 from dpforest.accounting.fits import earlier_fits, recall_fits, register_fit
 from dpforest.accounting.ledger_check import verify_ledger
 from dpforest.accounting.losses import NO_LOSS
@@ -100,7 +101,7 @@ class TestScopes:
         accountant.request(noise_of_digits(3600), role="r")
         caps = PrivacyLoss.pure(F(1, 100)), PrivacyLoss.concentrated(F(1, 1000))
         with pytest.raises(ParameterError, match="more than 3500 digits"):
-            accountant.open_scope("fit", caps=caps)
+            open_capped(accountant, "fit", caps)
         assert [scope.label for scope in accountant.composition().children] == []
 
     def test_closing_never_fails_and_keeps_the_reserve_instead(self):

@@ -17,6 +17,7 @@ from dpforest.accounting import (
     GeometricNoise,
     PrivacyLoss,
 )
+from dpforest.accounting.caps import open_capped
 from dpforest.accounting.certificates import Block, Certificate, certify, epsilon_bound
 from dpforest.accounting.certified import open_certified
 from dpforest.accounting.conversion import epsilon_of_rho, rho_of_epsilon
@@ -196,7 +197,7 @@ SPENDING = {
     "rho": lambda a: a.request(DiscreteGaussianNoise(F(10**12), F(1)), role="more"),
     "delta": lambda a: a.request(ExternalSpend(F(0), F(1, 10**12), "more"), role="more"),
     "scope": lambda accountant: accountant.open_scope("more", MORE.loss),
-    "caps": lambda accountant: accountant.open_scope("more", caps=(MORE.loss,)),
+    "caps": lambda accountant: open_capped(accountant, "more", (MORE.loss,)),
     "adaptive": lambda accountant: accountant.open_scope("more", MORE.loss, adaptive=True),
     "sampled": lambda a: a.poisson("more", F(1, 2)).request(MORE, role="more"),
     "check": lambda accountant: accountant.check(MORE.loss),
@@ -239,7 +240,7 @@ def test_after_any_spending_it_is_refused(certificate, way):
 def test_what_was_opened_before_and_spent_nothing_gets_nothing(certificate):
     accountant = lone(certificate, F(1, 1000))
     early = accountant.open_scope("early")
-    capped = accountant.open_scope("capped", caps=(MORE.loss,))
+    capped = open_capped(accountant, "capped", (MORE.loss,))
     fit(accountant, certificate)
     for scope in (early, capped):
         with pytest.raises(BudgetExceeded):

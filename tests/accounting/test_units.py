@@ -16,6 +16,7 @@ from dpforest.accounting import (
     GeometricNoise,
     PrivacyLoss,
 )
+from dpforest.accounting.caps import open_capped
 from dpforest.accounting.certificates import Block, Certificate, certify, epsilon_bound, grouped
 from dpforest.accounting.certified import open_certified
 from dpforest.accounting.events import ExternalSpend
@@ -135,7 +136,7 @@ def test_the_reserve_of_units_is_in_units():
 def test_caps_of_units_are_in_units():
     accountant = BudgetAccountant(1, MILLIONTH)
     caps = (PrivacyLoss.pure(F(2, 10)), PrivacyLoss.concentrated(F(1, 100)))
-    with accountant.open_scope("fit", caps=caps, max_records_per_unit=2) as units:
+    with open_capped(accountant, "fit", caps, max_records_per_unit=2) as units:
         units.request(COUNT, role="test")  # 0.2 of a unit, and rho = 0.02
         with pytest.raises(BudgetExceeded, match="caps of 'fit'"):
             units.request(NOISE, role="test")

@@ -18,6 +18,7 @@ from dpforest.accounting import (
     PrivacyLoss,
     ScopeRecord,
 )
+from dpforest.accounting.caps import CappedScope, open_capped
 from dpforest.accounting.conversion import rho_of_epsilon
 from dpforest.accounting.ledger import LossRecord
 from dpforest.accounting.verify import claimed_loss, verify_composition
@@ -45,7 +46,7 @@ def every_kind():
         sides = adaptive.parallel_records("sides", {"S": F(1, 2), "E": F(1, 2)})
         sides.side("S").request(GeometricNoise(F(1, 4), F(1)), role="histogram")
     caps = (PrivacyLoss.pure(F(1)), PrivacyLoss.concentrated(F(1, 10)))
-    with accountant.open_scope("either", caps=caps) as either:
+    with open_capped(accountant, "either", caps) as either:
         either.request(GeometricNoise(F(1, 2), F(1)), role="histogram")
     with pytest.raises(RuntimeError), accountant.open_scope("failed", PrivacyLoss.pure(F(1))) as f:
         f.request(GeometricNoise(F(1, 2), F(1)), role="histogram")
@@ -73,7 +74,7 @@ def test_an_adaptive_scope_that_spent_nothing_changes_nothing():
             sampled = fit.poisson("sampled", F(1, 10))
             sampled.request(GeometricNoise(F(1), F(1)), role="histogram")
             caps = (PrivacyLoss.pure(F(1)), PrivacyLoss.concentrated(F(1)))
-            sampled.sequential("late", caps=caps)
+            sampled._adopt(CappedScope(caps, sampled._books, sampled, "late"))
             if request_later:
                 sampled.request(GeometricNoise(F(1), F(1)), role="histogram")
         assert verify_composition(fit.record()) == ()
@@ -170,7 +171,7 @@ def test_claims_of_finished_fits(books):
     # Two routes to (1, 1e-6): the union of both is that.
     rho = rho_of_epsilon(F(1), MILLIONTH)
     caps = (PrivacyLoss.pure(F(1)), PrivacyLoss.concentrated(rho))
-    with BudgetAccountant(1, MILLIONTH).open_scope("fit", caps=caps) as fit:
+    with open_capped(BudgetAccountant(1, MILLIONTH), "fit", caps) as fit:
         fit.request(GeometricNoise(F(1, 2), F(1)), role="histogram")
     assert claimed_loss(fit.record(), MILLIONTH) == PrivacyLoss(F(1), math.inf, MILLIONTH)
     # A cap that converts to more is not hidden behind the smaller one.
