@@ -227,7 +227,11 @@ def test_a_forest_with_sizes_of_its_own_buys_no_number_of_records():
     plan = forest.plan()
     assert plan.signal is None and plan.teachable is None
     assert plan.forecast == "unknown; declare approximate_rows"
-    assert [part.name for part in plan.parts] == ["structure", "leaves"]
+    assert [part.name for part in plan.parts] == [
+        "feature selection",
+        "value selection",
+        "leaf histogram",
+    ]
     assert forest.fit(X, Y).spent_.exact.epsilon == 8
     assert plan.details == forest.privacy_report().plan
     assert "bought" in PrivateForestClassifier(epsilon=8, domain=unknown).plan().forecast
