@@ -147,7 +147,7 @@ def mechanisms() -> list[object]:
 
 
 def scopes() -> list[type]:
-    for name in ("caps", "certified", "lists", "units"):
+    for name in ("caps", "lists", "units"):
         importlib.import_module(f"dpforest.accounting.{name}")
     return of_the_package({kind for kind in subclasses(Scope) if "kind" in vars(kind) or
                            "Scope" in kind.__name__} - {Scope})  # fmt: skip

@@ -1,4 +1,6 @@
-"""The certified scope: grants one list of releases in its order, and nothing else.
+"""Where a list with a certificate may lie, and what it is charged there.
+
+Its scope (``lists``) grants one list of releases in its order, and nothing else.
 
 **Claim.** All that is released in the scope is (epsilon, delta)-DP, as its certificate says, also
 where the run ends early for a reason that depends on released values: a part of the list is made
@@ -28,130 +30,13 @@ Held by tests/accounting/test_certified.py and test_shared_lists.py.
 
 from __future__ import annotations
 
-from typing import NoReturn
-
-from dpforest.accounting.books import Books
 from dpforest.accounting.certificates import Certificate
-from dpforest.accounting.events import Event
-from dpforest.accounting.losses import NO_LOSS, PrivacyLoss
+from dpforest.accounting.losses import NO_LOSS
 from dpforest.accounting.scopes import Scope, SequentialScope
-from dpforest.accounting.units import group_loss
-from dpforest.exceptions import BudgetExceeded, ParameterError, ScopeError
+from dpforest.exceptions import ParameterError, ScopeError
 
 
-def open_certified(scope: Scope, label: str, certificate: Certificate) -> CertifiedScope:
-    """Open a scope that grants the certificate's list; its cost is set aside at once.
-
-    That is what the list adds up to (``Certificate.additive``), or the certificate's own loss: in a
-    scope that holds its accountant alone or holds the delta for good; and where the list does not
-    fit otherwise and nothing is charged but the scopes around it. Nothing is then granted beyond
-    what those had set aside.
-
-    Parameters
-    ----------
-    scope : Scope
-        Sequential, and all scopes around it.
-    label : str
-        Name, unlike those of its siblings.
-    certificate : Certificate
-
-    Raises
-    ------
-    ParameterError
-        If the certificate does not hold, or is for units of another size than the scope's.
-    BudgetExceeded
-        If the cost does not fit; nothing is opened.
-    ScopeError
-        If a scope around it is not sequential.
-    """
-    if not certificate.holds:
-        raise ParameterError(
-            "certificate", f"({certificate.epsilon}, {certificate.delta})",
-            "does not follow from its list of releases", "Make it with certify(...)",
-        )  # fmt: skip
-    with scope._books.lock:
-        _check_place(scope)
-        _check_units(scope, certificate)
-        if _is_held(scope) or scope._is_held_alone():
-            return _opened(scope, label, certificate, adds_up=False)
-        try:
-            return _opened(scope, label, certificate, adds_up=True)
-        except BudgetExceeded:
-            if not _is_alone(scope):
-                raise
-        only = _opened(scope, label, certificate, adds_up=False)
-        scope._books.alone = only
-        return only
-
-
-def _opened(scope: Scope, label: str, certificate: Certificate, adds_up: bool) -> CertifiedScope:
-    certified = CertifiedScope(scope._books, scope, label, certificate, adds_up)
-    return scope._adopt(certified)
-
-
-class CertifiedScope(SequentialScope):
-    """Grants the releases of a certificate in their order.
-
-    It is charged what they add up to, or (not ``adds_up``) the certificate's own loss.
-    """
-
-    def __init__(
-        self,
-        books: Books,
-        parent: Scope,
-        label: str,
-        certificate: Certificate,
-        adds_up: bool,
-    ) -> None:
-        reserve = certificate.additive if adds_up else certificate.loss
-        super().__init__(books, parent, label, reserve=reserve)
-        self._certificate = certificate
-        self._in_rho = adds_up
-
-    @property
-    def certificate(self) -> Certificate:
-        """What it may grant, and at what cost."""
-        return self._certificate
-
-    def close(self, *, keep_reserve: bool = False) -> None:
-        """Take no more requests; see ``Scope.close``.
-
-        Whether an unused list is given up may depend on what was released beside it meanwhile.
-        Its delta would then not be fixed beforehand, so it stays spent.
-        """
-        with self._books.lock:
-            given_up = not self._entries and self._root()._has_granted()
-            kept = given_up and not self._in_rho and not _is_held(self)
-            super().close(keep_reserve=keep_reserve or kept)
-
-    def _price(self, inner: PrivacyLoss) -> PrivacyLoss:
-        if inner == NO_LOSS:
-            return NO_LOSS
-        # A unit's, as the certificate is.
-        added = group_loss(inner, self._certificate.records_per_unit)
-        if self._in_rho:
-            return added
-        return PrivacyLoss(self._certificate.epsilon, added.rho, self._certificate.delta)
-
-    def _check_next(self, event: Event, ahead: int) -> None:
-        planned = self._certificate.event_at(len(self._entries) + ahead)
-        # An event of another type may hold itself equal to anything.
-        if event is planned or (type(event) is type(planned) and event == planned):
-            return
-        what = "nothing more" if planned is None else f"{planned.mechanism} {planned.parameters}"
-        raise ScopeError(
-            f"scope {self._name()!r} is certified for a list of releases, and next on it is "
-            f"{what}, not {event.mechanism} {event.parameters}. Request what was planned, in order."
-        )
-
-    def _adopt(self, child: Scope) -> NoReturn:
-        raise ScopeError(
-            f"scope {self._name()!r} is certified for a list of releases and takes no scopes. "
-            "Request in it."
-        )
-
-
-def _check_place(scope: Scope) -> None:
+def check_place(scope: Scope) -> None:
     """Refuse a place that a record may not meet all of."""
     if not all(
         isinstance(place, SequentialScope) and place.kind in ("sequential", "units")
@@ -163,7 +48,7 @@ def _check_place(scope: Scope) -> None:
         )
 
 
-def _is_alone(scope: Scope) -> bool:
+def is_alone(scope: Scope) -> bool:
     """Whether nothing is charged to the accountant but reserves of the scopes around."""
     around = list(scope._around())
     beside = (c for place in around for c in place._children.values() if c not in around)
@@ -171,12 +56,12 @@ def _is_alone(scope: Scope) -> bool:
     return all(loss == NO_LOSS for loss in (*spent, *(child._charged for child in beside)))
 
 
-def _is_held(scope: Scope) -> bool:
+def is_held(scope: Scope) -> bool:
     """Whether an adaptive scope that was opened first holds the delta for good."""
     return any(place in scope._books.held_first for place in scope._around())
 
 
-def _check_units(scope: Scope, certificate: Certificate) -> None:
+def check_units(scope: Scope, certificate: Certificate) -> None:
     """A certificate for units counts as it is, so it lies right in a scope of just such units."""
     if certificate.records_per_unit in (1, scope.max_records_per_unit):
         return

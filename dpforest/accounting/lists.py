@@ -18,7 +18,7 @@ from typing import Any, NoReturn, TypeVar
 from dpforest.accounting import grants
 from dpforest.accounting.books import Books
 from dpforest.accounting.certificates import Certificate, certify
-from dpforest.accounting.certified import _check_place, _check_units, _is_alone, _is_held
+from dpforest.accounting.certified import check_place, check_units, is_alone, is_held
 from dpforest.accounting.events import checked_loss
 from dpforest.accounting.grants import Grant
 from dpforest.accounting.ledger import ScopeRecord
@@ -113,8 +113,8 @@ def open_list(scope: Scope, label: str, rounds: tuple[Round, ...], price: Price)
         return scope._adopt(ListScope(scope._books, scope, label, rounds))
     _check_certificate(price.certificate, rounds)
     with scope._books.lock:
-        _check_place(scope)
-        _check_units(scope, price.certificate)
+        check_place(scope)
+        check_units(scope, price.certificate)
         return _opened_certified(scope, label, rounds, price.certificate)
 
 
@@ -130,18 +130,18 @@ def _check_certificate(certificate: Certificate, rounds: tuple[Round, ...]) -> N
 def _opened_certified(
     scope: Scope, label: str, rounds: tuple[Round, ...], certificate: Certificate
 ) -> ListScope:
-    """As ``open_certified``: charged what it adds up to, or its own (epsilon, delta)."""
+    """Charged what it adds up to, or its own (epsilon, delta); see ``certified``."""
 
     def opened(adds_up: bool) -> ListScope:
         made = ListScope(scope._books, scope, label, rounds, certificate, adds_up)
         return scope._adopt(made)
 
-    if _is_held(scope) or scope._is_held_alone():
+    if is_held(scope) or scope._is_held_alone():
         return opened(adds_up=False)
     try:
         return opened(adds_up=True)
     except BudgetExceeded:
-        if not _is_alone(scope):
+        if not is_alone(scope):
             raise
     only = opened(adds_up=False)
     scope._books.alone = only
@@ -236,7 +236,7 @@ class ListScope(SequentialScope):
         with self._books.lock:
             self._settle()
             given_up = not self._entries and self._root()._has_granted()
-            kept = given_up and not self._in_rho and not _is_held(self)
+            kept = given_up and not self._in_rho and not is_held(self)
             super().close(keep_reserve=keep_reserve or kept)
 
     def __exit__(

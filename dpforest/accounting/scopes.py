@@ -542,8 +542,6 @@ class SequentialScope(Scope):
                 for event, role, cells, level in asked
             ]
             self._check_open()
-            for ahead, entry in enumerate(entries):
-                self._check_next(entry.event, ahead)
             inner, added = self._added_up(entries)
             changes = self._changes(inner, added)
             self._check(changes, entries[0].loss if len(entries) == 1 else added)
@@ -565,9 +563,6 @@ class SequentialScope(Scope):
             inner = total(inner, counted)
             added = counted if added is NO_LOSS else total(added, counted)
         return inner, added
-
-    def _check_next(self, event: Event, ahead: int) -> None:
-        """Refuse what is not on the scope's list ``ahead`` of its entries, where it has one."""
 
     def _counted(self, loss: PrivacyLoss, child: Scope | None = None) -> PrivacyLoss:
         """What a request's loss, or what a child is charged, counts as here."""

@@ -13,7 +13,6 @@ import numpy as np
 from dpforest.accounting.accountant import BudgetAccountant
 from dpforest.accounting.caps import open_capped
 from dpforest.accounting.certificates import Certificate
-from dpforest.accounting.certified import open_certified
 from dpforest.accounting.diffprivlib_adapter import (
     DiffprivlibCeiling,
     ceiling_of,
@@ -30,7 +29,6 @@ from dpforest.accounting.ledger import ScopeRecord
 from dpforest.accounting.lists import Price, open_list
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.rationals import exact_text
-from dpforest.accounting.releases import Plan
 from dpforest.accounting.scopes import Scope
 from dpforest.accounting.verify import claimed_loss, sole_certificate
 from dpforest.checks import check_n_jobs
@@ -377,12 +375,8 @@ def forget(estimator: Any) -> None:
 def _training_scope(plan: PrivateForestPlan, scope: Scope) -> Scope:
     """Scope in which the learner asks: its cost is set aside as a whole, also if training fails."""
     assert plan.plan is not None
-    if isinstance(plan.plan, Plan):
-        price = Price.of(plan.plan, plan.budget.records_per_unit)
-        return open_list(scope, plan.strategy, plan.plan.rounds, price)
-    if plan.certificate is not None:
-        return open_certified(scope, plan.strategy, plan.certificate)
-    return scope.sequential(plan.strategy, reserve=plan.plan.loss)
+    price = Price.of(plan.plan, plan.budget.records_per_unit)
+    return open_list(scope, plan.strategy, plan.plan.rounds, price)
 
 
 def _claimed(

@@ -7,6 +7,7 @@ import pickle
 from fractions import Fraction as F
 
 import pytest
+from certified_lists import open_certified
 
 from dpforest.accounting import (
     BudgetAccountant,
@@ -18,7 +19,6 @@ from dpforest.accounting import (
     ScopeRecord,
 )
 from dpforest.accounting.certificates import Block, Certificate, certify, epsilon_bound
-from dpforest.accounting.certified import open_certified
 from dpforest.accounting.conversion import rho_of_epsilon
 from dpforest.accounting.losses import NO_LOSS
 from dpforest.accounting.verify import claimed_loss, verify_composition
@@ -98,11 +98,11 @@ def test_what_is_not_next_on_the_list_is_refused(accountant, certificate, before
     with open_certified(accountant._root, "learner", certificate) as scope:
         spend(scope, LIST[:before])
         loss = scope.loss
-        with pytest.raises(ScopeError, match="certified for a list of releases, and next on it"):
+        with pytest.raises(ScopeError, match="holds a list of releases, and next on it"):
             scope.request(event, role="test")
         rest = [Request(each, "test") for each in LIST[before:]]
         for wrong in ([Request(event, "test"), *rest], [*rest, Request(event, "test")]):
-            with pytest.raises(ScopeError, match="certified for a list of releases, and next"):
+            with pytest.raises(ScopeError, match="holds a list of releases, and next"):
                 scope.request_all(wrong)
         assert scope.loss == loss
         scope.request_all(rest)
@@ -117,7 +117,7 @@ def test_an_event_does_not_say_itself_that_it_is_on_the_list(accountant, certifi
         __hash__ = None
 
     scope = open_certified(accountant._root, "learner", certificate)
-    with pytest.raises(ScopeError, match="certified for a list of releases, and next on it"):
+    with pytest.raises(ScopeError, match="holds a list of releases, and next on it"):
         scope.request(Anything(2 * NOISE.sigma_squared, F(2)), role="test")
 
 
@@ -161,7 +161,7 @@ def test_lies_in_sequential_scopes_only(certificate):
 
 def test_a_false_certificate_is_refused(accountant, certificate):
     false = Certificate(BLOCKS, F(1, 10), MILLIONTH)
-    with pytest.raises(ParameterError, match="does not follow from its list of releases"):
+    with pytest.raises(ParameterError, match="does not follow from the list of releases"):
         open_certified(accountant._root, "learner", false)
     little = BudgetAccountant(F(1, 10), MILLIONTH)
     with pytest.raises(BudgetExceeded):

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from fractions import Fraction as F
 
 import pytest
+from certified_lists import open_certified
 
 from dpforest.accounting import (
     BudgetAccountant,
@@ -29,7 +30,6 @@ from dpforest.accounting import (
     ScopeRecord,
 )
 from dpforest.accounting.certificates import Block, certify
-from dpforest.accounting.certified import open_certified
 from dpforest.accounting.rationals import mixture_epsilon
 from dpforest.exceptions import BudgetExceeded, ParameterError
 

@@ -16,7 +16,7 @@ from dpforest.accounting import (
     Request,
 )
 from dpforest.accounting.certificates import certify, epsilon_bound, grouped
-from dpforest.accounting.certified import open_certified
+from dpforest.accounting.certified import is_alone, is_held
 from dpforest.accounting.grants import Grant
 from dpforest.accounting.lists import ListScope, Price, grant_steps, open_list, price
 from dpforest.accounting.losses import NO_LOSS
@@ -30,6 +30,7 @@ from dpforest.accounting.releases import (
     once,
     repeats,
 )
+from dpforest.accounting.scopes import SequentialScope
 from dpforest.accounting.units import group_loss
 from dpforest.accounting.verify import verify_composition
 from dpforest.exceptions import BudgetExceeded, ParameterError, ParameterTypeError, ScopeError
@@ -64,11 +65,44 @@ def steps_of(rounds) -> list[Step]:
 # -- the same books as before --------------------------------------------------------------------
 
 
+class OneByOne(SequentialScope):
+    """A certified scope: requests one after the other, the whole charged with the first."""
+
+    def __init__(self, fit, label, listed, adds_up):
+        reserve = listed.additive if adds_up else listed.loss
+        super().__init__(fit._books, fit, label, reserve=reserve)
+        self._listed, self._adds_up = listed, adds_up
+
+    @property
+    def certificate(self):
+        return self._listed
+
+    def _price(self, inner):
+        if inner == NO_LOSS:
+            return NO_LOSS
+        added = group_loss(inner, self._listed.records_per_unit)
+        alone = PrivacyLoss(self._listed.epsilon, added.rho, self._listed.delta)
+        return added if self._adds_up else alone
+
+    def close(self, *, keep_reserve=False):
+        given_up = not self._entries and self._root()._has_granted()
+        kept = given_up and not self._adds_up and not is_held(self)
+        super().close(keep_reserve=keep_reserve or kept)
+
+
 def opened_before(fit, label, rounds, made: Price):
     """The scope that such a list had: requests one after the other."""
-    if made.certificate is not None:
-        return open_certified(fit, label, made.certificate)
-    return fit.sequential(label, reserve=loss_of(rounds))
+    if made.certificate is None:
+        return fit.sequential(label, reserve=loss_of(rounds))
+    if is_held(fit) or fit._is_held_alone():
+        return fit._adopt(OneByOne(fit, label, made.certificate, False))
+    try:
+        return fit._adopt(OneByOne(fit, label, made.certificate, True))
+    except BudgetExceeded:
+        assert is_alone(fit)
+    only = fit._adopt(OneByOne(fit, label, made.certificate, False))
+    fit._books.alone = only
+    return only
 
 
 def ask_before(scope, step: Step) -> list[Grant]:

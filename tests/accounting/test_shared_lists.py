@@ -8,6 +8,7 @@ import threading
 from fractions import Fraction as F
 
 import pytest
+from certified_lists import open_certified
 
 from dpforest.accounting import (
     BudgetAccountant,
@@ -19,7 +20,6 @@ from dpforest.accounting import (
 )
 from dpforest.accounting.caps import open_capped
 from dpforest.accounting.certificates import Block, Certificate, certify, epsilon_bound
-from dpforest.accounting.certified import open_certified
 from dpforest.accounting.conversion import epsilon_of_rho, rho_of_epsilon
 from dpforest.accounting.frozen_ledger import FrozenLedger
 from dpforest.accounting.ledger_check import verify_ledger

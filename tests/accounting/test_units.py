@@ -7,6 +7,7 @@ import math
 from fractions import Fraction as F
 
 import pytest
+from certified_lists import open_certified
 
 from dpforest.accounting import (
     BudgetAccountant,
@@ -18,7 +19,6 @@ from dpforest.accounting import (
 )
 from dpforest.accounting.caps import open_capped
 from dpforest.accounting.certificates import Block, Certificate, certify, epsilon_bound, grouped
-from dpforest.accounting.certified import open_certified
 from dpforest.accounting.events import ExternalSpend
 from dpforest.accounting.losses import NO_LOSS
 from dpforest.accounting.units import check_records_per_unit, group_loss

@@ -8,11 +8,11 @@ import pytest
 
 from dpforest.accounting import BudgetAccountant, DiscreteGaussianNoise, FrozenLedger
 from dpforest.accounting.certificates import Block, certify
-from dpforest.accounting.certified import open_certified
 from dpforest.accounting.fits import register_fit
 from dpforest.accounting.ledger_check import verify_ledger
+from dpforest.accounting.lists import Price, open_list
 from dpforest.accounting.losses import NO_LOSS, PrivacyLoss
-from dpforest.accounting.releases import priced_noise, scaled_noise
+from dpforest.accounting.releases import Release, once, priced_noise, scaled_noise
 from dpforest.datasets import load_adult
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.estimators.private_plan import table_facts
@@ -80,8 +80,10 @@ def certified_books(n_fits):
         noise = scaled_noise(priced_noise(F(1), F(1, 100)), F(10_000 + 37 * step, 9_999))
         certificate = certify((Block((noise,)),), F(2), MILLIONTH)
         fit = accountant.open_scope(f"fit {step}")
-        with fit, open_certified(fit, "list", certificate) as place:
-            place.request(noise, role="leaves")
+        rounds = (once("test", Release("leaves", noise)),)
+        price = Price(certificate.additive, certificate, certificate.loss)
+        with fit, open_list(fit, "list", rounds, price) as place:
+            place.grant(*rounds[0].steps)
     return accountant
 
 
