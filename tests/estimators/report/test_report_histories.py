@@ -268,15 +268,15 @@ EDITS: dict[str, tuple[Any, str]] = {
     "no ceiling": (lambda d: d["basis"].update(ceiling=None), "names a ceiling and no accountant"),
     "a ceiling that stalls": (
         lambda d: d["basis"]["ceiling"].update(epsilon="1e2000000"),
-        "no dpforest-report of this version",
+        "not a dpforest-report of this version",
     ),
     "an amount that stalls": (
         lambda d: d["composition"]["charged"].update(epsilon="1e2000000"),
-        "no dpforest-report of this version",
+        "not a dpforest-report of this version",
     ),
     "an amount that is none": (
         lambda d: d["composition"]["composed"].update(rho="3x"),
-        "no dpforest-report of this version",
+        "not a dpforest-report of this version",
     ),
     "the certificate instead": (
         lambda d: d["composition"]["children"][0].update(
