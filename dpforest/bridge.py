@@ -15,8 +15,9 @@ Held by tests/test_bridge.py and tests/test_walls.py.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from fractions import Fraction
 from types import TracebackType
 from typing import Any, Generic, NoReturn, Protocol, Self, TypeVar, overload
@@ -32,6 +33,7 @@ from dpforest.accounting.events import (
 )
 from dpforest.accounting.grants import Grant
 from dpforest.accounting.lists import ESTIMATION, SIDES, STRUCTURE, grant_steps
+from dpforest.accounting.releases import PlanError as PlanError
 from dpforest.accounting.releases import Release, Round, Step
 from dpforest.accounting.scopes import Scope
 from dpforest.mechanisms.entropy import RandomSource
@@ -75,10 +77,6 @@ STREAMS_OF_TODAY: dict[str, dict[str, str]] = {
 }
 #: Owners whose public draws and words by record come from the stream of their releases too.
 ONE_STREAM = frozenset({"trees"})
-
-
-class PlanError(AssertionError):
-    """A learner does not ask for what it planned: a fault of the learner, never of the data."""
 
 
 class Score(Protocol[T_contra]):
@@ -133,7 +131,9 @@ class Sealed(Generic[T]):
     def at(self, place: int) -> Sealed[T]:
         """One of several alternatives; the grants are shared, so that one of them is released."""
         raw: Any = reveal(self.__secret)
-        secret: Secret[T] = Secret(raw[place])
+        if not isinstance(raw, np.ndarray) or raw.ndim < 3:
+            raise PlanError("there are no alternatives")
+        secret: Secret[T] = Secret(raw[operator.index(place)])
         return Sealed(secret, self.__grants, self.__words, self.__sensitivity)
 
     def noised(self, role: str) -> Released:
@@ -278,6 +278,16 @@ class _Cursor:
             self._leave()
         return one, step
 
+    @contextmanager
+    def held_back(self) -> Iterator[None]:
+        """Go back to where it was, if what is done meanwhile fails."""
+        before = self.round, self.time, self.step
+        try:
+            yield
+        except BaseException:
+            self.round, self.time, self.step = before
+            raise
+
     def next_round(self) -> Round:
         """The whole round at the cursor, which moves behind it."""
         one = self.here
@@ -416,8 +426,9 @@ class Bridge:
             raise PlanError(f"each {here.label} asks by a bridge of its own: copies()")
         if (planned := here.steps[self._cursor.step].roles) != roles:
             raise PlanError(f"{planned} was planned, and {roles} is asked for")
-        one, step = self._cursor.next_step()
-        grants = self._granted(one, step)
+        with self._cursor.held_back():
+            one, step = self._cursor.next_step()
+            grants = self._granted(one, step)
         self._asked |= {release.role: release.event for release in step.releases}
         return one.owner, grants
 
@@ -584,6 +595,8 @@ def ask_together(
     PlanError
         As `Bridge.ask`.
     """
+    if any(bridge._records is not bridges[0]._records for bridge in bridges):
+        raise PlanError("those who ask together ask of the same records")
     paid = [bridge._paid(roles) for bridge in bridges]
     observe_count(query)
     raw = reveal(bridges[0]._records.sealed_total(query))

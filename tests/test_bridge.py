@@ -26,7 +26,7 @@ from dpforest.exceptions import BudgetExceeded
 from dpforest.mechanisms.entropy import RandomSource, SeededSource, SystemSource
 from dpforest.mechanisms.streamed import StreamedBlocks
 from dpforest.observation import Observer, set_observer
-from dpforest.records.base import MemoryRecords, Secret, Sensitivity, reveal
+from dpforest.records.base import Block, MemoryRecords, Secret, Sensitivity, reveal
 from dpforest.records.rows import Offer
 from dpforest.records.table import TrainingTable
 
@@ -623,3 +623,56 @@ def test_a_bridge_goes_over_any_scope(log):
     assert isinstance(sealed, Sealed) and sealed.noised("number of records").shape == (1,)
     bridge.finish()
     assert scope.loss == COUNT.loss
+
+
+@pytest.mark.parametrize("place", [[0, 0, 1], slice(None), 0.5, (slice(None), slice(None), 0)])
+def test_one_alternative_is_taken_by_its_number(place):
+    sums = bridge_of(EACH).ask(counts(2, 4, 2), "pick", "sums")
+    with pytest.raises(TypeError):
+        sums.at(place)
+    assert sums.at(np.int64(1)).noised("sums").shape == (4, 2)
+
+
+def test_cells_are_no_alternatives():
+    sums = bridge_of(EACH).ask(counts(4, 2), "pick", "sums")
+    with pytest.raises(PlanError, match="no alternatives"):
+        sums.at(0)
+
+
+def test_what_could_not_be_paid_is_still_next():
+    with BudgetAccountant(1).open_scope("fit") as scope:
+        dear = once("forest", Release("count", GeometricNoise(F(2), F(1))))
+        bridge = Bridge((dear,), scope, FakeRecords(), SeededSource(7))
+        with pytest.raises(BudgetExceeded):
+            bridge.ask(counts(1), "count")
+        with pytest.raises(PlanError, match="not asked for"):
+            bridge.finish()
+
+
+def test_those_who_ask_together_ask_of_the_same_records():
+    leaves = Round("trees", (Step((Release("leaf", COUNT, 2),)),), 1, "tree")
+    with ExitStack() as opened:
+        trees = [opened.enter_context(bridge_of(leaves).copies()[0]) for _ in range(2)]
+        with pytest.raises(PlanError, match="the same records"):
+            ask_together(trees, counts(2, 2, 2), "leaf")
+        for tree in trees:
+            tree.ask(counts(2, 2), "leaf").noised("leaf")
+
+
+@pytest.mark.parametrize(
+    ("times", "label", "partition"),
+    [(-1, "", None), (True, "tree", None), (1.0, "", None), (1, "", F(1, 2)), (1, "tree", F(1))],
+)
+def test_a_round_that_is_none_is_refused(times, label, partition):
+    with pytest.raises(PlanError):
+        Round("trees", (Step((Release("leaf", COUNT),)),), times, label, partition)
+
+
+def test_records_and_what_is_made_of_them_are_in_no_log():
+    columns = np.full((3, 1), 77, np.uint8), np.full(3, 7, np.uint8)
+    table = TrainingTable(*columns, np.array([99]), np.array([0, 99]), np.array([True]), 9)
+    offer = Offer(np.array([77.0]), np.array([0]), np.array([1]))
+    for secret in (table, Block(table, 77), offer, Secret(table)):
+        assert "7" not in repr(secret) and "7" not in f"{secret}"
+    with pytest.raises(TypeError):
+        Secret(table).__getstate__()

@@ -17,7 +17,7 @@ from typing import Any, NoReturn, TypeVar
 
 from dpforest.accounting import grants
 from dpforest.accounting.books import Books
-from dpforest.accounting.certificates import Certificate, certify
+from dpforest.accounting.certificates import Block, Certificate, certify
 from dpforest.accounting.certified import check_place, check_units, is_alone, is_held
 from dpforest.accounting.events import checked_loss
 from dpforest.accounting.grants import Grant
@@ -119,12 +119,19 @@ def open_list(scope: Scope, label: str, rounds: tuple[Round, ...], price: Price)
 
 
 def _check_certificate(certificate: Certificate, rounds: tuple[Round, ...]) -> None:
-    if certificate.holds and certificate.blocks == repeats(rounds):
+    listed = repeats(rounds)
+    same = certificate.blocks == listed and _kinds(certificate.blocks) == _kinds(listed)
+    if certificate.holds and same:
         return
     raise ParameterError(
         "price", f"({certificate.epsilon}, {certificate.delta})",
         "does not follow from the list of releases", "Make it with price(...)",
     )  # fmt: skip
+
+
+def _kinds(blocks: tuple[Block, ...]) -> list[type]:
+    """Types of all events: one of another type may say of itself that it is the same."""
+    return [type(event) for block in blocks for event in block.events]
 
 
 def _opened_certified(
@@ -201,9 +208,11 @@ class ListScope(SequentialScope):
         ScopeError
             If they are not what is next on the list, or the scope is closed. Nothing is granted.
         """
-        if self._labels:  # what is granted inside is summed as it comes, so this is too
-            return _granted_each(self, steps, owner, super().request_all)
         releases = [release for step in steps for release in step.releases]
+        if self._labels:  # what is granted inside is summed as it comes, so this is too
+            with self._books.lock:
+                self._check_listed(releases)
+                return _granted_each(self, steps, owner, super().request_all)
         with self._books.lock:
             self._check_open()
             self._check_listed(releases)
@@ -251,13 +260,16 @@ class ListScope(SequentialScope):
 
     def _settle(self) -> None:
         """Add up what was granted: the whole list, unless it was left early."""
-        if self._labels or self._settled == len(self._entries):
+        n_granted = len(self._entries)
+        if self._labels or self._settled == n_granted:
             return
-        self._settled = len(self._entries)
         inner = self._whole
-        if self._settled < len(self._listed):
+        if n_granted < len(self._listed):
             inner = sum((entry.loss for entry in self._entries), NO_LOSS)
-        self._inner, self._composed = inner, self._price(inner)
+        composed = self._price(inner)
+        # Last, and settled last of all: whatever interrupts the sum, it is made again.
+        self._inner, self._composed = inner, composed
+        self._settled = n_granted
 
     def _price(self, inner: PrivacyLoss) -> PrivacyLoss:
         if self._certificate is None or inner == NO_LOSS:

@@ -26,6 +26,10 @@ SHARED = "forest"
 _RHO_BITS = 40
 
 
+class PlanError(AssertionError):
+    """A plan that is none, or that is not kept to: a fault of the learner, never of the data."""
+
+
 @dataclass(frozen=True, slots=True)
 class LearnerBudget:
     """What a learner may spend under add/remove: pure epsilon, or (epsilon, delta) by its rho.
@@ -143,6 +147,14 @@ class Round:
     times: int = 1
     label: str = ""
     partition: Fraction | None = None
+
+    def __post_init__(self) -> None:
+        if type(self.times) is not int or self.times < 0:
+            raise PlanError(f"a round is made a whole number of times, not {self.times!r}")
+        if self.partition is None:
+            return
+        if not self.label or not 0 < self.partition < 1:
+            raise PlanError("sides are of a round with a label, and each record is on either")
 
     @property
     def releases(self) -> tuple[Release, ...]:

@@ -185,7 +185,7 @@ class Scope:
         # Where a run failed may depend on records, so how much it had spent by then is no
         # bound that was fixed beforehand. If nothing was granted nothing can have leaked.
         with self._books.lock:
-            failed = error is not None and self._composed != NO_LOSS
+            failed = error is not None and (self._composed != NO_LOSS or self._has_granted())
             if failed:
                 self._state |= State.FAILED
             self.close(keep_reserve=failed)

@@ -47,6 +47,9 @@ class Secret(Generic[T]):
     def __reduce__(self) -> NoReturn:
         raise TypeError("what was made of records cannot be pickled or copied")
 
+    def __getstate__(self) -> NoReturn:
+        raise TypeError("what was made of records cannot be pickled or copied")
+
     def __repr__(self) -> str:
         return "<secret>"
 
@@ -96,6 +99,10 @@ class Block:
     table: TrainingTable
     first: int = 0
     kept: dict[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        """Nothing of the records: it may stand in a log."""
+        return "<records>"
 
     def __reduce__(self) -> tuple[type[Block], tuple[TrainingTable, int]]:
         """A copy for elsewhere leaves out what is kept, which may be changing just now."""

@@ -31,6 +31,10 @@ class Offer:
     firsts: NDArray[np.int64] | None = None
     lengths: NDArray[np.int64] | None = None
 
+    def __repr__(self) -> str:
+        """Nothing of the records: it may stand in a log."""
+        return "<scored candidates>"
+
     @classmethod
     def of_one(cls, scores: NDArray[np.float64]) -> Offer:
         """One row of all candidates."""

@@ -40,6 +40,10 @@ class TrainingTable:
     lattice: LatticeColumns | None = None
     targets: NDArray[np.int32] | None = None
 
+    def __repr__(self) -> str:
+        """Nothing of the records: it may stand in a log."""
+        return "<records>"
+
     @classmethod
     def of(cls, table: EncodedTable) -> TrainingTable:
         """Fix dtypes at the door, so that kernels compile once."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from contextlib import nullcontext
 from fractions import Fraction as F
 
 import pytest
@@ -365,3 +366,52 @@ def test_a_price_is_a_sum_or_a_certificate_where_the_sum_is_too_much(size):
     assert found.charge == group_loss(loss_of(LIST), size) and found.certificate.blocks == blocks
     with pytest.raises(ParameterError):
         price(LIST, LearnerBudget(epsilon / 2, MILLIONTH, certified=True, records_per_unit=size))
+
+
+@pytest.mark.parametrize("read", ["loss", "record"])
+@pytest.mark.parametrize("fails", [False, True])
+def test_an_interrupted_sum_hands_nothing_back(read, fails, monkeypatch):
+    # The first time that the list is priced is cut short; whatever had been granted stays spent.
+    accountant = BudgetAccountant(10, MILLIONTH)
+    cut = [True]
+
+    def once_interrupted(self, inner):
+        if cut.pop() if cut else False:
+            raise KeyboardInterrupt
+        return SequentialScope._price(self, inner)
+
+    fit = accountant.open_scope("fit")
+    ended = pytest.raises(RuntimeError) if fails else nullcontext()
+    with ended, open_list(fit, "learner", PURE, plain_price(PURE)) as scope:
+        scope.grant(*steps_of(PURE)[:2])
+        monkeypatch.setattr(ListScope, "_price", once_interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            _ = scope.loss if read == "loss" else scope.record()
+        if fails:
+            raise RuntimeError
+    assert accountant.loss.epsilon >= PICK.loss.epsilon + COUNT.loss.epsilon
+    assert accountant.composition().children[0].children[0].failed == fails
+
+
+def test_a_list_with_rounds_inside_grants_its_own_releases_alone():
+    scope = opened((*PURE, GROWN))
+    with pytest.raises(ScopeError, match="next on it is 'stage'"):
+        scope.grant(Step((Release("bogus", COUNT),)))
+    scope.grant(steps_of(PURE)[0])
+
+
+class _Liar(DiscreteGaussianNoise):
+    """Says of itself that it is any other noise."""
+
+    def __eq__(self, other):
+        return True
+
+    __hash__ = DiscreteGaussianNoise.__hash__
+
+
+def test_an_event_does_not_say_itself_that_it_is_what_was_certified():
+    made = certified_price()
+    rounds = (once("refitted", Release("prior", _Liar(F(1, 10**6), F(1)))), LIST[1])
+    fit = BudgetAccountant(10, MILLIONTH).open_scope("fit")
+    with pytest.raises(ParameterError, match="does not follow from the list"):
+        open_list(fit, "learner", rounds, made)

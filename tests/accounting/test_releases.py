@@ -106,7 +106,9 @@ def test_certificates_take_the_list_in_its_order():
     assert repeats((apart,)) == (Block((PICK, SUMS), 2),)
 
 
-@pytest.mark.parametrize("one", [trees(None), trees(F(1, 2)), Round("a", PRIOR.steps, 1, "", F(1))])
+@pytest.mark.parametrize(
+    "one", [trees(None), trees(F(1, 2)), Round("a", PRIOR.steps, 1, "tree", F(1, 3))]
+)
 def test_rounds_in_scopes_of_their_own_are_no_list_for_a_certificate(one):
     with pytest.raises(AssertionError, match="scopes of their own"):
         repeats((PRIOR, one))
