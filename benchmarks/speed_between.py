@@ -97,8 +97,7 @@ class Checkout:
     def seconds(self, table: str, what: str, times: int) -> float | str:
         """Processor seconds of an action so many times over; or why there are none."""
         assert self._process.stdin is not None and self._process.stdout is not None
-        self._process.stdin.write(json.dumps([table, what, times]) + "\n")
-        self._process.stdin.flush()
+        print(json.dumps([table, what, times]), file=self._process.stdin, flush=True)
         return json.loads(self._process.stdout.readline() or '"the process ended"')
 
 

@@ -39,12 +39,20 @@ class _TableRegressor(ConsistentRegressor):
 class MRFRegressor(_TableRegressor):
     """MRF's (2020) two draws with B1 = B2 = 10."""
 
+    B1: float = 10.0
+    B2: float = 10.0
+
     def _rules(self) -> ForestRules:
-        return self._rules_of(AllFeatures(), TwoStage(feature=10.0 / 2, value=10.0 / 2))
+        return self._rules_of(AllFeatures(), TwoStage(feature=self.B1 / 2, value=self.B2 / 2))
 
 
 class Denil14Regressor(_TableRegressor):
     """Denil14's candidates and search range with λ = 10 and m = 100."""
 
+    poisson_mean: float = 10.0
+    search_points: int = 100
+    redraw: bool = True
+
     def _rules(self) -> ForestRules:
-        return self._rules_of(PoissonFeatures(10.0, True), replace(BEST, search_points=100))
+        splits = replace(BEST, search_points=self.search_points)
+        return self._rules_of(PoissonFeatures(self.poisson_mean, self.redraw), splits)

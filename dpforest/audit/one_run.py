@@ -7,6 +7,7 @@ released model one then guesses, for some of them, which way its coin fell. A mo
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable
 from typing import Any
@@ -119,7 +120,7 @@ def audit_one_run(
     largest = max(one_run_epsilon(m, r, r, slack, alpha) for _, r, _ in tried)
     verdict, reason = judge(bound, float(claimed_epsilon), largest, slack, confidence, "canaries")
     return OneRunResult(
-        subject=getattr(train, "__qualname__", type(train).__name__),
+        subject=_name_of(train),
         claimed_epsilon=float(claimed_epsilon),
         delta=slack,
         lower_bound=bound,
@@ -214,3 +215,10 @@ def corner_canaries(
             X[:, index] = np.round(values) if feature.integer else values
     labels = np.array(domain.classes.labels)
     return X, labels[np.arange(n) % labels.size]
+
+
+def _name_of(train: Callable[..., Any]) -> str:
+    """Name of a training; of a method with the class of its object, which may inherit it."""
+    if inspect.ismethod(train):
+        return f"{type(train.__self__).__name__}.{train.__name__}"
+    return str(getattr(train, "__qualname__", type(train).__name__))

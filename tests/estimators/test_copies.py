@@ -381,6 +381,6 @@ def test_threads_cannot_spend_more_than_there_is(make_forest, table):
 
 def test_another_process_may_not_spend(make_forest, table, monkeypatch):
     accountant = BudgetAccountant(5)
-    monkeypatch.setattr(accountant, "_process", -1)
+    monkeypatch.setattr(accountant._books, "_process", -1)
     with pytest.raises(ScopeError, match="another process"):
         make_forest(accountant=accountant).fit(*table())

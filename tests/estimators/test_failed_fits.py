@@ -15,7 +15,7 @@ from dpforest import (
 )
 from dpforest.estimators import fitting
 from dpforest.estimators.fitting import Fit
-from dpforest.report import report
+from dpforest.report import record
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def released(forest):
 
 @pytest.mark.parametrize(
     ("module", "where"),
-    [(report, "make_guarantee"), (fitting, "spent_budget"), (fitting, "library_versions")],
+    [(record, "make_guarantee"), (fitting, "spent_budget"), (fitting, "library_versions")],
 )
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
 def test_an_interrupted_refit_leaves_an_unfitted_forest(

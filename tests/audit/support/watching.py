@@ -46,7 +46,7 @@ class Site:
     def learner(self) -> str:
         """The learner that asked; ``forest`` and ``trees`` for what learners share."""
         parts = Path(self.module).parts
-        return parts[1] if parts[0] == "trees" else parts[0]
+        return parts[1] if parts[0] == "trees" and len(parts) > 1 else parts[0]
 
 
 @dataclass(frozen=True, slots=True)
