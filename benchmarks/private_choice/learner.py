@@ -18,7 +18,7 @@ from dpforest.estimators.classifier import class_array, class_order
 from dpforest.estimators.private_plan import table_facts
 from dpforest.mechanisms.entropy import RandomSource, SystemSource
 from dpforest.mechanisms.selection import select_exponential
-from dpforest.records.base import Block, MemoryRecords, Records
+from dpforest.records.base import Block, MemoryRecords, Records, reveal
 from dpforest.records.table import TrainingTable
 from dpforest.trees.base import ReleasedModel
 from dpforest.trees.rules.model import RuleModel
@@ -128,9 +128,17 @@ def train(
     return plan.names[chosen], models[chosen]
 
 
+class Whole:
+    """A look that hands all records on."""
+
+    def look(self, table: TrainingTable) -> TrainingTable:
+        """The table; secret."""
+        return table
+
+
 def split(records: Records, source: RandomSource) -> tuple[MemoryRecords, MemoryRecords]:
     """Records for training and for validation; each record's side is its own secret draw."""
-    table = records.whole()
+    table = reveal(records.look(Whole()))
     words = source.rows().words(0, table.n_records)
     drawn = words < np.uint64(int(TRAINING_SHARE * 2**64))
     first, second = (_rows(table, rows) for rows in (drawn, ~drawn))
@@ -188,6 +196,6 @@ def choose(models: list[Any], validation: Records, grant: Grant, source: RandomS
     merits move by something in [0, 1]: range 1. **Tests**:
     tests/benchmarks/test_private_choice.py.
     """
-    merits = validation.total(Merits(models)).astype(np.float64)
+    merits = reveal(validation.sealed_total(Merits(models))).astype(np.float64)
     starts, ends = np.array([0]), np.array([len(models)])
     return int(select_exponential(merits, starts, ends, Fraction(1), grant, source)[0])

@@ -11,7 +11,7 @@ import io
 import pickle
 from typing import Any
 
-from dpforest.records.base import Counting
+from dpforest.records.base import Query
 
 #: Parts that are sent together; those after the last whole chunk go with each question.
 CHUNK = 16
@@ -40,9 +40,9 @@ class Questions:
         self._parts: list[Any] = []
         self._chunks: list[Any] = []
 
-    def sent(self, counting: Counting) -> tuple[Any, list[Any]]:
-        """A counting as futures: its bytes, and the chunks that it refers to."""
-        parts = counting.parts if hasattr(counting, "parts") else ()
+    def sent(self, query: Query) -> tuple[Any, list[Any]]:
+        """A query as futures: its bytes, and the chunks that it refers to."""
+        parts = query.parts if hasattr(query, "parts") else ()
         if any(new is not old for new, old in zip(parts, self._parts, strict=False)):
             self.forget()
         for first in range(len(self._parts), len(parts) - CHUNK + 1, CHUNK):
@@ -51,7 +51,7 @@ class Questions:
             self._parts += chunk
         known = {id(part): place for place, part in enumerate(self._parts)}
         stream = io.BytesIO()
-        _Pickler(stream, known).dump(counting)
+        _Pickler(stream, known).dump(query)
         return self._task(same, stream.getvalue()), self._chunks[: len(parts) // CHUNK]
 
     def _task(self, make: Any, data: bytes) -> Any:
@@ -65,10 +65,10 @@ def same(data: bytes) -> bytes:
     return data
 
 
-def opened(question: bytes, chunks: list[Any]) -> Counting:
-    """The counting that was sent; on a worker."""
-    counting: Counting = _Unpickler(io.BytesIO(question), chunks).load()
-    return counting
+def opened(question: bytes, chunks: list[Any]) -> Query:
+    """The query that was sent; on a worker."""
+    query: Query = _Unpickler(io.BytesIO(question), chunks).load()
+    return query
 
 
 class _Pickler(pickle.Pickler):

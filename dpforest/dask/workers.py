@@ -17,8 +17,7 @@ from dpforest.exceptions import (
     InvalidStreamRecordError,
     StreamError,
 )
-from dpforest.observation import observe_count
-from dpforest.records.base import Block, Counting, Query, Secret, View, sum_of
+from dpforest.records.base import Block, Query, Secret, View, sum_of
 from dpforest.records.streams.passes import empty_table, mark_of, new_key
 from dpforest.records.table import TrainingTable
 
@@ -101,15 +100,6 @@ class DaskRecords:
         """Threads are the workers' affair."""
         return 1
 
-    def whole(self) -> TrainingTable:
-        """Refused: nothing that needs all records at once gets this far."""
-        raise AssertionError("records on workers are not one table")
-
-    def total(self, counting: Counting) -> NDArray[np.int64]:
-        """Sum of what all blocks add; secret."""
-        observe_count(counting)
-        return self._sum(counting)
-
     def sealed_total(self, query: Query) -> Secret[NDArray[np.int64]]:
         """Sum of what all blocks add, for the bridge."""
         return Secret(self._sum(query))
@@ -118,13 +108,13 @@ class DaskRecords:
         """Refused: nothing that needs all records at once gets this far."""
         raise AssertionError("records on workers are not one table")
 
-    def _sum(self, counting: Counting) -> NDArray[np.int64]:
-        asked = self._questions.sent(counting)
+    def _sum(self, query: Query) -> NDArray[np.int64]:
+        asked = self._questions.sent(query)
         sums = [self._client.submit(count_blocks, *asked, b, pure=False) for b in self._bundles()]
         while len(sums) > 1:
             groups = [sums[i : i + FAN_IN] for i in range(0, len(sums), FAN_IN)]
             sums = [self._client.submit(add_up, group, pure=False) for group in groups]
-        total = counting.count(Block(self.schema))
+        total = query.count(Block(self.schema))
         if sums:
             with reading_partitions():
                 found: NDArray[np.integer] = sums[0].result()

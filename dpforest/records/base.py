@@ -1,6 +1,6 @@
 """Exact sums over records, wherever these lie: the queries that learners ask.
 
-A learner does not loop over records. It says what a block of records adds (a `Counting`), and
+A learner does not loop over records. It says what a block of records adds (a `Query`), and
 `Records` adds blocks up. The sums are integers, so neither the blocks nor their order nor the
 number of threads can be told from a total.
 """
@@ -18,7 +18,7 @@ from typing import Any, Generic, NewType, NoReturn, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.observation import observe_count, observer
+from dpforest.observation import observer
 from dpforest.records.kernels.histogram import add_code_counts
 from dpforest.records.table import TrainingTable
 
@@ -113,8 +113,11 @@ class Block:
         return self.table.__sizeof__()
 
 
-class Counting(Protocol):
-    """Query: what a block of records adds to a total, as a pure function that can be sent.
+class Query(Protocol):
+    """A sum over records that knows how far one of them moves it: pure, and can be sent.
+
+    ``count`` has the final shape: with two axes a cell a row; with three and more the first is of
+    alternatives, of which one is released, and ``sensitivity`` is of one of them.
 
     A query that carries released parts which earlier ones carried too may list them as ``parts``,
     from the first on; then each part is sent once.
@@ -122,14 +125,6 @@ class Counting(Protocol):
 
     def count(self, block: Block) -> NDArray[np.int64]:
         """Integers of one shape for every block, the empty one included; secret."""
-
-
-class Query(Counting, Protocol):
-    """A sum over records that knows how far one of them moves it: pure, and can be sent.
-
-    ``count`` has the final shape: with two axes a cell a row; with three and more the first is of
-    alternatives, of which one is released, and ``sensitivity`` is of one of them.
-    """
 
     @property
     def sensitivity(self) -> Sensitivity:
@@ -149,9 +144,6 @@ class View(Protocol[T_co]):
 class Records(Protocol):
     """All records of a fit; secret."""
 
-    def total(self, counting: Counting) -> NDArray[np.int64]:
-        """Sum of what all blocks add; secret."""
-
     def sealed_total(self, query: Query) -> Secret[NDArray[np.int64]]:
         """Sum of what all blocks add, for the bridge."""
 
@@ -165,9 +157,6 @@ class Records(Protocol):
     @property
     def in_memory(self) -> bool:
         """True if they are one table."""
-
-    def whole(self) -> TrainingTable:
-        """All records as one table, where they are one."""
 
     @property
     def n_threads(self) -> int:
@@ -185,16 +174,21 @@ class Mapping(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class MappedCounting:
-    """A counting of records as a mapping makes them."""
+class MappedQuery:
+    """A query of records as a mapping makes them: each record is changed on its own."""
 
     mapping: Mapping
-    counting: Counting
+    query: Query
+
+    @property
+    def sensitivity(self) -> Sensitivity:
+        """The query's: one record more is one changed record more."""
+        return self.query.sensitivity
 
     @property
     def parts(self) -> tuple[Any, ...]:
         """Parts that the query shares with those before it."""
-        parts: tuple[Any, ...] = getattr(self.counting, "parts", ())
+        parts: tuple[Any, ...] = getattr(self.query, "parts", ())
         return parts
 
     def count(self, block: Block) -> NDArray[np.int64]:
@@ -203,19 +197,7 @@ class MappedCounting:
         if mapped is None or mapped[0] != self.mapping:
             mapped = self.mapping, Block(self.mapping.table(block), block.first)
             block.kept["mapped"] = mapped
-        return self.counting.count(mapped[1])
-
-
-@dataclass(frozen=True, slots=True)
-class MappedQuery(MappedCounting):
-    """A query of records as a mapping makes them: each record is changed on its own."""
-
-    counting: Query
-
-    @property
-    def sensitivity(self) -> Sensitivity:
-        """The query's: one record more is one changed record more."""
-        return self.counting.sensitivity
+        return self.query.count(mapped[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,10 +232,6 @@ class RecordsAround:
         """As the records are."""
         return self.records.in_memory
 
-    def whole(self) -> TrainingTable:
-        """The table."""
-        return self.records.whole()
-
     def look(self, view: View[T]) -> Secret[T]:
         """Apply a view to the table, for the bridge."""
         return self.records.look(view)
@@ -274,12 +252,6 @@ class WatchedRecords(RecordsAround):
 
     pass_done: Callable[[], None]
 
-    def total(self, counting: Counting) -> NDArray[np.int64]:
-        """Sum of what all blocks add; secret."""
-        total = self.records.total(counting)
-        self.pass_done()
-        return total
-
     def sealed_total(self, query: Query) -> Secret[NDArray[np.int64]]:
         """Sum of what all blocks add, for the bridge."""
         total = self.records.sealed_total(query)
@@ -296,10 +268,6 @@ class MappedRecords(RecordsAround):
     kept: list[TrainingTable] = field(default_factory=list, repr=False, compare=False)
     lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
-    def total(self, counting: Counting) -> NDArray[np.int64]:
-        """Sum of what all changed blocks add; secret."""
-        return self.records.total(MappedCounting(self.mapping, counting))
-
     def sealed_total(self, query: Query) -> Secret[NDArray[np.int64]]:
         """Sum of what all changed blocks add, for the bridge."""
         return self.records.sealed_total(MappedQuery(self.mapping, query))
@@ -312,10 +280,6 @@ class MappedRecords(RecordsAround):
     def schema(self) -> TrainingTable:
         """The table without its records."""
         return self.mapping.table(Block(self.records.schema))
-
-    def whole(self) -> TrainingTable:
-        """The changed table."""
-        return self.mapping.table(Block(self.records.whole()))
 
 
 class MemoryRecords:
@@ -337,11 +301,6 @@ class MemoryRecords:
         self._pool: ThreadPoolExecutor | None = None
         self._blocks = slices(table, n_threads)
 
-    def total(self, counting: Counting) -> NDArray[np.int64]:
-        """Sum of what all blocks add; secret."""
-        observe_count(counting)
-        return self._sum(counting)
-
     def sealed_total(self, query: Query) -> Secret[NDArray[np.int64]]:
         """Sum of what all blocks add, for the bridge."""
         return Secret(self._sum(query))
@@ -350,10 +309,10 @@ class MemoryRecords:
         """Apply a view to the table, for the bridge."""
         return Secret(view.look(self._table))
 
-    def _sum(self, counting: Counting) -> NDArray[np.int64]:
+    def _sum(self, query: Query) -> NDArray[np.int64]:
         if self._pool is None:
-            return sum_of(map(counting.count, self._blocks))
-        return sum_of(self._pool.map(counting.count, self._blocks))
+            return sum_of(map(query.count, self._blocks))
+        return sum_of(self._pool.map(query.count, self._blocks))
 
     @property
     def schema(self) -> TrainingTable:
@@ -364,10 +323,6 @@ class MemoryRecords:
     def in_memory(self) -> bool:
         """They are."""
         return True
-
-    def whole(self) -> TrainingTable:
-        """The table."""
-        return self._table
 
     @property
     def n_threads(self) -> int:

@@ -20,7 +20,7 @@ from dpforest.accounting.releases import LearnerBudget
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.estimators.private_plan import table_facts
 from dpforest.mechanisms.entropy import FixedWords, make_source
-from dpforest.records.base import Block, MemoryRecords
+from dpforest.records.base import Block, MemoryRecords, reveal
 from dpforest.records.table import TrainingTable
 
 FEATURES = {"a": (0, 15), "b": ["x", "y"]}
@@ -75,8 +75,8 @@ def test_sides_are_priced_as_they_are_drawn():
     # The last word of the likelier side, and the first of the other one.
     words = np.array([3 * 2**62 - 1, 3 * 2**62], dtype=np.uint64)
     training, validation = split(coded([0, 1]), FixedWords(words))
-    assert training.whole().labels.tolist() == [0]
-    assert validation.whole().labels.tolist() == [1]
+    assert training._table.labels.tolist() == [0]
+    assert validation._table.labels.tolist() == [1]
 
 
 @pytest.mark.parametrize("n", [0, 1, 40_000])
@@ -84,7 +84,7 @@ def test_sides_are_each_records_own_draw(n):
     rows = np.zeros((n, 2)) if n else np.empty((0, 2))
     table = TrainingTable.of(DomainEncoder(DOMAIN).encode(rows, np.zeros(n, dtype=int)))
     training, validation = split(MemoryRecords(table), make_source(7))
-    first, second = training.whole().n_records, validation.whole().n_records
+    first, second = training._table.n_records, validation._table.n_records
     assert first + second == n
     # Seven standard deviations: error below 1e-11.
     assert abs(first - n * TRAINING_SHARE) <= 7 * math.sqrt(n * 3 / 16) + 1
@@ -95,10 +95,10 @@ def test_a_record_more_leaves_the_others_where_they_were():
     table = TrainingTable.of(encoder.encode(X, y))
     less = TrainingTable.of(encoder.encode(X[:-1], y[:-1]))
     (a, b), (c, d) = (split(MemoryRecords(t), make_source(7)) for t in (table, less))
-    sizes = [part.whole().n_records for part in (a, b, c, d)]
+    sizes = [part._table.n_records for part in (a, b, c, d)]
     assert (sizes[0] - sizes[2], sizes[1] - sizes[3]) in ((1, 0), (0, 1))
-    assert np.array_equal(a.whole().codes[: sizes[2]], c.whole().codes)
-    assert np.array_equal(b.whole().codes[: sizes[3]], d.whole().codes)
+    assert np.array_equal(a._table.codes[: sizes[2]], c._table.codes)
+    assert np.array_equal(b._table.codes[: sizes[3]], d._table.codes)
 
 
 def test_candidates_learn_from_one_side_and_are_judged_on_the_other(monkeypatch):
@@ -136,9 +136,9 @@ def coded(labels):
 
 def test_merits_count_right_answers_and_a_record_moves_them_by_at_most_one():
     models = [Always(-1.0), Always(1.0)]
-    assert coded([0, 0, 1]).total(Merits(models)).tolist() == [2, 1]
-    assert coded([]).total(Merits(models)).tolist() == [0, 0]
-    merits = [Merits(models).count(Block(coded(labels).whole())) for labels in ([0, 1], [0, 1, 1])]
+    assert reveal(coded([0, 0, 1]).sealed_total(Merits(models))).tolist() == [2, 1]
+    assert reveal(coded([]).sealed_total(Merits(models))).tolist() == [0, 0]
+    merits = [Merits(models).count(Block(coded(labels)._table)) for labels in ([0, 1], [0, 1, 1])]
     assert set((merits[1] - merits[0]).tolist()) <= {0, 1}
 
 

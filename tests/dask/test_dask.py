@@ -44,7 +44,7 @@ from dpforest.dask.workers import (  # noqa: E402
 )
 from dpforest.domain.encoder import DomainEncoder  # noqa: E402
 from dpforest.exceptions import ParameterTypeError  # noqa: E402
-from dpforest.records.base import Block, ClassCounts, RecordCount  # noqa: E402
+from dpforest.records.base import Block, ClassCounts, RecordCount, reveal  # noqa: E402
 from dpforest.records.streams.passes import empty_table, new_key  # noqa: E402
 
 pytestmark = [
@@ -284,7 +284,7 @@ def test_only_counts_travel(cluster):
     received = []
     for n in (100, N):
         records = records_of(n, 50)
-        records.total(ClassCounts())
+        reveal(records.sealed_total(ClassCounts()))
         received.append(records.bytes_received)
     assert received[0] == received[1] == 8
 
@@ -302,7 +302,7 @@ def test_blocks_of_a_worker_are_counted_by_one_task(cluster):
     assert {b.key for own in bundles for b in own} == {b.key for b in records._blocks}
     places = cluster.who_has(records._blocks)
     assert all(len({places[b.key][0] for b in own}) == 1 for own in bundles)
-    assert records.total(RecordCount()).sum() == N - 10  # ten have no income
+    assert reveal(records.sealed_total(RecordCount())).sum() == N - 10  # ten have no income
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpforest.dask.questions import CHUNK, Questions, opened
-from dpforest.records.base import ClassCounts, MappedCounting
+from dpforest.records.base import ClassCounts, MappedQuery
 from dpforest.trees.random.trees import RandomTrees
 from dpforest.trees.refitted.queries import LeafSums, ScoreHistory, TreeMove
 
@@ -63,7 +63,7 @@ def test_another_history_is_not_taken_for_the_first():
     for seed in (1, 2):
         moves = moves_of(2 * CHUNK, seed)
         assert same_moves(opened(*questions.sent(question_of(moves))), moves)
-    mapped = MappedCounting(None, question_of(moves))
+    mapped = MappedQuery(None, question_of(moves))
     found = opened(*questions.sent(mapped))
-    assert same_moves(found.counting, moves) and found.mapping is None
+    assert same_moves(found.query, moves) and found.mapping is None
     assert isinstance(opened(*questions.sent(ClassCounts())), ClassCounts)

@@ -54,13 +54,15 @@ def test_totals_do_not_depend_on_threads(n, n_threads):
     table = table_of(n)
     records = MemoryRecords(table, n_threads)
     with records.threads():
-        assert records.total(RecordCount()).tolist() == [n]
-        assert records.total(Places()).tolist() == [n * (n - 1) // 2]
-        assert np.array_equal(records.total(ClassCounts()), np.bincount(table.labels, minlength=3))
-        codes = records.total(CodeCounts(np.array([1, 0])))
+        assert reveal(records.sealed_total(RecordCount())).tolist() == [n]
+        assert reveal(records.sealed_total(Places())).tolist() == [n * (n - 1) // 2]
+        assert np.array_equal(
+            reveal(records.sealed_total(ClassCounts())), np.bincount(table.labels, minlength=3)
+        )
+        codes = reveal(records.sealed_total(CodeCounts(np.array([1, 0]))))
     assert np.array_equal(codes[:9], np.bincount(table.codes[:, 1], minlength=9))
     assert np.array_equal(codes[9:], np.bincount(table.codes[:, 0], minlength=5))
-    assert records.whole() is table
+    assert records._table is table
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.uint32])
@@ -102,17 +104,24 @@ class Relabelled:
 def test_what_one_mapping_made_of_a_block_is_not_taken_for_anothers():
     records = MemoryRecords(table_of(20))
     for label in (0, 2, 2, 1):
-        counts = MappedRecords(records, Relabelled(label)).total(ClassCounts())
+        counts = reveal(MappedRecords(records, Relabelled(label)).sealed_total(ClassCounts()))
         assert counts.tolist() == [20 * (k == label) for k in range(3)]
+
+
+class Whole:
+    """A look that hands all records on."""
+
+    def look(self, table: TrainingTable) -> TrainingTable:
+        return table
 
 
 def test_whoever_watches_is_told_of_passes():
     passes = []
     records = WatchedRecords(MemoryRecords(table_of(7)), lambda: passes.append(1))
-    assert records.total(RecordCount()).tolist() == [7] and passes == [1]
-    records.total(ClassCounts())
+    assert reveal(records.sealed_total(RecordCount())).tolist() == [7] and passes == [1]
+    reveal(records.sealed_total(ClassCounts()))
     assert passes == [1, 1] and records.in_memory and records.n_threads == 1
-    assert records.whole().n_records == 7 and records.schema.n_records == 0
+    assert reveal(records.look(Whole())).n_records == 7 and records.schema.n_records == 0
 
 
 def test_blocks_are_the_table_in_order():
@@ -130,8 +139,8 @@ def test_an_error_in_a_thread_is_raised_and_ends_the_threads():
 
     records = MemoryRecords(table_of(10), 2)
     with pytest.raises(RuntimeError, match="broken"), records.threads():
-        records.total(Broken())
-    assert records.total(RecordCount()).tolist() == [10]
+        reveal(records.sealed_total(Broken()))
+    assert reveal(records.sealed_total(RecordCount())).tolist() == [10]
 
 
 def test_few_records_are_not_handed_to_threads(monkeypatch):
@@ -177,10 +186,6 @@ def test_threads_that_look_at_changed_records_change_them_once():
             made.append(block.table.n_records)
             time.sleep(0.05)
             return super().table(block)
-
-    class Whole:
-        def look(self, table: TrainingTable) -> TrainingTable:
-            return table
 
     records = MappedRecords(MemoryRecords(table_of(8)), Slow(2))
     with ThreadPoolExecutor(4) as pool:

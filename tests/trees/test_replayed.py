@@ -20,7 +20,7 @@ from dpforest.audit.recording import compare, record
 from dpforest.domain.targets import TARGET_STEPS
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.observation import Observer, set_observer
-from dpforest.records.base import Counting, MemoryRecords, Query, RecordsAround, Secret
+from dpforest.records.base import MemoryRecords, Query, RecordsAround, Secret
 from dpforest.trees.combined import CombinedLearner, CombinedSettings
 from dpforest.trees.one_shot import OneShotForest
 from dpforest.trees.one_shot.settings import OneShotSettings, OneShotSize
@@ -143,10 +143,6 @@ def test_every_learner_is_there():
 
 class Watched(RecordsAround):
     """Records that note when they are counted."""
-
-    def total(self, counting: Counting) -> np.ndarray:
-        self.log.append(("counted", None))
-        return self.records.total(counting)
 
     def sealed_total(self, query: Query) -> Secret[np.ndarray]:
         self.log.append(("counted", None))

@@ -16,7 +16,7 @@ from dpforest.accounting.events import DiscreteGaussianNoise, GeometricNoise
 from dpforest.accounting.releases import LearnerBudget
 from dpforest.domain.targets import TARGET_STEPS
 from dpforest.mechanisms.entropy import SeededSource
-from dpforest.records.base import MemoryRecords
+from dpforest.records.base import MemoryRecords, reveal
 from dpforest.records.table import TrainingTable
 from dpforest.trees.base import TableFacts
 from dpforest.trees.one_shot import OneShotForest
@@ -190,7 +190,9 @@ def test_leaf_tables_say_what_a_target_moves(place):
     table, facts = table_of(48), facts_of()
     trees = draw_random_trees(3, 4, public_bins(facts, 16), facts, SeededSource(2))
     query = one_shot_queries.LeafTables(trees, TARGET_STEPS)
-    whole, fewer = (MemoryRecords(t).total(query) for t in (table, without(table, place)))
+    whole, fewer = (
+        reveal(MemoryRecords(t).sealed_total(query)) for t in (table, without(table, place))
+    )
     moved = whole - fewer
     assert moved.shape == (3 * 16, 2) and moved.min() == 0
     assert moved.sum() == query.sensitivity.l1
@@ -213,9 +215,11 @@ def test_one_record_moves_a_calibration_as_priced(place):
     edges = np.array([-1.0, 0.0, 1.0])
     counting = one_shot_queries.ScoreHistogram
     query = counting(Scored(scores), edges, TARGET_STEPS)
-    one = MemoryRecords(table).total(query)
+    one = reveal(MemoryRecords(table).sealed_total(query))
     fewer = Scored(np.delete(scores, place, axis=0))
-    other = MemoryRecords(without(table, place)).total(counting(fewer, edges, TARGET_STEPS))
+    other = reveal(
+        MemoryRecords(without(table, place)).sealed_total(counting(fewer, edges, TARGET_STEPS))
+    )
     difference = one - other
     assert difference.min() == 0 and difference.sum() == TARGET_STEPS == query.sensitivity.l1
     assert (difference**2).sum() <= query.sensitivity.l2_squared == TARGET_STEPS**2

@@ -38,7 +38,7 @@ def mixed(bridge: Bridge, facts: TableFacts, records: Records, block: Block) -> 
     released_bins(facts, secret, 32)  # refused: arg-type
     raw = ClassCounts().count(block)
     released_bins(facts, raw, 32)  # refused: arg-type
-    total: Released = records.total(ClassCounts())  # refused: assignment
+    total: Released = ClassCounts().count(block)  # refused: assignment
     print(total)
     released_bins(facts, np.zeros(3, dtype=np.int64), 32)  # refused: arg-type
     bridge.ask(block, "prior")  # refused: call-overload

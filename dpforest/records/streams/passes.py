@@ -24,8 +24,7 @@ from dpforest.exceptions import (
     ParameterTypeError,
     StreamError,
 )
-from dpforest.observation import observe_count
-from dpforest.records.base import Block, Counting, Query, Secret, View
+from dpforest.records.base import Block, Query, Secret, View
 from dpforest.records.table import TrainingTable
 
 
@@ -95,15 +94,6 @@ class StreamedRecords:
         """Number of threads that count."""
         return self._n_threads
 
-    def whole(self) -> TrainingTable:
-        """Refused: nothing that needs all records at once gets this far."""
-        raise AssertionError("a stream is not one table")
-
-    def total(self, counting: Counting) -> NDArray[np.int64]:
-        """Sum of what all blocks add, in one pass; secret."""
-        observe_count(counting)
-        return self._sum(counting)
-
     def sealed_total(self, query: Query) -> Secret[NDArray[np.int64]]:
         """Sum of what all blocks add, for the bridge."""
         return Secret(self._sum(query))
@@ -112,12 +102,12 @@ class StreamedRecords:
         """Refused: nothing that needs all records at once gets this far."""
         raise AssertionError("a stream is not one table")
 
-    def _sum(self, counting: Counting) -> NDArray[np.int64]:
-        total = counting.count(Block(self.schema))
+    def _sum(self, query: Query) -> NDArray[np.int64]:
+        total = query.count(Block(self.schema))
         with ThreadPoolExecutor(self._n_threads) as pool:
             pending: deque[Future[NDArray[np.int64]]] = deque()
             for block in self._blocks():
-                pending.append(pool.submit(counting.count, block))
+                pending.append(pool.submit(query.count, block))
                 # Read on while others count, but no further than there are threads.
                 if len(pending) > self._n_threads:
                     total = total + pending.popleft().result()
