@@ -8,7 +8,8 @@ once for each role that was paid for. So these follow from its shape, whoever le
 * one grant, one release: a sealed total gives up a role's grant when it is used;
 * the event's sensitivity is at least the query's, or the score's range;
 * exactly what was planned is asked: the list has a cursor, and `Bridge.finish` looks at its end;
-* each role has a stream of random words of its own.
+* each role has a stream of random words of its own, but those that ``STREAMS_OF_TODAY`` puts
+  together: each draws words that no other draw has, and seeded forests stay as they were.
 
 Held by tests/test_bridge.py and tests/test_walls.py.
 """
