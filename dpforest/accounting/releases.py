@@ -175,11 +175,6 @@ class PlanLine:
     says: str
     loss: PrivacyLoss
 
-    @property
-    def releases(self) -> str:
-        """What is released, in words."""
-        return self.says
-
 
 @dataclass(frozen=True, slots=True)
 class Plan(Generic[Shape]):

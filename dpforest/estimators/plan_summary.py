@@ -10,9 +10,10 @@ from pydantic import BaseModel, ConfigDict
 from dpforest.accounting.figures import figure_up
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.rationals import float_up
+from dpforest.accounting.releases import PlanLine
 from dpforest.accounting.units import group_loss
 from dpforest.estimators.private_plan import HOPELESS_SIGNAL, PrivateForestPlan
-from dpforest.trees.base import MIDDLE_ROLE, PRIOR_ROLE, PlanPart
+from dpforest.trees.base import MIDDLE_ROLE, PRIOR_ROLE
 
 #: Below this R even a good strategy learns little more than the strongest pattern.
 SIMPLE_SIGNAL = 150.0
@@ -90,12 +91,12 @@ def summarise(plan: PrivateForestPlan, epsilon: Fraction, delta: Fraction) -> Pl
     )
 
 
-def _planned(part: PlanPart, total: PrivacyLoss, by_rho: bool, size: int) -> PlannedPart:
+def _planned(part: PlanLine, total: PrivacyLoss, by_rho: bool, size: int) -> PlannedPart:
     loss = group_loss(part.loss, size)
     own, whole = (loss.rho, total.rho) if by_rho else (loss.epsilon, total.epsilon)
     return PlannedPart(
         name=part.name,
-        releases=part.releases,
+        releases=part.says,
         epsilon=float_up(loss.epsilon),
         rho=float_up(loss.rho),
         share=float(own / whole) if whole else 0.0,

@@ -13,12 +13,12 @@ from dpforest.accounting.certificates import Certificate
 from dpforest.accounting.events import GeometricNoise
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.rationals import sqrt_in_steps
-from dpforest.accounting.releases import LearnerBudget, Plan
+from dpforest.accounting.releases import LearnerBudget, Plan, PlanLine
 from dpforest.accounting.units import group_loss
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.targets import TARGET_STEPS
 from dpforest.exceptions import ParameterError
-from dpforest.trees.base import ALL_FIXED, FIXED, Learner, PlanPart, TableFacts, unit_words
+from dpforest.trees.base import ALL_FIXED, FIXED, Learner, TableFacts, unit_words
 from dpforest.trees.rules.settings import TOO_SMALL_SIGNAL
 from dpforest.trees.strategies import NOT_STREAMED
 
@@ -182,14 +182,14 @@ class PrivateForestPlan:
         return tuple(group_loss(c, self.budget.records_per_unit) for c in (pure, concentrated))
 
     @property
-    def parts(self) -> tuple[PlanPart, ...]:
+    def parts(self) -> tuple[PlanLine, ...]:
         """Releases in order, as far as they are known, with their cost for a record."""
         bought = []
         if self.count is not None:
-            bought.append(PlanPart(COUNT_ROLE, "a noisy count of all records", self.count.loss))
+            bought.append(PlanLine(COUNT_ROLE, "a noisy count of all records", self.count.loss))
         if self.target_range is not None:
             text = "noisy counts of the target in a few cells"
-            bought.append(PlanPart(RANGE_ROLE, text, self.target_range.loss))
+            bought.append(PlanLine(RANGE_ROLE, text, self.target_range.loss))
         return *bought, *(self.plan.parts if self.plan is not None else ())
 
     def describe(self) -> dict[str, str]:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.accounting.releases import LearnerBudget, Plan, PlanLine
+from dpforest.accounting.releases import LearnerBudget, Plan
 from dpforest.bridge import Bridge
 
 #: Called after each finished part of a training; counts parts, never records.
@@ -71,10 +71,6 @@ class TableFacts:
         return np.concatenate([[0], np.cumsum(self.n_codes)]).astype(np.int64)
 
 
-#: One line of a plan: what is released, and what that costs.
-PlanPart = PlanLine
-
-
 def counted(of_means: bool) -> str:
     """What tables hold, in words: each record's class, or its target as parts of two."""
     return "sums of targets" if of_means else "class counts"
@@ -119,7 +115,7 @@ class ReleasedModel(Protocol):
     def partial_scores(self, feature: int, facts: TableFacts) -> NDArray[np.float64]:
         """Mean ``scores`` at every shown code of one feature, shape (codes, n_classes).
 
-        Shown are all codes, but of a lattice (``learners.partial.shown_codes``).
+        Shown are all codes, but of a lattice (``trees.partial.shown_codes``).
         """
 
     def to_data(self) -> dict[str, Any]:
