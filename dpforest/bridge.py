@@ -8,8 +8,8 @@ once for each role that was paid for. So these follow from its shape, whoever le
 * one grant, one release: a sealed total gives up a role's grant when it is used;
 * the event's sensitivity is at least the query's, or the score's range;
 * exactly what was planned is asked: the list has a cursor, and `Bridge.finish` looks at its end;
-* each role has a stream of random words of its own, but those that ``STREAMS_OF_TODAY`` puts
-  together: each draws words that no other draw has, and seeded forests stay as they were.
+* each role has a stream of random words of its own, as have public draws and words by record: how
+  many words one release took shows nowhere else.
 
 Held by tests/test_bridge.py and tests/test_walls.py.
 """
@@ -60,24 +60,6 @@ from dpforest.records.table import TrainingTable
 
 T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)
-
-#: Today's names of streams, by owner and role: "" is the parent's own stream, and "*" any role. A
-#: role that is not here has a stream of its own name.
-STREAMS_OF_TODAY: dict[str, dict[str, str]] = {
-    "refitted": {
-        "prior": "class prior",
-        "linear start: Gram matrix": "gram",
-        "linear start: gradient": "gradients",
-        "tree selection": "selection",
-        "leaf sums": "sums",
-    },
-    "one_shot": {"prior": "class prior", "middle of the target": "middle"},
-    "combined": {"weights of rules and forest": "weights"},
-    "rules": {"*": ""},
-    "trees": {"*": ""},
-}
-#: Owners whose public draws and words by record come from the stream of their releases too.
-ONE_STREAM = frozenset({"trees"})
 
 
 class Score(Protocol[T_contra]):
@@ -408,7 +390,7 @@ class Bridge:
         BudgetExceeded
             If the scope cannot pay. Nothing is counted then.
         """
-        owner, grants = self._paid(roles)
+        grants = self._paid(roles)
         observe_count(question)
         by_view = hasattr(question, "look")
         secret: Secret[Any] = (
@@ -416,10 +398,10 @@ class Bridge:
         )
         self._step_done()
         sensitivity = getattr(question, "sensitivity", None) if by_view else question.sensitivity
-        return Sealed(secret, grants, self._words_of(owner), sensitivity)
+        return Sealed(secret, grants, self._words_of, sensitivity)
 
-    def _paid(self, roles: tuple[str, ...]) -> tuple[str, dict[str, Grant]]:
-        """The grants of the next step by role, and whose it is."""
+    def _paid(self, roles: tuple[str, ...]) -> dict[str, Grant]:
+        """The grants of the next step by role."""
         here = self._cursor.here
         if here is None or self._cursor.round >= self._end:
             raise PlanError(f"nothing more was planned, and {roles} is asked for")
@@ -431,7 +413,7 @@ class Bridge:
             one, step = self._cursor.next_step()
             grants = self._granted(one, step)
         self._asked |= {release.role: release.event for release in step.releases}
-        return one.owner, grants
+        return grants
 
     def _granted(self, one: Round, step: Step) -> dict[str, Grant]:
         return grant_steps(self._scope, (step,), one.owner)[0]
@@ -455,25 +437,15 @@ class Bridge:
 
     def public(self, *name: str | int) -> RandomSource:
         """Words that no release uses: for what is public, such as structures and directions."""
-        owner = self._cursor.owner
-        if owner in ONE_STREAM:
-            return self._source
-        return self._stream(*(() if owner in STREAMS_OF_TODAY else ("public",)), *name)
+        return self._stream("public", *name)
 
     def row_words(self, name: str) -> RowWords:
         """A secret word for each record: its side, its coin."""
-        if self._cursor.owner in ONE_STREAM:
-            return self._source.rows()
-        return self._stream(name).rows()
+        return self._stream("records", name).rows()
 
-    def _words_of(self, owner: str) -> Callable[[str], RandomSource]:
-        names = STREAMS_OF_TODAY.get(owner, {})
-
-        def words(role: str) -> RandomSource:
-            name = names.get(role, names.get("*", role))
-            return self._stream(name) if name else self._source
-
-        return words
+    def _words_of(self, role: str) -> RandomSource:
+        """Words for one role's releases."""
+        return self._stream("release", role)
 
     def _stream(self, *name: str | int) -> RandomSource:
         """The stream of a name, made once."""
@@ -489,7 +461,8 @@ class Bridge:
         It ends where the list's rounds from here on are somebody else's.
         """
         inside = self._like(self._records)
-        inside._source, inside._streams, inside._asked = self._source.spawn(name), {}, {}
+        inside._source = self._source.spawn("learner", name)
+        inside._streams, inside._asked = {}, {}
         inside._end = min(self._cursor.end_of_owner(), self._end)
         return inside
 
@@ -512,13 +485,11 @@ class Bridge:
         if here is None or not here.label or self._cursor.round >= self._end:
             raise PlanError("no round with a label is next on the list")
         one = self._cursor.next_round()
+        sources = (self._source.spawn("copy", one.label, number) for number in range(one.times))
         return tuple(
-            BridgeCopy(
-                one, number, self._scope, self._records, self._source.spawn(one.label, number),
-                self._step_done,
-            )
-            for number in range(one.times)
-        )  # fmt: skip
+            BridgeCopy(one, number, self._scope, self._records, source, self._step_done)
+            for number, source in enumerate(sources)
+        )
 
 
 class BridgeCopy(Bridge):
@@ -603,7 +574,7 @@ def ask_together(
     raw = reveal(bridges[0]._records.sealed_total(query))
     each = np.broadcast_to(raw, (len(bridges), *raw.shape[1:]))
     sealed = []
-    for bridge, (owner, grants), own in zip(bridges, paid, each, strict=True):
+    for bridge, grants, own in zip(bridges, paid, each, strict=True):
         bridge._step_done()
-        sealed.append(Sealed(Secret(own), grants, bridge._words_of(owner), query.sensitivity))
+        sealed.append(Sealed(Secret(own), grants, bridge._words_of, query.sensitivity))
     return sealed

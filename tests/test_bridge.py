@@ -21,7 +21,7 @@ from dpforest.accounting import (
 from dpforest.accounting.lists import ESTIMATION, STRUCTURE, Price, open_list
 from dpforest.accounting.losses import NO_LOSS
 from dpforest.accounting.releases import Plan, Release, Round, Step, loss_of, once
-from dpforest.bridge import STREAMS_OF_TODAY, Bridge, PlanError, Sealed, _covers, ask_together
+from dpforest.bridge import Bridge, PlanError, Sealed, _covers, ask_together
 from dpforest.exceptions import BudgetExceeded
 from dpforest.mechanisms.entropy import RandomSource, SeededSource, SystemSource
 from dpforest.mechanisms.streamed import StreamedBlocks
@@ -328,7 +328,9 @@ def test_noise_is_the_one_that_was_paid_for():
         rounds = once("a", Release("n", event, cells=4))
         found = bridge_of(rounds, source=SeededSource(3)).ask(counts(4, 2), "n").noised("n")
         grant = BudgetAccountant(50, F(1, 10**6)).request(event, role="n", cells=4)
-        assert np.array_equal(found, add(counts(4, 2).counts, grant, SeededSource(3).spawn("n")))
+        assert np.array_equal(
+            found, add(counts(4, 2).counts, grant, SeededSource(3).spawn("release", "n"))
+        )
 
 
 @pytest.mark.parametrize("kind", [ExponentialSelection, PermuteAndFlipSelection])
@@ -418,20 +420,19 @@ def test_each_role_and_each_public_name_has_a_stream_of_its_own():
         sums.noised("sums")
         sums.chosen("pick", ByCount())
     bridge.public("structure", 1).words(5)
-    own = {(("prior",),): 3, (("pick",),): 2, (("sums",),): 16}
-    assert source.used == {**own, (("public", "structure", 1),): 10, (("coins",),): 4}
+    own = {(("release", role),): n for role, n in (("prior", 3), ("pick", 2), ("sums", 16))}
+    assert source.used == {
+        **own, (("public", "structure", 1),): 10, (("records", "coins"),): 4
+    }  # fmt: skip
 
 
-def test_learners_of_today_have_the_streams_of_today():
-    for owner, names in STREAMS_OF_TODAY.items():
-        for role, name in {**names, "anything": names.get("*", "anything")}.items():
-            source = Streams()
-            bridge = bridge_of(once(owner, Release(role, COUNT)), source=source)
-            bridge.public("structure").words(1)
-            bridge.ask(counts(3), role).noised(role)
-            expected = ((name,),) if name else ()
-            public = () if owner == "trees" else (("structure",),)
-            assert set(source.used) == {expected, public}
+def test_a_role_a_public_name_and_words_by_record_may_have_one_name():
+    source = Streams()
+    bridge = bridge_of(once("new", Release("sums", COUNT)), source=source)
+    bridge.ask(counts(3), "sums").noised("sums")
+    bridge.public("sums").words(1)
+    bridge.row_words("sums")
+    assert set(source.used) == {((kind, "sums"),) for kind in ("release", "public", "records")}
 
 
 def test_a_learner_within_has_words_of_its_own_and_the_same_list():
@@ -450,7 +451,8 @@ def test_a_learner_within_has_words_of_its_own_and_the_same_list():
         within.ask(counts(3), "last")
     bridge.ask(counts(3), "last").noised("last")
     bridge.finish()
-    assert set(source.used) == {(("class prior",),), (("one",),), (("last",),)}
+    used = {(("release", "prior"),), (("learner", "one"), ("release", "prior"))}
+    assert set(source.used) == {*used, (("release", "last"),)}
 
 
 # -- public facts ----------------------------------------------------------------------------------
@@ -556,19 +558,14 @@ def test_each_copy_pays_in_a_scope_of_its_own(log, partition):
 
 def test_copies_have_words_of_their_own():
     source = Streams()
-    bridge = bridge_of(grown(), source=source)
-    for tree in bridge.copies():
-        with tree:
-            grow(tree)
-    assert set(source.used) == {(("tree", 0),), (("tree", 1),)}
-    source = Streams()
     new = Round("new", grown().steps, 2, "tree")
     for tree in bridge_of(new, source=source).copies():
         with tree:
             tree.public("features").words(1)
             grow(tree)
-    roles = ("feature",), ("value",), ("leaf",), ("public", "features")
-    assert set(source.used) == {(("tree", n), role) for n in range(2) for role in roles}
+    paths = [("release", role) for role in ("feature", "value", "leaf")]
+    paths.append(("public", "features"))
+    assert set(source.used) == {(("copy", "tree", n), path) for n in range(2) for path in paths}
 
 
 def test_a_copy_is_asked_to_its_end_within_its_scope():

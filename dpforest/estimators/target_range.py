@@ -6,13 +6,11 @@ small part of the budget can find.
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.accounting.events import GeometricNoise
 from dpforest.accounting.releases import SHARED, Release, once
 from dpforest.accounting.scopes import Scope
 from dpforest.bridge import Bridge
@@ -21,7 +19,6 @@ from dpforest.estimators.private_plan import RANGE_ROLE, PrivateForestPlan
 from dpforest.mechanisms.entropy import RandomSource
 from dpforest.records.base import MappedRecords, Records, Released, TargetCells
 from dpforest.records.mappings import Rescaled, Tossed
-from dpforest.trees.multinomial.heaps import geometric_variance
 
 #: Cells of equal width between the declared bounds.
 N_CELLS = 64
@@ -70,10 +67,9 @@ def release_target_range(bridge: Bridge) -> tuple[int, int]:
         are.
     """
     event = bridge.event(RANGE_ROLE)
-    assert isinstance(event, GeometricNoise)
     counts = bridge.ask(TargetCells(N_CELLS), RANGE_ROLE).noised(RANGE_ROLE)
     bridge.finish()
-    deviation = geometric_variance(Fraction(event.epsilon / event.l1_sensitivity)) ** 0.5
+    deviation = event.variance**0.5
     first, last = find_range(counts, deviation)
     if last - first < _LEAST_CELLS:
         return 0, TARGET_STEPS

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,10 +92,3 @@ def _present(array: NDArray | None) -> NDArray:
     if array is None:
         raise AssertionError("trees of one forest release the same kind of leaves")
     return array
-
-
-def geometric_variance(ratio: Fraction) -> float:
-    """Variance 2a/(1-a)^2 of two-sided geometric noise with a = exp(-ratio)."""
-    # 2a/(1-a)^2 = 1/(2 sinh^2(ratio/2)): no cancellation for small ratios.
-    half = min(float(ratio) / 2, 300.0)
-    return float(1.0 / (2.0 * np.sinh(half) ** 2))

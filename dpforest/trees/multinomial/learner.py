@@ -33,7 +33,7 @@ from dpforest.trees.multinomial.growth import (
     count_root,
     trees_at_once,
 )
-from dpforest.trees.multinomial.heaps import PrivateForest, PrivateTree, geometric_variance
+from dpforest.trees.multinomial.heaps import PrivateForest, PrivateTree
 from dpforest.trees.multinomial.model import MultinomialModel
 from dpforest.trees.multinomial.plan import (
     FEATURE,
@@ -107,11 +107,8 @@ def grow_forest(shape: ForestShape, bridge: Bridge) -> PrivateForest:
 
 def noise_variance(event: Event) -> float:
     """Variance of the noise on one leaf count, a public number; 0 where leaves are labels."""
-    if isinstance(event, GeometricNoise):
-        return geometric_variance(Fraction(event.epsilon / event.l1_sensitivity))
-    if isinstance(event, DiscreteGaussianNoise):
-        return float(event.sigma_squared)
-    return 0.0
+    noisy = isinstance(event, GeometricNoise | DiscreteGaussianNoise)
+    return event.variance if noisy else 0.0
 
 
 # -- trees in memory, in threads -----------------------------------------------------------------

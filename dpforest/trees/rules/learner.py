@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.accounting.events import GeometricNoise
 from dpforest.accounting.releases import LearnerBudget
 from dpforest.bridge import Bridge
 from dpforest.records.base import ClassCounts, Released
 from dpforest.trees.base import PRIOR_ROLE, TableFacts
-from dpforest.trees.multinomial.heaps import geometric_variance
 from dpforest.trees.rules.directions import Directions, draw_directions
 from dpforest.trees.rules.family import Branch, FamilyWeights
 from dpforest.trees.rules.model import Node, RuleModel
@@ -62,7 +59,7 @@ class RulesLearner:
             return RuleModel(grown.nodes, table, grown.labels, grown.n_features)
         noisy = bridge.ask(RuleLeafCounts(grown), COUNT_ROLE).noised(COUNT_ROLE)
         reachable = np.array(tree.reachable)
-        variance = _variance(bridge, COUNT_ROLE)
+        variance = bridge.event(COUNT_ROLE).variance
         table = counted_probabilities(grown.labels, noisy, reachable, variance, shape.signal)
         masses = _masses(noisy, reachable)
         return RuleModel(grown.nodes, table, grown.labels, grown.n_features, masses)
@@ -141,15 +138,8 @@ def _masses(noisy: Released, reachable: NDArray[np.bool_]) -> NDArray[np.float64
     return shares
 
 
-def _variance(bridge: Bridge, role: str) -> float:
-    """Variance of the noise on one count."""
-    event = bridge.event(role)
-    assert isinstance(event, GeometricNoise)
-    return geometric_variance(Fraction(event.epsilon) / event.l1_sensitivity)
-
-
 def _release_prior(bridge: Bridge, facts: TableFacts) -> RuleModel:
     """Class shares alone."""
     noisy = bridge.ask(ClassCounts(), PRIOR_ROLE).noised(PRIOR_ROLE)
-    shares = prior_probabilities(noisy, _variance(bridge, PRIOR_ROLE))
+    shares = prior_probabilities(noisy, bridge.event(PRIOR_ROLE).variance)
     return RuleModel((), shares[None, :], np.array([int(shares.argmax())]), facts.n_features)

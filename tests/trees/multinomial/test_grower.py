@@ -67,9 +67,14 @@ def grow_in(scope, table, plan, source, root=count_root, step_done=lambda: None)
 
 
 def draw_sides(n_records, plan, source):
-    """The sides that a tree of a plan draws from a source."""
+    """The sides that a plan's tree draws from the words of its records."""
     partition = plan.shape.partition
     return (Side() if partition is None else Side(source.rows(), partition)).both(n_records)
+
+
+def words_of_sides(seed):
+    """The stream from which a tree with a seeded source takes its records' words."""
+    return SeededSource(seed).spawn("records", "sides")
 
 
 def true_counts(twins, tree, codes, labels, records, n_classes=2):
@@ -218,7 +223,7 @@ def test_leaves_count_estimation_points_only(random_table, twins):
     plan = half(Fraction(1, 4))
     for seed in (9, 10):  # each tree has a draw of its own
         tree = grow(table_of(codes, labels), plan, SeededSource(seed))
-        _, estimation = draw_sides(100, plan, SeededSource(seed))
+        _, estimation = draw_sides(100, plan, words_of_sides(seed))
         assert np.array_equal(tree.counts, true_counts(twins, tree, codes, labels, estimation))
         assert tree.counts.sum() == estimation.size
 
@@ -226,7 +231,7 @@ def test_leaves_count_estimation_points_only(random_table, twins):
 def test_the_structure_does_not_hear_of_estimation_points(random_table):
     codes, labels = random_table(100)
     plan = half(Fraction(1, 2), criterion="gini_decrease")
-    structure, estimation = draw_sides(100, plan, SeededSource(9))
+    structure, estimation = draw_sides(100, plan, words_of_sides(9))
     first = grow(table_of(codes, labels), plan, SeededSource(9))
     others = codes.copy(), labels.copy()
     others[0][estimation] = 0

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import FrozenInstanceError, fields
-from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from dpforest.trees.multinomial.heaps import PrivateForest, PrivateTree, geometric_variance
+from dpforest.trees.multinomial.heaps import PrivateForest, PrivateTree
 
 
 def tree(depth, labels=True, n_classes=3):
@@ -49,17 +47,3 @@ def test_what_is_kept_is_known():
     assert {f.name for f in fields(PrivateForest)} == released | {"noise_variance", "n_classes"}
     with pytest.raises(FrozenInstanceError):
         tree(1).counts = np.zeros(3)
-
-
-@pytest.mark.parametrize("ratio", ["0.01", "0.3", "1", "5", "40"])
-def test_variance_of_geometric_noise_is_that_of_its_law(ratio):
-    a = math.exp(-float(ratio))
-    reach = int(60 / float(ratio)) + 60
-    law = [a ** abs(k) for k in range(-reach, reach + 1)]
-    moment = math.fsum(k * k * p for k, p in zip(range(-reach, reach + 1), law, strict=True))
-    assert geometric_variance(Fraction(ratio)) == pytest.approx(moment / math.fsum(law), rel=1e-9)
-
-
-def test_variance_at_the_ends_of_the_range():
-    assert geometric_variance(Fraction(1, 10**20)) == pytest.approx(2e40)
-    assert 0 <= geometric_variance(Fraction(10**15)) < 1e-200
