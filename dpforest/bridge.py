@@ -117,17 +117,18 @@ class Families(Protocol[T_contra]):
 class Sealed(Generic[T]):
     """What was counted, with the grants that were paid for it: it can be released, once a role."""
 
-    __slots__ = ("__grants", "__secret", "__sensitivity", "__words")
+    __slots__ = ("__grants", "__question", "__secret", "__sensitivity", "__words")
 
     def __init__(
         self,
         secret: Secret[T],
         grants: dict[str, Grant],
         words: Callable[[str], RandomSource],
-        sensitivity: Sensitivity | None = None,
+        question: Query | View[T],
     ) -> None:
         self.__secret, self.__grants, self.__words = secret, grants, words
-        self.__sensitivity = sensitivity
+        self.__question = question
+        self.__sensitivity: Sensitivity | None = getattr(question, "sensitivity", None)
 
     def at(self, place: int) -> Sealed[T]:
         """One of several alternatives; the grants are shared, so that one of them is released."""
@@ -135,7 +136,7 @@ class Sealed(Generic[T]):
         if not isinstance(raw, np.ndarray) or raw.ndim < 3:
             raise PlanError("there are no alternatives")
         secret: Secret[T] = Secret(raw[operator.index(place)])
-        return Sealed(secret, self.__grants, self.__words, self.__sensitivity)
+        return Sealed(secret, self.__grants, self.__words, self.__question)
 
     def noised(self, role: str) -> Released:
         """The counts with the noise that was paid for.
@@ -163,8 +164,11 @@ class Sealed(Generic[T]):
         Raises
         ------
         PlanError
-            If the role was not asked for or was used, or its event is for a smaller range.
+            If the role was not asked for or was used, its event is for a smaller range, or the
+            score takes its steps from another query.
         """
+        if getattr(score, "query", self.__question) is not self.__question:
+            raise PlanError("the score is of another query than was asked")
         grant = self._taken(role, score.score_range)
         rows, words = score.rows(reveal(self.__secret)), self.__words(role)
         if rows.firsts is not None and rows.lengths is not None:
@@ -415,8 +419,7 @@ class Bridge:
             self._records.look(question) if by_view else self._records.sealed_total(question)
         )
         self._step_done()
-        sensitivity = getattr(question, "sensitivity", None) if by_view else question.sensitivity
-        return Sealed(secret, grants, self._words_of(owner), sensitivity)
+        return Sealed(secret, grants, self._words_of(owner), question)
 
     def _paid(self, roles: tuple[str, ...]) -> tuple[str, dict[str, Grant]]:
         """The grants of the next step by role, and whose it is."""
@@ -605,5 +608,5 @@ def ask_together(
     sealed = []
     for bridge, (owner, grants), own in zip(bridges, paid, each, strict=True):
         bridge._step_done()
-        sealed.append(Sealed(Secret(own), grants, bridge._words_of(owner), query.sensitivity))
+        sealed.append(Sealed(Secret(own), grants, bridge._words_of(owner), query))
     return sealed

@@ -27,8 +27,11 @@ from dpforest.mechanisms.entropy import RandomSource, SeededSource, SystemSource
 from dpforest.mechanisms.streamed import StreamedBlocks
 from dpforest.observation import Observer, set_observer
 from dpforest.records.base import Block, MemoryRecords, Secret, Sensitivity, reveal
-from dpforest.records.rows import Offer
+from dpforest.records.rows import Offer, Totals
 from dpforest.records.table import TrainingTable
+from dpforest.trees.one_shot.queries import MedianRank
+from dpforest.trees.refitted.queries import LeanOfTrees
+from dpforest.trees.rules.queries import TreesOfHeightTwo
 
 ONE = Sensitivity(F(1), F(1))
 COUNT = GeometricNoise(F(1, 10), F(1))
@@ -316,6 +319,30 @@ def test_a_choice_for_a_smaller_range_is_refused(event):
     with pytest.raises(PlanError, match="for less"):
         sealed.noised("s")
     assert 0 <= sealed.chosen("s", ByCount())[0] < 5
+
+
+@dataclass(frozen=True, eq=False)
+class AskedTotals(Asked):
+    """Totals, to each of which a record adds so much."""
+
+    most_each: int = 4
+
+
+def test_totals_are_chosen_from_in_the_steps_of_the_query_that_was_asked():
+    raw = np.arange(3, dtype=np.int64)
+    asked, finer = AskedTotals(raw), AskedTotals(raw, most_each=1)
+    assert Totals(asked).unit == F(1, 4) and Totals(asked).score_range == 1
+    sealed = bridge_of(once("a", Release("s", PICK))).ask(asked, "s")
+    with pytest.raises(PlanError, match="another query"):
+        sealed.chosen("s", Totals(finer))
+    assert 0 <= sealed.chosen("s", Totals(asked))[0] < 3
+
+
+@pytest.mark.parametrize("score", [Totals, MedianRank, LeanOfTrees, TreesOfHeightTwo])
+def test_nobody_gives_a_score_another_range_or_another_unit(score):
+    for own in ("score_range", "unit"):
+        with pytest.raises(TypeError, match=own):
+            score(**{own: F(1, 1000)})
 
 
 # -- the three verbs hand on what the mechanisms draw ----------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -156,6 +156,8 @@ class PairTotals:
     slopes: Floats
     powers: Floats
     bound: float
+    #: Proved with the sensitivity.
+    most_each: ClassVar[int] = STEPS
 
     @property
     def sensitivity(self) -> Sensitivity:
@@ -198,8 +200,8 @@ class MedianRank:
     a score moves by something in [-1/2, 1/2]. **Tests**: tests/trees/one_shot/test_median.py.
     """
 
-    unit: Fraction = Fraction(1, 2)
-    score_range: Fraction = Fraction(1)
+    unit: ClassVar[Fraction] = Fraction(1, 2)
+    score_range: ClassVar[Fraction] = Fraction(1)
 
     def rows(self, counted: NDArray[np.int64]) -> Offer:
         """One row of all cells; secret."""

@@ -106,7 +106,7 @@ def test_a_record_moves_all_pairs_within_a_range_of_one():
     assert moved.min() >= 0 and moved.max() <= STEPS
     assert np.abs(moved).sum(axis=1).max() <= query.sensitivity.l1
     assert (moved**2).sum(axis=1).max() <= query.sensitivity.l2_squared
-    totals = Totals(Fraction(1, STEPS))
+    totals = Totals(query)
     assert STEPS * totals.unit == totals.score_range
     # The bound is reached, nearly, by a record that is told apart and misjudged.
     assert moved.max() > 0.9 * STEPS and moved.min() == 0
