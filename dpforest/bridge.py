@@ -7,6 +7,7 @@ once for each role that was paid for. So these follow from its shape, whoever le
 * paid before counted: only `Bridge.ask` counts, and it asks the scope first;
 * one grant, one release: a sealed total gives up a role's grant when it is used;
 * the event's sensitivity is at least the query's, or the score's range;
+* sides are drawn as they were priced: by the bridge, which refuses a question by others;
 * exactly what was planned is asked: the list has a cursor, and `Bridge.finish` looks at its end;
 * each role has a stream of random words of its own, but those that ``STREAMS_OF_TODAY`` puts
   together: each draws words that no other draw has, and seeded forests stay as they were.
@@ -56,6 +57,7 @@ from dpforest.records.base import (
     reveal,
 )
 from dpforest.records.rows import Offer
+from dpforest.records.sides import Side
 from dpforest.records.table import TrainingTable
 
 T = TypeVar("T")
@@ -353,6 +355,7 @@ class Bridge:
         self._step_done = step_done
         self._streams: dict[tuple[str | int, ...], RandomSource] = {}
         self._asked: dict[str, Event] = {}
+        self._side = Side()
 
     # -- public facts ---------------------------------------------------------------------------
 
@@ -370,6 +373,11 @@ class Bridge:
     def n_threads(self) -> int:
         """How many threads a learner may use."""
         return self._records.n_threads
+
+    @property
+    def side(self) -> Side:
+        """Records for structure and leaves: all for both, but where a round has a partition."""
+        return self._side
 
     def has(self, role: str) -> bool:
         """Whether the list still asks for a role; of a learner within, its own part of the list."""
@@ -408,10 +416,12 @@ class Bridge:
         Raises
         ------
         PlanError
-            If they are not. Nothing is paid or counted then.
+            If they are not, or the question goes by other sides than `side`. Nothing is paid or
+            counted then.
         BudgetExceeded
             If the scope cannot pay. Nothing is counted then.
         """
+        _check_sides((self,), question)
         owner, grants = self._paid(roles)
         observe_count(question)
         by_view = hasattr(question, "look")
@@ -548,6 +558,8 @@ class BridgeCopy(Bridge):
         scope = self._scope.sequential(f"{self._own.label} {self._number}")
         self._scope = self._last = self._open.enter_context(scope)
         if self._own.partition is not None:
+            # The first words that a copy takes.
+            self._side = Side(self.row_words("sides"), self._own.partition)
             shares = {STRUCTURE: self._own.partition, ESTIMATION: 1 - self._own.partition}
             sides = self._open.enter_context(scope.parallel_records(SIDES, shares))
             self._scope, self._last = sides.side(STRUCTURE), sides.side(ESTIMATION)
@@ -601,6 +613,7 @@ def ask_together(
     """
     if any(bridge._records is not bridges[0]._records for bridge in bridges):
         raise PlanError("those who ask together ask of the same records")
+    _check_sides(bridges, query)
     paid = [bridge._paid(roles) for bridge in bridges]
     observe_count(query)
     raw = reveal(bridges[0]._records.sealed_total(query))
@@ -610,3 +623,11 @@ def ask_together(
         bridge._step_done()
         sealed.append(Sealed(Secret(own), grants, bridge._words_of(owner), query))
     return sealed
+
+
+def _check_sides(bridges: Sequence[Bridge], question: Query | View[Any]) -> None:
+    """Refuse a question by other sides than those that the bridges drew, where they drew any."""
+    drawn = tuple(bridge._side for bridge in bridges)
+    partitioned = any(side.rows is not None for side in drawn)
+    if partitioned and getattr(question, "sides", None) != drawn:
+        raise PlanError("a round with a partition is asked about by the bridge's own sides: side")

@@ -28,6 +28,7 @@ from dpforest.mechanisms.streamed import StreamedBlocks
 from dpforest.observation import Observer, set_observer
 from dpforest.records.base import Block, MemoryRecords, Secret, Sensitivity, reveal
 from dpforest.records.rows import Offer, Totals
+from dpforest.records.sides import Side
 from dpforest.records.table import TrainingTable
 from dpforest.trees.one_shot.queries import MedianRank
 from dpforest.trees.refitted.queries import LeanOfTrees
@@ -46,6 +47,7 @@ class Asked:
 
     counts: np.ndarray
     sensitivity: Sensitivity = ONE
+    sides: tuple = ()
 
     def count(self, block):
         return self.counts
@@ -56,6 +58,7 @@ class Seen:
     """A view that makes what it is given."""
 
     made: object
+    sides: tuple = ()
 
     def look(self, table):
         return self.made
@@ -262,7 +265,7 @@ def test_counts_of_a_view_are_noised_where_it_says_how_far_a_record_moves_them()
         sensitivity: Sensitivity = ONE
 
     raw = np.zeros(3, dtype=np.int64)
-    for view in (Seen(raw), Counted(raw, Sensitivity(F(2), F(2)))):
+    for view in (Seen(raw), Counted(raw, sensitivity=Sensitivity(F(2), F(2)))):
         with pytest.raises(PlanError, match="for less"):
             bridge_of(once("a", Release("n", COUNT))).ask(view, "n").noised("n")
     sealed = bridge_of(once("a", Release("n", COUNT))).ask(Counted(raw), "n")
@@ -549,12 +552,42 @@ def grown(partition: F | None = None, times: int = 2) -> Round:
 
 
 def grow(tree: Bridge) -> None:
-    first = tree.ask(Seen(np.arange(4)), "feature", "value")
+    seen = Seen(np.arange(4), (tree.side,))
+    first = tree.ask(seen, "feature", "value")
     first.chosen("feature", ByCount())
     first.chosen("value", ByCount())
-    tree.ask(Seen(np.arange(4)))
-    tree.ask(Seen(np.arange(4)), "value").chosen("value", ByCount())
-    tree.ask(counts(8, 2), "leaf").noised("leaf")
+    tree.ask(seen)
+    tree.ask(seen, "value").chosen("value", ByCount())
+    tree.ask(replace(counts(8, 2), sides=(tree.side,)), "leaf").noised("leaf")
+
+
+def test_sides_are_drawn_by_the_copy_with_the_probability_that_was_priced():
+    bridge = bridge_of(grown(F(1, 3)))
+    sides = []
+    for tree in bridge.copies():
+        with tree:
+            sides.append(tree.side)
+            grow(tree)
+    assert [side.structure for side in sides] == [F(1, 3)] * 2
+    assert sides[0].rows != sides[1].rows  # each copy's own
+    assert bridge.side.rows is None
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_a_question_by_other_sides_is_neither_paid_nor_counted(log, together):
+    bridge = bridge_of(grown(F(1, 3)), log=log)
+    with pytest.raises(PlanError, match="not asked for"), ExitStack() as opened:
+        trees = [opened.enter_context(tree) for tree in bridge.copies()][: 1 + together]
+        own = tuple(tree.side for tree in trees)
+        others = (Side(), replace(own[0], structure=F(1, 2)), Side(SeededSource(1).rows(), F(1, 3)))
+        for sides in ((), own[::-1] * 2, *((other,) * len(own) for other in others)):
+            question = Asked(counts(2, 4, 2).counts, sides=sides)
+            with pytest.raises(PlanError, match="own sides"):
+                if together:
+                    ask_together(trees, question, "feature", "value")
+                else:
+                    trees[0].ask(question, "feature", "value")
+        assert log == []
 
 
 @pytest.mark.parametrize("partition", [None, F(1, 3)])

@@ -120,7 +120,8 @@ class Query(Protocol):
     alternatives, of which one is released, and ``sensitivity`` is of one of them.
 
     A query that carries released parts which earlier ones carried too may list them as ``parts``,
-    from the first on; then each part is sent once.
+    from the first on; then each part is sent once. One of records on sides lists these as
+    ``sides``, a tree each; so does such a view.
     """
 
     def count(self, block: Block) -> NDArray[np.int64]:
