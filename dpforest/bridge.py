@@ -251,6 +251,7 @@ class _Cursor:
 
     def __init__(self, rounds: tuple[Round, ...]) -> None:
         self.rounds = rounds
+        self.copies: tuple[BridgeCopy, ...] = ()
         self.round = self.time = self.step = 0
         self._skip()
 
@@ -458,11 +459,13 @@ class Bridge:
         Raises
         ------
         PlanError
-            If the list goes on.
+            If the list goes on, or a copy was not left at its end.
         """
         if self._cursor.round < self._end:
             left = sorted({release.role for release in self._cursor.ahead(self._end)})
             raise PlanError(f"planned and not asked for: {left}")
+        if not all(copy.is_done for copy in self._cursor.copies):
+            raise PlanError("planned and not asked for: all of what each copy was made for")
 
     # -- words ----------------------------------------------------------------------------------
 
@@ -525,17 +528,25 @@ class Bridge:
         if here is None or not here.label or self._cursor.round >= self._end:
             raise PlanError("no round with a label is next on the list")
         one = self._cursor.next_round()
-        return tuple(
+        made = tuple(
             BridgeCopy(
                 one, number, self._scope, self._records, self._source.spawn(one.label, number),
                 self._step_done,
             )
             for number in range(one.times)
         )  # fmt: skip
+        self._cursor.copies += made
+        return made
 
 
 class BridgeCopy(Bridge):
-    """One time of a labelled round: what all its steps but the last ask for is paid at once."""
+    """One time of a labelled round: what all its steps but the last ask for is paid at once.
+
+    Attributes
+    ----------
+    is_done : bool
+        Whether it was left at its end, without an error.
+    """
 
     def __init__(
         self,
@@ -552,8 +563,11 @@ class BridgeCopy(Bridge):
         self._last: Scope = scope
         self._open: ExitStack | None = None
         self._ahead: list[dict[str, Grant]] = []
+        self.is_done = False
 
     def __enter__(self) -> Self:
+        if self._open is not None:
+            raise PlanError(f"a bridge of one {self._own.label} is entered once")
         self._open = ExitStack()
         scope = self._scope.sequential(f"{self._own.label} {self._number}")
         self._scope = self._last = self._open.enter_context(scope)
@@ -577,6 +591,7 @@ class BridgeCopy(Bridge):
                 opened.__exit__(kind, error, trace)
             else:
                 self.finish()
+                self.is_done = True
 
     def _is_copy(self) -> bool:
         return True

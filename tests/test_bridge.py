@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction as F
 
@@ -642,6 +642,39 @@ def test_a_copy_is_asked_to_its_end_within_its_scope():
         second.ask(Seen(0), "feature", "value")
     with pytest.raises(PlanError, match="no round with a label"):
         bridge.copies()
+
+
+@pytest.mark.parametrize("n_grown", [0, 1])
+def test_a_copy_that_was_not_asked_to_its_end_was_not_asked_for(n_grown):
+    bridge = bridge_of(grown())
+    for tree in bridge.copies()[:n_grown]:
+        with tree:
+            grow(tree)
+    with pytest.raises(PlanError, match="not asked for"):
+        bridge.finish()
+    with pytest.raises(PlanError, match="not asked for"):
+        bridge.mapped(Relabelled()).finish()
+
+
+def test_a_copy_whose_failure_is_swallowed_was_not_asked_to_its_end():
+    bridge = bridge_of(grown())
+    for number, tree in enumerate(bridge.copies()):
+        with suppress(KeyError), tree:
+            grow(tree)
+            if number:
+                raise KeyError
+    with pytest.raises(PlanError, match="not asked for"):
+        bridge.finish()
+
+
+def test_a_copy_is_entered_once():
+    tree, _ = bridge_of(grown()).copies()
+    with tree:
+        with pytest.raises(PlanError, match="once"):
+            tree.__enter__()
+        grow(tree)
+    with pytest.raises(PlanError, match="once"):
+        tree.__enter__()
 
 
 def test_a_copy_that_fails_keeps_what_it_had_set_aside():
