@@ -614,6 +614,21 @@ def test_each_copy_pays_in_a_scope_of_its_own(log, partition):
     assert bridge._scope.loss == loss_of((PRIOR, grown(partition)))
 
 
+def test_a_round_with_a_partition_is_walked_in_an_adaptive_scope_too():
+    accountant = BudgetAccountant(50, F(1, 10**6))
+    steps = Step((Release("value", PICK),)), Step((Release("leaf", COUNT),))
+    rounds = (Round("trees", steps, 2, "tree", F(1, 2)),)
+    fit = accountant.open_scope("fit", 2 * loss_of(rounds, adaptive=True), adaptive=True)
+    listed = open_list(fit, "learner", rounds, Price.of(Plan(rounds, None)))
+    assert listed.charged == loss_of(rounds, adaptive=True) != loss_of(rounds)
+    bridge = Bridge(rounds, listed, FakeRecords(), SeededSource(7))
+    for tree in bridge.copies():
+        with tree:
+            for role in ("value", "leaf"):
+                tree.ask(replace(counts(2), sides=(tree.side,)), role)
+    bridge.finish()
+
+
 def test_copies_have_words_of_their_own():
     source = Streams()
     bridge = bridge_of(grown(), source=source)

@@ -171,7 +171,7 @@ class ListScope(SequentialScope):
         certificate: Certificate | None = None,
         adds_up: bool = True,
     ) -> None:
-        self._whole = loss_of(rounds)
+        self._whole = loss_of(rounds, parent._spends_adaptively())
         reserve = self._whole
         if certificate is not None:
             reserve = certificate.additive if adds_up else certificate.loss
