@@ -18,6 +18,7 @@ Held by tests/test_bridge.py and tests/test_walls.py.
 from __future__ import annotations
 
 import operator
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from fractions import Fraction
@@ -252,6 +253,7 @@ class _Cursor:
     def __init__(self, rounds: tuple[Round, ...]) -> None:
         self.rounds = rounds
         self.copies: tuple[BridgeCopy, ...] = ()
+        self.lock = threading.Lock()
         self.round = self.time = self.step = 0
         self._skip()
 
@@ -433,7 +435,11 @@ class Bridge:
         return Sealed(secret, grants, self._words_of(owner), question)
 
     def _paid(self, roles: tuple[str, ...]) -> tuple[str, dict[str, Grant]]:
-        """The grants of the next step by role, and whose it is."""
+        """The grants of the next step by role, and whose it is; one step at a time."""
+        with self._cursor.lock:
+            return self._next_paid(roles)
+
+    def _next_paid(self, roles: tuple[str, ...]) -> tuple[str, dict[str, Grant]]:
         here = self._cursor.here
         if here is None or self._cursor.round >= self._end:
             raise PlanError(f"nothing more was planned, and {roles} is asked for")
@@ -600,10 +606,12 @@ class BridgeCopy(Bridge):
         if self._open is None:
             raise PlanError(f"a bridge of one {one.label} is used by with")
         *structure, last = one.steps
-        if self._cursor.here is None:
+        if self._cursor.here is None and not self._ahead:
             return grant_steps(self._last, (last,), one.owner)[0]
         if self._cursor.step == 1:
             self._ahead = list(grant_steps(self._scope, structure, one.owner))
+            if not any(self._ahead):  # nothing is counted before something is paid
+                self._ahead += grant_steps(self._last, (last,), one.owner)
         return self._ahead.pop(0)
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import copy
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction as F
+from threading import Event
 
 import numpy as np
 import pytest
@@ -680,6 +682,51 @@ def test_a_copy_whose_failure_is_swallowed_was_not_asked_to_its_end():
                 raise KeyError
     with pytest.raises(PlanError, match="not asked for"):
         bridge.finish()
+
+
+@pytest.mark.parametrize("partition", [None, F(1, 3)])
+def test_nothing_is_counted_before_something_is_paid(log, partition):
+    leaf = Step((Release("leaf", COUNT, 8, 3),))
+    bridge = bridge_of(Round("trees", (Step(()), Step(()), leaf), 1, "tree", partition), log=log)
+    with bridge.copies()[0] as tree:
+        for roles in ((), (), ("leaf",)):
+            sealed = tree.ask(replace(counts(8, 2), sides=(tree.side,)), *roles)
+        sealed.noised("leaf")
+    bridge.finish()
+    counted = ["count of Asked", "counted"] * 3
+    assert log == ["granted trees: leaf", *counted, "released leaf"]
+    assert bridge._scope.loss == bridge._scope.reserve
+
+
+class Waiting:
+    """A scope whose first request waits, and is refused."""
+
+    def __init__(self):
+        self.asked, self.may_go_on, self.roles = Event(), Event(), []
+
+    def request_all(self, requests, owner):
+        self.asked.set()
+        assert self.may_go_on.wait(10)
+        self.roles += [request.role for request in requests]
+        if len(self.roles) == 1:
+            raise KeyError
+        return requests
+
+
+def test_threads_ask_one_after_the_other():
+    scope = Waiting()
+    rounds = once("a", Release("first", COUNT)), once("a", Release("second", COUNT))
+    bridge = Bridge(rounds, scope, FakeRecords(), SeededSource(0))
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(bridge.ask, counts(3), "first")
+        assert scope.asked.wait(10)
+        second = pool.submit(bridge.ask, counts(3), "second")
+        with suppress(TimeoutError):
+            second.exception(0.1)
+        scope.may_go_on.set()
+    assert isinstance(first.exception(), KeyError)
+    assert isinstance(second.exception(), PlanError)  # what could not be paid is still next
+    assert scope.roles == ["first"]
 
 
 def test_a_copy_is_entered_once():
