@@ -7,6 +7,7 @@ once for each role that was paid for. So these follow from its shape, whoever le
 * paid before counted: only `Bridge.ask` counts, and it asks the scope first;
 * one grant, one release: a sealed total gives up a role's grant when it is used;
 * the event's sensitivity is at least the query's, or the score's range;
+* sides are drawn as they were priced: by the bridge, which refuses a question by others;
 * exactly what was planned is asked: the list has a cursor, and `Bridge.finish` looks at its end;
 * each role has a stream of random words of its own, as have public draws and words by record: how
   many words one release took shows nowhere else.
@@ -17,6 +18,7 @@ Held by tests/test_bridge.py and tests/test_walls.py.
 from __future__ import annotations
 
 import operator
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from fractions import Fraction
@@ -56,6 +58,7 @@ from dpforest.records.base import (
     reveal,
 )
 from dpforest.records.rows import Offer
+from dpforest.records.sides import Side
 from dpforest.records.table import TrainingTable
 
 T = TypeVar("T")
@@ -99,17 +102,18 @@ class Families(Protocol[T_contra]):
 class Sealed(Generic[T]):
     """What was counted, with the grants that were paid for it: it can be released, once a role."""
 
-    __slots__ = ("__grants", "__secret", "__sensitivity", "__words")
+    __slots__ = ("__grants", "__question", "__secret", "__sensitivity", "__words")
 
     def __init__(
         self,
         secret: Secret[T],
         grants: dict[str, Grant],
         words: Callable[[str], RandomSource],
-        sensitivity: Sensitivity | None = None,
+        question: Query | View[T],
     ) -> None:
         self.__secret, self.__grants, self.__words = secret, grants, words
-        self.__sensitivity = sensitivity
+        self.__question = question
+        self.__sensitivity: Sensitivity | None = getattr(question, "sensitivity", None)
 
     def at(self, place: int) -> Sealed[T]:
         """One of several alternatives; the grants are shared, so that one of them is released."""
@@ -117,7 +121,7 @@ class Sealed(Generic[T]):
         if not isinstance(raw, np.ndarray) or raw.ndim < 3:
             raise PlanError("there are no alternatives")
         secret: Secret[T] = Secret(raw[operator.index(place)])
-        return Sealed(secret, self.__grants, self.__words, self.__sensitivity)
+        return Sealed(secret, self.__grants, self.__words, self.__question)
 
     def noised(self, role: str) -> Released:
         """The counts with the noise that was paid for.
@@ -145,8 +149,11 @@ class Sealed(Generic[T]):
         Raises
         ------
         PlanError
-            If the role was not asked for or was used, or its event is for a smaller range.
+            If the role was not asked for or was used, its event is for a smaller range, or the
+            score takes its steps from another query.
         """
+        if getattr(score, "query", self.__question) is not self.__question:
+            raise PlanError("the score is of another query than was asked")
         grant = self._taken(role, score.score_range)
         rows, words = score.rows(reveal(self.__secret)), self.__words(role)
         if rows.firsts is not None and rows.lengths is not None:
@@ -227,6 +234,8 @@ class _Cursor:
 
     def __init__(self, rounds: tuple[Round, ...]) -> None:
         self.rounds = rounds
+        self.copies: tuple[BridgeCopy, ...] = ()
+        self.lock = threading.Lock()
         self.round = self.time = self.step = 0
         self._skip()
 
@@ -331,6 +340,7 @@ class Bridge:
         self._step_done = step_done
         self._streams: dict[tuple[str | int, ...], RandomSource] = {}
         self._asked: dict[str, Event] = {}
+        self._side = Side()
 
     # -- public facts ---------------------------------------------------------------------------
 
@@ -348,6 +358,11 @@ class Bridge:
     def n_threads(self) -> int:
         """How many threads a learner may use."""
         return self._records.n_threads
+
+    @property
+    def side(self) -> Side:
+        """Records for structure and leaves: all for both, but where a round has a partition."""
+        return self._side
 
     def has(self, role: str) -> bool:
         """Whether the list still asks for a role; of a learner within, its own part of the list."""
@@ -386,10 +401,12 @@ class Bridge:
         Raises
         ------
         PlanError
-            If they are not. Nothing is paid or counted then.
+            If they are not, or the question goes by other sides than `side`. Nothing is paid or
+            counted then.
         BudgetExceeded
             If the scope cannot pay. Nothing is counted then.
         """
+        _check_sides((self,), question)
         grants = self._paid(roles)
         observe_count(question)
         by_view = hasattr(question, "look")
@@ -397,11 +414,14 @@ class Bridge:
             self._records.look(question) if by_view else self._records.sealed_total(question)
         )
         self._step_done()
-        sensitivity = getattr(question, "sensitivity", None) if by_view else question.sensitivity
-        return Sealed(secret, grants, self._words_of, sensitivity)
+        return Sealed(secret, grants, self._words_of, question)
 
     def _paid(self, roles: tuple[str, ...]) -> dict[str, Grant]:
-        """The grants of the next step by role."""
+        """The grants of the next step by role; one step at a time."""
+        with self._cursor.lock:
+            return self._next_paid(roles)
+
+    def _next_paid(self, roles: tuple[str, ...]) -> dict[str, Grant]:
         here = self._cursor.here
         if here is None or self._cursor.round >= self._end:
             raise PlanError(f"nothing more was planned, and {roles} is asked for")
@@ -427,11 +447,13 @@ class Bridge:
         Raises
         ------
         PlanError
-            If the list goes on.
+            If the list goes on, or a copy was not left at its end.
         """
         if self._cursor.round < self._end:
             left = sorted({release.role for release in self._cursor.ahead(self._end)})
             raise PlanError(f"planned and not asked for: {left}")
+        if not all(copy.is_done for copy in self._cursor.copies):
+            raise PlanError("planned and not asked for: all of what each copy was made for")
 
     # -- words ----------------------------------------------------------------------------------
 
@@ -486,14 +508,22 @@ class Bridge:
             raise PlanError("no round with a label is next on the list")
         one = self._cursor.next_round()
         sources = (self._source.spawn("copy", one.label, number) for number in range(one.times))
-        return tuple(
+        made = tuple(
             BridgeCopy(one, number, self._scope, self._records, source, self._step_done)
             for number, source in enumerate(sources)
         )
+        self._cursor.copies += made
+        return made
 
 
 class BridgeCopy(Bridge):
-    """One time of a labelled round: what all its steps but the last ask for is paid at once."""
+    """One time of a labelled round: what all its steps but the last ask for is paid at once.
+
+    Attributes
+    ----------
+    is_done : bool
+        Whether it was left at its end, without an error.
+    """
 
     def __init__(
         self,
@@ -510,12 +540,17 @@ class BridgeCopy(Bridge):
         self._last: Scope = scope
         self._open: ExitStack | None = None
         self._ahead: list[dict[str, Grant]] = []
+        self.is_done = False
 
     def __enter__(self) -> Self:
+        if self._open is not None:
+            raise PlanError(f"a bridge of one {self._own.label} is entered once")
         self._open = ExitStack()
         scope = self._scope.sequential(f"{self._own.label} {self._number}")
         self._scope = self._last = self._open.enter_context(scope)
         if self._own.partition is not None:
+            # The first words that a copy takes.
+            self._side = Side(self.row_words("sides"), self._own.partition)
             shares = {STRUCTURE: self._own.partition, ESTIMATION: 1 - self._own.partition}
             sides = self._open.enter_context(scope.parallel_records(SIDES, shares))
             self._scope, self._last = sides.side(STRUCTURE), sides.side(ESTIMATION)
@@ -533,6 +568,7 @@ class BridgeCopy(Bridge):
                 opened.__exit__(kind, error, trace)
             else:
                 self.finish()
+                self.is_done = True
 
     def _is_copy(self) -> bool:
         return True
@@ -541,10 +577,12 @@ class BridgeCopy(Bridge):
         if self._open is None:
             raise PlanError(f"a bridge of one {one.label} is used by with")
         *structure, last = one.steps
-        if self._cursor.here is None:
+        if self._cursor.here is None and not self._ahead:
             return grant_steps(self._last, (last,), one.owner)[0]
         if self._cursor.step == 1:
             self._ahead = list(grant_steps(self._scope, structure, one.owner))
+            if not any(self._ahead):  # nothing is counted before something is paid
+                self._ahead += grant_steps(self._last, (last,), one.owner)
         return self._ahead.pop(0)
 
 
@@ -569,6 +607,7 @@ def ask_together(
     """
     if any(bridge._records is not bridges[0]._records for bridge in bridges):
         raise PlanError("those who ask together ask of the same records")
+    _check_sides(bridges, query)
     paid = [bridge._paid(roles) for bridge in bridges]
     observe_count(query)
     raw = reveal(bridges[0]._records.sealed_total(query))
@@ -576,5 +615,13 @@ def ask_together(
     sealed = []
     for bridge, grants, own in zip(bridges, paid, each, strict=True):
         bridge._step_done()
-        sealed.append(Sealed(Secret(own), grants, bridge._words_of, query.sensitivity))
+        sealed.append(Sealed(Secret(own), grants, bridge._words_of, query))
     return sealed
+
+
+def _check_sides(bridges: Sequence[Bridge], question: Query | View[Any]) -> None:
+    """Refuse a question by other sides than those that the bridges drew, where they drew any."""
+    drawn = tuple(bridge._side for bridge in bridges)
+    partitioned = any(side.rows is not None for side in drawn)
+    if partitioned and getattr(question, "sides", None) != drawn:
+        raise PlanError("a round with a partition is asked about by the bridge's own sides: side")

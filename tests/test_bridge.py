@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import copy
 import pickle
-from contextlib import ExitStack
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction as F
+from threading import Event
 
 import numpy as np
 import pytest
@@ -27,8 +29,12 @@ from dpforest.mechanisms.entropy import RandomSource, SeededSource, SystemSource
 from dpforest.mechanisms.streamed import StreamedBlocks
 from dpforest.observation import Observer, set_observer
 from dpforest.records.base import Block, MemoryRecords, Secret, Sensitivity, reveal
-from dpforest.records.rows import Offer
+from dpforest.records.rows import Offer, Totals
+from dpforest.records.sides import Side
 from dpforest.records.table import TrainingTable
+from dpforest.trees.one_shot.queries import MedianRank
+from dpforest.trees.refitted.queries import LeanOfTrees
+from dpforest.trees.rules.queries import TreesOfHeightTwo
 
 ONE = Sensitivity(F(1), F(1))
 COUNT = GeometricNoise(F(1, 10), F(1))
@@ -43,6 +49,7 @@ class Asked:
 
     counts: np.ndarray
     sensitivity: Sensitivity = ONE
+    sides: tuple = ()
 
     def count(self, block):
         return self.counts
@@ -53,6 +60,7 @@ class Seen:
     """A view that makes what it is given."""
 
     made: object
+    sides: tuple = ()
 
     def look(self, table):
         return self.made
@@ -259,7 +267,7 @@ def test_counts_of_a_view_are_noised_where_it_says_how_far_a_record_moves_them()
         sensitivity: Sensitivity = ONE
 
     raw = np.zeros(3, dtype=np.int64)
-    for view in (Seen(raw), Counted(raw, Sensitivity(F(2), F(2)))):
+    for view in (Seen(raw), Counted(raw, sensitivity=Sensitivity(F(2), F(2)))):
         with pytest.raises(PlanError, match="for less"):
             bridge_of(once("a", Release("n", COUNT))).ask(view, "n").noised("n")
     sealed = bridge_of(once("a", Release("n", COUNT))).ask(Counted(raw), "n")
@@ -316,6 +324,30 @@ def test_a_choice_for_a_smaller_range_is_refused(event):
     with pytest.raises(PlanError, match="for less"):
         sealed.noised("s")
     assert 0 <= sealed.chosen("s", ByCount())[0] < 5
+
+
+@dataclass(frozen=True, eq=False)
+class AskedTotals(Asked):
+    """Totals, to each of which a record adds so much."""
+
+    most_each: int = 4
+
+
+def test_totals_are_chosen_from_in_the_steps_of_the_query_that_was_asked():
+    raw = np.arange(3, dtype=np.int64)
+    asked, finer = AskedTotals(raw), AskedTotals(raw, most_each=1)
+    assert Totals(asked).unit == F(1, 4) and Totals(asked).score_range == 1
+    sealed = bridge_of(once("a", Release("s", PICK))).ask(asked, "s")
+    with pytest.raises(PlanError, match="another query"):
+        sealed.chosen("s", Totals(finer))
+    assert 0 <= sealed.chosen("s", Totals(asked))[0] < 3
+
+
+@pytest.mark.parametrize("score", [Totals, MedianRank, LeanOfTrees, TreesOfHeightTwo])
+def test_nobody_gives_a_score_another_range_or_another_unit(score):
+    for own in ("score_range", "unit"):
+        with pytest.raises(TypeError, match=own):
+            score(**{own: F(1, 1000)})
 
 
 # -- the three verbs hand on what the mechanisms draw ----------------------------------------------
@@ -524,12 +556,42 @@ def grown(partition: F | None = None, times: int = 2) -> Round:
 
 
 def grow(tree: Bridge) -> None:
-    first = tree.ask(Seen(np.arange(4)), "feature", "value")
+    seen = Seen(np.arange(4), (tree.side,))
+    first = tree.ask(seen, "feature", "value")
     first.chosen("feature", ByCount())
     first.chosen("value", ByCount())
-    tree.ask(Seen(np.arange(4)))
-    tree.ask(Seen(np.arange(4)), "value").chosen("value", ByCount())
-    tree.ask(counts(8, 2), "leaf").noised("leaf")
+    tree.ask(seen)
+    tree.ask(seen, "value").chosen("value", ByCount())
+    tree.ask(replace(counts(8, 2), sides=(tree.side,)), "leaf").noised("leaf")
+
+
+def test_sides_are_drawn_by_the_copy_with_the_probability_that_was_priced():
+    bridge = bridge_of(grown(F(1, 3)))
+    sides = []
+    for tree in bridge.copies():
+        with tree:
+            sides.append(tree.side)
+            grow(tree)
+    assert [side.structure for side in sides] == [F(1, 3)] * 2
+    assert sides[0].rows != sides[1].rows  # each copy's own
+    assert bridge.side.rows is None
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_a_question_by_other_sides_is_neither_paid_nor_counted(log, together):
+    bridge = bridge_of(grown(F(1, 3)), log=log)
+    with pytest.raises(PlanError, match="not asked for"), ExitStack() as opened:
+        trees = [opened.enter_context(tree) for tree in bridge.copies()][: 1 + together]
+        own = tuple(tree.side for tree in trees)
+        others = (Side(), replace(own[0], structure=F(1, 2)), Side(SeededSource(1).rows(), F(1, 3)))
+        for sides in ((), own[::-1] * 2, *((other,) * len(own) for other in others)):
+            question = Asked(counts(2, 4, 2).counts, sides=sides)
+            with pytest.raises(PlanError, match="own sides"):
+                if together:
+                    ask_together(trees, question, "feature", "value")
+                else:
+                    trees[0].ask(question, "feature", "value")
+        assert log == []
 
 
 @pytest.mark.parametrize("partition", [None, F(1, 3)])
@@ -556,6 +618,21 @@ def test_each_copy_pays_in_a_scope_of_its_own(log, partition):
     assert bridge._scope.loss == loss_of((PRIOR, grown(partition)))
 
 
+def test_a_round_with_a_partition_is_walked_in_an_adaptive_scope_too():
+    accountant = BudgetAccountant(50, F(1, 10**6))
+    steps = Step((Release("value", PICK),)), Step((Release("leaf", COUNT),))
+    rounds = (Round("trees", steps, 2, "tree", F(1, 2)),)
+    fit = accountant.open_scope("fit", 2 * loss_of(rounds, adaptive=True), adaptive=True)
+    listed = open_list(fit, "learner", rounds, Price.of(Plan(rounds, None)))
+    assert listed.charged == loss_of(rounds, adaptive=True) != loss_of(rounds)
+    bridge = Bridge(rounds, listed, FakeRecords(), SeededSource(7))
+    for tree in bridge.copies():
+        with tree:
+            for role in ("value", "leaf"):
+                tree.ask(replace(counts(2), sides=(tree.side,)), role)
+    bridge.finish()
+
+
 def test_copies_have_words_of_their_own():
     source = Streams()
     new = Round("new", grown().steps, 2, "tree")
@@ -579,6 +656,84 @@ def test_a_copy_is_asked_to_its_end_within_its_scope():
         second.ask(Seen(0), "feature", "value")
     with pytest.raises(PlanError, match="no round with a label"):
         bridge.copies()
+
+
+@pytest.mark.parametrize("n_grown", [0, 1])
+def test_a_copy_that_was_not_asked_to_its_end_was_not_asked_for(n_grown):
+    bridge = bridge_of(grown())
+    for tree in bridge.copies()[:n_grown]:
+        with tree:
+            grow(tree)
+    with pytest.raises(PlanError, match="not asked for"):
+        bridge.finish()
+    with pytest.raises(PlanError, match="not asked for"):
+        bridge.mapped(Relabelled()).finish()
+
+
+def test_a_copy_whose_failure_is_swallowed_was_not_asked_to_its_end():
+    bridge = bridge_of(grown())
+    for number, tree in enumerate(bridge.copies()):
+        with suppress(KeyError), tree:
+            grow(tree)
+            if number:
+                raise KeyError
+    with pytest.raises(PlanError, match="not asked for"):
+        bridge.finish()
+
+
+@pytest.mark.parametrize("partition", [None, F(1, 3)])
+def test_nothing_is_counted_before_something_is_paid(log, partition):
+    leaf = Step((Release("leaf", COUNT, 8, 3),))
+    bridge = bridge_of(Round("trees", (Step(()), Step(()), leaf), 1, "tree", partition), log=log)
+    with bridge.copies()[0] as tree:
+        for roles in ((), (), ("leaf",)):
+            sealed = tree.ask(replace(counts(8, 2), sides=(tree.side,)), *roles)
+        sealed.noised("leaf")
+    bridge.finish()
+    counted = ["count of Asked", "counted"] * 3
+    assert log == ["granted trees: leaf", *counted, "released leaf"]
+    assert bridge._scope.loss == bridge._scope.reserve
+
+
+class Waiting:
+    """A scope whose first request waits, and is refused."""
+
+    def __init__(self):
+        self.asked, self.may_go_on, self.roles = Event(), Event(), []
+
+    def request_all(self, requests, owner):
+        self.asked.set()
+        assert self.may_go_on.wait(10)
+        self.roles += [request.role for request in requests]
+        if len(self.roles) == 1:
+            raise KeyError
+        return requests
+
+
+def test_threads_ask_one_after_the_other():
+    scope = Waiting()
+    rounds = once("a", Release("first", COUNT)), once("a", Release("second", COUNT))
+    bridge = Bridge(rounds, scope, FakeRecords(), SeededSource(0))
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(bridge.ask, counts(3), "first")
+        assert scope.asked.wait(10)
+        second = pool.submit(bridge.ask, counts(3), "second")
+        with suppress(TimeoutError):
+            second.exception(0.1)
+        scope.may_go_on.set()
+    assert isinstance(first.exception(), KeyError)
+    assert isinstance(second.exception(), PlanError)  # what could not be paid is still next
+    assert scope.roles == ["first"]
+
+
+def test_a_copy_is_entered_once():
+    tree, _ = bridge_of(grown()).copies()
+    with tree:
+        with pytest.raises(PlanError, match="once"):
+            tree.__enter__()
+        grow(tree)
+    with pytest.raises(PlanError, match="once"):
+        tree.__enter__()
 
 
 def test_a_copy_that_fails_keeps_what_it_had_set_aside():

@@ -63,7 +63,8 @@ LAYERS = [
 ]
 WITHOUT = {
     "what a private model does with released values": """
-        trees/combined/model trees/multinomial/model trees/one_shot/model
+        trees/combined/model trees/multinomial/heaps trees/multinomial/model
+        trees/one_shot/model
         trees/partial trees/refitted/model
         trees/rules/model estimators/explanation plain/writing
         estimators/private estimators/outcome""",

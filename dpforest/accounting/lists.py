@@ -171,7 +171,7 @@ class ListScope(SequentialScope):
         certificate: Certificate | None = None,
         adds_up: bool = True,
     ) -> None:
-        self._whole = loss_of(rounds)
+        self._whole = loss_of(rounds, parent._spends_adaptively())
         reserve = self._whole
         if certificate is not None:
             reserve = certificate.additive if adds_up else certificate.loss
@@ -180,6 +180,7 @@ class ListScope(SequentialScope):
         self._listed = tuple(_listed(rounds))
         self._losses = _losses(self._listed)
         self._labels = {one.label for one in rounds if one.label}
+        self._n_listed = sum(len(one.releases) * one.times for one in rounds)
         self._settled = 0
 
     @property
@@ -239,6 +240,7 @@ class ListScope(SequentialScope):
     def close(self, *, keep_reserve: bool = False) -> None:
         """Take no more requests; see ``Scope.close``.
 
+        Where a list was left may depend on what it released, so what was begun stays spent whole.
         Whether an unused list is given up may depend on what was released beside it meanwhile.
         A delta would then not be fixed beforehand, so it stays spent.
         """
@@ -246,7 +248,7 @@ class ListScope(SequentialScope):
             self._settle()
             given_up = not self._entries and self._root()._has_granted()
             kept = given_up and not self._in_rho and not is_held(self)
-            super().close(keep_reserve=keep_reserve or kept)
+            super().close(keep_reserve=keep_reserve or kept or self._was_left())
 
     def __exit__(
         self,
@@ -257,6 +259,10 @@ class ListScope(SequentialScope):
         with self._books.lock:
             self._settle()
         super().__exit__(kind, error, trace)
+
+    def _was_left(self) -> bool:
+        """Whether something was granted, and not all of the list."""
+        return 0 < _n_granted(self) < self._n_listed
 
     def _settle(self) -> None:
         """Add up what was granted: the whole list, unless it was left early."""
@@ -331,6 +337,12 @@ def _granted_each(
 def _by_step(steps: Sequence[Step], made: list[Grant]) -> tuple[dict[str, Grant], ...]:
     left = iter(made)
     return tuple({release.role: next(left) for release in step.releases} for step in steps)
+
+
+def _n_granted(scope: Scope) -> int:
+    """How many releases were granted in a scope and in those inside."""
+    inside = sum(_n_granted(child) for child in scope._children.values())
+    return len(scope._entries) + inside
 
 
 def _listed(rounds: tuple[Round, ...]) -> chain[Release]:

@@ -141,6 +141,7 @@ def _restore(cls: type[Model], content: dict[str, Any]) -> Model:
     earlier = tuple(_exactly(EarlierFits, fits) for fits in content["earlier_fits"])
     check_listing(facts, loss, earlier)
     model = _predicting(cls, content, domain, facts)
+    check_paid(content["released"]["strategy"], scope)
     model.__dict__.update(
         accountant_=ledger.renewed(),
         spent_=spent_budget(loss, guarantee),
@@ -220,6 +221,14 @@ def _parameters(facts: RunFacts) -> dict[str, Any]:
     own = facts.charged_to == OWN_BUDGET
     accountant = None if own else DetachedAccountant(facts.charged_to)
     return {"accountant": accountant, **{k: stored(v) for k, v in facts.settings.items()}}
+
+
+def check_paid(strategy: str, scope: ScopeRecord) -> None:
+    """Refuse what was learnt by another strategy than the one whose list was paid for."""
+    paid = {child.label for child in scope.children}
+    # Forests of one strategy were once paid for tree by tree.
+    if strategy not in paid and not (strategy == "multinomial" and "tree 0" in paid):
+        raise _contradiction("what was learnt is of another strategy than its ledger paid for")
 
 
 def check_facts(facts: RunFacts, domain: Domain, estimator: str, scope: ScopeRecord) -> None:

@@ -18,6 +18,7 @@ from typing import Any, Generic, NewType, NoReturn, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dpforest.accounting.releases import PlanError
 from dpforest.observation import observer
 from dpforest.records.kernels.histogram import add_code_counts
 from dpforest.records.table import TrainingTable
@@ -120,7 +121,8 @@ class Query(Protocol):
     alternatives, of which one is released, and ``sensitivity`` is of one of them.
 
     A query that carries released parts which earlier ones carried too may list them as ``parts``,
-    from the first on; then each part is sent once.
+    from the first on; then each part is sent once. One of records on sides lists these as
+    ``sides``, a tree each; so does such a view.
     """
 
     def count(self, block: Block) -> NDArray[np.int64]:
@@ -173,6 +175,14 @@ class Mapping(Protocol):
         """As many records, changed; secret."""
 
 
+def each_mapped(mapping: Mapping, block: Block) -> TrainingTable:
+    """A block's records, changed: as many as there were, else one would move several."""
+    mapped = mapping.table(block)
+    if mapped.n_records != block.table.n_records:
+        raise PlanError("a mapping changes each record, and leaves their number")
+    return mapped
+
+
 @dataclass(frozen=True, slots=True)
 class MappedQuery:
     """A query of records as a mapping makes them: each record is changed on its own."""
@@ -195,7 +205,7 @@ class MappedQuery:
         """Counts of a block."""
         mapped = block.kept.get("mapped")
         if mapped is None or mapped[0] != self.mapping:
-            mapped = self.mapping, Block(self.mapping.table(block), block.first)
+            mapped = self.mapping, Block(each_mapped(self.mapping, block), block.first)
             block.kept["mapped"] = mapped
         return self.query.count(mapped[1])
 
@@ -212,7 +222,7 @@ class MappedView(Generic[T]):
         with self.records.lock:
             kept = self.records.kept
             if not kept:
-                kept.append(self.records.mapping.table(Block(table)))
+                kept.append(each_mapped(self.records.mapping, Block(table)))
         return self.view.look(kept[0])
 
 
@@ -381,6 +391,13 @@ class RecordCount:
         return np.array([block.table.n_records], dtype=np.int64)
 
 
+def in_units(table: TrainingTable, unit: int) -> TrainingTable:
+    """A table whose records add what a query's sensitivity says; another is refused."""
+    if table.unit != unit:
+        raise PlanError(f"a record adds {table.unit} to counts that were priced for {unit}")
+    return table
+
+
 @dataclass(frozen=True, slots=True)
 class ClassCounts:
     """Records of each class, shape (K,): a record adds 1 to one of them.
@@ -407,10 +424,10 @@ class ClassCounts:
 
     def count(self, block: Block) -> NDArray[np.int64]:
         """Class counts of a block."""
-        table = block.table
+        table = in_units(block.table, self.unit)
         if table.targets is not None:
             ones = int(table.targets.sum(dtype=np.int64))
-            return np.array([table.unit * table.n_records - ones, ones], dtype=np.int64)
+            return np.array([self.unit * table.n_records - ones, ones], dtype=np.int64)
         return np.bincount(table.labels, minlength=table.n_classes).astype(np.int64)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,23 +48,36 @@ class Offer:
         return cls(scores.ravel().astype(np.float64, copy=False), starts, starts + width)
 
 
+class Totalled(Protocol):
+    """A query of totals, one a candidate."""
+
+    @property
+    def most_each(self) -> int:
+        """Most that one record adds to one total, from 0 on; its docstring proves it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Totals:
     """Totals of candidates as their scores, one row.
 
     Attributes
     ----------
-    unit : Fraction
-        What one step of a total is worth.
+    query : Totalled
+        The one that was asked; the bridge refuses another.
 
     Notes
     -----
-    **Relation**: add or remove one record. **Range**: 1, for queries whose docstring says that a
-    record adds 0 to 1 to each total, that is 0 to ``1 / unit`` steps.
+    **Relation**: add or remove one record. **Range**: 1. **Proof**: a record adds 0 to
+    ``query.most_each`` steps to each total, and a step is worth that part of 1.
     """
 
-    unit: Fraction
-    score_range: Fraction = Fraction(1)
+    query: Totalled
+    score_range: ClassVar[Fraction] = Fraction(1)
+
+    @property
+    def unit(self) -> Fraction:
+        """Worth of one step of a total."""
+        return Fraction(1, self.query.most_each)
 
     def rows(self, counted: NDArray[np.int64]) -> Offer:
         """The totals; secret."""

@@ -70,8 +70,7 @@ def test_a_part_costs_the_whole(accountant, certificate):
         assert scope.loss == NO_LOSS and scope.charged == certificate.loss
         spend(scope, LIST[:3])
         assert (scope.loss.epsilon, scope.loss.delta) == (certificate.epsilon, MILLIONTH)
-    assert accountant.loss.epsilon == certificate.epsilon
-    assert accountant.loss.rho == sum(event.loss.rho for event in LIST[:3])
+    assert accountant.loss == certificate.loss  # where it was left may follow from what it released
     assert verify_composition(accountant.composition()) == ()
 
 

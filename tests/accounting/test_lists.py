@@ -140,6 +140,8 @@ def books(place: str, rounds, made: Price, size: int, n_asked: int, fails: bool,
                 seen.append((scope.loss, scope.charged, accountant.loss))
             if fails:
                 raise KeyError
+            if not new and 0 < n_asked < len(steps_of(rounds)):
+                scope.close(keep_reserve=True)
     except KeyError:
         pass
     accountant.request(COUNT, role="after") if accountant.remaining.epsilon > 1 else None
@@ -299,6 +301,22 @@ def test_it_is_charged_before_anything_is_granted_and_given_back_where_nothing_w
         with open_list(fit, "learner", LIST, plain_price()):
             assert accountant.loss == loss_of(LIST)
         assert accountant.loss == NO_LOSS
+
+
+@pytest.mark.parametrize("rounds", [PURE, (*PURE, GROWN), (GROWN,)])
+def test_a_list_that_is_left_early_stays_spent_whole(rounds):
+    accountant = BudgetAccountant(60, F(1, 10**5))
+    with accountant.open_scope("fit") as fit:
+        with open_list(fit, "learner", rounds, plain_price(rounds)) as scope:
+            if rounds[0] is GROWN:
+                with scope.sequential("tree 0") as tree:
+                    grant_steps(tree, GROWN.steps[:1], "trees")
+            else:
+                scope.grant(*steps_of(PURE))
+                scope.close() if len(rounds) > 1 else None
+        whole = accountant.loss == loss_of(rounds)
+    assert whole and scope.record().reserve_kept is (rounds is not PURE)
+    assert verify_composition(accountant.composition()) == ()
 
 
 def test_it_is_not_pickled():

@@ -220,7 +220,7 @@ def test_a_list_certified_for_a_record_is_grouped():
     with accountant.open_scope("fit", max_records_per_unit=2) as units:
         with open_certified(units, "learner", certificate) as scope:
             scope.request(NOISE, role="test")
-        assert units.loss == group_loss(NOISE.loss, 2)
+        assert units.loss == group_loss(certificate.additive, 2)
     record = accountant.composition()
     assert verify_composition(record) == ()
     assert sole_certificate(record.children[0]) is None

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from dpforest import Domain, MultinomialForestClassifier
+from dpforest import Domain, MultinomialForestClassifier, bridge
 from dpforest.accounting.allocation import ExplicitAllocation
 from dpforest.consistent.answers import Label
 from dpforest.consistent.candidates import AllFeatures
@@ -21,7 +21,6 @@ from dpforest.consistent.grower import grow_forest
 from dpforest.consistent.inclusion import GivenPartition
 from dpforest.consistent.rules import ForestRules, Stop
 from dpforest.consistent.splits import TwoStage
-from dpforest.trees.multinomial import learner
 from dpforest.trees.multinomial.queries import Side
 
 ALPHA = 1e-9
@@ -57,7 +56,8 @@ def private_paths(monkeypatch, B):
         def both(self, n_records):
             return structure.copy(), estimation.copy()
 
-    monkeypatch.setattr(learner, "side_of", lambda *_: Given())
+    monkeypatch.setattr(bridge, "Side", Given)
+    monkeypatch.setattr(bridge.Bridge, "row_words", lambda *_: None)
     domain = Domain(
         features=[
             {"kind": "numeric", "name": f"x{f}", "lower": 0, "upper": size - 1, "integer": True}

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import dpforest
-from dpforest import MultinomialForestClassifier
+from dpforest import Domain, MultinomialForestClassifier, PrivateForestClassifier
 from dpforest.exceptions import ModelFormatError
 
 FILES = sorted((Path(__file__).parent / "earlier").glob("*.json"))
@@ -67,3 +67,21 @@ def test_a_model_of_another_strategy_is_none_of_this_forest():
     assert MultinomialForestClassifier.from_json(json.dumps(stored)).strategy_ == "multinomial"
     with pytest.raises(ModelFormatError, match="another strategy"):
         MultinomialForestClassifier.from_json(json.dumps(stored | {"released": rules["released"]}))
+
+
+def test_a_model_of_another_strategy_than_was_paid_for_is_refused():
+    feature = {"kind": "numeric", "name": "a", "lower": 0, "upper": 9, "integer": True}
+    domain = Domain(features=[feature], classes=[0, 1])
+    X = np.arange(400)[:, None] % 10
+    stored = {
+        strategy: json.loads(
+            PrivateForestClassifier(epsilon=1, domain=domain, strategy=strategy)
+            .fit(X, (X[:, 0] > 4).astype(int))
+            .to_json()
+        )
+        for strategy in ("auto", "one_shot")
+    }
+    auto, other = stored["auto"], stored["one_shot"]
+    assert auto["released"]["strategy"] == "rules"
+    with pytest.raises(ModelFormatError, match="its ledger paid for"):
+        PrivateForestClassifier.from_json(json.dumps(auto | {"released": other["released"]}))

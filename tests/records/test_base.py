@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
+from dpforest.accounting.releases import PlanError
 from dpforest.domain.matrix import EncodedMatrix, EncodedTable
 from dpforest.domain.targets import TARGET_STEPS
 from dpforest.records import base as counting
@@ -198,3 +199,27 @@ def test_a_schema_holds_no_order_of_records():
     matrix = EncodedMatrix(codes, np.array([2**32]), np.array([True]))
     table = TrainingTable.of(EncodedTable(matrix, np.zeros(3, dtype=np.int32), 2))
     assert table.lattice is not None and MemoryRecords(table).schema.lattice is None
+
+
+class Doubled:
+    """Each record twice."""
+
+    def table(self, block):
+        table = block.table
+        both = np.concatenate([table.codes, table.codes]), np.concatenate([table.labels] * 2)
+        return replace(table, codes=both[0], labels=both[1])
+
+
+class Size:
+    """Number of records, by a look."""
+
+    def look(self, table):
+        return table.n_records
+
+
+def test_a_mapping_that_changes_the_number_of_records_is_refused():
+    records = MappedRecords(MemoryRecords(table_of(20)), Doubled())
+    with pytest.raises(PlanError, match="leaves their number"):
+        records.sealed_total(RecordCount())
+    with pytest.raises(PlanError, match="leaves their number"):
+        records.look(Size())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -13,10 +14,10 @@ from hypothesis import strategies as st
 import dpforest.bridge
 from dpforest.accounting.accountant import BudgetAccountant
 from dpforest.accounting.events import DiscreteGaussianNoise, GeometricNoise
-from dpforest.accounting.releases import LearnerBudget
+from dpforest.accounting.releases import LearnerBudget, PlanError
 from dpforest.domain.targets import TARGET_STEPS
 from dpforest.mechanisms.entropy import SeededSource
-from dpforest.records.base import MemoryRecords, reveal
+from dpforest.records.base import Block, ClassCounts, MemoryRecords, reveal
 from dpforest.records.table import TrainingTable
 from dpforest.trees.base import TableFacts
 from dpforest.trees.one_shot import OneShotForest
@@ -24,6 +25,7 @@ from dpforest.trees.one_shot import plan as one_shot_plan
 from dpforest.trees.one_shot import queries as one_shot_queries
 from dpforest.trees.one_shot.kernels.leaf_tables import add_target_tables
 from dpforest.trees.one_shot.kernels.score_tables import add_target_histogram
+from dpforest.trees.one_shot.queries import LeafScoring, LeafTables, ScoreHistogram
 from dpforest.trees.random.bins import public_bins
 from dpforest.trees.random.trees import draw_random_trees
 from dpforest.trees.refitted import learner as refitted_learner
@@ -96,6 +98,24 @@ def test_target_histogram_holds_the_parts_of_every_record():
     places = np.searchsorted(edges, np.nan_to_num(scores, nan=-np.inf), side="right")
     np.add.at(twin, places, np.column_stack([TARGET_STEPS - targets, targets]))
     assert (counts == twin).all()
+
+
+@pytest.mark.parametrize(("unit", "other"), [(1, TARGET_STEPS), (TARGET_STEPS, 1)])
+def test_counts_are_of_the_unit_that_they_were_priced_for(unit, other):
+    table = table_of(30)
+    table = table if unit > 1 else replace(table, targets=None)
+    facts = facts_of()
+    trees = draw_random_trees(3, 4, public_bins(facts, 16), facts, SeededSource(2))
+    scoring = LeafScoring(trees, np.zeros((3, 16, 1)))
+    for make in (
+        ClassCounts,
+        lambda unit: LeafTables(trees, unit),
+        lambda unit: ScoreHistogram(scoring, np.zeros(1), unit),
+    ):
+        n_tables = 3 if isinstance(make(unit), LeafTables) else 1
+        assert make(unit).count(Block(table)).sum() == n_tables * 30 * unit
+        with pytest.raises(PlanError, match="priced for"):
+            make(other).count(Block(table))
 
 
 FAR = [np.nan, np.inf, -np.inf, 0.0, 745.0, -745.0, 1e300, -1e300]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
@@ -23,7 +22,7 @@ from dpforest.trees.combined.plan import (
     build_plan,
     by_classes,
 )
-from dpforest.trees.combined.queries import STEPS, BlendTotals
+from dpforest.trees.combined.queries import BlendTotals
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,5 +74,6 @@ def chosen_weights(
 ) -> tuple[float, float]:
     """Pick the weights of rules and forest by the log score of the records under them."""
     pairs = shape.settings.pairs
-    totals = bridge.ask(BlendTotals(model, np.array(pairs), shape.log_bound), Role.WEIGHTS)
-    return pairs[int(totals.chosen(Role.WEIGHTS, Totals(Fraction(1, STEPS)))[0])]
+    query = BlendTotals(model, np.array(pairs), shape.log_bound)
+    totals = bridge.ask(query, Role.WEIGHTS)
+    return pairs[int(totals.chosen(Role.WEIGHTS, Totals(query))[0])]

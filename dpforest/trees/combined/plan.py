@@ -16,8 +16,6 @@ from dpforest.trees.rules import RulesLearner
 from dpforest.trees.rules.plan import RulesShape
 
 OWNER = "combined"
-#: Range of the totals that the choice of weights goes by.
-_RANGE = Totals(Fraction(1)).score_range
 
 
 class Role:
@@ -110,7 +108,7 @@ def build_plan(
 def _own_releases(epsilon: Fraction, settings: CombinedSettings) -> tuple[Release, Release]:
     """What is asked for before and after the two learners."""
     histogram = GeometricNoise(epsilon * settings.prior_share, ClassCounts().sensitivity.l1)
-    choice = ExponentialSelection(epsilon * settings.weights_share, _RANGE)
+    choice = ExponentialSelection(epsilon * settings.weights_share, Totals.score_range)
     pairs = f"one of {len(settings.pairs)} pairs of weights"
     return (
         Release(Role.PRIOR, histogram, says="one noisy class histogram"),

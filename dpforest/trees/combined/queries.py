@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +35,8 @@ class BlendTotals:
     model: CombinedModel
     pairs: NDArray[np.float64]
     bound: float
+    #: Proved with the sensitivity.
+    most_each: ClassVar[int] = STEPS
 
     @property
     def sensitivity(self) -> Sensitivity:

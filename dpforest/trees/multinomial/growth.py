@@ -176,11 +176,11 @@ class GrowthInMemory(Growth):
 
     def level(self) -> LevelLook:
         """The next level, to be counted when it is looked at."""
-        return LevelLook(self._counted)
+        return LevelLook(self._counted, (self._side,))
 
     def leaves(self) -> LeafLook:
         """The leaves, to be counted when they are looked at."""
-        return LeafLook(self._leaf_counts)
+        return LeafLook(self._leaf_counts, (self._side,))
 
     def _counted(self, table: TrainingTable) -> Level:
         if self._nodes is None:
@@ -211,6 +211,7 @@ class LevelLook:
     """A look at a table that counts a level of a tree."""
 
     counted: Callable[[TrainingTable], Level]
+    sides: tuple[Side, ...] = ()
 
     def look(self, table: TrainingTable) -> Level:
         """The counted level; secret."""
@@ -222,6 +223,7 @@ class LeafLook:
     """A look at a table that counts the leaves of a tree, shape (n_leaves, K)."""
 
     counted: Callable[[TrainingTable], NDArray[np.int64]]
+    sides: tuple[Side, ...] = ()
 
     @property
     def sensitivity(self) -> Sensitivity:

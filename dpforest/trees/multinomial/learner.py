@@ -44,7 +44,7 @@ from dpforest.trees.multinomial.plan import (
     ForestShape,
     build_plan,
 )
-from dpforest.trees.multinomial.queries import LabelByCount, LabelByFrequency, Side
+from dpforest.trees.multinomial.queries import LabelByCount, LabelByFrequency
 from dpforest.trees.multinomial.uniform import uniform_codes, uniform_features, uniform_splits
 
 #: Trees and levels by R; more of either divides the budget further.
@@ -120,7 +120,7 @@ def _grown_alone(shape: ForestShape, bridge: Bridge) -> list[PrivateTree]:
 
     def grow(copy: BridgeCopy) -> PrivateTree:
         with copy as tree:
-            return grown(shape, tree, GrowthInMemory(side_of(shape, tree), root))
+            return grown(shape, tree, GrowthInMemory(tree.side, root))
 
     return _in_threads(grow, bridge.copies(), bridge.n_threads)
 
@@ -162,9 +162,7 @@ def _grown_in_passes(shape: ForestShape, bridge: Bridge) -> list[PrivateTree]:
 
 def grown_together(shape: ForestShape, group: Sequence[Bridge]) -> list[PrivateTree]:
     """Grow and release a group of trees level by level, one query a level for all of them."""
-    steps = [
-        growing(shape, tree, GrowthInPasses(side_of(shape, tree), tree.schema)) for tree in group
-    ]
+    steps = [growing(shape, tree, GrowthInPasses(tree.side, tree.schema)) for tree in group]
     asked, finished = [next(one) for one in steps], list[PrivateTree]()
     while asked:
         (first, roles), *others = asked
@@ -179,13 +177,6 @@ def grown_together(shape: ForestShape, group: Sequence[Bridge]) -> list[PrivateT
 
 
 # -- one tree ------------------------------------------------------------------------------------
-
-
-def side_of(shape: ForestShape, tree: Bridge) -> Side:
-    """A tree's draw of sides, where it has any: the first words that it takes."""
-    if shape.partition is None:
-        return Side()
-    return Side(tree.row_words("sides"), shape.partition)
 
 
 def growing(shape: ForestShape, tree: Bridge, growth: GrowthInMemory | GrowthInPasses) -> Growing:

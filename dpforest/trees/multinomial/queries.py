@@ -14,9 +14,9 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.mechanisms.row_words import RowWords
 from dpforest.records.base import Block, Sensitivity
 from dpforest.records.rows import Offer
+from dpforest.records.sides import Side as Side
 from dpforest.records.table import TrainingTable
 from dpforest.trees.multinomial.cells import LevelCells
 from dpforest.trees.multinomial.criteria import Criterion
@@ -26,47 +26,6 @@ from dpforest.trees.multinomial.segments import Heap
 
 #: A record adds one to one class of one leaf.
 ONE_COUNT = Sensitivity(Fraction(1), Fraction(1))
-
-
-@dataclass(frozen=True, slots=True)
-class Side:
-    """Which records serve a tree for its structure, each by its own secret word.
-
-    A record is a structure point with the plan's probability by 64 random bits of its own,
-    independently of all others: adding or removing one moves no other. The key is the tree's own
-    and is forgotten with it.
-
-    Attributes
-    ----------
-    rows : RowWords or None
-        None where all records serve for structure and leaves.
-    structure : Fraction
-        Probability of the structure.
-    """
-
-    rows: RowWords | None = None
-    structure: Fraction = Fraction(1)
-
-    def both(self, n_records: int) -> tuple[NDArray[np.int32], NDArray[np.int32] | None]:
-        """Records of a whole table for the structure and, where there are sides, for the leaves."""
-        everyone = np.arange(n_records, dtype=np.int32)
-        if self.rows is None:
-            return everyone, None
-        chosen = self._chosen(self.rows, 0, n_records)
-        return everyone[chosen], everyone[~chosen]
-
-    def members(self, block: Block, structure: bool) -> NDArray[np.int32]:
-        """Records of a block that serve for the structure, or for the leaves."""
-        n = block.table.n_records
-        if self.rows is None:
-            return np.arange(n, dtype=np.int32)
-        chosen = self._chosen(self.rows, block.first, n) == structure
-        return np.flatnonzero(chosen).astype(np.int32)
-
-    def _chosen(self, rows: RowWords, first: int, n: int) -> NDArray[np.bool_]:
-        below = np.uint64(min(int(self.structure * 2**64), 2**64 - 1))
-        chosen: NDArray[np.bool_] = rows.words(first, n) < below
-        return chosen
 
 
 # -- counts, pass by pass ------------------------------------------------------------------------

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +17,7 @@ from dpforest.bridge import Bridge
 from dpforest.records.rows import Totals
 from dpforest.trees.one_shot.leaf_scores import LeafScores
 from dpforest.trees.one_shot.plan import Role
-from dpforest.trees.one_shot.queries import STEPS, PairTotals, ScoreHistogram, Scoring
+from dpforest.trees.one_shot.queries import PairTotals, ScoreHistogram, Scoring
 
 Floats = NDArray[np.float64]
 
@@ -190,7 +189,8 @@ def pair_calibration(
         B, from the plan.
     """
     log_prior = np.log(leaves.prior)
-    totals = bridge.ask(PairTotals(scoring, log_prior, _SLOPES, _POWERS, bound), Role.CALIBRATION)
-    chosen = int(totals.chosen(Role.CALIBRATION, Totals(Fraction(1, STEPS)))[0])
+    query = PairTotals(scoring, log_prior, _SLOPES, _POWERS, bound)
+    totals = bridge.ask(query, Role.CALIBRATION)
+    chosen = int(totals.chosen(Role.CALIBRATION, Totals(query))[0])
     slope, power = divmod(chosen, _POWERS.size)
     return Calibration(float(_SLOPES[slope]), _POWERS[power] * log_prior)

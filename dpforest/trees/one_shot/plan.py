@@ -16,6 +16,7 @@ from dpforest.accounting.rationals import sqrt_in_steps
 from dpforest.accounting.releases import LearnerBudget, Plan, Release, Round, once, priced_noise
 from dpforest.accounting.tightening import tightened
 from dpforest.records.base import ClassCounts, Sensitivity
+from dpforest.records.rows import Totals
 from dpforest.trees.base import (
     MIDDLE_ROLE,
     PRIOR_ROLE,
@@ -29,7 +30,6 @@ from dpforest.trees.random.bins import QUANTILES_ROLE, ordered_codes, quantiles_
 
 OWNER = "one_shot"
 _ROOT_SCALE = 2**40
-_ONE = Fraction(1)
 
 #: Noise on counts, in either currency.
 CountNoise = GeometricNoise | DiscreteGaussianNoise
@@ -123,7 +123,7 @@ def _mean_alone(
     """Everything for the mean of a regression's targets, or for their median."""
     rows = facts.approximate_rows
     if not budget.delta and rows is not None and settings.draws_median(budget.signal(rows)):
-        return {Role.MEDIAN: ExponentialSelection(total, MedianRank().score_range)}
+        return {Role.MEDIAN: ExponentialSelection(total, MedianRank.score_range)}
     return {Role.PRIOR: _noise(ClassCounts(facts.unit).sensitivity, total, budget)}
 
 
@@ -146,7 +146,7 @@ def _calibration(
         return _noise(tables_sensitivity(1, facts.unit), share, budget), share
     share = total * settings.selection_share
     epsilon = sqrt_in_steps(8 * share, _ROOT_SCALE) if budget.delta else share
-    return ExponentialSelection(epsilon, _ONE), share
+    return ExponentialSelection(epsilon, Totals.score_range), share
 
 
 def _needed_signal(facts: TableFacts, settings: OneShotSettings) -> float:

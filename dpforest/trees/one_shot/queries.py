@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.records.base import Block, Sensitivity, rows_of
+from dpforest.records.base import Block, Sensitivity, in_units, rows_of
 from dpforest.records.rows import Offer
 from dpforest.records.table import TrainingTable
 from dpforest.trees.one_shot.kernels.leaf_tables import add_leaf_tables, add_target_tables
@@ -67,13 +67,13 @@ class LeafTables:
 
     def count(self, block: Block) -> NDArray[np.int64]:
         """Class counts of a block."""
-        trees, table = self.trees, block.table
+        trees, table = self.trees, in_units(block.table, self.unit)
         counts = np.zeros((trees.n_trees, trees.n_leaves, table.n_classes), dtype=np.int64)
         shape = trees.feature, trees.mask, trees.depth
         if table.targets is None:
             add_leaf_tables(table.codes, table.labels, *shape, counts)
         else:
-            add_target_tables(table.codes, table.targets, table.unit, *shape, counts)
+            add_target_tables(table.codes, table.targets, self.unit, *shape, counts)
         return counts.reshape(-1, table.n_classes)
 
 
@@ -134,12 +134,12 @@ class ScoreHistogram:
     def count(self, block: Block) -> NDArray[np.int64]:
         """Class counts of a block."""
         counts = np.zeros((self.edges.size + 1, 2), dtype=np.int64)
-        for table in parts_of(block.table):
+        for table in parts_of(in_units(block.table, self.unit)):
             scores = np.ascontiguousarray(self.scoring.scores(table.codes)[:, 0])
             if table.targets is None:
                 add_score_histogram(scores, table.labels, self.edges, counts)
             else:
-                add_target_histogram(scores, table.targets, table.unit, self.edges, counts)
+                add_target_histogram(scores, table.targets, self.unit, self.edges, counts)
         return counts
 
 
@@ -156,6 +156,8 @@ class PairTotals:
     slopes: Floats
     powers: Floats
     bound: float
+    #: Proved with the sensitivity.
+    most_each: ClassVar[int] = STEPS
 
     @property
     def sensitivity(self) -> Sensitivity:
@@ -198,8 +200,8 @@ class MedianRank:
     a score moves by something in [-1/2, 1/2]. **Tests**: tests/trees/one_shot/test_median.py.
     """
 
-    unit: Fraction = Fraction(1, 2)
-    score_range: Fraction = Fraction(1)
+    unit: ClassVar[Fraction] = Fraction(1, 2)
+    score_range: ClassVar[Fraction] = Fraction(1)
 
     def rows(self, counted: NDArray[np.int64]) -> Offer:
         """One row of all cells; secret."""

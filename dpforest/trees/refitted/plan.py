@@ -153,7 +153,7 @@ def _each_round(shape: RefittedShape, left: Fraction) -> Round:
     if shape.selects:
         share = left * shape.settings.selection_share
         epsilon = sqrt_in_steps(8 * share / n, _ROOT_SCALE)
-        event = ExponentialSelection(epsilon, LeanOfTrees().score_range)
+        event = ExponentialSelection(epsilon, LeanOfTrees.score_range)
         text = f"one of {shape.n_candidates} random trees, {n} times"
         releases.append(Release(Role.SELECTION, event, says=text))
         left -= share

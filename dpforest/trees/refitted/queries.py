@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -213,8 +213,8 @@ class LeanOfTrees:
     every score moves by something in [-1, 1]. **Tests**: tests/trees/refitted/test_lattice.py.
     """
 
-    unit: Fraction = Fraction(1, STEPS)
-    score_range: Fraction = Fraction(2)
+    unit: ClassVar[Fraction] = Fraction(1, STEPS)
+    score_range: ClassVar[Fraction] = Fraction(2)
 
     def rows(self, counted: NDArray[np.int64]) -> Offer:
         """One row of all trees; secret."""

@@ -21,7 +21,7 @@ from dpforest.trees.multinomial import cells as level
 from dpforest.trees.multinomial import growth as grower
 from dpforest.trees.multinomial.criteria import CRITERIA
 from dpforest.trees.multinomial.growth import GrowthInMemory, SharedRoot, count_root
-from dpforest.trees.multinomial.learner import grown, side_of
+from dpforest.trees.multinomial.learner import grown
 from dpforest.trees.multinomial.plan import FEATURE, VALUE, TreeEvents, forest_plan
 from dpforest.trees.multinomial.queries import Side
 
@@ -63,7 +63,7 @@ def grow(table, plan, source, epsilon=10**6, root=count_root, step_done=lambda: 
 def grow_in(scope, table, plan, source, root=count_root, step_done=lambda: None):
     records = MemoryRecords(table)
     with BridgeCopy(plan.rounds[0], 0, scope, records, source, step_done) as tree:
-        return grown(plan.shape, tree, GrowthInMemory(side_of(plan.shape, tree), root))
+        return grown(plan.shape, tree, GrowthInMemory(tree.side, root))
 
 
 def draw_sides(n_records, plan, source):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -11,6 +12,7 @@ from dpforest.accounting.accountant import BudgetAccountant
 from dpforest.accounting.events import ExponentialSelection, GeometricNoise
 from dpforest.accounting.releases import Release, once
 from dpforest.bridge import Bridge, PlanError
+from dpforest.domain.targets import TARGET_STEPS
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.records.base import MemoryRecords, Sensitivity, reveal
 from dpforest.records.rows import Totals
@@ -106,7 +108,7 @@ def test_a_record_moves_all_pairs_within_a_range_of_one():
     assert moved.min() >= 0 and moved.max() <= STEPS
     assert np.abs(moved).sum(axis=1).max() <= query.sensitivity.l1
     assert (moved**2).sum(axis=1).max() <= query.sensitivity.l2_squared
-    totals = Totals(Fraction(1, STEPS))
+    totals = Totals(query)
     assert STEPS * totals.unit == totals.score_range
     # The bound is reached, nearly, by a record that is told apart and misjudged.
     assert moved.max() > 0.9 * STEPS and moved.min() == 0
@@ -114,9 +116,10 @@ def test_a_record_moves_all_pairs_within_a_range_of_one():
 
 def test_a_histogram_of_targets_paid_for_as_one_of_classes_is_refused():
     records, scored = records_with(np.zeros(9), np.zeros(9))
-    bridge = bridge_for(GeometricNoise(Fraction(1), Fraction(1)), records)
+    targets = replace(records._table, targets=np.zeros(9, dtype=np.int32))
+    bridge = bridge_for(GeometricNoise(Fraction(1), Fraction(1)), MemoryRecords(targets))
     with pytest.raises(PlanError, match="less than one record moves"):
-        histogram_calibration(bridge, leaves_of([0.4, 0.6]), scored, 2.0, 2)
+        histogram_calibration(bridge, leaves_of([0.4, 0.6]), scored, 2.0, TARGET_STEPS)
 
 
 def test_the_selected_pair_is_the_best_where_the_budget_is_ample():
