@@ -20,8 +20,8 @@ NEWEST_PYTHON := newest
 # read, reports, stored models and ledgers, and scikit-learn's checks and lists. What is computed
 # goes by numpy and numba alone, and runs with locked and newest versions. ARGS=tests runs all.
 LOWEST_TESTS := tests/domain tests/records/streams tests/datasets tests/estimators/report \
-	$(patsubst %,tests/estimators/test_%.py,storage stored_books copies pipelines classified \
-		asked_of_types estimator_checks private_checks private_regressor_checks) \
+	$(patsubst %,tests/estimators/test_%.py,storage stored_books copies pipelines pipeline_rows \
+		asked_of_types estimator_checks classifier_checks regressor_checks) \
 	$(patsubst %,tests/accounting/test_%.py,accountant certificates ledger ledger_check verify) \
 	tests/test_exceptions.py tests/test_packaging.py tests/test_strict_json.py
 comma := ,

@@ -26,8 +26,8 @@ from scipy.stats import beta
 
 from dpforest import BudgetAccountant, Domain, MultinomialForestClassifier
 from dpforest.audit import (
+    AuditPart,
     AuditResult,
-    Part,
     audit,
     audit_one_run,
     corner_canaries,
@@ -80,10 +80,10 @@ def table(header: str, rows: list[str]) -> Iterator[str]:
     yield ""
 
 
-def bounds(rows: Rows, parts: list[tuple[Part, int | None]], options: Any) -> Iterator[str]:
+def bounds(rows: Rows, parts: list[tuple[AuditPart, int | None]], options: Any) -> Iterator[str]:
     """Claim and certified bound of every part, on all its pairs."""
 
-    def row(part: Part, runs: int | None) -> str:
+    def row(part: AuditPart, runs: int | None) -> str:
         runs = runs or affordable(part, options.seconds)
         started = time.perf_counter()
         result = audited(part, list(part.pairs), runs, options.error)
@@ -103,7 +103,7 @@ def bounds(rows: Rows, parts: list[tuple[Part, int | None]], options: Any) -> It
     )  # fmt: skip
 
 
-def affordable(part: Part, seconds: float) -> int:
+def affordable(part: AuditPart, seconds: float) -> int:
     """Runs that take about so long on a core, from 400 to 20,000, in hundreds."""
     part.subject.sample(part.pairs[0].first, 2, part.pairs[0])
     started = time.process_time()
@@ -112,7 +112,7 @@ def affordable(part: Part, seconds: float) -> int:
     return int(np.clip(seconds / (2 * each) // 100 * 100, 400, 20_000))
 
 
-def audited(part: Part, pairs: Any, runs: int, error: float) -> AuditResult:
+def audited(part: AuditPart, pairs: Any, runs: int, error: float) -> AuditResult:
     """One audit of a part."""
     return audit(
         part.subject, pairs, claimed_epsilon=part.epsilon, delta=part.delta, runs=runs,
@@ -126,10 +126,10 @@ def cell(text: str) -> str:
     return text if len(text) <= 90 else text[:87] + "..."
 
 
-def accusations(rows: Rows, parts: list[tuple[Part, int, int]], options: Any) -> Iterator[str]:
+def accusations(rows: Rows, parts: list[tuple[AuditPart, int, int]], options: Any) -> Iterator[str]:
     """How often a real part was accused; pairs in turn."""
 
-    def row(part: Part, runs: int, repetitions: int) -> str:
+    def row(part: AuditPart, runs: int, repetitions: int) -> str:
         results = [
             audited(part, part.pairs[i % len(part.pairs)], runs, options.error)
             for i in range(repetitions)
@@ -176,10 +176,10 @@ def powers(rows: Rows, repetitions: int, error: float) -> Iterator[str]:
     )
 
 
-def speed(rows: Rows, parts: list[Part], forests: int) -> Iterator[str]:
+def speed(rows: Rows, parts: list[AuditPart], forests: int) -> Iterator[str]:
     """Time of so many small forests of every estimator."""
 
-    def row(part: Part) -> str:
+    def row(part: AuditPart) -> str:
         pair = part.pairs[0]
         part.subject.sample(pair.first, 2, pair)
         wall, own = time.perf_counter(), time.process_time()

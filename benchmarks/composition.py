@@ -35,13 +35,13 @@ from dpforest.accounting.loss_curves import gaussian_shift, selections_curve
 from dpforest.accounting.releases import LearnerBudget
 from dpforest.datasets import load_adult
 from dpforest.domain.encoder import DomainEncoder
-from dpforest.estimators.private_plan import table_facts
-from dpforest.estimators.private_training import make_plan
+from dpforest.estimators.fit_plan import table_facts
+from dpforest.estimators.planning import make_plan
 from dpforest.exceptions import BudgetExceeded
-from dpforest.trees.strategies import LEARNERS
+from dpforest.trees.strategies import STRATEGIES
 from dpforest.verify.replan import Boundless
 
-STRATEGIES = {"refitted": "sums", "one_shot": "leaves"}
+NOISES = {"refitted": "sums", "one_shot": "leaves"}
 DELTAS = ("1e-6", "1e-9")
 EPSILONS = ("0.1", "0.5", "1", "2", "5", "10")
 
@@ -56,7 +56,7 @@ def noise_table() -> None:
             rho = float(rho_of_epsilon(epsilon, delta))
             alone = math.sqrt(2 * rho) / gaussian_shift(float(epsilon), float(delta))
             ratios, seconds = zip(
-                *(_ratio(name, facts, epsilon, delta) for name in STRATEGIES), strict=True
+                *(_ratio(name, facts, epsilon, delta) for name in NOISES), strict=True
             )
             cells = [f"{float(delta):g}", f"{float(epsilon):g}"]
             cells += [f"{r:.3f}" for r in (alone, *ratios)] + [f"{max(seconds):.2f}"]
@@ -64,13 +64,13 @@ def noise_table() -> None:
 
 
 def _ratio(name: str, facts: Any, epsilon: Fraction, delta: Fraction) -> tuple[float, float]:
-    learner = LEARNERS[name].make()
+    learner = STRATEGIES[name].make()
     plain: Any = learner.plan(facts, LearnerBudget(epsilon, delta))
     selections_curve.cache_clear()
     start = time.perf_counter()
     whole: Any = learner.plan(facts, LearnerBudget(epsilon, delta, certified=True))
     seconds = time.perf_counter() - start
-    noises = [getattr(plan, STRATEGIES[name]).sigma_squared for plan in (whole, plain)]
+    noises = [getattr(plan, NOISES[name]).sigma_squared for plan in (whole, plain)]
     return math.sqrt(noises[0] / noises[1]), seconds
 
 
@@ -80,7 +80,7 @@ def shared_table() -> None:
     epsilon, delta, total, all_delta = map(Fraction, ("0.5", "1e-6", "1.66", "1e-5"))
     print("| strategy | fits granted | ten come to | noise as alone |")
     print("|" + " --- |" * 4)
-    for strategy in STRATEGIES:
+    for strategy in NOISES:
         alone, shared = (
             make_plan(strategy, facts, epsilon, delta, place)
             for place in (OWN_BUDGET, "an unnamed accountant")
@@ -102,7 +102,7 @@ def accuracy_table(seeds: int, epsilons: list[float]) -> None:
     domain = data.domain.model_copy(update={"approximate_rows": 45_000})
     print("| strategy | epsilon | composed | accuracy | AUC | log loss |")
     print("|" + " --- |" * 6)
-    for strategy in STRATEGIES:
+    for strategy in NOISES:
         for epsilon in epsilons:
             found = np.array(
                 [_pair(strategy, epsilon, data, domain, seed) for seed in range(seeds)]

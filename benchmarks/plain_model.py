@@ -36,7 +36,7 @@ from dpforest.trees.combined import CombinedLearner, CombinedSettings
 from dpforest.trees.refitted import RefittedForest
 from dpforest.trees.refitted.settings import RefittedSettings, RefittedSize
 from dpforest.trees.rules import RulesLearner, RulesSettings
-from dpforest.trees.strategies import LEARNERS, Entry
+from dpforest.trees.strategies import STRATEGIES, Strategy
 
 EPSILON, DELTA = 8, "1e-6"
 RESULTS = REPOSITORY / "benchmarks" / "results" / "plain_model.jsonl"
@@ -75,7 +75,7 @@ def models_of(table: PlainTable) -> dict[str, Any]:
         name: make(
             epsilon=EPSILON, delta=DELTA if name in _NEED_DELTA else 0, strategy=name, domain=domain
         )
-        for name in LEARNERS
+        for name in STRATEGIES
     }
     if domain.classes:
         small = {"epsilon": EPSILON, "domain": domain, "n_estimators": 4, "max_depth": 5}
@@ -88,8 +88,8 @@ def models_of(table: PlainTable) -> dict[str, Any]:
 def fit(forest: Any, table: PlainTable) -> Any:
     """Fit on the table as a matrix of positions."""
     n = table.n_fitted
-    real = Entry.make
-    small = mock.patch.object(Entry, "make", lambda e: _SMALL.get(e.learner) or real(e))
+    real = Strategy.make
+    small = mock.patch.object(Strategy, "make", lambda e: _SMALL.get(e.learner) or real(e))
     with small, warnings.catch_warnings():
         warnings.simplefilter("ignore", WeakSignalWarning)
         warnings.simplefilter("ignore", RepeatedFitWarning)

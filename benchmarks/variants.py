@@ -41,10 +41,10 @@ from threadpoolctl import threadpool_limits
 from dpforest import BudgetAccountant
 from dpforest.accounting.releases import LearnerBudget
 from dpforest.domain.encoder import DomainEncoder
-from dpforest.estimators.private_plan import table_facts
+from dpforest.estimators.fit_plan import table_facts
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.records.base import MemoryRecords
-from dpforest.records.table import TrainingTable
+from dpforest.records.table import Table
 from dpforest.trees.base import TableFacts
 from dpforest.trees.refitted import RefittedForest
 from dpforest.trees.refitted.settings import RefittedSettings, RefittedSize
@@ -78,7 +78,7 @@ class Halved(RefittedSettings):
 class Run:
     """One table, split and epsilon."""
 
-    table: TrainingTable
+    table: Table
     test: np.ndarray
     facts: TableFacts
     epsilon: Fraction
@@ -140,7 +140,7 @@ def run_of(folder: Path, name: str, epsilon: float, seed: int) -> tuple[Run, np.
     split = stratified_split(table, seed)
     facts = table_facts(encoder, float(rounded_rows(split.train.size)))
     labels = table.y[split.train].astype(np.uint8)
-    training = TrainingTable(
+    training = Table(
         np.ascontiguousarray(codes[split.train]), labels,
         facts.n_codes, facts.offsets, facts.ordered, facts.n_classes,
     )  # fmt: skip

@@ -39,8 +39,8 @@ _HOMES = {
     "ParameterError": "dpforest.exceptions",
     "PrivacyLeakWarning": "dpforest.exceptions",
     "PrivacyReport": "dpforest.report.report",
-    "PrivateForestClassifier": "dpforest.estimators.private",
-    "PrivateForestRegressor": "dpforest.estimators.private_regressor",
+    "PrivateForestClassifier": "dpforest.estimators.classifier",
+    "PrivateForestRegressor": "dpforest.estimators.regressor",
     "RepeatedFitWarning": "dpforest.exceptions",
     "ReportError": "dpforest.exceptions",
     "SafeBayesianForestClassifier": "dpforest.consistent.safe_bayesian",
@@ -89,10 +89,10 @@ if TYPE_CHECKING:
     from dpforest.consistent.safe_bayesian import SafeBayesianForestClassifier
     from dpforest.domain.domain import Domain
     from dpforest.domain.schema import CategoricalFeature, Classes, NumericFeature, NumericTarget
+    from dpforest.estimators.classifier import PrivateForestClassifier
     from dpforest.estimators.multinomial import MultinomialForestClassifier
     from dpforest.estimators.pipelines import check_pipeline
-    from dpforest.estimators.private import PrivateForestClassifier
-    from dpforest.estimators.private_regressor import PrivateForestRegressor
+    from dpforest.estimators.regressor import PrivateForestRegressor
     from dpforest.exceptions import (
         BudgetExceeded,
         DomainError,

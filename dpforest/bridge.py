@@ -57,9 +57,9 @@ from dpforest.records.base import (
     View,
     reveal,
 )
-from dpforest.records.rows import Offer
+from dpforest.records.rows import Rows
 from dpforest.records.sides import Side
-from dpforest.records.table import TrainingTable
+from dpforest.records.table import Table
 
 T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)
@@ -82,7 +82,7 @@ class Score(Protocol[T_contra]):
     @property
     def score_range(self) -> Fraction: ...
 
-    def rows(self, counted: T_contra) -> Offer:
+    def rows(self, counted: T_contra) -> Rows:
         """Scored candidates, a row a cell; secret."""
 
 
@@ -212,7 +212,7 @@ def _covers(event: Event, moved: Sensitivity | Fraction | None) -> bool:
 
 @observed(lambda offer, *_: offer.starts.size)
 def _point(
-    offer: Offer,
+    offer: Rows,
     firsts: NDArray[np.int64],
     lengths: NDArray[np.int64],
     unit: Fraction,
@@ -345,7 +345,7 @@ class Bridge:
     # -- public facts ---------------------------------------------------------------------------
 
     @property
-    def schema(self) -> TrainingTable:
+    def schema(self) -> Table:
         """A table of the records' columns, without records."""
         return self._records.schema
 

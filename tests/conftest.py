@@ -16,7 +16,7 @@ import pytest
 from scipy import stats
 
 from dpforest.accounting import BudgetAccountant, Event, Grant
-from dpforest.trees.strategies import LEARNERS, Entry
+from dpforest.trees.strategies import STRATEGIES, Strategy
 
 # The same examples on every run; HYPOTHESIS_PROFILE=search looks for new ones.
 hypothesis.settings.register_profile("repeat", derandomize=True, deadline=None, database=None)
@@ -60,14 +60,14 @@ def grant() -> Callable[..., Grant]:
 @pytest.fixture
 def use_learners(monkeypatch: pytest.MonkeyPatch) -> Callable[[Mapping[str, Any]], None]:
     """Let private forests make these learners, by name, where they would have made those kinds."""
-    make = Entry.make
+    make = Strategy.make
 
     def use(learners: Mapping[str, Any]) -> None:
-        def make_given(entry: Entry) -> Any:
-            name = next(name for name, other in LEARNERS.items() if other == entry)
+        def make_given(entry: Strategy) -> Any:
+            name = next(name for name, other in STRATEGIES.items() if other == entry)
             return learners[name] if name in learners else make(entry)
 
-        monkeypatch.setattr(Entry, "make", make_given)
+        monkeypatch.setattr(Strategy, "make", make_given)
 
     return use
 

@@ -28,10 +28,10 @@ from dpforest.exceptions import BudgetExceeded
 from dpforest.mechanisms.entropy import RandomSource, SeededSource, SystemSource
 from dpforest.mechanisms.streamed import StreamedBlocks
 from dpforest.observation import Observer, set_observer
-from dpforest.records.base import Block, MemoryRecords, Secret, Sensitivity, reveal
-from dpforest.records.rows import Offer, Totals
+from dpforest.records.base import Chunk, MemoryRecords, Secret, Sensitivity, reveal
+from dpforest.records.rows import Rows, Totals
 from dpforest.records.sides import Side
-from dpforest.records.table import TrainingTable
+from dpforest.records.table import Table
 from dpforest.trees.one_shot.queries import MedianRank
 from dpforest.trees.refitted.queries import LeanOfTrees
 from dpforest.trees.rules.queries import TreesOfHeightTwo
@@ -51,7 +51,7 @@ class Asked:
     sensitivity: Sensitivity = ONE
     sides: tuple = ()
 
-    def count(self, block):
+    def count(self, chunk):
         return self.counts
 
 
@@ -75,7 +75,7 @@ class ByCount:
 
     def rows(self, counted):
         scores = np.asarray(counted, dtype=np.float64).ravel()
-        return Offer(scores, np.array([0]), np.array([scores.size]))
+        return Rows(scores, np.array([0]), np.array([scores.size]))
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class OnLattice(ByCount):
     def rows(self, counted):
         offer = super().rows(counted)
         tens = np.full(offer.scores.size, 10)
-        return Offer(offer.scores, offer.starts, offer.ends, np.cumsum(tens) - tens, tens)
+        return Rows(offer.scores, offer.starts, offer.ends, np.cumsum(tens) - tens, tens)
 
 
 @dataclass(frozen=True)
@@ -512,25 +512,25 @@ class LabelView:
 
 
 class LabelQuery:
-    """The same, by blocks."""
+    """The same, by chunks."""
 
     sensitivity = ONE
 
-    def count(self, block):
-        return LabelView().look(block.table)
+    def count(self, chunk):
+        return LabelView().look(chunk.table)
 
 
 class Relabelled:
     """Every record gets label 1."""
 
-    def table(self, block):
-        return replace(block.table, labels=np.ones(block.table.n_records, dtype=np.int32))
+    def table(self, chunk):
+        return replace(chunk.table, labels=np.ones(chunk.table.n_records, dtype=np.int32))
 
 
 def test_records_can_be_mapped():
     codes, labels = np.zeros((6, 1), dtype=np.uint8), np.zeros(6, dtype=np.int32)
     columns = np.array([1]), np.array([0, 1]), np.array([True])
-    records = MemoryRecords(TrainingTable(codes, labels, *columns, 2))
+    records = MemoryRecords(Table(codes, labels, *columns, 2))
     rounds = tuple(once("a", Release("s", ExponentialSelection(F(500), F(1)))) for _ in range(4))
     scope = BudgetAccountant(5000).open_scope("fit")
     bridge = Bridge(rounds, scope, records, SeededSource(0))
@@ -822,9 +822,9 @@ def test_a_round_that_is_none_is_refused(times, label, partition):
 
 def test_records_and_what_is_made_of_them_are_in_no_log():
     columns = np.full((3, 1), 77, np.uint8), np.full(3, 7, np.uint8)
-    table = TrainingTable(*columns, np.array([99]), np.array([0, 99]), np.array([True]), 9)
-    offer = Offer(np.array([77.0]), np.array([0]), np.array([1]))
-    for secret in (table, Block(table, 77), offer, Secret(table)):
+    table = Table(*columns, np.array([99]), np.array([0, 99]), np.array([True]), 9)
+    offer = Rows(np.array([77.0]), np.array([0]), np.array([1]))
+    for secret in (table, Chunk(table, 77), offer, Secret(table)):
         assert "7" not in repr(secret) and "7" not in f"{secret}"
     with pytest.raises(TypeError):
         Secret(table).__getstate__()

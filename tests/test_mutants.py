@@ -24,7 +24,7 @@ from dpforest.accounting.events import EVENTS
 from dpforest.accounting.scopes import Scope
 from dpforest.records.streams.base import Source
 from dpforest.trees.multinomial.criteria import CRITERIA
-from dpforest.trees.strategies import LEARNERS
+from dpforest.trees.strategies import STRATEGIES
 
 ROOT = Path(__file__).resolve().parent.parent
 TOOL = ROOT / "tools" / "mutants"
@@ -67,11 +67,11 @@ WITHOUT = {
         trees/one_shot/model
         trees/partial trees/refitted/model
         trees/rules/model estimators/explanation plain/writing
-        estimators/private estimators/outcome""",
+        estimators/outcome""",
     "public facts, settings and sizes": """
         trees/one_shot/settings trees/passes
         trees/refitted/settings trees/rules/settings domain/complaints domain/files
-        domain/matrix estimators/names estimators/plan_summary trees/base""",
+        domain/matrix estimators/names estimators/forecast trees/base""",
     "structures drawn from public words, and the place of a record in them": """
         trees/random/kernels/random_trees trees/random/kernels/reach trees/random/kernels/slots
         trees/random/trees records/kernels/prefetch
@@ -236,9 +236,9 @@ def test_every_reader_has_a_fault(kind):
     assert planted_in(kind)
 
 
-@pytest.mark.parametrize("name", LEARNERS)
+@pytest.mark.parametrize("name", STRATEGIES)
 def test_every_learner_has_faults_in_its_plan_and_in_its_training(name):
-    folder = LEARNERS[name].package
+    folder = STRATEGIES[name].package
     found = {place for place in PLACES if place.startswith(folder + ".")}
     assert any(".plan." in place for place in found)
     assert any(re.search(r"\.(learner|calibration|linear_start|queries)\.", p) for p in found)

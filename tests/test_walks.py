@@ -5,8 +5,8 @@ of the package that is called, with its arguments and locals, and each kernel wi
 
 * A unit of budget is a release of the plan: what holds the `Release`, a `Step` or `Round` with it,
   its `Event` or its `Grant`.
-* A record is its place in an array or a list that has one for each record, or in a `TrainingTable`
-  or `Block`. No other array of the fit is 997 long.
+* A record is its place in an array or a list that has one for each record, or in a `Table`
+  or `Chunk`. No other array of the fit is 997 long.
 
 The plan as a whole and the caller's own X and y are handed on unopened; those files have lists of
 their own.
@@ -33,8 +33,8 @@ from dpforest.accounting.grants import Grant
 from dpforest.accounting.releases import Plan, Release, Round, Step
 from dpforest.bridge import Bridge
 from dpforest.domain.matrix import EncodedMatrix, EncodedTable
-from dpforest.records.base import Block
-from dpforest.records.table import TrainingTable
+from dpforest.records.base import Chunk
+from dpforest.records.table import Table
 from dpforest.trees.refitted.plan import Role
 
 PACKAGE = Path(dpforest.__file__).parent
@@ -137,11 +137,11 @@ def holds_records(value: Any) -> bool:
     """Whether it has a place for each record."""
     if isinstance(value, np.ndarray):
         return N_RECORDS in value.shape
-    if isinstance(value, TrainingTable):
+    if isinstance(value, Table):
         return value.n_records > 0
     if isinstance(value, list | tuple):
         return len(value) == N_RECORDS
-    return isinstance(value, Block | EncodedMatrix | EncodedTable)
+    return isinstance(value, Chunk | EncodedMatrix | EncodedTable)
 
 
 def watched_kernels(walks: Walks, monkeypatch: pytest.MonkeyPatch) -> None:

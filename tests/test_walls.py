@@ -91,7 +91,7 @@ def breaches(module: str, text: str) -> set[str]:
     if hidden - ({"_Secret__held"} if module == COUNTING else set()):
         found.add("reaches into what is sealed")
     if any(name.startswith("dpforest.bridge") for name in names):
-        if last & {"TrainingTable", "Block"} or any(map(counts_records, names)):
+        if last & {"Table", "Chunk"} or any(map(counts_records, names)):
             found.add("holds records beside the bridge")
         if calls & {".count", ".look", ".total", ".sealed_total", ".whole"}:
             found.add("counts beside the bridge")
@@ -133,16 +133,16 @@ LEARNER = "from dpforest.bridge import Bridge\n"
         ("Secret(counts)", "makes a secret"),
         ("secret._Secret__held", "reaches into what is sealed"),
         ("sealed._Sealed__grants", "reaches into what is sealed"),
-        (LEARNER + "from dpforest.records.base import Block", "holds records beside the bridge"),
+        (LEARNER + "from dpforest.records.base import Chunk", "holds records beside the bridge"),
         (
-            LEARNER + "from dpforest.records.table import TrainingTable",
+            LEARNER + "from dpforest.records.table import Table",
             "holds records beside the bridge",
         ),
         (
             LEARNER + "from dpforest.trees.refitted.kernels.rounds import leaf_sums",
             "holds records beside the bridge",
         ),
-        (LEARNER + "query.count(block)", "counts beside the bridge"),
+        (LEARNER + "query.count(chunk)", "counts beside the bridge"),
         (LEARNER + "records.total(query)", "counts beside the bridge"),
         (LEARNER + "records.whole()", "counts beside the bridge"),
     ],

@@ -115,13 +115,13 @@ def _with_rows(domain: Domain, rows: int) -> Domain:
 
 def missing_strategies(strategies: Iterable[str]) -> dict[str, str]:
     """Those that cannot be imported here, each with the reason."""
-    from dpforest.trees.strategies import LEARNERS
+    from dpforest.trees.strategies import STRATEGIES
 
     reasons = {}
     for strategy in strategies:
         try:
             if strategy != "auto":
-                LEARNERS[strategy].make()
+                STRATEGIES[strategy].make()
         except (ImportError, AttributeError, KeyError) as error:
             reasons[strategy] = f"{type(error).__name__}: {error}"
     return reasons

@@ -18,7 +18,7 @@ from common.scale_machine import measured
 from dpforest import BudgetAccountant, MultinomialForestClassifier, PrivateForestClassifier
 from dpforest.accounting.releases import LearnerBudget
 from dpforest.domain.encoder import DomainEncoder
-from dpforest.estimators.private_plan import table_facts
+from dpforest.estimators.fit_plan import table_facts
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.records.base import MemoryRecords
 from dpforest.trees.multinomial.learner import MultinomialForest

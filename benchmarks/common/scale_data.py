@@ -11,7 +11,7 @@ import numpy as np
 from dpforest import Domain
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.matrix import EncodedMatrix, EncodedTable
-from dpforest.records.table import TrainingTable
+from dpforest.records.table import Table
 
 FEATURES = 30
 #: Declared for all sizes, so that a forest of one size is made for each.
@@ -50,12 +50,12 @@ def arrays(n: int) -> tuple[np.ndarray, np.ndarray]:
     return codes, labels
 
 
-def encoded(n: int) -> TrainingTable:
+def encoded(n: int) -> Table:
     """A whole table as kernels take it; a code is its own cell."""
     codes, labels = arrays(n)
     encoder = DomainEncoder(domain())
     matrix = EncodedMatrix(codes, encoder.n_codes, encoder.ordered)
-    return TrainingTable.of(EncodedTable(matrix, labels, 2))
+    return Table.of(EncodedTable(matrix, labels, 2))
 
 
 def write_files(n: int, folder: Path, kind: str) -> None:

@@ -22,7 +22,7 @@ from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.matrix import EncodedMatrix, EncodedTable
 from dpforest.estimators import fitting
 from dpforest.records.base import MemoryRecords
-from dpforest.records.table import TrainingTable
+from dpforest.records.table import Table
 
 TREES, DEPTH = 100, 8
 #: Rows of the small tables: the training part of adult.
@@ -70,7 +70,7 @@ class Coded:
         """The table as a fit takes it."""
         matrix = EncodedMatrix(self.codes, self.n_codes, self.ordered)
         table = EncodedTable(matrix, self.labels, self.n_classes)
-        return MemoryRecords(TrainingTable.of(table), check_n_jobs(n_jobs))
+        return MemoryRecords(Table.of(table), check_n_jobs(n_jobs))
 
     def part(self, rows: slice, columns: slice) -> Coded:
         """Some rows and columns."""
@@ -273,9 +273,9 @@ def _private(table: Coded, strategy: str) -> Callable[[int], Any]:
 
 def _plan(table: Coded, strategy: str) -> Any:
     from dpforest.accounting.releases import LearnerBudget
-    from dpforest.estimators.private_plan import table_facts
-    from dpforest.trees.strategies import LEARNERS
+    from dpforest.estimators.fit_plan import table_facts
+    from dpforest.trees.strategies import STRATEGIES
 
     facts = table_facts(DomainEncoder(table.domain), len(table.codes), True)
     budget = LearnerBudget(Fraction(1), Fraction(1, 10**6), certified=True)
-    return LEARNERS[strategy].make().plan(facts, budget)
+    return STRATEGIES[strategy].make().plan(facts, budget)

@@ -19,7 +19,7 @@ from doorway.tables import Pair, Setting
 from dpforest.domain import DomainEncoder
 from dpforest.exceptions import DPForestError, ParameterError
 from dpforest.records.streams import csv_files, csv_lines
-from dpforest.records.table import TrainingTable
+from dpforest.records.table import Table
 
 #: Everything that may be found wrong with a pair.
 FAULTS = {
@@ -62,8 +62,8 @@ class _Read:
     def check(self, encoder: DomainEncoder) -> None:
         encoder.check(self.X, self.y)
 
-    def encoded(self, encoder: DomainEncoder) -> Iterator[TrainingTable]:
-        yield TrainingTable.of(encoder.encode(self.X, self.y))
+    def encoded(self, encoder: DomainEncoder) -> Iterator[Table]:
+        yield Table.of(encoder.encode(self.X, self.y))
 
     def all_codes(self, encoder: DomainEncoder) -> np.ndarray:
         return encoder.encode_features(self.X, for_predict=True)[0].codes
@@ -78,7 +78,7 @@ class _Streamed:
     def check(self, encoder: DomainEncoder) -> None:
         self.source.check(encoder.domain.feature_names)
 
-    def encoded(self, encoder: DomainEncoder) -> Iterator[TrainingTable]:
+    def encoded(self, encoder: DomainEncoder) -> Iterator[Table]:
         records = self.source.records(encoder, 1)
         for _ in range(2 if self.source.memory_limit == 0 else 1):
             found = [block.table for block in records._blocks()]
@@ -98,7 +98,7 @@ class _Spread:
         if not isinstance(self.source, list):
             self.source.check(encoder.domain.feature_names)
 
-    def encoded(self, encoder: DomainEncoder) -> Iterator[TrainingTable]:
+    def encoded(self, encoder: DomainEncoder) -> Iterator[Table]:
         from dpforest.dask.workers import encode_part
 
         for number, part in enumerate(self._parts()):
@@ -156,7 +156,7 @@ def _predicted(table: Any, encoder: DomainEncoder) -> np.ndarray | None:
     return found
 
 
-def _records_of(table: TrainingTable) -> list[bytes]:
+def _records_of(table: Table) -> list[bytes]:
     columns = [table.codes.astype(np.int64), np.asarray(table.labels, np.int64)[:, None]]
     if table.targets is not None:
         columns.append(np.asarray(table.targets, np.int64)[:, None])

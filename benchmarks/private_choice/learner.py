@@ -15,14 +15,14 @@ from dpforest.accounting.releases import LearnerBudget
 from dpforest.accounting.scopes import Scope
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.estimators.classifier import class_array, class_order
-from dpforest.estimators.private_plan import table_facts
+from dpforest.estimators.fit_plan import table_facts
 from dpforest.mechanisms.entropy import RandomSource, SystemSource
 from dpforest.mechanisms.selection import select_exponential
-from dpforest.records.base import Block, MemoryRecords, Records, reveal
-from dpforest.records.table import TrainingTable
+from dpforest.records.base import Chunk, MemoryRecords, Records, reveal
+from dpforest.records.table import Table
 from dpforest.trees.base import ReleasedModel
 from dpforest.trees.rules.model import RuleModel
-from dpforest.trees.strategies import LEARNERS
+from dpforest.trees.strategies import STRATEGIES
 from dpforest.trees.training import train_on
 from private_choice.plan import (
     ROLE,
@@ -93,7 +93,7 @@ def fit(
     facts = table_facts(encoder, domain.approximate_rows)
     total = accountant.total.exact
     plan = build_plan(facts, LearnerBudget(total.epsilon, total.delta), candidates)
-    records = MemoryRecords(TrainingTable.of(encoder.encode(X, y)))
+    records = MemoryRecords(Table.of(encoder.encode(X, y)))
     with accountant.open_scope("private choice", reserve=plan.loss) as scope:
         strategy, model = train(plan, scope, source or SystemSource(), records)
     return Chosen(strategy, model, encoder, accountant.spent)
@@ -119,7 +119,7 @@ def train(
         for name, own in zip(plan.names, plan.plans, strict=True):
             words = source.spawn("candidate", name)
             with sides.side(TRAINING).sequential(name, reserve=own.loss) as inside:
-                learner = LEARNERS[name].make()
+                learner = STRATEGIES[name].make()
                 models.append(
                     train_on(learner, own, inside, words, training, plan.facts, lambda: None)
                 )
@@ -131,7 +131,7 @@ def train(
 class Whole:
     """A look that hands all records on."""
 
-    def look(self, table: TrainingTable) -> TrainingTable:
+    def look(self, table: Table) -> Table:
         """The table; secret."""
         return table
 
@@ -145,9 +145,9 @@ def split(records: Records, source: RandomSource) -> tuple[MemoryRecords, Memory
     return MemoryRecords(first, records.n_threads), MemoryRecords(second, records.n_threads)
 
 
-def _rows(table: TrainingTable, rows: NDArray[np.bool_]) -> TrainingTable:
+def _rows(table: Table, rows: NDArray[np.bool_]) -> Table:
     codes = np.ascontiguousarray(table.codes[rows])
-    return TrainingTable(
+    return Table(
         codes, table.labels[rows], table.n_codes, table.offsets, table.ordered, table.n_classes
     )
 
@@ -163,9 +163,9 @@ class Merits:
 
     models: list[Any]
 
-    def count(self, block: Block) -> NDArray[np.int64]:
-        """Merits on a block."""
-        table = block.table
+    def count(self, chunk: Chunk) -> NDArray[np.int64]:
+        """Merits on a chunk."""
+        table = chunk.table
         merits = [
             (own_scores(model, table.codes).argmax(axis=1) == table.labels).sum()
             for model in self.models

@@ -13,7 +13,7 @@ from dpforest.accounting.rationals import sqrt_in_steps
 from dpforest.accounting.releases import LearnerBudget, Plan
 from dpforest.accounting.scopes import ParallelRecordsScope, Scope
 from dpforest.trees.base import TableFacts
-from dpforest.trees.strategies import LEARNERS, MANY_CLASSES, pick_strategy, spends_pure_epsilon
+from dpforest.trees.strategies import MANY_CLASSES, STRATEGIES, pick_strategy, spends_pure_epsilon
 
 #: Probability with which a record is for training; a multiple of 2^-64, so drawn exactly.
 TRAINING_SHARE = Fraction(3, 4)
@@ -90,7 +90,7 @@ def build_plan(
         budgets = [_in_rho(name, budget, share) for name in names]
         epsilon = sqrt_in_steps(8 * budget.rho)
     plans = [
-        LEARNERS[name].make().plan(own, part) for name, part in zip(names, budgets, strict=True)
+        STRATEGIES[name].make().plan(own, part) for name, part in zip(names, budgets, strict=True)
     ]
     return ChoicePlan(own, names, tuple(plans), ExponentialSelection(epsilon, Fraction(1)))
 

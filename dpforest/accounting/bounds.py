@@ -67,7 +67,7 @@ def certified_replace_one_price(certificate: Certificate) -> tuple[Amount, Fract
     (``certificates.grouped``). 4 rho, converted, where that is less.
     """
     delta = certificate.delta
-    epsilon = epsilon_bound(grouped(certificate.unit_blocks, 2), delta)
+    epsilon = epsilon_bound(grouped(certificate.unit_repeats, 2), delta)
     converted, method = epsilon_of_rho(certificate.rho * 4, delta)
     if converted < epsilon:
         return converted, delta, f"{_BY_FOUR_RHO}converted by {method}"

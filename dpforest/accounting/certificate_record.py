@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from dpforest.accounting.certificates import Block, Certificate
+from dpforest.accounting.certificates import Certificate, Repeat
 from dpforest.accounting.events import Event, read_event
 from dpforest.accounting.frozen import ExactText
 from dpforest.accounting.rationals import exact_text, parse_finite
@@ -32,7 +32,7 @@ class EventRecord(_Frozen):
         return cls(mechanism=event.mechanism, parameters=event.parameters)
 
 
-class BlockRecord(_Frozen):
+class RepeatRecord(_Frozen):
     """A few releases in order, so many times over."""
 
     events: tuple[EventRecord, ...] = Field(min_length=1)
@@ -48,7 +48,7 @@ class CertificateRecord(_Frozen):
         As rationals.
     method : str
         How that was shown.
-    blocks : tuple of BlockRecord
+    blocks : tuple of RepeatRecord
         The list.
     records_per_unit : int
         How many records are added or removed together.
@@ -57,15 +57,15 @@ class CertificateRecord(_Frozen):
     epsilon: ExactText
     delta: ExactText
     method: str
-    blocks: tuple[BlockRecord, ...]
+    blocks: tuple[RepeatRecord, ...]
     records_per_unit: int = Field(default=1, ge=1)
 
     @field_validator("blocks")
     @classmethod
-    def _check_length(cls, blocks: tuple[BlockRecord, ...]) -> tuple[BlockRecord, ...]:
-        if sum(len(block.events) * block.times for block in blocks) > MOST_RELEASES:
+    def _check_length(cls, blocks: tuple[RepeatRecord, ...]) -> tuple[RepeatRecord, ...]:
+        if sum(len(repeat.events) * repeat.times for repeat in blocks) > MOST_RELEASES:
             raise ValueError(f"a list has at most {MOST_RELEASES} releases")
-        if sum(len(block.events) for block in blocks) > MOST_WRITTEN:
+        if sum(len(repeat.events) for repeat in blocks) > MOST_WRITTEN:
             raise ValueError(f"a list is written as at most {MOST_WRITTEN} releases and repeats")
         return blocks
 
@@ -77,8 +77,8 @@ class CertificateRecord(_Frozen):
             delta=exact_text(certificate.delta),
             method=certificate.method or "none",
             blocks=tuple(
-                BlockRecord(events=tuple(map(EventRecord.of, block.events)), times=block.times)
-                for block in certificate.blocks
+                RepeatRecord(events=tuple(map(EventRecord.of, repeat.events)), times=repeat.times)
+                for repeat in certificate.repeats
             ),
             records_per_unit=certificate.records_per_unit,
         )
@@ -92,9 +92,9 @@ class CertificateRecord(_Frozen):
         ValueError
             Not readable.
         """
-        blocks = tuple(Block(tuple(map(_read, b.events)), b.times) for b in self.blocks)
+        repeats = tuple(Repeat(tuple(map(_read, r.events)), r.times) for r in self.blocks)
         epsilon, delta = parse_finite(self.epsilon), parse_finite(self.delta)
-        return Certificate(blocks, epsilon, delta, self.records_per_unit)
+        return Certificate(repeats, epsilon, delta, self.records_per_unit)
 
 
 def _read(record: EventRecord) -> Event:

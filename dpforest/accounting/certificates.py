@@ -22,13 +22,14 @@ Held by tests/accounting/test_certificates.py: against exact sums for the discre
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from itertools import chain, groupby, repeat
+from itertools import chain, groupby
 from operator import itemgetter
 from typing import Literal
 
@@ -75,7 +76,7 @@ _PURE = (GeometricNoise, PermuteAndFlipSelection)
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class Repeat:
     """A few releases in order, so many times over."""
 
     events: tuple[Event, ...]
@@ -95,14 +96,14 @@ class Certificate:
 
     Attributes
     ----------
-    blocks : tuple of Block
+    repeats : tuple of Repeat
         The list, in order.
     epsilon, delta : Fraction
     records_per_unit : int
         How many records are added or removed together.
     """
 
-    blocks: tuple[Block, ...]
+    repeats: tuple[Repeat, ...]
     epsilon: Fraction
     delta: Fraction
     records_per_unit: int = 1
@@ -110,22 +111,22 @@ class Certificate:
     @property
     def n_releases(self) -> int:
         """Length of the list."""
-        return sum(block.n_releases for block in self.blocks)
+        return sum(repeat.n_releases for repeat in self.repeats)
 
     @property
-    def unit_blocks(self) -> tuple[Block, ...]:
+    def unit_repeats(self) -> tuple[Repeat, ...]:
         """The list as it looks to a unit."""
-        return grouped(self.blocks, self.records_per_unit)
+        return grouped(self.repeats, self.records_per_unit)
 
     @property
     def rho(self) -> Amount:
         """Zero-concentrated loss of the whole list, by addition."""
-        return _summed(self.blocks, "rho") * self.records_per_unit**2
+        return _summed(self.repeats, "rho") * self.records_per_unit**2
 
     @property
     def work(self) -> float:
         """How long it takes to work the list out again, told beforehand; see ``curve_work``."""
-        return _work(self.unit_blocks, self.epsilon, self.delta)
+        return _work(self.unit_repeats, self.epsilon, self.delta)
 
     @property
     def loss(self) -> PrivacyLoss:
@@ -138,16 +139,16 @@ class Certificate:
 
         Its epsilon is that of its releases added up, which is infinite beside Gaussian noise.
         """
-        return PrivacyLoss(_summed(self.blocks, "epsilon") * self.records_per_unit, self.rho)
+        return PrivacyLoss(_summed(self.repeats, "epsilon") * self.records_per_unit, self.rho)
 
     @property
     def method(self) -> str | None:
         """How the list is shown to be (epsilon, delta)-DP, worked out again; None if it is not."""
         if not 0 < self.delta < 1 or self.epsilon <= 0 or self.records_per_unit < 1:
             return None
-        if any(event.loss.delta for block in self.blocks for event in block.events):
+        if any(event.loss.delta for repeat in self.repeats for event in repeat.events):
             return None  # it would add to the delta here, and neither way below counts it
-        if delta_bound(self.unit_blocks, self.epsilon, self.delta) <= self.delta:
+        if delta_bound(self.unit_repeats, self.epsilon, self.delta) <= self.delta:
             return METHOD
         converted, conversion = epsilon_of_rho(self.rho, self.delta)
         return f"addition in rho, converted by {conversion}" if converted <= self.epsilon else None
@@ -159,27 +160,27 @@ class Certificate:
 
     def releases(self) -> Iterator[Event]:
         """The list, release by release."""
-        for block in self.blocks:
-            for _ in range(block.times):
-                yield from block.events
+        for repeat in self.repeats:
+            for _ in range(repeat.times):
+                yield from repeat.events
 
     def event_at(self, index: int) -> Event | None:
         """The release at a place of the list, counted from 0; None behind its end."""
-        for block in self.blocks:
-            if index < block.n_releases:
-                return block.events[index % len(block.events)]
-            index -= block.n_releases
+        for repeat in self.repeats:
+            if index < repeat.n_releases:
+                return repeat.events[index % len(repeat.events)]
+            index -= repeat.n_releases
         return None
 
 
 def certify(
-    blocks: tuple[Block, ...], epsilon: Fraction, delta: Fraction, records_per_unit: int = 1
+    repeats: tuple[Repeat, ...], epsilon: Fraction, delta: Fraction, records_per_unit: int = 1
 ) -> Certificate:
     """Certify a list of releases.
 
     Parameters
     ----------
-    blocks : tuple of Block
+    repeats : tuple of Repeat
         In the order of their release; every parameter fixed before the first.
     epsilon, delta : Fraction
     records_per_unit : int
@@ -190,7 +191,7 @@ def certify(
     ParameterError
         If the list cannot be shown to be (epsilon, delta)-DP.
     """
-    certificate = Certificate(blocks, epsilon, delta, records_per_unit)
+    certificate = Certificate(repeats, epsilon, delta, records_per_unit)
     if not certificate.holds:
         raise ParameterError(
             "epsilon", float_up(epsilon), "is less than the list of releases is known to cost",
@@ -199,12 +200,12 @@ def certify(
     return certificate
 
 
-def delta_bound(blocks: tuple[Block, ...], epsilon: Fraction, target: Fraction) -> float:
+def delta_bound(repeats: tuple[Repeat, ...], epsilon: Fraction, target: Fraction) -> float:
     """Upper bound of the delta at which a list of releases is (epsilon, delta)-DP.
 
     Parameters
     ----------
-    blocks : tuple of Block
+    repeats : tuple of Repeat
     epsilon : Fraction
         Not negative.
     target : Fraction
@@ -216,7 +217,7 @@ def delta_bound(blocks: tuple[Block, ...], epsilon: Fraction, target: Fraction) 
         1 where nothing is known: an event of another kind, or without noise; or more work than any
         plan is; or factors that doubles do not hold.
     """
-    parts = _parts_of(blocks, max(epsilon, _LEAST_EPSILON) * _CLOSENESS)
+    parts = _parts_of(repeats, max(epsilon, _LEAST_EPSILON) * _CLOSENESS)
     reach = _reach(target)
     if parts is None or parts.work(reach) > MOST_WORK or parts.range(reach) > _WIDEST:
         return 1.0
@@ -235,39 +236,39 @@ def _reach(target: Fraction) -> int:
     return 3 + math.ceil(math.sqrt(2 * -math.log(max(float_down(target), 1e-300))))
 
 
-def _work(blocks: tuple[Block, ...], epsilon: Fraction, delta: Fraction) -> float:
-    parts = _parts_of(blocks, max(epsilon, _LEAST_EPSILON) * _CLOSENESS)
+def _work(repeats: tuple[Repeat, ...], epsilon: Fraction, delta: Fraction) -> float:
+    parts = _parts_of(repeats, max(epsilon, _LEAST_EPSILON) * _CLOSENESS)
     return 0.0 if parts is None else parts.work(_reach(delta))
 
 
 @lru_cache(maxsize=64)
-def epsilon_bound(blocks: tuple[Block, ...], delta: Fraction) -> Amount:
+def epsilon_bound(repeats: tuple[Repeat, ...], delta: Fraction) -> Amount:
     """The smallest epsilon, within 1e-7 relative, at which a list is shown (epsilon, delta)-DP."""
     low, high = ZERO, Fraction(1)
-    while delta_bound(blocks, high, delta) > delta:
+    while delta_bound(repeats, high, delta) > delta:
         low, high = high, high * 2
         if high > 10**6:
             return math.inf
     while high - low > high / 10**7:
         middle = (low + high) / 2
-        if delta_bound(blocks, middle, delta) <= delta:
+        if delta_bound(repeats, middle, delta) <= delta:
             high = middle
         else:
             low = middle
     return high
 
 
-def grouped(blocks: tuple[Block, ...], size: int) -> tuple[Block, ...]:
+def grouped(repeats: tuple[Repeat, ...], size: int) -> tuple[Repeat, ...]:
     """The same releases as they look to ``size`` additions and removals together.
 
     Replacing one record is one removal and one addition: 2. Shifts, ranges of scores and pure
     losses add up along the way, release by release, so each is ``size`` times as large.
     """
     if size == 1:
-        return blocks
+        return repeats
     return tuple(
-        Block(tuple(_grouped_event(event, size) for event in block.events), block.times)
-        for block in blocks
+        Repeat(tuple(_grouped_event(event, size) for event in repeat.events), repeat.times)
+        for repeat in repeats
     )
 
 
@@ -309,12 +310,12 @@ class _Parts:
 
 
 @lru_cache(maxsize=512)
-def _parts_of(blocks: tuple[Block, ...], closeness: Fraction) -> _Parts | None:
+def _parts_of(repeats: tuple[Repeat, ...], closeness: Fraction) -> _Parts | None:
     """None where a release is of no known kind, or without noise."""
     counts: Counter[Event] = Counter()
-    for block in blocks:
-        for event in block.events:
-            counts[event] += block.times
+    for repeat in repeats:
+        for event in repeat.events:
+            counts[event] += repeat.times
     kinds = (DiscreteGaussianNoise, ExponentialSelection, *_PURE)
     if not all(isinstance(event, kinds) and _is_finite(event) for event in counts):
         return None
@@ -327,7 +328,7 @@ def _parts_of(blocks: tuple[Block, ...], closeness: Fraction) -> _Parts | None:
         return None
     selections = tuple(
         (epsilon, sum(times for _, times in group))
-        for epsilon, group in groupby(_selected(blocks), key=itemgetter(0))
+        for epsilon, group in groupby(_selected(repeats), key=itemgetter(0))
     )
     return _Parts(*gaussian, selections, tuple(sorted(pure.items())))
 
@@ -336,21 +337,21 @@ def _is_finite(event: Event) -> bool:
     return event.loss.rho != math.inf
 
 
-def _selected(blocks: tuple[Block, ...]) -> Iterator[tuple[float, int]]:
+def _selected(repeats: tuple[Repeat, ...]) -> Iterator[tuple[float, int]]:
     """Epsilons of the selections in order, each so many times in a row.
 
     What has a range of epsilon has any larger one, so a tiny epsilon is counted as the least one.
     """
-    for block in blocks:
+    for repeat in repeats:
         own = [
             (max(_above(event.epsilon), _LEAST_SELECTION), 1)
-            for event in block.events
+            for event in repeat.events
             if isinstance(event, ExponentialSelection) and event.epsilon
         ]
         if len(set(own)) == 1:
-            yield own[0][0], len(own) * block.times
+            yield own[0][0], len(own) * repeat.times
         else:
-            yield from chain.from_iterable(repeat(own, block.times if own else 0))
+            yield from chain.from_iterable(itertools.repeat(own, repeat.times if own else 0))
 
 
 def _gaussian(counts: Counter[Event], closeness: Fraction) -> tuple[float, float] | None:
@@ -386,9 +387,11 @@ def _above(value: Amount) -> float:
     return math.nextafter(float_up(value), math.inf)
 
 
-def _summed(blocks: tuple[Block, ...], currency: Literal["epsilon", "rho"]) -> Amount:
+def _summed(repeats: tuple[Repeat, ...], currency: Literal["epsilon", "rho"]) -> Amount:
     return _sum_or_infinity(
-        getattr(event.loss, currency) * block.times for block in blocks for event in block.events
+        getattr(event.loss, currency) * repeat.times
+        for repeat in repeats
+        for event in repeat.events
     )
 
 

@@ -17,7 +17,7 @@ from typing import Any, NoReturn, TypeVar
 
 from dpforest.accounting import grants
 from dpforest.accounting.books import Books
-from dpforest.accounting.certificates import Block, Certificate, certify
+from dpforest.accounting.certificates import Certificate, Repeat, certify
 from dpforest.accounting.certified import check_place, check_units, is_alone, is_held
 from dpforest.accounting.events import checked_loss
 from dpforest.accounting.grants import Grant
@@ -120,7 +120,7 @@ def open_list(scope: Scope, label: str, rounds: tuple[Round, ...], price: Price)
 
 def _check_certificate(certificate: Certificate, rounds: tuple[Round, ...]) -> None:
     listed = repeats(rounds)
-    same = certificate.blocks == listed and _kinds(certificate.blocks) == _kinds(listed)
+    same = certificate.repeats == listed and _kinds(certificate.repeats) == _kinds(listed)
     if certificate.holds and same:
         return
     raise ParameterError(
@@ -129,9 +129,9 @@ def _check_certificate(certificate: Certificate, rounds: tuple[Round, ...]) -> N
     )  # fmt: skip
 
 
-def _kinds(blocks: tuple[Block, ...]) -> list[type]:
+def _kinds(repeats: tuple[Repeat, ...]) -> list[type]:
     """Types of all events: one of another type may say of itself that it is the same."""
-    return [type(event) for block in blocks for event in block.events]
+    return [type(event) for repeat in repeats for event in repeat.events]
 
 
 def _opened_certified(

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Generic, TypeVar
 
-from dpforest.accounting.certificates import Block, Certificate
+from dpforest.accounting.certificates import Certificate, Repeat
 from dpforest.accounting.conversion import rho_of_epsilon
 from dpforest.accounting.events import DiscreteGaussianNoise, Event
 from dpforest.accounting.losses import NO_LOSS, PrivacyLoss
@@ -203,7 +203,7 @@ class Plan(Generic[Shape]):
         return self.certificate.loss if self.certificate is not None else loss_of(self.rounds)
 
     @property
-    def blocks(self) -> tuple[Block, ...]:
+    def repeats(self) -> tuple[Repeat, ...]:
         """Every release in the order of training, as certificates take them."""
         return repeats(self.rounds)
 
@@ -258,7 +258,7 @@ def _added_up(steps: tuple[Step, ...]) -> PrivacyLoss:
     return sum((r.event.loss for step in steps for r in step.releases), NO_LOSS)
 
 
-def repeats(rounds: tuple[Round, ...]) -> tuple[Block, ...]:
+def repeats(rounds: tuple[Round, ...]) -> tuple[Repeat, ...]:
     """A list as certificates take it: events in order, so many times over.
 
     Raises
@@ -268,7 +268,7 @@ def repeats(rounds: tuple[Round, ...]) -> tuple[Block, ...]:
     """
     if any(one.label or one.partition is not None for one in rounds):
         raise AssertionError("rounds in scopes of their own are not composed as one list")
-    return tuple(Block(tuple(r.event for r in one.releases), one.times) for one in rounds)
+    return tuple(Repeat(tuple(r.event for r in one.releases), one.times) for one in rounds)
 
 
 def scaled(rounds: tuple[Round, ...], factor: Fraction) -> tuple[Round, ...]:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, Protocol, Self, TypeVar
 
-from dpforest.accounting.certificates import Block, Certificate, certify, delta_bound, grouped
+from dpforest.accounting.certificates import Certificate, Repeat, certify, delta_bound, grouped
 from dpforest.accounting.loss_curves import gaussian_shift
 from dpforest.accounting.rationals import float_down
 from dpforest.accounting.releases import LearnerBudget
@@ -30,7 +30,7 @@ class FixedPlan(Protocol):
     """A plan whose releases are all fixed before the first."""
 
     @property
-    def blocks(self) -> tuple[Block, ...]:
+    def repeats(self) -> tuple[Repeat, ...]:
         """Its releases in order."""
 
     def with_variances(self, factor: Fraction) -> Self:
@@ -82,7 +82,7 @@ def tightened(build: Callable[[Fraction], P], budget: LearnerBudget) -> P:
         else:
             low, over_low = middle, over
     tight = guess.with_variances(Fraction(high, _STEPS))
-    certificate = certify(tight.blocks, budget.unit_epsilon, budget.delta, size)
+    certificate = certify(tight.repeats, budget.unit_epsilon, budget.delta, size)
     # Where noise is so small that the lattice shows, adding up in rho may be the better of the two.
     less_noise = certificate.rho > budget.rho * size**2
     return tight.with_certificate(certificate) if less_noise else plain
@@ -90,8 +90,8 @@ def tightened(build: Callable[[Fraction], P], budget: LearnerBudget) -> P:
 
 def _over(plan: FixedPlan, steps: int, budget: LearnerBudget) -> float:
     """ln of delta over what is allowed, above nothing exactly where it is more."""
-    blocks = grouped(plan.with_variances(Fraction(steps, _STEPS)).blocks, budget.records_per_unit)
-    delta, allowed = delta_bound(blocks, budget.unit_epsilon, budget.delta), budget.delta * _MARGIN
+    repeats = grouped(plan.with_variances(Fraction(steps, _STEPS)).repeats, budget.records_per_unit)
+    delta, allowed = delta_bound(repeats, budget.unit_epsilon, budget.delta), budget.delta * _MARGIN
     over = math.log(max(delta, 1e-300) / max(float_down(allowed), 1e-300))
     return min(over, 0.0) if delta <= allowed else max(over, 1e-15)
 
@@ -108,4 +108,4 @@ def in_epsilon_and_delta(plan: Any, budget: LearnerBudget) -> Any:
     if plan.loss.epsilon < math.inf:
         return plan
     size = budget.records_per_unit
-    return plan.with_certificate(certify(plan.blocks, budget.unit_epsilon, budget.delta, size))
+    return plan.with_certificate(certify(plan.repeats, budget.unit_epsilon, budget.delta, size))

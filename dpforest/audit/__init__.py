@@ -1,7 +1,7 @@
 """Audits: certified lower bounds on epsilon, exact checks of small domains, record and replay."""
 
 from dpforest.audit.auditor import audit
-from dpforest.audit.catalogue import SMALL_DOMAIN, Part, mechanism_parts
+from dpforest.audit.catalogue import SMALL_DOMAIN, AuditPart, mechanism_parts
 from dpforest.audit.estimators import NOT_AUDITED, estimator_part, estimator_parts
 from dpforest.audit.exact import exact_checks
 from dpforest.audit.exact_parts import ExactCheck
@@ -26,7 +26,7 @@ __all__ = [
     "Function",
     "OneRunResult",
     "OneSplitTrees",
-    "Part",
+    "AuditPart",
     "Recording",
     "Subject",
     "audit",

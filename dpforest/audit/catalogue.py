@@ -54,7 +54,7 @@ SMALL_TARGET_DOMAIN = Domain(
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class AuditPart:
     """One thing to audit, with the claim it is held to.
 
     Attributes
@@ -134,7 +134,7 @@ def _label(score: Any, select: Any, counts: Any, grant: Any, source: Any) -> Any
     return select(rows.scores, rows.starts, rows.ends, score.unit, grant, source)
 
 
-def _leaf_parts() -> list[Part]:
+def _leaf_parts() -> list[AuditPart]:
     one, permute = ExponentialSelection(_ONE, _ONE), PermuteAndFlipSelection(_ONE, _ONE)
     rules: list[tuple[str, Callable[..., Any], Event, float, float]] = [
         ("label by count", label_by_count, one, 1.0, 0.0),
@@ -157,7 +157,7 @@ def _leaf_parts() -> list[Part]:
         ),
     ]
     return [
-        Part(
+        AuditPart(
             name,
             Batched(leaf_release(mechanism, event), name),
             LEAF_PAIRS,
@@ -173,7 +173,7 @@ def _leaf_parts() -> list[Part]:
     ]  # fmt: skip
 
 
-def _unit_parts() -> list[Part]:
+def _unit_parts() -> list[AuditPart]:
     """Mechanisms at what a record may cost where a unit of three may cost epsilon = 1."""
     own = _ONE / UNIT
     select = ExponentialSelection(own, _ONE)
@@ -185,8 +185,9 @@ def _unit_parts() -> list[Part]:
          DiscreteGaussianNoise(Fraction(9 * UNIT**2), _ONE), 0.02),
     ]  # fmt: skip
     return [
-        Part(f"{name}, units of {UNIT}", Batched(leaf_release(mechanism, event), name), UNIT_PAIRS,
-             1.0, (mechanism.__name__,) if mechanism is not label_by_count else (), delta)
+        AuditPart(f"{name}, units of {UNIT}", Batched(leaf_release(mechanism, event), name),
+                  UNIT_PAIRS, 1.0,
+                  (mechanism.__name__,) if mechanism is not label_by_count else (), delta)
         for name, mechanism, event, delta in rules
     ]  # fmt: skip
 
@@ -256,7 +257,7 @@ def lattice_point(values: Any, runs: int) -> NDArray[np.int64]:
     return firsts[interval] + offset
 
 
-def _selection_parts() -> list[Part]:
+def _selection_parts() -> list[AuditPart]:
     pairs = (
         DatasetPair([3], [3, 8], name="a value that cuts an interval"),
         DatasetPair([], [5], name="the first value"),
@@ -265,15 +266,15 @@ def _selection_parts() -> list[Part]:
     exponential = selection(select_exponential, ExponentialSelection(_ONE, _ONE))
     permuting = selection(select_permute_and_flip, PermuteAndFlipSelection(_ONE, _ONE))
     return [
-        Part("exponential mechanism", Batched(exponential, "exponential mechanism"), VOTE_PAIRS, 1,
-             ("select_exponential",)),
-        Part("permute-and-flip", Batched(permuting, "permute-and-flip"), VOTE_PAIRS, 1,
-             ("select_permute_and_flip",)),
-        Part("streamed exponential mechanism",
-             Batched(streamed_selection, "streamed exponential mechanism"), VOTE_PAIRS, 1,
-             ("select_exponential_streamed",)),
-        Part("threshold on a lattice", Batched(lattice_point, "threshold on a lattice"), pairs, 1,
-             ("select_interval_point",)),
+        AuditPart("exponential mechanism", Batched(exponential, "exponential mechanism"),
+                  VOTE_PAIRS, 1, ("select_exponential",)),
+        AuditPart("permute-and-flip", Batched(permuting, "permute-and-flip"), VOTE_PAIRS, 1,
+                  ("select_permute_and_flip",)),
+        AuditPart("streamed exponential mechanism",
+                  Batched(streamed_selection, "streamed exponential mechanism"), VOTE_PAIRS, 1,
+                  ("select_exponential_streamed",)),
+        AuditPart("threshold on a lattice", Batched(lattice_point, "threshold on a lattice"),
+                  pairs, 1, ("select_interval_point",)),
     ]  # fmt: skip
 
 
@@ -307,7 +308,7 @@ def _leaf_event(leaves: str, epsilon: Fraction) -> Event:
     return ExponentialSelection(epsilon, Fraction(2 if leaves == "label" else 1))
 
 
-def _tree_parts() -> list[Part]:
+def _tree_parts() -> list[AuditPart]:
     half = Fraction(1, 2)
     plans = {
         f"one-split tree, {name}": one_split_plan(name) for name in CRITERIA
@@ -328,10 +329,10 @@ def _tree_parts() -> list[Part]:
     for name, plan in plans.items():
         subject = OneSplitTrees(SMALL_DOMAIN, plan, name)
         pairs = worst_cases(SMALL_DOMAIN)
-        parts.append(Part(name, subject, pairs, float(subject.loss.epsilon), ()))
+        parts.append(AuditPart(name, subject, pairs, float(subject.loss.epsilon), ()))
     return parts
 
 
-def mechanism_parts() -> tuple[Part, ...]:
+def mechanism_parts() -> tuple[AuditPart, ...]:
     """Every mechanism alone, and one-split trees made of them."""
     return (*_leaf_parts(), *_unit_parts(), *_selection_parts(), *_tree_parts())

@@ -14,16 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.accounting.accountant import BudgetAccountant
-from dpforest.audit.catalogue import SMALL_DOMAIN, SMALL_TARGET_DOMAIN, UNIT, Part
+from dpforest.audit.catalogue import SMALL_DOMAIN, SMALL_TARGET_DOMAIN, UNIT, AuditPart
 from dpforest.audit.subjects import Estimator
 from dpforest.audit.worst_cases import worst_cases
 from dpforest.domain.domain import Domain
 from dpforest.domain.schema import Classes
+from dpforest.estimators.classifier import PrivateForestClassifier
 from dpforest.estimators.multinomial import MultinomialForestClassifier
-from dpforest.estimators.private import PrivateForestClassifier
-from dpforest.estimators.private_regressor import PrivateForestRegressor
+from dpforest.estimators.regressor import PrivateForestRegressor
 from dpforest.records.streams.batches import BatchStream
-from dpforest.trees.strategies import LEARNERS
+from dpforest.trees.strategies import STRATEGIES
 
 #: What makes a forest small, where an estimator has such a parameter.
 SMALL = {"n_estimators": 1, "max_depth": 1}
@@ -53,7 +53,7 @@ def streamed(X: Any, y: Any) -> tuple[BatchStream]:
 def strategy_and_predictions(model: Any, probes: Any) -> NDArray[np.float64]:
     """Predictions and strategy of a model; arrays of one strategy and size are not another's."""
     predict = getattr(model, "predict_proba", model.predict)
-    return np.append(np.ravel(predict(probes)), float(list(LEARNERS).index(model.strategy_)))
+    return np.append(np.ravel(predict(probes)), float(list(STRATEGIES).index(model.strategy_)))
 
 
 def estimator_part(
@@ -65,7 +65,7 @@ def estimator_part(
     present: Present | None = None,
     readout: Callable[[Any, Any], Any] | None = None,
     **parameters: Any,
-) -> Part:
+) -> AuditPart:
     """An estimator as a part: one small fit a run, on the built-in worst cases of the domain.
 
     With ``max_records_per_unit`` a pair differs in a whole unit of so many records at once.
@@ -96,7 +96,7 @@ def estimator_part(
     options = [f"{key}={value!r}" for key, value in parameters.items() if key != "accountant"]
     named = f"{estimator_type.__name__}({', '.join(filter(None, [factory, *options]))})"
     name = f"{named}, {label}" if label else named
-    return Part(
+    return AuditPart(
         name,
         Estimator(estimator, readout, name, present),
         worst_cases(domain, records_per_unit=parameters.get("max_records_per_unit", 1)),
@@ -125,7 +125,7 @@ MULTINOMIAL: tuple[dict[str, Any], ...] = (
     {"partition_rate": 1, "allocation": "theorem2"},
 )
 #: Strategies of the private forests with the delta that they are audited at.
-STRATEGIES: tuple[dict[str, Any], ...] = (
+OF_STRATEGIES: tuple[dict[str, Any], ...] = (
     {"strategy": "rules"},
     {"strategy": "rules", "delta": DELTA},
     {"strategy": "one_shot"},
@@ -150,7 +150,7 @@ OF_UNITS: tuple[dict[str, Any], ...] = tuple(
 #: With the larger number quantiles, a calibration and a range of targets are bought too. What
 #: is declared has no part in what a release costs.
 ROWS, MANY_ROWS = 200, 2000
-#: So few that the middle of a regression's targets is all that is released, or that rules release
+#: So few that the median of a regression's targets is all that is released, or that rules release
 #: the shares of classes alone; and so many that rules have every stage and sums a linear start.
 LEAST_ROWS, HOPELESS_ROWS, MOST_ROWS = 20, 3, 100_000
 
@@ -164,7 +164,7 @@ OF_SIZES: tuple[tuple[float, dict[str, Any]], ...] = (
 )
 
 
-def estimator_parts() -> tuple[Part, ...]:
+def estimator_parts() -> tuple[AuditPart, ...]:
     """Every private estimator: its choices, with and without a declared number of records, on a
     shared accountant, on a stream, and for units of three records."""
     parts = [estimator_part(MultinomialForestClassifier, **ways) for ways in _ways_as_published()]
@@ -196,7 +196,7 @@ def _private_ways() -> Iterator[tuple[float | None, dict[str, Any]]]:
     shared = {"label": "shared accountant", "accountant": BudgetAccountant(1, DELTA)}
     on_a_stream = {"label": "streamed", "present": streamed}
     yield None, bought
-    yield from ((ROWS, choice) for choice in (*STRATEGIES, *OF_UNITS))
+    yield from ((ROWS, choice) for choice in (*OF_STRATEGIES, *OF_UNITS))
     yield None, bought | {"max_records_per_unit": UNIT}
     yield ROWS, {"strategy": "refitted", "delta": DELTA, **shared}
     yield MANY_ROWS, _declared(MANY_ROWS, "one_shot")

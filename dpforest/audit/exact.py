@@ -29,7 +29,7 @@ from dpforest.audit.laws import Law, exponential_law, product_law, worst_loss
 from dpforest.audit.one_split import many_roots
 from dpforest.domain.matrix import EncodedMatrix, EncodedTable
 from dpforest.mechanisms.base import exponent
-from dpforest.records.table import TrainingTable
+from dpforest.records.table import Table
 from dpforest.trees.multinomial.cells import LevelCells
 from dpforest.trees.multinomial.criteria import CRITERIA, Criterion
 
@@ -46,7 +46,7 @@ class SmallTables:
 
     Attributes
     ----------
-    empty : TrainingTable
+    empty : Table
         Public facts.
     cells : ndarray of int32, shape (n_tables, total codes, 2)
         Class counts.
@@ -54,7 +54,7 @@ class SmallTables:
         Neighbouring pairs: places of a table and of the one with a record more.
     """
 
-    empty: TrainingTable
+    empty: Table
     cells: NDArray[np.int32]
     below: NDArray[np.int64]
     above: NDArray[np.int64]
@@ -86,12 +86,12 @@ class SmallTables:
         return many_roots(self.empty, self.cells)
 
 
-def public_facts(n_codes: tuple[int, ...]) -> TrainingTable:
+def public_facts(n_codes: tuple[int, ...]) -> Table:
     """A table without records over ordered features of so many codes."""
     sizes = np.array(n_codes, dtype=np.int64)
     codes = np.zeros((0, sizes.size), dtype=np.uint8)
     matrix = EncodedMatrix(codes, sizes, np.ones(sizes.size, dtype=np.bool_))
-    return TrainingTable.of(EncodedTable(matrix, np.zeros(0, dtype=np.int32), _K))
+    return Table.of(EncodedTable(matrix, np.zeros(0, dtype=np.int32), _K))
 
 
 def check_joint_selection(

@@ -27,7 +27,7 @@ from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.matrix import EncodedTable
 from dpforest.mechanisms.entropy import RandomSource, SystemSource
 from dpforest.records.base import MemoryRecords
-from dpforest.records.table import TrainingTable
+from dpforest.records.table import Table
 from dpforest.trees.multinomial.cells import Boxes, LevelCells
 from dpforest.trees.multinomial.growth import GrowthInMemory, LeafLook
 from dpforest.trees.multinomial.learner import released_leaves, released_splits
@@ -65,7 +65,7 @@ class OneSplitTrees:
 
     def sample(self, dataset: Any, runs: int, pair: DatasetPair) -> NDArray:
         """One tree a run."""
-        table = TrainingTable.of(self.read(dataset))
+        table = Table.of(self.read(dataset))
         with BudgetAccountant._unlimited().open_scope("many trees") as scope:
             return self.grow(table, runs, scope)
 
@@ -73,7 +73,7 @@ class OneSplitTrees:
         """Records as codes, by the declared domain."""
         return DomainEncoder(self.domain).encode(*dataset)
 
-    def grow(self, table: TrainingTable, runs: int, scope: Scope) -> NDArray:
+    def grow(self, table: Table, runs: int, scope: Scope) -> NDArray:
         """Released values of ``runs`` trees."""
         structure, estimation = self.sides(table.n_records, runs)
         with self.scopes(scope) as (structure_scope, leaf_scope):
@@ -105,7 +105,7 @@ class OneSplitTrees:
         partition = self.plan.shape.partition
         return Side() if partition is None else Side(self.source.rows(), partition)
 
-    def split(self, table: TrainingTable, members: NDArray[np.bool_], scope: Scope) -> Splits:
+    def split(self, table: Table, members: NDArray[np.bool_], scope: Scope) -> Splits:
         """Draw the split of every tree."""
         step = self.wide(0, members.shape[0])
         bridge = self.bridge(step, scope, table)
@@ -114,12 +114,12 @@ class OneSplitTrees:
         drawn = released_splits(self.plan.shape, bridge, growth, counted, step.roles)
         return Splits.drawn(table.ordered, *drawn)
 
-    def level(self, table: TrainingTable, members: NDArray[np.bool_]) -> LevelCells:
+    def level(self, table: Table, members: NDArray[np.bool_]) -> LevelCells:
         """The roots of all trees as the nodes of one level."""
         return many_roots(table, cell_counts(table, members))
 
     def leaves(
-        self, table: TrainingTable, members: NDArray[np.bool_], splits: Splits, scope: Scope
+        self, table: Table, members: NDArray[np.bool_], splits: Splits, scope: Scope
     ) -> NDArray:
         """Released leaves of every tree, shape (runs, values of both leaves)."""
         runs = members.shape[0]
@@ -137,13 +137,13 @@ class OneSplitTrees:
         step = self.plan.rounds[0].steps[number]
         return Step(tuple(replace(one, cells=one.cells * runs) for one in step.releases))
 
-    def bridge(self, step: Step, scope: Scope, table: TrainingTable) -> Bridge:
+    def bridge(self, step: Step, scope: Scope, table: Table) -> Bridge:
         """A bridge for one step."""
         owner = self.plan.rounds[0].owner
         return Bridge((Round(owner, (step,)),), scope, MemoryRecords(table), self.source)
 
 
-def cell_counts(table: TrainingTable, members: NDArray[np.bool_]) -> NDArray[np.int32]:
+def cell_counts(table: Table, members: NDArray[np.bool_]) -> NDArray[np.int32]:
     """Class counts of every cell in each run, shape (runs, total codes, n_classes)."""
     runs = members.shape[0]
     counts = np.zeros((runs, int(table.offsets[-1]), table.n_classes), dtype=np.int32)
@@ -153,7 +153,7 @@ def cell_counts(table: TrainingTable, members: NDArray[np.bool_]) -> NDArray[np.
     return counts
 
 
-def many_roots(table: TrainingTable, counts: NDArray[np.int32]) -> LevelCells:
+def many_roots(table: Table, counts: NDArray[np.int32]) -> LevelCells:
     """A level whose nodes are all the whole domain, with these counts."""
     runs = counts.shape[0]
     root = Boxes.of_root(table.n_codes, table.offsets, table.ordered)
@@ -168,9 +168,7 @@ def many_roots(table: TrainingTable, counts: NDArray[np.int32]) -> LevelCells:
     return LevelCells(table, boxes, nobody, counts)
 
 
-def leaf_counts(
-    table: TrainingTable, members: NDArray[np.bool_], splits: Splits
-) -> NDArray[np.int64]:
+def leaf_counts(table: Table, members: NDArray[np.bool_], splits: Splits) -> NDArray[np.int64]:
     """Class counts of both leaves in each run, shape (2 * runs, n_classes), left before right."""
     runs = members.shape[0]
     counts = np.zeros((runs, 2, table.n_classes), dtype=np.int64)

@@ -8,9 +8,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from dpforest.dask.collections import DaskTable, is_collection, mapped
+from dpforest.estimators.classifier import PrivateForestClassifier
 from dpforest.estimators.multinomial import MultinomialForestClassifier
-from dpforest.estimators.private import PrivateForestClassifier
-from dpforest.estimators.private_regressor import PrivateForestRegressor
+from dpforest.estimators.regressor import PrivateForestRegressor
 
 
 class _OnDask:

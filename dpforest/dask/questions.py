@@ -1,8 +1,8 @@
 """Queries on their way to workers: parts that were sent before are named, not sent again.
 
 A refitted forest releases a step in each round, and every query carries all steps so far, because a
-block that was lost computes its scores anew. So each step is sent once, in chunks that workers hold
-as results of tasks, and queries refer to them.
+chunk that was lost computes its scores anew. So each step is sent once, in packets that workers
+hold as results of tasks, and queries refer to them.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any
 
 from dpforest.records.base import Query
 
-#: Parts that are sent together; those after the last whole chunk go with each question.
-CHUNK = 16
+#: Parts that are sent together; those after the last whole packet go with each question.
+PACKET = 16
 
 
 class Questions:
@@ -38,21 +38,21 @@ class Questions:
     def forget(self) -> None:
         """Hold nothing on workers any more."""
         self._parts: list[Any] = []
-        self._chunks: list[Any] = []
+        self._packets: list[Any] = []
 
     def sent(self, query: Query) -> tuple[Any, list[Any]]:
-        """A query as futures: its bytes, and the chunks that it refers to."""
-        parts = query.parts if hasattr(query, "parts") else ()
+        """A query as futures: its bytes, and the packets that it refers to."""
+        parts = query.history if hasattr(query, "history") else ()
         if any(new is not old for new, old in zip(parts, self._parts, strict=False)):
             self.forget()
-        for first in range(len(self._parts), len(parts) - CHUNK + 1, CHUNK):
-            chunk = parts[first : first + CHUNK]
-            self._chunks.append(self._task(pickle.loads, pickle.dumps(chunk)))
-            self._parts += chunk
+        for first in range(len(self._parts), len(parts) - PACKET + 1, PACKET):
+            packet = parts[first : first + PACKET]
+            self._packets.append(self._task(pickle.loads, pickle.dumps(packet)))
+            self._parts += packet
         known = {id(part): place for place, part in enumerate(self._parts)}
         stream = io.BytesIO()
         _Pickler(stream, known).dump(query)
-        return self._task(same, stream.getvalue()), self._chunks[: len(parts) // CHUNK]
+        return self._task(same, stream.getvalue()), self._packets[: len(parts) // PACKET]
 
     def _task(self, make: Any, data: bytes) -> Any:
         """As a task's result it goes to each worker once, and can be made again."""
@@ -65,9 +65,9 @@ def same(data: bytes) -> bytes:
     return data
 
 
-def opened(question: bytes, chunks: list[Any]) -> Query:
+def opened(question: bytes, packets: list[Any]) -> Query:
     """The query that was sent; on a worker."""
-    query: Query = _Unpickler(io.BytesIO(question), chunks).load()
+    query: Query = _Unpickler(io.BytesIO(question), packets).load()
     return query
 
 
@@ -82,10 +82,10 @@ class _Pickler(pickle.Pickler):
 
 
 class _Unpickler(pickle.Unpickler):
-    def __init__(self, stream: io.BytesIO, chunks: list[Any]) -> None:
+    def __init__(self, stream: io.BytesIO, packets: list[Any]) -> None:
         super().__init__(stream)
-        self._chunks = chunks
+        self._packets = packets
 
     def persistent_load(self, place: int) -> Any:
         """The part at a place."""
-        return self._chunks[place // CHUNK][place % CHUNK]
+        return self._packets[place // PACKET][place % PACKET]

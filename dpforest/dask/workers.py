@@ -17,18 +17,18 @@ from dpforest.exceptions import (
     InvalidStreamRecordError,
     StreamError,
 )
-from dpforest.records.base import Block, Query, Secret, View, sum_of
+from dpforest.records.base import Chunk, Query, Secret, View, sum_of
 from dpforest.records.streams.passes import empty_table, mark_of, new_key
-from dpforest.records.table import TrainingTable
+from dpforest.records.table import Table
 
 #: Sums that a worker adds up at a time, on their way to the client.
 FAN_IN = 8
 
 
 class DaskRecords:
-    """Records that workers hold as codes, a block a partition.
+    """Records that workers hold as codes, a chunk a partition.
 
-    A block is the result of a task, so a worker that dies takes nothing with it that cannot be
+    A chunk is the result of a task, so a worker that dies takes nothing with it that cannot be
     made again: the task is run anew on another one, from the partition and released values.
 
     Parameters
@@ -62,12 +62,12 @@ class DaskRecords:
             # Whoever keeps the error keeps this frame, and workers would keep the records.
             client.cancel(encoded)
             raise
-        self._blocks = [
-            client.submit(block_of, table, first, mark, key, pure=False)
+        self._chunks = [
+            client.submit(chunk_of, table, first, mark, key, pure=False)
             for table, first, mark in zip(encoded, firsts, marks, strict=True)
         ]
-        # Where a block lies is known once it is there.
-        wait(self._blocks)
+        # Where a chunk lies is known once it is there.
+        wait(self._chunks)
 
     def _looked_at(self, encoded: list[Any], key: bytes) -> tuple[list[int], list[bytes]]:
         """Count the records before each partition, and note a mark by which each is known again."""
@@ -86,7 +86,7 @@ class DaskRecords:
         return self._questions.bytes_sent
 
     @property
-    def schema(self) -> TrainingTable:
+    def schema(self) -> Table:
         """A table of the same columns without records."""
         return empty_table(self._encoder)
 
@@ -101,7 +101,7 @@ class DaskRecords:
         return 1
 
     def sealed_total(self, query: Query) -> Secret[NDArray[np.int64]]:
-        """Sum of what all blocks add, for the bridge."""
+        """Sum of what all chunks add, for the bridge."""
         return Secret(self._sum(query))
 
     def look(self, view: View[Any]) -> Secret[Any]:
@@ -110,11 +110,11 @@ class DaskRecords:
 
     def _sum(self, query: Query) -> NDArray[np.int64]:
         asked = self._questions.sent(query)
-        sums = [self._client.submit(count_blocks, *asked, b, pure=False) for b in self._bundles()]
+        sums = [self._client.submit(count_chunks, *asked, b, pure=False) for b in self._bundles()]
         while len(sums) > 1:
             groups = [sums[i : i + FAN_IN] for i in range(0, len(sums), FAN_IN)]
             sums = [self._client.submit(add_up, group, pure=False) for group in groups]
-        total = query.count(Block(self.schema))
+        total = query.count(Chunk(self.schema))
         if sums:
             with reading_partitions():
                 found: NDArray[np.integer] = sums[0].result()
@@ -123,25 +123,25 @@ class DaskRecords:
         return total
 
     def _bundles(self) -> list[list[Any]]:
-        """Blocks that lie on one worker, to be counted by one task: a sum a thread, not a block.
+        """Chunks that lie on one worker, to be counted by one task: a sum a thread, not a chunk.
 
-        A block that is just being made again gets a task of its own. No worker gets more than its
+        A chunk that is just being made again gets a task of its own. No worker gets more than its
         share in one task, so that others may help.
         """
-        places = self._client.who_has(self._blocks) if self._blocks else {}
+        places = self._client.who_has(self._chunks) if self._chunks else {}
         held: dict[Any, list[Any]] = {}
-        for block in self._blocks:
-            held.setdefault(next(iter(places.get(block.key, ())), block.key), []).append(block)
-        most = -(-len(self._blocks) // self._n_threads)
+        for chunk in self._chunks:
+            held.setdefault(next(iter(places.get(chunk.key, ())), chunk.key), []).append(chunk)
+        most = -(-len(self._chunks) // self._n_threads)
         return [own[i : i + most] for own in held.values() for i in range(0, len(own), most)]
 
     @contextmanager
     def threads(self) -> Iterator[DaskRecords]:
-        """Hold the blocks until the end of the context, then let workers forget them."""
+        """Hold the chunks until the end of the context, then let workers forget them."""
         try:
             yield self
         finally:
-            self._client.cancel(self._blocks)
+            self._client.cancel(self._chunks)
             self._questions.forget()
 
 
@@ -165,28 +165,26 @@ def reading_partitions() -> Iterator[None]:
         ) from None
 
 
-def encode_part(
-    pair: tuple[Any, Any], encoder: DomainEncoder, place: str
-) -> TrainingTable | DPForestError:
+def encode_part(pair: tuple[Any, Any], encoder: DomainEncoder, place: str) -> Table | DPForestError:
     """Codes of a partition; on a worker. Its error is a result, so that it is not tried again."""
     X, y = pair
     try:
-        return TrainingTable.of(encoder.encode(X, y))
+        return Table.of(encoder.encode(X, y))
     except InvalidRecordError as error:
         return InvalidStreamRecordError(place, error.column, error.rule)
     except DPForestError as error:
         return StreamError(place, str(error), "Write it as the domain says")
 
 
-def size_of(table: TrainingTable | DPForestError, key: bytes) -> tuple[int, bytes] | DPForestError:
+def size_of(table: Table | DPForestError, key: bytes) -> tuple[int, bytes] | DPForestError:
     """Read a partition: its records and a mark to know them again, or what is wrong with it."""
     if isinstance(table, DPForestError):
         return table
     return table.n_records, mark_of(table, key)
 
 
-def block_of(table: TrainingTable | DPForestError, first: int, mark: bytes, key: bytes) -> Block:
-    """A block that stays on a worker, with room for what countings keep.
+def chunk_of(table: Table | DPForestError, first: int, mark: bytes, key: bytes) -> Chunk:
+    """A chunk that stays on a worker, with room for what countings keep.
 
     Raises
     ------
@@ -197,13 +195,13 @@ def block_of(table: TrainingTable | DPForestError, first: int, mark: bytes, key:
         raise StreamError(
             "a partition", "it came out differently when made again", "Write the table once"
         )
-    return Block(table, first)
+    return Chunk(table, first)
 
 
-def count_blocks(question: bytes, chunks: list[Any], blocks: list[Block]) -> NDArray[np.integer]:
-    """Sum what some blocks add; runs on a worker."""
-    counting = opened(question, chunks)
-    return narrow(sum_of(map(counting.count, blocks)))
+def count_chunks(question: bytes, packets: list[Any], chunks: list[Chunk]) -> NDArray[np.integer]:
+    """Sum what some chunks add; runs on a worker."""
+    counting = opened(question, packets)
+    return narrow(sum_of(map(counting.count, chunks)))
 
 
 def add_up(parts: list[NDArray[np.integer]]) -> NDArray[np.integer]:

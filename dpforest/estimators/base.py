@@ -21,17 +21,17 @@ from dpforest.checks import check_choice, check_n_jobs
 from dpforest.domain.domain import Domain
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.estimators.explanation import Explanation, explain
+from dpforest.estimators.fit_plan import Wanted, check_rows, table_facts
 from dpforest.estimators.fitting import Fit
+from dpforest.estimators.forecast import PlanSummary, summarise
 from dpforest.estimators.outcome import FitOutcome
-from dpforest.estimators.plan_summary import PlanSummary, summarise
-from dpforest.estimators.private_plan import Wanted, check_rows, table_facts
-from dpforest.estimators.private_training import plan_of
-from dpforest.estimators.settings import (
+from dpforest.estimators.parameters import (
     check_delta,
     check_epsilon,
     check_verbose,
     refuse_fit_parameters,
 )
+from dpforest.estimators.planning import plan_of
 from dpforest.estimators.sharing import SharedBudget
 from dpforest.exceptions import ParameterTypeError
 from dpforest.plain.writing import Link, plain_model

@@ -35,13 +35,13 @@ from dpforest.checks import check_n_jobs
 from dpforest.domain.domain import Domain
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.table import Described, read_labels
+from dpforest.estimators.fit_plan import FitPlan, Wanted
 from dpforest.estimators.names import features_in
 from dpforest.estimators.outcome import FitOutcome
+from dpforest.estimators.parameters import storable
 from dpforest.estimators.pipelines import surroundings
-from dpforest.estimators.private_plan import PrivateForestPlan, Wanted
-from dpforest.estimators.private_training import plan_of, settle_plan, warn_if_hopeless
+from dpforest.estimators.planning import plan_of, settle_plan, warn_if_hopeless
 from dpforest.estimators.progress import PartProgress, PassProgress
-from dpforest.estimators.settings import storable
 from dpforest.estimators.target_range import prepared
 from dpforest.exceptions import ParameterError, ParameterTypeError, PrivacyLeakWarning
 from dpforest.mechanisms.entropy import (
@@ -54,7 +54,7 @@ from dpforest.mechanisms.entropy import (
 from dpforest.observation import releases_observed
 from dpforest.records.base import MemoryRecords, Records
 from dpforest.records.streams.base import Source
-from dpforest.records.table import TrainingTable
+from dpforest.records.table import Table
 from dpforest.relations import relations_of
 from dpforest.report.guarantee import spent_budget
 from dpforest.report.making import library_versions
@@ -94,9 +94,9 @@ class Fit:
     around: tuple[str, ...]
     #: Whether records are read pass by pass.
     streamed: bool
-    plan: PrivateForestPlan
+    plan: FitPlan
     #: The plan that released values led to, where the one before waited for them.
-    settled: PrivateForestPlan
+    settled: FitPlan
     external: tuple[Any, ...] = ()
     #: Whether an earlier fit of the object or a clone drew from the same seed.
     seed_reused: bool = False
@@ -260,7 +260,7 @@ class Fit:
         n_threads = check_n_jobs(self.estimator.n_jobs)
         if isinstance(X, Source):
             return X.records(self.encoder, n_threads)
-        return MemoryRecords(TrainingTable.of(self.encoder.encode(X, y)), n_threads)
+        return MemoryRecords(Table.of(self.encoder.encode(X, y)), n_threads)
 
     def _list(self) -> None:
         """List the fit in the process-wide ledger, with where it was charged, and its seed."""
@@ -372,7 +372,7 @@ def forget(estimator: Any) -> None:
         estimator.__dict__.pop(name, None)
 
 
-def _training_scope(plan: PrivateForestPlan, scope: Scope) -> Scope:
+def _training_scope(plan: FitPlan, scope: Scope) -> Scope:
     """Scope in which the learner asks: its cost is set aside as a whole, also if training fails."""
     assert plan.plan is not None
     price = Price.of(plan.plan, plan.budget.records_per_unit)
@@ -380,7 +380,7 @@ def _training_scope(plan: PrivateForestPlan, scope: Scope) -> Scope:
 
 
 def _claimed(
-    plan: PrivateForestPlan, scope: Scope, delta: Fraction
+    plan: FitPlan, scope: Scope, delta: Fraction
 ) -> tuple[PrivacyLoss, Certificate | None]:
     """Loss of a finished fit by itself, and the certificate that speaks for all of it.
 

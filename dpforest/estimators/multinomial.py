@@ -12,14 +12,14 @@ from dpforest.checks import check_choice, check_integer
 from dpforest.domain.domain import Domain
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.estimators.classifier import PrivateClassifier, class_array
-from dpforest.estimators.private_plan import Wanted
-from dpforest.estimators.settings import (
+from dpforest.estimators.fit_plan import Wanted
+from dpforest.estimators.parameters import (
     MAX_DEPTH,
     check_lattice_draw,
     check_partition_rate,
 )
 from dpforest.trees.multinomial.criteria import resolve_criterion
-from dpforest.trees.multinomial.heaps import PrivateForest
+from dpforest.trees.multinomial.heaps import ReleasedTrees
 from dpforest.trees.multinomial.learner import MultinomialForest
 from dpforest.trees.multinomial.model import MultinomialModel
 from dpforest.trees.multinomial.plan import LEAF_RULES, ForestSettings, build_plan
@@ -106,7 +106,7 @@ class MultinomialForestClassifier(PrivateClassifier):
         The domain's feature names, where the table had names.
     strategy_ : str
         ``"multinomial"``.
-    forest_ : PrivateForest
+    forest_ : ReleasedTrees
         Released trees; their leaves have the classes in the domain's order.
     feature_importances_ : ndarray of float64, shape (n_features,)
         From released splits.
@@ -196,7 +196,7 @@ class MultinomialForestClassifier(PrivateClassifier):
         return cls(epsilon=epsilon, **{**published, **parameters})
 
     @property
-    def forest_(self) -> PrivateForest:
+    def forest_(self) -> ReleasedTrees:
         """Released trees; their leaves have the classes in the domain's order."""
         check_is_fitted(self)
         return self.model_.forest

@@ -7,11 +7,11 @@ from typing import Any
 
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.targets import TARGET_STEPS
-from dpforest.estimators.private_plan import table_facts
+from dpforest.estimators.fit_plan import table_facts
 from dpforest.exceptions import ModelFormatError
 from dpforest.trees.base import ReleasedModel
 from dpforest.trees.stored import whole_numbers
-from dpforest.trees.strategies import LEARNERS
+from dpforest.trees.strategies import STRATEGIES
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +46,9 @@ class FitOutcome:
         ------
         ModelFormatError
         """
-        if data["strategy"] not in LEARNERS:
+        if data["strategy"] not in STRATEGIES:
             raise ModelFormatError("the stored model has an unknown strategy. Store it again.")
-        model = LEARNERS[data["strategy"]].read(data["model"], table_facts(encoder, None))
+        model = STRATEGIES[data["strategy"]].read(data["model"], table_facts(encoder, None))
         steps = _steps(data["target_steps"]) if encoder.task == "regression" else None
         return cls(data["strategy"], model, steps)
 

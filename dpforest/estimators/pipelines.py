@@ -7,7 +7,7 @@ estimator what holds it, and a transformed array does not tell where it comes fr
 ways to find out. While an outer estimator fits, it stands in the call stack: :func:`surroundings`
 looks there, and reads only the parameters of the estimators that it finds. An object counts as an
 estimator by its type alone, and an error while it is read never ends a fit. :func:`check_pipeline`
-looks at an object that was not fitted yet. ``classified.py`` says how each class uses records.
+looks at an object that was not fitted yet. ``pipeline_rows.py`` says how each class uses records.
 
 Neither can see a table that was transformed, or split into folds, before ``fit`` was called, or a
 function in a ``FunctionTransformer`` that looks at the whole table. And the call stack does not
@@ -25,7 +25,13 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from dpforest.estimators.classified import NOT_KNOWN, NOT_KNOWN_AROUND, Row, around_row, row_of
+from dpforest.estimators.pipeline_rows import (
+    NOT_KNOWN,
+    NOT_KNOWN_AROUND,
+    PipelineRow,
+    around_row,
+    row_of,
+)
 from dpforest.estimators.sharing import SharedBudget
 
 #: Methods in which an estimator fits what it holds.
@@ -54,13 +60,13 @@ def check_pipeline(estimator: Any) -> tuple[str, ...]:
     Notes
     -----
     Every transformer and meta-estimator of scikit-learn is classified, in
-    ``dpforest/estimators/classified.py``. Here, and as a step before a private estimator, another
+    ``estimators/pipeline_rows.py``. Here, and as a step before a private estimator, another
     class counts as learning unless it declares that it needs no fitting, by scikit-learn's tag
     ``requires_fit``; a plain function fits into a ``FunctionTransformer``. Where one fits a private
     estimator itself, a report has a caution: the guarantee is void if it learns from records. A
     ``FrozenEstimator`` learns nothing any more; fit it on public data. It cannot be told from a
     function whether it treats each record by itself: one that subtracts a mean of the table learns,
-    and is not found. Held by tests/estimators/test_classified.py and
+    and is not found. Held by tests/estimators/test_pipeline_rows.py and
     tests/estimators/test_pipelines.py.
 
     Examples
@@ -207,7 +213,7 @@ def _may_learn(estimator: Any) -> bool:
         return True
 
 
-def _adding(row: Row) -> str:
+def _adding(row: PipelineRow) -> str:
     return f"each fit costs its own epsilon, and they add up over {row.adds}"
 
 
@@ -216,7 +222,7 @@ def _where(estimator: Any, place: str) -> str:
     return f"{place} ({kind})" if place else kind
 
 
-def _parts(estimator: Any, row: Row) -> Iterator[tuple[str, Any]]:
+def _parts(estimator: Any, row: PipelineRow) -> Iterator[tuple[str, Any]]:
     """Yield the estimators that an estimator fits, by name: single ones, and those in lists."""
     cv = _read(estimator, "cv")
     if _read(estimator, "prefit") is True or (_is_of(cv, str) and cv == "prefit"):

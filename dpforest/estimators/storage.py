@@ -37,7 +37,7 @@ from dpforest.domain.domain import Domain
 from dpforest.estimators.earlier import EARLIER, as_written_now
 from dpforest.estimators.names import declared_names
 from dpforest.estimators.outcome import FitOutcome
-from dpforest.estimators.settings import stored
+from dpforest.estimators.parameters import stored
 from dpforest.exceptions import ModelFormatError
 from dpforest.mechanisms.entropy import SystemSource
 from dpforest.report.digests import released_content

@@ -6,11 +6,11 @@ from typing import Any
 
 from dpforest.accounting.releases import LearnerBudget
 from dpforest.checks import check_choice
-from dpforest.estimators.private_plan import Wanted
+from dpforest.estimators.fit_plan import Wanted
 from dpforest.exceptions import ParameterError
-from dpforest.trees.strategies import LEARNERS
+from dpforest.trees.strategies import STRATEGIES
 
-_STRATEGIES = ("auto", *LEARNERS)
+_STRATEGIES = ("auto", *STRATEGIES)
 
 
 def by_strategy(budget: LearnerBudget, strategy: Any) -> Wanted:

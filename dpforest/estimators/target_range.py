@@ -15,7 +15,7 @@ from dpforest.accounting.releases import SHARED, Release, once
 from dpforest.accounting.scopes import Scope
 from dpforest.bridge import Bridge
 from dpforest.domain.targets import TARGET_STEPS
-from dpforest.estimators.private_plan import RANGE_ROLE, PrivateForestPlan
+from dpforest.estimators.fit_plan import RANGE_ROLE, FitPlan
 from dpforest.mechanisms.entropy import RandomSource
 from dpforest.records.base import MappedRecords, Records, Released, TargetCells
 from dpforest.records.mappings import Rescaled, Tossed
@@ -33,7 +33,7 @@ _BY_CLASSES = frozenset({"rules", "combined", "multinomial"})
 
 
 def prepared(
-    plan: PrivateForestPlan, scope: Scope, records: Records, source: RandomSource
+    plan: FitPlan, scope: Scope, records: Records, source: RandomSource
 ) -> tuple[Records, tuple[int, int] | None]:
     """Records as the learner takes them, and the steps that targets lie between in a regression.
 

@@ -1,7 +1,7 @@
 """Exact sums over records, wherever these lie: the queries that learners ask.
 
-A learner does not loop over records. It says what a block of records adds (a `Query`), and
-`Records` adds blocks up. The sums are integers, so neither the blocks nor their order nor the
+A learner does not loop over records. It says what a chunk of records adds (a `Query`), and
+`Records` adds chunks up. The sums are integers, so neither the chunks nor their order nor the
 number of threads can be told from a total.
 """
 
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from dpforest.accounting.releases import PlanError
 from dpforest.observation import observer
 from dpforest.records.kernels.histogram import add_code_counts
-from dpforest.records.table import TrainingTable
+from dpforest.records.table import Table
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -84,20 +84,20 @@ class Sensitivity:
 
 
 @dataclass(slots=True, eq=False)
-class Block:
+class Chunk:
     """Some of the records; secret.
 
     Attributes
     ----------
-    table : TrainingTable
+    table : Table
     first : int
         Records before these in the whole.
     kept : dict
         Results that queries computed from these records and may need again. Each can be computed
-        anew from the records and released values, so a block may be lost.
+        anew from the records and released values, so a chunk may be lost.
     """
 
-    table: TrainingTable
+    table: Table
     first: int = 0
     kept: dict[str, Any] = field(default_factory=dict)
 
@@ -105,9 +105,9 @@ class Block:
         """Nothing of the records: it may stand in a log."""
         return "<records>"
 
-    def __reduce__(self) -> tuple[type[Block], tuple[TrainingTable, int]]:
+    def __reduce__(self) -> tuple[type[Chunk], tuple[Table, int]]:
         """A copy for elsewhere leaves out what is kept, which may be changing just now."""
-        return Block, (self.table, self.first)
+        return Chunk, (self.table, self.first)
 
     def __sizeof__(self) -> int:
         """Size of the table, so that nobody thinks it cheap to move."""
@@ -120,13 +120,13 @@ class Query(Protocol):
     ``count`` has the final shape: with two axes a cell a row; with three and more the first is of
     alternatives, of which one is released, and ``sensitivity`` is of one of them.
 
-    A query that carries released parts which earlier ones carried too may list them as ``parts``,
+    A query that carries released parts which earlier ones carried too may list them as ``history``,
     from the first on; then each part is sent once. One of records on sides lists these as
     ``sides``, a tree each; so does such a view.
     """
 
-    def count(self, block: Block) -> NDArray[np.int64]:
-        """Integers of one shape for every block, the empty one included; secret."""
+    def count(self, chunk: Chunk) -> NDArray[np.int64]:
+        """Integers of one shape for every chunk, the empty one included; secret."""
 
     @property
     def sensitivity(self) -> Sensitivity:
@@ -134,12 +134,12 @@ class Query(Protocol):
 
 
 class View(Protocol[T_co]):
-    """A look at all records at once, for results that are no sum over blocks.
+    """A look at all records at once, for results that are no sum over chunks.
 
     One that counts may have a ``sensitivity`` as a query has; then its counts can be noised.
     """
 
-    def look(self, table: TrainingTable) -> T_co:
+    def look(self, table: Table) -> T_co:
         """Something made of the records; secret. May be functions that read them when called."""
 
 
@@ -147,13 +147,13 @@ class Records(Protocol):
     """All records of a fit; secret."""
 
     def sealed_total(self, query: Query) -> Secret[NDArray[np.int64]]:
-        """Sum of what all blocks add, for the bridge."""
+        """Sum of what all chunks add, for the bridge."""
 
     def look(self, view: View[T]) -> Secret[T]:
         """Apply a view to all records, where they are one table; for the bridge."""
 
     @property
-    def schema(self) -> TrainingTable:
+    def schema(self) -> Table:
         """A table of the same columns without records; public."""
 
     @property
@@ -169,16 +169,16 @@ class Records(Protocol):
 
 
 class Mapping(Protocol):
-    """Change of a block's records, each on its own: a pure function that can be sent."""
+    """Change of a chunk's records, each on its own: a pure function that can be sent."""
 
-    def table(self, block: Block) -> TrainingTable:
+    def table(self, chunk: Chunk) -> Table:
         """As many records, changed; secret."""
 
 
-def each_mapped(mapping: Mapping, block: Block) -> TrainingTable:
-    """A block's records, changed: as many as there were, else one would move several."""
-    mapped = mapping.table(block)
-    if mapped.n_records != block.table.n_records:
+def each_mapped(mapping: Mapping, chunk: Chunk) -> Table:
+    """A chunk's records, changed: as many as there were, else one would move several."""
+    mapped = mapping.table(chunk)
+    if mapped.n_records != chunk.table.n_records:
         raise PlanError("a mapping changes each record, and leaves their number")
     return mapped
 
@@ -196,17 +196,17 @@ class MappedQuery:
         return self.query.sensitivity
 
     @property
-    def parts(self) -> tuple[Any, ...]:
+    def history(self) -> tuple[Any, ...]:
         """Parts that the query shares with those before it."""
-        parts: tuple[Any, ...] = getattr(self.query, "parts", ())
-        return parts
+        history: tuple[Any, ...] = getattr(self.query, "history", ())
+        return history
 
-    def count(self, block: Block) -> NDArray[np.int64]:
-        """Counts of a block."""
-        mapped = block.kept.get("mapped")
+    def count(self, chunk: Chunk) -> NDArray[np.int64]:
+        """Counts of a chunk."""
+        mapped = chunk.kept.get("mapped")
         if mapped is None or mapped[0] != self.mapping:
-            mapped = self.mapping, Block(each_mapped(self.mapping, block), block.first)
-            block.kept["mapped"] = mapped
+            mapped = self.mapping, Chunk(each_mapped(self.mapping, chunk), chunk.first)
+            chunk.kept["mapped"] = mapped
         return self.query.count(mapped[1])
 
 
@@ -217,12 +217,12 @@ class MappedView(Generic[T]):
     records: MappedRecords
     view: View[T]
 
-    def look(self, table: TrainingTable) -> T:
+    def look(self, table: Table) -> T:
         """Apply the view to the changed table, which is kept."""
         with self.records.lock:
             kept = self.records.kept
             if not kept:
-                kept.append(each_mapped(self.records.mapping, Block(table)))
+                kept.append(each_mapped(self.records.mapping, Chunk(table)))
         return self.view.look(kept[0])
 
 
@@ -233,7 +233,7 @@ class RecordsAround:
     records: Records
 
     @property
-    def schema(self) -> TrainingTable:
+    def schema(self) -> Table:
         """The table without its records."""
         return self.records.schema
 
@@ -263,7 +263,7 @@ class WatchedRecords(RecordsAround):
     pass_done: Callable[[], None]
 
     def sealed_total(self, query: Query) -> Secret[NDArray[np.int64]]:
-        """Sum of what all blocks add, for the bridge."""
+        """Sum of what all chunks add, for the bridge."""
         total = self.records.sealed_total(query)
         self.pass_done()
         return total
@@ -275,11 +275,11 @@ class MappedRecords(RecordsAround):
 
     mapping: Mapping
     #: The changed table, once somebody looked at all of it; trees may look in several threads.
-    kept: list[TrainingTable] = field(default_factory=list, repr=False, compare=False)
+    kept: list[Table] = field(default_factory=list, repr=False, compare=False)
     lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     def sealed_total(self, query: Query) -> Secret[NDArray[np.int64]]:
-        """Sum of what all changed blocks add, for the bridge."""
+        """Sum of what all changed chunks add, for the bridge."""
         return self.records.sealed_total(MappedQuery(self.mapping, query))
 
     def look(self, view: View[T]) -> Secret[T]:
@@ -287,32 +287,32 @@ class MappedRecords(RecordsAround):
         return self.records.look(MappedView(self, view))
 
     @property
-    def schema(self) -> TrainingTable:
+    def schema(self) -> Table:
         """The table without its records."""
-        return self.mapping.table(Block(self.records.schema))
+        return self.mapping.table(Chunk(self.records.schema))
 
 
 class MemoryRecords:
-    """Records that lie in memory, cut into one block a thread.
+    """Records that lie in memory, cut into one chunk a thread.
 
     Parameters
     ----------
-    table : TrainingTable
+    table : Table
     n_threads : int
         At most so many, of at least ``RECORDS_A_THREAD`` records each: handing fewer over takes
         longer than counting them. No total depends on it.
     """
 
-    def __init__(self, table: TrainingTable, n_threads: int = 1) -> None:
+    def __init__(self, table: Table, n_threads: int = 1) -> None:
         onlooker = observer()
         table = table if onlooker is None else onlooker.table(table)
         n_threads = max(1, min(n_threads, table.n_records // RECORDS_A_THREAD))
         self._table, self._n_threads = table, n_threads
         self._pool: ThreadPoolExecutor | None = None
-        self._blocks = slices(table, n_threads)
+        self._chunks = slices(table, n_threads)
 
     def sealed_total(self, query: Query) -> Secret[NDArray[np.int64]]:
-        """Sum of what all blocks add, for the bridge."""
+        """Sum of what all chunks add, for the bridge."""
         return Secret(self._sum(query))
 
     def look(self, view: View[T]) -> Secret[T]:
@@ -321,11 +321,11 @@ class MemoryRecords:
 
     def _sum(self, query: Query) -> NDArray[np.int64]:
         if self._pool is None:
-            return sum_of(map(query.count, self._blocks))
-        return sum_of(self._pool.map(query.count, self._blocks))
+            return sum_of(map(query.count, self._chunks))
+        return sum_of(self._pool.map(query.count, self._chunks))
 
     @property
-    def schema(self) -> TrainingTable:
+    def schema(self) -> Table:
         """The table without its records."""
         return rows_of(self._table, 0, 0)
 
@@ -341,11 +341,11 @@ class MemoryRecords:
 
     @contextmanager
     def threads(self) -> Iterator[MemoryRecords]:
-        """Count in as many threads as there are blocks, until the end of the context."""
-        if len(self._blocks) == 1:
+        """Count in as many threads as there are chunks, until the end of the context."""
+        if len(self._chunks) == 1:
             yield self
             return
-        with ThreadPoolExecutor(len(self._blocks)) as pool:
+        with ThreadPoolExecutor(len(self._chunks)) as pool:
             self._pool = pool
             try:
                 yield self
@@ -353,16 +353,16 @@ class MemoryRecords:
                 self._pool = None
 
 
-def slices(table: TrainingTable, n_slices: int) -> list[Block]:
-    """Cut a table into blocks of about equal size; one on a lattice, whose order is of all."""
+def slices(table: Table, n_slices: int) -> list[Chunk]:
+    """Cut a table into chunks of about equal size; one on a lattice, whose order is of all."""
     if n_slices == 1 or table.lattice is not None:
-        return [Block(table)]
+        return [Chunk(table)]
     ends = [table.n_records * (i + 1) // n_slices for i in range(n_slices)]
     starts = [0, *ends[:-1]]
-    return [Block(rows_of(table, a, b), a) for a, b in zip(starts, ends, strict=True)]
+    return [Chunk(rows_of(table, a, b), a) for a, b in zip(starts, ends, strict=True)]
 
 
-def rows_of(table: TrainingTable, first: int, last: int) -> TrainingTable:
+def rows_of(table: Table, first: int, last: int) -> Table:
     """Some rows of a table, in place; in no order of a lattice, which is one of all rows."""
     targets = None if table.targets is None else table.targets[first:last]
     codes, labels = table.codes[first:last], table.labels[first:last]
@@ -386,12 +386,12 @@ class RecordCount:
         """A record adds 1. Tests: tests/records/test_base.py."""
         return Sensitivity(Fraction(1), Fraction(1))
 
-    def count(self, block: Block) -> NDArray[np.int64]:
-        """Number of a block's records."""
-        return np.array([block.table.n_records], dtype=np.int64)
+    def count(self, chunk: Chunk) -> NDArray[np.int64]:
+        """Number of a chunk's records."""
+        return np.array([chunk.table.n_records], dtype=np.int64)
 
 
-def in_units(table: TrainingTable, unit: int) -> TrainingTable:
+def in_units(table: Table, unit: int) -> Table:
     """A table whose records add what a query's sensitivity says; another is refused."""
     if table.unit != unit:
         raise PlanError(f"a record adds {table.unit} to counts that were priced for {unit}")
@@ -422,9 +422,9 @@ class ClassCounts:
         """
         return Sensitivity(Fraction(self.unit), Fraction(self.unit) ** 2)
 
-    def count(self, block: Block) -> NDArray[np.int64]:
-        """Class counts of a block."""
-        table = in_units(block.table, self.unit)
+    def count(self, chunk: Chunk) -> NDArray[np.int64]:
+        """Class counts of a chunk."""
+        table = in_units(chunk.table, self.unit)
         if table.targets is not None:
             ones = int(table.targets.sum(dtype=np.int64))
             return np.array([self.unit * table.n_records - ones, ones], dtype=np.int64)
@@ -447,9 +447,9 @@ class TargetCells:
         """A record adds 1 to one of the counts. Tests: tests/records/test_base.py."""
         return Sensitivity(Fraction(1), Fraction(1))
 
-    def count(self, block: Block) -> NDArray[np.int64]:
-        """Counts of a block, which has targets."""
-        table, most = block.table, self.n_cells - 1
+    def count(self, chunk: Chunk) -> NDArray[np.int64]:
+        """Counts of a chunk, which has targets."""
+        table, most = chunk.table, self.n_cells - 1
         assert table.targets is not None
         cells = np.minimum(table.targets.astype(np.int64) * self.n_cells // table.unit, most)
         return np.bincount(cells, minlength=self.n_cells).astype(np.int64)
@@ -476,10 +476,10 @@ class CodeCounts:
         size = Fraction(int(np.size(self.features)))
         return Sensitivity(size, size)
 
-    def count(self, block: Block) -> NDArray[np.int64]:
-        """Code counts of a block."""
-        sizes = np.asarray(block.table.n_codes, dtype=np.int64)[self.features]
+    def count(self, chunk: Chunk) -> NDArray[np.int64]:
+        """Code counts of a chunk."""
+        sizes = np.asarray(chunk.table.n_codes, dtype=np.int64)[self.features]
         counts = np.zeros(int(sizes.sum()), dtype=np.int64)
         features = np.asarray(self.features, dtype=np.int64)
-        add_code_counts(block.table.codes, features, np.cumsum(sizes) - sizes, counts)
+        add_code_counts(chunk.table.codes, features, np.cumsum(sizes) - sizes, counts)
         return counts

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dpforest.mechanisms.row_words import RowWords
-from dpforest.records.base import Block
-from dpforest.records.table import TrainingTable
+from dpforest.records.base import Chunk
+from dpforest.records.table import Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,9 +16,9 @@ class Rescaled:
     low: int
     high: int
 
-    def table(self, block: Block) -> TrainingTable:
+    def table(self, chunk: Chunk) -> Table:
         """The same records with clipped and rescaled targets."""
-        return block.table.rescaled(self.low, self.high)
+        return chunk.table.rescaled(self.low, self.high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,6 @@ class Tossed:
 
     rows: RowWords
 
-    def table(self, block: Block) -> TrainingTable:
+    def table(self, chunk: Chunk) -> Table:
         """The same records with classes."""
-        return block.table.tossed(self.rows.words(block.first, block.table.n_records))
+        return chunk.table.tossed(self.rows.words(chunk.first, chunk.table.n_records))

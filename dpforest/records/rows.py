@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class Rows:
     """Scored candidates of one feature in each node; secret.
 
     Attributes
@@ -36,12 +36,12 @@ class Offer:
         return "<scored candidates>"
 
     @classmethod
-    def of_one(cls, scores: NDArray[np.float64]) -> Offer:
+    def of_one(cls, scores: NDArray[np.float64]) -> Rows:
         """One row of all candidates."""
         return cls(scores, np.array([0]), np.array([scores.size]))
 
     @classmethod
-    def of_table(cls, scores: NDArray[Any]) -> Offer:
+    def of_table(cls, scores: NDArray[Any]) -> Rows:
         """As many candidates in each row, from scores of shape (n_rows, n_candidates)."""
         n_rows, width = scores.shape
         starts = np.arange(n_rows, dtype=np.int64) * width
@@ -79,6 +79,6 @@ class Totals:
         """Worth of one step of a total."""
         return Fraction(1, self.query.most_each)
 
-    def rows(self, counted: NDArray[np.int64]) -> Offer:
+    def rows(self, counted: NDArray[np.int64]) -> Rows:
         """The totals; secret."""
-        return Offer.of_one(counted.astype(np.float64))
+        return Rows.of_one(counted.astype(np.float64))

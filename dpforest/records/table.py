@@ -13,7 +13,7 @@ from dpforest.records.kernels.histogram import label_dtype
 
 
 @dataclass(frozen=True, slots=True)
-class TrainingTable:
+class Table:
     """Records as the kernels take them; secret, and never kept after the fit.
 
     Attributes
@@ -45,7 +45,7 @@ class TrainingTable:
         return "<records>"
 
     @classmethod
-    def of(cls, table: EncodedTable) -> TrainingTable:
+    def of(cls, table: EncodedTable) -> Table:
         """Fix dtypes at the door, so that kernels compile once."""
         matrix = table.matrix
         offsets = np.concatenate([[0], np.cumsum(matrix.n_codes)]).astype(np.int64)
@@ -66,7 +66,7 @@ class TrainingTable:
         """Amount that a record adds to class counts in all: 1, or the steps of a target."""
         return 1 if self.targets is None else TARGET_STEPS
 
-    def rescaled(self, low: int, high: int) -> TrainingTable:
+    def rescaled(self, low: int, high: int) -> Table:
         """The same records with targets between other bounds, in steps of the present ones.
 
         Targets outside are clipped. A function of each record alone, given released bounds.
@@ -75,7 +75,7 @@ class TrainingTable:
         inside = np.clip(self.targets.astype(np.int64), low, high) - low
         return replace(self, targets=(inside * TARGET_STEPS // (high - low)).astype(np.int32))
 
-    def tossed(self, words: NDArray[np.uint64]) -> TrainingTable:
+    def tossed(self, words: NDArray[np.uint64]) -> Table:
         """The same records with each target replaced by a class: 1 with probability t / steps.
 
         A record's class follows from its own target and its own word, so whatever is released
@@ -104,7 +104,7 @@ class LatticeColumns:
         Place of every feature among those of its kind.
     words : ndarray of uint64, shape (ordered.size, n)
         Records in the order of each ordered feature; secret. Sorted once, for all trees.
-    values : TrainingTable or None
+    values : Table or None
         The categorical features alone; None where there are none.
     """
 
@@ -112,7 +112,7 @@ class LatticeColumns:
     categorical: NDArray[np.int64]
     local: NDArray[np.int64]
     words: NDArray[np.uint64]
-    values: TrainingTable | None
+    values: Table | None
 
     @classmethod
     def of(cls, matrix: EncodedMatrix, labels: NDArray, n_classes: int) -> LatticeColumns:
@@ -129,7 +129,7 @@ class LatticeColumns:
             codes = matrix.codes[:, categorical].astype(np.min_scalar_type(n_codes.max() - 1))
             offsets = np.concatenate([[0], np.cumsum(n_codes)]).astype(np.int64)
             columns = np.ascontiguousarray(codes), labels, n_codes, offsets
-            values = TrainingTable(*columns, matrix.ordered[categorical], n_classes)
+            values = Table(*columns, matrix.ordered[categorical], n_classes)
         return cls(ordered, categorical, local, words, values)
 
     def among(self, kind: NDArray[np.int64], features: NDArray) -> NDArray[np.int64]:

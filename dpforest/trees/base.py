@@ -24,7 +24,7 @@ ALL_FIXED = {FIXED: "every request and its price"}
 #: Role of what is released of all records together: class shares, or the mean of a target.
 PRIOR_ROLE = "prior"
 #: Role of a median of the target, where that is all that is released.
-MIDDLE_ROLE = "middle of the target"
+MEDIAN_ROLE = "median of the target"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

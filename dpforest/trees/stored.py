@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.exceptions import ModelFormatError
-from dpforest.trees.multinomial.heaps import PrivateForest
+from dpforest.trees.multinomial.heaps import ReleasedTrees
 
 #: Largest size of a stored real number: sums of as many as a model has stay finite.
 LARGEST = 1e100
@@ -113,7 +113,7 @@ _TREES = "forest of drawn splits"
 _ANY = -(2**63), 2**63 - 1
 
 
-def forest_to_data(forest: PrivateForest) -> dict[str, Any]:
+def forest_to_data(forest: ReleasedTrees) -> dict[str, Any]:
     """Arrays as nested lists."""
     return {
         "feature": forest.feature.tolist(),
@@ -128,7 +128,7 @@ def forest_to_data(forest: PrivateForest) -> dict[str, Any]:
 
 def forest_from_data(
     data: dict[str, Any], n_codes: NDArray[np.int64], n_classes: int
-) -> PrivateForest:
+) -> ReleasedTrees:
     """Read what :func:`forest_to_data` wrote.
 
     Parameters
@@ -155,7 +155,7 @@ def forest_from_data(
         inside = (feature == -1) | ((low >= 0) & (low <= high) & (high < ends))
         require(inside.all(), _TREES, "a split lies outside its feature")
         labels, counts = _leaves(data, (n_trees, n_nodes + 1), n_classes)
-        return PrivateForest(feature, low, high, labels, counts, variance, n_classes)
+        return ReleasedTrees(feature, low, high, labels, counts, variance, n_classes)
 
 
 def _leaves(

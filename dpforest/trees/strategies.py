@@ -11,7 +11,7 @@ from dpforest.trees.base import Learner, ReleasedModel, TableFacts
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class Strategy:
     """Where a learner and its released model live; imported when used."""
 
     package: str
@@ -31,12 +31,12 @@ class Entry:
 
 
 #: Learners by name.
-LEARNERS: dict[str, Entry] = {
-    "rules": Entry("dpforest.trees.rules", "RulesLearner", "RuleModel"),
-    "one_shot": Entry("dpforest.trees.one_shot", "OneShotForest", "OneShotModel"),
-    "refitted": Entry("dpforest.trees.refitted", "RefittedForest", "RefittedModel"),
-    "combined": Entry("dpforest.trees.combined", "CombinedLearner", "CombinedModel"),
-    "multinomial": Entry("dpforest.trees.multinomial", "MultinomialForest", "MultinomialModel"),
+STRATEGIES: dict[str, Strategy] = {
+    "rules": Strategy("dpforest.trees.rules", "RulesLearner", "RuleModel"),
+    "one_shot": Strategy("dpforest.trees.one_shot", "OneShotForest", "OneShotModel"),
+    "refitted": Strategy("dpforest.trees.refitted", "RefittedForest", "RefittedModel"),
+    "combined": Strategy("dpforest.trees.combined", "CombinedLearner", "CombinedModel"),
+    "multinomial": Strategy("dpforest.trees.multinomial", "MultinomialForest", "MultinomialModel"),
 }
 
 

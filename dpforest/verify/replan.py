@@ -17,12 +17,12 @@ from dpforest.accounting.ledger import ScopeRecord
 from dpforest.accounting.rationals import exact_text
 from dpforest.domain.domain import Domain
 from dpforest.estimators.base import PrivateEstimator
+from dpforest.estimators.classifier import PrivateForestClassifier
 from dpforest.estimators.fitting import Fit
 from dpforest.estimators.multinomial import MultinomialForestClassifier
-from dpforest.estimators.private import PrivateForestClassifier
-from dpforest.estimators.private_regressor import PrivateForestRegressor
-from dpforest.estimators.private_training import plan_of
-from dpforest.estimators.settings import storable, stored
+from dpforest.estimators.parameters import storable, stored
+from dpforest.estimators.planning import plan_of
+from dpforest.estimators.regressor import PrivateForestRegressor
 from dpforest.exceptions import ParameterError
 from dpforest.records.streams.batches import BatchStream
 from dpforest.report.report import PrivacyReport

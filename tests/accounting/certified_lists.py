@@ -39,8 +39,10 @@ class Asked:
 def open_certified(scope: Any, label: str, certificate: Certificate) -> Asked:
     """Open a scope that grants the certificate's list; its releases all have the role "test"."""
     rounds = tuple(
-        Round("test", tuple(Step((Release("test", event),)) for event in block.events), block.times)
-        for block in certificate.blocks
+        Round(
+            "test", tuple(Step((Release("test", event),)) for event in repeat.events), repeat.times
+        )
+        for repeat in certificate.repeats
     )
     price = Price(certificate.additive, certificate, certificate.loss)
     return Asked(open_list(getattr(scope, "scope", scope), label, rounds, price))

@@ -16,8 +16,8 @@ from scipy.stats import norm
 from dpforest.accounting import certificates
 from dpforest.accounting.certificates import (
     METHOD,
-    Block,
     Certificate,
+    Repeat,
     certify,
     delta_bound,
     epsilon_bound,
@@ -75,17 +75,17 @@ class TestDiscreteGaussian:
     @pytest.mark.parametrize("shift", [(1,), (2,), (1, 1), (2, 1), (3,)])
     def test_is_above_the_exact_sum_and_near_it(self, sigma_squared, shift):
         squared = sum(move**2 for move in shift)
-        blocks = (Block((gaussian(sigma_squared, squared),)),)
+        repeats = (Repeat((gaussian(sigma_squared, squared),)),)
         for epsilon in (0.0, 0.1, 0.37, 1.0):
             exact = exact_delta(sigma_squared, shift, epsilon)
-            bound = delta_bound(blocks, F(str(epsilon)), MILLIONTH)
+            bound = delta_bound(repeats, F(str(epsilon)), MILLIONTH)
             assert exact <= bound
             # As a normal release with a variance that is smaller by tau^2 < 1.3.
             assert bound <= exact_delta(sigma_squared - 1.4, shift, epsilon) * 1.02 + 1e-6
 
     def test_several_releases_are_the_sum_of_their_shifts(self):
         events = gaussian(30), gaussian(40, 4), gaussian(30)
-        blocks = Block((events[0],)), Block(events[1:])
+        repeats = Repeat((events[0],)), Repeat(events[1:])
         exact = 0.0
         losses, law = np.zeros(1), np.ones(1)
         for sigma_squared, move in ((30, 1), (40, 2), (30, 1)):
@@ -93,7 +93,7 @@ class TestDiscreteGaussian:
             step = (2 * points * move - move**2) / (2.0 * sigma_squared)
             losses, law = (losses[:, None] + step).ravel(), (law[:, None] * weights).ravel()
         exact = float(law @ np.maximum(np.exp(losses) - math.exp(0.5), 0.0))
-        bound = delta_bound(blocks, F(1, 2), MILLIONTH)
+        bound = delta_bound(repeats, F(1, 2), MILLIONTH)
         assert exact <= bound <= exact * 1.1
 
     @pytest.mark.parametrize("epsilon", ["0.1", "1", "5"])
@@ -101,8 +101,8 @@ class TestDiscreteGaussian:
     def test_much_noise_is_the_closed_form(self, epsilon, delta):
         mu = analytic_mu(float(epsilon), float(delta))
         step = F(10**4)  # counted in steps of a lattice, so the lattice plays no part
-        blocks = (Block((gaussian(F(step**2 * 10) / F(mu) ** 2, step**2),), 10),)
-        found = epsilon_bound(blocks, F(delta))
+        repeats = (Repeat((gaussian(F(step**2 * 10) / F(mu) ** 2, step**2),), 10),)
+        found = epsilon_bound(repeats, F(delta))
         assert float(epsilon) <= found <= float(epsilon) * (1 + 5e-6) + 1e-6
 
     @pytest.mark.parametrize(("sigma_squared", "epsilon"), [(50, "1/2"), (400, "1/4"), (4, "3")])
@@ -119,7 +119,7 @@ class TestDiscreteGaussian:
             x = mpmath.mpf(F(epsilon).numerator) / F(epsilon).denominator - 2 * s
             exact = mpmath.ncdf(mu / 2 - x / mu) - mpmath.exp(x) * mpmath.ncdf(-mu / 2 - x / mu)
             exact *= mpmath.exp(s)
-        found = delta_bound((Block((gaussian(sigma_squared),)),), F(epsilon), MILLIONTH)
+        found = delta_bound((Repeat((gaussian(sigma_squared),)),), F(epsilon), MILLIONTH)
         assert exact <= found <= exact * (1 + mpmath.mpf(10) ** -5) + mpmath.mpf(10) ** -9
 
     def test_agrees_with_dp_accounting(self):
@@ -128,10 +128,10 @@ class TestDiscreteGaussian:
             20.0, sensitivity=4, value_discretization_interval=1e-4, pessimistic_estimate=False
         )
         theirs = one.self_compose(12)
-        blocks = (Block((gaussian(400, 16),), 12),)
+        repeats = (Repeat((gaussian(400, 16),), 12),)
         for epsilon in (0.5, 1.0, 3.0):
             lower = theirs.get_delta_for_epsilon(epsilon)
-            assert lower <= delta_bound(blocks, F(epsilon), MILLIONTH) <= lower * 1.06
+            assert lower <= delta_bound(repeats, F(epsilon), MILLIONTH) <= lower * 1.06
 
     @pytest.mark.parametrize("entries", [1, 30, 2**32])
     @pytest.mark.parametrize("closeness", [F(1, 10**6), F(1, 10**10)])
@@ -160,15 +160,15 @@ class TestDiscreteGaussian:
 
 
 class TestMixedLists:
-    blocks = (
-        Block((gaussian(1200),)),
-        Block((gaussian(F(10**6), F(100)),), 6),
-        Block((ExponentialSelection(F("0.02"), F(2)), gaussian(F(10**7), F(1000))), 60),
+    repeats = (
+        Repeat((gaussian(1200),)),
+        Repeat((gaussian(F(10**6), F(100)),), 6),
+        Repeat((ExponentialSelection(F("0.02"), F(2)), gaussian(F(10**7), F(1000))), 60),
     )
 
     def test_is_between_a_fixed_choice_and_the_zcdp_conversion(self):
-        rho = Certificate(self.blocks, F(1), MILLIONTH).rho
-        found = epsilon_bound(self.blocks, MILLIONTH)
+        rho = Certificate(self.repeats, F(1), MILLIONTH).rho
+        found = epsilon_bound(self.repeats, MILLIONTH)
         assert found < epsilon_of_rho(rho, MILLIONTH)[0] * F(97, 100)
         # A normal law with the same rho, to which all of it comes closest.
         mu = math.sqrt(2 * float(rho))
@@ -178,27 +178,27 @@ class TestMixedLists:
     def test_monotone_in_noise_length_and_epsilon(self):
         def bound(noise, n, selection, epsilon=F(1)):
             events = (ExponentialSelection(F(selection), F(2)), gaussian(noise))
-            return delta_bound((Block(events, n),), epsilon, MILLIONTH)
+            return delta_bound((Repeat(events, n),), epsilon, MILLIONTH)
 
         base = bound(2000, 40, "0.05")
         assert base < bound(1900, 40, "0.05") and base < bound(2000, 41, "0.05")
         assert base < bound(2000, 40, "0.051") and base < bound(2000, 40, "0.05", F("0.99"))
 
     def test_every_selection_of_a_list_is_counted(self):
-        one, other = (Block((ExponentialSelection(F(e), F(1)),), 4) for e in ("1/2", "1/4"))
-        noise = Block((gaussian(10**6),))
+        one, other = (Repeat((ExponentialSelection(F(e), F(1)),), 4) for e in ("1/2", "1/4"))
+        noise = Repeat((gaussian(10**6),))
         for first, second in ((one, other), (other, one)):
             both = delta_bound((noise, first, second), F(1), MILLIONTH)
             assert both > 1.1 * delta_bound((noise, first), F(1), MILLIONTH)
             assert both > 1.1 * delta_bound((noise, second), F(1), MILLIONTH)
 
     def test_pure_releases_are_counted(self):
-        gaussian_alone = epsilon_bound(self.blocks, MILLIONTH)
+        gaussian_alone = epsilon_bound(self.repeats, MILLIONTH)
         for event in (GeometricNoise(F("0.1"), F(1)), PermuteAndFlipSelection(F("0.1"), F(1))):
-            found = epsilon_bound((*self.blocks, Block((event,))), MILLIONTH)
+            found = epsilon_bound((*self.repeats, Repeat((event,))), MILLIONTH)
             assert gaussian_alone < found < gaussian_alone + F("0.1")
         nothing = GeometricNoise(F(0), F(1)), ExponentialSelection(F(0), F(1))
-        assert epsilon_bound((*self.blocks, Block(nothing)), MILLIONTH) == gaussian_alone
+        assert epsilon_bound((*self.repeats, Repeat(nothing)), MILLIONTH) == gaussian_alone
 
     @pytest.mark.parametrize(
         "event",
@@ -212,45 +212,45 @@ class TestMixedLists:
         ids=["another kind", "no noise", "little noise", "endless", "endless selection"],
     )
     def test_nothing_is_known_of_some(self, event):
-        assert delta_bound((*self.blocks, Block((event,))), F(100), MILLIONTH) == 1.0
+        assert delta_bound((*self.repeats, Repeat((event,))), F(100), MILLIONTH) == 1.0
 
     def test_a_group_is_shifted_as_often(self):
-        twice = grouped(self.blocks, 2)
-        events = [e for block in twice for e in block.events]
+        twice = grouped(self.repeats, 2)
+        events = [e for repeat in twice for e in repeat.events]
         assert events[0] == gaussian(1200, 4) and events[2].epsilon == F("0.04")
         assert [b.times for b in twice] == [1, 6, 60]
         two = epsilon_bound(twice, MILLIONTH)
-        rho = 4 * Certificate(self.blocks, F(1), MILLIONTH).rho
-        assert 2 * epsilon_bound(self.blocks, MILLIONTH) < two < epsilon_of_rho(rho, MILLIONTH)[0]
+        rho = 4 * Certificate(self.repeats, F(1), MILLIONTH).rho
+        assert 2 * epsilon_bound(self.repeats, MILLIONTH) < two < epsilon_of_rho(rho, MILLIONTH)[0]
         with pytest.raises(ParameterError, match="has no certificate"):
-            grouped((Block((ExternalSpend(F(1), F(0), "x"),)),), 2)
+            grouped((Repeat((ExternalSpend(F(1), F(0), "x"),)),), 2)
 
 
 class TestCertificate:
-    blocks = TestMixedLists.blocks
+    repeats = TestMixedLists.repeats
 
     def test_is_given_from_the_bound_on(self):
-        least = epsilon_bound(self.blocks, MILLIONTH)
-        certificate = certify(self.blocks, least, MILLIONTH)
+        least = epsilon_bound(self.repeats, MILLIONTH)
+        certificate = certify(self.repeats, least, MILLIONTH)
         assert certificate.loss == PrivacyLoss(least, certificate.rho, MILLIONTH)
         assert certificate.method == METHOD
         with pytest.raises(ParameterError, match="less than the list of releases"):
-            certify(self.blocks, least * F(999, 1000), MILLIONTH)
+            certify(self.repeats, least * F(999, 1000), MILLIONTH)
         for epsilon, delta in ((F(0), MILLIONTH), (F(1), F(0)), (F(1), F(1))):
-            assert not Certificate(self.blocks, epsilon, delta).holds
+            assert not Certificate(self.repeats, epsilon, delta).holds
 
     def test_the_conversion_of_rho_will_do_too(self):
         # So little noise that the normal law is no guide.
-        blocks = (Block((gaussian(F(1, 2)),)),)
-        assert delta_bound(blocks, F(20), MILLIONTH) == 1.0
-        rho = Certificate(blocks, F(1), MILLIONTH).rho
-        certificate = certify(blocks, epsilon_of_rho(rho, MILLIONTH)[0], MILLIONTH)
+        repeats = (Repeat((gaussian(F(1, 2)),)),)
+        assert delta_bound(repeats, F(20), MILLIONTH) == 1.0
+        rho = Certificate(repeats, F(1), MILLIONTH).rho
+        certificate = certify(repeats, epsilon_of_rho(rho, MILLIONTH)[0], MILLIONTH)
         assert certificate.holds and "converted by" in certificate.method
 
     def test_lists_its_releases_in_order(self):
-        certificate = certify(self.blocks, F(2), MILLIONTH)
+        certificate = certify(self.repeats, F(2), MILLIONTH)
         listed = [certificate.event_at(i) for i in range(certificate.n_releases)]
-        expected = [e for b in self.blocks for e in itertools.chain(*[b.events] * b.times)]
+        expected = [e for b in self.repeats for e in itertools.chain(*[b.events] * b.times)]
         assert listed == expected and len(listed) == 1 + 6 + 120
         assert certificate.event_at(len(listed)) is None
         assert certificate.rho == sum(event.loss.rho for event in listed)
@@ -262,9 +262,9 @@ class TestCertificate:
 @pytest.mark.parametrize("epsilon", [F(9, 10), F(5), F(50)])
 def test_a_delta_below_the_doubles_is_not_nothing(epsilon):
     """At epsilon = 5 the sum of a curve's terms is 0.0 in doubles, and 1e-545 in truth."""
-    blocks = (Block((gaussian(100),)),)
-    assert delta_bound(blocks, epsilon, F(1, 10**900)) >= 1e-300
-    certificate = Certificate(blocks, epsilon, F(1, 10**900))
+    repeats = (Repeat((gaussian(100),)),)
+    assert delta_bound(repeats, epsilon, F(1, 10**900)) >= 1e-300
+    certificate = Certificate(repeats, epsilon, F(1, 10**900))
     assert certificate.method != METHOD
 
 
@@ -276,7 +276,7 @@ def test_a_release_with_a_delta_of_its_own_has_no_certificate():
         def loss(self) -> PrivacyLoss:
             return PrivacyLoss(F(0), F(1, 1000), self.delta)
 
-    without, with_delta = (Block((Slack(F(0), delta, "slack"),)) for delta in (F(0), F(1, 10**7)))
+    without, with_delta = (Repeat((Slack(F(0), delta, "slack"),)) for delta in (F(0), F(1, 10**7)))
     assert Certificate((without,), F(1), F(1, 10**6)).holds
     assert not Certificate((without, with_delta), F(1), F(1, 10**6)).holds
 
@@ -305,23 +305,23 @@ class TestRangeOfDoubles:
     @pytest.mark.parametrize("digit", [1, 3])
     def test_no_tiny_selection_is_understated(self, power, digit):
         epsilon = F(digit, 10**power)
-        block = (Block((ExponentialSelection(epsilon, F(1)),)),)
+        repeat = (Repeat((ExponentialSelection(epsilon, F(1)),)),)
         for part in (1, 5, 16, 31, 47, 60):
             threshold = epsilon * part / 64
-            bound = delta_bound(block, threshold, F(1, 10**12))
+            bound = delta_bound(repeat, threshold, F(1, 10**12))
             assert self.exact(epsilon, threshold) <= F(bound) <= 1
 
     @pytest.mark.parametrize("power", [2, 4, 6, 7])
     def test_what_is_not_tiny_is_not_overstated(self, power):
         epsilon = F(1, 10**power)
         bound = delta_bound(
-            (Block((ExponentialSelection(epsilon, F(1)),)),), epsilon / 2, MILLIONTH
+            (Repeat((ExponentialSelection(epsilon, F(1)),)),), epsilon / 2, MILLIONTH
         )
         assert F(bound) < self.exact(epsilon, epsilon / 2) * F(102, 100)
 
     def test_a_tiny_selection_counts_as_the_least_one(self):
         least, tiny = (
-            delta_bound((Block((ExponentialSelection(F(1, 10**n), F(1)),), 3),), F(0), MILLIONTH)
+            delta_bound((Repeat((ExponentialSelection(F(1, 10**n), F(1)),), 3),), F(0), MILLIONTH)
             for n in (9, 40)
         )
         assert 0 < tiny == least < 1e-7
@@ -329,11 +329,11 @@ class TestRangeOfDoubles:
     @pytest.mark.parametrize("epsilon", [50, 300, 700, 720, 1000, 10**5, 10**300])
     @pytest.mark.parametrize("times", [1, 5, 40])
     def test_huge_selections_give_no_warning_of_others(self, epsilon, times):
-        block = (Block((ExponentialSelection(F(epsilon), F(1)),), times),)
+        repeat = (Repeat((ExponentialSelection(F(epsilon), F(1)),), times),)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             for threshold in (F(1), F(epsilon * times * 9, 10), F(epsilon * times + 1)):
-                bound = delta_bound(block, threshold, F(1, 10**12))
+                bound = delta_bound(repeat, threshold, F(1, 10**12))
                 assert 0 <= bound <= 1
                 if epsilon > 600:
                     assert bound == 1.0
@@ -342,5 +342,5 @@ class TestRangeOfDoubles:
 
     def test_factors_that_no_double_holds_are_not_worked_out(self, monkeypatch):
         monkeypatch.setattr(certificates, "selections_curve", None)
-        block = (Block((ExponentialSelection(F(720), F(1)),)),)
-        assert delta_bound(block, F(1), MILLIONTH) == 1.0
+        repeat = (Repeat((ExponentialSelection(F(720), F(1)),)),)
+        assert delta_bound(repeat, F(1), MILLIONTH) == 1.0

@@ -18,7 +18,7 @@ from dpforest.accounting import (
     Request,
     ScopeRecord,
 )
-from dpforest.accounting.certificates import Block, Certificate, certify, epsilon_bound
+from dpforest.accounting.certificates import Certificate, Repeat, certify, epsilon_bound
 from dpforest.accounting.conversion import rho_of_epsilon
 from dpforest.accounting.losses import NO_LOSS
 from dpforest.accounting.verify import claimed_loss, verify_composition
@@ -28,13 +28,13 @@ MILLIONTH = F(1, 10**6)
 NOISE = DiscreteGaussianNoise(F(4000), F(1))
 SELECTION = ExponentialSelection(F(1, 50), F(2))
 SUMS = DiscreteGaussianNoise(F(10**6), F(100))
-BLOCKS = (Block((NOISE,)), Block((SELECTION, SUMS), 20))
+REPEATS = (Repeat((NOISE,)), Repeat((SELECTION, SUMS), 20))
 LIST = [NOISE, *[SELECTION, SUMS] * 20]
 
 
 @pytest.fixture(scope="module")
 def certificate() -> Certificate:
-    return certify(BLOCKS, epsilon_bound(BLOCKS, MILLIONTH), MILLIONTH)
+    return certify(REPEATS, epsilon_bound(REPEATS, MILLIONTH), MILLIONTH)
 
 
 @pytest.fixture
@@ -159,12 +159,12 @@ def test_lies_in_sequential_scopes_only(certificate):
 
 
 def test_a_false_certificate_is_refused(accountant, certificate):
-    false = Certificate(BLOCKS, F(1, 10), MILLIONTH)
+    false = Certificate(REPEATS, F(1, 10), MILLIONTH)
     with pytest.raises(ParameterError, match="does not follow from the list of releases"):
         open_certified(accountant._root, "learner", false)
     little = BudgetAccountant(F(1, 10), MILLIONTH)
     with pytest.raises(BudgetExceeded):
-        open_certified(little._root, "learner", certify(BLOCKS, F(9), MILLIONTH))
+        open_certified(little._root, "learner", certify(REPEATS, F(9), MILLIONTH))
     none = BudgetAccountant(certificate.epsilon, MILLIONTH / 2)
     with pytest.raises(BudgetExceeded):
         open_certified(none._root, "learner", certificate)

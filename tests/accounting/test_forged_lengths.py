@@ -21,11 +21,11 @@ from dpforest.accounting import (
     verify,
 )
 from dpforest.accounting.certificate_record import (
-    BlockRecord,
     CertificateRecord,
     EventRecord,
+    RepeatRecord,
 )
-from dpforest.accounting.certificates import MOST_WORK, Block, Certificate, certify
+from dpforest.accounting.certificates import MOST_WORK, Certificate, Repeat, certify
 from dpforest.accounting.ledger import LedgerEntry, LossRecord, ScopeRecord
 from dpforest.accounting.ledger_check import verify_ledger
 from dpforest.accounting.lists import Price, open_list
@@ -34,8 +34,8 @@ from dpforest.accounting.rationals import TooManyDigitsError, added_up, exact_te
 from dpforest.accounting.verify import verify_composition
 from dpforest.datasets import load_adult
 from dpforest.domain.encoder import DomainEncoder
-from dpforest.estimators.private_plan import table_facts
-from dpforest.estimators.private_training import make_plan
+from dpforest.estimators.fit_plan import table_facts
+from dpforest.estimators.planning import make_plan
 from dpforest.exceptions import ModelFormatError
 
 MILLIONTH = F(1, 10**6)
@@ -49,9 +49,9 @@ def select(epsilon):
     return ExponentialSelection(epsilon, F(1))
 
 
-def certified(blocks, delta=MILLIONTH, label="list"):
+def certified(repeats, delta=MILLIONTH, label="list"):
     """A scope that nothing was asked in, under a certificate that nobody worked out."""
-    certificate = Certificate(blocks, F(1), delta)
+    certificate = Certificate(repeats, F(1), delta)
     reserve = LossRecord.of(certificate.loss)
     return scope(label=label, certificate=written(certificate), reserve=reserve)
 
@@ -63,8 +63,8 @@ def written(certificate):
         delta=exact_text(certificate.delta),
         method="none",
         blocks=[
-            BlockRecord(events=[EventRecord.of(e) for e in block.events], times=block.times)
-            for block in certificate.blocks
+            RepeatRecord(events=[EventRecord.of(e) for e in repeat.events], times=repeat.times)
+            for repeat in certificate.repeats
         ],
     )
 
@@ -87,16 +87,16 @@ def no_curves(monkeypatch):
 
 
 LISTS = {
-    "many selections": ((Block((select(F(1, 1000)),), 2000),), MILLIONTH),
-    "at the smallest delta": ((Block((select(F(1, 1000)),), 500),), SMALLEST),
-    "two in turn": ((Block((select(F(1, 1000)), select(F(1, 1001))), 300),), MILLIONTH),
-    "no two alike": (tuple(Block((select(F(1, 900 + i)),)) for i in range(300)), MILLIONTH),
+    "many selections": ((Repeat((select(F(1, 1000)),), 2000),), MILLIONTH),
+    "at the smallest delta": ((Repeat((select(F(1, 1000)),), 500),), SMALLEST),
+    "two in turn": ((Repeat((select(F(1, 1000)), select(F(1, 1001))), 300),), MILLIONTH),
+    "no two alike": (tuple(Repeat((select(F(1, 900 + i)),)) for i in range(300)), MILLIONTH),
     "a tiny one after a huge one": (
-        (Block((select(F(1, 10**12)),)), Block((select(F(100)),))),
+        (Repeat((select(F(1, 10**12)),)), Repeat((select(F(100)),))),
         MILLIONTH,
     ),
     "beside pure releases": (
-        (Block((GeometricNoise(F(1, 9), F(1)),), 4000), Block((select(F(1, 1000)),), 9)),
+        (Repeat((GeometricNoise(F(1, 9), F(1)),), 4000), Repeat((select(F(1, 1000)),), 9)),
         MILLIONTH,
     ),
 }
@@ -104,12 +104,12 @@ LISTS = {
 
 @pytest.mark.parametrize("name", LISTS)
 def test_a_list_beyond_all_plans_is_not_worked_out(name, no_curves):
-    blocks, delta = LISTS[name]
-    certificate = Certificate(blocks, F(1), delta)
+    repeats, delta = LISTS[name]
+    certificate = Certificate(repeats, F(1), delta)
     assert certificate.work > MOST_WORK
     # What it adds up to in rho is told at once, and may well be enough.
     assert certificate.method is None or "addition in rho" in certificate.method
-    forged = scope(children=[certified(blocks, delta)], label="")
+    forged = scope(children=[certified(repeats, delta)], label="")
     assert verify_composition(forged) == (f"accountant: {LONGER}",)
 
 
@@ -130,7 +130,7 @@ def worked(monkeypatch):
 
 def test_releases_in_all_are_counted_before_any_work_is_told(worked):
     children = [
-        certified((Block((select(F(1, 10**6 + i)),), 20000),), label=f"list {i}") for i in range(3)
+        certified((Repeat((select(F(1, 10**6 + i)),), 20000),), label=f"list {i}") for i in range(3)
     ]
     forged = scope(children=children, label="")
     assert verify_composition(forged) == (f"accountant: {MORE_RELEASES}",)
@@ -139,7 +139,7 @@ def test_releases_in_all_are_counted_before_any_work_is_told(worked):
 
 def test_telling_the_work_ends_where_it_is_too_much(worked):
     children = [
-        certified((Block((select(F(1, 1000 + i)),), 480),), label=f"list {i}") for i in range(60)
+        certified((Repeat((select(F(1, 1000 + i)),), 480),), label=f"list {i}") for i in range(60)
     ]
     assert verify_composition(scope(children=children, label="")) == (f"accountant: {LONGER}",)
     told, done = worked
@@ -153,17 +153,17 @@ def test_equal_releases_are_counted_not_gone_through(monkeypatch):
     rounded, above = [], certificates._above
     monkeypatch.setattr(certificates, "_above", lambda e: rounded.append(e) or above(e))
     one = select(F(1, 1007))
-    blocks = (Block((one, one), 500), Block((one,), 1000))
-    assert [times for _, times in certificates._selected(blocks)] == [1000, 1000]
+    repeats = (Repeat((one, one), 500), Repeat((one,), 1000))
+    assert [times for _, times in certificates._selected(repeats)] == [1000, 1000]
     rounded.clear()
-    assert Certificate(blocks, F(1), MILLIONTH).work > 0
+    assert Certificate(repeats, F(1), MILLIONTH).work > 0
     assert [(times, len(rounded)) for _, _, _, times, _ in steps] == [(2000, 3)]
 
 
 def test_the_order_of_selections_is_kept():
     a, b = select(F(1, 10)), select(F(1, 5))
-    blocks = (Block((a, b), 2), Block((b, GeometricNoise(F(1), F(1))), 3), Block((a,)))
-    parts = certificates._parts_of(blocks, MILLIONTH)
+    repeats = (Repeat((a, b), 2), Repeat((b, GeometricNoise(F(1), F(1))), 3), Repeat((a,)))
+    parts = certificates._parts_of(repeats, MILLIONTH)
     low, high = certificates._above(F(1, 10)), certificates._above(F(1, 5))
     assert parts.selections == ((low, 1), (high, 1), (low, 1), (high, 4), (low, 1))
 
@@ -171,7 +171,7 @@ def test_the_order_of_selections_is_kept():
 @pytest.mark.parametrize("n_lists", [1, 50])
 def test_the_first_false_list_is_the_last_that_is_worked_out(n_lists, worked):
     children = [
-        certified((Block((DiscreteGaussianNoise(F(10**4 + i, 10**4), F(1)),)),), label=f"list {i}")
+        certified((Repeat((DiscreteGaussianNoise(F(10**4 + i, 10**4), F(1)),)),), label=f"list {i}")
         for i in range(n_lists)
     ]
     problems = verify_composition(scope(children=children, label=""))
@@ -188,7 +188,7 @@ def test_lists_that_stand_by_their_rho_are_few(monkeypatch):
     told = property(lambda c: done.append(c) or "addition in rho")
     monkeypatch.setattr(Certificate, "method", told)
     children = [
-        certified((Block((GeometricNoise(F(1, 9 + i), F(1)),)),), label=f"list {i}")
+        certified((Repeat((GeometricNoise(F(1, 9 + i), F(1)),)),), label=f"list {i}")
         for i in range(9)
     ]
     few, many = (verify_composition(scope(children=c, label="")) for c in (children[:4], children))
@@ -199,7 +199,7 @@ def test_lists_that_stand_by_their_rho_are_few(monkeypatch):
 
 def test_scopes_beside_a_list_are_gone_through_once(monkeypatch):
     """Lists that each stand alone are compared with the scopes by what they are, not one by one."""
-    lists = [certified((Block((select(F(1, 9 + i)),)),), label=f"list {i}") for i in range(30)]
+    lists = [certified((Repeat((select(F(1, 9 + i)),)),), label=f"list {i}") for i in range(30)]
     lists = [one.model_copy(update={"charged": one.reserve}) for one in lists]
     holder = scope(children=lists, label="fit", charged=lists[0].reserve)
     compared, walked, walk = [], [], ScopeRecord.walk
@@ -224,14 +224,14 @@ def test_a_forged_list_does_not_come_with_a_ledger(no_curves):
 
 def test_many_lists_are_too_long_together(no_curves):
     children = [
-        certified((Block((select(F(1, 1000 + i)),), 240),), label=f"list {i}") for i in range(40)
+        certified((Repeat((select(F(1, 1000 + i)),), 240),), label=f"list {i}") for i in range(40)
     ]
     assert max(child.certificate.certificate.work for child in children) < MOST_WORK / 4
     assert verify_composition(scope(children=children, label="")) == (f"accountant: {LONGER}",)
 
 
 def test_the_same_list_many_times_is_worked_out_once():
-    certificate = certify((Block((select(F(1, 1000)),), 240),), F(1), MILLIONTH)
+    certificate = certify((Repeat((select(F(1, 1000)),), 240),), F(1), MILLIONTH)
     written = CertificateRecord.of(certificate)
     children = [
         scope(label=str(i), certificate=written, reserve=LossRecord.of(certificate.loss))
@@ -293,7 +293,7 @@ def test_the_longest_plans_are_within_both_limits(strategy, delta, facts):
     # Books of finished fits are read, however many there are.
     assert work < 2**14 * n_releases
     assert plan.certificate.holds
-    assert len(plan.blocks) < 10
+    assert len(plan.repeats) < 10
 
 
 @pytest.mark.parametrize(("delta", "n_fits"), [(MILLIONTH, 300), (SMALLEST, 100)])
@@ -301,11 +301,11 @@ def test_books_of_many_fits_by_the_longest_plan_are_within_the_limits(delta, n_f
     certificate = make_plan("refitted", facts, F(8), delta, "an accountant").plan.certificate
     n_releases = certificate.n_releases
     # As other fits have it, each with an epsilon of its own.
-    others = [Certificate(certificate.blocks, F(n), delta) for n in range(1, n_fits + 1)]
+    others = [Certificate(certificate.repeats, F(n), delta) for n in range(1, n_fits + 1)]
     assert sum(other.work for other in others) > 8 * MOST_WORK
     entries = (entry(F(0)),) * n_releases
     children = tuple(
-        certified(other.blocks, delta).model_copy(
+        certified(other.repeats, delta).model_copy(
             update={"certificate": written(other), "entries": entries}
         )
         for other in others
@@ -362,7 +362,7 @@ class TestDigits:
             given["probabilities"] = {"rate": "1/2"}
         elif kind == "certified":
             written = CertificateRecord.of(
-                Certificate((Block((select(F(1, 9)),)),), F(1), MILLIONTH)
+                Certificate((Repeat((select(F(1, 9)),)),), F(1), MILLIONTH)
             )
             given |= {"kind": "sequential", "certificate": written}
         assert verify_composition(scope(**given)) == (f"list: {DIGITS}",)
@@ -374,12 +374,12 @@ class TestDigits:
 
     def test_lists_that_share_no_divisor_add_up_to_nothing_known(self):
         noises = tuple(DiscreteGaussianNoise(F(LONG + 2 * i + 1, 3), F(1)) for i in range(300))
-        certificate = Certificate((Block(noises),), F(1), MILLIONTH)
+        certificate = Certificate((Repeat(noises),), F(1), MILLIONTH)
         assert certificate.rho == float("inf")
         assert certificate.additive == PrivacyLoss(float("inf"), float("inf"))
         assert not certificate.holds
         with pytest.raises(ValueError, match="less than the list of releases is known to cost"):
-            certify(certificate.blocks, F(1), MILLIONTH)
+            certify(certificate.repeats, F(1), MILLIONTH)
 
     def test_the_reader_says_so_in_its_own_words(self):
         text = BudgetAccountant(1).to_json()

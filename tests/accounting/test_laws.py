@@ -29,7 +29,7 @@ from dpforest.accounting import (
     Request,
     ScopeRecord,
 )
-from dpforest.accounting.certificates import Block, certify
+from dpforest.accounting.certificates import Repeat, certify
 from dpforest.accounting.rationals import mixture_epsilon
 from dpforest.exceptions import BudgetExceeded, ParameterError
 
@@ -333,7 +333,7 @@ class Lists:
         if any(1 < event.loss.epsilon < math.inf for event in events):
             return self._accountant.request_all(requests)
         try:
-            certificate = certify((Block(events),), F(4), F(1, 2))
+            certificate = certify((Repeat(events),), F(4), F(1, 2))
         except ParameterError:
             return self._accountant.request_all(requests)
         with open_certified(root, f"list {self._number}", certificate) as scope:
@@ -359,7 +359,7 @@ class TestLists(AtTheRoot):
 
     def test_all_or_none(self):
         accountant = self.limited()
-        certificate = certify((Block((EVENTS[0], EVENTS[1])),), F(4), F(1, 2))
+        certificate = certify((Repeat((EVENTS[0], EVENTS[1])),), F(4), F(1, 2))
         with open_certified(accountant._root, "list", certificate) as scope:
             before = accountant.frozen()
             with pytest.raises(ParameterError, match="cells=0"):
@@ -368,7 +368,7 @@ class TestLists(AtTheRoot):
             scope.request_all([Request(EVENTS[0], "test"), Request(EVENTS[1], "test")])
         with pytest.raises(BudgetExceeded):
             open_certified(
-                accountant._root, "more", certify((Block(EVENTS[2:3], 9),), F(4), F(1, 2))
+                accountant._root, "more", certify((Repeat(EVENTS[2:3], 9),), F(4), F(1, 2))
             )
         assert accountant.loss == EVENTS[0].loss + EVENTS[1].loss
 

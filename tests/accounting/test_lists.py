@@ -50,9 +50,9 @@ GROWN = Round("trees", (Step((Release("pick", PICK),)), Step((Release("leaf", CO
 
 
 def certified_price(size: int = 1) -> Price:
-    blocks = repeats(LIST)
-    epsilon = epsilon_bound(grouped(blocks, size), MILLIONTH)
-    return Price.of(Plan(LIST, None).with_certificate(certify(blocks, epsilon, MILLIONTH, size)))
+    listed = repeats(LIST)
+    epsilon = epsilon_bound(grouped(listed, size), MILLIONTH)
+    return Price.of(Plan(LIST, None).with_certificate(certify(listed, epsilon, MILLIONTH, size)))
 
 
 def plain_price(rounds=LIST, size: int = 1) -> Price:
@@ -372,7 +372,7 @@ def test_whoever_looks_on_is_told_for_whom_grants_are_made_after_they_were_writt
 
 @pytest.mark.parametrize("size", [1, 3])
 def test_a_price_is_a_sum_or_a_certificate_where_the_sum_is_too_much(size):
-    blocks = repeats(LIST)
+    listed = repeats(LIST)
     plenty = LearnerBudget(F(50), MILLIONTH, certified=True, records_per_unit=size)
     assert price(LIST, plenty) == Price(group_loss(loss_of(LIST), size))
     own = certified_price(size)
@@ -381,7 +381,7 @@ def test_a_price_is_a_sum_or_a_certificate_where_the_sum_is_too_much(size):
     assert tight.rho < loss_of(LIST).rho
     found = price(LIST, tight)
     assert found.alone == PrivacyLoss(epsilon * size, own.certificate.rho, MILLIONTH)
-    assert found.charge == group_loss(loss_of(LIST), size) and found.certificate.blocks == blocks
+    assert found.charge == group_loss(loss_of(LIST), size) and found.certificate.repeats == listed
     with pytest.raises(ParameterError):
         price(LIST, LearnerBudget(epsilon / 2, MILLIONTH, certified=True, records_per_unit=size))
 

@@ -15,7 +15,7 @@ from dpforest.accounting import (
     PermuteAndFlipSelection,
     PrivacyLoss,
 )
-from dpforest.accounting.certificates import Block, certify, epsilon_bound
+from dpforest.accounting.certificates import Repeat, certify, epsilon_bound
 from dpforest.accounting.losses import NO_LOSS
 from dpforest.accounting.releases import (
     Plan,
@@ -101,9 +101,9 @@ def test_records_on_sides_cost_less_than_their_sum_and_more_where_it_was_not_fix
 
 
 def test_certificates_take_the_list_in_its_order():
-    assert repeats(LIST) == (Block((NOISE,)), Block((PICK, SUMS), 20))
+    assert repeats(LIST) == (Repeat((NOISE,)), Repeat((PICK, SUMS), 20))
     apart = Round("a", (Step((Release("x", PICK),)), Step((Release("y", SUMS),))), 2)
-    assert repeats((apart,)) == (Block((PICK, SUMS), 2),)
+    assert repeats((apart,)) == (Repeat((PICK, SUMS), 2),)
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_a_plan_says_how_it_is_composed():
     assert plan.describe() == {"composed by": "addition in rho", "rounds": "20"}
     assert plan.loss == loss_of(LIST)
     delta = F(1, 10**6)
-    certificate = certify(plan.blocks, epsilon_bound(plan.blocks, delta), delta)
+    certificate = certify(plan.repeats, epsilon_bound(plan.repeats, delta), delta)
     tight = plan.with_certificate(certificate)
     assert tight.loss == certificate.loss and tight.shape == "shape"
     assert tight.describe() == {"composed by": certificate.method, "rounds": "20"}

@@ -19,7 +19,7 @@ from dpforest.accounting import (
     PrivacyLoss,
 )
 from dpforest.accounting.caps import open_capped
-from dpforest.accounting.certificates import Block, Certificate, certify, epsilon_bound
+from dpforest.accounting.certificates import Certificate, Repeat, certify, epsilon_bound
 from dpforest.accounting.conversion import epsilon_of_rho, rho_of_epsilon
 from dpforest.accounting.frozen_ledger import FrozenLedger
 from dpforest.accounting.ledger_check import verify_ledger
@@ -29,14 +29,14 @@ from dpforest.accounting.verify import claimed_loss, is_used_up, verify_composit
 from dpforest.exceptions import BudgetExceeded
 
 MILLIONTH = F(1, 10**6)
-BLOCKS = (Block((DiscreteGaussianNoise(F(200), F(1)), ExponentialSelection(F(1, 50), F(2))), 3),)
-OTHER = (Block((DiscreteGaussianNoise(F(300), F(1)),), 2),)
+REPEATS = (Repeat((DiscreteGaussianNoise(F(200), F(1)), ExponentialSelection(F(1, 50), F(2))), 3),)
+OTHER = (Repeat((DiscreteGaussianNoise(F(300), F(1)),), 2),)
 MORE = GeometricNoise(F(1, 10**9), F(1))
 
 
-def certified(blocks=BLOCKS, size: int = 1) -> Certificate:
-    unit = Certificate(blocks, F(1), MILLIONTH, size).unit_blocks
-    return certify(blocks, epsilon_bound(unit, MILLIONTH), MILLIONTH, size)
+def certified(repeats=REPEATS, size: int = 1) -> Certificate:
+    unit = Certificate(repeats, F(1), MILLIONTH, size).unit_repeats
+    return certify(repeats, epsilon_bound(unit, MILLIONTH), MILLIONTH, size)
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +106,7 @@ def test_a_list_that_was_chosen_by_what_another_released(certificate):
 
 def test_a_list_of_selections_alone_adds_up_in_epsilon_too():
     """Without Gaussian noise there is no shift, and nothing is infinite."""
-    selections = certified((Block((ExponentialSelection(F(1, 20), F(2)),), 4),))
+    selections = certified((Repeat((ExponentialSelection(F(1, 20), F(2)),), 4),))
     assert selections.holds and selections.epsilon < F(4, 20)
     accountant = holding([selections] * 2)
     for _ in range(2):
@@ -121,7 +121,7 @@ def test_a_list_of_selections_alone_adds_up_in_epsilon_too():
 
 def test_a_list_that_costs_nothing_is_certified():
     """No shift and no selection: the square root of nothing is not below it."""
-    nothing = Certificate((Block((ExponentialSelection(F(0), F(2)),), 4),), F(1, 10), MILLIONTH)
+    nothing = Certificate((Repeat((ExponentialSelection(F(0), F(2)),), 4),), F(1, 10), MILLIONTH)
     assert nothing.holds and nothing.additive == NO_LOSS
     accountant = holding([certified()])
     fit(accountant, nothing)
@@ -176,7 +176,7 @@ def test_units_pay_the_square_of_their_size(size):
     accountant = holding([listed, listed])
     for _ in range(2):
         fit(accountant, listed)
-    own = sum((block.events[0].loss * block.times for block in OTHER), NO_LOSS)
+    own = sum((repeat.events[0].loss * repeat.times for repeat in OTHER), NO_LOSS)
     assert listed.additive == group_loss(own, size)
     assert accountant.loss == listed.additive * 2
     assert verify_composition(accountant.composition()) == ()

@@ -17,8 +17,8 @@ from dpforest.accounting.lists import ESTIMATION, STRUCTURE
 from dpforest.accounting.verify import verify_composition
 from dpforest.bridge import Bridge
 from dpforest.mechanisms.entropy import FixedWords, SeededSource
-from dpforest.records.base import Block, MemoryRecords
-from dpforest.records.table import TrainingTable
+from dpforest.records.base import Chunk, MemoryRecords
+from dpforest.records.table import Table
 from dpforest.trees.multinomial.criteria import GINI_COUNT_CRITERION
 from dpforest.trees.multinomial.learner import grow_forest
 from dpforest.trees.multinomial.plan import TreeEvents, forest_plan
@@ -48,7 +48,7 @@ def tree(probability, structure, leaves):
 
 def table_of(n):
     codes, labels = np.zeros((n, 1), np.uint8), np.zeros(n, np.uint8)
-    return TrainingTable(
+    return Table(
         codes, labels, np.array([2]), np.array([0, 2]), np.array([True]), 2
     )  # fmt: skip
 
@@ -117,4 +117,4 @@ def test_a_trees_sides_are_priced_as_they_are_drawn(probability, structure, leav
     assert (first.tolist(), second.tolist()) == ([0], [1])
     for structure_side, expected in ((True, [0]), (False, [1])):
         side = Side(FixedWords(words).rows(), plan.shape.partition)
-        assert side.members(Block(table_of(2)), structure_side).tolist() == expected
+        assert side.members(Chunk(table_of(2)), structure_side).tolist() == expected

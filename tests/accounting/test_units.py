@@ -18,7 +18,7 @@ from dpforest.accounting import (
     PrivacyLoss,
 )
 from dpforest.accounting.caps import open_capped
-from dpforest.accounting.certificates import Block, Certificate, certify, epsilon_bound, grouped
+from dpforest.accounting.certificates import Certificate, Repeat, certify, epsilon_bound, grouped
 from dpforest.accounting.events import ExternalSpend
 from dpforest.accounting.losses import NO_LOSS
 from dpforest.accounting.units import check_records_per_unit, group_loss
@@ -29,13 +29,13 @@ MILLIONTH = F(1, 10**6)
 COUNT = GeometricNoise(F(1, 10), F(1))
 NOISE = DiscreteGaussianNoise(F(4000), F(1))
 SELECTION = ExponentialSelection(F(1, 50), F(2))
-BLOCKS = (Block((NOISE,)), Block((SELECTION, NOISE), 5))
+REPEATS = (Repeat((NOISE,)), Repeat((SELECTION, NOISE), 5))
 LIST = [NOISE, *[SELECTION, NOISE] * 5]
 
 
 def certificate_for(size: int) -> Certificate:
-    epsilon = epsilon_bound(grouped(BLOCKS, size), MILLIONTH)
-    return certify(BLOCKS, epsilon, MILLIONTH, size)
+    epsilon = epsilon_bound(grouped(REPEATS, size), MILLIONTH)
+    return certify(REPEATS, epsilon, MILLIONTH, size)
 
 
 # -- group losses --------------------------------------------------------------------------------
@@ -210,8 +210,8 @@ def test_a_list_certified_for_units_counts_as_it_is(size):
 def test_a_certificate_for_units_takes_the_group_into_account():
     one, three = certificate_for(1), certificate_for(3)
     assert three.epsilon > 3 * one.epsilon * F(99, 100)
-    assert not Certificate(BLOCKS, one.epsilon, MILLIONTH, 3).holds
-    assert not Certificate(BLOCKS, one.epsilon, MILLIONTH, 0).holds
+    assert not Certificate(REPEATS, one.epsilon, MILLIONTH, 3).holds
+    assert not Certificate(REPEATS, one.epsilon, MILLIONTH, 0).holds
 
 
 def test_a_list_certified_for_a_record_is_grouped():

@@ -36,7 +36,7 @@ from dpforest.audit import estimator_parts
 from dpforest.audit.recording import compare
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.mechanisms.streamed import Envelope
-from dpforest.trees.strategies import Entry
+from dpforest.trees.strategies import Strategy
 
 pytestmark = pytest.mark.filterwarnings("ignore::dpforest.exceptions.WeakSignalWarning")
 
@@ -105,10 +105,10 @@ def result_of(argument):
 @pytest.fixture(scope="module", autouse=True)
 def small_learners(quick_kinds):
     """Learners of sizes at which a fit takes a few milliseconds; roles do not go by them."""
-    make = Entry.make
+    make = Strategy.make
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            Entry,
+            Strategy,
             "make",
             lambda entry: quick_kinds.get(entry.package.rsplit(".", 1)[1]) or make(entry),
         )

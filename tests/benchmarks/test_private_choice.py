@@ -8,7 +8,7 @@ from fractions import Fraction as F
 import numpy as np
 import private_selection
 import pytest
-from common.tables import Table
+from common import tables
 from private_choice import learner
 from private_choice.learner import Merits, choose, fit, split
 from private_choice.plan import TRAINING, TRAINING_SHARE, VALIDATION, build_plan, open_sides
@@ -18,10 +18,10 @@ from dpforest.accounting.conversion import rho_of_epsilon
 from dpforest.accounting.events import ExponentialSelection, GeometricNoise
 from dpforest.accounting.releases import LearnerBudget
 from dpforest.domain.encoder import DomainEncoder
-from dpforest.estimators.private_plan import table_facts
+from dpforest.estimators.fit_plan import table_facts
 from dpforest.mechanisms.entropy import FixedWords, make_source
-from dpforest.records.base import Block, MemoryRecords, reveal
-from dpforest.records.table import TrainingTable
+from dpforest.records.base import Chunk, MemoryRecords, reveal
+from dpforest.records.table import Table
 
 FEATURES = {"a": (0, 15), "b": ["x", "y"]}
 DOMAIN = Domain(features=FEATURES, classes=[0, 1], approximate_rows=400)
@@ -82,7 +82,7 @@ def test_sides_are_priced_as_they_are_drawn():
 @pytest.mark.parametrize("n", [0, 1, 40_000])
 def test_sides_are_each_records_own_draw(n):
     rows = np.zeros((n, 2)) if n else np.empty((0, 2))
-    table = TrainingTable.of(DomainEncoder(DOMAIN).encode(rows, np.zeros(n, dtype=int)))
+    table = Table.of(DomainEncoder(DOMAIN).encode(rows, np.zeros(n, dtype=int)))
     training, validation = split(MemoryRecords(table), make_source(7))
     first, second = training._table.n_records, validation._table.n_records
     assert first + second == n
@@ -92,8 +92,8 @@ def test_sides_are_each_records_own_draw(n):
 
 def test_a_record_more_leaves_the_others_where_they_were():
     encoder = DomainEncoder(DOMAIN)
-    table = TrainingTable.of(encoder.encode(X, y))
-    less = TrainingTable.of(encoder.encode(X[:-1], y[:-1]))
+    table = Table.of(encoder.encode(X, y))
+    less = Table.of(encoder.encode(X[:-1], y[:-1]))
     (a, b), (c, d) = (split(MemoryRecords(t), make_source(7)) for t in (table, less))
     sizes = [part._table.n_records for part in (a, b, c, d)]
     assert (sizes[0] - sizes[2], sizes[1] - sizes[3]) in ((1, 0), (0, 1))
@@ -131,14 +131,14 @@ class Always:
 
 def coded(labels):
     rows = np.zeros((len(labels), 2))
-    return MemoryRecords(TrainingTable.of(DomainEncoder(DOMAIN).encode(rows, labels)))
+    return MemoryRecords(Table.of(DomainEncoder(DOMAIN).encode(rows, labels)))
 
 
 def test_merits_count_right_answers_and_a_record_moves_them_by_at_most_one():
     models = [Always(-1.0), Always(1.0)]
     assert reveal(coded([0, 0, 1]).sealed_total(Merits(models))).tolist() == [2, 1]
     assert reveal(coded([]).sealed_total(Merits(models))).tolist() == [0, 0]
-    merits = [Merits(models).count(Block(coded(labels)._table)) for labels in ([0, 1], [0, 1, 1])]
+    merits = [Merits(models).count(Chunk(coded(labels)._table)) for labels in ([0, 1], [0, 1, 1])]
     assert set((merits[1] - merits[0]).tolist()) <= {0, 1}
 
 
@@ -156,6 +156,6 @@ def test_the_choice_has_the_law_of_the_exponential_mechanism():
 
 @pytest.mark.filterwarnings("ignore::dpforest.WeakSignalWarning")
 def test_a_line_of_the_comparison(capsys):
-    private_selection.compare(Table("small", X, y, DOMAIN), 2.0, 0.0, 2)
+    private_selection.compare(tables.Table("small", X, y, DOMAIN), 2.0, 0.0, 2)
     cells = capsys.readouterr().out.split(" | ")
     assert cells[0] == "| small" and len(cells) == 9

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import variants
 
-from dpforest.records.table import TrainingTable
+from dpforest.records.table import Table
 from dpforest.trees.base import TableFacts
 from dpforest.trees.refitted.settings import RefittedSettings
 from dpforest.trees.rules import probabilities
@@ -21,7 +21,7 @@ def run_of_three_features(seed=3):
     scaled = tuple(np.linspace(0, 1, n) if o else None for n, o in zip(sizes, ordered, strict=True))
     facts = TableFacts(sizes, ordered, np.zeros(3, bool), scaled, 3, 300.0)
     labels = (codes[:, 0] // 3).astype(np.uint8)
-    table = TrainingTable(codes, labels, sizes, facts.offsets, ordered, 3)
+    table = Table(codes, labels, sizes, facts.offsets, ordered, 3)
     return variants.Run(table, codes[:20], facts, Fraction(2), seed)
 
 

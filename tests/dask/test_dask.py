@@ -36,15 +36,15 @@ from dpforest import dask as dpforest_dask  # noqa: E402
 from dpforest.dask.collections import DaskTable  # noqa: E402
 from dpforest.dask.workers import (  # noqa: E402
     add_up,
-    block_of,
-    count_blocks,
+    chunk_of,
+    count_chunks,
     encode_part,
     narrow,
     size_of,
 )
 from dpforest.domain.encoder import DomainEncoder  # noqa: E402
 from dpforest.exceptions import ParameterTypeError  # noqa: E402
-from dpforest.records.base import Block, ClassCounts, RecordCount, reveal  # noqa: E402
+from dpforest.records.base import Chunk, ClassCounts, RecordCount, reveal  # noqa: E402
 from dpforest.records.streams.passes import empty_table, new_key  # noqa: E402
 
 pytestmark = [
@@ -299,25 +299,25 @@ def test_blocks_of_a_worker_are_counted_by_one_task(cluster):
     records = records_of(N, 50)
     bundles = records._bundles()
     assert len(bundles) <= 4 and sorted(len(b) for b in bundles)[-1] <= 9
-    assert {b.key for own in bundles for b in own} == {b.key for b in records._blocks}
-    places = cluster.who_has(records._blocks)
+    assert {b.key for own in bundles for b in own} == {b.key for b in records._chunks}
+    places = cluster.who_has(records._chunks)
     assert all(len({places[b.key][0] for b in own}) == 1 for own in bundles)
     assert reveal(records.sealed_total(RecordCount())).sum() == N - 10  # ten have no income
 
 
 @dataclass(frozen=True)
 class LargeSums:
-    """More than four bytes hold, from one block in nine."""
+    """More than four bytes hold, from one chunk in nine."""
 
-    def count(self, block: Block) -> np.ndarray:
-        return np.array([block.table.n_records, 2**40 if block.first == 0 else 0])
+    def count(self, chunk: Chunk) -> np.ndarray:
+        return np.array([chunk.table.n_records, 2**40 if chunk.first == 0 else 0])
 
 
 def test_integers_that_need_eight_bytes_have_them():
-    nobody = Block(empty_table(DomainEncoder(DOMAIN)))
+    nobody = Chunk(empty_table(DomainEncoder(DOMAIN)))
     large, count = pickle.dumps(LargeSums()), pickle.dumps(RecordCount())
-    assert count_blocks(large, [], [nobody, nobody]).tolist() == [0, 2**41]
-    assert count_blocks(count, [], [nobody]).dtype == np.int32
+    assert count_chunks(large, [], [nobody, nobody]).tolist() == [0, 2**41]
+    assert count_chunks(count, [], [nobody]).dtype == np.int32
     small, large = np.array([1, 2**31 - 1]), np.array([1, 1])
     assert narrow(small).dtype == np.int32 and add_up([narrow(small), large]).dtype == np.int64
     assert add_up([narrow(small), large]).tolist() == [2, 2**31]
@@ -331,11 +331,11 @@ def test_a_partition_that_is_made_again_must_be_the_same():
         for features in (X[:90], X[:90].copy(), X[:60], X[:90][::-1])
     )
     size, mark = size_of(first, key)
-    assert size == 89 and block_of(again, 0, mark, key).table.n_records == 89
+    assert size == 89 and chunk_of(again, 0, mark, key).table.n_records == 89
     unreadable = StreamError("partition 0", "it cannot be read", "Mend it")
     for changed in (shorter, other, unreadable):
         with pytest.raises(StreamError, match="it came out differently when made again") as refused:
-            block_of(changed, 0, mark, key)
+            chunk_of(changed, 0, mark, key)
         assert not any(sign.isdigit() for sign in str(refused.value))
 
 
@@ -344,7 +344,7 @@ def left_on_worker() -> list[str]:
     import gc
 
     gc.collect()
-    ours = ("Block", "TrainingTable", "RowWords", "Side", "LevelCounts", "ScoreHistory")
+    ours = ("Chunk", "Table", "RowWords", "Side", "LevelCounts", "ScoreHistory")
     kinds = [type(thing) for thing in gc.get_objects()]
     own = [k for k in kinds if str(k.__module__).startswith("dpforest")]
     return [k.__name__ for k in own if k.__name__ in ours]
@@ -356,7 +356,7 @@ left_on_worker.__module__ = "__main__"
 
 def test_workers_forget_records_and_keys_with_the_fit(cluster):
     records = records_of(N, 200)
-    assert "Block" in sum(cluster.run(left_on_worker).values(), [])
+    assert "Chunk" in sum(cluster.run(left_on_worker).values(), [])
     del records
     X, y = table()
     chunks = da.from_array(X, chunks=(200, 3)), da.from_array(y, chunks=200)

@@ -23,7 +23,7 @@ from dask.delayed import delayed  # noqa: E402
 from dpforest import dask as dpforest_dask  # noqa: E402
 from dpforest.dask.collections import DaskTable, is_collection  # noqa: E402
 from dpforest.dask.workers import encode_part  # noqa: E402
-from dpforest.records.table import TrainingTable  # noqa: E402
+from dpforest.records.table import Table  # noqa: E402
 
 DOMAIN = Domain(
     features={"x": (0, 9), "kind": {"categories": ["1", "2", "3"], "missing": True}},
@@ -41,7 +41,7 @@ PARTS = [
 ]  # fmt: skip
 
 
-def read(source: DaskTable, encoder: DomainEncoder) -> list[TrainingTable]:
+def read(source: DaskTable, encoder: DomainEncoder) -> list[Table]:
     pairs = dask.compute(*source._pairs(), scheduler="synchronous")
     return [encode_part(part, encoder, f"partition {k}") for k, part in enumerate(pairs)]
 
@@ -61,7 +61,7 @@ def test_the_codes_are_those_of_one_table(task, named):
     source = DaskTable(X, "y") if named else DaskTable(X[["x", "kind"]], X["y"])
     source.check(DOMAIN.feature_names)
     cells = [cell for part in PARTS for cell in part]
-    whole = TrainingTable.of(encoder.encode([[cell, cell] for cell in cells], cells))
+    whole = Table.of(encoder.encode([[cell, cell] for cell in cells], cells))
     assert sum(map(rows_of, read(source, encoder)), []) == rows_of(whole)
     assert 8 < whole.n_records < len(cells)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpforest.dask.questions import CHUNK, Questions, opened
+from dpforest.dask.questions import PACKET, Questions, opened
 from dpforest.records.base import ClassCounts, MappedQuery
 from dpforest.trees.random.trees import RandomTrees
 from dpforest.trees.refitted.queries import LeafSums, ScoreHistory, TreeMove
@@ -32,36 +32,36 @@ def question_of(moves: list[TreeMove]) -> LeafSums:
 
 
 def same_moves(found: LeafSums, moves: list[TreeMove]) -> bool:
-    pairs = zip(found.history.moves, moves, strict=True)
+    pairs = zip(found.scored.moves, moves, strict=True)
     return all(
         np.array_equal(a.steps, b.steps) and np.array_equal(a.tree.mask, b.tree.mask)
         for a, b in pairs
     )
 
 
-@pytest.mark.parametrize("n", [0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK + 5])
+@pytest.mark.parametrize("n", [0, 1, PACKET - 1, PACKET, PACKET + 1, 3 * PACKET + 5])
 def test_a_history_arrives_whole(n):
     moves, questions = moves_of(n), Questions(Here())
     for length in range(n + 1):
-        question, chunks = questions.sent(question_of(moves[:length]))
-        assert len(chunks) == length // CHUNK
-        assert same_moves(opened(question, chunks), moves[:length])
+        question, packets = questions.sent(question_of(moves[:length]))
+        assert len(packets) == length // PACKET
+        assert same_moves(opened(question, packets), moves[:length])
 
 
 def test_each_step_is_sent_a_bounded_number_of_times():
-    moves, questions, sizes = moves_of(5 * CHUNK), Questions(Here()), []
+    moves, questions, sizes = moves_of(5 * PACKET), Questions(Here()), []
     for length in range(len(moves) + 1):
         question, _ = questions.sent(question_of(moves[:length]))
         sizes.append(len(question))
-    whole = len(Questions(Here()).sent(question_of(moves[: CHUNK - 1]))[0])
+    whole = len(Questions(Here()).sent(question_of(moves[: PACKET - 1]))[0])
     assert max(sizes) < 1.1 * whole
-    assert sizes[5 * CHUNK] < 2 * sizes[CHUNK] < whole
+    assert sizes[5 * PACKET] < 2 * sizes[PACKET] < whole
 
 
 def test_another_history_is_not_taken_for_the_first():
     questions = Questions(Here())
     for seed in (1, 2):
-        moves = moves_of(2 * CHUNK, seed)
+        moves = moves_of(2 * PACKET, seed)
         assert same_moves(opened(*questions.sent(question_of(moves))), moves)
     mapped = MappedQuery(None, question_of(moves))
     found = opened(*questions.sent(mapped))

@@ -24,9 +24,9 @@ from dpforest.accounting.releases import LearnerBudget
 from dpforest.accounting.verify import sole_certificate, verify_composition
 from dpforest.datasets import load_adult
 from dpforest.domain.encoder import DomainEncoder
-from dpforest.estimators import private_training
-from dpforest.estimators.private_plan import table_facts
-from dpforest.estimators.private_training import make_plan
+from dpforest.estimators import planning
+from dpforest.estimators.fit_plan import table_facts
+from dpforest.estimators.planning import make_plan
 from dpforest.exceptions import BudgetExceeded, ModelFormatError, ParameterError
 
 pytestmark = pytest.mark.usefixtures("quick_learners")
@@ -105,14 +105,14 @@ def test_after_a_bought_count_the_rest_is_certified_for_what_is_left(strategy, f
 
 
 def test_a_learner_that_strays_from_its_list_is_stopped(fitted, monkeypatch, domain, table):
-    real = private_training.planned
+    real = planning.planned
 
     def with_less_noise(*arguments: Any, **named: Any) -> Any:
         plan = real(*arguments, **named)
         noiseless = plan.plan.with_variances(Fraction(9, 10))
         return replace(plan, plan=replace(noiseless, certificate=plan.plan.certificate))
 
-    monkeypatch.setattr(private_training, "planned", with_less_noise)
+    monkeypatch.setattr(planning, "planned", with_less_noise)
     declared = domain.model_copy(update={"approximate_rows": N})
     forest = PrivateForestClassifier(epsilon=4, delta=DELTA, domain=declared, strategy="refitted")
     with pytest.raises(ParameterError, match="does not follow from the list of releases"):
@@ -127,8 +127,8 @@ def test_stored_models_are_held_to_their_list(fitted):
     assert again.guarantee_ == forest.guarantee_ and again.spent_ == forest.spent_
     data = json.loads(text)
     fit = data["ledger"]["scopes"]["children"][0]
-    blocks = fit["children"][0]["certificate"]["blocks"]
-    blocks[-1]["times"] += 1
+    repeats = fit["children"][0]["certificate"]["blocks"]
+    repeats[-1]["times"] += 1
     with pytest.raises(ModelFormatError, match="certifi"):
         PrivateForestClassifier.from_json(json.dumps(data))
 

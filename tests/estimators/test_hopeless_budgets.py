@@ -14,8 +14,8 @@ import pytest
 
 from dpforest import Domain, PrivateForestClassifier, WeakSignalWarning
 from dpforest.accounting.releases import LearnerBudget
-from dpforest.estimators.private_plan import HOPELESS_SIGNAL
-from dpforest.estimators.private_training import trusted_rows
+from dpforest.estimators.fit_plan import HOPELESS_SIGNAL
+from dpforest.estimators.planning import trusted_rows
 from dpforest.trees.rules import RulesLearner, RulesSettings
 from dpforest.trees.rules.probabilities import prior_probabilities
 
@@ -92,15 +92,15 @@ def test_a_declared_number_warns_exactly_where_no_rule_is_drawn(facts_of_rows):
 @pytest.fixture
 def facts_of_rows():
     from dpforest.domain.encoder import DomainEncoder
-    from dpforest.estimators.private_plan import table_facts
+    from dpforest.estimators.fit_plan import table_facts
 
     encoder = DomainEncoder(Domain(features={"a": (0.0, 1.0)}, classes=["no", "yes"]))
     return lambda rows: table_facts(encoder, rows)
 
 
 def test_a_number_that_may_be_hopeless_is_not_taken_at_its_likeliest():
-    from dpforest.estimators.paid_rows import likely_rows
-    from dpforest.estimators.private_plan import count_event
+    from dpforest.estimators.bought_rows import likely_rows
+    from dpforest.estimators.fit_plan import count_event
 
     small = LearnerBudget(Fraction(1, 1000), Fraction(0))
     count = count_event(small)

@@ -26,7 +26,7 @@ from dpforest import (
 from dpforest.mechanisms import entropy
 from dpforest.mechanisms.entropy import RandomSource, SystemSource
 from dpforest.mechanisms.row_words import RowWords
-from dpforest.records.base import Block, MappedQuery, MappedRecords, MemoryRecords
+from dpforest.records.base import Chunk, MappedQuery, MappedRecords, MemoryRecords
 from dpforest.records.mappings import Tossed
 from dpforest.records.streams.passes import StreamedRecords
 from dpforest.streams import BatchStream
@@ -43,7 +43,7 @@ GENERATORS = (
     RandomSource, RowWords, np.random.Generator, np.random.BitGenerator, np.random.RandomState,
 )  # fmt: skip
 HOLDERS = (
-    MappedRecords, MappedQuery, Tossed, MemoryRecords, StreamedRecords, Block, LeafRecords,
+    MappedRecords, MappedQuery, Tossed, MemoryRecords, StreamedRecords, Chunk, LeafRecords,
 )  # fmt: skip
 FEATURES = {"age": (0, 100), "colour": ["red", "green", "blue"], "size": (-1.0, 1.0)}
 STRATEGIES = [

@@ -25,7 +25,7 @@ from dpforest import (
 from dpforest.accounting.allocation import UniformAllocation
 from dpforest.estimators.base import PrivateEstimator
 from dpforest.estimators.fitting import Fit
-from dpforest.estimators.plan_summary import PlanSummary
+from dpforest.estimators.forecast import PlanSummary
 from dpforest.exceptions import ParameterTypeError, WeakSignalWarning
 from dpforest.records.streams.batches import BatchStream
 

@@ -28,7 +28,7 @@ from dpforest.trees.refitted.learner import RefittedForest
 from dpforest.trees.refitted.settings import RefittedSettings, RefittedSize
 from dpforest.trees.rules.learner import RulesLearner
 from dpforest.trees.rules.settings import RulesSettings
-from dpforest.trees.strategies import LEARNERS
+from dpforest.trees.strategies import STRATEGIES
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "plain_model.md"
@@ -45,7 +45,7 @@ FEATURES = [
     {"name": "married", "kind": "categorical", "categories": ["True", "False"]},
 ]  # fmt: skip
 NEED_DELTA = ("refitted",)
-KINDS = [*LEARNERS, "refitted with a start", "prior alone"]
+KINDS = [*STRATEGIES, "refitted with a start", "prior alone"]
 #: Forests whose splits are drawn: by how thresholds and leaves are.
 DRAWN = {
     "cells": {},
@@ -268,11 +268,11 @@ def test_a_matrix_of_positions_is_read_as_it_was_fitted(use_learners, prediction
 def files() -> dict[str, Any]:
     """A small file of each kind of score, with a start; parsed."""
     with pytest.MonkeyPatch.context() as patch:
-        from dpforest.trees.strategies import Entry
+        from dpforest.trees.strategies import Strategy
 
-        real = Entry.make
+        real = Strategy.make
         small = {"RulesLearner": SMALL["rules"], "RefittedForest": STARTED}
-        patch.setattr(Entry, "make", lambda entry: small.get(entry.learner) or real(entry))
+        patch.setattr(Strategy, "make", lambda entry: small.get(entry.learner) or real(entry))
         found = {}
         for kind, make, extra in (
             ("rules", PrivateForestClassifier, {"classes": ["well", "ill"]}),

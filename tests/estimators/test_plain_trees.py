@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dpforest.domain.domain import Domain
 from dpforest.domain.encoder import DomainEncoder
-from dpforest.estimators.private_plan import table_facts
+from dpforest.estimators.fit_plan import table_facts
 from dpforest.exceptions import ModelFormatError
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.plain.codes import FeatureCodes

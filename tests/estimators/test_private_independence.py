@@ -19,12 +19,12 @@ from dpforest.dask import DaskPrivateForestRegressor
 from dpforest.domain.matrix import EncodedMatrix, EncodedTable
 from dpforest.estimators.fitting import Fit
 from dpforest.mechanisms.entropy import RandomSource
-from dpforest.records.base import Block
+from dpforest.records.base import Chunk
 from dpforest.records.streams.base import Source
 from dpforest.records.streams.passes import Marks, StreamedRecords
-from dpforest.records.table import TrainingTable
+from dpforest.records.table import Table
 from dpforest.streams import BatchStream
-from dpforest.trees.strategies import LEARNERS, NOT_STREAMED
+from dpforest.trees.strategies import NOT_STREAMED, STRATEGIES
 
 DELTA = "1e-6"
 KINDS = [
@@ -42,7 +42,7 @@ pytestmark = pytest.mark.usefixtures("quick_learners")
 N_ROWS, N_DROPPED = 1237, 136
 SECRET_NUMBERS = {N_ROWS, N_DROPPED, N_ROWS - N_DROPPED}
 SECRET_TYPES = (
-    TrainingTable, EncodedMatrix, EncodedTable, Grant, RandomSource, np.random.Generator,
+    Table, EncodedMatrix, EncodedTable, Grant, RandomSource, np.random.Generator,
 )  # fmt: skip
 
 
@@ -194,7 +194,7 @@ TARGETS = Domain(features={"age": (0, 100), "weight": (0.0, 1.0)}, target=(0, 10
 MEANS = [
     (kind, {"strategy": name, "delta": delta})
     for kind in ("memory", "stream", "dask")
-    for name in LEARNERS
+    for name in STRATEGIES
     for delta in (0, DELTA)
     if delta or name != "refitted"
     if kind == "memory" or name not in NOT_STREAMED
@@ -228,6 +228,6 @@ def test_nothing_of_a_regressions_records_is_kept(parameters, rows, kind, search
     for item in (item for form in forms for item in searching.reachable(form)):
         if isinstance(item, (str, bytes)):
             continue
-        assert not issubclass(type(item), (*SECRET_TYPES, Block, Source))
+        assert not issubclass(type(item), (*SECRET_TYPES, Chunk, Source))
         assert not searching.numbers_in(item) & SECRET_NUMBERS, type(item)
-    assert searching.alive((TrainingTable, Block, StreamedRecords, Marks)) == []
+    assert searching.alive((Table, Chunk, StreamedRecords, Marks)) == []

@@ -15,7 +15,7 @@ from dpforest import BudgetAccountant, MultinomialForestClassifier
 from dpforest.accounting.grants import Grant
 from dpforest.domain.matrix import EncodedMatrix, EncodedTable
 from dpforest.mechanisms.entropy import RandomSource
-from dpforest.records.table import LatticeColumns, TrainingTable
+from dpforest.records.table import LatticeColumns, Table
 from dpforest.trees.multinomial.cells import LevelCells
 from dpforest.trees.multinomial.kernels.predict import predict_leaves
 from dpforest.trees.multinomial.lattice import LevelLattice
@@ -23,7 +23,7 @@ from dpforest.trees.multinomial.segments import Segments
 
 #: Types that hold records or raw counts, and permissions to draw.
 SECRET_TYPES = (
-    TrainingTable, LatticeColumns, EncodedMatrix, EncodedTable, Segments, LevelCells, LevelLattice,
+    Table, LatticeColumns, EncodedMatrix, EncodedTable, Segments, LevelCells, LevelLattice,
     Grant,
 )  # fmt: skip
 # A number of records that nothing public has, and what is left of it by dropping.

@@ -14,20 +14,20 @@ from dpforest.accounting.events import GeometricNoise
 from dpforest.accounting.releases import SHARED, Release, once
 from dpforest.bridge import Bridge, PlanError
 from dpforest.domain.targets import TARGET_STEPS
-from dpforest.estimators.private_plan import RANGE_ROLE
+from dpforest.estimators.fit_plan import RANGE_ROLE
 from dpforest.estimators.target_range import N_CELLS, find_range, release_target_range
 from dpforest.mechanisms.entropy import SeededSource
-from dpforest.records.base import Block, MemoryRecords, TargetCells
-from dpforest.records.table import TrainingTable
+from dpforest.records.base import Chunk, MemoryRecords, TargetCells
+from dpforest.records.table import Table
 
 steps = st.integers(0, TARGET_STEPS)
 
 
-def table_of(targets) -> TrainingTable:
+def table_of(targets) -> Table:
     n = len(targets)
     codes, labels = np.zeros((n, 1), np.uint8), np.zeros(n, np.uint8)
     columns = np.array([2]), np.array([0, 2]), np.array([True])
-    return TrainingTable(codes, labels, *columns, 2, targets=np.array(targets, dtype=np.int32))
+    return Table(codes, labels, *columns, 2, targets=np.array(targets, dtype=np.int32))
 
 
 def bridge_to(targets, event, seed=0, accountant=None):
@@ -46,8 +46,8 @@ def released(targets, epsilon, seed):
 
 @given(st.lists(steps, max_size=20), steps)
 def test_a_record_adds_one_to_one_cell(targets, another):
-    one = TargetCells(N_CELLS).count(Block(table_of(targets)))
-    more = TargetCells(N_CELLS).count(Block(table_of([*targets, another])))
+    one = TargetCells(N_CELLS).count(Chunk(table_of(targets)))
+    more = TargetCells(N_CELLS).count(Chunk(table_of([*targets, another])))
     difference = more - one
     assert difference.min() == 0 and difference.sum() == 1 and difference.size == N_CELLS
     assert difference[min(another * N_CELLS // TARGET_STEPS, N_CELLS - 1)] == 1

@@ -11,7 +11,7 @@ from dpforest import BudgetAccountant, bridge
 from dpforest.accounting.events import GeometricNoise
 from dpforest.accounting.releases import SHARED, Release, once
 from dpforest.domain.targets import TARGET_STEPS
-from dpforest.estimators.private_plan import RANGE_ROLE
+from dpforest.estimators.fit_plan import RANGE_ROLE
 from dpforest.estimators.target_range import N_CELLS, find_range, release_target_range
 from dpforest.mechanisms.entropy import SystemSource
 from dpforest.records.base import Secret

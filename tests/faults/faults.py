@@ -30,7 +30,7 @@ from dpforest.mechanisms import (
     add_geometric_noise,
     select_exponential,
 )
-from dpforest.records.table import TrainingTable
+from dpforest.records.table import Table
 from dpforest.trees.multinomial.criteria import CRITERIA
 from dpforest.trees.multinomial.segments import Splits
 
@@ -99,7 +99,7 @@ class MaskedCandidates(OneSplitTrees):
         return cuts(table, chosen)
 
 
-def cuts(table: TrainingTable, chosen) -> Splits:
+def cuts(table: Table, chosen) -> Splits:
     """Cells as cuts of ordered features; -1 is no split."""
     found = chosen >= 0
     cells = np.where(found, chosen, 0)

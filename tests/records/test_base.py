@@ -1,4 +1,4 @@
-"""Totals over records: no block, no thread and no lost memory shows in them."""
+"""Totals over records: no chunk, no thread and no lost memory shows in them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dpforest.domain.matrix import EncodedMatrix, EncodedTable
 from dpforest.domain.targets import TARGET_STEPS
 from dpforest.records import base as counting
 from dpforest.records.base import (
-    Block,
+    Chunk,
     ClassCounts,
     CodeCounts,
     MappedRecords,
@@ -28,25 +28,23 @@ from dpforest.records.base import (
     reveal,
     slices,
 )
-from dpforest.records.table import TrainingTable
+from dpforest.records.table import Table
 
 
-def table_of(n: int) -> TrainingTable:
+def table_of(n: int) -> Table:
     generator = np.random.default_rng(n)
     codes = np.column_stack([generator.integers(0, 5, n), generator.integers(0, 9, n)])
     labels = generator.integers(0, 3, n).astype(np.uint8)
     n_codes, offsets = np.array([5, 9]), np.array([0, 5, 14])
-    return TrainingTable(
-        codes.astype(np.uint8), labels, n_codes, offsets, np.array([True, False]), 3
-    )
+    return Table(codes.astype(np.uint8), labels, n_codes, offsets, np.array([True, False]), 3)
 
 
 @dataclass(frozen=True)
 class Places:
-    """Sum of record numbers, which knows where a block begins."""
+    """Sum of record numbers, which knows where a chunk begins."""
 
-    def count(self, block: Block) -> np.ndarray:
-        return np.array([np.arange(block.first, block.first + block.table.n_records).sum()])
+    def count(self, chunk: Chunk) -> np.ndarray:
+        return np.array([np.arange(chunk.first, chunk.first + chunk.table.n_records).sum()])
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 7, 100])
@@ -73,21 +71,21 @@ def test_code_counts_reach_the_last_code_of_every_feature(dtype, features):
     codes = np.random.default_rng(3).integers(0, n_codes, (300, 4)).astype(dtype)
     codes[0], codes[-1] = n_codes - 1, 0
     offsets = np.concatenate([[0], np.cumsum(n_codes)])
-    table = TrainingTable(codes, np.zeros(300, np.uint8), n_codes, offsets, np.ones(4, bool), 1)
-    counts = CodeCounts(np.array(features, dtype=np.int64)).count(Block(table))
+    table = Table(codes, np.zeros(300, np.uint8), n_codes, offsets, np.ones(4, bool), 1)
+    counts = CodeCounts(np.array(features, dtype=np.int64)).count(Chunk(table))
     twins = [np.bincount(codes[:, f], minlength=n_codes[f]) for f in features]
     assert counts.dtype == np.int64 and counts.tolist() == list(itertools.chain(*twins))
 
 
 def test_a_copy_of_a_block_makes_anew_what_was_kept():
-    block = Block(table_of(9), 4, {"scores": object()})
-    copy = pickle.loads(pickle.dumps(block))
+    chunk = Chunk(table_of(9), 4, {"scores": object()})
+    copy = pickle.loads(pickle.dumps(chunk))
     assert copy.kept == {} and copy.first == 4
-    assert np.array_equal(copy.table.codes, block.table.codes)
+    assert np.array_equal(copy.table.codes, chunk.table.codes)
 
 
 def test_a_block_is_as_large_as_its_records():
-    for thing in (table_of(5000), Block(table_of(5000))):
+    for thing in (table_of(5000), Chunk(table_of(5000))):
         assert 15_000 <= sys.getsizeof(thing) <= 15_200
 
 
@@ -97,9 +95,9 @@ class Relabelled:
 
     label: int
 
-    def table(self, block: Block) -> TrainingTable:
-        labels = np.full_like(block.table.labels, self.label)
-        return replace(block.table, labels=labels)
+    def table(self, chunk: Chunk) -> Table:
+        labels = np.full_like(chunk.table.labels, self.label)
+        return replace(chunk.table, labels=labels)
 
 
 def test_what_one_mapping_made_of_a_block_is_not_taken_for_anothers():
@@ -112,7 +110,7 @@ def test_what_one_mapping_made_of_a_block_is_not_taken_for_anothers():
 class Whole:
     """A look that hands all records on."""
 
-    def look(self, table: TrainingTable) -> TrainingTable:
+    def look(self, table: Table) -> Table:
         return table
 
 
@@ -127,15 +125,15 @@ def test_whoever_watches_is_told_of_passes():
 
 def test_blocks_are_the_table_in_order():
     table = table_of(11)
-    blocks = slices(table, 4)
-    assert [block.first for block in blocks] == [0, 2, 5, 8]
-    assert np.array_equal(np.concatenate([b.table.codes for b in blocks]), table.codes)
-    assert np.array_equal(np.concatenate([b.table.labels for b in blocks]), table.labels)
+    chunks = slices(table, 4)
+    assert [chunk.first for chunk in chunks] == [0, 2, 5, 8]
+    assert np.array_equal(np.concatenate([b.table.codes for b in chunks]), table.codes)
+    assert np.array_equal(np.concatenate([b.table.labels for b in chunks]), table.labels)
 
 
 def test_an_error_in_a_thread_is_raised_and_ends_the_threads():
     class Broken:
-        def count(self, block):
+        def count(self, chunk):
             raise RuntimeError("broken")
 
     records = MemoryRecords(table_of(10), 2)
@@ -149,7 +147,7 @@ def test_few_records_are_not_handed_to_threads(monkeypatch):
     assert [MemoryRecords(table_of(n), 4).n_threads for n in (0, 79, 80, 400)] == [1, 1, 2, 4]
 
 
-def targets_of(n: int) -> TrainingTable:
+def targets_of(n: int) -> Table:
     targets = (np.arange(n) % 17 * (TARGET_STEPS // 16)).astype(np.int32)
     return replace(table_of(n), targets=targets, n_classes=2)
 
@@ -167,14 +165,14 @@ def targets_of(n: int) -> TrainingTable:
 )
 def test_queries_say_what_a_record_moves(query, of_targets):
     table = targets_of(40) if of_targets else table_of(40)
-    moved = [query.count(block) for block in slices(table, 40)]
+    moved = [query.count(chunk) for chunk in slices(table, 40)]
     assert all(one.dtype == np.int64 and one.min() >= 0 for one in moved)
     assert max(one.sum() for one in moved) == query.sensitivity.l1, "reached"
     assert max((one**2).sum() for one in moved) == query.sensitivity.l2_squared, "reached"
 
 
 def test_cells_of_a_target_are_equally_wide():
-    counts = TargetCells(8).count(Block(targets_of(17 * 5)))
+    counts = TargetCells(8).count(Chunk(targets_of(17 * 5)))
     # Of 17 values 0 and 1 lie in the first cell, 14 to 16 in the last.
     assert counts.tolist() == [10] * 7 + [15]
 
@@ -183,10 +181,10 @@ def test_threads_that_look_at_changed_records_change_them_once():
     made = []
 
     class Slow(Relabelled):
-        def table(self, block: Block) -> TrainingTable:
-            made.append(block.table.n_records)
+        def table(self, chunk: Chunk) -> Table:
+            made.append(chunk.table.n_records)
             time.sleep(0.05)
-            return super().table(block)
+            return super().table(chunk)
 
     records = MappedRecords(MemoryRecords(table_of(8)), Slow(2))
     with ThreadPoolExecutor(4) as pool:
@@ -197,15 +195,15 @@ def test_threads_that_look_at_changed_records_change_them_once():
 def test_a_schema_holds_no_order_of_records():
     codes = np.array([[3], [1], [2]], dtype=np.uint32)
     matrix = EncodedMatrix(codes, np.array([2**32]), np.array([True]))
-    table = TrainingTable.of(EncodedTable(matrix, np.zeros(3, dtype=np.int32), 2))
+    table = Table.of(EncodedTable(matrix, np.zeros(3, dtype=np.int32), 2))
     assert table.lattice is not None and MemoryRecords(table).schema.lattice is None
 
 
 class Doubled:
     """Each record twice."""
 
-    def table(self, block):
-        table = block.table
+    def table(self, chunk):
+        table = chunk.table
         both = np.concatenate([table.codes, table.codes]), np.concatenate([table.labels] * 2)
         return replace(table, codes=both[0], labels=both[1])
 

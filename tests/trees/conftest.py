@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from dpforest.records.table import TrainingTable
+from dpforest.records.table import Table
 from dpforest.trees.base import TableFacts
 
 
@@ -30,17 +30,17 @@ def facts_of() -> Callable[..., TableFacts]:
 
 
 @pytest.fixture
-def table_of() -> Callable[..., TrainingTable]:
+def table_of() -> Callable[..., Table]:
     """A skewed table; class 1 where the first code is small, else the class goes by the last."""
 
-    def make(facts, n_records, seed=0, labels=None) -> TrainingTable:
+    def make(facts, n_records, seed=0, labels=None) -> Table:
         generator = np.random.default_rng(seed)
         shares = generator.random((n_records, facts.n_features)) ** 1.5
         codes = np.floor(shares * facts.n_codes)
         if labels is None:
             lean = shares[:, 0] + 0.3 * generator.random(n_records) < 0.4
             labels = np.where(lean, 1, np.floor(shares[:, -1] * facts.n_classes))
-        return TrainingTable(
+        return Table(
             np.ascontiguousarray(
                 codes, dtype=np.uint8 if facts.n_codes.max() <= 256 else np.uint16
             ),

@@ -27,7 +27,7 @@ from dpforest.trees.one_shot.settings import OneShotSettings, OneShotSize
 from dpforest.trees.refitted import RefittedForest
 from dpforest.trees.refitted.settings import RefittedSettings, RefittedSize
 from dpforest.trees.rules import RulesLearner, RulesSettings
-from dpforest.trees.strategies import LEARNERS
+from dpforest.trees.strategies import STRATEGIES
 from dpforest.trees.training import train_on
 
 DELTA = Fraction(1, 10**6)
@@ -62,7 +62,7 @@ CASES = {
     "one-shot, all, Gaussian": Case(FOREST, ALL_OF_ONE_SHOT, delta=DELTA, rows=1e5),
     "one-shot, all, four classes": Case(FOREST, ALL_OF_ONE_SHOT, rows=1e5, n_classes=4),
     "one-shot, a mean": Case(FOREST, {"prior"}, rows=3, **MEANS),
-    "one-shot, a median": Case(FOREST, {"middle of the target"}, rows=20, **MEANS),
+    "one-shot, a median": Case(FOREST, {"median of the target"}, rows=20, **MEANS),
     "one-shot, means": Case(FOREST, {"prior", *ALL_OF_ONE_SHOT}, rows=1e5, **MEANS),
     "one-shot, means, Gaussian": Case(
         FOREST, {"prior", *ALL_OF_ONE_SHOT}, delta=DELTA, rows=1e5, **MEANS
@@ -82,9 +82,9 @@ CASES = {
         {"prior", LEAVES, "weights of rules and forest"},
         rows=3000,
     ),
-    "multinomial": Case(LEARNERS["multinomial"].make(), {"feature selection", "leaf histogram"}),
+    "multinomial": Case(STRATEGIES["multinomial"].make(), {"feature selection", "leaf histogram"}),
     "multinomial, Gaussian": Case(
-        LEARNERS["multinomial"].make(), {"feature selection", "leaf histogram"}, delta=DELTA
+        STRATEGIES["multinomial"].make(), {"feature selection", "leaf histogram"}, delta=DELTA
     ),
 }  # fmt: skip
 
@@ -138,7 +138,7 @@ def test_the_same_releases_make_the_same_model_whatever_the_records_are(name, ta
 
 
 def test_every_learner_is_there():
-    assert {case.learner.name for case in CASES.values()} == set(LEARNERS)
+    assert {case.learner.name for case in CASES.values()} == set(STRATEGIES)
 
 
 class Watched(RecordsAround):

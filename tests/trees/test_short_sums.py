@@ -7,7 +7,7 @@ from fractions import Fraction as F
 import pytest
 
 from dpforest.accounting import BudgetAccountant, DiscreteGaussianNoise, FrozenLedger
-from dpforest.accounting.certificates import Block, certify
+from dpforest.accounting.certificates import Repeat, certify
 from dpforest.accounting.fits import register_fit
 from dpforest.accounting.ledger_check import verify_ledger
 from dpforest.accounting.lists import Price, open_list
@@ -15,9 +15,9 @@ from dpforest.accounting.losses import NO_LOSS, PrivacyLoss
 from dpforest.accounting.releases import Release, once, priced_noise, scaled_noise
 from dpforest.datasets import load_adult
 from dpforest.domain.encoder import DomainEncoder
-from dpforest.estimators.private_plan import table_facts
-from dpforest.estimators.private_training import make_plan
-from dpforest.trees.strategies import LEARNERS
+from dpforest.estimators.fit_plan import table_facts
+from dpforest.estimators.planning import make_plan
+from dpforest.trees.strategies import STRATEGIES
 
 MILLIONTH = F(1, 10**6)
 #: Digits of a sum, however many budgets it is of; books hold 4,000.
@@ -40,7 +40,7 @@ def facts():
 
 
 @pytest.mark.parametrize("delta", [MILLIONTH, F(0)])
-@pytest.mark.parametrize("strategy", sorted(LEARNERS))
+@pytest.mark.parametrize("strategy", sorted(STRATEGIES))
 def test_sums_of_plans_are_short(strategy, delta, facts):
     if strategy == "refitted" and not delta:
         pytest.skip("a refitted forest needs a delta")
@@ -78,7 +78,7 @@ def certified_books(n_fits):
     accountant = BudgetAccountant(1000, MILLIONTH)
     for step in range(n_fits):
         noise = scaled_noise(priced_noise(F(1), F(1, 100)), F(10_000 + 37 * step, 9_999))
-        certificate = certify((Block((noise,)),), F(2), MILLIONTH)
+        certificate = certify((Repeat((noise,)),), F(2), MILLIONTH)
         fit = accountant.open_scope(f"fit {step}")
         rounds = (once("test", Release("leaves", noise)),)
         price = Price(certificate.additive, certificate, certificate.loss)

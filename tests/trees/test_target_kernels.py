@@ -18,7 +18,7 @@ from dpforest.accounting.releases import LearnerBudget, PlanError
 from dpforest.domain.targets import TARGET_STEPS
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.records.base import Block, ClassCounts, MemoryRecords, reveal
-from dpforest.records.table import TrainingTable
+from dpforest.records.table import Table
 from dpforest.trees.base import TableFacts
 from dpforest.trees.one_shot import OneShotForest
 from dpforest.trees.one_shot import plan as one_shot_plan
@@ -50,22 +50,22 @@ def facts_of(rows: float | None = 5000.0) -> TableFacts:
     return TableFacts(N_CODES, ORDERED, np.zeros(3, bool), scaled, 2, rows, TARGET_STEPS)
 
 
-def table_of(n: int, seed: int = 1) -> TrainingTable:
+def table_of(n: int, seed: int = 1) -> Table:
     generator = np.random.default_rng(seed)
     codes = np.column_stack([generator.integers(0, k, n) for k in N_CODES]).astype(np.uint8)
     targets = generator.integers(0, TARGET_STEPS + 1, n).astype(np.int32)
     targets[: n // 4] = 0
     targets[n // 4 : n // 3] = TARGET_STEPS
     zeros = np.zeros(n, dtype=np.uint8)
-    return TrainingTable(codes, zeros, N_CODES, OFFSETS, ORDERED, 2, targets=targets)
+    return Table(codes, zeros, N_CODES, OFFSETS, ORDERED, 2, targets=targets)
 
 
-def without(table: TrainingTable, place: int) -> TrainingTable:
+def without(table: Table, place: int) -> Table:
     """The same table but for one record."""
     codes, labels, targets = (
         np.delete(array, place, axis=0) for array in (table.codes, table.labels, table.targets)
     )
-    return TrainingTable(codes, labels, N_CODES, OFFSETS, ORDERED, 2, targets=targets)
+    return Table(codes, labels, N_CODES, OFFSETS, ORDERED, 2, targets=targets)
 
 
 def test_target_tables_hold_the_parts_of_every_record():

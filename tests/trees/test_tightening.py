@@ -53,7 +53,7 @@ def grant_all(plan, scope):
 
 
 def variances(plan) -> list[F]:
-    events = [event for block in plan.blocks for event in block.events]
+    events = [event for repeat in plan.repeats for event in repeat.events]
     return [e.sigma_squared for e in events if isinstance(e, DiscreteGaussianNoise)]
 
 
@@ -64,7 +64,7 @@ def variances(plan) -> list[F]:
 def test_the_list_is_what_training_asks_for(kind, n_classes, rows, epsilon):
     plan = plans(kind, epsilon, facts_of(n_classes, rows))[1]
     certificate = plan.certificate
-    assert certificate.holds and certificate.blocks == plan.blocks
+    assert certificate.holds and certificate.repeats == plan.repeats
     assert plan.loss == PrivacyLoss(F(epsilon), certificate.rho, MILLIONTH)
     with open_list(
         BudgetAccountant(F(epsilon), MILLIONTH)._root, kind, plan.rounds, Price.of(plan)
@@ -90,9 +90,9 @@ def test_there_is_less_noise_for_the_same_budget(kind, epsilon, most):
 @pytest.mark.parametrize("kind", KINDS)
 def test_there_is_hardly_a_grain_less_noise_to_be_had(kind):
     plan = plans(kind, "1", facts_of())[1]
-    less = plan.with_variances(F(999, 1000)).blocks
+    less = plan.with_variances(F(999, 1000)).repeats
     assert (
-        delta_bound(plan.blocks, F(1), MILLIONTH) <= MILLIONTH < delta_bound(less, F(1), MILLIONTH)
+        delta_bound(plan.repeats, F(1), MILLIONTH) <= MILLIONTH < delta_bound(less, F(1), MILLIONTH)
     )
 
 
@@ -107,7 +107,7 @@ def test_it_never_takes_more_noise_than_adding_up_in_rho(kind, epsilon, delta):
         assert tight.certificate.holds and tight.certificate.rho > plain.loss.rho
     kept = in_epsilon_and_delta(tight, LearnerBudget(F(epsilon), delta))
     assert (kept.loss.epsilon, kept.loss.delta) == (F(epsilon), delta)
-    assert kept.blocks == tight.blocks and kept.certificate.holds
+    assert kept.repeats == tight.repeats and kept.certificate.holds
 
 
 @pytest.mark.parametrize("factor", [F(1), F(7, 8), F(8191, 8192), F(3, 2), F(1, 3)])

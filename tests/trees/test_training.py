@@ -12,7 +12,7 @@ from dpforest.accounting.releases import Plan, Release, Round, Step, loss_of, on
 from dpforest.bridge import PlanError
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.records.base import MemoryRecords, RecordCount
-from dpforest.records.table import TrainingTable
+from dpforest.records.table import Table
 from dpforest.trees.training import train_on
 
 COUNT = GeometricNoise(F(1, 10), F(1))
@@ -37,7 +37,7 @@ class Counting:
 def trained(learner, scope, done):
     codes, labels = np.zeros((90, 1), dtype=np.uint8), np.zeros(90, dtype=np.int32)
     columns = np.array([1]), np.array([0, 1]), np.array([True])
-    records = MemoryRecords(TrainingTable(codes, labels, *columns, 2))
+    records = MemoryRecords(Table(codes, labels, *columns, 2))
     return train_on(learner, PLAN, scope, SeededSource(1), records, None, lambda: done.append(1))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.bridge import Bridge
-from dpforest.records.base import Block, ClassCounts, Records, Released, Secret
+from dpforest.records.base import Chunk, ClassCounts, Records, Released, Secret
 from dpforest.trees.base import TableFacts
 from dpforest.trees.random.bins import ordered_codes, released_bins
 
@@ -21,7 +21,7 @@ def released_counts(bridge: Bridge, facts: TableFacts) -> NDArray[np.int64]:
     return counts + 1
 
 
-def mixed(bridge: Bridge, facts: TableFacts, records: Records, block: Block) -> None:
+def mixed(bridge: Bridge, facts: TableFacts, records: Records, chunk: Chunk) -> None:
     sealed = bridge.ask(ClassCounts(), "prior")
     sealed[0]  # refused: index
     sealed + 1  # refused: operator
@@ -36,10 +36,10 @@ def mixed(bridge: Bridge, facts: TableFacts, records: Records, block: Block) -> 
     secret + 1  # refused: operator
     np.sum(secret)  # refused: call-overload
     released_bins(facts, secret, 32)  # refused: arg-type
-    raw = ClassCounts().count(block)
+    raw = ClassCounts().count(chunk)
     released_bins(facts, raw, 32)  # refused: arg-type
-    total: Released = ClassCounts().count(block)  # refused: assignment
+    total: Released = ClassCounts().count(chunk)  # refused: assignment
     print(total)
     released_bins(facts, np.zeros(3, dtype=np.int64), 32)  # refused: arg-type
-    bridge.ask(block, "prior")  # refused: call-overload
+    bridge.ask(chunk, "prior")  # refused: call-overload
     bridge.ask(sealed, "prior")  # refused: call-overload

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dpforest.checks import check_choice, check_integer, check_n_jobs
 from dpforest.consistent.inclusion import Everyone, Partition, RecordRule
-from dpforest.estimators.settings import check_partition_rate
+from dpforest.estimators.parameters import check_partition_rate
 from dpforest.exceptions import ParameterError
 from dpforest.mechanisms.entropy import RandomSource, make_source
 from dpforest.report.guarantee import Guarantee

@@ -24,8 +24,8 @@ from dpforest.exceptions import (
     ParameterTypeError,
     StreamError,
 )
-from dpforest.records.base import Block, Query, Secret, View
-from dpforest.records.table import TrainingTable
+from dpforest.records.base import Chunk, Query, Secret, View
+from dpforest.records.table import Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Batches(Protocol):
 class StreamedRecords:
     """Records that are read pass by pass.
 
-    Blocks from the beginning are kept as codes while they fit in the stream's memory limit,
+    Chunks from the beginning are kept as codes while they fit in the stream's memory limit,
     with what countings keep of them; others are read and encoded again in every pass.
 
     Parameters
@@ -69,18 +69,18 @@ class StreamedRecords:
     encoder : DomainEncoder
         On public cells.
     n_threads : int
-        Blocks that are counted at a time.
+        Chunks that are counted at a time.
     """
 
     def __init__(self, stream: Batches, encoder: DomainEncoder, n_threads: int = 1) -> None:
         self._stream, self._encoder, self._n_threads = stream, encoder, n_threads
-        self._kept: list[Block] = []
+        self._kept: list[Chunk] = []
         self._room = stream.memory_limit
         self._n_batches: int | None = None
         self._marks = Marks()
 
     @property
-    def schema(self) -> TrainingTable:
+    def schema(self) -> Table:
         """A table of the same columns without records."""
         return empty_table(self._encoder)
 
@@ -95,7 +95,7 @@ class StreamedRecords:
         return self._n_threads
 
     def sealed_total(self, query: Query) -> Secret[NDArray[np.int64]]:
-        """Sum of what all blocks add, for the bridge."""
+        """Sum of what all chunks add, for the bridge."""
         return Secret(self._sum(query))
 
     def look(self, view: View[Any]) -> Secret[Any]:
@@ -103,11 +103,11 @@ class StreamedRecords:
         raise AssertionError("a stream is not one table")
 
     def _sum(self, query: Query) -> NDArray[np.int64]:
-        total = query.count(Block(self.schema))
+        total = query.count(Chunk(self.schema))
         with ThreadPoolExecutor(self._n_threads) as pool:
             pending: deque[Future[NDArray[np.int64]]] = deque()
-            for block in self._blocks():
-                pending.append(pool.submit(query.count, block))
+            for chunk in self._chunks():
+                pending.append(pool.submit(query.count, chunk))
                 # Read on while others count, but no further than there are threads.
                 if len(pending) > self._n_threads:
                     total = total + pending.popleft().result()
@@ -120,22 +120,22 @@ class StreamedRecords:
         """Threads are made for each pass."""
         yield self
 
-    def _blocks(self) -> Iterator[Block]:
+    def _chunks(self) -> Iterator[Chunk]:
         if self._n_batches == len(self._kept):
             yield from self._kept
             return
         first, number = 0, -1
         for number, batch in enumerate(self._batches()):
             if number < len(self._kept):
-                block = self._kept[number]
+                chunk = self._kept[number]
             else:
-                block = Block(self._encoded(batch), first)
-                self._keep(block, number)
+                chunk = Chunk(self._encoded(batch), first)
+                self._keep(chunk, number)
                 # What is not kept has to be the same in every pass.
-                if number >= len(self._kept) and not self._marks.agree(number, block.table):
+                if number >= len(self._kept) and not self._marks.agree(number, chunk.table):
                     raise _changed()
-            first += block.table.n_records
-            yield block
+            first += chunk.table.n_records
+            yield chunk
         if self._n_batches not in (None, number + 1):
             raise _changed()
         self._n_batches = number + 1
@@ -143,23 +143,23 @@ class StreamedRecords:
     def _batches(self) -> Iterator[Batch]:
         return self._stream.batches_of(self._encoder.domain.feature_names)
 
-    def _encoded(self, batch: Batch) -> TrainingTable:
+    def _encoded(self, batch: Batch) -> Table:
         try:
-            return TrainingTable.of(self._encoder.encode(batch.X, batch.y))
+            return Table.of(self._encoder.encode(batch.X, batch.y))
         except InvalidRecordError as error:
             raise InvalidStreamRecordError(batch.place, error.column, error.rule) from None
         except (ParameterError, ParameterTypeError, DomainError) as error:
             raise StreamError(batch.place, str(error), "Write it as the domain says") from None
 
-    def _keep(self, block: Block, number: int) -> None:
-        """Keep a block if all before it are kept and it fits with what countings keep of it."""
-        table = block.table
+    def _keep(self, chunk: Chunk, number: int) -> None:
+        """Keep a chunk if all before it are kept and it fits with what countings keep of it."""
+        table = chunk.table
         # Codes once more, a feature a row, and their sizes; scores in doubles and residuals.
         size = table.__sizeof__() + table.codes.nbytes + table.n_codes.nbytes
         size += 24 * table.n_records * table.n_classes
         if number == len(self._kept) and size <= self._room:
             self._room -= size
-            self._kept.append(block)
+            self._kept.append(chunk)
 
 
 class Marks:
@@ -169,7 +169,7 @@ class Marks:
         self._key = new_key()
         self._seen: dict[int, bytes] = {}
 
-    def agree(self, number: int, table: TrainingTable) -> bool:
+    def agree(self, number: int, table: Table) -> bool:
         """Say if a batch is what it was when it was first seen."""
         found = mark_of(table, self._key)
         return self._seen.setdefault(number, found) == found
@@ -180,7 +180,7 @@ def new_key() -> bytes:
     return secrets.token_bytes(32)
 
 
-def mark_of(table: TrainingTable, key: bytes) -> bytes:
+def mark_of(table: Table, key: bytes) -> bytes:
     """By what records are known again; without the key it tells nothing of them."""
     digest = hashlib.blake2b(key=key, digest_size=16)
     for column in (table.codes, table.labels, table.targets):
@@ -195,13 +195,13 @@ def _changed() -> StreamError:
     return StreamError("the stream", "it changed between two passes", "Write it once")
 
 
-def empty_table(encoder: DomainEncoder) -> TrainingTable:
+def empty_table(encoder: DomainEncoder) -> Table:
     """A table of an encoder's columns without records."""
     codes = np.empty((0, encoder.n_codes.size), dtype=encoder.dtype)
     matrix = EncodedMatrix(codes, encoder.n_codes, encoder.ordered)
     nobody = np.empty(0, dtype=np.int32)
     if encoder.task == "regression":
-        return TrainingTable.of(EncodedTable(matrix, nobody, 2, nobody))
+        return Table.of(EncodedTable(matrix, nobody, 2, nobody))
     classes = encoder.domain.classes
     n_classes = len(classes.labels) if classes is not None else 1
-    return TrainingTable.of(EncodedTable(matrix, nobody, n_classes))
+    return Table.of(EncodedTable(matrix, nobody, n_classes))

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.records.base import Block, Sensitivity
+from dpforest.records.base import Chunk, Sensitivity
 from dpforest.trees.combined.kernels.blends import add_blend_scores
 from dpforest.trees.combined.model import CombinedModel
 
@@ -51,12 +51,12 @@ class BlendTotals:
         n_pairs = Fraction(len(self.pairs))
         return Sensitivity(n_pairs * STEPS, n_pairs * STEPS**2)
 
-    def count(self, block: Block) -> NDArray[np.int64]:
-        """Totals of a block."""
+    def count(self, chunk: Chunk) -> NDArray[np.int64]:
+        """Totals of a chunk."""
         totals = np.zeros(len(self.pairs), dtype=np.int64)
-        first, second = self.model.both(block.table.codes)
+        first, second = self.model.both(chunk.table.codes)
         add_blend_scores(
-            first, second, block.table.labels, self.model.log_prior,
+            first, second, chunk.table.labels, self.model.log_prior,
             self.pairs, self.bound, STEPS, totals,
         )  # fmt: skip
         return totals

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.records.kernels.histogram import child_histograms, level_histogram
-from dpforest.records.rows import Offer
-from dpforest.records.table import TrainingTable
+from dpforest.records.rows import Rows
+from dpforest.records.table import Table
 from dpforest.trees.multinomial.criteria import Criterion
 from dpforest.trees.multinomial.kernels.routing import (
     count_candidates,
@@ -107,7 +107,7 @@ class LevelCells:
 
     Attributes
     ----------
-    table : TrainingTable
+    table : Table
     boxes : Boxes
     segments : Segments or None
         Records of each node; None before counting.
@@ -117,14 +117,14 @@ class LevelCells:
         Raw counts of the level above, from which one child of each pair is derived.
     """
 
-    table: TrainingTable
+    table: Table
     boxes: Boxes
     segments: Segments | None = None
     counts: NDArray[np.int32] | None = None
     parents: NDArray[np.int32] | None = None
 
     @classmethod
-    def of_root(cls, table: TrainingTable) -> LevelCells:
+    def of_root(cls, table: Table) -> LevelCells:
         """The root: the whole domain, nothing counted."""
         return cls(table, Boxes.of_root(table.n_codes, table.offsets, table.ordered))
 
@@ -237,7 +237,7 @@ class ScoredCells:
             best_scores(*level.counted(first, last), code, normalised, best[first:last])
         return best
 
-    def offer(self, features: NDArray[np.int64]) -> Offer:
+    def offer(self, features: NDArray[np.int64]) -> Rows:
         """Candidates of the feature that each node drew, in a row each; none where that is -1."""
         level, criterion = self._level, self._criterion
         sizes = np.where(features >= 0, level.table.n_codes[features], 0)
@@ -249,9 +249,9 @@ class ScoredCells:
                 *level.counted(first, last), criterion.code, criterion.normalised,
                 features[first:last], starts[first:last], offered,
             )  # fmt: skip
-        return Offer(offered, starts, ends)
+        return Rows(offered, starts, ends)
 
-    def offer_jointly(self) -> Offer:
+    def offer_jointly(self) -> Rows:
         """Candidates of all features of each node in one row, in the order of the cells."""
         level = self._level
         offered = np.empty((level.n_nodes, level.total), dtype=np.float64)
@@ -259,4 +259,4 @@ class ScoredCells:
             score_level(*level.counted(first, last), self._criterion.code, offered[first:last])
         joint_scores(offered, self._criterion.normalised)
         starts = np.arange(level.n_nodes, dtype=np.int64) * level.total
-        return Offer(offered.ravel(), starts, starts + level.total)
+        return Rows(offered.ravel(), starts, starts + level.total)

@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.records.base import Sensitivity
-from dpforest.records.rows import Offer
-from dpforest.records.table import TrainingTable
+from dpforest.records.rows import Rows
+from dpforest.records.table import Table
 from dpforest.trees.multinomial.cells import MEMORY_LIMIT, LevelCells
 from dpforest.trees.multinomial.criteria import Criterion
 from dpforest.trees.multinomial.kernels.leaves import leaf_counts, route_records, routed_leaf_counts
@@ -50,7 +50,7 @@ class Level(CountedLevel, Protocol):
     """
 
     @property
-    def table(self) -> TrainingTable:
+    def table(self) -> Table:
         """The records."""
 
     @property
@@ -76,10 +76,10 @@ class Level(CountedLevel, Protocol):
 
 
 #: From a table and records of it to the counted root that holds these.
-CountRoot = Callable[[TrainingTable, Segments], Level]
+CountRoot = Callable[[Table, Segments], Level]
 
 
-def count_root(table: TrainingTable, segments: Segments) -> Level:
+def count_root(table: Table, segments: Segments) -> Level:
     """A root that holds the given records, counted as the table's kind of codes is."""
     if table.lattice is not None:
         return LevelLattice.of_root(table).count(segments)
@@ -93,7 +93,7 @@ class SharedRoot:
         self._lock = threading.Lock()
         self._root: Level | None = None
 
-    def __call__(self, table: TrainingTable, segments: Segments) -> Level:
+    def __call__(self, table: Table, segments: Segments) -> Level:
         """The counted root that holds every record."""
         with self._lock:
             if self._root is None:
@@ -182,7 +182,7 @@ class GrowthInMemory(Growth):
         """The leaves, to be counted when they are looked at."""
         return LeafLook(self._leaf_counts, (self._side,))
 
-    def _counted(self, table: TrainingTable) -> Level:
+    def _counted(self, table: Table) -> Level:
         if self._nodes is None:
             structure, self._estimation = self._side.both(table.n_records)
             self._segments = Segments.of_root(structure)
@@ -192,7 +192,7 @@ class GrowthInMemory(Growth):
             self._nodes = self._nodes.children(self._splits[-1]).count(self._segments)
         return self._nodes
 
-    def _leaf_counts(self, table: TrainingTable) -> NDArray[np.int64]:
+    def _leaf_counts(self, table: Table) -> NDArray[np.int64]:
         """Exact class counts of the leaves: of the estimation points where there are sides."""
         counts = np.zeros((1 << len(self._splits), table.n_classes), dtype=np.int64)
         if self._estimation is None:
@@ -210,10 +210,10 @@ class GrowthInMemory(Growth):
 class LevelLook:
     """A look at a table that counts a level of a tree."""
 
-    counted: Callable[[TrainingTable], Level]
+    counted: Callable[[Table], Level]
     sides: tuple[Side, ...] = ()
 
-    def look(self, table: TrainingTable) -> Level:
+    def look(self, table: Table) -> Level:
         """The counted level; secret."""
         return self.counted(table)
 
@@ -222,7 +222,7 @@ class LevelLook:
 class LeafLook:
     """A look at a table that counts the leaves of a tree, shape (n_leaves, K)."""
 
-    counted: Callable[[TrainingTable], NDArray[np.int64]]
+    counted: Callable[[Table], NDArray[np.int64]]
     sides: tuple[Side, ...] = ()
 
     @property
@@ -230,7 +230,7 @@ class LeafLook:
         """How far one record moves the counts: as `LeafCounts` proves."""
         return ONE_COUNT
 
-    def look(self, table: TrainingTable) -> NDArray[np.int64]:
+    def look(self, table: Table) -> NDArray[np.int64]:
         """Class counts of the leaves; secret."""
         return self.counted(table)
 
@@ -241,11 +241,11 @@ class GrowthInPasses(Growth):
     Parameters
     ----------
     side : Side
-    schema : TrainingTable
+    schema : Table
         Columns without records, on public cells.
     """
 
-    def __init__(self, side: Side, schema: TrainingTable) -> None:
+    def __init__(self, side: Side, schema: Table) -> None:
         super().__init__(side)
         self._schema = schema
 
@@ -310,7 +310,7 @@ class _OfLeft:
         """The score's."""
         return self.score.score_range
 
-    def rows(self, left: NDArray[np.int64]) -> Offer:
+    def rows(self, left: NDArray[np.int64]) -> Rows:
         """Scored candidates, a row a node."""
         return self.score.rows(self.counted(left))
 
@@ -325,12 +325,12 @@ def both_children(left: NDArray[np.int64], parents: NDArray[np.int32] | None) ->
     return counts
 
 
-def trees_at_once(depth: int, schema: TrainingTable) -> int:
+def trees_at_once(depth: int, schema: Table) -> int:
     """How many trees of so many levels of splits grow in one pass a level; public.
 
     Counts of their widest level fit in memory together.
     """
     cells = 2 ** max(depth - 1, 0) * int(schema.offsets[-1])
-    # Sums and a block's part of half the nodes in eight bytes, the level's own and its parents' in
+    # Sums and a chunk's part of half the nodes in eight bytes, the level's own and its parents' in
     # four, and a score a cell.
     return max(1, MEMORY_LIMIT // (cells * (14 * schema.n_classes + 8)))

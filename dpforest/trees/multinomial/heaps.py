@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, slots=True)
-class PrivateTree:
+class ReleasedTree:
     """A complete binary tree of fixed depth, made of released values only.
 
     Attributes
@@ -39,7 +39,7 @@ class PrivateTree:
 
 
 @dataclass(frozen=True, slots=True)
-class PrivateForest:
+class ReleasedTrees:
     """Released trees of one shape, stacked.
 
     Attributes
@@ -63,8 +63,8 @@ class PrivateForest:
 
     @classmethod
     def stack(
-        cls, trees: Sequence[PrivateTree], n_classes: int, noise_variance: float
-    ) -> PrivateForest:
+        cls, trees: Sequence[ReleasedTree], n_classes: int, noise_variance: float
+    ) -> ReleasedTrees:
         """Put trees of one depth and one kind of leaves beside each other."""
         has_labels = trees[0].labels is not None
         return cls(

@@ -30,8 +30,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.records.rows import Offer
-from dpforest.records.table import LatticeColumns, TrainingTable
+from dpforest.records.rows import Rows
+from dpforest.records.table import LatticeColumns, Table
 from dpforest.trees.multinomial.cells import Boxes, LevelCells
 from dpforest.trees.multinomial.criteria import Criterion
 from dpforest.trees.multinomial.kernels.lattice import (
@@ -51,7 +51,7 @@ class LevelLattice:
 
     Attributes
     ----------
-    table : TrainingTable
+    table : Table
         With ``lattice``.
     boxes : Boxes
         Of the ordered features alone.
@@ -64,14 +64,14 @@ class LevelLattice:
         parents.
     """
 
-    table: TrainingTable
+    table: Table
     boxes: Boxes
     values: LevelCells | None
     segments: Segments | None = None
     words: NDArray[np.uint64] | None = None
 
     @classmethod
-    def of_root(cls, table: TrainingTable) -> LevelLattice:
+    def of_root(cls, table: Table) -> LevelLattice:
         """The root: the whole domain, nothing counted."""
         columns = columns_of(table)
         # No cells: ordered features have none here.
@@ -182,7 +182,7 @@ class ScoredLattice:
         joint_scores(best, criterion.normalised)
         return best
 
-    def offer(self, features: NDArray[np.int64]) -> Offer:
+    def offer(self, features: NDArray[np.int64]) -> Rows:
         """Intervals, or values, of the feature that each node drew; none where that is -1."""
         level, criterion = self._level, self._criterion
         assert level.segments is not None
@@ -192,14 +192,14 @@ class ScoredLattice:
         if values is not None:
             sizes += values.ends - values.starts
         starts = np.cumsum(sizes) - sizes
-        offer = _Rows.of(starts, int(sizes.sum()))
+        offer = _Unfilled.of(starts, int(sizes.sum()))
         if level.boxes.ordered.size:
             offer_intervals(
                 *self._sorted_records(), cuts, criterion.code, criterion.normalised, *offer
             )
         if values is not None:
             offer_values(values.scores, values.starts, values.ends, *offer)
-        return Offer(offer.scores, starts, offer.ends, offer.firsts, offer.lengths)
+        return Rows(offer.scores, starts, offer.ends, offer.firsts, offer.lengths)
 
     def _sorted_records(self) -> tuple[NDArray, NDArray, NDArray, int, NDArray, NDArray]:
         """What kernels take first."""
@@ -211,8 +211,8 @@ class ScoredLattice:
         )  # fmt: skip
 
 
-class _Rows(NamedTuple):
-    """Rows of an offer, to be filled; in the order in which kernels take them."""
+class _Unfilled(NamedTuple):
+    """Rows that are to be filled; in the order in which kernels take them."""
 
     starts: NDArray[np.int64]
     scores: NDArray[np.float64]
@@ -221,7 +221,7 @@ class _Rows(NamedTuple):
     ends: NDArray[np.int64]
 
     @classmethod
-    def of(cls, starts: NDArray[np.int64], size: int) -> _Rows:
+    def of(cls, starts: NDArray[np.int64], size: int) -> _Unfilled:
         """Empty rows."""
         return cls(
             starts,
@@ -232,7 +232,7 @@ class _Rows(NamedTuple):
         )
 
 
-def columns_of(table: TrainingTable) -> LatticeColumns:
+def columns_of(table: Table) -> LatticeColumns:
     """The lattice columns of a table that has them."""
     if table.lattice is None:
         raise AssertionError("a table on public cells has no lattice")

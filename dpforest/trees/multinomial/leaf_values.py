@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.trees.multinomial.heaps import PrivateForest
+from dpforest.trees.multinomial.heaps import ReleasedTrees
 
 #: Pseudo-count of a node's parent in the shrinkage.
 PRIOR_STRENGTH = 10.0
@@ -45,7 +45,7 @@ class LeafValues:
         return LeafValues(values, self.base[order], self.log_scale)
 
 
-def leaf_values(forest: PrivateForest) -> LeafValues:
+def leaf_values(forest: ReleasedTrees) -> LeafValues:
     """Values for prediction: votes of drawn labels, or shrunk log-odds of noisy counts."""
     if forest.labels is not None:
         return vote_values(forest.labels, forest.n_classes)
@@ -58,7 +58,7 @@ def vote_values(labels: NDArray[np.int32], n_classes: int) -> LeafValues:
     return LeafValues(votes, np.zeros(n_classes), log_scale=False)
 
 
-def log_odds_values(forest: PrivateForest) -> LeafValues:
+def log_odds_values(forest: ReleasedTrees) -> LeafValues:
     """Shrunk class log-probabilities of every leaf, centred tree by tree, and the prior's.
 
     The sum over T trees is scaled by 1 / (1 + (T - 1) w), w the mean weight that the shrinkage
@@ -75,7 +75,7 @@ def log_odds_values(forest: PrivateForest) -> LeafValues:
     return LeafValues(centred * scale, prior, log_scale=True)
 
 
-def released_prior(forest: PrivateForest) -> NDArray[np.float64]:
+def released_prior(forest: ReleasedTrees) -> NDArray[np.float64]:
     """Class shares from the sum of all noisy counts, shape (n_classes,)."""
     total = _counts(forest).sum(axis=(0, 1), dtype=np.float64)
     n_summed = forest.feature.shape[0] * (forest.feature.shape[1] + 1)
@@ -159,7 +159,7 @@ def _shrink_level(
     return ShrunkLeaves(probabilities, mass, weight)
 
 
-def _counts(forest: PrivateForest) -> NDArray[np.int64]:
+def _counts(forest: ReleasedTrees) -> NDArray[np.int64]:
     if forest.counts is None:
         raise AssertionError("log-odds need released counts")
     return forest.counts

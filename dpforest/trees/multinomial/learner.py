@@ -33,7 +33,7 @@ from dpforest.trees.multinomial.growth import (
     count_root,
     trees_at_once,
 )
-from dpforest.trees.multinomial.heaps import PrivateForest, PrivateTree
+from dpforest.trees.multinomial.heaps import ReleasedTree, ReleasedTrees
 from dpforest.trees.multinomial.model import MultinomialModel
 from dpforest.trees.multinomial.plan import (
     FEATURE,
@@ -51,7 +51,7 @@ from dpforest.trees.multinomial.uniform import uniform_codes, uniform_features, 
 SIZES = ((100.0, 3, 3), (1000.0, 5, 5), (float("inf"), 10, 8))
 
 #: Yields a question and its roles, and is sent the sealed count; its value is the tree.
-Growing = Generator[tuple[Any, tuple[str, ...]], Sealed[Any], PrivateTree]
+Growing = Generator[tuple[Any, tuple[str, ...]], Sealed[Any], ReleasedTree]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class MultinomialForest:
         return MultinomialModel(grow_forest(shape, bridge), facts.n_features)
 
 
-def grow_forest(shape: ForestShape, bridge: Bridge) -> PrivateForest:
+def grow_forest(shape: ForestShape, bridge: Bridge) -> ReleasedTrees:
     """Grow and release all trees of a list.
 
     Parameters
@@ -102,7 +102,7 @@ def grow_forest(shape: ForestShape, bridge: Bridge) -> PrivateForest:
     variance = noise_variance(bridge.event(shape.leaf_role))
     grow = _grown_alone if bridge.in_memory else _grown_in_passes
     trees = grow(shape, bridge)
-    return PrivateForest.stack(trees, bridge.schema.n_classes, variance)
+    return ReleasedTrees.stack(trees, bridge.schema.n_classes, variance)
 
 
 def noise_variance(event: Event) -> float:
@@ -114,18 +114,18 @@ def noise_variance(event: Event) -> float:
 # -- trees in memory, in threads -----------------------------------------------------------------
 
 
-def _grown_alone(shape: ForestShape, bridge: Bridge) -> list[PrivateTree]:
+def _grown_alone(shape: ForestShape, bridge: Bridge) -> list[ReleasedTree]:
     # Trees that draw sides of their own share no count.
     root: CountRoot = count_root if shape.partition is not None else SharedRoot()
 
-    def grow(copy: BridgeCopy) -> PrivateTree:
+    def grow(copy: BridgeCopy) -> ReleasedTree:
         with copy as tree:
             return grown(shape, tree, GrowthInMemory(tree.side, root))
 
     return _in_threads(grow, bridge.copies(), bridge.n_threads)
 
 
-def grown(shape: ForestShape, tree: Bridge, growth: GrowthInMemory) -> PrivateTree:
+def grown(shape: ForestShape, tree: Bridge, growth: GrowthInMemory) -> ReleasedTree:
     """Grow and release one tree over a table."""
     steps = growing(shape, tree, growth)
     question, roles = next(steps)
@@ -133,13 +133,13 @@ def grown(shape: ForestShape, tree: Bridge, growth: GrowthInMemory) -> PrivateTr
         try:
             question, roles = steps.send(tree.ask(question, *roles))
         except StopIteration as end:
-            finished: PrivateTree = end.value
+            finished: ReleasedTree = end.value
             return finished
 
 
 def _in_threads(
-    grow: Callable[[BridgeCopy], PrivateTree], copies: Sequence[BridgeCopy], n_threads: int
-) -> list[PrivateTree]:
+    grow: Callable[[BridgeCopy], ReleasedTree], copies: Sequence[BridgeCopy], n_threads: int
+) -> list[ReleasedTree]:
     """Grow trees in threads; the list is in the order of their numbers whatever finished first."""
     if n_threads == 1:
         return [grow(copy) for copy in copies]
@@ -150,8 +150,8 @@ def _in_threads(
 # -- trees in passes, together -------------------------------------------------------------------
 
 
-def _grown_in_passes(shape: ForestShape, bridge: Bridge) -> list[PrivateTree]:
-    trees: list[PrivateTree] = []
+def _grown_in_passes(shape: ForestShape, bridge: Bridge) -> list[ReleasedTree]:
+    trees: list[ReleasedTree] = []
     copies, size = bridge.copies(), trees_at_once(shape.depth, bridge.schema)
     for first in range(0, len(copies), size):
         with ExitStack() as opened:
@@ -160,10 +160,10 @@ def _grown_in_passes(shape: ForestShape, bridge: Bridge) -> list[PrivateTree]:
     return trees
 
 
-def grown_together(shape: ForestShape, group: Sequence[Bridge]) -> list[PrivateTree]:
+def grown_together(shape: ForestShape, group: Sequence[Bridge]) -> list[ReleasedTree]:
     """Grow and release a group of trees level by level, one query a level for all of them."""
     steps = [growing(shape, tree, GrowthInPasses(tree.side, tree.schema)) for tree in group]
-    asked, finished = [next(one) for one in steps], list[PrivateTree]()
+    asked, finished = [next(one) for one in steps], list[ReleasedTree]()
     while asked:
         (first, roles), *others = asked
         query = first.together([question for question, _ in others])
@@ -193,7 +193,7 @@ def growing(shape: ForestShape, tree: Bridge, growth: GrowthInMemory | GrowthInP
         counted = yield growth.level(), roles
         growth.split(*released_splits(shape, tree, growth, counted, roles))
     counted = yield growth.leaves(), (shape.leaf_role,)
-    return PrivateTree(*growth.heap, *released_leaves(shape, counted))
+    return ReleasedTree(*growth.heap, *released_leaves(shape, counted))
 
 
 def released_splits(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.trees.base import ScoreLink, TableFacts
-from dpforest.trees.multinomial.heaps import PrivateForest
+from dpforest.trees.multinomial.heaps import ReleasedTrees
 from dpforest.trees.multinomial.kernels.predict import sum_leaf_values
 from dpforest.trees.multinomial.leaf_values import PROBABILITY_FLOOR, LeafValues, leaf_values
 from dpforest.trees.partial import partial_scores, range_sends_left, shown_codes
@@ -22,13 +22,13 @@ class MultinomialModel:
 
     Attributes
     ----------
-    forest : PrivateForest
+    forest : ReleasedTrees
     n_features : int
     values : LeafValues
         What prediction adds up, classes in the domain's order.
     """
 
-    forest: PrivateForest
+    forest: ReleasedTrees
     n_features: int
     values: LeafValues = field(init=False)
 

@@ -14,10 +14,10 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.records.base import Block, Sensitivity
-from dpforest.records.rows import Offer
+from dpforest.records.base import Chunk, Sensitivity
+from dpforest.records.rows import Rows
 from dpforest.records.sides import Side as Side
-from dpforest.records.table import TrainingTable
+from dpforest.records.table import Table
 from dpforest.trees.multinomial.cells import LevelCells
 from dpforest.trees.multinomial.criteria import Criterion
 from dpforest.trees.multinomial.kernels.leaves import route_records, routed_leaf_counts
@@ -74,14 +74,14 @@ class LevelCounts:
         sides = tuple(side for tree in trees for side in tree.sides)
         return replace(self, heaps=heaps, sides=sides)
 
-    def count(self, block: Block) -> NDArray[np.int64]:
-        """Counts of a block."""
-        table = block.table
+    def count(self, chunk: Chunk) -> NDArray[np.int64]:
+        """Counts of a chunk."""
+        table = chunk.table
         n_counted = (1 << self.level) if self.of_all else max(1, (1 << self.level) // 2)
         shape = len(self.heaps), n_counted, int(table.offsets[-1]), table.n_classes
         counts = np.zeros(shape, dtype=np.int64)
         for heap, side, out in zip(self.heaps, self.sides, counts, strict=True):
-            rows = side.members(block, True)
+            rows = side.members(chunk, True)
             nodes = nodes_of(table, rows, heap, self.level)
             if self.of_all:
                 nodes <<= 1  # each as the left child of itself
@@ -114,21 +114,19 @@ class LeafCounts:
         sides = tuple(side for tree in trees for side in tree.sides)
         return replace(self, heaps=heaps, sides=sides)
 
-    def count(self, block: Block) -> NDArray[np.int64]:
-        """Counts of a block."""
-        table = block.table
+    def count(self, chunk: Chunk) -> NDArray[np.int64]:
+        """Counts of a chunk."""
+        table = chunk.table
         shape = len(self.heaps), 1 << self.depth, table.n_classes
         counts = np.zeros(shape, dtype=np.int64)
         for heap, side, out in zip(self.heaps, self.sides, counts, strict=True):
-            rows = side.members(block, False)
+            rows = side.members(chunk, False)
             leaves = nodes_of(table, rows, heap, self.depth)
             routed_leaf_counts(leaves, rows, table.labels, table.n_classes, out)
         return counts
 
 
-def nodes_of(
-    table: TrainingTable, rows: NDArray[np.int32], heap: Heap, level: int
-) -> NDArray[np.int32]:
+def nodes_of(table: Table, rows: NDArray[np.int32], heap: Heap, level: int) -> NDArray[np.int32]:
     """Node of each listed record in a level."""
     nodes = np.zeros(rows.size, dtype=np.int32)
     if level:
@@ -149,7 +147,7 @@ class ScoredLevel(Protocol):
         for a feature without candidates.
         """
 
-    def offer(self, features: NDArray[np.int64]) -> Offer:
+    def offer(self, features: NDArray[np.int64]) -> Rows:
         """Candidates of the feature that each node drew; none where that is -1. Call once."""
 
 
@@ -171,7 +169,7 @@ class SplitScore(Protocol):
     def score_range(self) -> Fraction:
         """Largest minus smallest change by one record."""
 
-    def rows(self, counted: Any) -> Offer:
+    def rows(self, counted: Any) -> Rows:
         """Scored candidates, a row a node; secret."""
 
 
@@ -199,9 +197,9 @@ class _ByCriterion:
 class BestOfFeatures(_ByCriterion):
     """Features of each node, each by its best candidate: the range of maxima is the candidates'."""
 
-    def rows(self, counted: CountedLevel) -> Offer:
+    def rows(self, counted: CountedLevel) -> Rows:
         """A row a node, a candidate a feature."""
-        return Offer.of_table(counted.scored(self.criterion).best())
+        return Rows.of_table(counted.scored(self.criterion).best())
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +214,7 @@ class ValuesOf(_ByCriterion):
 
     features: NDArray[np.int64]
 
-    def rows(self, counted: CountedLevel) -> Offer:
+    def rows(self, counted: CountedLevel) -> Rows:
         """A row a node, a candidate a code or a run of codes."""
         return counted.scored(self.criterion).offer(self.features)
 
@@ -225,7 +223,7 @@ class ValuesOf(_ByCriterion):
 class Jointly(_ByCriterion):
     """Candidates of all features of each node; of public cells, since nobody may ask else."""
 
-    def rows(self, counted: LevelCells) -> Offer:
+    def rows(self, counted: LevelCells) -> Rows:
         """A row a node, a candidate a cell."""
         return counted.scored(self.criterion).offer_jointly()
 
@@ -248,10 +246,10 @@ class LabelByFrequency:
     unit: ClassVar[Fraction] = Fraction(1, 2**20)
     score_range: ClassVar[Fraction] = Fraction(2)
 
-    def rows(self, counted: NDArray[np.int64]) -> Offer:
+    def rows(self, counted: NDArray[np.int64]) -> Rows:
         """A row a leaf, a candidate a class; counts of shape (n_leaves, K), below 2**43."""
         sizes = np.maximum(counted.sum(axis=1, keepdims=True), 1)
-        return Offer.of_table(counted * self.unit.denominator // sizes)
+        return Rows.of_table(counted * self.unit.denominator // sizes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,6 +263,6 @@ class LabelByCount:
     unit: ClassVar[Fraction] = Fraction(1)
     score_range: ClassVar[Fraction] = Fraction(1)
 
-    def rows(self, counted: NDArray[np.int64]) -> Offer:
+    def rows(self, counted: NDArray[np.int64]) -> Rows:
         """A row a leaf, a candidate a class; counts of shape (n_leaves, K), below 2**53."""
-        return Offer.of_table(counted)
+        return Rows.of_table(counted)

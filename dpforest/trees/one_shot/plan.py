@@ -18,7 +18,7 @@ from dpforest.accounting.tightening import tightened
 from dpforest.records.base import ClassCounts, Sensitivity
 from dpforest.records.rows import Totals
 from dpforest.trees.base import (
-    MIDDLE_ROLE,
+    MEDIAN_ROLE,
     PRIOR_ROLE,
     TableFacts,
     counted,
@@ -42,7 +42,7 @@ class Role:
     QUANTILES = QUANTILES_ROLE
     LEAVES = "leaf tables"
     CALIBRATION = "calibration"
-    MEDIAN = MIDDLE_ROLE
+    MEDIAN = MEDIAN_ROLE
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,9 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.records.base import Block, Sensitivity, in_units, rows_of
-from dpforest.records.rows import Offer
-from dpforest.records.table import TrainingTable
+from dpforest.records.base import Chunk, Sensitivity, in_units, rows_of
+from dpforest.records.rows import Rows
+from dpforest.records.table import Table
 from dpforest.trees.one_shot.kernels.leaf_tables import add_leaf_tables, add_target_tables
 from dpforest.trees.one_shot.kernels.score_tables import (
     add_pair_scores,
@@ -65,9 +65,9 @@ class LeafTables:
         """
         return tables_sensitivity(self.trees.n_trees, self.unit)
 
-    def count(self, block: Block) -> NDArray[np.int64]:
-        """Class counts of a block."""
-        trees, table = self.trees, in_units(block.table, self.unit)
+    def count(self, chunk: Chunk) -> NDArray[np.int64]:
+        """Class counts of a chunk."""
+        trees, table = self.trees, in_units(chunk.table, self.unit)
         counts = np.zeros((trees.n_trees, trees.n_leaves, table.n_classes), dtype=np.int64)
         shape = trees.feature, trees.mask, trees.depth
         if table.targets is None:
@@ -131,10 +131,10 @@ class ScoreHistogram:
         """
         return tables_sensitivity(1, self.unit)
 
-    def count(self, block: Block) -> NDArray[np.int64]:
-        """Class counts of a block."""
+    def count(self, chunk: Chunk) -> NDArray[np.int64]:
+        """Class counts of a chunk."""
         counts = np.zeros((self.edges.size + 1, 2), dtype=np.int64)
-        for table in parts_of(in_units(block.table, self.unit)):
+        for table in parts_of(in_units(chunk.table, self.unit)):
             scores = np.ascontiguousarray(self.scoring.scores(table.codes)[:, 0])
             if table.targets is None:
                 add_score_histogram(scores, table.labels, self.edges, counts)
@@ -171,10 +171,10 @@ class PairTotals:
         n_pairs = Fraction(int(self.slopes.size * self.powers.size))
         return Sensitivity(n_pairs * STEPS, n_pairs * STEPS**2)
 
-    def count(self, block: Block) -> NDArray[np.int64]:
-        """Totals of a block."""
+    def count(self, chunk: Chunk) -> NDArray[np.int64]:
+        """Totals of a chunk."""
         totals = np.zeros(self.slopes.size * self.powers.size, dtype=np.int64)
-        for table in parts_of(block.table):
+        for table in parts_of(chunk.table):
             add_pair_scores(
                 self.scoring.scores(table.codes), table.labels, self.log_prior,
                 self.slopes, self.powers, self.bound, STEPS, totals,
@@ -182,7 +182,7 @@ class PairTotals:
         return totals
 
 
-def parts_of(table: TrainingTable) -> Iterator[TrainingTable]:
+def parts_of(table: Table) -> Iterator[Table]:
     """The records in parts whose scores take little memory; each one's score is its own."""
     for first in range(0, table.n_records, _ROWS_AT_ONCE):
         yield rows_of(table, first, min(first + _ROWS_AT_ONCE, table.n_records))
@@ -203,9 +203,9 @@ class MedianRank:
     unit: ClassVar[Fraction] = Fraction(1, 2)
     score_range: ClassVar[Fraction] = Fraction(1)
 
-    def rows(self, counted: NDArray[np.int64]) -> Offer:
+    def rows(self, counted: NDArray[np.int64]) -> Rows:
         """One row of all cells; secret."""
-        return Offer.of_one(median_scores(counted))
+        return Rows.of_one(median_scores(counted))
 
 
 def median_scores(counts: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -1,7 +1,7 @@
 """What released values have made of every record's scores, and sums over what is left to explain.
 
 A record's scores follow from what was released and its own codes, so they need not be kept: a
-block that has lost them makes them again, bit for bit, by the same additions in the same order.
+chunk that has lost them makes them again, bit for bit, by the same additions in the same order.
 
 Residuals are summed on a public lattice. Each is rounded toward zero to it, so that no bound on a
 record's residuals grows; that loses half a step a record, far below the noise.
@@ -16,8 +16,8 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.records.base import Block, Sensitivity
-from dpforest.records.rows import Offer
+from dpforest.records.base import Chunk, Sensitivity
+from dpforest.records.rows import Rows
 from dpforest.trees.random.kernels.slots import code_sizes, slot_tables
 from dpforest.trees.random.trees import RandomTrees
 from dpforest.trees.refitted.design import LEVELS
@@ -40,8 +40,8 @@ _SCORES, _RESIDUALS, _LAYOUT = "scores", "residuals", "layout"
 class Move(Protocol):
     """One released step of all records."""
 
-    def move(self, block: Block, scores: NDArray[np.float64]) -> None:
-        """Add the step to the scores of a block, shape (n, C)."""
+    def move(self, chunk: Chunk, scores: NDArray[np.float64]) -> None:
+        """Add the step to the scores of a chunk, shape (n, C)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,9 +57,9 @@ class CodeMove:
     offsets: NDArray[np.int64]
     values: NDArray[np.float64]
 
-    def move(self, block: Block, scores: NDArray[np.float64]) -> None:
+    def move(self, chunk: Chunk, scores: NDArray[np.float64]) -> None:
         """Add what the codes are worth."""
-        add_code_values(block.table.codes, self.offsets, self.values, scores)
+        add_code_values(chunk.table.codes, self.offsets, self.values, scores)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,25 +76,25 @@ class TreeMove:
     tree: RandomTrees
     steps: NDArray[np.float64]
 
-    def move(self, block: Block, scores: NDArray[np.float64]) -> None:
+    def move(self, chunk: Chunk, scores: NDArray[np.float64]) -> None:
         """Add the leaves' steps."""
-        leaves = np.empty(block.table.n_records, dtype=np.int32)
+        leaves = np.empty(chunk.table.n_records, dtype=np.int32)
         tree = self.tree
-        codes, columns, sizes = layout_of(block)
+        codes, columns, sizes = layout_of(chunk)
         shape = tree.feature, tree.mask, tree.depth
         chosen_leaves(codes, columns, *shape, slot_tables(*shape, sizes, leaves.size), leaves)
         add_steps(leaves, self.steps, scores)
 
 
-def layout_of(block: Block) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.int64]]:
+def layout_of(chunk: Chunk) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.int64]]:
     """Codes (n, D), the same a feature a row, and a number above each feature's codes; secret.
 
     Made once: what every round reads should lie as it is read.
     """
-    layout = block.kept.get(_LAYOUT)
+    layout = chunk.kept.get(_LAYOUT)
     if layout is None:
-        codes = np.ascontiguousarray(block.table.codes)
-        layout = block.kept[_LAYOUT] = codes, np.ascontiguousarray(codes.T), code_sizes(codes)
+        codes = np.ascontiguousarray(chunk.table.codes)
+        layout = chunk.kept[_LAYOUT] = codes, np.ascontiguousarray(codes.T), code_sizes(codes)
     found: tuple[NDArray[Any], NDArray[Any], NDArray[np.int64]] = layout
     return found
 
@@ -116,31 +116,31 @@ class ScoreHistory:
         """The history with one more step."""
         return replace(self, moves=(*self.moves, move))
 
-    def scores(self, block: Block) -> NDArray[np.float64]:
-        """Scores of a block's records, shape (n, C); secret, and kept for the next step."""
-        n_done, scores = block.kept.get(_SCORES, (0, None))
+    def scores(self, chunk: Chunk) -> NDArray[np.float64]:
+        """Scores of a chunk's records, shape (n, C); secret, and kept for the next step."""
+        n_done, scores = chunk.kept.get(_SCORES, (0, None))
         if scores is None or n_done > len(self.moves):
-            n_done, scores = 0, np.tile(self.base, (block.table.n_records, 1))
+            n_done, scores = 0, np.tile(self.base, (chunk.table.n_records, 1))
         for number in range(n_done, len(self.moves)):
-            self.moves[number].move(block, scores)
-        block.kept[_SCORES] = len(self.moves), scores
+            self.moves[number].move(chunk, scores)
+        chunk.kept[_SCORES] = len(self.moves), scores
         return scores
 
-    def residuals(self, block: Block) -> NDArray[np.int32]:
+    def residuals(self, chunk: Chunk) -> NDArray[np.int32]:
         """What the scores leave unexplained, on the lattice, shape (n, C); secret."""
-        n_done, residuals = block.kept.get(_RESIDUALS, (-1, None))
+        n_done, residuals = chunk.kept.get(_RESIDUALS, (-1, None))
         if n_done == len(self.moves):
             found: NDArray[np.int32] = residuals
             return found
-        scores = self.scores(block)
+        scores = self.scores(chunk)
         if residuals is None:
             residuals = np.empty(scores.shape, dtype=np.int32)
-        table = block.table
+        table = chunk.table
         if table.targets is None:
             lattice_residuals(scores, table.labels, STEPS, residuals)
         else:
             target_residuals(scores, table.targets, table.unit, STEPS, residuals)
-        block.kept[_RESIDUALS] = len(self.moves), residuals
+        chunk.kept[_RESIDUALS] = len(self.moves), residuals
         return residuals
 
 
@@ -169,13 +169,13 @@ class LeafSums:
     would take a round twice.
     """
 
-    history: ScoreHistory
+    scored: ScoreHistory
     trees: RandomTrees
 
     @property
-    def parts(self) -> tuple[Move, ...]:
+    def history(self) -> tuple[Move, ...]:
         """What it shares with queries before it."""
-        return self.history.moves
+        return self.scored.moves
 
     @property
     def sensitivity(self) -> Sensitivity:
@@ -187,13 +187,13 @@ class LeafSums:
         it lies in one leaf of a tree, and adds its residuals and its size there. **Tests**:
         tests/trees/refitted/test_lattice.py.
         """
-        return sums_sensitivity(self.history.base.size)
+        return sums_sensitivity(self.scored.base.size)
 
-    def count(self, block: Block) -> NDArray[np.int64]:
-        """Sums of a block."""
-        residuals, trees = self.history.residuals(block), self.trees
+    def count(self, chunk: Chunk) -> NDArray[np.int64]:
+        """Sums of a chunk."""
+        residuals, trees = self.scored.residuals(chunk), self.trees
         sums = np.empty((trees.n_trees, trees.n_leaves, residuals.shape[1] + 1), dtype=np.int64)
-        codes, columns, sizes = layout_of(block)
+        codes, columns, sizes = layout_of(chunk)
         shape = trees.feature, trees.mask, trees.depth
         tables = slot_tables(*shape, sizes, residuals.shape[0])
         leaf_sums(codes, columns, residuals, *shape, tables, sums)
@@ -216,9 +216,9 @@ class LeanOfTrees:
     unit: ClassVar[Fraction] = Fraction(1, STEPS)
     score_range: ClassVar[Fraction] = Fraction(2)
 
-    def rows(self, counted: NDArray[np.int64]) -> Offer:
+    def rows(self, counted: NDArray[np.int64]) -> Rows:
         """One row of all trees; secret."""
-        return Offer.of_one(candidate_scores(counted[:, :, :-1]))
+        return Rows.of_one(candidate_scores(counted[:, :, :-1]))
 
 
 def candidate_scores(sums: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -279,11 +279,11 @@ class GramSums:
         """
         return gram_sensitivity(self.columns.n_features)
 
-    def count(self, block: Block) -> NDArray[np.int64]:
-        """Sums of a block."""
+    def count(self, chunk: Chunk) -> NDArray[np.int64]:
+        """Sums of a chunk."""
         c = self.columns
         sums = np.empty((c.n_columns, c.n_columns), dtype=np.int64)
-        gram_sums(block.table.codes, c.offsets, c.column, c.values, LEVELS, sums)
+        gram_sums(chunk.table.codes, c.offsets, c.column, c.values, LEVELS, sums)
         return sums[np.triu_indices(c.n_columns)]
 
 
@@ -297,13 +297,13 @@ def gradient_sensitivity(n_features: int, n_columns: int) -> Sensitivity:
 class GradientSums:
     """Sum of x r' over records, shape (p C,), a column's classes together."""
 
-    history: ScoreHistory
+    scored: ScoreHistory
     columns: DesignedColumns
 
     @property
-    def parts(self) -> tuple[Move, ...]:
+    def history(self) -> tuple[Move, ...]:
         """What it shares with queries before it."""
-        return self.history.moves
+        return self.scored.moves
 
     @property
     def sensitivity(self) -> Sensitivity:
@@ -313,12 +313,12 @@ class GradientSums:
         their bounds for every record, whatever was released before, and the L1 and L2 of x r' are
         the products of those of x and r. **Tests**: tests/trees/refitted/test_lattice.py.
         """
-        return gradient_sensitivity(self.columns.n_features, self.history.base.size)
+        return gradient_sensitivity(self.columns.n_features, self.scored.base.size)
 
-    def count(self, block: Block) -> NDArray[np.int64]:
-        """Sums of a block."""
-        residuals, c = self.history.residuals(block), self.columns
+    def count(self, chunk: Chunk) -> NDArray[np.int64]:
+        """Sums of a chunk."""
+        residuals, c = self.scored.residuals(chunk), self.columns
         sums = np.empty((c.n_columns, residuals.shape[1]), dtype=np.int64)
-        codes = block.table.codes
+        codes = chunk.table.codes
         gradient_sums(codes, c.offsets, c.column, c.values, LEVELS, residuals, sums)
         return sums.ravel()

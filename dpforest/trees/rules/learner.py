@@ -13,7 +13,7 @@ from dpforest.records.base import ClassCounts, Released
 from dpforest.trees.base import PRIOR_ROLE, TableFacts
 from dpforest.trees.rules.directions import Directions, draw_directions
 from dpforest.trees.rules.family import Branch, FamilyWeights
-from dpforest.trees.rules.model import Node, RuleModel
+from dpforest.trees.rules.model import RuleModel, RuleNode
 from dpforest.trees.rules.plan import COUNT_ROLE, RulesPlan, RulesShape, build_plan, stage_role
 from dpforest.trees.rules.probabilities import (
     counted_probabilities,
@@ -70,7 +70,7 @@ class GrownTree:
 
     def __init__(self, facts: TableFacts, n_classes: int) -> None:
         self.facts, self.n_classes = facts, n_classes
-        self.nodes: list[Node | None] = []
+        self.nodes: list[RuleNode | None] = []
         self.labels: list[int] = [0]
         #: Whether any record can reach a leaf, as the released cuts say.
         self.reachable: list[bool] = [True]
@@ -98,11 +98,11 @@ def _halves(branch: Branch | None) -> tuple[Branch | None, Branch | None]:
     return branch.left, branch.right
 
 
-def _node(branch: Branch | None, directions: Directions) -> Node | None:
+def _node(branch: Branch | None, directions: Directions) -> RuleNode | None:
     if branch is None or branch.direction < 0:
         return None
     direction = directions.members[branch.direction]
-    return Node(direction, int(direction.thresholds[branch.cut]))
+    return RuleNode(direction, int(direction.thresholds[branch.cut]))
 
 
 def _draw_stage(tree: GrownTree, shape: RulesShape, stage: int, bridge: Bridge) -> None:

@@ -33,7 +33,7 @@ _LARGEST = 2**40
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Node:
+class RuleNode:
     """An inner node: values of ``direction`` up to ``threshold`` go left."""
 
     direction: Direction
@@ -46,7 +46,7 @@ class RuleModel(LogOddsModel):
 
     Attributes
     ----------
-    nodes : tuple of (Node or None), length 2^depth - 1
+    nodes : tuple of (RuleNode or None), length 2^depth - 1
         In heap order; None sends every record left.
     probabilities : ndarray of float64, shape (2^depth, n_classes)
         Of the leaves, from left to right.
@@ -57,7 +57,7 @@ class RuleModel(LogOddsModel):
         Released share of the records in each leaf; None where leaves were not counted.
     """
 
-    nodes: tuple[Node | None, ...]
+    nodes: tuple[RuleNode | None, ...]
     probabilities: NDArray[np.float64]
     labels: NDArray[np.int64]
     n_features: int
@@ -212,7 +212,7 @@ def _blocks(n: int) -> list[slice]:
     return [slice(first, first + _BLOCK) for first in range(0, n, _BLOCK)]
 
 
-def _node_data(node: Node) -> dict[str, Any]:
+def _node_data(node: RuleNode) -> dict[str, Any]:
     return {
         "features": list(node.direction.features),
         "tables": [table.tolist() for table in node.direction.tables],
@@ -220,7 +220,7 @@ def _node_data(node: Node) -> dict[str, Any]:
     }
 
 
-def _node_of(data: dict[str, Any], facts: TableFacts) -> Node:
+def _node_of(data: dict[str, Any], facts: TableFacts) -> RuleNode:
     features, tables = data["features"], data["tables"]
     whole_numbers(features, (len(features),), "features of a node", 0, facts.n_features - 1)
     require(len(features) == len(tables) > 0, _KIND, "features and tables of a node do not fit")
@@ -230,4 +230,4 @@ def _node_of(data: dict[str, Any], facts: TableFacts) -> Node:
     )
     low, high = sum(int(t.min()) for t in arrays), sum(int(t.max()) for t in arrays)
     threshold = whole_number(data["threshold"], "threshold of a node", low - 1, high)
-    return Node(Direction(tuple(features), arrays, np.array([threshold])), threshold)
+    return RuleNode(Direction(tuple(features), arrays, np.array([threshold])), threshold)

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.mechanisms.streamed import Envelope
-from dpforest.records.base import Block, Sensitivity
-from dpforest.records.table import TrainingTable
+from dpforest.records.base import Chunk, Sensitivity
+from dpforest.records.table import Table
 from dpforest.trees.rules.directions import Directions
 from dpforest.trees.rules.family import BinnedRecords, FamilyWeights, TreeFamily
 from dpforest.trees.rules.model import RuleModel
@@ -36,7 +36,7 @@ class LeafCells:
     tree: RuleModel
     directions: Directions
 
-    def look(self, table: TrainingTable) -> LeafRecords:
+    def look(self, table: Table) -> LeafRecords:
         """The records by leaf, to be read when a family is made of them; secret."""
         return LeafRecords(self, table)
 
@@ -44,7 +44,7 @@ class LeafCells:
 class LeafRecords:
     """Records of each leaf of a tree, read when somebody asks for them; secret."""
 
-    def __init__(self, cells: LeafCells, table: TrainingTable) -> None:
+    def __init__(self, cells: LeafCells, table: Table) -> None:
         self._cells, self._table = cells, table
         self._all: BinnedRecords | None = None
         self._leaves: NDArray[np.int64] = np.empty(0, dtype=np.int64)
@@ -113,8 +113,8 @@ class RuleLeafCounts:
         """
         return LEAF_COUNTS_SENSITIVITY
 
-    def count(self, block: Block) -> NDArray[np.int64]:
-        """Class counts of a block."""
+    def count(self, chunk: Chunk) -> NDArray[np.int64]:
+        """Class counts of a chunk."""
         counts = np.zeros((self.tree.labels.size, self.tree.n_classes), dtype=np.int64)
-        np.add.at(counts, (self.tree.leaves(block.table.codes), block.table.labels), 1)
+        np.add.at(counts, (self.tree.leaves(chunk.table.codes), chunk.table.labels), 1)
         return counts

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from dpforest.accounting.accountant import BudgetAccountant
 from dpforest.domain.domain import Domain
+from dpforest.estimators.classifier import PrivateForestClassifier
 from dpforest.estimators.multinomial import MultinomialForestClassifier
-from dpforest.estimators.private import PrivateForestClassifier
-from dpforest.estimators.private_regressor import PrivateForestRegressor
+from dpforest.estimators.regressor import PrivateForestRegressor
 from dpforest.records.streams.batches import BatchStream
 from dpforest.trees.strategies import NOT_STREAMED
 from support.roles import (

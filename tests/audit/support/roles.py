@@ -17,14 +17,14 @@ from dpforest.accounting.fits import DIFFPRIVLIB, OWN_BUDGET
 from dpforest.accounting.releases import Plan
 from dpforest.domain.domain import Domain
 from dpforest.domain.encoder import DomainEncoder
+from dpforest.estimators.fit_plan import COUNT_ROLE, RANGE_ROLE, table_facts
 from dpforest.estimators.multinomial import MultinomialForestClassifier
-from dpforest.estimators.private_plan import COUNT_ROLE, RANGE_ROLE, table_facts
-from dpforest.estimators.private_training import budget_after, make_plan, planned
+from dpforest.estimators.planning import budget_after, make_plan, planned
 from dpforest.exceptions import ParameterError
 from dpforest.trees.base import TableFacts
 from dpforest.trees.multinomial.criteria import CRITERIA
 from dpforest.trees.multinomial.plan import LEAF_RULES
-from dpforest.trees.strategies import LEARNERS, NOT_STREAMED
+from dpforest.trees.strategies import NOT_STREAMED, STRATEGIES
 
 #: How records may come, and who pays: one record, or a unit that owns several.
 READINGS = ("memory", "stream", "dask")
@@ -113,7 +113,7 @@ _BETWEEN = tuple(
     (Fraction(1), rows, False)
     for rows in (10.0, 30.0, 100.0, 300.0, 1000.0, 1500.0, 2000.0, 3000.0, 5000.0, 6000.0)
 )
-_STRATEGIES = ("auto", *LEARNERS)
+_STRATEGIES = ("auto", *STRATEGIES)
 _FEW = ((Fraction(1), 2.0, False), (Fraction(1), 200.0, True), (Fraction(1), 1e8, False))
 
 

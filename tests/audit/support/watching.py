@@ -21,7 +21,7 @@ from dpforest.audit.attributes import attributes_of
 from dpforest.audit.recording import Recorder, Recording, recording
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.mechanisms.streamed import Envelope, select_exponential_streamed
-from dpforest.records.table import TrainingTable
+from dpforest.records.table import Table
 
 PACKAGE = Path(dpforest.__file__).resolve().parent
 #: Attributes of a table that hold records.
@@ -132,7 +132,7 @@ class Watcher(Recorder):
         self._sites |= {id(grant): site for grant in grants}
         self._watched.steps += [Granted(grant, site) for grant in grants]
 
-    def table(self, table: TrainingTable) -> TrainingTable:
+    def table(self, table: Table) -> Table:
         return _watched_table(table, self.count)
 
     def count(self, what: str) -> None:
@@ -250,17 +250,17 @@ def _asking_site() -> Site:
     raise AssertionError("somebody asked for the grant")
 
 
-def _watched_table(table: TrainingTable, count: Callable[[str], None]) -> TrainingTable:
+def _watched_table(table: Table, count: Callable[[str], None]) -> Table:
     """The same table, which says by whom its columns are looked at."""
 
-    def look(self: TrainingTable, name: str) -> Any:
+    def look(self: Table, name: str) -> Any:
         if name in _COLUMNS:
             asking = sys._getframe(1).f_code.co_name
             if asking not in _PLUMBING:
                 count(asking)
         return object.__getattribute__(self, name)
 
-    kind = type("WatchedTable", (TrainingTable,), {"__slots__": (), "__getattribute__": look})
-    names = [name for name in TrainingTable.__dataclass_fields__]
-    watched: TrainingTable = kind(*(getattr(table, name) for name in names))
+    kind = type("WatchedTable", (Table,), {"__slots__": (), "__getattribute__": look})
+    names = [name for name in Table.__dataclass_fields__]
+    watched: Table = kind(*(getattr(table, name) for name in names))
     return watched

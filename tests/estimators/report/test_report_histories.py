@@ -26,7 +26,7 @@ from dpforest.estimators.fitting import Fit
 from dpforest.exceptions import BudgetExceeded
 from dpforest.report.digests import digest_of
 from dpforest.streams import BatchStream
-from dpforest.trees.strategies import LEARNERS
+from dpforest.trees.strategies import STRATEGIES
 
 pytestmark = pytest.mark.usefixtures("quick_learners")
 N = 60
@@ -84,7 +84,7 @@ KINDS: dict[str, Any] = {
         name: lambda name=name, **given: PrivateForestClassifier(
             epsilon=1, domain=domain(), strategy=name, **given
         )
-        for name in ("auto", *LEARNERS)
+        for name in ("auto", *STRATEGIES)
     },
 }
 CERTIFIED = {("refitted", DELTA), ("one_shot", DELTA)}

@@ -49,7 +49,7 @@ def frames():
 
 def encoded(stream, task) -> list:
     records = StreamedRecords(stream, DomainEncoder(DOMAIN, task=task))
-    tables = [block.table for block in records._blocks()]
+    tables = [chunk.table for chunk in records._chunks()]
     outputs = [t.labels if task == "classification" else t.targets for t in tables]
     return [
         (*codes, output)

@@ -21,7 +21,7 @@ from dpforest.domain.encoder import DomainEncoder
 from dpforest.records.streams.csv_files import placed
 from dpforest.records.streams.parquet_files import tables_of
 from dpforest.records.streams.passes import Marks
-from dpforest.records.table import TrainingTable
+from dpforest.records.table import Table
 from dpforest.streams import BatchStream, CSVStream, ParquetStream
 
 pa = pytest.importorskip("pyarrow")
@@ -323,7 +323,7 @@ def test_batches_that_change_between_passes_are_refused(change, memory_limit, wh
 
 def test_digests_of_batches_tell_nothing_without_their_key():
     X, y = frame(9).drop(columns="target"), frame(9)["target"]
-    table = TrainingTable.of(DomainEncoder(domain_of()).encode(X, y))
+    table = Table.of(DomainEncoder(domain_of()).encode(X, y))
     one, other = Marks(), Marks()
     assert one.agree(0, table) and one.agree(0, table) and other.agree(0, table)
     assert one._seen != other._seen

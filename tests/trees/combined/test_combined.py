@@ -15,8 +15,8 @@ from dpforest.accounting.events import GeometricNoise
 from dpforest.accounting.releases import LearnerBudget
 from dpforest.exceptions import ModelFormatError
 from dpforest.mechanisms.entropy import SeededSource
-from dpforest.records.base import Block, MemoryRecords
-from dpforest.records.table import TrainingTable
+from dpforest.records.base import Chunk, MemoryRecords
+from dpforest.records.table import Table
 from dpforest.trees.combined import CombinedLearner, CombinedModel, CombinedSettings
 from dpforest.trees.combined.kernels.blends import add_blend_scores
 from dpforest.trees.combined.learner import released_prior
@@ -66,9 +66,7 @@ def test_whatever_the_records_are_the_same_is_asked_for(facts_of, table_of):
 
 def without(table, place):
     codes, labels = np.delete(table.codes, place, axis=0), np.delete(table.labels, place)
-    return TrainingTable(
-        codes, labels, table.n_codes, table.offsets, table.ordered, table.n_classes
-    )
+    return Table(codes, labels, table.n_codes, table.offsets, table.ordered, table.n_classes)
 
 
 @pytest.mark.parametrize("n_classes", [2, 5])
@@ -77,18 +75,18 @@ def test_one_record_moves_every_pair_by_a_step_between_none_and_all(n_classes, f
     table = table_of(facts, 200)
     model, plan, *_ = fitted(facts, table)
     totals = BlendTotals(model, np.array(plan.shape.settings.pairs), plan.shape.log_bound)
-    whole = totals.count(Block(table))
+    whole = totals.count(Chunk(table))
     for place in (0, 1, 57, 198, 199):
-        moved = whole - totals.count(Block(without(table, place)))
+        moved = whole - totals.count(Chunk(without(table, place)))
         assert (moved >= 0).all() and (moved <= STEPS).all()
         assert moved.sum() <= totals.sensitivity.l1
         assert (moved**2).sum() <= totals.sensitivity.l2_squared
         # Exactly the part of that record alone: no other's part depends on it.
-        alone = TrainingTable(
+        alone = Table(
             table.codes[[place]], table.labels[[place]], table.n_codes, table.offsets,
             table.ordered, n_classes,
         )  # fmt: skip
-        assert np.array_equal(moved, totals.count(Block(alone)))
+        assert np.array_equal(moved, totals.count(Chunk(alone)))
 
 
 @pytest.mark.parametrize("wild", [np.nan, np.inf, -np.inf, 1e308])
@@ -126,7 +124,7 @@ def test_what_is_worth_more_weighs_more(facts_of, table_of):
     forest = replace(model.forest, values=-model.forest.values)
     turned = replace(model, forest=forest)
     totals = BlendTotals(turned, np.array(plan.shape.settings.pairs), plan.shape.log_bound)
-    a, b = plan.shape.settings.pairs[int(totals.count(Block(table)).argmax())]
+    a, b = plan.shape.settings.pairs[int(totals.count(Chunk(table)).argmax())]
     assert a > 0 and b == 0
     assert sum(model.weights) > 0
 

@@ -16,7 +16,7 @@ from dpforest.bridge import BridgeCopy, PlanError
 from dpforest.domain.matrix import EncodedMatrix, EncodedTable
 from dpforest.mechanisms.entropy import FixedWords, SeededSource
 from dpforest.records.base import MemoryRecords
-from dpforest.records.table import TrainingTable
+from dpforest.records.table import Table
 from dpforest.trees.multinomial import cells as level
 from dpforest.trees.multinomial import growth as grower
 from dpforest.trees.multinomial.criteria import CRITERIA
@@ -43,7 +43,7 @@ def plan_of(depth, epsilon=1, criterion="gini_count", leaf=NO_NOISE, **changes):
 def table_of(codes, labels, n_classes=2):
     codes = np.ascontiguousarray(codes, dtype=np.uint8)
     matrix = EncodedMatrix(codes, np.array(N_CODES, dtype=np.int64), np.array(ORDERED))
-    return TrainingTable.of(EncodedTable(matrix, np.asarray(labels, dtype=np.int32), n_classes))
+    return Table.of(EncodedTable(matrix, np.asarray(labels, dtype=np.int32), n_classes))
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from dpforest.bridge import Bridge, PlanError
 from dpforest.exceptions import GrantError
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.records.base import MemoryRecords
-from dpforest.records.table import TrainingTable
+from dpforest.records.table import Table
 from dpforest.trees.multinomial.growth import LeafLook
 from dpforest.trees.multinomial.queries import LabelByCount, LabelByFrequency
 
@@ -25,7 +25,7 @@ SCORES = [LabelByFrequency(), LabelByCount()]
 
 def sealed(counts, event, cells=None):
     """Counts of leaves, paid for by an event."""
-    nobody = TrainingTable(
+    nobody = Table(
         np.zeros((0, 1), np.uint8), np.zeros(0, np.uint8), np.array([2]), np.array([0, 2]),
         np.array([True]), 2,
     )  # fmt: skip

@@ -18,7 +18,7 @@ from dpforest.domain.matrix import EncodedMatrix, EncodedTable
 from dpforest.exceptions import ParameterError
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.records.base import MemoryRecords
-from dpforest.records.table import TrainingTable
+from dpforest.records.table import Table
 from dpforest.trees.multinomial.cells import LevelCells
 from dpforest.trees.multinomial.criteria import CRITERIA
 from dpforest.trees.multinomial.growth import GrowthInMemory, count_root
@@ -38,7 +38,7 @@ def table_of(codes, labels, n_codes, ordered, n_classes, dtype=np.uint32):
     matrix = EncodedMatrix(
         np.ascontiguousarray(codes, dtype=dtype), np.array(n_codes), np.array(ordered)
     )
-    return TrainingTable.of(EncodedTable(matrix, np.asarray(labels, dtype=np.int32), n_classes))
+    return Table.of(EncodedTable(matrix, np.asarray(labels, dtype=np.int32), n_classes))
 
 
 def everyone(table):

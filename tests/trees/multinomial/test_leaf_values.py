@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from dpforest.trees.multinomial.heaps import PrivateForest
+from dpforest.trees.multinomial.heaps import ReleasedTrees
 from dpforest.trees.multinomial.leaf_values import (
     LeafValues,
     leaf_values,
@@ -26,7 +26,7 @@ def forest_of(counts, variance):
     counts = np.asarray(counts, dtype=np.int64)
     n_trees, n_leaves, n_classes = counts.shape
     nodes = np.zeros((n_trees, n_leaves - 1), dtype=np.int32)
-    return PrivateForest(nodes, nodes, nodes, None, counts, variance, n_classes)
+    return ReleasedTrees(nodes, nodes, nodes, None, counts, variance, n_classes)
 
 
 def noisy_counts(seed, n_trees, n_leaves, n_classes, size, spread):
@@ -179,7 +179,7 @@ def test_votes_are_shares_of_drawn_labels():
         total = sum(values.values[t, leaf] for t, leaf in enumerate(leaves))
         assert to_probabilities(total[None], values)[0] == pytest.approx(expected)
     nodes = np.zeros((4, 1), dtype=np.int32)
-    forest = PrivateForest(nodes, nodes, nodes, labels, None, 0.0, 3)
+    forest = ReleasedTrees(nodes, nodes, nodes, labels, None, 0.0, 3)
     assert np.array_equal(leaf_values(forest).values, values.values)
 
 
@@ -187,7 +187,7 @@ def test_log_odds_need_counts():
     labels = np.zeros((1, 2), dtype=np.int32)
     nodes = np.zeros((1, 1), dtype=np.int32)
     with pytest.raises(AssertionError, match="released counts"):
-        log_odds_values(PrivateForest(nodes, nodes, nodes, labels, None, 0.0, 2))
+        log_odds_values(ReleasedTrees(nodes, nodes, nodes, labels, None, 0.0, 2))
 
 
 def test_softmax_does_not_overflow():

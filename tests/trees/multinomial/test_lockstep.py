@@ -15,20 +15,20 @@ from dpforest.bridge import Bridge
 from dpforest.domain.matrix import EncodedMatrix, EncodedTable
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.records.base import MemoryRecords
-from dpforest.records.table import TrainingTable
+from dpforest.records.table import Table
 from dpforest.trees.multinomial import growth
 from dpforest.trees.multinomial.criteria import resolve_criterion
 from dpforest.trees.multinomial.learner import grow_forest
 from dpforest.trees.multinomial.plan import ForestShape, TreeEvents, forest_plan
 
 
-def table_of(n: int) -> TrainingTable:
+def table_of(n: int) -> Table:
     generator = np.random.default_rng(2)
     n_codes = np.array([5, 3, 9])
     codes = np.column_stack([generator.integers(0, m, n) for m in n_codes]).astype(np.uint8)
     labels = (codes[:, 0] + generator.integers(0, 3, n) > 3).astype(np.int32)
     matrix = EncodedMatrix(codes, n_codes, np.array([True, False, True]))
-    return TrainingTable.of(EncodedTable(matrix, labels, 2))
+    return Table.of(EncodedTable(matrix, labels, 2))
 
 
 #: Events of three levels, by whether a feature and a value are paid for.
@@ -50,7 +50,7 @@ def plan_of(partition: Fraction | None, joint: bool, paid: str = "all") -> Plan[
 
 
 class Elsewhere(MemoryRecords):
-    """Records that are counted block by block, as if they did not lie in memory."""
+    """Records that are counted chunk by chunk, as if they did not lie in memory."""
 
     @property
     def in_memory(self) -> bool:

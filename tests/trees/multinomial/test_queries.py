@@ -9,8 +9,8 @@ import pytest
 
 from dpforest.domain.matrix import EncodedMatrix, EncodedTable
 from dpforest.mechanisms.entropy import SeededSource
-from dpforest.records.base import Block
-from dpforest.records.table import TrainingTable
+from dpforest.records.base import Chunk
+from dpforest.records.table import Table
 from dpforest.trees.multinomial.growth import GrowthInMemory
 from dpforest.trees.multinomial.queries import LeafCounts, LevelCounts, Side
 from dpforest.trees.multinomial.segments import Segments, Splits
@@ -20,7 +20,7 @@ N_CODES, ORDERED = (5, 3, 9), (True, False, True)
 
 def table_of(codes, labels):
     matrix = EncodedMatrix(np.ascontiguousarray(codes), np.array(N_CODES), np.array(ORDERED))
-    return TrainingTable.of(EncodedTable(matrix, labels, 2))
+    return Table.of(EncodedTable(matrix, labels, 2))
 
 
 def neighbours(twins, seed):
@@ -41,7 +41,7 @@ def heap_of(table, depth, seed):
 
 
 def moved(question, tables):
-    less, more = (question.count(Block(table)).astype(object) for table in tables)
+    less, more = (question.count(Chunk(table)).astype(object) for table in tables)
     return (more - less).ravel()
 
 
@@ -93,7 +93,7 @@ def test_a_look_at_leaves_counts_what_the_query_counts(twins):
             growth.split(np.full(n, seed % 3), np.arange(n) % 3)
         question = LeafCounts((growth.heap,), (Side(),), 3)
         assert growth.leaves().sensitivity == question.sensitivity
-        assert np.array_equal(growth.leaves().look(table), question.count(Block(table))[0])
+        assert np.array_equal(growth.leaves().look(table), question.count(Chunk(table))[0])
 
 
 @pytest.mark.parametrize("level", [0, 1, 2])
@@ -101,7 +101,7 @@ def test_counts_of_all_nodes_have_those_of_the_left_ones(level, twins):
     table = neighbours(twins, 7)[1]
     heap = heap_of(table, level, 5)
     whole, left = (
-        LevelCounts((heap,), (Side(),), level, len(N_CODES), of_all).count(Block(table))[0]
+        LevelCounts((heap,), (Side(),), level, len(N_CODES), of_all).count(Chunk(table))[0]
         for of_all in (True, False)
     )
     assert np.array_equal(whole[::2], left) and whole.shape[0] == 1 << level

@@ -22,7 +22,7 @@ from dpforest.domain.matrix import EncodedMatrix, EncodedTable
 from dpforest.exceptions import GrantError
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.records.base import MemoryRecords
-from dpforest.records.table import TrainingTable
+from dpforest.records.table import Table
 from dpforest.trees.multinomial.criteria import CRITERIA
 from dpforest.trees.multinomial.growth import GrowthInMemory, LeafLook, SharedRoot
 from dpforest.trees.multinomial.learner import released_leaves, released_splits
@@ -42,7 +42,7 @@ def table():
     matrix = EncodedMatrix(
         np.array(CODES, dtype=np.uint8), np.array(N_CODES, dtype=np.int64), np.array(ORDERED)
     )
-    return TrainingTable.of(EncodedTable(matrix, np.array(LABELS, dtype=np.int32), 2))
+    return Table.of(EncodedTable(matrix, np.array(LABELS, dtype=np.int32), 2))
 
 
 def plan_of(feature, value, criterion, joint=False):

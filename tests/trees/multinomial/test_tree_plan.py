@@ -15,7 +15,7 @@ from dpforest.bridge import Bridge
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.records.base import MemoryRecords
-from dpforest.records.table import TrainingTable
+from dpforest.records.table import Table
 from dpforest.trees.multinomial.learner import grow_forest
 from dpforest.trees.multinomial.queries import Side
 
@@ -23,7 +23,7 @@ from dpforest.trees.multinomial.queries import Side
 @pytest.mark.parametrize("partition", [Fraction(1, 10), Fraction(1, 4), Fraction(9, 10)])
 def test_each_side_is_priced_with_the_probability_that_it_is_drawn_with(partition):
     plan = one_split_plan(partition=partition, leaf_epsilon=Fraction(3))
-    table = TrainingTable.of(DomainEncoder(SMALL_DOMAIN).encode(np.zeros((9, 2)), np.zeros(9)))
+    table = Table.of(DomainEncoder(SMALL_DOMAIN).encode(np.zeros((9, 2)), np.zeros(9)))
     with BudgetAccountant._unlimited().open_scope("forest") as scope:
         bridge = Bridge(plan.rounds, scope, MemoryRecords(table), SeededSource(2))
         grow_forest(plan.shape, bridge)

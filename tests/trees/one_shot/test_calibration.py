@@ -16,7 +16,7 @@ from dpforest.domain.targets import TARGET_STEPS
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.records.base import MemoryRecords, Sensitivity, reveal
 from dpforest.records.rows import Totals
-from dpforest.records.table import TrainingTable
+from dpforest.records.table import Table
 from dpforest.trees.one_shot import calibration
 from dpforest.trees.one_shot.calibration import (
     EDGES,
@@ -59,7 +59,7 @@ def records_with(scores: np.ndarray, labels: np.ndarray) -> tuple[MemoryRecords,
     codes = np.arange(len(scores), dtype=np.uint16)[:, None]
     offsets, ordered = np.array([0, 2**16]), np.array([True])
     n_classes = 2 if scores.ndim == 1 else scores.shape[1]
-    table = TrainingTable(codes, labels.astype(np.uint8), n_codes, offsets, ordered, n_classes)
+    table = Table(codes, labels.astype(np.uint8), n_codes, offsets, ordered, n_classes)
     return MemoryRecords(table), Scored(scores)
 
 

@@ -15,7 +15,7 @@ from dpforest.accounting.releases import LearnerBudget, Step
 from dpforest.exceptions import GrantError
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.records.base import MemoryRecords
-from dpforest.records.table import TrainingTable
+from dpforest.records.table import Table
 from dpforest.trees.base import TableFacts
 from dpforest.trees.one_shot import OneShotForest, OneShotModel
 from dpforest.trees.one_shot.plan import Role
@@ -30,14 +30,14 @@ N_CLASSES = pytest.mark.parametrize("n_classes", [2, 3])
 BUDGETS = pytest.mark.parametrize("budget", [PURE, CONCENTRATED], ids=["pure", "concentrated"])
 
 
-def table_of(n: int, n_classes: int, seed: int = 1) -> TrainingTable:
+def table_of(n: int, n_classes: int, seed: int = 1) -> Table:
     generator = np.random.default_rng(seed)
     codes = np.column_stack([generator.integers(0, k, n) for k in N_CODES]).astype(np.uint8)
     labels = (codes[:, 0] * n_classes // 40 + (codes[:, 1] == 2)) % n_classes
     noise = generator.random(n) < 0.1
     labels = np.where(noise, generator.integers(0, n_classes, n), labels).astype(np.uint8)
     offsets = np.concatenate([[0], np.cumsum(N_CODES)]).astype(np.int64)
-    return TrainingTable(codes, labels, N_CODES, offsets, ORDERED, n_classes)
+    return Table(codes, labels, N_CODES, offsets, ORDERED, n_classes)
 
 
 def facts_of(n_classes: int, rows: float | None = 20_000.0) -> TableFacts:

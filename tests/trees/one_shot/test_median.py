@@ -93,7 +93,7 @@ def regressor(rows, **parameters):
 
 @pytest.mark.parametrize("delta", [0, 1e-6])
 def test_it_takes_the_place_of_the_mean_where_the_rule_says(delta):
-    for signal, name in ((5, "prior"), (7, "middle of the target"), (29, "middle of the target"),
+    for signal, name in ((5, "prior"), (7, "median of the target"), (29, "median of the target"),
                          (31, "prior")):  # fmt: skip
         plan = regressor(N, epsilon=signal * 2**0.5 / N, delta=delta).plan()
         assert [part.name for part in plan.parts] == [name]
@@ -108,7 +108,7 @@ def test_narrow_targets_are_found_where_a_mean_would_drown():
         forest = regressor(N, epsilon=20 * 2**0.5 / N, random_state=seed)
         with pytest.warns(WeakSignalWarning):
             errors.append(forest.fit(X, y).predict(X[:1])[0] - y.mean())
-        assert [entry.role for entry in forest.accountant_.ledger] == ["middle of the target"]
+        assert [entry.role for entry in forest.accountant_.ledger] == ["median of the target"]
     assert np.abs(errors).mean() < 20  # noise on the mean alone would be 1000 / 20
     again = type(forest).from_json(forest.to_json())
     assert np.array_equal(again.predict(X), forest.predict(X))
@@ -124,6 +124,6 @@ def test_a_stream_gives_the_median_of_its_table(capsys):
         whole.fit(X, y)
     with pytest.warns(WeakSignalWarning):
         streamed.fit(BatchStream(lambda: iter(parts), memory_limit=0))
-    assert [entry.role for entry in streamed.accountant_.ledger] == ["middle of the target"]
+    assert [entry.role for entry in streamed.accountant_.ledger] == ["median of the target"]
     assert np.array_equal(whole.predict(X), streamed.predict(X))
     assert "1/1" in capsys.readouterr().err

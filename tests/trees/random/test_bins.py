@@ -13,7 +13,7 @@ from dpforest.accounting.events import DiscreteGaussianNoise, GeometricNoise
 from dpforest.accounting.releases import LearnerBudget, Release, once
 from dpforest.bridge import Bridge, PlanError
 from dpforest.mechanisms.entropy import SeededSource
-from dpforest.records.base import Block, MemoryRecords
+from dpforest.records.base import Chunk, MemoryRecords
 from dpforest.trees.random.bins import (
     QUANTILES_ROLE,
     asked_bins,
@@ -75,13 +75,13 @@ def test_quantiles_of_no_records_are_bins_all_the_same(facts_of, table_of, n_rec
 def test_one_record_moves_every_histogram_by_one(facts_of, table_of):
     facts = facts_of([20, -3, 11], 2)
     table, query = table_of(facts, 50, seed=2), ordered_codes(facts)
-    whole = query.count(Block(table))
+    whole = query.count(Chunk(table))
     for n in range(50):
         one = type(table)(
             table.codes[n : n + 1], table.labels[n : n + 1], table.n_codes, table.offsets,
             table.ordered, 2,
         )  # fmt: skip
-        moved = query.count(Block(one))
+        moved = query.count(Chunk(one))
         assert np.abs(moved).sum() == query.sensitivity.l1 == 2
         assert (moved**2).sum() == query.sensitivity.l2_squared == 2
         whole = whole - moved

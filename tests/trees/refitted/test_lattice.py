@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpforest.mechanisms.entropy import SeededSource
-from dpforest.records.base import Block, rows_of
+from dpforest.records.base import Chunk, rows_of
 from dpforest.trees.random.bins import Bins, public_bins
 from dpforest.trees.random.kernels.slots import slot_tables
 from dpforest.trees.random.trees import draw_random_trees
@@ -160,8 +160,8 @@ def test_the_linear_sums_of_one_record_stay_within_what_is_paid_for(facts_of, ta
     history = ScoreHistory(np.array([9.0, -9.0, 2.0]))
     queries = {"gram": GramSums(columns), "gradient": GradientSums(history, columns)}
     for i, (name, query) in product(range(40), queries.items()):
-        block = Block(rows_of(table, i, i + 1))
-        moved = query.count(block).astype(object)
+        chunk = Chunk(rows_of(table, i, i + 1))
+        moved = query.count(chunk).astype(object)
         assert moved.shape == ((design.n_columns * (design.n_columns + 1) // 2,)
                                if name == "gram" else (design.n_columns * 3,))  # fmt: skip
         assert (moved**2).sum() <= query.sensitivity.l2_squared
@@ -180,7 +180,7 @@ def test_leaf_sums_say_what_a_record_moves(facts_of, table_of, n_classes):
     query = LeafSums(ScoreHistory(np.resize([-900.0, 900.0, -900.0], n_columns)), trees)
     sizes = []
     for i in range(40):
-        moved = query.count(Block(rows_of(table, i, i + 1))).astype(object)
+        moved = query.count(Chunk(rows_of(table, i, i + 1))).astype(object)
         assert (moved[:, :, -1].sum(axis=1) == SIZE_STEPS).all()
         sizes += [*zip(np.abs(moved).sum(axis=(1, 2)), (moved**2).sum(axis=(1, 2)), strict=True)]
     assert max(sizes) == (query.sensitivity.l1, query.sensitivity.l2_squared), "reached"

@@ -13,7 +13,7 @@ from dpforest.accounting import BudgetAccountant
 from dpforest.accounting.releases import LearnerBudget
 from dpforest.exceptions import ParameterError
 from dpforest.mechanisms.entropy import SeededSource
-from dpforest.records.base import Block, MemoryRecords
+from dpforest.records.base import Chunk, MemoryRecords
 from dpforest.trees.refitted import RefittedForest, RefittedModel
 from dpforest.trees.refitted.plan import Role
 from dpforest.trees.refitted.settings import MAX_DEPTH, RefittedSettings, RefittedSize
@@ -174,7 +174,7 @@ def test_scores_of_training_are_those_of_the_model(facts_of, table_of, monkeypat
     monkeypatch.setattr(learner, "_Rounds", Watched)
     model, plan, _, _ = run(unstretched(SMALL), facts, table)
     assert starts(plan)
-    scores = kept[0].history.scores(Block(table))
+    scores = kept[0].history.scores(Chunk(table))
     assert np.allclose(scores, model.log_odds(table.codes), rtol=0, atol=1e-9)
 
 

@@ -12,7 +12,7 @@ from dpforest.accounting import BudgetAccountant
 from dpforest.accounting.releases import LearnerBudget
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.mechanisms.streamed import Envelope
-from dpforest.records.base import Block, MemoryRecords, rows_of, slices
+from dpforest.records.base import Chunk, MemoryRecords, rows_of, slices
 from dpforest.trees.rules import RulesLearner, RulesSettings
 from dpforest.trees.rules.directions import draw_directions
 from dpforest.trees.rules.family import FamilyWeights, TreeFamily
@@ -50,15 +50,15 @@ def case(asked, facts_of, table_of):
 
 def test_a_record_adds_one_to_one_count_of_one_leaf(case):
     query = RuleLeafCounts(case.tree)
-    moved = np.array([query.count(block) for block in slices(case.table, N)])
+    moved = np.array([query.count(chunk) for chunk in slices(case.table, N)])
     assert moved.shape == (N, 16, 3) and moved.dtype == np.int64 and moved.min() == 0
     sums = moved.reshape(N, -1)
     assert (sums.sum(axis=1) == query.sensitivity.l1).all()
     assert ((sums**2).sum(axis=1) == query.sensitivity.l2_squared).all()
-    assert np.array_equal(moved.sum(axis=0), query.count(Block(case.table)))
+    assert np.array_equal(moved.sum(axis=0), query.count(Chunk(case.table)))
     places = case.tree.leaves(case.table.codes), case.table.labels
     assert all(one[leaf, label] == 1 for one, leaf, label in zip(moved, *places, strict=True))
-    assert not query.count(Block(rows_of(case.table, 0, 0))).any()
+    assert not query.count(Chunk(rows_of(case.table, 0, 0))).any()
 
 
 def by_leaf(case, table):

@@ -12,8 +12,8 @@ from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.rationals import float_up
 from dpforest.accounting.releases import PlanLine
 from dpforest.accounting.units import group_loss
-from dpforest.estimators.private_plan import HOPELESS_SIGNAL, PrivateForestPlan
-from dpforest.trees.base import MIDDLE_ROLE, PRIOR_ROLE
+from dpforest.estimators.fit_plan import HOPELESS_SIGNAL, FitPlan
+from dpforest.trees.base import MEDIAN_ROLE, PRIOR_ROLE
 
 #: Below this R even a good strategy learns little more than the strongest pattern.
 SIMPLE_SIGNAL = 150.0
@@ -75,7 +75,7 @@ class PlanSummary(BaseModel):
         return "\n".join(lines)
 
 
-def summarise(plan: PrivateForestPlan, epsilon: Fraction, delta: Fraction) -> PlanSummary:
+def summarise(plan: FitPlan, epsilon: Fraction, delta: Fraction) -> PlanSummary:
     """Put a plan into numbers and words."""
     parts, size = plan.parts, plan.budget.records_per_unit
     by_rho = any(part.loss.epsilon == math.inf for part in parts)
@@ -103,21 +103,21 @@ def _planned(part: PlanLine, total: PrivacyLoss, by_rho: bool, size: int) -> Pla
     )
 
 
-def teaches(plan: PrivateForestPlan, signal: float) -> bool:
+def teaches(plan: FitPlan, signal: float) -> bool:
     """Say if more can be expected than what holds for all records alike.
 
     Some plans release nothing else: where the budget is small, the mean of a regression's target.
     """
     names = [] if plan.plan is None else [part.name for part in plan.plan.parts]
-    return signal >= HOPELESS_SIGNAL and names not in ([PRIOR_ROLE], [MIDDLE_ROLE])
+    return signal >= HOPELESS_SIGNAL and names not in ([PRIOR_ROLE], [MEDIAN_ROLE])
 
 
-def forecast(plan: PrivateForestPlan, signal: float | None) -> str:
+def forecast(plan: FitPlan, signal: float | None) -> str:
     """Describe in a sentence what the budget can be expected to teach.
 
     Parameters
     ----------
-    plan : PrivateForestPlan
+    plan : FitPlan
     signal : float or None
         R, of the plan or less where the number of records is in doubt.
     """

@@ -47,7 +47,7 @@ def likely_rows(noisy: int, count: GeometricNoise, share: float = 0.5) -> float:
     Notes
     -----
     **Claim**: post-processing of a released value, so it costs nothing. **Tests**:
-    tests/estimators/test_paid_rows.py.
+    tests/estimators/test_bought_rows.py.
     """
     scale = float(count.l1_sensitivity / count.epsilon)
     fewest = max(min(FEWEST_ROWS, _FEWEST_SCALES * scale), 1.0)

@@ -16,22 +16,22 @@ from dpforest.accounting.tightening import in_epsilon_and_delta
 from dpforest.accounting.units import group_loss
 from dpforest.bridge import Bridge
 from dpforest.domain.encoder import DomainEncoder
-from dpforest.estimators.paid_rows import fewest_rows, likely_rows
-from dpforest.estimators.plan_summary import forecast, teaches
-from dpforest.estimators.private_plan import (
+from dpforest.estimators.bought_rows import fewest_rows, likely_rows
+from dpforest.estimators.fit_plan import (
     COUNT_ROLE,
     HOPELESS_SIGNAL,
-    PrivateForestPlan,
+    FitPlan,
     Wanted,
     count_event,
     range_event,
     table_facts,
 )
+from dpforest.estimators.forecast import forecast, teaches
 from dpforest.exceptions import WeakSignalWarning
 from dpforest.mechanisms.entropy import RandomSource
 from dpforest.records.base import RecordCount, Records
 from dpforest.trees.base import Learner, TableFacts
-from dpforest.trees.strategies import LEARNERS, pick_strategy, spends_pure_epsilon
+from dpforest.trees.strategies import STRATEGIES, pick_strategy, spends_pure_epsilon
 
 #: Chance of a hopeless table at which a bought number of records is not taken at its likeliest.
 DOUBT = 0.15
@@ -45,7 +45,7 @@ def make_plan(
     place: str = DIFFPRIVLIB,
     records_per_unit: int = 1,
     learner: Learner | None = None,
-) -> PrivateForestPlan:
+) -> FitPlan:
     """The plan of a fit; it waits for a noisy count where no number of rows is declared.
 
     A list that is composed as a whole gets the same noise whether its fit has a budget to itself
@@ -66,13 +66,13 @@ def make_plan(
             rest, one = budget_after(budget, count), replace(facts, approximate_rows=1.0)
             planned(strategy, one, rest, count)
         caps = PrivacyLoss(epsilon, float("inf"), delta) if delta else PrivacyLoss.pure(epsilon)
-        return PrivateForestPlan(strategy, None, None, count, caps, None, facts, budget)
+        return FitPlan(strategy, None, None, count, caps, None, facts, budget)
     return replace(planned(strategy, facts, budget, learner=learner), shared=not alone)
 
 
 def plan_of(
     wanted: Wanted, encoder: DomainEncoder, rows: float | None, place: str, in_memory: bool = True
-) -> PrivateForestPlan:
+) -> FitPlan:
     """The plan of a fit that is wanted on tables of a domain; see :func:`make_plan`."""
     facts, budget = table_facts(encoder, rows, in_memory), wanted.budget
     return make_plan(
@@ -81,9 +81,7 @@ def plan_of(
     )  # fmt: skip
 
 
-def settle_plan(
-    plan: PrivateForestPlan, source: RandomSource, scope: Scope, records: Records
-) -> PrivateForestPlan:
+def settle_plan(plan: FitPlan, source: RandomSource, scope: Scope, records: Records) -> FitPlan:
     """Buy the noisy number of records where the plan waits for one, and plan the rest from it."""
     if plan.count is None:
         return plan
@@ -119,7 +117,7 @@ def planned(
     budget: LearnerBudget,
     count: GeometricNoise | None = None,
     learner: Learner | None = None,
-) -> PrivateForestPlan:
+) -> FitPlan:
     """The plan where a number of records is known, or where a given learner needs none.
 
     It is declared, or bought by ``count``.
@@ -138,14 +136,12 @@ def planned(
     rows = facts.approximate_rows
     signal = None if rows is None else own.signal(rows)
     if learner is None:
-        learner = LEARNERS[chosen].make()
+        learner = STRATEGIES[chosen].make()
     plan = learner.plan(facts, budget)
     if bought and budget.certified:
         plan = in_epsilon_and_delta(plan, budget)
     loss = sum((group_loss(e.loss, size) for e in bought), start=unit_loss(plan, size))
-    return PrivateForestPlan(
-        chosen, learner, plan, count, loss, signal, facts, budget, target_range
-    )
+    return FitPlan(chosen, learner, plan, count, loss, signal, facts, budget, target_range)
 
 
 def budget_after(budget: LearnerBudget, event: GeometricNoise) -> LearnerBudget:
@@ -164,7 +160,7 @@ def unit_loss(plan: Plan[Any], records_per_unit: int) -> PrivacyLoss:
     return group_loss(plan.loss, records_per_unit)
 
 
-def warn_if_hopeless(plan: PrivateForestPlan, signal: float | None, stacklevel: int) -> None:
+def warn_if_hopeless(plan: FitPlan, signal: float | None, stacklevel: int) -> None:
     """Warn where the budget can hardly teach anything; from a declared or released number."""
     if signal is not None and not teaches(plan, signal):
         warnings.warn(forecast(plan, signal), WeakSignalWarning, stacklevel=stacklevel)

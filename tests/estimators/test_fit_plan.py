@@ -10,11 +10,11 @@ import pytest
 from dpforest import BudgetAccountant, NumericFeature, PrivateForestClassifier
 from dpforest.accounting.releases import LearnerBudget
 from dpforest.domain.encoder import DomainEncoder
-from dpforest.estimators.plan_summary import in_words
-from dpforest.estimators.private_plan import COUNT_ROLE, COUNT_SHARE, count_event, table_facts
-from dpforest.estimators.private_training import budget_after, make_plan, planned
+from dpforest.estimators.fit_plan import COUNT_ROLE, COUNT_SHARE, count_event, table_facts
+from dpforest.estimators.forecast import in_words
+from dpforest.estimators.planning import budget_after, make_plan, planned
 from dpforest.exceptions import ParameterError, ParameterTypeError
-from dpforest.trees.strategies import LEARNERS, pick_strategy
+from dpforest.trees.strategies import STRATEGIES, pick_strategy
 
 KINDS = [
     ("rules", 0),
@@ -96,7 +96,7 @@ def test_the_rule_goes_by_public_signal_alone(domain):
     assert pick_strategy(few, pure) == pick_strategy(few, both) == "rules"
     assert (pick_strategy(many, pure), pick_strategy(many, both)) == ("combined", "refitted")
     names = "rules", "one_shot", "refitted", "combined", "multinomial"
-    assert set(LEARNERS) == set(names)
+    assert set(STRATEGIES) == set(names)
 
 
 @pytest.mark.parametrize("strategy", ["rules", "combined"])

@@ -1,4 +1,4 @@
-"""Blocks that are kept hold no more than the memory limit, with all that countings keep of them."""
+"""Chunks that are kept hold no more than the memory limit, with all that countings keep of them."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ N, BATCH = 1200, 100
 
 @dataclass(frozen=True)
 class HeldBytes:
-    """Bytes of all arrays that blocks hold on to, each once, where countings kept something."""
+    """Bytes of all arrays that chunks hold on to, each once, where countings kept something."""
 
-    def count(self, block):
-        return np.array([sum(arrays_of(block).values()) if block.kept else 0], dtype=np.int64)
+    def count(self, chunk):
+        return np.array([sum(arrays_of(chunk).values()) if chunk.kept else 0], dtype=np.int64)
 
 
 def arrays_of(held) -> dict[int, int]:
-    """Bytes of every array in a block, by its address."""
+    """Bytes of every array in a chunk, by its address."""
     if isinstance(held, np.ndarray):
         return {held.ctypes.data: held.nbytes}
     if hasattr(held, "kept"):

@@ -14,9 +14,9 @@ from dpforest.domain.domain import Domain
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.targets import TARGET_STEPS
 from dpforest.estimators.base import PrivateEstimator
+from dpforest.estimators.fit_plan import Wanted
 from dpforest.estimators.names import check_feature_names
 from dpforest.estimators.outcome import FitOutcome
-from dpforest.estimators.private_plan import Wanted
 from dpforest.estimators.strategies import by_strategy
 from dpforest.exceptions import DomainError
 from dpforest.plain.writing import Link

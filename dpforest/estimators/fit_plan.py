@@ -108,7 +108,7 @@ def _scaled(n_codes: int, has_missing_code: bool) -> np.ndarray:
 
 
 @dataclass(frozen=True, slots=True)
-class PrivateForestPlan:
+class FitPlan:
     """Plan of one fit: what it asks for.
 
     Attributes

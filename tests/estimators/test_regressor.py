@@ -25,7 +25,7 @@ from dpforest import (
 )
 from dpforest.accounting.releases import LearnerBudget
 from dpforest.domain.targets import TARGET_STEPS
-from dpforest.estimators.private_plan import COUNT_ROLE, RANGE_ROLE
+from dpforest.estimators.fit_plan import COUNT_ROLE, RANGE_ROLE
 from dpforest.exceptions import (
     DomainError,
     InvalidRecordError,

@@ -27,7 +27,7 @@ from dpforest import (
     check_pipeline,
     verify_report,
 )
-from dpforest.estimators.classified import _STATELESS, ALONE, AROUND, LABELS, NOT_KNOWN, RECORDS
+from dpforest.estimators.pipeline_rows import _STATELESS, ALONE, AROUND, LABELS, NOT_KNOWN, RECORDS
 
 # What these two switch on is public then.
 assert all(isinstance(m, ModuleType) for m in (enable_halving_search_cv, enable_iterative_imputer))

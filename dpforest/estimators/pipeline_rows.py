@@ -2,7 +2,7 @@
 
 A row says what a class learns without paying, which estimators it fits, and over what their fits
 add up. A class of scikit-learn that may stand before or around another estimator and has no row is
-reported as not known, and tests/estimators/test_classified.py fails until it has one.
+reported as not known, and tests/estimators/test_pipeline_rows.py fails until it has one.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _CALLED = "columns chosen by a function of the table"
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class PipelineRow:
     """Use of records by one class.
 
     Parameters
@@ -92,62 +92,66 @@ _ONE = ("estimator",)
 #: Where an estimator without a row may hold others.
 _USUAL = ("estimator", "regressor", "classifier", "estimators", "steps")
 _STACK = ("estimators", "final_estimator")
-_SEARCH = Row(f"{_CHOICE} among its candidates", _ONE, "its candidates and folds", voids=False)
+_SEARCH = PipelineRow(
+    f"{_CHOICE} among its candidates", _ONE, "its candidates and folds", voids=False
+)
 
 #: Meta-estimators and containers: what holds other estimators.
-AROUND: dict[str, Row] = {
-    "Pipeline": Row(holds=("steps",)),
-    "FeatureUnion": Row(holds=("transformer_list",)),
-    "ColumnTransformer": Row(_columns, ("transformers", "remainder")),
-    "TransformedTargetRegressor": Row(_default, ("transformer", "regressor")),
-    "FrozenEstimator": Row(),
-    "FixedThresholdClassifier": Row(holds=_ONE),
-    "TunedThresholdClassifierCV": Row(
+AROUND: dict[str, PipelineRow] = {
+    "Pipeline": PipelineRow(holds=("steps",)),
+    "FeatureUnion": PipelineRow(holds=("transformer_list",)),
+    "ColumnTransformer": PipelineRow(_columns, ("transformers", "remainder")),
+    "TransformedTargetRegressor": PipelineRow(_default, ("transformer", "regressor")),
+    "FrozenEstimator": PipelineRow(),
+    "FixedThresholdClassifier": PipelineRow(holds=_ONE),
+    "TunedThresholdClassifierCV": PipelineRow(
         "a second stage (a threshold from predictions and labels)", _ONE, "its folds"
     ),
-    "CalibratedClassifierCV": Row(
+    "CalibratedClassifierCV": PipelineRow(
         "a second stage (calibration, from predictions and labels), on folds by label",
         _ONE,
         "its folds",
     ),
-    "VotingClassifier": Row(_CODES, ("estimators",), "its members"),
-    "VotingRegressor": Row(holds=("estimators",), adds="its members"),
-    "StackingClassifier": Row(
+    "VotingClassifier": PipelineRow(_CODES, ("estimators",), "its members"),
+    "VotingRegressor": PipelineRow(holds=("estimators",), adds="its members"),
+    "StackingClassifier": PipelineRow(
         f"{_CODES}, and a second stage (from predictions for the records, and labels)",
         _STACK,
         "its members and their folds",
     ),
-    "StackingRegressor": Row(
+    "StackingRegressor": PipelineRow(
         "a second stage (from predictions for the records, and targets)",
         _STACK,
         "its members and their folds",
     ),
-    "BaggingClassifier": Row(_sampled(f", and {_CODES}"), _ONE, "its members"),
-    "BaggingRegressor": Row(_sampled(""), _ONE, "its members"),
-    "AdaBoostClassifier": Row(_ERRORS, _ONE, "its rounds"),
-    "AdaBoostRegressor": Row(_ERRORS, _ONE, "its rounds"),
-    "SelfTrainingClassifier": Row(
+    "BaggingClassifier": PipelineRow(_sampled(f", and {_CODES}"), _ONE, "its members"),
+    "BaggingRegressor": PipelineRow(_sampled(""), _ONE, "its members"),
+    "AdaBoostClassifier": PipelineRow(_ERRORS, _ONE, "its rounds"),
+    "AdaBoostRegressor": PipelineRow(_ERRORS, _ONE, "its rounds"),
+    "SelfTrainingClassifier": PipelineRow(
         "labels that it gives to records by earlier predictions", _ONE, "its rounds"
     ),
-    "RANSACRegressor": Row("subsets of the records, by how they fit", _ONE, "its trials"),
-    "OneVsRestClassifier": Row(_BY_LABEL, _ONE, "the labels"),
-    "OneVsOneClassifier": Row(
+    "RANSACRegressor": PipelineRow("subsets of the records, by how they fit", _ONE, "its trials"),
+    "OneVsRestClassifier": PipelineRow(_BY_LABEL, _ONE, "the labels"),
+    "OneVsOneClassifier": PipelineRow(
         f"{_BY_LABEL}, and subsets of the records by label", _ONE, "pairs of labels"
     ),
-    "OutputCodeClassifier": Row(_BY_LABEL, _ONE, "its codes"),
-    "MultiOutputClassifier": Row(holds=_ONE, adds="the outputs"),
-    "MultiOutputRegressor": Row(holds=_ONE, adds="the outputs"),
-    "ClassifierChain": Row(_links, ("estimator", "base_estimator"), "the outputs"),
-    "RegressorChain": Row(_links, ("estimator", "base_estimator"), "the outputs"),
+    "OutputCodeClassifier": PipelineRow(_BY_LABEL, _ONE, "its codes"),
+    "MultiOutputClassifier": PipelineRow(holds=_ONE, adds="the outputs"),
+    "MultiOutputRegressor": PipelineRow(holds=_ONE, adds="the outputs"),
+    "ClassifierChain": PipelineRow(_links, ("estimator", "base_estimator"), "the outputs"),
+    "RegressorChain": PipelineRow(_links, ("estimator", "base_estimator"), "the outputs"),
     "GridSearchCV": _SEARCH,
     "RandomizedSearchCV": _SEARCH,
     "HalvingGridSearchCV": _SEARCH,
     "HalvingRandomSearchCV": _SEARCH,
-    "SelectFromModel": Row(_features, _ONE),
-    "RFE": Row(holds=_ONE, adds="its rounds"),
-    "RFECV": Row(f"{_CHOICE} among features", _ONE, "its rounds and folds"),
-    "SequentialFeatureSelector": Row(f"{_CHOICE} among features", _ONE, "its rounds and folds"),
-    "IterativeImputer": Row(RECORDS, _ONE, "features and rounds"),
+    "SelectFromModel": PipelineRow(_features, _ONE),
+    "RFE": PipelineRow(holds=_ONE, adds="its rounds"),
+    "RFECV": PipelineRow(f"{_CHOICE} among features", _ONE, "its rounds and folds"),
+    "SequentialFeatureSelector": PipelineRow(
+        f"{_CHOICE} among features", _ONE, "its rounds and folds"
+    ),
+    "IterativeImputer": PipelineRow(RECORDS, _ONE, "features and rounds"),
 }
 
 #: Transformers: what may stand before another estimator.
@@ -172,14 +176,14 @@ _FROM_LABELS = """
     LinearDiscriminantAnalysis MultiLabelBinarizer NeighborhoodComponentsAnalysis PLSCanonical
     PLSRegression PLSSVD SelectFdr SelectFpr SelectFwe SelectKBest SelectPercentile TargetEncoder
 """
-ALONE: dict[str, Row] = {
-    name: Row(learns)
+ALONE: dict[str, PipelineRow] = {
+    name: PipelineRow(learns)
     for names, learns in ((_STATELESS, ""), (_FROM_RECORDS, RECORDS), (_FROM_LABELS, LABELS))
     for name in names.split()
 }
 
 
-def row_of(estimator: Any) -> Row:
+def row_of(estimator: Any) -> PipelineRow:
     """Find an estimator's row: its class's, or its nearest base's, or one made of its tags."""
     kind = type(estimator)
     around = around_row(kind)
@@ -187,14 +191,14 @@ def row_of(estimator: Any) -> Row:
         return ALONE[kind.__name__]
     if around is None:
         said = _said_by_tags(estimator)
-        return Row(said, () if _is_sklearns(kind) and said != NOT_KNOWN else _USUAL)
+        return PipelineRow(said, () if _is_sklearns(kind) and said != NOT_KNOWN else _USUAL)
     if _is_sklearns(kind) or around.learnt_by(estimator):
         return around
     # It is not known what somebody else's subclass adds.
     return replace(around, learns=_said_by_tags(estimator))
 
 
-def around_row(kind: type) -> Row | None:
+def around_row(kind: type) -> PipelineRow | None:
     """The row of a class that holds other estimators, or of its nearest base that has one."""
     names = (base.__name__ for base in kind.__mro__ if _is_sklearns(base))
     return next((AROUND[name] for name in names if name in AROUND), None)

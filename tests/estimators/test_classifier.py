@@ -23,12 +23,12 @@ from dpforest import (
 from dpforest.accounting.events import GeometricNoise
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.releases import LearnerBudget
-from dpforest.estimators import private_training
-from dpforest.estimators.private_plan import COUNT_ROLE, table_facts
+from dpforest.estimators import planning
+from dpforest.estimators.fit_plan import COUNT_ROLE, table_facts
 from dpforest.exceptions import ModelFormatError, ParameterError
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.mechanisms.noise import add_geometric_noise
-from dpforest.trees.strategies import LEARNERS
+from dpforest.trees.strategies import STRATEGIES
 
 DELTA = "1e-6"
 KINDS = [
@@ -255,7 +255,7 @@ def test_a_training_that_fails_keeps_its_reserve(
 
 def test_a_learner_that_asks_for_more_is_stopped(make_forest, table, monkeypatch):
     forest = make_forest(strategy="multinomial")
-    real = private_training.planned
+    real = planning.planned
 
     def with_twice_as_many_trees(*arguments: Any, **named: Any) -> Any:
         from dataclasses import replace
@@ -265,7 +265,7 @@ def test_a_learner_that_asks_for_more_is_stopped(make_forest, table, monkeypatch
         greedy = replace(plan.plan, rounds=(replace(trees, times=2 * trees.times),))
         return replace(plan, plan=greedy)
 
-    monkeypatch.setattr(private_training, "planned", with_twice_as_many_trees)
+    monkeypatch.setattr(planning, "planned", with_twice_as_many_trees)
     with pytest.raises(BudgetExceeded):
         forest.fit(*table(N))
 
@@ -379,7 +379,7 @@ def test_damaged_models_are_refused_or_harmless(strategy, delta, make_forest, ta
     X, y = table(N)
     forest = make_forest(strategy=strategy, delta=delta).fit(X, y)
     facts = table_facts(forest._encoder_, None)
-    entry = LEARNERS[strategy]
+    entry = STRATEGIES[strategy]
     codes = forest._encoder_.encode_features(X)[0].codes
     refused = 0
     changes = changes_of(forest.model_.to_data())

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dpforest.accounting.events import GeometricNoise
-from dpforest.estimators.paid_rows import FEWEST_ROWS, fewest_rows, likely_rows
+from dpforest.estimators.bought_rows import FEWEST_ROWS, fewest_rows, likely_rows
 
 
 def count(epsilon):
