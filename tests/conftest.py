@@ -63,9 +63,9 @@ def use_learners(monkeypatch: pytest.MonkeyPatch) -> Callable[[Mapping[str, Any]
     make = Strategy.make
 
     def use(learners: Mapping[str, Any]) -> None:
-        def make_given(entry: Strategy) -> Any:
-            name = next(name for name, other in STRATEGIES.items() if other == entry)
-            return learners[name] if name in learners else make(entry)
+        def make_given(strategy: Strategy) -> Any:
+            name = next(name for name, other in STRATEGIES.items() if other == strategy)
+            return learners[name] if name in learners else make(strategy)
 
         monkeypatch.setattr(Strategy, "make", make_given)
 

@@ -1,4 +1,4 @@
-"""Queries on their way to workers: parts that were sent before are named, not sent again.
+"""Queries on their way to workers: steps that were sent before are named, not sent again.
 
 A refitted forest releases a step in each round, and every query carries all steps so far, because a
 chunk that was lost computes its scores anew. So each step is sent once, in packets that workers
@@ -13,7 +13,7 @@ from typing import Any
 
 from dpforest.records.base import Query
 
-#: Parts that are sent together; those after the last whole packet go with each question.
+#: Steps that are sent together; those after the last whole packet go with each question.
 PACKET = 16
 
 
@@ -37,22 +37,22 @@ class Questions:
 
     def forget(self) -> None:
         """Hold nothing on workers any more."""
-        self._parts: list[Any] = []
+        self._history: list[Any] = []
         self._packets: list[Any] = []
 
     def sent(self, query: Query) -> tuple[Any, list[Any]]:
         """A query as futures: its bytes, and the packets that it refers to."""
-        parts = query.history if hasattr(query, "history") else ()
-        if any(new is not old for new, old in zip(parts, self._parts, strict=False)):
+        history = query.history if hasattr(query, "history") else ()
+        if any(new is not old for new, old in zip(history, self._history, strict=False)):
             self.forget()
-        for first in range(len(self._parts), len(parts) - PACKET + 1, PACKET):
-            packet = parts[first : first + PACKET]
+        for first in range(len(self._history), len(history) - PACKET + 1, PACKET):
+            packet = history[first : first + PACKET]
             self._packets.append(self._task(pickle.loads, pickle.dumps(packet)))
-            self._parts += packet
-        known = {id(part): place for place, part in enumerate(self._parts)}
+            self._history += packet
+        known = {id(step): place for place, step in enumerate(self._history)}
         stream = io.BytesIO()
         _Pickler(stream, known).dump(query)
-        return self._task(same, stream.getvalue()), self._packets[: len(parts) // PACKET]
+        return self._task(same, stream.getvalue()), self._packets[: len(history) // PACKET]
 
     def _task(self, make: Any, data: bytes) -> Any:
         """As a task's result it goes to each worker once, and can be made again."""
@@ -76,9 +76,9 @@ class _Pickler(pickle.Pickler):
         super().__init__(stream, pickle.HIGHEST_PROTOCOL)
         self._known = known
 
-    def persistent_id(self, part: Any) -> int | None:
-        """Place of a part that was sent before."""
-        return self._known.get(id(part))
+    def persistent_id(self, step: Any) -> int | None:
+        """Place of a step that was sent before."""
+        return self._known.get(id(step))
 
 
 class _Unpickler(pickle.Unpickler):
@@ -87,5 +87,5 @@ class _Unpickler(pickle.Unpickler):
         self._packets = packets
 
     def persistent_load(self, place: int) -> Any:
-        """The part at a place."""
+        """The step at a place."""
         return self._packets[place // PACKET][place % PACKET]

@@ -120,8 +120,8 @@ class Query(Protocol):
     ``count`` has the final shape: with two axes a cell a row; with three and more the first is of
     alternatives, of which one is released, and ``sensitivity`` is of one of them.
 
-    A query that carries released parts which earlier ones carried too may list them as ``history``,
-    from the first on; then each part is sent once. One of records on sides lists these as
+    A query that carries released steps which earlier ones carried too may list them as ``history``,
+    from the first on; then each step is sent once. One of records on sides lists these as
     ``sides``, a tree each; so does such a view.
     """
 
@@ -197,7 +197,7 @@ class MappedQuery:
 
     @property
     def history(self) -> tuple[Any, ...]:
-        """Parts that the query shares with those before it."""
+        """Released steps that the query shares with those before it."""
         history: tuple[Any, ...] = getattr(self.query, "history", ())
         return history
 

@@ -1,4 +1,4 @@
-"""Learners by the names users ask by, and the public rule that picks one."""
+"""Strategies by the names users ask by, and the public rule that picks one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dpforest.trees.base import Learner, ReleasedModel, TableFacts
 
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    """Where a learner and its released model live; imported when used."""
+    """Place of a learner and its released model, which are imported when used."""
 
     package: str
     learner: str
@@ -30,7 +30,7 @@ class Strategy:
         return model
 
 
-#: Learners by name.
+#: Strategies by name.
 STRATEGIES: dict[str, Strategy] = {
     "rules": Strategy("dpforest.trees.rules", "RulesLearner", "RuleModel"),
     "one_shot": Strategy("dpforest.trees.one_shot", "OneShotForest", "OneShotModel"),
@@ -53,7 +53,7 @@ MANY_CLASSES = 12
 ONE_SHOT_SIGNAL = 500.0
 
 
-#: Learners that look at all records at once, which are refused where those are read pass by pass.
+#: Strategies that look at all records at once, which are refused where those are read pass by pass.
 NOT_STREAMED = frozenset({"rules", "combined"})
 
 

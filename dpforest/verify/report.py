@@ -41,6 +41,7 @@ from dpforest.report.making import (
 )
 from dpforest.report.report import PrivacyReport
 from dpforest.strict_json import json_text, parse_object
+from dpforest.trees.base import MEDIAN_ROLE
 from dpforest.verify.replan import estimator_of, remade_plan
 
 #: Leaves that follow from nothing else in a report; see docs/report.md.
@@ -56,6 +57,8 @@ OF_THE_MODEL = (
     "what the model's own file says of its fit, of its accountant's name and ceiling, and of other "
     "fits"
 )
+#: Roles that were renamed, as reports of this version name them that were written before.
+_RENAMED = {"middle of the target": MEDIAN_ROLE}
 #: Where a plan waited for a released number of records.
 _FOLLOWED = "what was planned within the caps, from a noisy count that only the fit knew"
 #: Such a report is read and shown, but says less than what is worked out again here.
@@ -309,8 +312,18 @@ def _waits(plan: Any) -> bool:
 
 
 def _requested(record: PrivacyReport, requests: ScopeRecord) -> Iterator[str]:
-    for place in differing_leaves(*map(_data, (record.composition, requests))):
+    written = _with_roles_of_today(_data(record.composition))
+    for place in differing_leaves(written, _data(requests)):
         yield f"composition.{place} is not what such a fit asks for"
+
+
+def _with_roles_of_today(scope: dict[str, Any]) -> dict[str, Any]:
+    """A scope's requests and those inside it, by the names that roles have today."""
+    roles = [_RENAMED.get(entry["role"], entry["role"]) for entry in scope["entries"]]
+    return scope | {
+        "entries": [e | {"role": role} for e, role in zip(scope["entries"], roles, strict=True)],
+        "children": [_with_roles_of_today(child) for child in scope["children"]],
+    }
 
 
 def _planned(record: PrivacyReport, plan: Any) -> Iterator[str]:

@@ -250,7 +250,7 @@ class TestCertificate:
     def test_lists_its_releases_in_order(self):
         certificate = certify(self.repeats, F(2), MILLIONTH)
         listed = [certificate.event_at(i) for i in range(certificate.n_releases)]
-        expected = [e for b in self.repeats for e in itertools.chain(*[b.events] * b.times)]
+        expected = [e for r in self.repeats for e in itertools.chain(*[r.events] * r.times)]
         assert listed == expected and len(listed) == 1 + 6 + 120
         assert certificate.event_at(len(listed)) is None
         assert certificate.rho == sum(event.loss.rho for event in listed)

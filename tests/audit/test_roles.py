@@ -110,7 +110,7 @@ def small_learners(quick_kinds):
         patch.setattr(
             Strategy,
             "make",
-            lambda entry: quick_kinds.get(entry.package.rsplit(".", 1)[1]) or make(entry),
+            lambda s: quick_kinds.get(s.package.rsplit(".", 1)[1]) or make(s),
         )
         patch.setattr("dpforest.trees.multinomial.learner.SIZES", ((float("inf"), 2, 2),))
         patch.setattr("dpforest.records.base.RECORDS_A_THREAD", 1)

@@ -272,7 +272,7 @@ def files() -> dict[str, Any]:
 
         real = Strategy.make
         small = {"RulesLearner": SMALL["rules"], "RefittedForest": STARTED}
-        patch.setattr(Strategy, "make", lambda entry: small.get(entry.learner) or real(entry))
+        patch.setattr(Strategy, "make", lambda s: small.get(s.learner) or real(s))
         found = {}
         for kind, make, extra in (
             ("rules", PrivateForestClassifier, {"classes": ["well", "ill"]}),

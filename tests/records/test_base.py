@@ -127,8 +127,8 @@ def test_blocks_are_the_table_in_order():
     table = table_of(11)
     chunks = slices(table, 4)
     assert [chunk.first for chunk in chunks] == [0, 2, 5, 8]
-    assert np.array_equal(np.concatenate([b.table.codes for b in chunks]), table.codes)
-    assert np.array_equal(np.concatenate([b.table.labels for b in chunks]), table.labels)
+    assert np.array_equal(np.concatenate([c.table.codes for c in chunks]), table.codes)
+    assert np.array_equal(np.concatenate([c.table.labels for c in chunks]), table.labels)
 
 
 def test_an_error_in_a_thread_is_raised_and_ends_the_threads():

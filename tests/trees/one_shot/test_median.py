@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from dpforest import Domain, PrivateForestRegressor
+from dpforest import Domain, PrivateForestRegressor, ReportError, verify_report
 from dpforest.accounting.accountant import BudgetAccountant
 from dpforest.accounting.events import ExponentialSelection
 from dpforest.accounting.releases import Release, once
@@ -16,6 +17,7 @@ from dpforest.bridge import Bridge, PlanError
 from dpforest.exceptions import WeakSignalWarning
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.records.base import Secret
+from dpforest.report.digests import digest_of
 from dpforest.streams import BatchStream
 from dpforest.trees.one_shot.learner import _median_shares
 from dpforest.trees.one_shot.plan import Role
@@ -127,3 +129,18 @@ def test_a_stream_gives_the_median_of_its_table(capsys):
     assert [entry.role for entry in streamed.accountant_.ledger] == ["median of the target"]
     assert np.array_equal(whole.predict(X), streamed.predict(X))
     assert "1/1" in capsys.readouterr().err
+
+
+def test_a_report_with_the_name_that_its_role_had_holds():
+    forest = regressor(N, epsilon=20 * 2**0.5 / N)
+    with pytest.warns(WeakSignalWarning):
+        forest.fit(np.zeros((N, 1)), np.full(N, 120.0))
+    written = json.dumps(json.loads(forest.privacy_report().model_dump_json(exclude={"digest"})))
+    for name, holds in (("middle of the target", True), ("mean of the target", False)):
+        earlier = json.loads(written.replace("median of the target", name))
+        report = json.dumps(earlier | {"digest": digest_of(earlier)})
+        if holds:
+            assert "plan and settings" in verify_report(report).held
+        else:
+            with pytest.raises(ReportError, match="role is not what such a fit asks for"):
+                verify_report(report)
