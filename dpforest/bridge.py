@@ -100,7 +100,7 @@ class Families(Protocol[T_contra]):
 
 
 class Sealed(Generic[T]):
-    """What was counted, with the grants that were paid for it: it can be released, once a role."""
+    """Counts with the grants that were paid for them: they can be released, once a role."""
 
     __slots__ = ("__grants", "__question", "__secret", "__sensitivity", "__words")
 
@@ -199,7 +199,7 @@ class Sealed(Generic[T]):
 
 
 def _covers(event: Event, moved: Sensitivity | Fraction | None) -> bool:
-    """Whether an event was priced for what one record moves: a sum, or scores by their range."""
+    """True if an event was priced for what one record moves: a sum, or scores by their range."""
     if isinstance(moved, Sensitivity):
         if isinstance(event, GeometricNoise):
             return event.l1_sensitivity >= moved.l1
@@ -254,7 +254,7 @@ class _Cursor:
 
     @property
     def owner(self) -> str:
-        """Whose turn it is; at the end, whose it was."""
+        """Learner whose turn it is; at the end, whose it was."""
         one = self.here or (self.rounds[-1] if self.rounds else None)
         return "" if one is None else one.owner
 
@@ -351,12 +351,12 @@ class Bridge:
 
     @property
     def in_memory(self) -> bool:
-        """Whether the records are one table, so that views can look at them."""
+        """True if the records are one table, so that views can look at them."""
         return self._records.in_memory
 
     @property
     def n_threads(self) -> int:
-        """How many threads a learner may use."""
+        """Number of threads that a learner may use."""
         return self._records.n_threads
 
     @property
@@ -365,7 +365,7 @@ class Bridge:
         return self._side
 
     def has(self, role: str) -> bool:
-        """Whether the list still asks for a role; of a learner within, its own part of the list."""
+        """True if the list still asks for a role; of a learner within, its own part of the list."""
         return any(release.role == role for release in self._cursor.ahead(self._end))
 
     def event(self, role: str) -> Event:

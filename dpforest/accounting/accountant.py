@@ -96,7 +96,7 @@ class BudgetAccountant:
 
     @property
     def total(self) -> Budget:
-        """What may be spent: pure epsilon, or the rho that converts to it at delta."""
+        """Budget in all: pure epsilon, or the rho that converts to it at delta."""
         return self._books.total()
 
     @property
@@ -107,7 +107,7 @@ class BudgetAccountant:
 
     @property
     def spent(self) -> Budget:
-        """What is spent so far, in the amounts that add up; reserves that are held included.
+        """Amounts that were spent so far, as they add up; reserves that are held included.
 
         ``epsilon`` and ``delta`` are a bound of what was released, also where requests were chosen
         by what was released before. Without a ``delta`` every transcript's ratio of probabilities
@@ -122,7 +122,7 @@ class BudgetAccountant:
 
     @property
     def remaining(self) -> Budget:
-        """What may still be spent: as pure epsilon, or as rho; either is enough to be granted."""
+        """Budget that is left: as pure epsilon, or as rho; either is enough to be granted."""
         with self._books.lock:
             return self._books.remaining(self._root.charged)
 
@@ -133,7 +133,7 @@ class BudgetAccountant:
 
     @property
     def conversion(self) -> str:
-        """Where conversions between rho and (epsilon, delta) come from."""
+        """Source of conversions between rho and (epsilon, delta)."""
         return self._books.conversion
 
     def composition(self) -> ScopeRecord:

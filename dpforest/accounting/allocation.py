@@ -1,4 +1,4 @@
-"""Who may ask for how much: which share of a total each level, choice and leaf of a tree gets.
+"""Allocation of a budget: the share of a total that each level, choice and leaf of a tree gets.
 
 Shares are in the currency of the plan: pure epsilon or rho. Both add along a tree, so the
 same arithmetic serves both. An allocation with ``in_epsilon = True`` gives epsilons in either

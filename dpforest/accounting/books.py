@@ -30,11 +30,11 @@ class Charged(Protocol):
 
     @property
     def charged(self) -> PrivacyLoss:
-        """What it counts as."""
+        """Loss that it counts as."""
 
 
 class Books:
-    """What may be spent in all, and what deciding about it takes.
+    """Total of an accountant, and all that deciding about it takes.
 
     The losses themselves stand in the tree of scopes, each of which holds these books. The rule
     that they keep, and its proof, are in :class:`dpforest.BudgetAccountant`.
@@ -84,18 +84,18 @@ class Books:
     # -- reading ------------------------------------------------------------------------
 
     def total(self) -> Budget:
-        """What may be spent: pure epsilon, or the rho that converts to it at delta."""
+        """Budget in all: pure epsilon, or the rho that converts to it at delta."""
         return Budget.left(self._cap(ZERO))
 
     def remaining(self, charged: PrivacyLoss) -> Budget:
-        """What may still be spent where so much is charged."""
+        """Budget that is left where so much is charged."""
         if self._is_used_up():
             return Budget.left(NO_LOSS)
         return Budget.left(self._cap(charged.delta).left_after(charged))
 
     @property
     def conversion(self) -> str:
-        """Where conversions between rho and (epsilon, delta) come from."""
+        """Source of conversions between rho and (epsilon, delta)."""
         return conversion_method() if self.delta else "none: delta is 0"
 
     # -- deciding -----------------------------------------------------------------------
@@ -173,7 +173,7 @@ class Books:
         return self.alone is not None and self.alone.charged != NO_LOSS
 
     def _in_epsilon(self, requested: PrivacyLoss) -> str:
-        """What a request without a pure epsilon comes to here, in words."""
+        """Words for a request without a pure epsilon: what it comes to here."""
         if requested.delta and not self.delta:
             return "which has a delta where this accountant has none"
         if requested.epsilon != math.inf or requested.rho == math.inf:

@@ -1,4 +1,4 @@
-"""What a composed loss guarantees: its best (epsilon, delta) under each neighbouring relation."""
+"""Guarantees of a composed loss: its best (epsilon, delta) under each neighbouring relation."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _UNCONVERTED = (*_ADDED, *_DOUBLED, _WHOLE + METHOD, _WHOLE_DOUBLED)
 
 
 def is_derivation(text: str) -> bool:
-    """Whether a text is one in which the prices below say how they follow, on any machine."""
+    """True if a text is one in which the prices below say how they follow, on any machine."""
     begin, converted, means = text.partition("converted by ")
     known = (_BY_RHO, _BY_FOUR_RHO, f"{_WHOLE}addition in rho, ")
     return text in _UNCONVERTED or (bool(converted) and begin in known and means in MEANS)

@@ -40,7 +40,7 @@ class RepeatRecord(_Frozen):
 
 
 class CertificateRecord(_Frozen):
-    """That a list of releases, fixed beforehand, is (epsilon, delta)-DP.
+    """Claim that a list of releases, fixed beforehand, is (epsilon, delta)-DP.
 
     Attributes
     ----------

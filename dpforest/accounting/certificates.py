@@ -90,7 +90,7 @@ class Repeat:
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """That a list of releases, fixed beforehand, is (epsilon, delta)-DP under add/remove.
+    """Claim that a list of releases, fixed beforehand, is (epsilon, delta)-DP under add/remove.
 
     Made by :func:`certify`; one made by hand is checked by whoever opens a scope under it.
 
@@ -125,17 +125,17 @@ class Certificate:
 
     @property
     def work(self) -> float:
-        """How long it takes to work the list out again, told beforehand; see ``curve_work``."""
+        """Time that it takes to work the list out again, told beforehand; see ``curve_work``."""
         return _work(self.unit_repeats, self.epsilon, self.delta)
 
     @property
     def loss(self) -> PrivacyLoss:
-        """What the list costs: (epsilon, delta), and its rho."""
+        """Cost of the list: (epsilon, delta), and its rho."""
         return PrivacyLoss(self.epsilon, self.rho, self.delta)
 
     @property
     def additive(self) -> PrivacyLoss:
-        """What the list costs where it adds up with other spending: no delta, and the same rho.
+        """Cost of the list where it adds up with other spending: no delta, and the same rho.
 
         Its epsilon is that of its releases added up, which is infinite beside Gaussian noise.
         """
@@ -143,7 +143,7 @@ class Certificate:
 
     @property
     def method(self) -> str | None:
-        """How the list is shown to be (epsilon, delta)-DP, worked out again; None if it is not."""
+        """Way in which the list is shown to be (epsilon, delta)-DP, worked out again; or None."""
         if not 0 < self.delta < 1 or self.epsilon <= 0 or self.records_per_unit < 1:
             return None
         if any(event.loss.delta for repeat in self.repeats for event in repeat.events):
@@ -155,7 +155,7 @@ class Certificate:
 
     @property
     def holds(self) -> bool:
-        """Whether the list was worked out again to be (epsilon, delta)-DP."""
+        """True if the list was worked out again to be (epsilon, delta)-DP."""
         return self.method is not None
 
     def releases(self) -> Iterator[Event]:

@@ -1,4 +1,4 @@
-"""Where a list with a certificate may lie, and what it is charged there.
+"""Places where a list with a certificate may lie, and what it is charged there.
 
 Its scope (``lists``) grants one list of releases in its order, and nothing else.
 
@@ -49,7 +49,7 @@ def check_place(scope: Scope) -> None:
 
 
 def is_alone(scope: Scope) -> bool:
-    """Whether nothing is charged to the accountant but reserves of the scopes around."""
+    """True if nothing is charged to the accountant but reserves of the scopes around."""
     around = list(scope._around())
     beside = (c for place in around for c in place._children.values() if c not in around)
     spent = [entry.loss for place in around for entry in place._entries]
@@ -57,7 +57,7 @@ def is_alone(scope: Scope) -> bool:
 
 
 def is_held(scope: Scope) -> bool:
-    """Whether an adaptive scope that was opened first holds the delta for good."""
+    """True if an adaptive scope that was opened first holds the delta for good."""
     return any(place in scope._books.held_first for place in scope._around())
 
 

@@ -113,7 +113,7 @@ def rho_of_epsilon(epsilon: Fraction, delta: Fraction) -> Fraction:
 
 
 def conversion_method() -> str:
-    """Which bound the conversions in this environment come from."""
+    """Bound that the conversions in this environment come from."""
     return LIBRARY if _has_library() else CLOSED_FORM
 
 

@@ -86,7 +86,7 @@ def ceiling_of(accountant: Any) -> DiffprivlibCeiling:
 
 
 def is_diffprivlib_accountant(candidate: Any) -> bool:
-    """Whether an object has what the adapter uses of a ``diffprivlib.BudgetAccountant``."""
+    """True if an object has what the adapter uses of a ``diffprivlib.BudgetAccountant``."""
     methods = ("spend", "check", "remaining", "total")
     return not isinstance(candidate, type) and all(
         callable(getattr(candidate, name, None)) for name in methods

@@ -1,4 +1,4 @@
-"""What was done, as ``dp_accounting`` events, for a second opinion.
+"""Ledgers as ``dp_accounting`` events, for a second opinion.
 
 Every release becomes a ``ZCDpEvent`` with its rho, one by one: bounded-range selections at
 epsilon squared over 8, permute-and-flip and geometric noise at epsilon squared over 2, the

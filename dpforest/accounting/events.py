@@ -45,7 +45,7 @@ class Event:
 
     @property
     def loss(self) -> PrivacyLoss:
-        """What the release costs."""
+        """Cost of the release."""
         raise NotImplementedError
 
     @property

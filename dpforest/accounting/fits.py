@@ -79,7 +79,7 @@ class DetachedAccountant:
 
 
 def charged_to(accountant: Any) -> str:
-    """Where a fit under this accountant is charged, in words."""
+    """Words for the place where a fit under this accountant is charged."""
     if accountant is None:
         return OWN_BUDGET
     if isinstance(accountant, DetachedAccountant):
@@ -95,7 +95,7 @@ def named_accountant(name: str | None) -> str:
 
 
 class FitListing(Frozen):
-    """What an estimator and its clones have spent so far, as far as this process knows.
+    """Sum of what an estimator and its clones have spent so far, as far as this process knows.
 
     Attributes
     ----------
@@ -243,7 +243,7 @@ def register_fit(
 
 
 def count_seed(lineage: str, estimator_name: str, digest: bytes) -> int:
-    """How many fits of a lineage drew from one seed in this process, this one included."""
+    """Number of fits of a lineage that drew from one seed in this process, this one included."""
     key = lineage, estimator_name, digest
     with _lock:
         _seeds[key] = _seeds.get(key, 0) + 1
@@ -257,7 +257,7 @@ def fit_ledger() -> tuple[FitListing, ...]:
 
 
 def earlier_fits(lineage: str) -> tuple[EarlierFits, ...]:
-    """What is known of a lineage, for an object that leaves the process."""
+    """Facts that are known of a lineage, for an object that leaves the process."""
     with _lock:
         known = _lineages.get(lineage)
         counts = {} if known is None else dict(known.counts)

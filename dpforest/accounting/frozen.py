@@ -1,4 +1,4 @@
-"""What ledgers, listings of fits and reports are made of: records that are written and read."""
+"""Records that are written and read: ledgers, listings of fits and reports are made of them."""
 
 from __future__ import annotations
 

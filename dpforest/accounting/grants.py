@@ -51,17 +51,17 @@ class Grant:
 
     @property
     def event(self) -> Event:
-        """What was paid for."""
+        """Event that was paid for."""
         return self._event
 
     @property
     def role(self) -> str:
-        """What it was asked for, for instance ``"feature selection"``."""
+        """Purpose that it was asked for, for instance ``"feature selection"``."""
         return self._role
 
     @property
     def cells(self) -> int:
-        """How many disjoint public cells the event may run on."""
+        """Number of disjoint public cells that the event may run on."""
         return self._cells
 
     @property
@@ -76,7 +76,7 @@ class Grant:
 
     @property
     def consumed(self) -> bool:
-        """Whether a mechanism has used it."""
+        """True if a mechanism has used it."""
         return self._consumed
 
     def consume(self, event_type: type[E], cells: int) -> E:

@@ -1,4 +1,4 @@
-"""What was spent, as frozen data: entries, the composition tree, and both as JSON."""
+"""Spending as frozen data: entries, the composition tree, and both as JSON."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Budget:
 
     @classmethod
     def spent(cls, loss: PrivacyLoss) -> Budget:
-        """What an accountant spent, in the amounts that add up, rounded up."""
+        """Spending of an accountant, in the amounts that add up, rounded up."""
         return cls(float_up(loss.epsilon), float_up(loss.delta), float_up(loss.rho), loss)
 
     @classmethod
@@ -248,7 +248,7 @@ class ScopeRecord(Frozen):
 
 
 class LedgerRecord(Frozen):
-    """What a frozen ledger holds."""
+    """Content of a frozen ledger."""
 
     format: Literal["dpforest-ledger"] = FORMAT
     version: Literal[1, 2] = VERSION
@@ -268,17 +268,17 @@ class LedgerRecord(Frozen):
 
     @property
     def total(self) -> Budget:
-        """What might have been spent."""
+        """Budget that might have been spent."""
         return replace(self.total_record.budget, left_over=True)
 
     @property
     def spent(self) -> Budget:
-        """What was spent when the books were frozen."""
+        """Amounts that were spent when the books were frozen."""
         return self.spent_record.budget
 
     @property
     def remaining(self) -> Budget:
-        """What was left then."""
+        """Budget that was left then."""
         return replace(self.remaining_record.budget, left_over=True)
 
     @property

@@ -65,7 +65,7 @@ def _problems(ledger: LedgerRecord) -> Iterator[str]:
 
 
 def _is_root(scope: ScopeRecord) -> bool:
-    """Whether a scope is what an accountant's outermost one is, which nobody opens or closes."""
+    """True if a scope is what an accountant's outermost one is, which nobody opens or closes."""
     given = ("composed", "charged", "entries", "children")
     root = SequentialScope(Books.begun(1, 0, None), None, "").record()
     return scope == root.model_copy(update={name: getattr(scope, name) for name in given})
@@ -97,7 +97,7 @@ def _remaining(total: PrivacyLoss, ledger: LedgerRecord) -> Budget:
 
 
 def _agrees(written: BudgetRecord, remade: Budget, ledger: LedgerRecord) -> bool:
-    """Whether amounts are those worked out here; a converted rho only if by the same means."""
+    """True if amounts are those worked out here; a converted rho only if by the same means."""
     amounts, own = written.exact.loss, remade.exact
     if (amounts.epsilon, amounts.delta) != (own.epsilon, own.delta) or amounts.rho < 0:
         return False
@@ -112,7 +112,7 @@ def _same_means(ledger: LedgerRecord) -> bool:
 
 
 def is_within(loss: PrivacyLoss, epsilon: Fraction, delta: Fraction) -> bool:
-    """Whether a ceiling admits a loss, up to what releases of a converting library differ by."""
+    """True if a ceiling admits a loss, up to what releases of a converting library differ by."""
     if loss.delta > delta:
         return False
     cap = float(rho_of_epsilon(epsilon, delta - loss.delta)) * (1 + _TOLERANCE)

@@ -45,7 +45,7 @@ STRUCTURE, ESTIMATION, SIDES = "structure points", "estimation points", "structu
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What a list costs a unit.
+    """Cost of a list for a unit.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class Price:
 
 
 def price(rounds: tuple[Round, ...], budget: LearnerBudget) -> Price:
-    """What a list costs a unit under a budget.
+    """Cost of a list for a unit under a budget.
 
     A list that adds up to more rho than the budget has is (epsilon, delta)-DP by a certificate.
 
@@ -185,12 +185,12 @@ class ListScope(SequentialScope):
 
     @property
     def certificate(self) -> Certificate | None:
-        """What says that the list alone is (epsilon, delta)-DP."""
+        """Certificate that the list alone is (epsilon, delta)-DP."""
         return self._certificate
 
     @property
     def loss(self) -> PrivacyLoss:
-        """What everything granted in it composes to, exactly, without unspent reserve."""
+        """Loss that everything granted in it composes to, exactly, without unspent reserve."""
         with self._books.lock:
             self._settle()
             return self._composed
@@ -312,7 +312,7 @@ class ListScope(SequentialScope):
 
 
 def _is_same(release: Release, planned: Release) -> bool:
-    """Whether a release is the planned one; an event of another type may say so of itself."""
+    """True if a release is the planned one; an event of another type may say so of itself."""
     if release is planned:
         return True
     alike = type(release) is Release and type(release.event) is type(planned.event)
@@ -352,7 +352,7 @@ def _listed(rounds: tuple[Round, ...]) -> chain[Release]:
 
 
 def _losses(releases: tuple[Release, ...]) -> tuple[PrivacyLoss, ...]:
-    """What each costs; a list asks for the same event many times over, which is priced once."""
+    """Cost of each; a list asks for the same event many times over, which is priced once."""
     known: dict[int, PrivacyLoss] = {}
     for release in releases:
         if id(release.event) not in known:

@@ -1,4 +1,4 @@
-"""What a release costs: pure epsilon and zero-concentrated rho side by side, exactly."""
+"""Losses, the costs of releases: pure epsilon and zero-concentrated rho side by side, exactly."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class PrivacyLoss:
         )
 
     def covers(self, other: PrivacyLoss) -> bool:
-        """Whether no component of ``other`` exceeds this loss."""
+        """True if no component of ``other`` exceeds this loss."""
         return (
             other.epsilon <= self.epsilon
             and other.rho <= self.rho
@@ -88,7 +88,7 @@ class PrivacyLoss:
         )
 
     def left_after(self, spent: PrivacyLoss) -> PrivacyLoss:
-        """What is left of this loss, component by component, never below nothing."""
+        """Rest of this loss, component by component, never below nothing."""
         return PrivacyLoss(
             _left(self.epsilon, spent.epsilon),
             _left(self.rho, spent.rho),

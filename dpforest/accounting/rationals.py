@@ -81,7 +81,7 @@ def to_rational(value: Any, parameter: str) -> Fraction:
 
 
 def is_long(value: Amount, digits: int = MOST_DIGITS) -> bool:
-    """Whether an amount has more digits than :func:`parse_amount` reads back, or than some."""
+    """True if an amount has more digits than :func:`parse_amount` reads back, or than some."""
     if isinstance(value, float):  # infinite
         return False
     beyond = _power_of_ten(digits)
@@ -214,7 +214,7 @@ def parse_amount(text: str) -> Amount:
 
 
 def is_exact(text: str) -> bool:
-    """Whether a text is one that :func:`exact_text` may have written, at a glance."""
+    """True if a text is one that :func:`exact_text` may have written, at a glance."""
     return text == "inf" or _EXACT.fullmatch(text) is not None
 
 

@@ -32,7 +32,7 @@ class PlanError(AssertionError):
 
 @dataclass(frozen=True, slots=True)
 class LearnerBudget:
-    """What a learner may spend under add/remove: pure epsilon, or (epsilon, delta) by its rho.
+    """Budget of a learner under add/remove: pure epsilon, or (epsilon, delta) by its rho.
 
     Attributes
     ----------
@@ -59,18 +59,18 @@ class LearnerBudget:
     def of_unit(
         cls, epsilon: Fraction, delta: Fraction, records_per_unit: int, certified: bool = False
     ) -> LearnerBudget:
-        """What a record may cost where a unit that owns so many may cost (epsilon, delta)."""
+        """Budget for a record where a unit that owns so many may cost (epsilon, delta)."""
         own = epsilon / records_per_unit
         return cls(own, delta, certified=certified, records_per_unit=records_per_unit)
 
     @property
     def unit_epsilon(self) -> Fraction:
-        """What the budget comes to for a unit."""
+        """Budget for a unit."""
         return self.epsilon * self.records_per_unit
 
     @property
     def rho(self) -> Fraction:
-        """What may be spent in zero-concentrated differential privacy; 0 where delta is 0."""
+        """Budget in zero-concentrated differential privacy; 0 where delta is 0."""
         if self.concentrated is not None:
             return self.concentrated
         return rho_of_epsilon(self.unit_epsilon, self.delta) / self.records_per_unit**2
@@ -209,12 +209,12 @@ class Plan(Generic[Shape]):
 
     @property
     def parts(self) -> tuple[PlanLine, ...]:
-        """What is released, role by role."""
+        """Releases, role by role."""
         return lines(self)
 
     @property
     def n_steps(self) -> int:
-        """How many steps a training makes."""
+        """Number of steps that a training makes."""
         return n_steps(self.rounds)
 
     def describe(self) -> dict[str, str]:
@@ -234,7 +234,7 @@ class Plan(Generic[Shape]):
 
 
 def loss_of(rounds: tuple[Round, ...], adaptive: bool = False) -> PrivacyLoss:
-    """What the releases of a list add up to for one record, as the accountant's scopes compose it.
+    """Sum of the releases of a list for one record, as the accountant's scopes compose it.
 
     Parameters
     ----------
@@ -316,19 +316,19 @@ def priced_noise(l2_sensitivity_squared: Fraction, rho: Fraction) -> DiscreteGau
 
 
 def n_steps(rounds: tuple[Round, ...]) -> int:
-    """How many steps there are in all."""
+    """Number of steps in all."""
     return sum(one.times * len(one.steps) for one in rounds)
 
 
 def n_passes(rounds: tuple[Round, ...], together: Callable[[Round], int] = lambda _: 1) -> int:
-    """How often records are gone through; ``together``: how many times a labelled round at once."""
+    """Number of times that records are gone through; ``together``: labelled rounds at once."""
     return sum(
         -(-one.times // (together(one) if one.label else 1)) * len(one.steps) for one in rounds
     )
 
 
 def lines(plan: Plan[Shape]) -> tuple[PlanLine, ...]:
-    """What people read: a line a role, in order, with what all its releases cost a record.
+    """Lines for people: one a role, in order, with what all its releases cost a record.
 
     Releases of a round with a partition cost less than their sum; each is shown at its own price.
     """

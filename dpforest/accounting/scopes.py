@@ -45,7 +45,7 @@ S = TypeVar("S", bound="Scope")
 
 
 class State(Flag):
-    """How a scope ended; one that takes requests has none of these."""
+    """End of a scope; one that takes requests has none of these."""
 
     OPEN = 0
     CLOSED = auto()
@@ -68,7 +68,7 @@ class Granted:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a scope would become."""
+    """State that a scope would take."""
 
     scope: Scope
     inner: PrivacyLoss
@@ -119,7 +119,7 @@ class Scope:
 
     @property
     def reserve(self) -> PrivacyLoss | None:
-        """What was set aside when it was opened."""
+        """Loss that was set aside when it was opened."""
         return self._reserve
 
     @property
@@ -134,17 +134,17 @@ class Scope:
 
     @property
     def loss(self) -> PrivacyLoss:
-        """What everything granted in it composes to, exactly, without unspent reserve."""
+        """Loss that everything granted in it composes to, exactly, without unspent reserve."""
         return self._composed
 
     @property
     def charged(self) -> PrivacyLoss:
-        """What its parent counts: ``loss``, or more where a reserve is held."""
+        """Loss that its parent counts: ``loss``, or more where a reserve is held."""
         return self._charged
 
     @property
     def is_open(self) -> bool:
-        """Whether it and all scopes around it still take requests."""
+        """True if it and all scopes around it still take requests."""
         return all(scope._state is State.OPEN for scope in self._around())
 
     def record(self) -> ScopeRecord:
@@ -201,7 +201,7 @@ class Scope:
         return inner
 
     def _charge(self, composed: PrivacyLoss) -> PrivacyLoss:
-        """What the parent counts, given what was spent and what is held in reserve."""
+        """Loss that the parent counts, given what was spent and what is held in reserve."""
         if self._reserve is None:
             return composed
         if self._state is State.OPEN or State.KEPT in self._state:
@@ -322,20 +322,20 @@ class Scope:
         return self if self._parent is None else self._parent._root()
 
     def _has_granted(self) -> bool:
-        """Whether anything was granted in it or in a scope inside."""
+        """True if anything was granted in it or in a scope inside."""
         return bool(self._entries) or any(c._has_granted() for c in self._children.values())
 
     def _is_held_alone(self) -> bool:
-        """Whether it, or a scope around it, is the one beside which nothing is granted."""
+        """True if it, or a scope around it, is the one beside which nothing is granted."""
         alone = self._books.alone
         return any(place is alone and place._charged != NO_LOSS for place in self._around())
 
     def _is_adaptive(self) -> bool:
-        """Whether what is spent in it depends on released values."""
+        """True if what is spent in it depends on released values."""
         return self._adaptive
 
     def _spends_adaptively(self) -> bool:
-        """Whether it lies in an adaptive scope or holds one.
+        """True if it lies in an adaptive scope or holds one.
 
         No rho may then rest on a pure epsilon as if that had been fixed beforehand.
         """
@@ -555,7 +555,7 @@ class SequentialScope(Scope):
         return granted
 
     def _added_up(self, entries: Sequence[Granted]) -> tuple[PrivacyLoss, PrivacyLoss]:
-        """What is spent here with these entries, and what they add to it."""
+        """Spending here with these entries, and what they add to it."""
         total = self._books.sum_of
         inner, added = self._inner, NO_LOSS
         for entry in entries:
@@ -565,7 +565,7 @@ class SequentialScope(Scope):
         return inner, added
 
     def _counted(self, loss: PrivacyLoss, child: Scope | None = None) -> PrivacyLoss:
-        """What a request's loss, or what a child is charged, counts as here."""
+        """Loss that a request, or what a child is charged, counts as here."""
         return loss
 
     def _inner_with(self, child: Scope, charged: PrivacyLoss) -> PrivacyLoss:

@@ -63,7 +63,7 @@ def check_records_per_unit(value: Any) -> int:
 
 
 def group_loss(loss: PrivacyLoss, size: int) -> PrivacyLoss:
-    """What a release costs a unit that owns up to ``size`` records.
+    """Cost of a release for a unit that owns up to ``size`` records.
 
     Parameters
     ----------

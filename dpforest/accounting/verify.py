@@ -118,7 +118,7 @@ def _false_certificates(record: ScopeRecord) -> Iterator[str]:
 
 
 def stands_by_certificate(record: ScopeRecord) -> bool:
-    """Whether a certified scope was charged its certificate's (epsilon, delta), not its rho."""
+    """True if a certified scope was charged its certificate's (epsilon, delta), not its rho."""
     written = record.certificate
     if written is None or record.reserve is None:
         return False
@@ -127,7 +127,7 @@ def stands_by_certificate(record: ScopeRecord) -> bool:
 
 
 def is_used_up(record: ScopeRecord) -> bool:
-    """Whether a list that stands by its certificate is all that an accountant ever grants."""
+    """True if a list that stands by its certificate is all that an accountant ever grants."""
     return bool(list(_alone(record)))
 
 
@@ -153,7 +153,7 @@ def _beside_certificates(record: ScopeRecord) -> Iterator[str]:
 
 
 def claimed_loss(record: ScopeRecord, delta: Fraction) -> PrivacyLoss:
-    """What a finished fit's scope entitles to claim: what was spent, or what it was kept under.
+    """Loss that a finished fit's scope may claim: what was spent, or what it was kept under.
 
     Of the fit alone; what it is charged beside others may be less (``certified``).
 
@@ -183,7 +183,7 @@ def claimed_loss(record: ScopeRecord, delta: Fraction) -> PrivacyLoss:
 
 
 def _claims(record: ScopeRecord, certified: ScopeRecord) -> list[PrivacyLoss]:
-    """What is counted in a fit, with one list of it by its certificate."""
+    """Losses counted in a fit, with one list of it by its certificate."""
     written = certified.certificate
     assert written is not None
     whole = PrivacyLoss(
@@ -290,7 +290,7 @@ def added_losses(losses: Iterable[PrivacyLoss]) -> PrivacyLoss:
 
 
 def _compositions(record: ScopeRecord, within_adaptive: bool) -> list[PrivacyLoss]:
-    """What a scope may compose to; see :func:`_adaptivities` for why there may be two."""
+    """Losses that a scope may compose to; see :func:`_adaptivities` for why there may be two."""
     children = [child.charged.loss for child in record.children]
     parts = [*(entry.loss for entry in record.entries), *children]
     if record.kind == "parallel cells":
@@ -308,7 +308,7 @@ def _compositions(record: ScopeRecord, within_adaptive: bool) -> list[PrivacyLos
 
 
 def _of_list(record: ScopeRecord, certificate: Certificate, inner: PrivacyLoss) -> PrivacyLoss:
-    """What a certified scope composes to: what its entries add up to, or its certificate."""
+    """Loss that a certified scope composes to: what its entries add up to, or its certificate."""
     added = group_loss(inner, certificate.records_per_unit)
     if not stands_by_certificate(record):
         return added
@@ -332,7 +332,7 @@ def _sides(
 
 
 def _adaptivities(record: ScopeRecord, within_adaptive: bool) -> tuple[bool, ...]:
-    """Whether spending inside counts as adaptive: no, yes, or either.
+    """Ways in which spending inside counts as adaptive: no, yes, or either.
 
     A scope that was opened as adaptive after the last request elsewhere and spent nothing changes
     no total until the next request.

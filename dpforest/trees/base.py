@@ -1,4 +1,4 @@
-"""What every learner is: a plan from public facts, a training under grants, a released model.
+"""Learners: each is a plan from public facts, a training under grants, a released model.
 
 A learner's plan is made before any record is read and lists everything that will be released;
 training asks a bridge for exactly that list.
@@ -72,17 +72,17 @@ class TableFacts:
 
 
 def counted(of_means: bool) -> str:
-    """What tables hold, in words: each record's class, or its target as parts of two."""
+    """Words for what tables hold: each record's class, or its target as parts of two."""
     return "sums of targets" if of_means else "class counts"
 
 
 def prior_text(of_means: bool) -> str:
-    """What is released of all records together, in words."""
+    """Words for what is released of all records together."""
     return "the noisy mean of the target" if of_means else "one noisy class histogram"
 
 
 def unit_words(records_per_unit: int) -> dict[str, str]:
-    """Who pays for a plan, in words, where it is not one record."""
+    """Words for the unit that pays for a plan, where it is not one record."""
     if records_per_unit == 1:
         return {}
     return {"unit of privacy": f"owns up to {records_per_unit} records, and pays for all of them"}
@@ -101,7 +101,7 @@ class ReleasedModel(Protocol):
 
     @property
     def link(self) -> ScoreLink:
-        """What makes probabilities of ``scores``."""
+        """Kind of function that makes probabilities of ``scores``."""
 
     def scores(self, codes: NDArray[Any]) -> NDArray[np.float64]:
         """Class scores of coded records, shape (n, n_classes), as ``link`` takes them."""

@@ -1,4 +1,4 @@
-"""What a released forest says of one feature alone: scores averaged over all others.
+"""View of one feature alone by a released forest: scores averaged over all others.
 
 A record that comes to a split of another feature goes both ways, by the released sizes of the
 children (Friedman 2001, section 8.2, "weighted tree traversal"), so no record is needed.

@@ -1,4 +1,4 @@
-"""How often a training goes through its records, where these are read pass by pass."""
+"""Number of times a training goes through its records, where these are read pass by pass."""
 
 from __future__ import annotations
 

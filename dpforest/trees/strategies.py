@@ -81,5 +81,5 @@ def pick_strategy(facts: TableFacts, budget: LearnerBudget) -> str:
 
 
 def spends_pure_epsilon(strategy: str) -> bool:
-    """Whether a learner spends the pure epsilon, with a delta too."""
+    """True if a learner spends the pure epsilon, with a delta too."""
     return strategy in ("rules", "combined")

@@ -19,7 +19,7 @@ OWNER = "combined"
 
 
 class Role:
-    """What the own requests are for, in the ledger's words."""
+    """Purposes of the own requests, in the ledger's words."""
 
     PRIOR = PRIOR_ROLE
     WEIGHTS = "weights of rules and forest"
@@ -106,7 +106,7 @@ def build_plan(
 
 
 def _own_releases(epsilon: Fraction, settings: CombinedSettings) -> tuple[Release, Release]:
-    """What is asked for before and after the two learners."""
+    """Requests before and after the two learners."""
     histogram = GeometricNoise(epsilon * settings.prior_share, ClassCounts().sensitivity.l1)
     choice = ExponentialSelection(epsilon * settings.weights_share, Totals.score_range)
     pairs = f"one of {len(settings.pairs)} pairs of weights"

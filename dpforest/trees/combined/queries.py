@@ -1,4 +1,4 @@
-"""What the choice of weights looks at: log scores of blends of two released models."""
+"""Query of the choice of weights: log scores of blends of two released models."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ _Counted = tuple[NDArray, NDArray, NDArray, NDArray, NDArray, NDArray]
 
 @dataclass(frozen=True, slots=True)
 class Boxes:
-    """What the ancestors' splits left of each feature in each node; public.
+    """Part of each feature that the ancestors' splits left in each node; public.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ class Boxes:
         return new
 
     def n_candidates(self) -> NDArray[np.int64]:
-        """How many candidates each box leaves of each feature, shape (n_nodes, D)."""
+        """Number of candidates that each box leaves of each feature, shape (n_nodes, D)."""
         out = np.empty(self.low.shape, dtype=np.int64)
         count_candidates(self.low, self.high, self.alive, self.offsets, self.ordered, out)
         return out
@@ -163,7 +163,7 @@ class LevelCells:
         return [(a, min(a + size, self.n_nodes)) for a in range(0, self.n_nodes, size)]
 
     def counted(self, first: int, last: int) -> _Counted:
-        """What the scoring kernels take of nodes ``first … last - 1``: raw counts, public boxes."""
+        """Arguments of scoring kernels for nodes ``first … last - 1``: raw counts, public boxes."""
         table, boxes = self.table, self.boxes
         span = slice(first, last)
         counts = self._counts_of(first, last)
@@ -175,7 +175,7 @@ class LevelCells:
         return LevelCells(self.table, self.boxes.children(splits), parents=self.counts)
 
     def n_candidates(self) -> NDArray[np.int64]:
-        """How many candidates each box leaves of each feature, shape (n_nodes, D); public."""
+        """Number of candidates that each box leaves of each feature, shape (n_nodes, D); public."""
         return self.boxes.n_candidates()
 
     def nth_candidates(

@@ -58,7 +58,7 @@ class Level(CountedLevel, Protocol):
         """Nodes of this level."""
 
     def n_candidates(self) -> NDArray[np.int64]:
-        """How many candidates each box leaves of each feature, shape (n_nodes, D); public."""
+        """Number of candidates that each box leaves of each feature, shape (n_nodes, D); public."""
 
     def nth_candidates(
         self, features: NDArray[np.int64], places: NDArray[np.int64]
@@ -121,7 +121,7 @@ class Growth:
         return Splits.heap(self._splits)
 
     def n_candidates(self) -> NDArray[np.int64]:
-        """How many candidates each box leaves of each feature, shape (n_nodes, D); public."""
+        """Number of candidates that each box leaves of each feature, shape (n_nodes, D); public."""
         return self.nodes.n_candidates()
 
     def nth_candidates(
@@ -227,7 +227,7 @@ class LeafLook:
 
     @property
     def sensitivity(self) -> Sensitivity:
-        """How far one record moves the counts: as `LeafCounts` proves."""
+        """Largest change of the counts by one record: as `LeafCounts` proves."""
         return ONE_COUNT
 
     def look(self, table: Table) -> NDArray[np.int64]:
@@ -326,7 +326,7 @@ def both_children(left: NDArray[np.int64], parents: NDArray[np.int32] | None) ->
 
 
 def trees_at_once(depth: int, schema: Table) -> int:
-    """How many trees of so many levels of splits grow in one pass a level; public.
+    """Number of trees of so many levels of splits that grow in one pass a level; public.
 
     Counts of their widest level fit in memory together.
     """

@@ -1,4 +1,4 @@
-"""What a tree publishes: released arrays and nothing else."""
+"""Published trees: released arrays and nothing else."""
 
 from __future__ import annotations
 

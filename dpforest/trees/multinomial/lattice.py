@@ -87,7 +87,7 @@ class LevelLattice:
         return self.boxes.n_nodes
 
     def n_candidates(self) -> NDArray[np.int64]:
-        """How many candidates each box leaves of each feature, shape (n_nodes, D); public."""
+        """Number of candidates that each box leaves of each feature, shape (n_nodes, D); public."""
         return self._beside(
             self.boxes.n_candidates(),
             None if self.values is None else self.values.n_candidates(),
@@ -202,7 +202,7 @@ class ScoredLattice:
         return Rows(offer.scores, starts, offer.ends, offer.firsts, offer.lengths)
 
     def _sorted_records(self) -> tuple[NDArray, NDArray, NDArray, int, NDArray, NDArray]:
-        """What kernels take first."""
+        """First arguments of kernels."""
         level = self._level
         assert level.segments is not None and level.words is not None
         table, boxes = level.table, level.boxes

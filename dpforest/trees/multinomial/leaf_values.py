@@ -1,4 +1,4 @@
-"""What is made of released leaves: all of it post-processing, which costs nothing.
+"""Values made of released leaves: all of it post-processing, which costs nothing.
 
 Inputs are released arrays and public parameters. Nothing here sees a record, so by the
 post-processing property (Dwork and Roth 2014, Prop. 2.1) none of it changes a guarantee.

@@ -32,7 +32,7 @@ LEAF_LABEL, LEAF_HISTOGRAM = "leaf label", "leaf histogram"
 
 @dataclass(frozen=True, slots=True)
 class LeafRule:
-    """How a leaf answers: what it releases, and the range of its scores where it selects."""
+    """Answer of a leaf: what it releases, and the range of its scores where it selects."""
 
     releases: str
     score_range: Fraction
@@ -256,7 +256,7 @@ def _check_currency(settings: ForestSettings, currency: str) -> None:
 
 
 def _in_epsilon(settings: ForestSettings) -> bool:
-    """Whether the allocation gives epsilons, whatever currency the plan adds up in."""
+    """True if the allocation gives epsilons, whatever currency the plan adds up in."""
     return bool(getattr(settings.allocation, "in_epsilon", False))
 
 

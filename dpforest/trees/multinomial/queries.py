@@ -1,4 +1,4 @@
-"""What a multinomial forest asks of records: class counts, and scores of what may be drawn.
+"""Queries of a multinomial forest: class counts, and scores of what may be drawn.
 
 Everything here sees records or counts of them and releases nothing: a query says what is summed
 and how far one record moves it, a score says what a choice goes by and its range.
@@ -56,7 +56,7 @@ class LevelCounts:
 
     @property
     def sensitivity(self) -> Sensitivity:
-        """How far one record moves a tree's counts.
+        """Largest change of a tree's counts by one record.
 
         **Relation**: add or remove one record. **Sensitivity**: the number of features, in l1 and
         in the square of l2. **Proof**: a record lies in one node of the level at most, where it
@@ -99,7 +99,7 @@ class LeafCounts:
 
     @property
     def sensitivity(self) -> Sensitivity:
-        """How far one record moves a tree's counts.
+        """Largest change of a tree's counts by one record.
 
         **Relation**: add or remove one record. **Sensitivity**: 1 in both norms. **Proof**: a
         tree's released splits send a record to one leaf, where it adds one to its own class; its
@@ -163,7 +163,7 @@ class SplitScore(Protocol):
 
     @property
     def unit(self) -> Fraction:
-        """What one lattice step is worth."""
+        """Worth of one lattice step."""
 
     @property
     def score_range(self) -> Fraction:
@@ -184,7 +184,7 @@ class _ByCriterion:
 
     @property
     def unit(self) -> Fraction:
-        """What one lattice step is worth."""
+        """Worth of one lattice step."""
         return self.criterion.unit
 
     @property

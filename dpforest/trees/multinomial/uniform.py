@@ -13,10 +13,10 @@ from dpforest.mechanisms.uniform import select_uniform
 
 
 class PublicBoxes(Protocol):
-    """What ancestors' splits left of each feature in each node; public."""
+    """Part of each feature that ancestors' splits left in each node; public."""
 
     def n_candidates(self) -> NDArray[np.int64]:
-        """How many candidates each box leaves of each feature, shape (n_nodes, D)."""
+        """Number of candidates that each box leaves of each feature, shape (n_nodes, D)."""
 
     def nth_candidates(
         self, features: NDArray[np.int64], places: NDArray[np.int64]

@@ -62,7 +62,7 @@ def uncalibrated(leaves: LeafScores, slope: float) -> Calibration:
 
 
 def target_spread(share_of_full: float) -> tuple[float, float]:
-    """How far off the expected slope and intercept may be for targets, at R over a full one."""
+    """Expected errors of slope and intercept for targets, at R over a full one."""
     times = min(max(share_of_full, 1.0), _MOST_SPREADS)
     return TARGET_SPREAD[0] * times, TARGET_SPREAD[1] * times
 

@@ -1,4 +1,4 @@
-"""What is made of noisy leaf tables: class log-odds of every leaf. All of it post-processing."""
+"""Scores made of noisy leaf tables: class log-odds of every leaf. All of it post-processing."""
 
 from __future__ import annotations
 

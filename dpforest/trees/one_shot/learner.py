@@ -118,7 +118,7 @@ def _released_leaves(
 def _calibrated(
     shape: OneShotShape, bridge: Bridge, facts: TableFacts, trees: RandomTrees, leaves: LeafScores
 ) -> Calibration:
-    """What the summed scores are worth: as expected, or by a second look at the records."""
+    """Worth of the summed scores: as expected, or by a second look at the records."""
     signal, spread = leaves.size * shape.signal_per_row, SPREAD
     if facts.unit > 1:
         signal = shape.settings.target_signal(signal, float(leaves.prior[1]))

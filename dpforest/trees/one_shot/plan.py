@@ -36,7 +36,7 @@ CountNoise = GeometricNoise | DiscreteGaussianNoise
 
 
 class Role:
-    """What is asked for, in the ledger's words."""
+    """Requests, in the ledger's words."""
 
     PRIOR = PRIOR_ROLE
     QUANTILES = QUANTILES_ROLE
@@ -178,7 +178,7 @@ def _planned(
 
 
 def _says(facts: TableFacts, shape: OneShotShape) -> dict[str, str]:
-    """What is released, in words, by role."""
+    """Words for what is released, by role."""
     counts, size = counted(facts.unit > 1), shape.size
     return {
         Role.PRIOR: prior_text(facts.unit > 1),

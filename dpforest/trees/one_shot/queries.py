@@ -1,4 +1,4 @@
-"""What a one-shot forest counts: leaf tables, bins and pairs of its scores, cells of a target."""
+"""Queries of a one-shot forest: leaf tables, bins and pairs of its scores, cells of a target."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _ROWS_AT_ONCE = 2**18
 
 
 def tables_sensitivity(n_tables: int, unit: int) -> Sensitivity:
-    """What a record moves in so many tables of class counts, from public facts.
+    """Largest change by a record of so many tables of class counts, from public facts.
 
     It adds ``a`` and ``b`` to two counts of each table, whole numbers that are not negative, with
     a + b = u, the unit; so a^2 + b^2 <= u^2. Without targets one of them is nothing, and u is 1.
@@ -78,7 +78,7 @@ class LeafTables:
 
 
 class Scoring(Protocol):
-    """What released values make of a record: scores that calibration will bend."""
+    """Scores that released values make of a record, for calibration to bend."""
 
     def scores(self, codes: NDArray[Any]) -> Floats:
         """Scores of coded records, shape (n, C): C = 1 for two classes."""
@@ -190,7 +190,7 @@ def parts_of(table: Table) -> Iterator[Table]:
 
 @dataclass(frozen=True, slots=True)
 class MedianRank:
-    """How near each cell of the target comes to the middle rank, from counts by cell.
+    """Nearness of each cell of the target to the middle rank, from counts by cell.
 
     Notes
     -----

@@ -12,7 +12,7 @@ N_SCORE_BINS = 16
 
 @dataclass(frozen=True, slots=True)
 class OneShotSize:
-    """How many trees, how deep, and how many features of its own each one has, in turn."""
+    """Numbers of trees, of levels, and of features of its own that each tree has, in turn."""
 
     n_trees: int
     depth: int
@@ -129,11 +129,11 @@ class OneShotSettings:
         return max(share, self.prior_share)
 
     def draws_median(self, signal: float) -> bool:
-        """Whether all of a pure budget goes for a median of a regression's targets."""
+        """True if all of a pure budget goes for a median of a regression's targets."""
         return self.median_signals[0] <= signal < self.median_signals[1]
 
     def bound_over_even(self, signal: float) -> float:
-        """How much worse than even shares a log probability may look to the selection.
+        """Limit on how much worse than even shares a log probability may look to the selection.
 
         A small bound sharpens the draw and hides overconfidence; a large budget needs neither.
         """

@@ -73,7 +73,7 @@ def deal_features(size: OneShotSize, n_features: int, source: RandomSource) -> N
 
 
 def live_leaves(trees: RandomTrees) -> NDArray[np.bool_]:
-    """Which leaves any record could reach, shape (n_trees, n_leaves); public.
+    """Mask of the leaves that any record could reach, shape (n_trees, n_leaves); public.
 
     A node that sends every code left leaves nothing for its right side.
     """

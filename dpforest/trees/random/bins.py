@@ -72,7 +72,7 @@ def public_bins(facts: TableFacts, max_bins: int) -> Bins:
 
 
 def quantiles_are_affordable(facts: TableFacts, budget: LearnerBudget, share: Fraction) -> bool:
-    """Whether 16 cells' noise is below a third of the rows: a rule from public facts alone.
+    """True if 16 cells' noise is below a third of the rows: a rule from public facts alone.
 
     Parameters
     ----------

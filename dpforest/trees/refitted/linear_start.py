@@ -91,7 +91,7 @@ def _curvatures(prior: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _code_values(weights: NDArray[np.float64], columns: DesignedColumns) -> NDArray[np.float64]:
-    """What every code adds; the first feature's codes take the constant, since all have one."""
+    """Scores that codes add; the first feature's codes take the constant, since all have one."""
     worth = weights[columns.column] * (columns.values / LEVELS)[:, None]
     worth[: int(columns.offsets[1])] += weights[0]
     return worth

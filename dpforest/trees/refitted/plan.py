@@ -36,7 +36,7 @@ _ROOT_SCALE = 2**40
 
 
 class Role:
-    """What is asked for, in the ledger's words."""
+    """Requests, in the ledger's words."""
 
     PRIOR = PRIOR_ROLE
     QUANTILES = QUANTILES_ROLE
@@ -64,12 +64,12 @@ class RefittedShape:
 
     @property
     def selects(self) -> bool:
-        """Whether there is something to choose among in a round."""
+        """True if there is something to choose among in a round."""
         return self.n_candidates > 1
 
     @property
     def round_roles(self) -> tuple[str, ...]:
-        """What a round asks for."""
+        """Roles that a round asks for."""
         return (Role.SELECTION, Role.SUMS) if self.selects else (Role.SUMS,)
 
 

@@ -1,4 +1,4 @@
-"""What released values have made of every record's scores, and sums over what is left to explain.
+"""Scores of records as released values have made them, and sums over what is left to explain.
 
 A record's scores follow from what was released and its own codes, so they need not be kept: a
 chunk that has lost them makes them again, bit for bit, by the same additions in the same order.
@@ -127,7 +127,7 @@ class ScoreHistory:
         return scores
 
     def residuals(self, chunk: Chunk) -> NDArray[np.int32]:
-        """What the scores leave unexplained, on the lattice, shape (n, C); secret."""
+        """Rest that the scores leave unexplained, on the lattice, shape (n, C); secret."""
         n_done, residuals = chunk.kept.get(_RESIDUALS, (-1, None))
         if n_done == len(self.moves):
             found: NDArray[np.int32] = residuals
@@ -174,7 +174,7 @@ class LeafSums:
 
     @property
     def history(self) -> tuple[Move, ...]:
-        """What it shares with queries before it."""
+        """Steps that it shares with queries before it."""
         return self.scored.moves
 
     @property
@@ -203,7 +203,7 @@ class LeafSums:
 
 @dataclass(frozen=True, slots=True)
 class LeanOfTrees:
-    """How much the residuals lean in the leaves of each tree, as `LeafSums` has them.
+    """Lean of the residuals in the leaves of each tree, as `LeafSums` has them.
 
     Notes
     -----
@@ -234,7 +234,7 @@ def candidate_scores(sums: NDArray[np.int64]) -> NDArray[np.float64]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DesignedColumns:
-    """What every code is in the columns of a linear model; see ``design``.
+    """Values of every code in the columns of a linear model; see ``design``.
 
     Attributes
     ----------
@@ -302,7 +302,7 @@ class GradientSums:
 
     @property
     def history(self) -> tuple[Move, ...]:
-        """What it shares with queries before it."""
+        """Steps that it shares with queries before it."""
         return self.scored.moves
 
     @property

@@ -112,13 +112,13 @@ class RefittedSettings:
         return RefittedSize(6 if level < 5000 else 8, n_candidates, 240)
 
     def stretched(self, n_rounds: int, n_classes: int, of_means: bool) -> float:
-        """What the steps of so many rounds are multiplied by."""
+        """Factor of the steps of so many rounds."""
         if of_means:
             return self.target_stretch
         return self.stretch_of_many if n_classes == 2 and n_rounds >= 240 else self.stretch
 
     def starts_linearly(self, signal: float, n_columns: int, n_classes: int) -> bool:
-        """Whether the budget carries a linear start."""
+        """True if the budget carries a linear start."""
         if n_columns > self.max_start_columns:
             return False
         return signal >= self.start_signal * n_columns * n_classes / 2

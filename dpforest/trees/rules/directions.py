@@ -51,7 +51,7 @@ class Direction:
         return sum(int(t.max()) - int(t.min()) for t in self.tables) + 1
 
     def spans(self) -> NDArray[np.float64]:
-        """How far each feature alone can move the value."""
+        """Largest change of the value by each feature alone."""
         return np.array([float(t.max() - t.min()) for t in self.tables])
 
 

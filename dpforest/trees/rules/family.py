@@ -172,7 +172,7 @@ class TreeFamily:
     def of(
         cls, read: Callable[[], BinnedRecords], weights: FamilyWeights
     ) -> Callable[[Envelope], TreeFamily]:
-        """What `select_exponential_streamed` takes: records are read when it calls."""
+        """Argument of `select_exponential_streamed`: records are read when it calls."""
         return lambda envelope: cls(read(), weights, envelope)
 
     def _bound_children(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:

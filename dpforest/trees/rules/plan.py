@@ -28,7 +28,7 @@ def stage_role(stage: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FamilySize:
-    """How many directions a family has: sums, single ones at most, and cuts of each at most."""
+    """Number of directions of a family: sums, single ones at most, and cuts of each at most."""
 
     n_sums: int
     n_singles: int

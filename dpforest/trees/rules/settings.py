@@ -16,7 +16,7 @@ TOO_SMALL_SIGNAL = 5.0
 
 @dataclass(frozen=True, slots=True)
 class RulesSettings:
-    """How a plan follows from R = rows * epsilon / sqrt(2).
+    """Rules by which a plan follows from R = rows * epsilon / sqrt(2).
 
     Attributes
     ----------
@@ -54,6 +54,6 @@ class RulesSettings:
     work: float = 1.2e9
 
     def n_stages(self, signal: float, n_classes: int) -> int:
-        """How many stages of trees a plan draws; none where only class shares are released."""
+        """Number of stages of trees in a plan; none where only class shares are released."""
         third = self.third_signal if n_classes == 2 else self.third_signal_of_more
         return sum(signal >= limit for limit in (self.smallest_signal, self.second_signal, third))

@@ -1,4 +1,4 @@
-"""Where records' scores lie: class counts by bins of a score, and log scores of softmax pairs."""
+"""Tables of records' scores: class counts by bins of a score, and log scores of softmax pairs."""
 
 from __future__ import annotations
 

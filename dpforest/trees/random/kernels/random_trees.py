@@ -91,7 +91,7 @@ def _draw_feature(
 
 @njit(cache=True, nogil=True, inline="always")
 def _can_split(left):
-    """Whether a set of bins, as bits, has two or more."""
+    """True if a set of bins, as bits, has two or more."""
     return left & (left - np.uint64(1)) != np.uint64(0)
 
 
@@ -124,7 +124,7 @@ def _whole(n_bins: int) -> np.uint64:
 
 @njit(cache=True, nogil=True, inline="always")
 def _size(bits):
-    """How many bins a set has."""
+    """Number of bins in a set."""
     size = 0
     while bits != np.uint64(0):
         bits &= bits - np.uint64(1)
@@ -134,7 +134,7 @@ def _size(bits):
 
 @njit(cache=True, nogil=True)
 def _cut_bits(left: np.uint64, n_bins: int, has_missing: bool, state: NDArray) -> np.uint64:
-    """What :func:`_cut` draws, as bits: the bins that go left."""
+    """Draw of :func:`_cut`, as bits: the bins that go left."""
     one = np.uint64(1)
     missing = one << np.uint64(n_bins - 1) if has_missing else np.uint64(0)
     values = left & ~missing
@@ -151,7 +151,7 @@ def _cut_bits(left: np.uint64, n_bins: int, has_missing: bool, state: NDArray) -
 
 @njit(cache=True, nogil=True)
 def _subset_bits(left: np.uint64, n_bins: int, state: NDArray) -> np.uint64:
-    """What :func:`_subset` draws, as bits: the bins that go left."""
+    """Draw of :func:`_subset`, as bits: the bins that go left."""
     goes_left = np.uint64(0)
     for b in range(n_bins):
         goes_left |= (_next(state) >> np.uint64(63)) << np.uint64(b)
@@ -377,7 +377,7 @@ def _fill_ordered_mask(goes_left: np.uint64, bins: NDArray, missing: int, mask: 
 
 @njit(cache=True, nogil=True)
 def _n_below(bins: NDArray, wanted: int) -> int:
-    """How many codes lie in bins below the wanted one, where bins grow with codes."""
+    """Number of codes that lie in bins below the wanted one, where bins grow with codes."""
     low, high = 0, bins.size
     while low < high:
         middle = (low + high) // 2

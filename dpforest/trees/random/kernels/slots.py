@@ -95,7 +95,7 @@ def _number_cells(used: NDArray, sizes: NDArray, most: int, tables: NDArray) -> 
 def slot_tables(
     feature: NDArray, mask: NDArray, depth: int, sizes: NDArray, n_records: int
 ) -> tuple[NDArray, NDArray, NDArray, NDArray, NDArray, NDArray, NDArray]:
-    """What :func:`find_slots` needs of trees, and the leaf of every slot.
+    """Tables that :func:`find_slots` needs of trees, and the leaf of every slot.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ def _kind_of(
     feature: NDArray, mask: NDArray, n_head: int, sizes: NDArray, n_records: int, used: NDArray,
     tables: NDArray,
 ) -> tuple[int, int, int]:  # fmt: skip
-    """How slots of a tree are found, and how many rows of ``used`` and ``tables`` that takes."""
+    """Way to find slots of a tree, and how many rows of ``used`` and ``tables`` that takes."""
     if n_records < FEW_RECORDS:
         return WALKED, 0, 0
     most = n_records // RECORDS_A_CELL
@@ -187,7 +187,7 @@ def _n_entries(table: NDArray, sizes: NDArray) -> int:
 
 @kernel()
 def _n_slots(kind: int, tables: NDArray, sizes: NDArray, depth: int) -> int:
-    """How many slots a tree has."""
+    """Number of slots of a tree."""
     if kind == CELLS:
         last = tables[tables.shape[0] - 1]
         return last[2] * sizes[last[0]]
@@ -243,7 +243,7 @@ def _fill_sets(
 def _number_entries(
     columns: NDArray, first: int, count: int, a: int, by_a: int, b: int, by_b: int, out: NDArray
 ) -> None:
-    """What the codes of two features are worth together, of ``count`` records."""
+    """Worth of the codes of two features together, of ``count`` records."""
     of_a, of_b = columns[a, first : first + count], columns[b, first : first + count]
     worth_a, worth_b = np.uint16(by_a), np.uint16(by_b)
     for i in range(count):
