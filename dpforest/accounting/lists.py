@@ -261,7 +261,7 @@ class ListScope(SequentialScope):
         super().__exit__(kind, error, trace)
 
     def _was_left(self) -> bool:
-        """Whether something was granted, and not all of the list."""
+        """True if something was granted, and not all of the list."""
         return 0 < _n_granted(self) < self._n_listed
 
     def _settle(self) -> None:
@@ -340,7 +340,7 @@ def _by_step(steps: Sequence[Step], made: list[Grant]) -> tuple[dict[str, Grant]
 
 
 def _n_granted(scope: Scope) -> int:
-    """How many releases were granted in a scope and in those inside."""
+    """Number of releases that were granted in a scope and in those inside."""
     inside = sum(_n_granted(child) for child in scope._children.values())
     return len(scope._entries) + inside
 

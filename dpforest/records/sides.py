@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.mechanisms.row_words import RowWords
-from dpforest.records.base import Block
+from dpforest.records.base import Chunk
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +39,12 @@ class Side:
         chosen = self._chosen(self.rows, 0, n_records)
         return everyone[chosen], everyone[~chosen]
 
-    def members(self, block: Block, structure: bool) -> NDArray[np.int32]:
-        """Records of a block that serve for the structure, or for the leaves."""
-        n = block.table.n_records
+    def members(self, chunk: Chunk, structure: bool) -> NDArray[np.int32]:
+        """Records of a chunk that serve for the structure, or for the leaves."""
+        n = chunk.table.n_records
         if self.rows is None:
             return np.arange(n, dtype=np.int32)
-        chosen = self._chosen(self.rows, block.first, n) == structure
+        chosen = self._chosen(self.rows, chunk.first, n) == structure
         return np.flatnonzero(chosen).astype(np.int32)
 
     def _chosen(self, rows: RowWords, first: int, n: int) -> NDArray[np.bool_]:
