@@ -21,6 +21,6 @@ def by_strategy(budget: LearnerBudget, strategy: Any) -> Wanted:
     ParameterError, ParameterTypeError
     """
     name = check_choice(strategy, "strategy", _STRATEGIES)
-    if name == "refitted" and not budget.delta:
+    if name in ("refitted", "boosted") and not budget.delta:
         raise ParameterError("strategy", name, "needs delta > 0", 'Give a delta, or use "one_shot"')
     return Wanted(budget, name)

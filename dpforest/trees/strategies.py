@@ -35,6 +35,7 @@ STRATEGIES: dict[str, Strategy] = {
     "rules": Strategy("dpforest.trees.rules", "RulesLearner", "RuleModel"),
     "one_shot": Strategy("dpforest.trees.one_shot", "OneShotForest", "OneShotModel"),
     "refitted": Strategy("dpforest.trees.refitted", "RefittedForest", "RefittedModel"),
+    "boosted": Strategy("dpforest.trees.boosted", "BoostedForest", "BoostedModel"),
     "combined": Strategy("dpforest.trees.combined", "CombinedLearner", "CombinedModel"),
     "multinomial": Strategy("dpforest.trees.multinomial", "MultinomialForest", "MultinomialModel"),
 }

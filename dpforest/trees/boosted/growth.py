@@ -1,0 +1,159 @@
+"""A boosted tree as it grows: public boxes and splits, and secret sums of the level above.
+
+Of two siblings the one with fewer records, as far as is public, is counted; the other one has
+what its parent has more.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpforest.trees.base import TableFacts
+from dpforest.trees.boosted.queries import (
+    Gradients,
+    LeafSums,
+    LevelSums,
+    NodeSums,
+    SplitScore,
+    bins_shape,
+)
+from dpforest.trees.multinomial.cells import Boxes
+from dpforest.trees.multinomial.segments import Heap, Splits
+from dpforest.trees.random.bins import Bins
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidates:
+    """What trees may be split at: public.
+
+    Attributes
+    ----------
+    bins : Bins
+    ordered : ndarray of bool, shape (D,)
+    last_code : ndarray of int64, shape (total bins,)
+        Largest code of each bin.
+    edge : ndarray of float64, shape (total bins,)
+        Share of the records up to the end of each bin of an ordered feature, roughly.
+    declared : ndarray of bool, shape (total bins,)
+        Whether a declared value can be in it.
+    """
+
+    bins: Bins
+    ordered: NDArray[np.bool_]
+    last_code: NDArray[np.int64]
+    edge: NDArray[np.float64]
+    declared: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, bins: Bins, facts: TableFacts) -> Candidates:
+        """Make them of bins."""
+        last_code = np.empty(int(bins.starts[-1]), dtype=np.int64)
+        edge, declared = np.ones(last_code.size), np.ones(last_code.size, dtype=np.bool_)
+        offsets, starts = facts.offsets, bins.starts
+        for f in range(facts.n_features):
+            own = bins.of_code[offsets[f] : offsets[f + 1]]
+            last_code[starts[f] + own] = np.arange(own.size)
+            if facts.ordered[f]:
+                place = bins.place[offsets[f] : offsets[f + 1]][: _n_values(facts, f)]
+                between = np.append((place[1:] + place[:-1]) / 2.0, 1.0)
+                edge[starts[f] + own[: between.size]] = between
+            elif (unknown := facts.unknown_code(f)) >= 0:
+                declared[starts[f] + unknown] = False
+        return cls(bins, facts.ordered, last_code, edge, declared)
+
+    def root(self) -> Boxes:
+        """The whole domain; what no declared value can have is never singled out."""
+        starts = self.bins.starts
+        boxes = Boxes.of_root(np.diff(starts), starts, self.ordered)
+        boxes.alive[0] &= self.declared
+        return boxes
+
+
+def _n_values(facts: TableFacts, feature: int) -> int:
+    """Codes of an ordered feature's values."""
+    return int(facts.n_codes[feature]) - int(facts.has_missing_code[feature])
+
+
+class Growth:
+    """A growing tree.
+
+    Parameters
+    ----------
+    gradients : Gradients
+    candidates : Candidates
+    """
+
+    def __init__(self, gradients: Gradients, candidates: Candidates) -> None:
+        self._gradients, self._candidates = gradients, candidates
+        self._boxes = candidates.root()
+        self._splits: list[Splits] = []
+        self._counted = np.zeros(1, dtype=np.int64)
+        self._sums: NDArray[np.int64] | None = None
+
+    @property
+    def heap(self) -> Heap:
+        """Released splits so far, in heap order."""
+        return Splits.heap(self._splits)
+
+    def level(self) -> LevelSums:
+        """The next level, to be counted."""
+        bins, level = self._candidates.bins, len(self._splits)
+        return LevelSums(self._gradients, bins, self.heap, level, self._counted)
+
+    def node_sums(self, query: LevelSums) -> NodeSums:
+        """The level's part that gets noise."""
+        return NodeSums(query)
+
+    def score(self, query: LevelSums, centres: NDArray[np.int64]) -> SplitScore:
+        """Score of its splits, by released centres."""
+        return SplitScore(query, centres, self._boxes, self._of_all)
+
+    def leaves(self) -> LeafSums:
+        """The leaves, to be counted."""
+        return LeafSums(self._gradients, self.heap, len(self._splits))
+
+    def split(self, places: NDArray[np.int64]) -> None:
+        """Split the nodes at released bins, -1 where there was no candidate; public."""
+        candidates, starts = self._candidates, self._candidates.bins.starts
+        found = places >= 0
+        cells = np.where(found, places, 0)
+        features = np.where(found, np.searchsorted(starts, cells, side="right") - 1, -1)
+        bins = np.where(found, cells - starts[features], -1)
+        in_bins = Splits.drawn(candidates.ordered, features, bins)
+        codes = np.where(found, candidates.last_code[cells], -1)
+        self._splits.append(Splits.drawn(candidates.ordered, features, codes))
+        self._counted = self._smaller(features, cells)
+        self._boxes = self._boxes.children(in_bins)
+
+    def _smaller(self, features: NDArray[np.int64], cells: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Child of each node that is to be counted: the smaller one, as far as is public."""
+        candidates, nodes = self._candidates, np.arange(features.size)
+        starts, edge = candidates.bins.starts, candidates.edge
+        ordered = (features >= 0) & candidates.ordered[features]
+        low = self._boxes.low[nodes, features] + starts[features]
+        high = self._boxes.high[nodes, features] + starts[features]
+        before = np.where(low > starts[features], edge[low - 1], 0.0)
+        last = edge[np.minimum(high, edge.size - 1)]
+        large_left = ordered & (2.0 * edge[cells] > before + last)
+        # Where there is no split all records go left.
+        return 2 * nodes + (large_left | (features < 0))
+
+    def _of_all(self, counted: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Sums over the bins of all nodes, from those that were counted; secret, and kept."""
+        shape = bins_shape(
+            self._counted.size, self._candidates.bins, self._gradients.lattice.n_columns
+        )
+        own = counted[: math.prod(shape)].reshape(shape)
+        if self._sums is None or not self._splits:
+            self._sums = own
+            return own
+        sums = np.empty((2 * shape[0], *shape[1:]), dtype=np.int64)
+        sums[self._counted] = own
+        np.subtract(self._sums, own, out=own)
+        sums[self._counted ^ 1] = own
+        self._sums = sums
+        return sums
