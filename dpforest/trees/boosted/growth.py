@@ -131,16 +131,16 @@ class Growth:
 
     def _smaller(self, features: NDArray[np.int64], cells: NDArray[np.int64]) -> NDArray[np.int64]:
         """Child of each node that is to be counted: the smaller one, as far as is public."""
-        candidates, nodes = self._candidates, np.arange(features.size)
-        starts, edge = candidates.bins.starts, candidates.edge
-        ordered = (features >= 0) & candidates.ordered[features]
-        low = self._boxes.low[nodes, features] + starts[features]
-        high = self._boxes.high[nodes, features] + starts[features]
-        before = np.where(low > starts[features], edge[low - 1], 0.0)
-        last = edge[np.minimum(high, edge.size - 1)]
-        large_left = ordered & (2.0 * edge[cells] > before + last)
+        candidates, nodes, known = self._candidates, np.arange(features.size), features >= 0
+        split = np.where(known, features, 0)
+        first, edge = candidates.bins.starts[split], candidates.edge
+        ordered = known & candidates.ordered[split]
+        low = np.where(ordered, self._boxes.low[nodes, split], 0)
+        high = np.where(ordered, self._boxes.high[nodes, split], 0)
+        before = np.where(low > 0, edge[first + low - 1], 0.0)
+        large_left = ordered & (2.0 * edge[cells] > before + edge[first + high])
         # Where there is no split all records go left.
-        return 2 * nodes + (large_left | (features < 0))
+        return 2 * nodes + (large_left | ~known)
 
     def _of_all(self, counted: NDArray[np.int64]) -> NDArray[np.int64]:
         """Sums over the bins of all nodes, from those that were counted; secret, and kept."""
