@@ -58,6 +58,10 @@ ONE_SHOT_SIGNAL = 500.0
 NOT_STREAMED = frozenset({"rules", "combined"})
 
 
+#: Strategies that add Gaussian noise alone, which no pure epsilon pays for.
+NEED_DELTA = frozenset({"refitted", "boosted"})
+
+
 def pick_strategy(facts: TableFacts, budget: LearnerBudget) -> str:
     """The learner that serves this budget best, from public quantities only.
 

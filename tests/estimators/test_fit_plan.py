@@ -22,6 +22,7 @@ KINDS = [
     ("combined", 0),
     ("combined", "1e-6"),
     ("refitted", "1e-6"),
+    ("boosted", "1e-6"),
     ("multinomial", 0),
     ("multinomial", "1e-6"),
 ]
@@ -95,7 +96,7 @@ def test_the_rule_goes_by_public_signal_alone(domain):
     both = LearnerBudget(Fraction(1), Fraction(1, 10**6))
     assert pick_strategy(few, pure) == pick_strategy(few, both) == "rules"
     assert (pick_strategy(many, pure), pick_strategy(many, both)) == ("combined", "refitted")
-    names = "rules", "one_shot", "refitted", "combined", "multinomial"
+    names = "rules", "one_shot", "refitted", "boosted", "combined", "multinomial"
     assert set(STRATEGIES) == set(names)
 
 
