@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.trees.base import TableFacts
+from dpforest.trees.boosted.kernels.histograms import both_siblings
 from dpforest.trees.boosted.queries import (
     Gradients,
     LeafSums,
     LevelSums,
     NodeSums,
     SplitScore,
-    bins_shape,
 )
 from dpforest.trees.multinomial.cells import Boxes
 from dpforest.trees.multinomial.segments import Heap, Splits
@@ -78,6 +78,20 @@ def _n_values(facts: TableFacts, feature: int) -> int:
     return int(facts.n_codes[feature]) - int(facts.has_missing_code[feature])
 
 
+class Workspace:
+    """Memory for the sums of a level and of the one above, used again for every tree."""
+
+    def __init__(self) -> None:
+        self._held = [np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)]
+
+    def sums(self, level: int, shape: tuple[int, ...]) -> NDArray[np.int64]:
+        """An array for a level, with anything in it; that of the level above is left alone."""
+        size, which = math.prod(shape), level % 2
+        if self._held[which].size < size:
+            self._held[which] = np.empty(size, dtype=np.int64)
+        return self._held[which][:size].reshape(shape)
+
+
 class Growth:
     """A growing tree.
 
@@ -85,14 +99,18 @@ class Growth:
     ----------
     gradients : Gradients
     candidates : Candidates
+    workspace : Workspace
+        Of this tree and those before it.
     """
 
-    def __init__(self, gradients: Gradients, candidates: Candidates) -> None:
+    def __init__(self, gradients: Gradients, candidates: Candidates, workspace: Workspace) -> None:
         self._gradients, self._candidates = gradients, candidates
-        self._boxes = candidates.root()
+        self._workspace, self._boxes = workspace, candidates.root()
         self._splits: list[Splits] = []
         self._counted = np.zeros(1, dtype=np.int64)
-        self._sums: NDArray[np.int64] | None = None
+        #: Secret: sums of the nodes, and of their bins, of the last level that was released of.
+        self._totals: NDArray[np.int64] | None = None
+        self._bins: NDArray[np.int64] | None = None
 
     @property
     def heap(self) -> Heap:
@@ -104,17 +122,17 @@ class Growth:
         bins, level = self._candidates.bins, len(self._splits)
         return LevelSums(self._gradients, bins, self.heap, level, self._counted)
 
-    def node_sums(self, query: LevelSums) -> NodeSums:
-        """The level's part that gets noise."""
-        return NodeSums(query)
-
-    def score(self, query: LevelSums, centres: NDArray[np.int64]) -> SplitScore:
-        """Score of its splits, by released centres."""
-        return SplitScore(query, centres, self._boxes, self._of_all)
-
     def leaves(self) -> LeafSums:
         """The leaves, to be counted."""
-        return LeafSums(self._gradients, self.heap, len(self._splits))
+        return LeafSums(self._gradients, self.heap, len(self._splits), self._counted)
+
+    def sums(self, query: LevelSums | LeafSums) -> NodeSums:
+        """The part of what was counted that gets noise."""
+        return NodeSums(query, lambda counted: self._totals_of(query, counted))
+
+    def score(self, query: LevelSums, centres: NDArray[np.int64]) -> SplitScore:
+        """Score of a level's splits, by released centres."""
+        return SplitScore(query, centres, self._boxes, lambda own: self._bins_of(query, own))
 
     def split(self, places: NDArray[np.int64]) -> None:
         """Split the nodes at released bins, -1 where there was no candidate; public."""
@@ -142,18 +160,32 @@ class Growth:
         # Where there is no split all records go left.
         return 2 * nodes + (large_left | ~known)
 
-    def _of_all(self, counted: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Sums over the bins of all nodes, from those that were counted; secret, and kept."""
-        shape = bins_shape(
-            self._counted.size, self._candidates.bins, self._gradients.lattice.n_columns
-        )
-        own = counted[: math.prod(shape)].reshape(shape)
-        if self._sums is None or not self._splits:
-            self._sums = own
+    def _totals_of(
+        self, query: LevelSums | LeafSums, counted: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """Sums over all nodes of a level; secret, and kept for the next one."""
+        own = query.parted(counted)[1] if isinstance(query, LevelSums) else counted
+        if self._totals is None or not query.level:
+            self._totals = own
+        elif self._totals.shape[0] == own.shape[0]:
+            totals = np.empty((2 * own.shape[0], own.shape[1]), dtype=np.int64)
+            both_siblings(self._totals, own, query.counted, totals)
+            self._totals = totals
+        return self._totals
+
+    def _bins_of(self, query: LevelSums, counted: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Sums over the bins of all nodes of a level; secret, and kept for the next one."""
+        own, _ = query.parted(counted)
+        self._totals_of(query, counted)
+        if self._bins is None or not query.level:
+            self._bins = own
             return own
-        sums = np.empty((2 * shape[0], *shape[1:]), dtype=np.int64)
-        sums[self._counted] = own
-        np.subtract(self._sums, own, out=own)
-        sums[self._counted ^ 1] = own
-        self._sums = sums
+        n_parents, n_bins, width = own.shape
+        sums = self._workspace.sums(query.level, (2 * n_parents, n_bins, width))
+        flat = n_bins * width
+        both_siblings(
+            self._bins.reshape(-1, flat), own.reshape(-1, flat), query.counted,
+            sums.reshape(-1, flat),
+        )  # fmt: skip
+        self._bins = sums
         return sums

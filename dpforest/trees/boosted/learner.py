@@ -12,7 +12,7 @@ from dpforest.accounting.releases import LearnerBudget, Plan
 from dpforest.bridge import Bridge
 from dpforest.records.base import Released
 from dpforest.trees.base import TableFacts
-from dpforest.trees.boosted.growth import Candidates, Growth
+from dpforest.trees.boosted.growth import Candidates, Growth, Workspace
 from dpforest.trees.boosted.model import BoostedModel
 from dpforest.trees.boosted.plan import BoostedShape, Role, build_plan
 from dpforest.trees.boosted.queries import STEPS, BoostedMove, Gradients
@@ -63,9 +63,10 @@ class BoostedForest:
         """
         history = ScoreHistory(base_scores(released_prior(bridge, facts.unit)))
         bins = asked_bins(bridge, facts, shape.settings.max_bins)
-        candidates, grown = Candidates.of(bins, facts), list[Grown]()
+        candidates, workspace, grown = Candidates.of(bins, facts), Workspace(), list[Grown]()
         for number in range(shape.n_rounds):
-            tree = _grown(shape, bridge, Growth(Gradients(history, shape.lattice), candidates))
+            growth = Growth(Gradients(history, shape.lattice), candidates, workspace)
+            tree = _grown(shape, bridge, growth)
             history = history.then(BoostedMove(number, tree[0], tree[1]))
             grown.append(tree)
         heaps, steps, sizes = zip(*grown, strict=True)
@@ -85,11 +86,12 @@ def _grown(shape: BoostedShape, bridge: Bridge, growth: Growth) -> Grown:
         roles = (Role.NODES, Role.SPLITS) if level else (Role.SPLITS,)
         counted = bridge.ask(query, *roles)
         if level:
-            sums = counted.noised(Role.NODES, growth.node_sums(query))
+            sums = counted.noised(Role.NODES, growth.sums(query))
             released.append((sums, bridge.event(Role.NODES).variance))
             own = centres(sums, lattice.most, lattice.mass)
         growth.split(counted.chosen(Role.SPLITS, growth.score(query, own)))
-    sums = bridge.ask(growth.leaves(), Role.LEAVES).noised(Role.LEAVES)
+    leaves = growth.leaves()
+    sums = bridge.ask(leaves, Role.LEAVES).noised(Role.LEAVES, growth.sums(leaves))
     released.append((sums, bridge.event(Role.LEAVES).variance))
     return growth.heap, *_leaves(shape, released)
 

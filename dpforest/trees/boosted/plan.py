@@ -93,7 +93,9 @@ def _plan_of_rho(
 def _shape(facts: TableFacts, budget: LearnerBudget, settings: BoostedSettings) -> BoostedShape:
     """Sizes by the public signal, as deep as memory allows."""
     most_bins = settings.max_bins + facts.has_missing_code
-    n_cells = int(np.where(facts.ordered, np.minimum(facts.n_codes, most_bins), facts.n_codes).sum())
+    n_cells = int(
+        np.where(facts.ordered, np.minimum(facts.n_codes, most_bins), facts.n_codes).sum()
+    )
     signal = budget.signal(facts.approximate_rows or 0.0)
     size = settings.size(signal, n_cells, facts.n_classes)
     n_columns = n_score_columns(facts.n_classes)

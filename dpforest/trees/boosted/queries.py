@@ -7,8 +7,10 @@ label, so one record changes no other's. They are rounded toward zero to a publi
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -73,9 +75,9 @@ class Lattice:
         **One column**: ``|r| <= most``, the curvature p (1 - p) <= 1/4 times ``bend``. **More**:
         r adds up to nothing and half its L1 is at most ``most``, so r_y^2 <= most^2, and so is
         the sum of the others' squares: 2 most^2 in all. The sum over k of (p_k (1 - p_k))^2 is at
-        most 4/27, where three shares are 1/3; that of p_k (1 - p_k) is below 1. Curvatures are rounded
-        toward zero; 1 more makes up for the doubles that they are made in, whose relative error is
-        below 2^-40.
+        most 4/27, where three shares are 1/3; that of p_k (1 - p_k) is below 1. Curvatures are
+        rounded toward zero; 1 more makes up for the doubles that they are made in, whose relative
+        error is below 2^-40.
         """
         one = self.n_columns == 1
         squares = Fraction(self.bend**2, 16) if one else Fraction(4 * self.bend**2, 27)
@@ -128,8 +130,8 @@ def grouped(chunk: Chunk, number: int, heap: Heap, level: int) -> Segments:
     if known != number or own_level > level:
         own_level, rows = 0, np.arange(chunk.table.n_records, dtype=np.int32)
         segments = Segments.of_root(rows)
-    for l in range(own_level, level):
-        span = slice((1 << l) - 1, (2 << l) - 1)
+    for above in range(own_level, level):
+        span = slice((1 << above) - 1, (2 << above) - 1)
         segments = segments.split(chunk.table.codes, Splits(*(part[span] for part in heap)))
     chunk.kept[_NODES] = number, level, segments
     found: Segments = segments
@@ -167,7 +169,7 @@ class BoostedMove:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LevelSums:
-    """Sums over bins of some nodes of a level, and sums over all its nodes, one after the other.
+    """Sums over the bins of some nodes of a level, and over these nodes, one after the other.
 
     Attributes
     ----------
@@ -177,7 +179,8 @@ class LevelSums:
         Released splits of the levels above.
     level : int
     counted : ndarray of int64, shape (m,)
-        Nodes whose bins are counted: the root, or one of each two siblings.
+        Nodes that are counted: the root, or one of each two siblings. The other one is what their
+        parent has more.
     """
 
     gradients: Gradients
@@ -198,26 +201,32 @@ class LevelSums:
         **Relation**: add or remove one record. **Proof**: it lies in one node, and adds its row
         to the node and part of it to one bin of each feature. What is released of the bins are
         choices (`SplitScore`), of the nodes their sums (`NodeSums`). **Tests**:
-        tests/trees/boosted/test_sensitivity.py.
+        tests/trees/boosted/test_boosted_sums.py.
         """
         row, times = self.gradients.lattice.row, self.bins.starts.size
         return Sensitivity(times * row.l1, times * row.l2_squared)
 
     def count(self, chunk: Chunk) -> NDArray[np.int64]:
-        """Sums of a chunk, shape (m * total bins * words + n_nodes * (2 C + 1),)."""
+        """Sums of a chunk, flat: see `parted`."""
         rows, lattice = self.gradients.rows(chunk), self.gradients.lattice
         nodes = grouped(chunk, len(self.history), self.heap, self.level)
-        shape = bins_shape(self.counted.size, self.bins, lattice.n_columns)
-        sums = np.empty(math.prod(shape) + (2 * lattice.n_columns + 1 << self.level), np.int64)
-        totals = sums[math.prod(shape) :].reshape(1 << self.level, -1)
-        node_sums(nodes.order, nodes.starts, rows, totals)
+        n_counted, width = self.counted.size, 2 * lattice.n_columns + 1
+        size = math.prod(bins_shape(n_counted, self.bins, lattice.n_columns))
+        sums = np.empty(size + n_counted * width, dtype=np.int64)
+        of_bins, totals = self.parted(sums)
+        of_nodes = nodes.order, nodes.starts, self.counted
+        node_sums(*of_nodes, rows, totals)
         first, listed, usual = self._listed(chunk)
-        node_histograms(
-            nodes.order, nodes.starts, self.counted, first, listed, rows, self.bins.starts, usual,
-            totals, sums[: math.prod(shape)].reshape(shape),
-        )  # fmt: skip
+        node_histograms(*of_nodes, first, listed, rows, self.bins.starts, usual, totals, of_bins)
         totals *= unit_row(lattice)
         return sums
+
+    def parted(self, sums: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Sums over bins, shape (m, total bins, words), and over nodes, shape (m, 2 C + 1)."""
+        n_columns = self.gradients.lattice.n_columns
+        shape = bins_shape(self.counted.size, self.bins, n_columns)
+        size = math.prod(shape)
+        return sums[:size].reshape(shape), sums[size:].reshape(-1, 2 * n_columns + 1)
 
     def _listed(self, chunk: Chunk) -> tuple[NDArray[np.int64], NDArray[Any], NDArray[np.int64]]:
         """Bins of each record but the usual ones; secret, and kept."""
@@ -245,7 +254,7 @@ def listed_bins(
     """Bins of each record but each feature's most frequent one, and these; secret."""
     table, starts = chunk.table, bins.starts
     counts = count_bins(table.codes, table.offsets, bins.of_code, starts)
-    usual = np.array([a + counts[a:b].argmax() for a, b in zip(starts[:-1], starts[1:])])
+    usual = np.array([a + counts[a:b].argmax() for a, b in pairwise(starts)], dtype=np.int64)
     first = np.empty(table.n_records + 1, dtype=np.int64)
     dtype = np.uint16 if starts[-1] <= 2**16 else np.uint32
     arguments = table.codes, table.offsets, bins.of_code, starts, usual, first
@@ -256,37 +265,13 @@ def listed_bins(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class NodeSums:
-    """Sums over nodes alone, of what `LevelSums` counts: residuals, curvatures, records.
-
-    Attributes
-    ----------
-    query : LevelSums
-    """
-
-    query: LevelSums
-
-    @property
-    def sensitivity(self) -> Sensitivity:
-        """Largest change by one record: its row (`Lattice.row`), in the one node where it lies.
-
-        **Relation**: add or remove one record. **Tests**: tests/trees/boosted/test_sensitivity.py.
-        """
-        return self.query.gradients.lattice.row
-
-    def counts(self, counted: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The last part, shape (n_nodes, 2 C + 1); secret."""
-        n_columns = self.query.gradients.lattice.n_columns
-        return counted[-(2 * n_columns + 1 << self.query.level) :].reshape(-1, 2 * n_columns + 1)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class LeafSums:
-    """Sums of residuals, curvatures and records over the leaves of a tree."""
+    """Sums of residuals, curvatures and records over one of each two sibling leaves."""
 
     gradients: Gradients
     heap: Heap
-    depth: int
+    level: int
+    counted: NDArray[np.int64]
 
     @property
     def history(self) -> tuple[Move, ...]:
@@ -295,20 +280,50 @@ class LeafSums:
 
     @property
     def sensitivity(self) -> Sensitivity:
-        """Largest change by one record: its row (`Lattice.row`), in the one leaf where it lies.
+        """Largest change by one record: its row (`Lattice.row`), in the leaf where it lies.
 
-        **Relation**: add or remove one record. **Tests**: tests/trees/boosted/test_sensitivity.py.
+        **Relation**: add or remove one record. **Tests**: tests/trees/boosted/test_boosted_sums.py.
         """
         return self.gradients.lattice.row
 
     def count(self, chunk: Chunk) -> NDArray[np.int64]:
-        """Sums of a chunk, shape (n_leaves, 2 C + 1)."""
+        """Sums of a chunk, shape (m, 2 C + 1)."""
         rows, lattice = self.gradients.rows(chunk), self.gradients.lattice
-        nodes = grouped(chunk, len(self.history), self.heap, self.depth)
-        sums = np.empty((1 << self.depth, 2 * lattice.n_columns + 1), dtype=np.int64)
-        node_sums(nodes.order, nodes.starts, rows, sums)
+        nodes = grouped(chunk, len(self.history), self.heap, self.level)
+        sums = np.empty((self.counted.size, 2 * lattice.n_columns + 1), dtype=np.int64)
+        node_sums(nodes.order, nodes.starts, self.counted, rows, sums)
         sums *= unit_row(lattice)
         return sums
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NodeSums:
+    """Sums over all nodes of a level, or leaves: residuals, curvatures, records.
+
+    Attributes
+    ----------
+    query : LevelSums or LeafSums
+        The one that was asked.
+    of_all : callable
+        From what it counted to all nodes, shape (n_nodes, 2 C + 1).
+    """
+
+    query: LevelSums | LeafSums
+    of_all: Callable[[NDArray[np.int64]], NDArray[np.int64]]
+
+    @property
+    def sensitivity(self) -> Sensitivity:
+        """Largest change by one record: its row (`Lattice.row`), in the one node where it lies.
+
+        **Relation**: add or remove one record. **Proof**: a node that was not counted has what its
+        parent has more, so these are the sums over the records of each node, exactly. **Tests**:
+        tests/trees/boosted/test_boosted_sums.py.
+        """
+        return self.query.gradients.lattice.row
+
+    def counts(self, counted: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Sums over all nodes; secret."""
+        return self.of_all(counted)
 
 
 def node_factors(centres: NDArray[np.int64], most: int) -> NDArray[np.int64]:
@@ -342,14 +357,22 @@ class SplitScore:
     centres are whole and add up to nothing, as r does; so half the L1 is whole. A node's scores
     are multiplied by the whole number `node_factors`, at most FACTOR_STEPS 2 c / a, and one step is
     worth 1 / FACTOR_STEPS as much: a times that is at most 2 c. **Tests**:
-    tests/trees/boosted/test_sensitivity.py.
+    tests/trees/boosted/test_boosted_sums.py.
+
+    Attributes
+    ----------
+    query : LevelSums
+        The one that was asked.
+    centres : ndarray of int64, shape (n_nodes, C)
+    boxes : Boxes
+    of_all : callable
+        From what was counted to sums over the bins of all nodes.
     """
 
     query: LevelSums
     centres: NDArray[np.int64]
     boxes: Boxes
-    #: From what was counted to sums over the bins of all nodes.
-    counted: Any
+    of_all: Callable[[NDArray[np.int64]], NDArray[np.int64]]
 
     @property
     def unit(self) -> Fraction:
@@ -363,7 +386,7 @@ class SplitScore:
 
     def rows(self, counted: NDArray[np.int64]) -> Rows:
         """A row a node, a candidate a bin; secret."""
-        sums, boxes, lattice = self.counted(counted), self.boxes, self.query.gradients.lattice
+        sums, boxes, lattice = self.of_all(counted), self.boxes, self.query.gradients.lattice
         scores = np.empty(sums.shape[:2], dtype=np.float64)
         score_splits(
             sums, lattice.n_columns, self.centres, node_factors(self.centres, lattice.most),

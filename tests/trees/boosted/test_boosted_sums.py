@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpforest.records.base import Chunk, rows_of
-from dpforest.trees.boosted.growth import Candidates, Growth
+from dpforest.trees.boosted.growth import Candidates, Growth, Workspace
 from dpforest.trees.boosted.kernels.gradients import class_gradients, odds_gradients
 from dpforest.trees.boosted.queries import (
     FACTOR_STEPS,
@@ -19,7 +19,6 @@ from dpforest.trees.boosted.queries import (
     Gradients,
     Lattice,
     LevelSums,
-    NodeSums,
     SplitScore,
     node_factors,
 )
@@ -121,7 +120,8 @@ def history_of(n_classes, scale=2.0):
 
 def growth_of(facts, n_classes, scale=2.0):
     candidates = Candidates.of(public_bins(facts, 6), facts)
-    return Growth(Gradients(history_of(n_classes, scale), lattice_of(n_classes)), candidates)
+    gradients = Gradients(history_of(n_classes, scale), lattice_of(n_classes))
+    return Growth(gradients, candidates, Workspace())
 
 
 def twin_scores(table, growth, query, own_centres):
@@ -166,7 +166,7 @@ def test_a_tree_is_scored_as_a_slow_twin_says_at_every_level(facts_of, table_of,
     for level in range(4):
         query = growth.level()
         counted = query.count(chunk)
-        sums = NodeSums(query).counts(counted)
+        sums = growth.sums(query).counts(counted)
         assert sums.shape == (2**level, 2 * query.gradients.lattice.n_columns + 1)
         lattice = query.gradients.lattice
         own = centres(sums, lattice.most, lattice.mass)
@@ -179,8 +179,8 @@ def test_a_tree_is_scored_as_a_slow_twin_says_at_every_level(facts_of, table_of,
             places[1] = -1
         growth.split(places)
     leaves = growth.leaves()
-    whole = leaves.count(chunk)
-    assert whole[:, -1].sum() == 500 * lattice.mass
+    whole = growth.sums(leaves).counts(leaves.count(chunk))
+    assert whole.shape[0] == 16 and whole[:, -1].sum() == 500 * lattice.mass
     assert np.array_equal(whole.sum(axis=0), sums.sum(axis=0))
 
 
@@ -195,8 +195,12 @@ def test_sums_do_not_depend_on_chunks_or_on_what_they_kept(facts_of, table_of, n
         whole = query.count(chunk)
         assert np.array_equal(whole, sum(query.count(part) for part in chunks))
         assert np.array_equal(whole, query.count(Chunk(table))), "kept nothing"
-        score = growth.score(query, np.zeros((len(whole[:0]) + 2**query.level,
-                                              query.gradients.lattice.n_columns), np.int64))
+        score = growth.score(
+            query,
+            np.zeros(
+                (len(whole[:0]) + 2**query.level, query.gradients.lattice.n_columns), np.int64
+            ),
+        )
         growth.split(np.argmax(score.rows(whole).scores.reshape(2**query.level, -1), axis=1))
     leaves = growth.leaves()
     kept, steps = leaves.count(chunk), np.arange(8.0 * n_score_columns(n_classes)).reshape(8, -1)
@@ -209,9 +213,7 @@ def test_sums_do_not_depend_on_chunks_or_on_what_they_kept(facts_of, table_of, n
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("scale", [0.5, 900.0])
-def test_one_record_moves_scores_and_sums_by_what_is_paid_for(
-    facts_of, table_of, n_classes, scale
-):
+def test_one_record_moves_scores_and_sums_by_what_is_paid_for(facts_of, table_of, n_classes, scale):
     facts = facts_of(CODES, n_classes)
     table = table_of(facts, 80, seed=n_classes)
     growth = growth_of(facts, n_classes, scale)
@@ -223,14 +225,13 @@ def test_one_record_moves_scores_and_sums_by_what_is_paid_for(
         raw = generator.normal(size=(2**level, 2 * n_columns + 1), scale=1e6)
         raw[:, -1] = 1.0
         own = centres(raw, query.gradients.lattice.most, 1)
-        before = growth._sums
 
-        def scores_of(n, query=query, own=own, before=before, growth=growth):
+        def scores_of(n, query=query, own=own, growth=growth):
             fresh = LevelSums(query.gradients, query.bins, query.heap, query.level,
                               np.arange(2**query.level))  # fmt: skip
             counted = fresh.count(Chunk(rows_of(table, 0, n)))
-            score = SplitScore(fresh, own, growth._boxes, lambda c: whole(c, fresh))
-            return score, score.rows(counted).scores, NodeSums(fresh).counts(counted)
+            score = SplitScore(fresh, own, growth._boxes, lambda c: fresh.parted(c)[0])
+            return score, score.rows(counted).scores, fresh.parted(counted)[1]
 
         for n in range(50, 80):
             (score, more, more_sums), (_, fewer, fewer_sums) = scores_of(n + 1), scores_of(n)
@@ -244,17 +245,10 @@ def test_one_record_moves_scores_and_sums_by_what_is_paid_for(
             assert np.count_nonzero(np.abs(row).sum(axis=1)) == 1
             assert (row**2).sum() <= query.gradients.lattice.row.l2_squared
             assert np.abs(row).sum() <= query.gradients.lattice.row.l1
-            assert NodeSums(query).sensitivity == query.gradients.lattice.row
+            assert growth.sums(query).sensitivity == query.gradients.lattice.row
         growth.split(generator.integers(0, 5, 2**level))
     if scale == 900.0:
         assert widest > score.score_range / 2 * Fraction(95, 100), "nearly reached"
-
-
-def whole(counted, query):
-    """Sums over bins where all nodes were counted."""
-    n_nodes, bins = query.counted.size, int(query.bins.starts[-1])
-    tail = n_nodes * (2 * query.gradients.lattice.n_columns + 1)
-    return counted[:-tail].reshape(n_nodes, bins, -1)
 
 
 @given(st.lists(st.floats(-1e9, 1e9), min_size=3, max_size=9), st.floats(-1e6, 1e6))

@@ -135,15 +135,11 @@ def node_histograms(
 
     Parameters
     ----------
-    order : int32 array of shape (n,)
-        Records grouped by node.
-    node_starts : int64 array of shape (n_nodes + 1,)
-    counted : int64 array of shape (m,)
-        Nodes that are counted.
+    order, node_starts, counted, rows : arrays
+        As in :func:`node_sums`.
     first, bins, starts, usual : arrays
         As in :func:`list_bins`.
-    rows : int32 array of shape (n, 2 C)
-    totals : int64 array of shape (n_nodes, 2 C + 1)
+    totals : int64 array of shape (m, 2 C + 1)
         From :func:`node_sums`.
     out : int64 array of shape (m, total bins, n_words(C)), overwritten
         Residuals (but the last of several), then records, then nothing.
@@ -162,8 +158,8 @@ def node_histograms(
         for f in range(usual.size):
             rest = out[i, usual[f]]
             for k in range(n_added):
-                rest[k] = totals[node, k]
-            rest[n_added] = totals[node, 2 * n_columns]
+                rest[k] = totals[i, k]
+            rest[n_added] = totals[i, 2 * n_columns]
             for cell in range(starts[f], starts[f + 1]):
                 if cell != usual[f]:
                     for k in range(n_added + 1):
@@ -171,33 +167,56 @@ def node_histograms(
 
 
 @kernel()
-def node_sums(order: NDArray, node_starts: NDArray, rows: NDArray, out: NDArray) -> None:
-    """Sums of residuals and curvatures over the records of every node, and their number.
+def node_sums(
+    order: NDArray, node_starts: NDArray, counted: NDArray, rows: NDArray, out: NDArray
+) -> None:
+    """Sums of residuals and curvatures over the records of some nodes, and their number.
 
     Parameters
     ----------
-    order, node_starts, rows : arrays
-        As in :func:`node_histograms`.
-    out : int64 array of shape (n_nodes, 2 C + 1), overwritten
+    order : int32 array of shape (n,)
+        Records grouped by node.
+    node_starts : int64 array of shape (n_nodes + 1,)
+    counted : int64 array of shape (m,)
+        Nodes that are counted.
+    rows : int32 array of shape (n, 2 C)
+    out : int64 array of shape (m, 2 C + 1), overwritten
     """
     flat = rows.reshape(rows.size)
     stride = np.uint64(rows.shape[1])
-    for node in range(out.shape[0]):
-        own = out[node]
+    for place in range(counted.size):
+        own, node = out[place], counted[place]
         own[:] = 0
         last = node_starts[node + 1] - 1
         for i in range(node_starts[node], last + 1):
             prefetch(flat, np.uint64(order[min(i + AHEAD, last)]) * stride)
-            place = np.uint64(order[i]) * stride
+            begin = np.uint64(order[i]) * stride
             for k in range(rows.shape[1]):
-                own[np.uint64(k)] += np.int64(flat[place + np.uint64(k)])
+                own[np.uint64(k)] += np.int64(flat[begin + np.uint64(k)])
         own[rows.shape[1]] = last + 1 - node_starts[node]
 
 
 @kernel()
-def add_node_steps(
-    order: NDArray, node_starts: NDArray, steps: NDArray, scores: NDArray
-) -> None:
+def both_siblings(parents: NDArray, own: NDArray, counted: NDArray, out: NDArray) -> None:
+    """Sums of all nodes of a level, from those of the level above and of one of each two siblings.
+
+    Parameters
+    ----------
+    parents, own : int64 arrays of shape (m, size)
+    counted : int64 array of shape (m,)
+        Nodes that ``own`` is of.
+    out : int64 array of shape (2 m, size), overwritten
+    """
+    for place in range(counted.size):
+        node = counted[place]
+        whole, part, this, rest = parents[place], own[place], out[node], out[node ^ 1]
+        for i in range(whole.size):
+            this[i] = part[i]
+            rest[i] = whole[i] - part[i]
+
+
+@kernel()
+def add_node_steps(order: NDArray, node_starts: NDArray, steps: NDArray, scores: NDArray) -> None:
     """Add the step of its node to every record's scores (n, C), in place."""
     for node in range(steps.shape[0]):
         for i in range(node_starts[node], node_starts[node + 1]):

@@ -56,9 +56,13 @@ def score_splits(
             if ordered[f]:
                 low, high = box_low[node, f], box_high[node, f]
                 left[:] = 0
+                score = _apart(left, whole, n_columns) // halves * factor
                 for cell in range(begin + low, begin + high):
-                    _add_centred(sums[node, cell], centre, left)
-                    out[node, cell] = _apart(left, whole, n_columns) // halves * factor
+                    # Without records it moves nothing, and deep nodes have few of them.
+                    if sums[node, cell, n_added] != 0:
+                        _add_centred(sums[node, cell], centre, left)
+                        score = _apart(left, whole, n_columns) // halves * factor
+                    out[node, cell] = score
                 continue
             n_alive = 0
             for cell in range(begin, end):
