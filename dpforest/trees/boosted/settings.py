@@ -75,7 +75,7 @@ class BoostedSettings:
     mass: Fraction = Fraction(1, 10)
     fixed_size: BoostedSize | None = None
     step: float = 1.3
-    spread: float = 0.6
+    spread: float = 0.8
     step_clip: float = 3.0
 
     def size(self, signal: float, n_cells: int, n_classes: int) -> BoostedSize:

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 #: Steps of released scores: their sums are exact in doubles, and short in files.
 SCORE_STEPS = 2**12
-PRIOR_NODES = 4.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,22 +109,8 @@ def newton_steps(
         bend = np.maximum(sums[:, n_columns:-1], noise) / scales.curvature
         noise /= scales.residual
         step = np.repeat(step, 2, axis=0)
-        apart = own - step * bend
-        spreads = level_spreads(
-            apart, bend, noise**2 * max(1 - 1 / n_columns, 0.5 * (n_columns == 1) * 2), spread
-        )
-        step = step + apart / (bend + noise**2 / spreads / bend)
+        step = step + (own - step * bend) / (bend + (noise / spread) ** 2 / bend)
     return np.clip(step, -clip, clip)
-
-
-def level_spreads(
-    apart: NDArray[np.float64], bend: NDArray[np.float64], variance: float, spread: float
-) -> NDArray[np.float64]:
-    """Squared spreads of a level's steps by class, from what its noisy sums show."""
-    squares = (bend**2).sum(axis=0)
-    prior = PRIOR_NODES * (bend**2).mean(axis=0)
-    found = (apart**2 - variance).sum(axis=0) + prior * spread**2
-    return np.clip(found / (squares + prior), (0.05 * spread) ** 2, (4 * spread) ** 2)
 
 
 def in_score_steps(steps: NDArray[np.float64]) -> NDArray[np.float64]:
