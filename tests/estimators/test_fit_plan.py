@@ -164,7 +164,7 @@ def test_a_plan_needs_a_domain():
 def test_what_cannot_be_planned_is_refused(domain):
     with pytest.raises(ParameterError, match="strategy='refitted': needs delta > 0"):
         PrivateForestClassifier(epsilon=1, strategy="refitted").plan(domain)
-    for strategy in ("boosted", None, ["rules"]):
+    for strategy in ("bagged", None, ["rules"]):
         with pytest.raises(ParameterError, match="strategy=.*must be one of 'auto', 'rules'"):
             PrivateForestClassifier(epsilon=1, strategy=strategy).plan(domain)
 

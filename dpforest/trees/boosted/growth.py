@@ -28,7 +28,7 @@ from dpforest.trees.random.bins import Bins
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidates:
-    """What trees may be split at: public.
+    """Bins that trees may be split at: public.
 
     Attributes
     ----------

@@ -44,7 +44,7 @@ _BINS, _ROWS, _NODES = "listed bins", "gradients", "nodes"
 
 @dataclass(frozen=True, slots=True)
 class Lattice:
-    """What records may add, in whole steps.
+    """Sizes of what a record may add, in whole steps.
 
     Attributes
     ----------
@@ -238,7 +238,7 @@ class LevelSums:
 
 
 def unit_row(lattice: Lattice) -> NDArray[np.int64]:
-    """What one stands for in each column of a node's sums."""
+    """Worth of one in each column of a node's sums."""
     ones = np.ones(2 * lattice.n_columns, dtype=np.int64)
     return np.append(ones, lattice.mass)
 
@@ -327,7 +327,7 @@ class NodeSums:
 
 
 def node_factors(centres: NDArray[np.int64], most: int) -> NDArray[np.int64]:
-    """What the scores of each node are multiplied by: so much that all have one range.
+    """Whole numbers that the scores of each node are multiplied by, so that all have one range.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ SCORE_STEPS = 2**12
 
 @dataclass(frozen=True, slots=True)
 class Scales:
-    """What is 1 in the columns of released sums.
+    """Size of 1 in the columns of released sums.
 
     Attributes
     ----------

@@ -46,34 +46,64 @@ def score_splits(
     n_added = max(n_columns - 1, 1)
     whole, left = np.empty(n_added, np.int64), np.empty(n_added, np.int64)
     narrowest = np.diff(starts).argmin()
-    halves = 2 if n_columns > 1 else 1
     for node in range(sums.shape[0]):
         centre, factor = centres[node], factors[node]
         _centred_sum(sums[node], starts[narrowest], starts[narrowest + 1], centre, whole)
         for f in range(ordered.size):
-            begin, end = starts[f], starts[f + 1]
-            out[node, begin:end] = -np.inf
+            cells = sums[node, starts[f] : starts[f + 1]]
+            own = out[node, starts[f] : starts[f + 1]]
+            own[:] = -np.inf
             if ordered[f]:
                 low, high = box_low[node, f], box_high[node, f]
-                left[:] = 0
-                score = _apart(left, whole, n_columns) // halves * factor
-                for cell in range(begin + low, begin + high):
-                    # Without records it moves nothing, and deep nodes have few of them.
-                    if sums[node, cell, n_added] != 0:
-                        _add_centred(sums[node, cell], centre, left)
-                        score = _apart(left, whole, n_columns) // halves * factor
-                    out[node, cell] = score
-                continue
-            n_alive = 0
-            for cell in range(begin, end):
-                n_alive += alive[node, cell]
-            if n_alive < 2:
-                continue
-            for cell in range(begin, end):
-                if alive[node, cell]:
-                    left[:] = 0
-                    _add_centred(sums[node, cell], centre, left)
-                    out[node, cell] = _apart(left, whole, n_columns) // halves * factor
+                _score_cuts(cells[low:high], centre, factor, whole, left, n_columns, own[low:high])
+            else:
+                living = alive[node, starts[f] : starts[f + 1]]
+                _score_values(cells, living, centre, factor, whole, left, n_columns, own)
+
+
+@kernel()
+def _score_cuts(
+    cells: NDArray,
+    centre: NDArray,
+    factor: int,
+    whole: NDArray,
+    left: NDArray,
+    n_columns: int,
+    out: NDArray,
+) -> None:
+    """Score the cuts after each bin of an ordered feature; ``left`` is scratch."""
+    left[:] = 0
+    score = _apart(left, whole, n_columns) * factor
+    for cell in range(out.size):
+        # Without records it moves nothing, and deep nodes have few of them.
+        if cells[cell, left.size] != 0:
+            _add_centred(cells[cell], centre, left)
+            score = _apart(left, whole, n_columns) * factor
+        out[cell] = score
+
+
+@kernel()
+def _score_values(
+    cells: NDArray,
+    living: NDArray,
+    centre: NDArray,
+    factor: int,
+    whole: NDArray,
+    left: NDArray,
+    n_columns: int,
+    out: NDArray,
+) -> None:
+    """Score the values of a categorical feature, each against the rest, where there are two."""
+    n_living = 0
+    for cell in range(out.size):
+        n_living += living[cell]
+    if n_living < 2:
+        return
+    for cell in range(out.size):
+        if living[cell]:
+            left[:] = 0
+            _add_centred(cells[cell], centre, left)
+            out[cell] = _apart(left, whole, n_columns) * factor
 
 
 @kernel(forceinline=True)
@@ -94,11 +124,14 @@ def _centred_sum(sums: NDArray, begin: int, end: int, centre: NDArray, out: NDAr
 
 @kernel(forceinline=True)
 def _apart(left: NDArray, whole: NDArray, n_columns: int) -> int:
-    """L1 of what is left and of what is right; the last of several columns is what others lack."""
+    """Half the L1 of what is left and of what is right; of one column the whole.
+
+    The last of several columns is what the others lack.
+    """
     size, near, far = 0, 0, 0
     for k in range(left.size):
         right = whole[k] - left[k]
         size += abs(left[k]) + abs(right)
         near += left[k]
         far += right
-    return size + abs(near) + abs(far) if n_columns > 1 else size
+    return (size + abs(near) + abs(far)) // 2 if n_columns > 1 else size
