@@ -828,3 +828,29 @@ def test_records_and_what_is_made_of_them_are_in_no_log():
         assert "7" not in repr(secret) and "7" not in f"{secret}"
     with pytest.raises(TypeError):
         Secret(table).__getstate__()
+
+
+@dataclass(frozen=True)
+class Half:
+    """The first half of what was counted."""
+
+    query: object
+    sensitivity: Sensitivity = ONE
+
+    def counts(self, counted):
+        return counted[: counted.size // 2]
+
+
+def test_a_part_is_noised_by_its_own_sensitivity():
+    asked = Asked(np.array([5, 7, 9, 11], dtype=np.int64), Sensitivity(F(4), F(4)))
+    sealed = bridge_of(once("learner", Release("sums", GAUSS))).ask(asked, "sums")
+    part = Half(asked)
+    with pytest.raises(PlanError, match="for less than one record moves"):
+        sealed.noised("sums")
+    with pytest.raises(PlanError, match="for less than one record moves"):
+        sealed.noised("sums", replace(part, sensitivity=Sensitivity(F(1), F(101, 100))))
+    with pytest.raises(PlanError, match="the part is of another query"):
+        sealed.noised("sums", Half(Asked(np.zeros(4, dtype=np.int64))))
+    assert sealed.noised("sums", part).shape == (2,)
+    with pytest.raises(PlanError, match="was released"):
+        sealed.noised("sums", part)

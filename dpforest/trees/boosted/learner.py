@@ -70,10 +70,12 @@ class BoostedForest:
             history = history.then(BoostedMove(number, tree[0], tree[1]))
             grown.append(tree)
         heaps, steps, sizes = zip(*grown, strict=True)
+        # Rounds see the scores as they were released; what is predicted with is longer.
         feature, low, high = (np.stack(part) for part in zip(*heaps, strict=True))
         return BoostedModel(
             shape.n_classes, facts.n_features, history.base, feature, low, high,
-            np.stack(steps), np.stack(sizes),
+            in_score_steps(shape.settings.stretch(shape.n_classes) * np.stack(steps)),
+            np.stack(sizes),
         )  # fmt: skip
 
 

@@ -109,10 +109,9 @@ def _each_round(shape: BoostedShape, rho: Fraction) -> Round:
     settings, depth = shape.settings, shape.depth
     to_splits = rho * settings.selection_share
     to_nodes = rho * settings.node_share if depth > 1 else Fraction(0)
-    weights = [settings.downward**level for level in range(depth)]
     steps = []
-    for level, weight in enumerate(weights):
-        own = [_splits(shape, level, to_splits * weight / sum(weights))]
+    for level in range(depth):
+        own = [_splits(shape, level, to_splits / depth)]
         if level:
             own.insert(0, _sums(shape, Role.NODES, level, to_nodes / (depth - 1)))
         steps.append(Step(tuple(own)))

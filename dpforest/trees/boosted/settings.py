@@ -43,9 +43,9 @@ class BoostedSettings:
     prior_share, quantile_share : Fraction
         Of the whole; the second only where quantiles are bought.
     selection_share, node_share : Fraction
-        Of what is left for the rounds; the rest is for leaves.
-    downward : Fraction
-        What a level spends on its splits, as a multiple of what the one above it does.
+        Of what is left for the rounds; the rest is for leaves. Each level spends as much on its
+        splits as another: a list of equal selections is one that can be composed as a whole,
+        which is worth more than spending on the levels where it would serve most.
     max_bins : int
     clip, clip_of_many : Fraction
         Largest residual of up to three classes; half of their L1 where there are three, and of
@@ -60,13 +60,15 @@ class BoostedSettings:
         How far a node's Newton step is taken to differ from its parent's.
     step_clip : float
         Largest log-odds of a whole Newton step.
+    stretch_of_many : float
+        What the sum of all steps is multiplied by once the last is released, where there are more
+        than two classes: a limited number of shrunk steps ends before the records are explained.
     """
 
-    prior_share: Fraction = Fraction(2, 100)
-    quantile_share: Fraction = Fraction(4, 100)
+    prior_share: Fraction = Fraction(1, 100)
+    quantile_share: Fraction = Fraction(2, 100)
     selection_share: Fraction = Fraction(55, 100)
     node_share: Fraction = Fraction(17, 100)
-    downward: Fraction = Fraction(5, 4)
     max_bins: int = 48
     clip: Fraction = Fraction(7, 10)
     clip_of_many: Fraction = Fraction(1, 2)
@@ -77,6 +79,7 @@ class BoostedSettings:
     step: float = 1.3
     spread: float = 0.8
     step_clip: float = 3.0
+    stretch_of_many: float = 1.15
 
     def size(self, signal: float, n_cells: int, n_classes: int) -> BoostedSize:
         """Size by the public signal R, as deep as the sums of a level fit in memory.
@@ -93,7 +96,13 @@ class BoostedSettings:
         wanted = round(math.log2(max(signal, 1.0)) - 4.5)
         most = int(math.log2(MEMORY_LIMIT / (8 * n_cells * (n_classes + 4)))) + 1
         depth = max(1, min(max(wanted, 4), most, MAX_DEPTH))
-        return BoostedSize(depth, max(8, round(20 * (signal / 1e5) ** 0.5)))
+        # Few rounds are worth more of the budget each; from here to R = 1e5 there are 20 at most.
+        few = min(20.0, 8 * max(signal / 1e3, 1.0) ** 0.35)
+        return BoostedSize(depth, round(max(few, 20 * (signal / 1e5) ** 0.5)))
+
+    def stretch(self, n_classes: int) -> float:
+        """Factor of all steps once the last is released."""
+        return self.stretch_of_many if n_classes > 2 else 1.0
 
     def scales(self, n_classes: int) -> tuple[Fraction, Fraction]:
         """Clip of residuals, and what a curvature counts for."""
