@@ -130,9 +130,11 @@ def grouped(chunk: Chunk, number: int, heap: Heap, level: int) -> Segments:
     if known != number or own_level > level:
         own_level, rows = 0, np.arange(chunk.table.n_records, dtype=np.int32)
         segments = Segments.of_root(rows)
+    feature, low, high = heap
     for above in range(own_level, level):
         span = slice((1 << above) - 1, (2 << above) - 1)
-        segments = segments.split(chunk.table.codes, Splits(*(part[span] for part in heap)))
+        splits = Splits(feature[span], low[span], high[span])
+        segments = segments.split(chunk.table.codes, splits)
     chunk.kept[_NODES] = number, level, segments
     found: Segments = segments
     return found

@@ -76,8 +76,8 @@ class BoostedSettings:
     bend_of_many: Fraction = Fraction(1, 2)
     mass: Fraction = Fraction(1, 10)
     fixed_size: BoostedSize | None = None
-    step: float = 1.3
-    spread: float = 0.8
+    step: float = 1.5
+    spread: float = 1.0
     step_clip: float = 3.0
     stretch_of_many: float = 1.15
 

@@ -44,13 +44,14 @@ def class_gradients(
             row, label = rows[first + i], np.int64(labels[first + i])
             far = 1.0 - raised[label, i] / total[i]
             factor = clip / far * steps if far > clip else float(steps)
-            room = most
+            room = np.int64(most)
             for k in range(n_columns):
                 share = raised[k, i] / total[i]
                 # The comparison is false for NaN too, which would break the bounds.
                 share = share if 0.0 <= share <= 1.0 else 0.0
                 row[n_columns + k] = np.int32(share * (1.0 - share) * bend_steps)
-                taken = min(np.int64(share * factor), room) if k != label else 0
+                wanted = np.int64(share * factor) if k != label else np.int64(0)
+                taken = wanted if wanted < room else room
                 row[k] = -taken
                 room -= taken
             row[label] = most - room
