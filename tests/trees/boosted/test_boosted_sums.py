@@ -209,6 +209,8 @@ def test_sums_do_not_depend_on_chunks_or_on_what_they_kept(facts_of, table_of, n
     later = growth._gradients.scored.then(move)
     assert np.array_equal(later.scores(chunk), later.scores(Chunk(table)))
     assert later.scores(chunk).shape == (300, n_score_columns(n_classes))
+    after = Gradients(later, growth._gradients.lattice)
+    assert np.array_equal(after.rows(chunk), after.rows(Chunk(table)))
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
