@@ -10,9 +10,11 @@ import pytest
 
 from dpforest.accounting import BudgetAccountant
 from dpforest.accounting.releases import LearnerBudget
+from dpforest.bridge import Sealed
 from dpforest.exceptions import ModelFormatError, ParameterError
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.records.base import MemoryRecords
+from dpforest.trees.boosted.growth import Growth
 from dpforest.trees.boosted.learner import BoostedForest
 from dpforest.trees.boosted.model import BoostedModel
 from dpforest.trees.boosted.plan import Role
@@ -147,6 +149,28 @@ def test_a_table_without_structure_stays_at_its_prior(facts_of, table_of):
     odds = model.log_odds(table_of(facts, 500).codes)
     shares = 1 / (1 + np.exp(odds[:, 0] - odds[:, 1]))
     assert abs(shares.mean() - 0.7) < 0.05 and shares.std() < 0.15
+
+
+@pytest.mark.parametrize(("n_codes", "n_classes"), SHAPES)
+def test_centres_follow_from_what_was_released(facts_of, table_of, monkeypatch, n_codes, n_classes):
+    facts, noised, score = facts_of(n_codes, n_classes), Sealed.noised, Growth.score
+    seen: list[list[np.ndarray]] = []
+
+    def made_up(sealed, role, part=None):
+        shape = noised(sealed, role, part).shape
+        return np.random.default_rng(len(seen[-1])).integers(1, 10**5, shape)
+
+    def watched(growth, query, centres):
+        seen[-1].append(centres)
+        return score(growth, query, centres)
+
+    monkeypatch.setattr(Sealed, "noised", made_up)
+    monkeypatch.setattr(Growth, "score", watched)
+    for n_records in (100, 300):
+        seen.append([])
+        run(SMALL, facts, table_of(facts, n_records, seed=n_records))
+    assert len(seen[0]) == 15 and any(centres.any() for centres in seen[0])
+    assert all(map(np.array_equal, *seen))
 
 
 @pytest.mark.parametrize(("n_codes", "n_classes"), SHAPES)
