@@ -44,6 +44,9 @@ STRATEGIES: dict[str, Strategy] = {
 #: R sqrt(2 / K) from which refitted forests pass selected rules, and R for a regression.
 REFITTED_SIGNAL = 300.0
 REFITTED_SIGNAL_OF_MEANS = 400.0
+#: R sqrt(2 / K) from which boosted forests pass refitted ones, of classes: random trees have no
+#: more to say then, and splits can be drawn well.
+BOOSTED_SIGNAL = 20_000.0
 #: R from which, in pure epsilon, rules beside a one-shot forest pass rules alone: of two classes,
 #: and of more.
 COMBINED_SIGNAL_OF_TWO = 2500.0
@@ -66,17 +69,20 @@ def pick_strategy(facts: TableFacts, budget: LearnerBudget) -> str:
     """The learner that serves this budget best, from public quantities only.
 
     Rules are drawn at the whole pure epsilon, so they win where the budget is small for the
-    table; sums of many noisy tables win above, or beside them. The limits are in
+    table; sums of many noisy tables win above, or beside them, and trees whose splits are drawn
+    win where records are many. The limits are in
     R = n / sigma_1 (``LearnerBudget.signal``), with a delta in R sqrt(2 / K) for K classes;
     docs/private_forest.md says how they were found.
     """
     signal = budget.signal(facts.approximate_rows or 1.0)
+    share = 2 / max(facts.n_classes, 2)
+    if budget.delta and facts.unit == 1 and signal * share**0.5 >= BOOSTED_SIGNAL:
+        return "boosted"
     if facts.unit > 1 or not facts.in_memory:
         # Means need no labels: tables of one-shot forests hold out where rules would guess. And
         # rules look at all records at once.
         enough = budget.delta and signal >= REFITTED_SIGNAL_OF_MEANS
         return "refitted" if enough else "one_shot"
-    share = 2 / max(facts.n_classes, 2)
     if budget.delta:
         return "refitted" if signal * share**0.5 >= REFITTED_SIGNAL else "rules"
     if facts.n_classes > MANY_CLASSES:

@@ -95,7 +95,8 @@ def test_the_rule_goes_by_public_signal_alone(domain):
     pure = LearnerBudget(Fraction(1), Fraction(0))
     both = LearnerBudget(Fraction(1), Fraction(1, 10**6))
     assert pick_strategy(few, pure) == pick_strategy(few, both) == "rules"
-    assert (pick_strategy(many, pure), pick_strategy(many, both)) == ("combined", "refitted")
+    assert (pick_strategy(many, pure), pick_strategy(many, both)) == ("combined", "boosted")
+    assert pick_strategy(facts_of(domain, 8e4), both) == "refitted"
     names = "rules", "one_shot", "refitted", "boosted", "combined", "multinomial"
     assert set(STRATEGIES) == set(names)
 
