@@ -44,9 +44,9 @@ STRATEGIES: dict[str, Strategy] = {
 #: R sqrt(2 / K) from which refitted forests pass selected rules, and R for a regression.
 REFITTED_SIGNAL = 300.0
 REFITTED_SIGNAL_OF_MEANS = 400.0
-#: R sqrt(2 / K) from which boosted forests pass refitted ones, of classes: random trees have no
-#: more to say then, and splits can be drawn well.
-BOOSTED_SIGNAL = 20_000.0
+#: R sqrt(2 / K) from which boosted forests pass refitted ones, of more than two classes: random
+#: trees have no more to say then. Of two classes some tables are better served by either.
+BOOSTED_SIGNAL = 6000.0
 #: R from which, in pure epsilon, rules beside a one-shot forest pass rules alone: of two classes,
 #: and of more.
 COMBINED_SIGNAL_OF_TWO = 2500.0
@@ -76,7 +76,7 @@ def pick_strategy(facts: TableFacts, budget: LearnerBudget) -> str:
     """
     signal = budget.signal(facts.approximate_rows or 1.0)
     share = 2 / max(facts.n_classes, 2)
-    if budget.delta and facts.unit == 1 and signal * share**0.5 >= BOOSTED_SIGNAL:
+    if budget.delta and facts.n_classes > 2 and signal * share**0.5 >= BOOSTED_SIGNAL:
         return "boosted"
     if facts.unit > 1 or not facts.in_memory:
         # Means need no labels: tables of one-shot forests hold out where rules would guess. And

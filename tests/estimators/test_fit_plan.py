@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
@@ -95,8 +97,11 @@ def test_the_rule_goes_by_public_signal_alone(domain):
     pure = LearnerBudget(Fraction(1), Fraction(0))
     both = LearnerBudget(Fraction(1), Fraction(1, 10**6))
     assert pick_strategy(few, pure) == pick_strategy(few, both) == "rules"
-    assert (pick_strategy(many, pure), pick_strategy(many, both)) == ("combined", "boosted")
-    assert pick_strategy(facts_of(domain, 8e4), both) == "refitted"
+    assert (pick_strategy(many, pure), pick_strategy(many, both)) == ("combined", "refitted")
+    for rows, streamed in product((3e4, 4e4), (False, True)):
+        three = replace(facts_of(domain, rows), n_classes=3, in_memory=not streamed)
+        assert pick_strategy(three, both) == ("refitted" if rows == 3e4 else "boosted")
+        assert pick_strategy(replace(three, n_classes=2), both) == "refitted"
     names = "rules", "one_shot", "refitted", "boosted", "combined", "multinomial"
     assert set(STRATEGIES) == set(names)
 
