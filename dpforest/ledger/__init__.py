@@ -1,0 +1,1 @@
+"""The ledger: what is spent on a data set over its life."""
