@@ -181,7 +181,7 @@ class LedgerCore:
         return self._store.data_sets()
 
     def status(self, data_set: str) -> DataSetStatus:
-        """Where a data set stands: cap, spent, remaining, blocks, owners, requests, reserves.
+        """A data set as it stands: cap, spent, remaining, blocks, owners, requests, reserves.
 
         Parameters
         ----------
