@@ -46,6 +46,7 @@ from dpforest.ledger.chain import (
     row_of,
 )
 from dpforest.ledger.entries import (
+    VERSION,
     ApproveBody,
     BlockBody,
     Body,
@@ -71,7 +72,7 @@ from dpforest.ledger.rules import charge_digest, token_digest
 from dpforest.ledger.signatures import Signer
 from dpforest.ledger.state import DataSetState
 from dpforest.ledger.status import DataSetStatus, status_of
-from dpforest.ledger.store import Locked, Store, open_store
+from dpforest.ledger.store import Head, Locked, Store, open_store
 from dpforest.relations import relations_of
 
 
@@ -230,12 +231,8 @@ class LedgerCore:
         """
         name = _checked_name(data_set, "data_set")
         # Rows after the head: what was added meanwhile has moved the head on.
-        head = self._store.head(name)
+        head = self._head(name)
         rows = self._store.rows(name)
-        if head is None and not rows:
-            raise self._unknown(name)
-        if head is None:
-            raise damaged("its head is not there", self.id, name)
         checked = checked_chain(rows[: head.number + 1], head, self.id, name)
         if len(rows) > head.number + 1:
             self._check_moved(name, head.number, len(rows))
@@ -249,12 +246,19 @@ class LedgerCore:
 
     def _place(self, data_set: str) -> Place:
         name = _checked_name(data_set, "data_set")
-        head = self._store.head(name)
-        if head is None:
-            if self._store.rows(name, 0, 1):
-                raise damaged("its head is not there", self.id, name)
-            raise self._unknown(name)
+        head = self._head(name)
         return place_of(head, self._store.rows(name, head.number, head.number + 1), self.id)
+
+    def _head(self, data_set: str) -> Head:
+        head = self._store.head(data_set)
+        if head is None and self._store.rows(data_set, 0, 1):
+            # It may have been registered between the two questions.
+            head = self._store.head(data_set)
+            if head is None:
+                raise damaged("its head is not there", self.id, data_set)
+        if head is None:
+            raise self._unknown(data_set)
+        return head
 
     def _unknown(self, data_set: str) -> ParameterError:
         names = ", ".join(map(repr, self.data_sets[:10])) or "none"
@@ -319,6 +323,7 @@ class LedgerCore:
         per_unit = check_records_per_unit(max_records_per_unit)
         body = self._body(
             OpenBody,
+            version=VERSION,
             ledger=self.id,
             domain=domain_digest(domain),
             relation=str(relations_of(per_unit)[0]),

@@ -177,6 +177,7 @@ class OpenBody(Frozen):
     Attributes
     ----------
     version : int
+        Of what entries hold; always written.
     ledger : str
         Identity of the ledger, so that no chain passes as another ledger's.
     domain : str
@@ -200,7 +201,7 @@ class OpenBody(Frozen):
         Number of owners who must approve of a reserve.
     """
 
-    version: Literal[1] = VERSION
+    version: Literal[1]
     ledger: Id
     domain: Digest
     relation: Text
