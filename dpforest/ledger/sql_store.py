@@ -212,7 +212,7 @@ class SqlStore(ABC):
         """Turn of this thread among those of its process."""
         lock = self._lock
         if not lock.acquire(timeout=self.patience):
-            raise self._too_busy("another thread of this process")
+            raise self._too_busy("another thread of this process has")
         try:
             if self._box.is_busy:
                 raise LedgerError(
@@ -302,7 +302,7 @@ class SqlStore(ABC):
 
     def _too_busy(self, who: str) -> LedgerUnreachable:
         return LedgerUnreachable(
-            f"{who} has been writing for more than {self.patience:g} seconds",
+            f"{who} been writing for more than {self.patience:g} seconds",
             "Try again, and see what it waits for",
             self.url,
         )

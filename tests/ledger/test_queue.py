@@ -13,7 +13,10 @@ from dpforest.ledger import queue
 from dpforest.ledger.queue import FairQueue, QueueTimeout
 
 FORK = multiprocessing.get_context("fork")
-pytestmark = pytest.mark.skipif(not queue.SUPPORTED, reason="needs locks that only Linux has")
+pytestmark = [
+    pytest.mark.skipif(not queue.SUPPORTED, reason="needs locks that only Linux has"),
+    pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning"),
+]
 
 
 @pytest.fixture

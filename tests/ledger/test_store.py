@@ -22,6 +22,7 @@ from dpforest.exceptions import (
 from dpforest.ledger import sql_store, steps
 from dpforest.ledger.store import Head, Row, open_store
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 FORK = multiprocessing.get_context("fork")
 OTHER = "Fälle, 2026 ☂"
 
