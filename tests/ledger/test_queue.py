@@ -125,6 +125,21 @@ def test_a_child_does_not_keep_its_parents_turn(path):
         pass
 
 
+def test_turns_come_where_no_thread_can_be_started(path, monkeypatch):
+    """As in Python 3.12 and later, where stores are closed while the interpreter ends."""
+
+    def refuse(thread):
+        raise RuntimeError("can't create new thread at interpreter shutdown")
+
+    holder = waiting(path, lambda: time.sleep(0.3))
+    monkeypatch.setattr("threading.Thread.start", refuse)
+    with pytest.raises(QueueTimeout), queue_of(path).turn(0.05):
+        pass
+    with queue_of(path).turn(10):
+        pass
+    holder.join(10)
+
+
 @pytest.mark.parametrize("content", [b"", b"\0" * 8, b"\xff" * 8, b"no counter at all", b"\5"])
 def test_any_counter_will_do(path, content):
     file, say = sink(path)

@@ -270,6 +270,24 @@ def test_a_child_connects_anew(store):
     assert add(store).number == 2
 
 
+def test_a_fork_while_other_threads_write_harms_nobody(store):
+    stop = threading.Event()
+
+    def work():
+        while not stop.is_set():
+            add(store)
+
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    [thread.start() for thread in threads]
+    try:
+        assert [in_child(lambda: add(store)) for _ in range(5)] == [0] * 5
+    finally:
+        stop.set()
+        [thread.join() for thread in threads]
+    numbers = [row.number for row in store.rows("claims")]
+    assert numbers == [*range(len(numbers))] and len(numbers) > 5
+
+
 def test_a_child_cannot_use_its_parents_lock(store):
     add(store)
     with store.locked("claims") as locked:
