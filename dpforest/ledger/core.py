@@ -126,9 +126,7 @@ class LedgerCore:
     def __init__(self, store: Store, actor: str, signer: Signer | None = None) -> None:
         self._store = store
         self._actor = _checked_name(actor, "actor")
-        if signer is not None and not isinstance(signer, Signer):
-            raise ParameterTypeError("signer", signer, "must be a Signer", "Use Signer.read(path)")
-        self._signer = signer
+        self._signer = _checked_signer(signer)
 
     @classmethod
     def open(
@@ -164,6 +162,7 @@ class LedgerCore:
             If it cannot be read.
         """
         _checked_name(actor, "actor")
+        _checked_signer(signer)
         store = open_store(url, create=create, network=network, incomplete=incomplete)
         return cls(store, actor, signer)
 
@@ -451,6 +450,7 @@ class LedgerCore:
             that the request has now.
         entry_id : str, optional
         """
+        _checked_id(request, "request")
         if charge is None:
             pending = self._place(data_set).state.requests.get(request)
             charge = charge_digest(pending.charge) if pending else "0" * 64
@@ -481,6 +481,8 @@ class LedgerCore:
     ) -> Entry:
         """Change rules of a data set, as one of its owners. What is not named stays as it is.
 
+        One owner is enough, also to ask for fewer approvals: the chain shows who did so, and why.
+
         Parameters
         ----------
         data_set : str
@@ -504,8 +506,8 @@ class LedgerCore:
             block_caps=_caps(block_caps, "block_caps"),
             quotas=_caps(quotas, "quotas"),
             approvals=approvals,
-            add_owners=dict(add_owners or {}),
-            remove_owners=tuple(remove_owners),
+            add_owners={} if add_owners is None else add_owners,
+            remove_owners=_names(remove_owners, "remove_owners"),
             reason=reason,
         )
         return self._write(data_set, body, entry_id)
@@ -568,7 +570,7 @@ class LedgerCore:
             units=units,
             source=source,
             witness=witness,
-            blocks=tuple(blocks),
+            blocks=_names(blocks, "blocks"),
             write_off=write_off,
         )
         return self._write(data_set, body, entry_id)
@@ -718,6 +720,18 @@ def _checked_name(value: Any, parameter: str) -> str:
             "Choose a shorter or plainer name",
         )  # fmt: skip
     return value
+
+
+def _checked_signer(value: Any) -> Signer | None:
+    if value is not None and not isinstance(value, Signer):
+        raise ParameterTypeError("signer", None, "must be a Signer", "Use Signer.read(path)")
+    return value
+
+
+def _names(values: Any, parameter: str) -> tuple[Any, ...]:
+    if isinstance(values, str) or not isinstance(values, Sequence):
+        raise ParameterTypeError(parameter, values, "must be a list of names", 'Write ["a", "b"]')
+    return tuple(values)
 
 
 def _checked_id(value: Any, parameter: str) -> str:

@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, Field, ValidationError
 
+from dpforest.accounting.certificate_record import EventRecord
 from dpforest.accounting.frozen import ExactText, Frozen
 from dpforest.exceptions import LedgerDamaged
 from dpforest.ledger.amounts import Units
@@ -27,6 +28,8 @@ from dpforest.strict_json import is_writable, parse_object
 VERSION: Literal[1] = 1
 #: Longest name and longest free text, in characters.
 LONGEST_NAME, LONGEST_TEXT = 100, 1000
+#: Most fits of a reserve, whose state holds a digest of each, and most lines of its list.
+MOST_PARTS, MOST_LINES = 1000, 20_000
 
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z")
 _HEX = re.compile(r"(?:[0-9a-f]{2})*")
@@ -93,15 +96,21 @@ def _rule(passes: Any, words: str) -> AfterValidator:
     return AfterValidator(check)
 
 
-Name = Annotated[str, _rule(is_name, "not a name")]
-Text = Annotated[str, _rule(is_text, "not a text")]
-Id = Annotated[str, _rule(is_id, "not a UUID")]
-IdOrNone = Annotated[str, _rule(lambda value: not value or is_id(value), "not a UUID")]
-Digest = Annotated[str, _rule(lambda value: is_hex(value, 32), "not a digest")]
-DigestOrNone = Annotated[str, _rule(lambda v: not v or is_hex(v, 32), "not a digest")]
+# Strict: bytes are no text, and neither is any other type that reads as one.
+_strict = Field(strict=True)
+Name = Annotated[str, _strict, _rule(is_name, "not a name of 1 to 100 printable characters")]
+Text = Annotated[str, _strict, _rule(is_text, "not a text of at most 1000 printable characters")]
+Id = Annotated[str, _strict, _rule(is_id, "not a UUID in small letters")]
+IdOrNone = Annotated[str, _strict, _rule(lambda v: not v or is_id(v), "not a UUID")]
+Digest = Annotated[str, _strict, _rule(lambda v: is_hex(v, 32), "not 64 hexadecimal digits")]
+DigestOrNone = Annotated[
+    str, _strict, _rule(lambda v: not v or is_hex(v, 32), "not 64 hexadecimal digits")
+]
 #: An ed25519 public key, or empty where nobody signs.
 PublicKey = DigestOrNone
-Time = Annotated[str, _rule(lambda v: _TIME.fullmatch(v) is not None, "not a time")]
+Signature = Annotated[str, _strict, _rule(lambda v: not v or is_hex(v, 64), "not a signature")]
+Time = Annotated[str, _strict, _rule(lambda v: _TIME.fullmatch(v) is not None, "not a time")]
+Flag = Annotated[bool, _strict]
 Count = Annotated[int, Field(strict=True, ge=0, le=10**9)]
 
 
@@ -125,12 +134,12 @@ class Repeated(Frozen):
 
     Attributes
     ----------
-    releases : tuple of dict
+    releases : tuple of EventRecord
         Mechanism and parameters of each, as rationals in text.
     times : int
     """
 
-    releases: tuple[dict[str, Any], ...] = Field(min_length=1, max_length=1000)
+    releases: tuple[EventRecord, ...] = Field(min_length=1, max_length=1000)
     times: Count
 
 
@@ -160,15 +169,15 @@ class Charge(Frozen):
 
     domain: Digest
     records_per_unit: Count
-    parts: tuple[Part, ...] = Field(min_length=1, max_length=10_000)
+    parts: tuple[Part, ...] = Field(min_length=1, max_length=MOST_PARTS)
     units: Units
     epsilon: ExactText
     rho: ExactText
     delta: ExactText
     blocks: tuple[Name, ...] = ()
-    alone: bool = False
+    alone: Flag = False
     purpose: Text = ""
-    releases: tuple[Repeated, ...] = ()
+    releases: tuple[Repeated, ...] = Field(default=(), max_length=MOST_LINES)
 
 
 class OpenBody(Frozen):
@@ -348,7 +357,7 @@ class ImportBody(Frozen):
     source: Text
     witness: DigestOrNone = ""
     blocks: tuple[Name, ...] = ()
-    write_off: bool = False
+    write_off: Flag = False
 
 
 class CheckpointBody(Frozen):
@@ -360,7 +369,7 @@ class CheckpointBody(Frozen):
     reason : str
     """
 
-    frozen: bool
+    frozen: Flag
     reason: Text
 
 
@@ -425,14 +434,14 @@ class Entry(Frozen):
     id: Id
     kind: Kind
     time: Time
-    clock_behind: bool = False
+    clock_behind: Flag = False
     actor: Name
     key: PublicKey = ""
     body: Body
     previous: DigestOrNone
     state: DigestOrNone = ""
     hash: DigestOrNone = ""
-    signature: Annotated[str, _rule(lambda v: not v or is_hex(v, 64), "not a signature")] = ""
+    signature: Signature = ""
 
     @property
     def text(self) -> str:
