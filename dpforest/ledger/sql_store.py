@@ -36,6 +36,7 @@ SET_VERSION = "UPDATE ledger SET schema_version = ?"
 _LAST = 2**62
 
 _stores: weakref.WeakSet[SqlStore] = weakref.WeakSet()
+_forking = threading.Lock()
 
 
 class SqlLocked:
@@ -106,9 +107,11 @@ class SqlStore(ABC):
         self.ledger_id = ""
         self.patience = PATIENCE
         self._lock = threading.RLock()
+        self._held = False
         self._box = Box()
         self._closing = weakref.finalize(self, type(self)._end, self._box)
-        _stores.add(self)
+        with _forking:
+            _stores.add(self)
 
     # -- reading ------------------------------------------------------------------------
 
@@ -211,7 +214,7 @@ class SqlStore(ABC):
         """Turn of this thread among those of its process."""
         lock = self._lock
         if not lock.acquire(timeout=self.patience):
-            raise self._too_busy("another thread of this process")
+            raise self._too_busy("another thread of this process has")
         try:
             if self._box.is_busy:
                 raise LedgerError(
@@ -301,7 +304,7 @@ class SqlStore(ABC):
 
     def _too_busy(self, who: str) -> LedgerUnreachable:
         return LedgerUnreachable(
-            f"{who} has been writing for more than {self.patience:g} seconds",
+            f"{who} been writing for more than {self.patience:g} seconds",
             "Try again, and see what it waits for",
             self.url,
         )
@@ -320,7 +323,18 @@ class SqlStore(ABC):
         """Drop a connection that may be broken."""
         type(self)._end(self._box)
 
-    def _forked(self) -> None:
+    # -- forks --------------------------------------------------------------------------
+
+    def _before_fork(self) -> None:
+        """Wait until no other thread is in the middle of something."""
+        self._held = self._lock.acquire(timeout=self.patience)
+
+    def _after_fork(self) -> None:
+        """Go on in the parent."""
+        if self._held:
+            self._lock.release()
+
+    def _in_child(self) -> None:
         """Begin anew in a child: connections and locks are the parent's."""
         self._lock = threading.RLock()
         if self._box.connection is not None:
@@ -390,10 +404,24 @@ class Box:
         self.file: tuple[int, int] | None = None
 
 
-def _forked() -> None:
-    for store in list(_stores):
-        store._forked()
+def _before_fork() -> None:
+    """Let nobody be in the middle of something, and no store be made, until all is copied."""
+    _forking.acquire()
+    for store in _stores:
+        store._before_fork()
+
+
+def _after_fork() -> None:
+    for store in _stores:
+        store._after_fork()
+    _forking.release()
+
+
+def _in_child() -> None:
+    for store in _stores:
+        store._in_child()
+    _forking.release()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forked)
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_in_child)
