@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from dpforest.exceptions import BudgetExceeded, DPForestError
 from dpforest.ledger import entries as e
 from dpforest.ledger.amounts import UNITS, to_units
+from dpforest.ledger.chain import checked_chain, head_of, row_of
 
 BLOCKS = ("a", "b", "c", "d")
 EIGHTH = Fraction(1, 8)
@@ -84,6 +85,10 @@ def run(helpers, most_blocks, steps):
         except DPForestError:
             assert chain.state is before
         yield chain, brute, begun
+    # Gone through again, the entries lead to the very state that was kept beside them.
+    rows = [row_of(entry) for entry in chain.entries]
+    head = head_of(chain.entries[-1], chain.state)
+    assert checked_chain(rows, head, helpers.LEDGER, "claims").state == chain.state
 
 
 def take(helpers, chain, brute, begun, step, number, where):
