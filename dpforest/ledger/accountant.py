@@ -12,9 +12,8 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from fractions import Fraction
 from types import TracebackType
-from typing import Any, NoReturn, Protocol, Self
+from typing import Any, Literal, NoReturn, Protocol, Self
 
 from dpforest.accounting.fits import LastingCeiling
 from dpforest.accounting.rationals import exact_text
@@ -23,7 +22,15 @@ from dpforest.domain.domain import Domain
 from dpforest.exceptions import LedgerError, LedgerWarning, ParameterError, ParameterTypeError
 from dpforest.ledger.amounts import fraction_of
 from dpforest.ledger.charges import shifted
-from dpforest.ledger.entries import Charge, Entry, OpenBody
+from dpforest.ledger.entries import (
+    Body,
+    Charge,
+    Entry,
+    OpenBody,
+    SettleBody,
+    StartBody,
+    VoidBody,
+)
 from dpforest.ledger.facts import domain_digest
 from dpforest.ledger.pricing import FitPrice, charge_of
 from dpforest.ledger.state import DataSetState
@@ -48,23 +55,26 @@ _STAYS_SPENT = (
 class Written(Protocol):
     """An entry that stands, and the state that it left."""
 
-    entry: Entry
-    state: DataSetState
+    @property
+    def entry(self) -> Entry: ...
+
+    @property
+    def state(self) -> DataSetState: ...
+
+
+class Held(Written, Protocol):
+    """A reserve that stands, and the secret by which it may be voided."""
+
+    @property
+    def token(self) -> str: ...
 
 
 class Book(Protocol):
     """A ledger, as far as a fit goes."""
 
-    @property
-    def ledger_id(self) -> str: ...
+    def reserve(self, data_set: str, charge: Charge, *, request: str = "") -> Held: ...
 
-    def reserve(self, name: str, charge: Charge, request: str = "") -> Any: ...
-
-    def start(self, name: str, reserve: str, part: int = 0) -> Any: ...
-
-    def settle(self, name: str, reserve: str, part: int = 0, outcome: str = "done") -> Any: ...
-
-    def void(self, name: str, reserve: str, reason: str = "") -> Any: ...
+    def write(self, data_set: str, body: Body) -> Written: ...
 
 
 # -- ceilings -------------------------------------------------------------------------------------
@@ -200,24 +210,27 @@ class Reserve:
     def __init__(self, ceiling: LedgerCeiling, charge: Charge, request: str = "") -> None:
         self.ledger, self.data_set, self.charge = ceiling.ledger, ceiling.data_set, charge
         self.facts = ceiling.facts
-        written = self.ledger.reserve(self.data_set, charge, request)
-        self.id = written.entry.id
-        held = written.state.reserves[self.id]
+        reserved = self.ledger.reserve(self.data_set, charge, request=request)
+        self.id, self._token = reserved.entry.id, reserved.token
+        held = reserved.state.reserves[self.id]
         self.charged = fraction_of(held.charged)
-        earlier = shifted(written.state, held.actor, -held.charged, held.blocks)
+        earlier = shifted(reserved.state, held.actor, -held.charged, held.blocks)
         self.before = fraction_of(earlier.total)
 
     def start(self, part: int) -> LedgerPlace:
         """Write down that a fit begins; durable when this returns."""
-        return self._place(part, self.ledger.start(self.data_set, self.id, part))
+        body = StartBody(reserve=self.id, part=part)
+        return self._place(part, self.ledger.write(self.data_set, body))
 
-    def settle(self, part: int, outcome: str) -> LedgerPlace:
+    def settle(self, part: int, outcome: Literal["done", "failed"]) -> LedgerPlace:
         """Write down that a fit ended."""
-        return self._place(part, self.ledger.settle(self.data_set, self.id, part, outcome))
+        body = SettleBody(reserve=self.id, part=part, outcome=outcome)
+        return self._place(part, self.ledger.write(self.data_set, body))
 
     def void(self, reason: str) -> None:
         """Give the whole back, while no fit of it has begun."""
-        self.ledger.void(self.data_set, self.id, reason=reason)
+        body = VoidBody(reserve=self.id, token=self._token, reason=reason)
+        self.ledger.write(self.data_set, body)
 
     def _place(self, part: int, written: Written) -> LedgerPlace:
         entry, state, facts = written.entry, written.state, self.facts

@@ -68,9 +68,18 @@ from dpforest.ledger.entries import (
 from dpforest.ledger.facts import cap_facts, domain_digest
 from dpforest.ledger.rules import charge_digest, token_digest
 from dpforest.ledger.signatures import Signer
+from dpforest.ledger.state import DataSetState
 from dpforest.ledger.status import DataSetStatus, status_of
 from dpforest.ledger.store import Locked, Store, open_store
 from dpforest.relations import relations_of
+
+
+@dataclass(frozen=True)
+class Written:
+    """An entry that stands, and the state of its data set after it."""
+
+    entry: Entry
+    state: DataSetState
 
 
 @dataclass(frozen=True)
@@ -81,11 +90,14 @@ class Reserved:
     ----------
     entry : Entry
         The ``reserve`` entry; its ``id`` names the reserve.
+    state : DataSetState
+        After that entry.
     token : str
         64 hexadecimal digits; kept in memory only.
     """
 
     entry: Entry
+    state: DataSetState
     token: str
 
     @property
@@ -361,7 +373,8 @@ class LedgerCore:
         """
         token = secrets.token_hex(32)
         body = self._body(ReserveBody, charge=charge, request=request, token=token_digest(token))
-        return Reserved(self._write(data_set, body, entry_id), token)
+        written = self.write(data_set, body, entry_id)
+        return Reserved(written.entry, written.state, token)
 
     def start(
         self, data_set: str, reserve: str, part: int = 0, *, entry_id: str | None = None
@@ -581,35 +594,56 @@ class LedgerCore:
             ) from None  # fmt: skip
 
     def _write(self, data_set: str, body: Body, entry_id: str | None) -> Entry:
-        """Append one entry, once, whatever the store answers."""
+        return self.write(data_set, body, entry_id).entry
+
+    def write(self, data_set: str, body: Body, entry_id: str | None = None) -> Written:
+        """Append one entry, once, whatever the store answers.
+
+        Parameters
+        ----------
+        data_set : str
+        body : Body
+        entry_id : str, optional
+
+        Returns
+        -------
+        Written
+            Durable.
+        """
         name = _checked_name(data_set, "data_set")
         chosen = str(uuid.uuid4()) if entry_id is None else _checked_id(entry_id, "entry_id")
         said = Said(name, chosen, self._actor, body, self._signer)
         try:
-            entry = self._append(said)
+            written = self._append(said)
         except LedgerUnreachable as error:
             if not error.unanswered:
                 raise
             # Under the lock, which waits for what may still be on its way.
-            entry = self._append(said)
-        if entry.clock_behind:
+            written = self._append(said)
+        if (entry := written.entry).clock_behind:
             warnings.warn(
                 f"the clock of this machine is behind the last entry of {name!r}; entry "
                 f"{entry.number} bears that entry's time.",
                 LedgerWarning,
                 stacklevel=3,
             )
-        return entry
+        return written
 
-    def _append(self, said: Said) -> Entry:
+    def _append(self, said: Said) -> Written:
         with self._store.locked(said.data_set) as locked:
             known = locked.find(said.id)
             if known is not None:
-                return _the_same(entry_of(known), said)
+                entry = _the_same(entry_of(known), said)
+                return Written(entry, self._state_after(locked, entry))
             place = self._locked_place(locked, said)
             entry, state = linked(place, said)
             locked.append(row_of(entry), head_of(entry, state))
-        return entry
+        return Written(entry, state)
+
+    def _state_after(self, locked: Locked, entry: Entry) -> DataSetState:
+        """The state after an entry that stands already, whatever stands behind it."""
+        rows = locked.rows(0, entry.number + 1)
+        return checked_chain(rows, None, self.id, entry.data_set).state
 
     def _locked_place(self, locked: Locked, said: Said) -> Place | None:
         head = locked.head

@@ -55,29 +55,24 @@ _NOT_PLANNED = frozenset({"n_jobs", "verbose", "epsilon", "delta", "max_records_
 
 
 class Planned(Protocol):
-    """A plan of a fit, as far as its price goes."""
-
-    strategy: str
-    plan: Plan[Any] | None
-    budget: LearnerBudget
-    count: Event | None
-    target_range: Event | None
+    """A plan of a fit, as far as its price goes; ``PrivateForestPlan`` says what its parts are."""
 
     @property
-    def loss(self) -> PrivacyLoss:
-        """Cost for a unit."""
-
+    def strategy(self) -> str: ...
     @property
-    def additive(self) -> PrivacyLoss:
-        """Cost beside other fits."""
-
+    def plan(self) -> Plan[Any] | None: ...
     @property
-    def adaptive(self) -> bool:
-        """Whether spending depends on a released value."""
-
+    def count(self) -> Event | None: ...
     @property
-    def caps(self) -> tuple[PrivacyLoss, ...]:
-        """Alternatives, where a released value decides between two currencies."""
+    def target_range(self) -> Event | None: ...
+    @property
+    def loss(self) -> PrivacyLoss: ...
+    @property
+    def additive(self) -> PrivacyLoss: ...
+    @property
+    def adaptive(self) -> bool: ...
+    @property
+    def caps(self) -> tuple[PrivacyLoss, ...]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,9 +321,7 @@ def campaign_epsilon(prices: Sequence[FitPrice], delta: Fraction) -> Amount:
     if not delta or not all(price.composable for price in prices):
         return math.inf
     blocks = tuple(levelled([block for price in prices for block in price.releases]))
-    return epsilon_bound(
-        grouped(blocks, prices[0].records_per_unit), delta, MOST_CAMPAIGN_WORK
-    )
+    return epsilon_bound(grouped(blocks, prices[0].records_per_unit), delta, MOST_CAMPAIGN_WORK)
 
 
 def stands_alone(charge: Charge) -> bool:
@@ -359,14 +352,12 @@ def levelled(blocks: Iterable[Block]) -> Iterator[Block]:
     those are put first wherever they stand. So the certificate of this list holds in any order.
     """
     blocks = [block for block in blocks if block.events]
-    largest = max((e.epsilon for b in blocks for e in b.events if _selects(e)), default=None)
+    selections = [e for b in blocks for e in b.events if isinstance(e, ExponentialSelection)]
+    largest = max((event.epsilon for event in selections), default=Fraction(0))
+
+    def level(event: Event) -> Event:
+        selects = isinstance(event, ExponentialSelection) and event.epsilon > 0
+        return replace(event, epsilon=largest) if selects else event  # type: ignore[call-arg]
+
     for block in blocks:
-        events = tuple(
-            replace(event, epsilon=largest) if _selects(event) else event  # type: ignore[type-var]
-            for event in block.events
-        )
-        yield Block(events, block.times)
-
-
-def _selects(event: Event) -> bool:
-    return isinstance(event, ExponentialSelection) and event.epsilon > 0
+        yield Block(tuple(map(level, block.events)), block.times)
