@@ -15,13 +15,12 @@ from abc import abstractmethod
 from types import TracebackType
 from typing import Any, Literal, NoReturn, Protocol, Self
 
+from dpforest.accounting.figures import figure_up
 from dpforest.accounting.fits import LastingCeiling
 from dpforest.accounting.rationals import exact_text
 from dpforest.accounting.releases import LearnerBudget
 from dpforest.domain.domain import Domain
 from dpforest.exceptions import LedgerError, LedgerWarning, ParameterError, ParameterTypeError
-from dpforest.ledger.amounts import fraction_of
-from dpforest.ledger.charges import shifted
 from dpforest.ledger.entries import (
     Body,
     Charge,
@@ -34,6 +33,7 @@ from dpforest.ledger.entries import (
 from dpforest.ledger.facts import domain_digest
 from dpforest.ledger.pricing import FitPrice, charge_of
 from dpforest.ledger.state import DataSetState
+from dpforest.ledger.witness import Stake, place_of
 from dpforest.report.places import ledger_words
 from dpforest.report.record import LedgerPlace
 
@@ -199,63 +199,30 @@ class Reserve:
 
     Attributes
     ----------
-    id : str
-    charge : Charge
-    before : Fraction
-        Spent on the data set before it.
-    charged : Fraction
-        What it counts as.
+    stake : Stake
     """
 
     def __init__(self, ceiling: LedgerCeiling, charge: Charge, request: str = "") -> None:
-        self.ledger, self.data_set, self.charge = ceiling.ledger, ceiling.data_set, charge
-        self.facts = ceiling.facts
-        reserved = self.ledger.reserve(self.data_set, charge, request=request)
-        self.id, self._token = reserved.entry.id, reserved.token
-        held = reserved.state.reserves[self.id]
-        self.charged = fraction_of(held.charged)
-        earlier = shifted(reserved.state, held.actor, -held.charged, held.blocks)
-        self.before = fraction_of(earlier.total)
+        self._ledger, self._data_set = ceiling.ledger, ceiling.data_set
+        held = self._ledger.reserve(self._data_set, charge, request=request)
+        self._token, self.stake = held.token, Stake.of(held.entry, held.state)
 
     def start(self, part: int) -> LedgerPlace:
         """Write down that a fit begins; durable when this returns."""
-        body = StartBody(reserve=self.id, part=part)
-        return self._place(part, self.ledger.write(self.data_set, body))
+        return self._written(StartBody(reserve=self.stake.id, part=part))
 
     def settle(self, part: int, outcome: Literal["done", "failed"]) -> LedgerPlace:
         """Write down that a fit ended."""
-        body = SettleBody(reserve=self.id, part=part, outcome=outcome)
-        return self._place(part, self.ledger.write(self.data_set, body))
+        return self._written(SettleBody(reserve=self.stake.id, part=part, outcome=outcome))
 
     def void(self, reason: str) -> None:
         """Give the whole back, while no fit of it has begun."""
-        body = VoidBody(reserve=self.id, token=self._token, reason=reason)
-        self.ledger.write(self.data_set, body)
+        body = VoidBody(reserve=self.stake.id, token=self._token, reason=reason)
+        self._ledger.write(self._data_set, body)
 
-    def _place(self, part: int, written: Written) -> LedgerPlace:
-        entry, state, facts = written.entry, written.state, self.facts
-        return LedgerPlace(
-            ledger=facts.ledger,
-            data_set=self.data_set,
-            reserve=self.id,
-            part=part,
-            parts=len(self.charge.parts),
-            plan=self.charge.parts[part].plan,
-            entry="settle" if entry.kind == "settle" else "start",
-            number=entry.number,
-            hash=entry.hash,
-            signature=entry.signature,
-            key=entry.key,
-            currency=facts.currency,
-            charged=exact_text(self.charged),
-            before=exact_text(self.before),
-            in_all=exact_text(fraction_of(state.total)),
-            cap=exact_text(fraction_of(state.cap)),
-            cap_epsilon=facts.epsilon,
-            cap_delta=facts.delta,
-            blocks=self.charge.blocks,
-            alone=self.charge.alone,
-        )
+    def _written(self, body: Body) -> LedgerPlace:
+        written = self._ledger.write(self._data_set, body)
+        return place_of(self.stake, written.entry, written.state)
 
 
 class Reservation:
@@ -349,7 +316,7 @@ class LedgerReservation(Reservation):
         reserve, part = self._claimed()
         self.failure = _STAYS_SPENT.format(
             place=self._ceiling.charged_to, currency=self._ceiling.facts.currency,
-            amount=f"{float(reserve.charged):.6g}",
+            amount=figure_up(reserve.stake.charged),
         )  # fmt: skip
         try:
             reserve.settle(part, "failed")
@@ -361,7 +328,7 @@ class LedgerReservation(Reservation):
         try:
             self._give_back()
         except (LedgerError, OSError):
-            error.add_note(_NOT_VOIDED.format(reserve=reserve.id))
+            error.add_note(_NOT_VOIDED.format(reserve=reserve.stake.id))
 
 
 class _OwnReservation(LedgerReservation):

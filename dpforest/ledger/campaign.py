@@ -261,7 +261,7 @@ class Campaign(LedgerCeiling):
             counted = Counter(planned for _, planned in self._waiting)
         raise ParameterError(
             "accountant", self.charged_to,
-            f"is a campaign of {len(self.reserve.charge.parts)} fits, and none of the "
+            f"is a campaign of {len(self.reserve.stake.charge.parts)} fits, and none of the "
             f"{sum(counted.values())} that are left is of this plan ({plan[:12]}…)",
             "Fit a clone of a forest that was announced, each as often as it was, or announce a "
             "campaign of its own",
@@ -274,7 +274,7 @@ class Campaign(LedgerCeiling):
             self._waiting.sort()
 
     def __repr__(self) -> str:
-        return f"<campaign of {len(self.reserve.charge.parts)} fits on {self.charged_to}>"
+        return f"<campaign of {len(self.reserve.stake.charge.parts)} fits on {self.charged_to}>"
 
 
 class _PartReservation(LedgerReservation):

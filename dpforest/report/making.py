@@ -19,9 +19,16 @@ from dpforest.domain.domain import Domain
 from dpforest.exceptions import ReportError
 from dpforest.report.digests import digest_of
 from dpforest.report.guarantee import Guarantee
-from dpforest.report.known_fits import counted_fits, known_fits
+from dpforest.report.known_fits import counted_fits
 from dpforest.report.places import UNSETTLED, promise
-from dpforest.report.record import ClaimBasis, LedgerPlace, Notice, RunFacts, SpendingRow
+from dpforest.report.record import (
+    ClaimBasis,
+    LedgerPlace,
+    Notice,
+    RunFacts,
+    SpendingRow,
+    fits_known,
+)
 from dpforest.report.report import PrivacyReport
 
 _LIBRARIES = ("dpforest", "numpy", "numba", "scikit-learn", "pydantic", "narwhals")
@@ -111,7 +118,7 @@ def make_report(
     domain = domain.without_marks()
     report = PrivacyReport(
         sentence=guarantee.sentence,
-        other_fits=known_fits(facts.listing),
+        other_fits=fits_known(facts),
         guarantee=guarantee,
         estimator=facts.estimator,
         parameters=facts.parameters,

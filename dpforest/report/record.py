@@ -13,6 +13,7 @@ from pydantic import AfterValidator, Field, SerializerFunctionWrapHandler, model
 
 from dpforest.accounting.certificates import Certificate
 from dpforest.accounting.diffprivlib_adapter import ExternalEntry
+from dpforest.accounting.figures import figure_down, figure_up
 from dpforest.accounting.fits import FitListing
 from dpforest.accounting.frozen import ExactText, Frozen
 from dpforest.accounting.ledger import LossRecord, ScopeRecord
@@ -139,6 +140,17 @@ class LedgerPlace(Frozen):
     alone: bool
 
     @property
+    def sentence(self) -> str:
+        """What was spent on the data set by everybody, as the ledger knew it."""
+        name, amounts = self.currency, (self.in_all, self.before)
+        in_all, before = (figure_up(parse_finite(amount)) for amount in amounts)
+        return (
+            f"The ledger knows of every fit that was charged to data set {self.data_set!r}, by "
+            f"whomever: {name} = {in_all} in all when this fit ended, {before} of it before this "
+            f"fit, under a cap of {name} = {figure_down(parse_finite(self.cap))}."
+        )
+
+    @property
     def remaining(self) -> Fraction:
         """What may still be spent on the data set, as far as this entry knows."""
         left = parse_finite(self.cap) - parse_finite(self.in_all)
@@ -249,6 +261,11 @@ class RunFacts(_OfALedger):
         )
 
 
+def fits_known(facts: ClaimBasis | RunFacts) -> str:
+    """Say which other fits are known of, by the process and by a ledger, and which cannot be."""
+    return known_fits(facts.listing, "" if facts.ledger is None else facts.ledger.sentence)
+
+
 class ReportRecord(Frozen):
     """Content of a privacy report; :class:`PrivacyReport` describes its parts."""
 
@@ -292,4 +309,4 @@ class ReportRecord(Frozen):
     @property
     def known_fits(self) -> str:
         """``other_fits`` in the words of this release, for a report of an earlier one too."""
-        return known_fits(self.basis.listing)
+        return fits_known(self.basis)
