@@ -18,6 +18,7 @@ import uuid
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal, NoReturn, Self
 
 from pydantic import ValidationError
@@ -193,7 +194,7 @@ class LedgerCore:
         return self._store.data_sets()
 
     def status(self, data_set: str) -> DataSetStatus:
-        """Where a data set stands: cap, spent, remaining, blocks, owners, requests, reserves.
+        """A data set as it stands: cap, spent, remaining, blocks, owners, requests, reserves.
 
         Parameters
         ----------
@@ -657,6 +658,14 @@ class LedgerCore:
         return None
 
     # -- life ---------------------------------------------------------------------------
+
+    def backup(self, path: str | Path) -> None:
+        """Write a whole copy of the ledger as it stands to a new file.
+
+        A backup that is restored later is a shorter chain, and nothing in it shows that: verify it
+        with the reports that people hold.
+        """
+        self._store.backup(path)
 
     def close(self) -> None:
         """Let go of the store."""
