@@ -33,8 +33,8 @@ from dpforest import (
     verify_report,
 )
 from dpforest.accounting.conversion import rho_of_epsilon
+from dpforest.accounting.events import GeometricNoise
 from dpforest.accounting.fits import DetachedAccountant
-from dpforest.accounting.frozen_ledger import FrozenLedger
 from dpforest.accounting.rationals import parse_amount
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.estimators import fitting
@@ -515,13 +515,17 @@ def test_a_pickled_fit_names_its_ledger_and_spends_nothing_more(forest_of, table
 
 
 def test_nothing_more_is_granted_from_a_reserve(forest_of, table):
-    forest, _ = forest_of(strategy="multinomial", delta="1e-7")
+    forest, ledger = forest_of(strategy="multinomial", delta="1e-7")
+    tiny = {"event": GeometricNoise(Fraction(1, 10**13), Fraction(1)), "role": "more"}
+    own = clone(forest).set_params(accountant=None).fit(*table(N))
+    own.accountant_.request(**tiny)
     forest.fit(*table(N))
-    assert isinstance(forest.accountant_, FrozenLedger)
-    assert not hasattr(forest.accountant_, "request")
+    with pytest.raises(BudgetExceeded, match="a fit that is done"):
+        forest.accountant_.request(**tiny)
     with pytest.raises(ScopeError, match="closed"):
-        forest._scope.request_all([])
-        forest._scope.parallel_cells("more")
+        forest._scope.request(**tiny)
+    assert forest.accountant_.frozen().spent.exact == forest.accountant_.loss
+    assert kinds(ledger) == ["reserve", "start", "settle"]
 
 
 def test_a_cross_validation_in_threads_is_charged_fold_by_fold(forest_of, table):
