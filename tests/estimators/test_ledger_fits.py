@@ -42,6 +42,7 @@ from dpforest.estimators.fitting import Fit
 from dpforest.exceptions import (
     ApprovalMissing,
     InvalidRecordError,
+    LedgerFrozen,
     LedgerUnreachable,
     LedgerWarning,
     ParameterError,
@@ -327,6 +328,37 @@ def test_a_start_that_does_not_come_through_is_voided(forest_of, table, monkeypa
     assert kinds(ledger) == ["reserve", "void"] and not read
 
 
+@pytest.fixture
+def unanswered(monkeypatch):
+    """A ledger whose starts are written, while their answers are lost for good."""
+
+    def lose(ledger):
+        write = ledger.write
+
+        def lost(name, body, entry_id=None):
+            written = write(name, body, entry_id)
+            if type(body).__name__ == "StartBody":
+                raise LedgerUnreachable("no answer", "Wait", ledger.url, name, unanswered=True)
+            return written
+
+        monkeypatch.setattr(ledger, "write", lost)
+
+    return lose
+
+
+def test_a_start_that_may_stand_is_never_given_back(forest_of, poisoned, unanswered):
+    forest, ledger = forest_of(strategy="rules")
+    unanswered(ledger)
+    with pytest.raises(LedgerUnreachable, match="no answer") as raised:
+        forest.fit(*poisoned())
+    assert kinds(ledger) == ["reserve", "start"] and spent(ledger) > 0
+    assert "could not be given back" in raised.value.__notes__[0]
+    campaign = ledger.campaign("claims", [clone(forest)] * 2)
+    with pytest.raises(LedgerUnreachable):
+        forest.set_params(accountant=campaign).fit(*poisoned())
+    assert campaign.left == 1
+
+
 def test_a_reserve_that_cannot_be_voided_is_named(forest_of, table, monkeypatch):
     forest, ledger = forest_of(strategy="rules")
     write = ledger.write
@@ -489,6 +521,25 @@ def test_copies_are_charged_to_the_same_data_set(duplicate, forest_of, table):
     assert kinds(ledger) == ["reserve", "start", "settle"] * 2
     again = duplicate(forest)
     assert again.accountant is forest.accountant
+
+
+@pytest.mark.filterwarnings("ignore::dpforest.RepeatedFitWarning")
+def test_a_data_set_that_was_frozen_meanwhile_costs_no_model(forest_of, table, monkeypatch):
+    forest, ledger = forest_of(strategy="rules")
+    train = Fit._train
+
+    def training(self, *given):
+        ledger.checkpoint("claims", frozen=True, reason="a backup was restored")
+        return train(self, *given)
+
+    with monkeypatch.context() as patched, pytest.warns(LedgerWarning, match="frozen"):
+        patched.setattr(Fit, "_train", training)
+        forest.fit(*table(N))
+    assert forest.privacy_report().basis.ledger.entry == "start"
+    assert kinds(ledger) == ["reserve", "start", "checkpoint"]
+    with pytest.raises(LedgerFrozen):
+        forest.fit(*table(N))
+    assert kinds(ledger)[-1] == "checkpoint"
 
 
 def test_an_unfitted_forest_and_its_accountant_are_not_pickled(forest_of):
