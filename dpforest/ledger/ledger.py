@@ -62,7 +62,14 @@ class BudgetLedger(LedgerCore):
         facts = self._state(data_set).facts
         return LedgerAccountant(self, data_set, facts, purpose, tuple(blocks), request)
 
-    def plan(self, data_set: str, forests: Any, *, streamed: bool | None = None) -> BatchPlan:
+    def plan(
+        self,
+        data_set: str,
+        forests: Any,
+        *,
+        blocks: Sequence[str] = (),
+        streamed: bool | None = None,
+    ) -> BatchPlan:
         """Price some fits, one by one and together. Nothing is charged, and no record is read.
 
         Parameters
@@ -70,11 +77,14 @@ class BudgetLedger(LedgerCore):
         data_set : str
         forests : estimator, or sequence of estimators
             As they would be fitted; ``[forest] * 10`` is ten fits.
+        blocks : sequence of str
+            Blocks that would be read, of a table that grows.
         streamed : bool, optional
             Whether records will be read pass by pass. None asks each forest.
         """
         state = self._state(data_set)
-        return batch_plan(state, priced_forests(Tariff(data_set, state.facts), forests, streamed))
+        prices = priced_forests(Tariff(data_set, state.facts), forests, streamed)
+        return batch_plan(state, prices, self.actor, tuple(blocks))
 
     def charge(
         self,
