@@ -49,7 +49,7 @@ class Forest(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class BatchPlan:
-    """What some fits would be charged; nothing was.
+    """Charges that some fits would come to; nothing was charged.
 
     Attributes
     ----------
@@ -89,7 +89,7 @@ class BatchPlan:
 
     @property
     def granted(self) -> bool:
-        """Whether all of them fit, one by one or as a campaign."""
+        """True if all of them fit, one by one or as a campaign."""
         return self.fits == len(self.prices) or self.alone
 
     def __str__(self) -> str:
@@ -144,7 +144,7 @@ def campaign_charge(
     purpose: str = "",
     blocks: Sequence[str] = (),
 ) -> Charge:
-    """What a campaign asks for: the sum of its prices, or that it may stand by its certificate.
+    """The charge of a campaign: the sum of its prices, or that it may stand by its certificate.
 
     Raises
     ------
@@ -178,7 +178,7 @@ def _left(state: DataSetState) -> int:
 
 
 def _remaining(state: DataSetState, blocks: Sequence[str]) -> Fraction:
-    """What may still be charged to each of some blocks, or to the whole table."""
+    """Amount that may still be charged to each of some blocks, or to the whole table."""
     named = [state.remaining_of(name) for name in blocks if name in state.blocks]
     return fraction_of(min([_left(state), *named]))
 
@@ -186,7 +186,7 @@ def _remaining(state: DataSetState, blocks: Sequence[str]) -> Fraction:
 def _fitting(
     state: DataSetState, prices: Sequence[FitPrice], actor: str, blocks: Sequence[str]
 ) -> int:
-    """How many of some fits the rules would grant, in their order."""
+    """Number of fits that the rules would grant, in their order."""
     count = 0
     with contextlib.suppress(BudgetExceeded):
         for price in prices:
@@ -207,7 +207,7 @@ def _together(state: DataSetState, prices: Sequence[FitPrice]) -> Amount:
 
 
 def _may_stand_alone(state: DataSetState, prices: Sequence[FitPrice], together: Amount) -> bool:
-    """Whether nothing was ever charged, and a certificate is within what the cap was declared as.
+    """Say if nothing was ever charged and a certificate is within what the cap was declared as.
 
     A cap that was lowered is no longer what was declared.
     """
@@ -241,7 +241,7 @@ class Campaign(LedgerCeiling):
 
     @property
     def left(self) -> int:
-        """How many of its fits have not begun."""
+        """Number of its fits that have not begun."""
         return len(self._waiting)
 
     def reservation(self, price: FitPrice) -> Reservation:

@@ -42,7 +42,7 @@ class BudgetLedger(LedgerCore):
         blocks: Sequence[str] = (),
         request: str = "",
     ) -> LedgerAccountant:
-        """What an estimator takes as ``accountant`` to be charged to a data set.
+        """An ``accountant`` for estimators, whose fits are charged to a data set.
 
         Parameters
         ----------
@@ -95,7 +95,7 @@ class BudgetLedger(LedgerCore):
         blocks: Sequence[str] = (),
         streamed: bool | None = None,
     ) -> Charge:
-        """What a fit, or a campaign of several, asks for: the content of a request.
+        """The charge of a fit, or of a campaign of several: the content of a request.
 
         Parameters
         ----------
