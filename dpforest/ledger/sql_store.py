@@ -41,11 +41,11 @@ _stores: weakref.WeakSet[SqlStore] = weakref.WeakSet()
 class SqlLocked:
     """A data set inside one transaction; see :class:`dpforest.ledger.store.Locked`."""
 
-    def __init__(self, store: SqlStore, data_set: str, head: Head | None) -> None:
-        self.head = head
+    def __init__(self, store: SqlStore, data_set: str) -> None:
+        self.head: Head | None = None
         self.added: list[Row] = []
         self._store, self._data_set = store, data_set
-        self._process, self._is_open = this_process(), True
+        self._process, self._is_open, self._is_whole = this_process(), True, True
 
     def find(self, entry_id: str) -> Row | None:
         """Row of a UUID, of any data set."""
@@ -69,15 +69,17 @@ class SqlLocked:
                 self._store.url,
                 self._data_set,
             )
+        self._is_whole = False
         self._store._add(row, head, is_first=self.head is None)
+        self._is_whole = True
         self.added.append(row)
         self.head = head
 
     def check(self) -> None:
         """Refuse to go on outside the context, or in a child of the process that opened it."""
-        if not self._is_open or self._process != this_process():
+        if not self._is_open or not self._is_whole or self._process != this_process():
             raise LedgerError(
-                "this lock has ended, or is another process's",
+                "this lock has ended, has failed, or is another process's",
                 "Lock the data set again, in the process that writes",
                 self._store.url,
                 self._data_set,
@@ -135,9 +137,11 @@ class SqlStore(ABC):
     def locked(self, data_set: str) -> Iterator[SqlLocked]:
         """One transaction that holds the data set's head, or its absence."""
         with self._alone(), self._turn():
-            locked = SqlLocked(self, data_set, self._begun(data_set))
-            passed("locked")
+            locked = SqlLocked(self, data_set)
             try:
+                locked.head = self._begun(data_set)
+                self._box.is_begun = True
+                passed("locked")
                 yield locked
                 locked.check()
                 self._end_transaction(locked)
@@ -145,6 +149,7 @@ class SqlStore(ABC):
                 self._undo(locked)
                 raise
             finally:
+                self._box.is_begun = False
                 locked.end()
         passed("released")
 
@@ -177,6 +182,7 @@ class SqlStore(ABC):
         not there then will never be.
         """
         self._forget_connection()
+        self._box.is_begun = False
         try:
             self._begun(locked.added[0].data_set)
             stand = all(self.find(row.id) == row for row in locked.added)
@@ -242,6 +248,10 @@ class SqlStore(ABC):
             if number == 1:
                 self._execute(connection, NAME_LEDGER, (str(uuid.uuid4()),))
             self._execute(connection, SET_VERSION, (number,))
+
+    def _is_newest(self, connection: Any) -> bool:
+        """Whether the tables are of the newest version."""
+        return self._version(connection) == len(migrations(self.dialect))
 
     def _version(self, connection: Any) -> int:
         """Version of the tables, 0 where there are none.
@@ -316,7 +326,7 @@ class SqlStore(ABC):
         if self._box.connection is not None:
             # Not even closed: that would end the parent's. So it is never collected.
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._box.connection))
-        self._box.connection, self._box.is_busy = None, False
+        self._box.connection, self._box.is_busy, self._box.is_begun = None, False, False
 
     def __reduce__(self) -> Any:
         raise TypeError("a store cannot be pickled: open it again by its url")
@@ -375,7 +385,7 @@ class Box:
     def __init__(self) -> None:
         self.connection: Any = None
         self.process = this_process()
-        self.is_busy = False
+        self.is_busy = self.is_begun = False
         self.queue: Any = None
         self.file: tuple[int, int] | None = None
 

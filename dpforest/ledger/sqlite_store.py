@@ -169,6 +169,8 @@ class SqliteStore(SqlStore):
 
     def _bring_up(self, connection: sqlite3.Connection) -> None:
         """Migrate a ledger of an earlier release."""
+        if self._is_newest(connection):
+            return
         connection.execute("BEGIN IMMEDIATE")
         try:
             self._migrate(connection)

@@ -181,6 +181,10 @@ def open_store(
         return SqliteStore(
             _path_of(place, url), create=create, network=network, incomplete=incomplete
         )
+    if kind in ("postgresql", "postgres"):
+        from dpforest.ledger.postgresql_store import PostgresqlStore
+
+        return PostgresqlStore(url, create=create)
     raise ParameterError(
         "url",
         f"{kind}://…",

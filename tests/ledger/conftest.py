@@ -1,0 +1,52 @@
+"""Stores to test: a file of SQLite, and a database of a real PostgreSQL server on loopback."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import pytest
+
+from dpforest.ledger.store import open_store
+
+ROOT = Path(__file__).resolve().parents[2]
+_numbers = itertools.count()
+
+
+@pytest.fixture(scope="session")
+def cluster(load_helper):
+    """A PostgreSQL server of this session's own, in a folder that is deleted after it."""
+    pytest.importorskip("psycopg", reason="psycopg, of the extra postgresql, is not installed")
+    clusters = load_helper(ROOT / "benchmarks" / "common" / "clusters.py")
+    if clusters.programs() is None:
+        pytest.skip("no PostgreSQL server is installed (on Debian: the package postgresql)")
+    server = clusters.Cluster()
+    yield server
+    server.remove()
+
+
+@pytest.fixture
+def database(cluster):
+    """Url of a new database."""
+    import psycopg
+
+    name = f"ledger_{next(_numbers)}"
+    with psycopg.connect(cluster.url(), autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    return cluster.url(name)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request, tmp_path):
+    """Place of a ledger that is not there yet, of each store in turn."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/claims.ledger"
+    return request.getfixturevalue("database")
+
+
+@pytest.fixture
+def store(url):
+    """A new ledger of each store in turn."""
+    made = open_store(url, create=True)
+    yield made
+    made.close()
