@@ -266,7 +266,7 @@ class ApprovalMissing(LedgerError):
 
 
 class LedgerDamaged(LedgerError):
-    """What a ledger holds is not what was written: a chain, its head or a signature do not fit."""
+    """A ledger does not hold what was written: a chain, its head or a signature does not fit."""
 
 
 class LedgerFrozen(LedgerError):

@@ -42,7 +42,7 @@ _KIND_OF = {body: kind for kind, body in BODIES.items()}
 
 @dataclass(frozen=True)
 class Said:
-    """What somebody says of a data set, before it has a place in its chain.
+    """Words of somebody about a data set, before it has a place in its chain.
 
     Attributes
     ----------

@@ -18,6 +18,7 @@ import uuid
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal, NoReturn, Self
 
 from pydantic import ValidationError
@@ -68,9 +69,18 @@ from dpforest.ledger.entries import (
 from dpforest.ledger.facts import cap_facts, domain_digest
 from dpforest.ledger.rules import charge_digest, token_digest
 from dpforest.ledger.signatures import Signer
+from dpforest.ledger.state import DataSetState
 from dpforest.ledger.status import DataSetStatus, status_of
 from dpforest.ledger.store import Locked, Store, open_store
 from dpforest.relations import relations_of
+
+
+@dataclass(frozen=True)
+class Written:
+    """An entry that stands, and the state of its data set after it."""
+
+    entry: Entry
+    state: DataSetState
 
 
 @dataclass(frozen=True)
@@ -81,11 +91,14 @@ class Reserved:
     ----------
     entry : Entry
         The ``reserve`` entry; its ``id`` names the reserve.
+    state : DataSetState
+        After that entry.
     token : str
         64 hexadecimal digits; kept in memory only.
     """
 
     entry: Entry
+    state: DataSetState
     token: str
 
     @property
@@ -181,7 +194,7 @@ class LedgerCore:
         return self._store.data_sets()
 
     def status(self, data_set: str) -> DataSetStatus:
-        """Where a data set stands: cap, spent, remaining, blocks, owners, requests, reserves.
+        """A data set as it stands: cap, spent, remaining, blocks, owners, requests, reserves.
 
         Parameters
         ----------
@@ -361,7 +374,8 @@ class LedgerCore:
         """
         token = secrets.token_hex(32)
         body = self._body(ReserveBody, charge=charge, request=request, token=token_digest(token))
-        return Reserved(self._write(data_set, body, entry_id), token)
+        written = self.write(data_set, body, entry_id)
+        return Reserved(written.entry, written.state, token)
 
     def start(
         self, data_set: str, reserve: str, part: int = 0, *, entry_id: str | None = None
@@ -525,6 +539,7 @@ class LedgerCore:
         witness: str = "",
         blocks: Sequence[str] = (),
         write_off: bool = False,
+        reserve: str = "",
         entry_id: str | None = None,
     ) -> Entry:
         """Charge what was spent outside of this chain, or what it lost; it counts for ever.
@@ -542,6 +557,8 @@ class LedgerCore:
             Blocks that it read; none means the whole table.
         write_off : bool
             Whether there is no witness of it.
+        reserve : str
+            Entry of a lost chain that is charged again here.
         entry_id : str, optional
         """
         body = self._body(
@@ -551,14 +568,24 @@ class LedgerCore:
             witness=witness,
             blocks=tuple(blocks),
             write_off=write_off,
+            reserve=reserve,
         )
         return self._write(data_set, body, entry_id)
 
     def checkpoint(
-        self, data_set: str, *, frozen: bool, reason: str, entry_id: str | None = None
+        self,
+        data_set: str,
+        *,
+        frozen: bool,
+        reason: str,
+        needed: int = 0,
+        entry_id: str | None = None,
     ) -> Entry:
-        """Freeze a data set, or let it go on, as one of its owners."""
-        body = self._body(CheckpointBody, frozen=frozen, reason=reason)
+        """Freeze a data set, or let it go on, as one of its owners.
+
+        ``needed`` are the units that must count as spent before it goes on, as witnesses say.
+        """
+        body = self._body(CheckpointBody, frozen=frozen, reason=reason, needed=needed)
         return self._write(data_set, body, entry_id)
 
     def note(self, data_set: str, text: str, *, entry_id: str | None = None) -> Entry:
@@ -581,35 +608,56 @@ class LedgerCore:
             ) from None  # fmt: skip
 
     def _write(self, data_set: str, body: Body, entry_id: str | None) -> Entry:
-        """Append one entry, once, whatever the store answers."""
+        return self.write(data_set, body, entry_id).entry
+
+    def write(self, data_set: str, body: Body, entry_id: str | None = None) -> Written:
+        """Append one entry, once, whatever the store answers.
+
+        Parameters
+        ----------
+        data_set : str
+        body : Body
+        entry_id : str, optional
+
+        Returns
+        -------
+        Written
+            Durable.
+        """
         name = _checked_name(data_set, "data_set")
         chosen = str(uuid.uuid4()) if entry_id is None else _checked_id(entry_id, "entry_id")
         said = Said(name, chosen, self._actor, body, self._signer)
         try:
-            entry = self._append(said)
+            written = self._append(said)
         except LedgerUnreachable as error:
             if not error.unanswered:
                 raise
             # Under the lock, which waits for what may still be on its way.
-            entry = self._append(said)
-        if entry.clock_behind:
+            written = self._append(said)
+        if (entry := written.entry).clock_behind:
             warnings.warn(
                 f"the clock of this machine is behind the last entry of {name!r}; entry "
                 f"{entry.number} bears that entry's time.",
                 LedgerWarning,
                 stacklevel=3,
             )
-        return entry
+        return written
 
-    def _append(self, said: Said) -> Entry:
+    def _append(self, said: Said) -> Written:
         with self._store.locked(said.data_set) as locked:
             known = locked.find(said.id)
             if known is not None:
-                return _the_same(entry_of(known), said)
+                entry = _the_same(entry_of(known), said)
+                return Written(entry, self._state_after(locked, entry))
             place = self._locked_place(locked, said)
             entry, state = linked(place, said)
             locked.append(row_of(entry), head_of(entry, state))
-        return entry
+        return Written(entry, state)
+
+    def _state_after(self, locked: Locked, entry: Entry) -> DataSetState:
+        """The state after an entry that stands already, whatever stands behind it."""
+        rows = locked.rows(0, entry.number + 1)
+        return checked_chain(rows, None, self.id, entry.data_set).state
 
     def _locked_place(self, locked: Locked, said: Said) -> Place | None:
         head = locked.head
@@ -623,6 +671,14 @@ class LedgerCore:
         return None
 
     # -- life ---------------------------------------------------------------------------
+
+    def backup(self, path: str | Path) -> None:
+        """Write a whole copy of the ledger as it stands to a new file.
+
+        A backup that is restored later is a shorter chain, and nothing in it shows that: verify it
+        with the reports that people hold.
+        """
+        self._store.backup(path)
 
     def close(self) -> None:
         """Let go of the store."""

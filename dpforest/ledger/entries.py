@@ -341,11 +341,14 @@ class ImportBody(Frozen):
         Blocks that it read; none means the whole table.
     write_off : bool
         Whether an owner wrote it off without a witness.
+    reserve : str
+        Entry of a lost chain that is charged again here, or empty.
     """
 
     units: Units
     source: Text
     witness: DigestOrNone = ""
+    reserve: IdOrNone = ""
     blocks: tuple[Name, ...] = ()
     write_off: bool = False
 
@@ -357,10 +360,13 @@ class CheckpointBody(Frozen):
     ----------
     frozen : bool
     reason : str
+    needed : int
+        By what witnesses say, units that must count as spent before it goes on; see ``recovery``.
     """
 
     frozen: bool
     reason: Text
+    needed: Units = 0
 
 
 class NoteBody(Frozen):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dpforest.ledger.core import LedgerCore
+from dpforest.ledger.desk import LedgerDesk
 
 
-class BudgetLedger(LedgerCore):
+class BudgetLedger(LedgerDesk):
     """One durable book of what is spent on data sets, over years, analysts and machines.
 
     Made by :meth:`open`. Each data set has a chain of entries; budget is reserved before a fit,

@@ -444,7 +444,7 @@ def _check_voider(state: DataSetState, entry: Entry, body: VoidBody, held: Held)
 
 
 def token_digest(token: str) -> str:
-    """What a reserve holds of the secret of its process."""
+    """Digest of the secret of a process, which its reserve holds."""
     return hashlib.sha256(bytes.fromhex(token)).hexdigest()
 
 
