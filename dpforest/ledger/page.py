@@ -49,8 +49,8 @@ def ledger_html(ledger: str, chains: Sequence[tuple[DataSetState, Sequence[Entry
 def _checked(entries: Sequence[Entry]) -> str:
     signed = sum(bool(entry.signature) for entry in entries)
     return (
-        "When this page was written, every entry was checked: its place in the chain, its hash, and "
-        f"its signature where it has one. Of {len(entries)} entries {signed or 'none'} "
+        "When this page was written, every entry was checked: its place in the chain, its hash, "
+        f"and its signature where it has one. Of {len(entries)} entries {signed or 'none'} "
         f"{'is' if signed < 2 else 'are'} signed."
     )
 

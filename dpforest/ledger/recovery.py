@@ -39,9 +39,8 @@ from dpforest.ledger.chain import Chain, row_of
 from dpforest.ledger.core import LedgerCore
 from dpforest.ledger.entries import CheckpointBody, Entry, ImportBody, Kind
 from dpforest.ledger.exporting import extend, is_prefix
-from dpforest.ledger.rules import applied
 from dpforest.ledger.store import Store
-from dpforest.ledger.testimony import Spend, Testimony, read_testimonies
+from dpforest.ledger.testimony import Spend, Testimony, read_testimonies, spends_of
 
 Verdict = Literal["agrees", "imported", "behind", "forked", "another ledger"]
 
@@ -460,15 +459,18 @@ def _kept_need(chain: Chain) -> int:
 def _required(chain: Chain, testimony: Testimony, testimonies: Iterable[Testimony]) -> int:
     """Units that must count as spent by what one witness of another chain says."""
     common = _last_common(chain, testimony, testimonies)
-    since = chain.entries[common + 1 :]
-    # What was charged again or written off since is of the lost chain.
-    again = sum(
-        entry.body.units
-        for entry in since
-        if isinstance(entry.body, ImportBody) and (entry.body.reserve or entry.body.write_off)
-    )
-    own = chain.state.total - _total_at(chain.entries[: common + 1]) - again
-    return testimony.total + max(own, 0)
+    return testimony.total + _own(chain, chain.entries[common + 1 :])
+
+
+def _own(chain: Chain, since: Iterable[Entry]) -> int:
+    """Units that were spent in some entries, apart from what a lost chain was charged for."""
+    own = {entry.id: entry.body for entry in since if entry.kind in (Kind.RESERVE, Kind.IMPORT)}
+    again = {
+        name
+        for name, body in own.items()
+        if isinstance(body, ImportBody) and (body.reserve or body.write_off)
+    }
+    return sum(one.units for one in spends_of(chain) if one.id in own.keys() - again)
 
 
 def _last_common(chain: Chain, testimony: Testimony, testimonies: Iterable[Testimony]) -> int:
@@ -476,7 +478,9 @@ def _last_common(chain: Chain, testimony: Testimony, testimonies: Iterable[Testi
     known = list(testimonies) if testimony.whole is None else [testimony]
     agreed = [number for one in known for number in _agreed(chain, one)]
     end = _end_before_recovery(chain)
-    differs = [n for one in known for n, h in one.hashes.items() if _verdict(chain, n, h) != "agrees"]
+    differs = [
+        n for one in known for n, h in one.hashes.items() if _verdict(chain, n, h) != "agrees"
+    ]
     if testimony.whole is None and min(differs) > end:
         return end
     return max((number for number in agreed if number < min(differs)), default=0)
@@ -494,13 +498,6 @@ def _end_before_recovery(chain: Chain) -> int:
         if isinstance(entry.body, CheckpointBody) and entry.body.frozen and entry.body.needed
     ]
     return freezes[0] - 1 if freezes else chain.state.number
-
-
-def _total_at(entries: Sequence[Entry]) -> int:
-    state = None
-    for entry in entries:
-        state = applied(state, entry)
-    return state.total if state else 0
 
 
 def _figure(units: int) -> str:

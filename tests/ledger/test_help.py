@@ -31,7 +31,11 @@ NAMED = (
     "init|status|log|plan|request|approve|revoke|reserve|void|recover|verify|export|import|backup"
     "|page"
 )
-HELP = "import sys; from dpforest.__main__ import main\ntry: main({words!r})\nexcept SystemExit: pass\n"
+HELP = (
+    "import sys; from dpforest.__main__ import main\n"
+    "try: main({words!r})\n"
+    "except SystemExit: pass\n"
+)
 
 
 def test_the_commands_are_those_that_are_promised():
@@ -96,8 +100,10 @@ def test_the_script_and_the_module_are_one_program():
     assert getattr(import_module(module), function) is main
 
 
-@pytest.mark.parametrize(("called", "shown"), [("/usr/bin/dpforest", "dpforest"),
-                                               ("/x/__main__.py", "python -m dpforest")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("called", "shown"),
+    [("/usr/bin/dpforest", "dpforest"), ("/x/__main__.py", "python -m dpforest")],
+)
 def test_help_shows_the_name_that_was_called(called, shown, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", [called])
     with pytest.raises(SystemExit, match="^0$"):
