@@ -20,7 +20,8 @@ from dpforest.report.branches import Amounts, branch_of
 from dpforest.report.budget import picture_of
 from dpforest.report.guarantee import RelationBound
 from dpforest.report.odds import belief_after, best_guess, corners, largest_true_positive_rate
-from dpforest.report.record import ReportRecord
+from dpforest.report.places import place_rows
+from dpforest.report.record import LedgerPlace, ReportRecord
 
 #: Fields that audits have in common, by which one is known.
 _AUDIT_FIELDS = ("subject", "claimed_epsilon", "delta", "lower_bound", "confidence", "verdict")
@@ -53,6 +54,7 @@ def report_html(report: ReportRecord, audit: Any = None) -> str:
         notices=_by_severity(report),
         drafted=domain.drafted_entries,
         began_as_drafts=domain.began_as_drafts,
+        place=_place(report.basis.ledger),
         audits=_audits(report, audit),
         odds=_odds(report),
         picture=picture_of(report),
@@ -121,6 +123,11 @@ def _percent_down(share: float) -> str:
 
 
 # -- what the page shows --------------------------------------------------------------------------
+
+
+def _place(place: LedgerPlace | None) -> dict[str, str]:
+    """Lines about the fit's place in a ledger; none where it stands in none."""
+    return {} if place is None else place_rows(place)
 
 
 def _gone(records_per_unit: int) -> str:
