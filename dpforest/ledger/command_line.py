@@ -99,9 +99,7 @@ def _common(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help=f"who asks (default: the variable {ACTOR_VARIABLE}, else your login)",
     )
-    parser.add_argument(
-        "--key", metavar="FILE", help="ed25519 private key (PEM) that signs what is written"
-    )
+    parser.add_argument("--key", metavar="FILE", help="secret key that signs what is written")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
@@ -126,7 +124,7 @@ def _init(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rho", metavar="AMOUNT", help="cap in rho, instead of an epsilon")
     parser.add_argument("--unit", default="one record", help="what a privacy unit is, in words")
     parser.add_argument("--max-records-per-unit", type=int, default=1, metavar="N")
-    parser.add_argument("--max-blocks-per-unit", type=int, default=1, metavar="N")
+    parser.add_argument("--max-blocks-per-unit", type=int, metavar="N", help="of a growing table")
     parser.add_argument(
         "--owner", action="append", default=[], metavar="NAME[=PUBLIC_KEY]",
         help="(default: whoever asks); several times for several",
@@ -136,25 +134,16 @@ def _init(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _plans(parser: argparse.ArgumentParser) -> None:
+def _plan(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("data_set", metavar="DATA_SET")
     parser.add_argument(
-        "plan", nargs="+", metavar="PLAN",
-        help="file of a priced plan; several are priced as one campaign",
-    )  # fmt: skip
-    parser.add_argument(
-        "--block", action="append", default=[], metavar="NAME", help="of a growing table"
+        "plan", metavar="PLAN", help="plan file: ledger.charge(…, forests).to_json(PLAN)"
     )
 
 
-def _with_purpose(parser: argparse.ArgumentParser) -> None:
-    _plans(parser)
-    parser.add_argument("--purpose", required=True, help="what it is for, in words")
-
-
 def _reserve(parser: argparse.ArgumentParser) -> None:
-    _with_purpose(parser)
-    parser.add_argument("--request", metavar="ID", help="that was approved")
+    _plan(parser)
+    parser.add_argument("--request", default="", metavar="ID", help="that was approved")
 
 
 def _request(parser: argparse.ArgumentParser) -> None:
@@ -165,7 +154,7 @@ def _request(parser: argparse.ArgumentParser) -> None:
 def _void(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("data_set", metavar="DATA_SET")
     parser.add_argument("reserve", metavar="RESERVE", help="its ID")
-    parser.add_argument("--token", help="that `reserve` printed; an owner needs none")
+    parser.add_argument("--token", default="", help="that `reserve` told; an owner needs none")
     parser.add_argument("--reason", default="", help="an owner has to give one")
 
 
@@ -199,6 +188,7 @@ def _import(parser: argparse.ArgumentParser) -> None:
         "--into", dest="data_set", metavar="DATA_SET",
         help="charge a privacy report of a fit made elsewhere to this data set",
     )  # fmt: skip
+    parser.add_argument("--block", action="append", default=[], metavar="NAME", help="that it read")
     parser.add_argument("--reason", default="", help="why it was made elsewhere")
 
 
@@ -212,11 +202,11 @@ COMMANDS: dict[str, tuple[str, Options]] = {
     "init": ("make a ledger, and register a data set", _init),
     "status": ("show what is spent and what remains", _maybe_data_set),
     "log": ("list the entries of a data set", _log),
-    "plan": ("price plans against what remains; charges nothing", _plans),
-    "request": ("ask the owners to approve plans", _with_purpose),
+    "plan": ("compare a plan's price with what remains; charges nothing", _plan),
+    "request": ("ask the owners to approve a plan", _plan),
     "approve": ("approve a request, as an owner", _request),
     "revoke": ("take an approval back before it is used", _request),
-    "reserve": ("set the price of plans aside", _reserve),
+    "reserve": ("set the price of a plan aside", _reserve),
     "void": ("give a reserve back before its fit has started", _void),
     "recover": ("bring a ledger that is behind up to date, or write an amount off", _recover),
     "verify": ("check every entry, and compare with what people hold", _verify),
