@@ -579,13 +579,16 @@ class LedgerCore:
         frozen: bool,
         reason: str,
         needed: int = 0,
+        witnessed: int = 0,
         entry_id: str | None = None,
     ) -> Entry:
         """Freeze a data set, or let it go on, as one of its owners.
 
-        ``needed`` are the units that must count as spent before it goes on, as witnesses say.
+        ``needed`` and ``witnessed`` are for :mod:`dpforest.ledger.recovery`.
         """
-        body = self._body(CheckpointBody, frozen=frozen, reason=reason, needed=needed)
+        body = self._body(
+            CheckpointBody, frozen=frozen, reason=reason, needed=needed, witnessed=witnessed
+        )
         return self._write(data_set, body, entry_id)
 
     def note(self, data_set: str, text: str, *, entry_id: str | None = None) -> Entry:

@@ -405,13 +405,15 @@ class CheckpointBody(Frozen):
     ----------
     frozen : bool
     reason : str
-    needed : int
-        By what witnesses say, units that must count as spent before it goes on; see ``recovery``.
+    needed, witnessed : int
+        Units that must count as spent before it goes on, and that a witness says were spent on a
+        lost chain; see :mod:`dpforest.ledger.recovery`.
     """
 
     frozen: bool
     reason: Text
     needed: Units = 0
+    witnessed: Units = 0
 
 
 class NoteBody(Frozen):

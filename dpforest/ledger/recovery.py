@@ -254,10 +254,13 @@ class WriteOff:
     ----------
     units : int
     reason : str
+    given : object
+        The amount as it was typed.
     """
 
     units: int
     reason: str
+    given: Any
 
     @classmethod
     def of(cls, amount: Any, reason: str) -> WriteOff | None:
@@ -272,7 +275,7 @@ class WriteOff:
                 "reason", reason, "must be given where an amount is written off",
                 "Say why nobody can show what was spent",
             )  # fmt: skip
-        return cls(to_units(Fraction(exact), "write_off"), reason)
+        return cls(to_units(Fraction(exact), "write_off"), reason, amount)
 
 
 def recover(
@@ -288,12 +291,12 @@ def recover(
     restored = sum(_restored(ledger, store, one) for one in testimonies)
     chain = ledger.chain(data_set)
     lost = _all_lost(chain, testimonies)
-    needed = _needed(chain, testimonies)
-    told = needed is not None and (bool(lost) or _disagree(chain, testimonies))
-    if not (lost or chain.state.frozen or needed is None or needed > chain.state.total):
+    need = _need(chain, testimonies)
+    told = need.is_told and _disagree(chain, testimonies)
+    if not (lost or chain.state.frozen or need.units > chain.state.total or not need.is_told):
         return _written_off(ledger, data_set, restored, write_off)
     # In this order a crash anywhere leaves the data set frozen, or charged too much.
-    _freeze(ledger, chain, testimonies, needed or 0)
+    _freeze(ledger, chain, testimonies, need)
     for spend in lost:
         _charge_again(ledger, chain, spend)
     found = Recovery(data_set, restored, tuple(lost))
@@ -354,11 +357,10 @@ def _written_off(
     )  # fmt: skip
 
 
-def _freeze(
-    ledger: LedgerCore, chain: Chain, testimonies: Iterable[Testimony], needed: int
-) -> None:
+def _freeze(ledger: LedgerCore, chain: Chain, testimonies: Iterable[Testimony], need: Need) -> None:
     """Stop all spending, and keep what must count as spent before it goes on."""
-    if chain.state.frozen and needed <= _kept_need(chain):
+    kept = _kept_need(chain)
+    if chain.state.frozen and (need.units, need.witnessed) == (kept.units, kept.witnessed):
         return
     wrong = [
         f"{one.source} {found.words}"
@@ -366,7 +368,9 @@ def _freeze(
         if (found := compared(chain, one)).verdict != "agrees"
     ]
     why = "; ".join(wrong)[:900] or chain.state.why_frozen
-    ledger.checkpoint(chain.state.name, frozen=True, reason=why, needed=needed)
+    ledger.checkpoint(
+        chain.state.name, frozen=True, reason=why, needed=need.units, witnessed=need.witnessed
+    )
 
 
 def _charge_again(ledger: LedgerCore, chain: Chain, spend: Spend) -> None:
@@ -391,12 +395,12 @@ def _decided(
 ) -> Recovery:
     """Let the data set go on where all is accounted for, or keep it frozen."""
     chain = ledger.chain(found.data_set)
-    gap = max(0, _kept_need(chain) - chain.state.total)
+    gap = max(0, _kept_need(chain).units - chain.state.total)
     if write_off is None and (gap or not told):
         return replace(found, frozen=True, missing=gap, words=_waiting(chain, gap))
     if write_off is not None and write_off.units < gap:
         raise ParameterError(
-            "write_off", _figure(write_off.units),
+            "write_off", write_off.given,
             f"is below what is missing, {chain.state.facts.currency} {_figure(gap)}",
             f"Write off at least {fraction_of(gap)}, or give more reports",
         )  # fmt: skip
@@ -437,23 +441,43 @@ def _lost_starts(chain: Chain) -> list[str]:
 # -- how much is missing --------------------------------------------------------------------------
 
 
-def _needed(chain: Chain, testimonies: Sequence[Testimony]) -> int | None:
-    """Units that must count as spent; None where that cannot be told."""
+@dataclass(frozen=True)
+class Need:
+    """How much must count as spent.
+
+    Attributes
+    ----------
+    units : int
+    witnessed : int
+        Largest total of a lost chain that a witness speaks of.
+    is_told : bool
+        Whether the witnesses can tell.
+    """
+
+    units: int = 0
+    witnessed: int = 0
+    is_told: bool = True
+
+
+def _need(chain: Chain, testimonies: Sequence[Testimony]) -> Need:
+    """What must count as spent, by these witnesses and by those that were given before."""
     others = [one for one in testimonies if compared(chain, one).verdict != "agrees"]
     if chain.state.blocks:
-        return 0 if all(one.whole for one in others) else None
-    required = [_required(chain, one, testimonies) for one in others]
-    return max([_kept_need(chain), *required])
+        return Need(is_told=all(one.whole for one in others))
+    kept = _kept_need(chain)
+    units = max((_required(chain, one, testimonies) for one in others), default=0)
+    witnessed = max((one.total for one in others), default=0)
+    # Who speaks of as much of the lost chain may show better where both chains part.
+    return Need(units, witnessed) if units and witnessed >= kept.witnessed else kept
 
 
-def _kept_need(chain: Chain) -> int:
-    """What the freeze that holds says must count as spent."""
-    if not chain.state.frozen:
-        return 0
-    for entry in reversed(chain.entries):
-        if isinstance(entry.body, CheckpointBody):
-            return entry.body.needed
-    return 0
+def _kept_need(chain: Chain) -> Need:
+    """What the freeze that holds says."""
+    if chain.state.frozen:
+        for entry in reversed(chain.entries):
+            if isinstance(entry.body, CheckpointBody):
+                return Need(entry.body.needed, entry.body.witnessed)
+    return Need()
 
 
 def _required(chain: Chain, testimony: Testimony, testimonies: Iterable[Testimony]) -> int:

@@ -3,7 +3,7 @@
 A report says where its fit stands in the ledger, and what was spent on the data set by then. An
 export holds whole chains. Both are read here as places of a chain, with the hash that stood there.
 
-Held by tests/ledger/test_testimony.py.
+Held by tests/ledger/test_recovery.py.
 """
 
 from __future__ import annotations
