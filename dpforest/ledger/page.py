@@ -144,7 +144,7 @@ def _block(state: DataSetState, name: str) -> dict[str, str]:
         "name": name,
         "cap": figure_down(fraction_of(block.cap)),
         "spent": figure_up(fraction_of(state.spent + block.spent)),
-        "remains": figure_down(state.remaining_of(name)),
+        "remains": figure_down(fraction_of(state.remaining_of(name))),
     }
 
 
@@ -173,6 +173,7 @@ class _Line:
     units: int
     blocks: tuple[str, ...]
     parts: int = 0
+    alone: bool = False
     approved_by: list[str] = field(default_factory=list)
     started: int = 0
     outcomes: list[str] = field(default_factory=list)
@@ -192,6 +193,13 @@ class _Line:
         counts = {"done": done, "failed": failed, "started": self.started - done - failed}
         return ", ".join(f"{n}{of} {word}" if of else word for word, n in counts.items() if n)
 
+    @property
+    def amount(self) -> str:
+        """Figure of what it counts as."""
+        if self.voided_by:
+            return "given back"
+        return "the whole cap" if self.alone else figure_up(fraction_of(self.units))
+
     def shown(self) -> dict[str, str]:
         """Cells of its row."""
         return {
@@ -200,7 +208,7 @@ class _Line:
             "who": self.entry.actor,
             "purpose": self.purpose or "not said",
             "blocks": ", ".join(self.blocks) or "the whole table",
-            "amount": "given back" if self.voided_by else figure_up(fraction_of(self.units)),
+            "amount": self.amount,
             "state": self.state,
             "approved_by": ", ".join(self.approved_by) or "–",
         }
@@ -222,7 +230,9 @@ def _follow(lines: dict[str, _Line], approvals: dict[str, list[str]], entry: Ent
         by = approvals.get(body.request, [])
         charge = body.charge
         parts = len(charge.parts)
-        lines[entry.id] = _Line(entry, charge.purpose, charge.units, charge.blocks, parts, [*by])
+        lines[entry.id] = _Line(
+            entry, charge.purpose, charge.units, charge.blocks, parts, charge.alone, [*by]
+        )
     elif entry.kind is Kind.IMPORT:
         kind = "written off: " if body.write_off else "imported: "
         lines[entry.id] = _Line(entry, kind + body.source, body.units, body.blocks)
@@ -266,9 +276,8 @@ def _up(state: DataSetState, units: int) -> str:
     return f"{_SIGNS[state.facts.currency]} = {figure_up(fraction_of(units))}"
 
 
-def _down(state: DataSetState, amount: int | Fraction) -> str:
-    exact = amount if isinstance(amount, Fraction) else fraction_of(amount)
-    return f"{_SIGNS[state.facts.currency]} = {figure_down(exact)}"
+def _down(state: DataSetState, units: int) -> str:
+    return f"{_SIGNS[state.facts.currency]} = {figure_down(fraction_of(units))}"
 
 
 def _date(entry: Entry) -> str:
