@@ -35,6 +35,9 @@ from dpforest.ledger.amounts import fraction_of, to_units
 from dpforest.ledger.entries import Charge
 from dpforest.ledger.state import Block, DataSetState
 
+#: So many units are no more than what rounding up years of charges may come to.
+_ROUNDING = 2**64
+_ROUNDED = "rounded up to a multiple of 2^-128 as every charge is"
 _LESS = "Ask for less: the cap of a data set is fixed for life"
 
 
@@ -192,7 +195,8 @@ def _exceeded(state: DataSetState, asked: int, left: int, what: str = "") -> Bud
     where = f"data set {state.name!r}" + (f", {what}" if what else "")
     loss = loss_of(state, fraction_of(asked))
     remaining = Budget.left(loss_of(state, fraction_of(max(left, 0))))
-    return BudgetExceeded(loss, remaining, where, repair=_LESS)
+    close = 0 < asked - left < _ROUNDING
+    return BudgetExceeded(loss, remaining, where, _ROUNDED if close else "", _LESS)
 
 
 def loss_of(state: DataSetState, amount: Fraction) -> PrivacyLoss:

@@ -46,6 +46,7 @@ from dpforest.ledger.chain import (
     row_of,
 )
 from dpforest.ledger.entries import (
+    VERSION,
     ApproveBody,
     BlockBody,
     Body,
@@ -71,7 +72,7 @@ from dpforest.ledger.rules import charge_digest, token_digest
 from dpforest.ledger.signatures import Signer
 from dpforest.ledger.state import DataSetState
 from dpforest.ledger.status import DataSetStatus, status_of
-from dpforest.ledger.store import Locked, Store, open_store
+from dpforest.ledger.store import Head, Locked, Store, open_store
 from dpforest.relations import relations_of
 
 
@@ -125,9 +126,7 @@ class LedgerCore:
     def __init__(self, store: Store, actor: str, signer: Signer | None = None) -> None:
         self._store = store
         self._actor = _checked_name(actor, "actor")
-        if signer is not None and not isinstance(signer, Signer):
-            raise ParameterTypeError("signer", signer, "must be a Signer", "Use Signer.read(path)")
-        self._signer = signer
+        self._signer = _checked_signer(signer)
 
     @classmethod
     def open(
@@ -163,6 +162,7 @@ class LedgerCore:
             If it cannot be read.
         """
         _checked_name(actor, "actor")
+        _checked_signer(signer)
         store = open_store(url, create=create, network=network, incomplete=incomplete)
         return cls(store, actor, signer)
 
@@ -230,12 +230,8 @@ class LedgerCore:
         """
         name = _checked_name(data_set, "data_set")
         # Rows after the head: what was added meanwhile has moved the head on.
-        head = self._store.head(name)
+        head = self._head(name)
         rows = self._store.rows(name)
-        if head is None and not rows:
-            raise self._unknown(name)
-        if head is None:
-            raise damaged("its head is not there", self.id, name)
         checked = checked_chain(rows[: head.number + 1], head, self.id, name)
         if len(rows) > head.number + 1:
             self._check_moved(name, head.number, len(rows))
@@ -249,12 +245,19 @@ class LedgerCore:
 
     def _place(self, data_set: str) -> Place:
         name = _checked_name(data_set, "data_set")
-        head = self._store.head(name)
-        if head is None:
-            if self._store.rows(name, 0, 1):
-                raise damaged("its head is not there", self.id, name)
-            raise self._unknown(name)
+        head = self._head(name)
         return place_of(head, self._store.rows(name, head.number, head.number + 1), self.id)
+
+    def _head(self, data_set: str) -> Head:
+        head = self._store.head(data_set)
+        if head is None and self._store.rows(data_set, 0, 1):
+            # It may have been registered between the two questions.
+            head = self._store.head(data_set)
+            if head is None:
+                raise damaged("its head is not there", self.id, data_set)
+        if head is None:
+            raise self._unknown(data_set)
+        return head
 
     def _unknown(self, data_set: str) -> ParameterError:
         names = ", ".join(map(repr, self.data_sets[:10])) or "none"
@@ -319,6 +322,7 @@ class LedgerCore:
         per_unit = check_records_per_unit(max_records_per_unit)
         body = self._body(
             OpenBody,
+            version=VERSION,
             ledger=self.id,
             domain=domain_digest(domain),
             relation=str(relations_of(per_unit)[0]),
@@ -446,6 +450,7 @@ class LedgerCore:
             that the request has now.
         entry_id : str, optional
         """
+        _checked_id(request, "request")
         if charge is None:
             pending = self._place(data_set).state.requests.get(request)
             charge = charge_digest(pending.charge) if pending else "0" * 64
@@ -499,8 +504,8 @@ class LedgerCore:
             block_caps=_caps(block_caps, "block_caps"),
             quotas=_caps(quotas, "quotas"),
             approvals=approvals,
-            add_owners=dict(add_owners or {}),
-            remove_owners=tuple(remove_owners),
+            add_owners={} if add_owners is None else add_owners,
+            remove_owners=_names(remove_owners, "remove_owners"),
             reason=reason,
         )
         return self._write(data_set, body, entry_id)
@@ -566,7 +571,7 @@ class LedgerCore:
             units=units,
             source=source,
             witness=witness,
-            blocks=tuple(blocks),
+            blocks=_names(blocks, "blocks"),
             write_off=write_off,
             reserve=reserve,
         )
@@ -729,6 +734,18 @@ def _checked_name(value: Any, parameter: str) -> str:
             "Choose a shorter or plainer name",
         )  # fmt: skip
     return value
+
+
+def _checked_signer(value: Any) -> Signer | None:
+    if value is not None and not isinstance(value, Signer):
+        raise ParameterTypeError("signer", None, "must be a Signer", "Use Signer.read(path)")
+    return value
+
+
+def _names(values: Any, parameter: str) -> tuple[Any, ...]:
+    if isinstance(values, str) or not isinstance(values, Sequence):
+        raise ParameterTypeError(parameter, values, "must be a list of names", 'Write ["a", "b"]')
+    return tuple(values)
 
 
 def _checked_id(value: Any, parameter: str) -> str:

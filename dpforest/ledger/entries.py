@@ -98,15 +98,21 @@ def _rule(passes: Any, words: str) -> AfterValidator:
     return AfterValidator(check)
 
 
-Name = Annotated[str, _rule(is_name, "not a name")]
-Text = Annotated[str, _rule(is_text, "not a text")]
-Id = Annotated[str, _rule(is_id, "not a UUID")]
-IdOrNone = Annotated[str, _rule(lambda value: not value or is_id(value), "not a UUID")]
-Digest = Annotated[str, _rule(lambda value: is_hex(value, 32), "not a digest")]
-DigestOrNone = Annotated[str, _rule(lambda v: not v or is_hex(v, 32), "not a digest")]
+# Strict: bytes are no text, and neither is any other type that reads as one.
+_strict = Field(strict=True)
+Name = Annotated[str, _strict, _rule(is_name, "not a name of 1 to 100 printable characters")]
+Text = Annotated[str, _strict, _rule(is_text, "not a text of at most 1000 printable characters")]
+Id = Annotated[str, _strict, _rule(is_id, "not a UUID in small letters")]
+IdOrNone = Annotated[str, _strict, _rule(lambda v: not v or is_id(v), "not a UUID")]
+Digest = Annotated[str, _strict, _rule(lambda v: is_hex(v, 32), "not 64 hexadecimal digits")]
+DigestOrNone = Annotated[
+    str, _strict, _rule(lambda v: not v or is_hex(v, 32), "not 64 hexadecimal digits")
+]
 #: An ed25519 public key, or empty where nobody signs.
 PublicKey = DigestOrNone
-Time = Annotated[str, _rule(lambda v: _TIME.fullmatch(v) is not None, "not a time")]
+Signature = Annotated[str, _strict, _rule(lambda v: not v or is_hex(v, 64), "not a signature")]
+Time = Annotated[str, _strict, _rule(lambda v: _TIME.fullmatch(v) is not None, "not a time")]
+Flag = Annotated[bool, _strict]
 Count = Annotated[int, Field(strict=True, ge=0, le=10**9)]
 
 
@@ -171,7 +177,7 @@ class Charge(Frozen):
     rho: ExactText
     delta: ExactText
     blocks: tuple[Name, ...] = ()
-    alone: bool = False
+    alone: Flag = False
     purpose: Text = ""
     releases: tuple[Repeated, ...] = ()
 
@@ -222,6 +228,7 @@ class OpenBody(Frozen):
     Attributes
     ----------
     version : int
+        Of what entries hold; always written.
     ledger : str
         Identity of the ledger, so that no chain passes as another ledger's.
     domain : str
@@ -245,7 +252,7 @@ class OpenBody(Frozen):
         Number of owners who must approve of a reserve.
     """
 
-    version: Literal[1] = VERSION
+    version: Literal[1]
     ledger: Id
     domain: Digest
     relation: Text
@@ -395,7 +402,7 @@ class ImportBody(Frozen):
     witness: DigestOrNone = ""
     reserve: IdOrNone = ""
     blocks: tuple[Name, ...] = ()
-    write_off: bool = False
+    write_off: Flag = False
 
 
 class CheckpointBody(Frozen):
@@ -410,7 +417,7 @@ class CheckpointBody(Frozen):
         lost chain; see :mod:`dpforest.ledger.recovery`.
     """
 
-    frozen: bool
+    frozen: Flag
     reason: Text
     needed: Units = 0
     witnessed: Units = 0
@@ -477,14 +484,14 @@ class Entry(Frozen):
     id: Id
     kind: Kind
     time: Time
-    clock_behind: bool = False
+    clock_behind: Flag = False
     actor: Name
     key: PublicKey = ""
     body: Body
     previous: DigestOrNone
     state: DigestOrNone = ""
     hash: DigestOrNone = ""
-    signature: Annotated[str, _rule(lambda v: not v or is_hex(v, 64), "not a signature")] = ""
+    signature: Signature = ""
 
     @property
     def text(self) -> str:

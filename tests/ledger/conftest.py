@@ -50,3 +50,25 @@ def store(url):
     made = open_store(url, create=True)
     yield made
     made.close()
+
+
+@pytest.fixture(scope="session")
+def helpers(load_helper):
+    """Small data sets, charges and chains."""
+    return load_helper(Path(__file__).with_name("helpers.py"))
+
+
+@pytest.fixture
+def ledger(url, helpers):
+    """A ledger of owner olga in each store in turn, with data set claims of rho 1."""
+    made = helpers.registered(helpers.ledger_at(url))
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def file_ledger(tmp_path, helpers):
+    """The same in a file of SQLite, for what no store decides."""
+    made = helpers.registered(helpers.ledger_at(f"sqlite:///{tmp_path}/claims.ledger"))
+    yield made
+    made.close()
