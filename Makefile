@@ -12,7 +12,7 @@ NEWEST := .venv-newest
 LOWEST := .venv-lowest
 MIDDLE := .venv-3.13
 LOCKED := constraints/locked.txt
-TEST_EXTRAS := accounting,attacks,dask,diffprivlib,frames,plots,report,test
+TEST_EXTRAS := accounting,attacks,dask,diffprivlib,frames,ledger-signatures,plots,postgresql,report,test
 # What is tested with versions other than the locked ones.
 OTHER_EXTRAS := frames,report,test
 NEWEST_PYTHON := newest

@@ -8,7 +8,7 @@ import threading
 import uuid
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -107,6 +107,7 @@ class SqlStore(ABC):
         self.ledger_id = ""
         self.patience = PATIENCE
         self._lock = threading.RLock()
+        self._held = False
         self._box = Box()
         self._closing = weakref.finalize(self, type(self)._end, self._box)
         _stores.add(self)
@@ -321,7 +322,18 @@ class SqlStore(ABC):
         """Drop a connection that may be broken."""
         type(self)._end(self._box)
 
-    def _forked(self) -> None:
+    # -- forks --------------------------------------------------------------------------
+
+    def _before_fork(self) -> None:
+        """Wait until no other thread is in the middle of something."""
+        self._held = self._lock.acquire(timeout=self.patience)
+
+    def _after_fork(self) -> None:
+        """Go on in the parent."""
+        if self._held:
+            self._lock.release()
+
+    def _in_child(self) -> None:
         """Begin anew in a child: connections and locks are the parent's."""
         self._lock = threading.RLock()
         if self._box.connection is not None:
@@ -391,10 +403,19 @@ class Box:
         self.file: tuple[int, int] | None = None
 
 
-def _forked() -> None:
-    for store in list(_stores):
-        store._forked()
+def _each(what: str) -> Callable[[], None]:
+    """Call a method of every store there is."""
+
+    def call() -> None:
+        for store in list(_stores):
+            getattr(store, what)()
+
+    return call
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forked)
+    os.register_at_fork(
+        before=_each("_before_fork"),
+        after_in_parent=_each("_after_fork"),
+        after_in_child=_each("_in_child"),
+    )

@@ -20,6 +20,8 @@ from dpforest.processes import this_process
 #: Marks a file of SQLite as one of ours: "dpfl".
 APPLICATION = 0x6470666C
 _FULL = 2
+#: Files that were open in the middle of a write when this process was forked.
+_inherited: set[tuple[int, int]] = set()
 
 #: Codes of SQLite, without the details that its extended codes add; rule and repair of each.
 _SAID = {
@@ -65,7 +67,7 @@ class SqliteStore(SqlStore):
         # Of the file itself: SQLite names what stands beside it after that.
         self._path = Path(os.path.realpath(path))
         self._incomplete, self._network = incomplete, network
-        self._queue = FairQueue(self._path.with_name(self._path.name + "-queue"), self._path)
+        self._queue = FairQueue(self._beside("-queue"), self._path)
         self._box.queue = self._queue
         check_place(self._path, create, self.url)
         if is_network(self._path.parent) and not network:
@@ -85,30 +87,37 @@ class SqliteStore(SqlStore):
 
     def _create(self) -> None:
         """Make the tables where there are none, all at once."""
-        is_new = not self._path.exists()
+        try:
+            with self._queue.door(self.patience):
+                # A file that has something in it is a ledger or not ours, unless its making was
+                # cut short: then a journal tells what to take back.
+                if _size(self._path) == 0 or self._beside("-journal").exists():
+                    self._make_tables()
+        except QueueTimeout:
+            raise self._too_busy("another process") from None
+
+    def _make_tables(self) -> None:
         connection = self._raw("rwc")
         try:
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("BEGIN IMMEDIATE")
-            if not self._has_tables(connection) and not self._is_empty(connection):
-                raise self._not_ours()
-            if not self._has_tables(connection):
+            if connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0] == 0:
                 connection.execute(f"PRAGMA application_id = {APPLICATION}")
                 self._migrate(connection)
             passed("creating")
             connection.execute("COMMIT")
         finally:
             connection.close()
-        if is_new:
-            _force(self._path.parent)
+        _force(self._path.parent)
 
     def _connect(self) -> sqlite3.Connection:
         """A connection that makes every commit durable, to a file that is whole."""
         try:
             with self._queue.door(self.patience) as is_alone:
                 check_place(self._path, False, self.url)
+                self._check_fork()
                 # SQLite makes an empty one as soon as it reads.
-                has_log = _size(self._log) > 0
+                has_log = _size(self._beside("-wal")) > 0
                 connection = self._raw("rw")
                 try:
                     self._check_file(connection, has_log or not is_alone)
@@ -119,9 +128,17 @@ class SqliteStore(SqlStore):
                     raise
         except QueueTimeout:
             raise self._too_busy("another process") from None
-        found = os.stat(self._path)
-        self._box.file = found.st_dev, found.st_ino
+        self._box.file = _place(self._path)
         return connection
+
+    def _check_fork(self) -> None:
+        """Refuse a file on which SQLite believes to hold locks that are the parent's."""
+        if _place(self._path) in _inherited:
+            raise LedgerUnreachable(
+                "this process was forked while its parent was writing to the ledger",
+                "Fork outside of a lock, or start the process anew (the method spawn)",
+                self.url,
+            )
 
     def _raw(self, mode: str) -> sqlite3.Connection:
         """A connection as SQLite gives it."""
@@ -143,8 +160,8 @@ class SqliteStore(SqlStore):
         in_log_mode = _pragma(connection, "journal_mode") == "wal"
         if in_use and in_log_mode and not has_log and not self._incomplete:
             raise LedgerDamaged(
-                "this is a copy that was made while the ledger was in use, without its -wal, so "
-                "its last entries may be missing",
+                "its -wal is missing, as in a copy of this file alone that was made while the "
+                "ledger was in use, so its last entries may be missing",
                 "Copy the ledger with its backup, or recover it with the reports that people hold",
                 self.url,
             )
@@ -152,8 +169,9 @@ class SqliteStore(SqlStore):
     def _make_durable(self, connection: sqlite3.Connection) -> None:
         """Set what a commit must be, and see that it is.
 
-        ``in_use`` reaches the file itself only after its ``-wal`` is there, and a whole file is in
-        another mode. So a file in this mode that is marked and stands alone is never whole.
+        ``in_use`` reaches the file itself only after its ``-wal`` is there, and a file that was
+        left whole is in another mode, or not marked. So a file in this mode that is marked and
+        stands alone has lost its ``-wal``.
         """
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA fullfsync = 1")
@@ -162,8 +180,7 @@ class SqliteStore(SqlStore):
             connection.execute("UPDATE ledger SET in_use = 0 WHERE in_use <> 0")
             connection.execute("PRAGMA journal_mode = WAL")
         self._bring_up(connection)
-        if connection.execute("UPDATE ledger SET in_use = 1 WHERE in_use = 0").rowcount:
-            connection.execute("PRAGMA wal_checkpoint(FULL)")
+        _mark(connection)
         mode, forced = _pragma(connection, "journal_mode"), _pragma(connection, "synchronous")
         if mode != "wal" or forced != _FULL:
             raise LedgerUnreachable(
@@ -185,18 +202,14 @@ class SqliteStore(SqlStore):
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
 
-    @property
-    def _log(self) -> Path:
-        return self._path.with_name(self._path.name + "-wal")
+    def _beside(self, ending: str) -> Path:
+        return self._path.with_name(self._path.name + ending)
 
     def _has_tables(self, connection: sqlite3.Connection) -> bool:
         found = connection.execute(
             "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'ledger'"
         )
         return bool(found.fetchone()[0])
-
-    def _is_empty(self, connection: sqlite3.Connection) -> bool:
-        return not connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
 
     def _not_ours(self) -> LedgerUnreachable:
         return LedgerUnreachable(
@@ -225,16 +238,17 @@ class SqliteStore(SqlStore):
             connection = self._connection()
             self._check_same_file()
             connection.execute("BEGIN IMMEDIATE")
+            if not connection.execute("SELECT in_use FROM ledger").fetchone()[0]:
+                # Another process left, and took the mark with it.
+                connection.execute("ROLLBACK")
+                _mark(connection)
+                connection.execute("BEGIN IMMEDIATE")
             found = connection.execute(HEAD, (data_set,)).fetchone()
             return Head(*self._checked(found, Head)) if found else None
 
     def _check_same_file(self) -> None:
         """Refuse to write a file that others do not see at its place any more."""
-        try:
-            found = os.stat(self._path)
-        except OSError:
-            found = None
-        if found is None or (found.st_dev, found.st_ino) != self._box.file:
+        if _place(self._path) != self._box.file:
             raise LedgerUnreachable(
                 "its file was moved, deleted or replaced while it was open",
                 "Close the ledger, put the right file at its place, and open it again",
@@ -335,10 +349,51 @@ class SqliteStore(SqlStore):
             with suppress(sqlite3.Error):
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
-                # Fails, at once, where others have it open.
                 connection.execute("PRAGMA busy_timeout = 0")
-                connection.execute("PRAGMA journal_mode = DELETE")
+                _leave_whole(connection)
             connection.close()
+
+    def _before_fork(self) -> None:
+        """Close the file: SQLite cannot be taken along, and would believe in locks it has not."""
+        super()._before_fork()
+        if self._held and not self._box.is_begun:
+            type(self)._end(self._box)
+
+    def _in_child(self) -> None:
+        if self._box.connection is not None and self._box.file is not None:
+            _inherited.add(self._box.file)
+        super()._in_child()
+
+
+def _mark(connection: sqlite3.Connection) -> None:
+    """Say in the file itself that its ``-wal`` belongs to it."""
+    if connection.execute("UPDATE ledger SET in_use = 1 WHERE in_use = 0").rowcount:
+        with suppress(sqlite3.OperationalError):  # on a full disk it can still be read
+            connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+
+
+def _leave_whole(connection: sqlite3.Connection) -> None:
+    """Bring all into the file, if nobody else has it open; else unmark it.
+
+    The others mark it again before they write. If they are no ledgers but look at it with another
+    program, they leave a file behind that is whole without a ``-wal``.
+    """
+    try:
+        connection.execute("PRAGMA journal_mode = DELETE")
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+            raise
+        connection.execute("UPDATE ledger SET in_use = 0")
+        connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+
+
+def _place(path: Path) -> tuple[int, int] | None:
+    """Identity of the file at a path."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _pragma(connection: sqlite3.Connection, name: str) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,6 @@ import pytest
 from dpforest.ledger.store import open_store
 
 ROOT = Path(__file__).resolve().parents[2]
-_numbers = itertools.count()
 
 
 @pytest.fixture(scope="session")
@@ -20,20 +18,24 @@ def cluster(load_helper):
     clusters = load_helper(ROOT / "benchmarks" / "common" / "clusters.py")
     if clusters.programs() is None:
         pytest.skip("no PostgreSQL server is installed (on Debian: the package postgresql)")
-    server = clusters.Cluster()
+    server = clusters.Cluster(in_memory=True)
     yield server
     server.remove()
 
 
 @pytest.fixture
 def database(cluster):
-    """Url of a new database."""
+    """Url of a database without a ledger, and without what an earlier test left connected."""
     import psycopg
 
-    name = f"ledger_{next(_numbers)}"
     with psycopg.connect(cluster.url(), autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
-    return cluster.url(name)
+        connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+        )
+        connection.execute("SET client_min_messages = error")
+        connection.execute("DROP SCHEMA IF EXISTS dpforest_ledger CASCADE")
+    return cluster.url()
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
