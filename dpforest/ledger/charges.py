@@ -143,8 +143,8 @@ def charged(state: DataSetState, actor: str, charge: Charge) -> tuple[DataSetSta
         If it does not fit under the cap, a block's cap or the analyst's quota; nothing is charged.
     """
     amount = state.cap if charge.alone else charge.units
-    if charge.alone and (state.total or state.cap != state.facts.cap):
-        raise _exceeded(state, amount, state.cap - state.total, "a certificate stands alone")
+    if charge.alone and state.cap != state.facts.cap:
+        raise _exceeded(state, state.facts.cap, state.cap, "a certificate is for the first cap")
     after = shifted(state, actor, amount, charge.blocks)
     if after.total > after.cap:
         raise _exceeded(state, amount, _room(state, charge.blocks))

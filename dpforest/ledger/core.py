@@ -481,6 +481,8 @@ class LedgerCore:
     ) -> Entry:
         """Change rules of a data set, as one of its owners. What is not named stays as it is.
 
+        One owner is enough, also to ask for fewer approvals: the chain shows who did so, and why.
+
         Parameters
         ----------
         data_set : str

@@ -20,6 +20,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, Field, ValidationError
 
+from dpforest.accounting.certificate_record import EventRecord
 from dpforest.accounting.frozen import ExactText, Frozen
 from dpforest.exceptions import LedgerDamaged, ParameterError
 from dpforest.ledger.amounts import Units
@@ -32,6 +33,8 @@ VERSION: Literal[1] = 1
 PLAN_FORMAT = "dpforest-charge"
 #: Longest name and longest free text, in characters.
 LONGEST_NAME, LONGEST_TEXT = 100, 1000
+#: Most fits of a reserve, whose state holds a digest of each, and most lines of its list.
+MOST_PARTS, MOST_LINES = 1000, 20_000
 
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z")
 _HEX = re.compile(r"(?:[0-9a-f]{2})*")
@@ -136,12 +139,12 @@ class Repeated(Frozen):
 
     Attributes
     ----------
-    releases : tuple of dict
+    releases : tuple of EventRecord
         Mechanism and parameters of each, as rationals in text.
     times : int
     """
 
-    releases: tuple[dict[str, Any], ...] = Field(min_length=1, max_length=1000)
+    releases: tuple[EventRecord, ...] = Field(min_length=1, max_length=1000)
     times: Count
 
 
@@ -171,7 +174,7 @@ class Charge(Frozen):
 
     domain: Digest
     records_per_unit: Count
-    parts: tuple[Part, ...] = Field(min_length=1, max_length=10_000)
+    parts: tuple[Part, ...] = Field(min_length=1, max_length=MOST_PARTS)
     units: Units
     epsilon: ExactText
     rho: ExactText
@@ -179,7 +182,7 @@ class Charge(Frozen):
     blocks: tuple[Name, ...] = ()
     alone: Flag = False
     purpose: Text = ""
-    releases: tuple[Repeated, ...] = ()
+    releases: tuple[Repeated, ...] = Field(default=(), max_length=MOST_LINES)
 
     def to_json(self, path: str | PathLike[str] | None = None) -> str:
         """Write it as a plan file: what ``dpforest ledger plan``, ``request`` and ``reserve`` take.

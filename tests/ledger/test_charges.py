@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
+from pydantic import ValidationError
 
 from dpforest import Domain
 from dpforest.exceptions import BudgetExceeded, ParameterError
@@ -143,6 +144,24 @@ def test_a_cap_that_decimals_would_just_fill_is_said_to_miss_by_rounding(helpers
     error = refused(chain, helpers.charge(TENTH, "epsilon"), BudgetExceeded)
     assert "rounded up" in str(error)
     chain.reserve(helpers.charge(TENTH - Fraction(1, 10**20), "epsilon"))
+
+
+def test_a_list_holds_texts_alone_and_is_not_endless(helpers):
+    event = {"mechanism": "laplace", "parameters": {"epsilon": "1/2"}}
+    line = e.Repeated(releases=(event,), times=3)
+    asked = helpers.charge(TENTH, releases=(line,))
+    chain = helpers.PureChain()
+    chain.reserve(asked)
+    assert e.read_entry(chain.entries[-1].text).body.charge == asked
+    for bad in (
+        {"releases": ({"releases": ({**event, "parameters": {"epsilon": 0.5}},), "times": 1},)},
+        {"releases": ({"releases": (event,), "times": 1.5},)},
+        {"releases": ({"releases": ({**event, "noise": "1"},), "times": 1},)},
+        {"releases": (line,) * (e.MOST_LINES + 1)},
+        {"parts": asked.parts * (e.MOST_PARTS + 1)},
+    ):
+        with pytest.raises(ValidationError):
+            e.Charge(**{name: value for name, value in asked if name not in bad}, **bad)
 
 
 # -- blocks ----------------------------------------------------------------------------
