@@ -59,7 +59,7 @@ class Cluster:
             raise FileNotFoundError("PostgreSQL's programs are not installed")
         self._programs = folder
         self._as = _other_user() if os.geteuid() == 0 else {}
-        self._folder = Path(tempfile.mkdtemp(prefix="dpforest-", dir=_memory(in_memory)))
+        self._folder = Path(tempfile.mkdtemp(prefix="dpforest-", dir=memory(in_memory)))
         self._data = self._folder / "data"
         self.password = secrets.token_hex(16)
         word = self._folder / "word"
@@ -135,7 +135,7 @@ def _other_user() -> dict[str, Any]:
     raise FileNotFoundError("PostgreSQL is not run by root, and there is no other user here")
 
 
-def _memory(wanted: bool) -> str | None:
+def memory(wanted: bool) -> str | None:
     """Folder in memory with room for a cluster, if wanted and there."""
     folder = Path("/dev/shm")
     if not wanted or not os.access(folder, os.W_OK):

@@ -373,17 +373,15 @@ def _mark(connection: sqlite3.Connection) -> None:
 
 
 def _leave_whole(connection: sqlite3.Connection) -> None:
-    """Bring all into the file, if nobody else has it open; else unmark it.
+    """Bring all into the file and unmark it, before its ``-wal`` goes.
 
-    The others mark it again before they write. If they are no ledgers but look at it with another
-    program, they leave a file behind that is whole without a ``-wal``.
+    Where others have it open they mark it again before they write. If they are no ledgers but look
+    at it with another program, they leave a file behind that is whole without a ``-wal``.
     """
+    connection.execute("UPDATE ledger SET in_use = 0")
     try:
         connection.execute("PRAGMA journal_mode = DELETE")
-    except sqlite3.OperationalError as error:
-        if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
-            raise
-        connection.execute("UPDATE ledger SET in_use = 0")
+    except sqlite3.OperationalError:
         connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
 
