@@ -134,8 +134,15 @@ class PrivateEstimator(SharedBudget):
             The accountant holds less than the plan asks for; nothing was read or spent.
         InvalidRecordError
             Only with ``invalid="raise"``; nothing was released, nor spent from a
-            ``BudgetAccountant``. A diffprivlib accountant stays charged: it is charged before
-            any record is read and takes nothing back.
+            ``BudgetAccountant``. A ledger and a diffprivlib accountant stay charged: they are
+            charged before any record is read and take nothing back.
+        ApprovalMissing, LedgerError
+            A ledger refuses the fit, or cannot be reached; no record was read.
+
+        Warns
+        -----
+        LedgerWarning
+            The ledger could not be told that the fit is done. The model is kept.
         """
         refuse_fit_parameters(fit_parameters)
         Fit(self).run(X, y)

@@ -328,6 +328,8 @@ class Fit:
         self, X: Any, accountant: BudgetAccountant, scope: Scope, released: FitOutcome
     ) -> None:
         facts = self._run_facts()
+        if facts.ledger is not None:
+            accountant._seal()  # a reserve in a ledger pays for this fit alone
         loss, certificate = _claimed(self.plan, scope, self.wanted.budget.delta)
         guarantee = facts.judge(loss, certificate)
         # All at once, so that nobody sees a released model beside the guarantee of another fit.
@@ -336,8 +338,7 @@ class Fit:
             **features_in(self.domain, X),
             domain_=self.domain,
             _encoder_=self.encoder,
-            # A reserve in a ledger is this fit's alone: nothing else is granted from it.
-            accountant_=accountant if facts.ledger is None else accountant.frozen(),
+            accountant_=accountant,
             spent_=spent_budget(loss, guarantee),
             # Written out when somebody asks: a closed scope does not change any more.
             _scope=scope,

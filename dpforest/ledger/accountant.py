@@ -20,7 +20,13 @@ from dpforest.accounting.fits import LastingCeiling
 from dpforest.accounting.rationals import exact_text
 from dpforest.accounting.releases import LearnerBudget
 from dpforest.domain.domain import Domain
-from dpforest.exceptions import LedgerError, LedgerWarning, ParameterError, ParameterTypeError
+from dpforest.exceptions import (
+    DPForestError,
+    LedgerUnreachable,
+    LedgerWarning,
+    ParameterError,
+    ParameterTypeError,
+)
 from dpforest.ledger.entries import (
     Body,
     Charge,
@@ -272,6 +278,8 @@ class LedgerReservation(Reservation):
         self._ceiling = ceiling
         self._unsettled = ""
         self._started = self._settled = False
+        # Whether the start may stand although nobody said so.
+        self._unsure = False
 
     @abstractmethod
     def _claimed(self) -> tuple[Reserve, int]:
@@ -283,7 +291,11 @@ class LedgerReservation(Reservation):
 
     def start(self) -> None:
         reserve, part = self._claimed()
-        self.place = reserve.start(part)
+        try:
+            self.place = reserve.start(part)
+        except LedgerUnreachable as error:
+            self._unsure = error.unanswered
+            raise
         self._started = True
 
     def settle(self) -> None:
@@ -291,7 +303,7 @@ class LedgerReservation(Reservation):
         self._settled = True
         try:
             self.place = reserve.settle(part, "done")
-        except (LedgerError, OSError) as error:
+        except (DPForestError, OSError) as error:
             self._unsettled = str(error)
 
     def warn(self) -> None:
@@ -320,14 +332,14 @@ class LedgerReservation(Reservation):
         )  # fmt: skip
         try:
             reserve.settle(part, "failed")
-        except (LedgerError, OSError) as unheard:
+        except (DPForestError, OSError) as unheard:
             error.add_note(f"The ledger could not be told that the fit failed ({unheard}).")
 
     def _give_back_after(self, error: BaseException) -> None:
         reserve, _ = self._claimed()
         try:
             self._give_back()
-        except (LedgerError, OSError):
+        except (DPForestError, OSError):
             error.add_note(_NOT_VOIDED.format(reserve=reserve.stake.id))
 
 

@@ -294,7 +294,9 @@ class _PartReservation(LedgerReservation):
         return self._campaign.reserve, self._part
 
     def _give_back(self) -> None:
-        self._campaign.unclaim(self._part, self._plan)
+        # A part that may have begun is not begun again.
+        if not self._unsure:
+            self._campaign.unclaim(self._part, self._plan)
 
 
 def priced_forests(

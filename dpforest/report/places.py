@@ -75,7 +75,8 @@ def _charged(place: LedgerPlace) -> str:
     if place.parts == 1:
         return amount
     whole = "stands by its certificate; " if place.alone else ""
-    return f"{amount} for all {place.parts} fits of a campaign ({whole}this is part {place.part})"
+    which = f"{whole}this is number {place.part + 1}"
+    return f"{amount} for all {place.parts} fits of a campaign ({which})"
 
 
 def _declared(place: LedgerPlace) -> str:

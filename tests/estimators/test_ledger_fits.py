@@ -33,8 +33,8 @@ from dpforest import (
     verify_report,
 )
 from dpforest.accounting.conversion import rho_of_epsilon
+from dpforest.accounting.events import GeometricNoise
 from dpforest.accounting.fits import DetachedAccountant
-from dpforest.accounting.frozen_ledger import FrozenLedger
 from dpforest.accounting.rationals import parse_amount
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.estimators import fitting
@@ -42,6 +42,7 @@ from dpforest.estimators.fitting import Fit
 from dpforest.exceptions import (
     ApprovalMissing,
     InvalidRecordError,
+    LedgerFrozen,
     LedgerUnreachable,
     LedgerWarning,
     ParameterError,
@@ -327,6 +328,37 @@ def test_a_start_that_does_not_come_through_is_voided(forest_of, table, monkeypa
     assert kinds(ledger) == ["reserve", "void"] and not read
 
 
+@pytest.fixture
+def unanswered(monkeypatch):
+    """A ledger whose starts are written, while their answers are lost for good."""
+
+    def lose(ledger):
+        write = ledger.write
+
+        def lost(name, body, entry_id=None):
+            written = write(name, body, entry_id)
+            if type(body).__name__ == "StartBody":
+                raise LedgerUnreachable("no answer", "Wait", ledger.url, name, unanswered=True)
+            return written
+
+        monkeypatch.setattr(ledger, "write", lost)
+
+    return lose
+
+
+def test_a_start_that_may_stand_is_never_given_back(forest_of, poisoned, unanswered):
+    forest, ledger = forest_of(strategy="rules")
+    unanswered(ledger)
+    with pytest.raises(LedgerUnreachable, match="no answer") as raised:
+        forest.fit(*poisoned())
+    assert kinds(ledger) == ["reserve", "start"] and spent(ledger) > 0
+    assert "could not be given back" in raised.value.__notes__[0]
+    campaign = ledger.campaign("claims", [clone(forest)] * 2)
+    with pytest.raises(LedgerUnreachable):
+        forest.set_params(accountant=campaign).fit(*poisoned())
+    assert campaign.left == 1
+
+
 def test_a_reserve_that_cannot_be_voided_is_named(forest_of, table, monkeypatch):
     forest, ledger = forest_of(strategy="rules")
     write = ledger.write
@@ -491,6 +523,25 @@ def test_copies_are_charged_to_the_same_data_set(duplicate, forest_of, table):
     assert again.accountant is forest.accountant
 
 
+@pytest.mark.filterwarnings("ignore::dpforest.RepeatedFitWarning")
+def test_a_data_set_that_was_frozen_meanwhile_costs_no_model(forest_of, table, monkeypatch):
+    forest, ledger = forest_of(strategy="rules")
+    train = Fit._train
+
+    def training(self, *given):
+        ledger.checkpoint("claims", frozen=True, reason="a backup was restored")
+        return train(self, *given)
+
+    with monkeypatch.context() as patched, pytest.warns(LedgerWarning, match="frozen"):
+        patched.setattr(Fit, "_train", training)
+        forest.fit(*table(N))
+    assert forest.privacy_report().basis.ledger.entry == "start"
+    assert kinds(ledger) == ["reserve", "start", "checkpoint"]
+    with pytest.raises(LedgerFrozen):
+        forest.fit(*table(N))
+    assert kinds(ledger)[-1] == "checkpoint"
+
+
 def test_an_unfitted_forest_and_its_accountant_are_not_pickled(forest_of):
     forest, ledger = forest_of()
     for live in (forest, forest.accountant, ledger):
@@ -515,13 +566,17 @@ def test_a_pickled_fit_names_its_ledger_and_spends_nothing_more(forest_of, table
 
 
 def test_nothing_more_is_granted_from_a_reserve(forest_of, table):
-    forest, _ = forest_of(strategy="multinomial", delta="1e-7")
+    forest, ledger = forest_of(strategy="multinomial", delta="1e-7")
+    tiny = {"event": GeometricNoise(Fraction(1, 10**13), Fraction(1)), "role": "more"}
+    own = clone(forest).set_params(accountant=None).fit(*table(N))
+    own.accountant_.request(**tiny)
     forest.fit(*table(N))
-    assert isinstance(forest.accountant_, FrozenLedger)
-    assert not hasattr(forest.accountant_, "request")
+    with pytest.raises(BudgetExceeded, match="a fit that is done"):
+        forest.accountant_.request(**tiny)
     with pytest.raises(ScopeError, match="closed"):
-        forest._scope.request_all([])
-        forest._scope.parallel_cells("more")
+        forest._scope.request(**tiny)
+    assert forest.accountant_.frozen().spent.exact == forest.accountant_.loss
+    assert kinds(ledger) == ["reserve", "start", "settle"]
 
 
 def test_a_cross_validation_in_threads_is_charged_fold_by_fold(forest_of, table):

@@ -1,0 +1,167 @@
+"""Batches and campaigns: what several fits come to, what is left, and when one stands alone."""
+
+from __future__ import annotations
+
+import math
+import threading
+from fractions import Fraction
+
+import pytest
+
+from dpforest import BudgetExceeded, BudgetLedger, Domain, PrivateForestClassifier
+from dpforest.exceptions import ParameterError
+from dpforest.ledger.accountant import LedgerCeiling
+from dpforest.ledger.campaign import Campaign
+from dpforest.ledger.pricing import stands_alone
+
+DOMAIN = Domain(features={"age": (0, 100)}, classes=["a", "b"], approximate_rows=4000)
+
+
+@pytest.fixture
+def book(tmp_path):
+    with BudgetLedger.open(f"sqlite:///{tmp_path}/book", actor="ana", create=True) as ledger:
+        yield ledger
+
+
+def registered(book, name="claims", **facts):
+    book.register(name, **{"domain": DOMAIN, "epsilon": 2, "delta": "1e-5", **facts})
+    return name
+
+
+def forest(**parameters):
+    given = {"epsilon": "0.5", "delta": "1e-6", "domain": DOMAIN, "strategy": "refitted"}
+    return PrivateForestClassifier(**{**given, **parameters})
+
+
+def test_a_batch_is_priced_and_nothing_is_charged(book):
+    name = registered(book)
+    before = book.log(name)
+    plan = book.plan(name, [forest(), forest(epsilon=1), forest()])
+    single = [book.plan(name, one).total for one in (forest(), forest(epsilon=1))]
+    assert plan.prices == (single[0], single[1], single[0]) and plan.total == sum(plan.prices)
+    assert plan.cap == (2, Fraction("1e-5")) and plan.remaining > plan.total
+    assert plan.fits == 3 and plan.granted and not plan.alone
+    assert len(set(plan.plans)) == 2 and plan.together < 2
+    assert book.log(name) == before
+    assert "3 fits, nothing was charged" in str(plan) and "3 of 3 fit" in str(plan)
+    assert "certificate" in str(plan) and "use the data set up" not in str(plan)
+
+
+def test_what_fits_is_counted_in_its_order(book):
+    name = registered(book)
+    count = book.plan(name, [forest()] * 60).fits
+    assert 10 < count < 60
+    plan = book.plan(name, [forest(epsilon=8), *[forest()] * 3])
+    assert plan.fits == 0 and not plan.granted
+    assert book.plan(name, [*[forest()] * 3, forest(epsilon=8)]).fits == 3
+    for _ in range(count):
+        book.reserve(name, book.charge(name, forest()))
+    assert book.plan(name, forest()).fits == 0
+    with pytest.raises(BudgetExceeded):
+        book.reserve(name, book.charge(name, forest()))
+
+
+def test_a_campaign_is_charged_its_rho_where_that_fits(book):
+    name = registered(book)
+    campaign = book.campaign(name, [forest()] * 4, purpose="search")
+    charge = campaign.reserve.stake.charge
+    state = book.chain(name).state
+    assert not charge.alone and state.total == charge.units == 4 * charge.parts[0].units
+    assert charge.purpose == "search" and campaign.left == 4
+    assert isinstance(campaign, LedgerCeiling) and "4 fits" in repr(campaign)
+
+
+def test_a_campaign_stands_alone_only_where_nothing_was_ever_charged(book):
+    many = [forest(strategy="one_shot")] * 60
+    name = registered(book)
+    certified = book.plan(name, many).together
+    assert 2 < certified < math.inf
+    fresh = {"epsilon": certified}
+    assert book.plan(registered(book, "fresh", **fresh), many).alone
+    campaign = book.campaign("fresh", many)
+    assert stands_alone(campaign.reserve.stake.charge)
+    assert book.plan("fresh", forest()).fits == 0
+    registered(book, "used", **fresh)
+    held = book.reserve("used", book.charge("used", forest()))
+    assert not book.plan("used", many).alone
+    with pytest.raises(BudgetExceeded):
+        book.campaign("used", many)
+    # What was voided was never begun, so nothing was ever charged.
+    book.void("used", held.id, token=held.token)
+    assert book.plan("used", many).alone
+    registered(book, "lowered", **fresh)
+    cap = book.chain("lowered").state.cap
+    book.policy("lowered", cap=Fraction(cap - 1, 2**128))
+    assert not book.plan("lowered", many).alone
+    registered(book, "blocks", max_blocks_per_unit=1, **fresh)
+    book.add_block("blocks", "2024", cap=1)
+    assert not book.plan("blocks", many).alone
+    registered(book, "pure", currency="epsilon", delta=None, epsilon=1)
+    pure = book.plan("pure", [forest(delta=0, strategy="one_shot")] * 5)
+    assert not pure.alone and pure.together == math.inf and 0 < pure.fits < 5
+
+
+def test_what_no_certificate_speaks_for_adds_up(book):
+    from dpforest import MultinomialForestClassifier
+
+    name = registered(book)
+    parted = MultinomialForestClassifier(
+        epsilon="0.1", domain=DOMAIN, n_estimators=2, max_depth=2, partition_rate=1
+    )
+    plan = book.plan(name, [parted] * 3)
+    assert plan.together == math.inf and "certificate" not in str(plan)
+    campaign = book.campaign(name, [parted] * 3)
+    assert campaign.left == 3 and not campaign.reserve.stake.charge.releases
+
+
+def test_a_plan_that_waits_is_named_by_its_place(book):
+    name = registered(book)
+    waiting = forest(domain=DOMAIN.model_copy(update={"approximate_rows": None}))
+    with pytest.raises(ParameterError, match=r"forests=\(1,\): .*wait for a released value"):
+        book.campaign(name, [forest(), waiting])
+    assert len(book.log(name)) == 1
+    assert book.plan(name, [forest(), waiting]).together == math.inf
+
+
+def test_each_part_is_claimed_once_by_whatever_thread(book):
+    name = registered(book)
+    campaign = book.campaign(name, [forest()] * 6)
+    digest = campaign.reserve.stake.charge.parts[0].plan
+    claimed, refused = [], []
+
+    def claim():
+        try:
+            claimed.append(campaign.claim(digest))
+        except ParameterError as error:
+            refused.append(error)
+
+    threads = [threading.Thread(target=claim) for _ in range(9)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(claimed) == list(range(6)) and len(refused) == 3 and campaign.left == 0
+    campaign.unclaim(4, digest)
+    campaign.unclaim(2, digest)
+    assert [campaign.claim(digest), campaign.claim(digest)] == [2, 4]
+
+
+def test_a_campaign_is_shared_by_copies_and_never_pickled(book):
+    import copy
+    import pickle
+
+    from dpforest.exceptions import ParameterTypeError
+
+    campaign: Campaign = book.campaign(registered(book), [forest()])
+    assert copy.copy(campaign) is campaign is copy.deepcopy(campaign)
+    with pytest.raises(ParameterTypeError, match="not pickled"):
+        pickle.dumps(campaign)
+
+
+def test_a_stream_is_priced_as_one(book):
+    name = registered(book)
+    auto = forest(delta=0, strategy="auto", epsilon=1)
+    whole, passes = (book.plan(name, auto, streamed=streamed) for streamed in (False, True))
+    assert whole.plans != passes.plans
+    with pytest.raises(ParameterError, match="stream"):
+        book.plan(name, forest(strategy="rules", delta=0), streamed=True)
