@@ -91,7 +91,7 @@ def _check(report: PrivacyReport, facts: OpenBody) -> None:
 
 
 def _amount(report: PrivacyReport, loss: PrivacyLoss, currency: str) -> Fraction:
-    """What the fit counts as beside others."""
+    """Price of the fit beside others."""
     caps = [cap.loss for cap in report.composition.caps] or [loss]
     # Which of its caps a fit kept to may follow from released values: the larger one counts.
     counted = max(one.rho if currency == "rho" else one.epsilon for one in caps)

@@ -264,7 +264,7 @@ class WriteOff:
 
     @classmethod
     def of(cls, amount: Any, reason: str) -> WriteOff | None:
-        """What was given, checked; None where nothing was."""
+        """Check what was given; None where nothing was."""
         if amount is None:
             return None
         exact = to_rational(amount, "write_off")
@@ -443,7 +443,7 @@ def _lost_starts(chain: Chain) -> list[str]:
 
 @dataclass(frozen=True)
 class Need:
-    """How much must count as spent.
+    """Amount that must count as spent.
 
     Attributes
     ----------
@@ -460,7 +460,7 @@ class Need:
 
 
 def _need(chain: Chain, testimonies: Sequence[Testimony]) -> Need:
-    """What must count as spent, by these witnesses and by those that were given before."""
+    """Amount that must count as spent, by these witnesses and by those that were given before."""
     others = [one for one in testimonies if compared(chain, one).verdict != "agrees"]
     if chain.state.blocks:
         return Need(is_told=all(one.whole for one in others))
@@ -472,7 +472,7 @@ def _need(chain: Chain, testimonies: Sequence[Testimony]) -> Need:
 
 
 def _kept_need(chain: Chain) -> Need:
-    """What the freeze that holds says."""
+    """Amount that the freeze which holds asks for."""
     if chain.state.frozen:
         for entry in reversed(chain.entries):
             if isinstance(entry.body, CheckpointBody):
