@@ -293,7 +293,7 @@ def _for_people(
 
 
 def _repeated(block: Block) -> Repeated:
-    return Repeated(releases=tuple(_event(event) for event in block.events), times=block.times)
+    return Repeated(releases=tuple(map(EventRecord.of, block.events)), times=block.times)
 
 
 # -- several fits ---------------------------------------------------------------------------------
@@ -326,20 +326,23 @@ def campaign_epsilon(prices: Sequence[FitPrice], delta: Fraction) -> Amount:
 
 def stands_alone(charge: Charge) -> bool:
     """Whether the certificate that a charge stands by follows from its own list of releases."""
-    events = [[_read(event) for event in one.releases] for one in charge.releases]
-    blocks = (
-        Block(tuple(event for event in listed if event is not None), one.times)
-        for listed, one in zip(events, charge.releases, strict=True)
-    )
-    if not events or any(event is None for listed in events for event in listed):
+    blocks = tuple(_read_block(one) for one in charge.releases)
+    listed = tuple(block for block in blocks if block is not None)
+    if not listed or len(listed) < len(blocks):
         return False
-    unit = grouped(tuple(levelled(blocks)), charge.records_per_unit)
+    unit = grouped(tuple(levelled(listed)), charge.records_per_unit)
     epsilon, delta = parse_finite(charge.epsilon), parse_finite(charge.delta)
     return 0 < delta < 1 and delta_bound(unit, epsilon, delta, MOST_CAMPAIGN_WORK) <= delta
 
 
-def _read(event: dict[str, Any]) -> Event | None:
-    return read_event(event["mechanism"], event["parameters"])
+def _read_block(one: Repeated) -> Block | None:
+    """Releases of a charge; None where one is of no kind that is known here."""
+    try:
+        events = [read_event(event.mechanism, event.parameters) for event in one.releases]
+    except (ValueError, ZeroDivisionError):
+        return None
+    known = tuple(event for event in events if event is not None)
+    return Block(known, one.times) if len(known) == len(events) else None
 
 
 def levelled(blocks: Iterable[Block]) -> Iterator[Block]:

@@ -19,7 +19,7 @@ _KNOWS_NOT = (
 )
 
 
-def known_fits(listing: FitListing, in_ledger: str = "") -> str:
+def known_fits(listing: FitListing) -> str:
     """Say in a report's first lines which other fits it knows of, and which it cannot know of.
 
     It never says that a fit was the first: no process can know that. Held by
@@ -29,13 +29,8 @@ def known_fits(listing: FitListing, in_ledger: str = "") -> str:
     ----------
     listing : FitListing
         What was known when the reported fit was charged, itself included.
-    in_ledger : str
-        What a ledger knows, which every fit that is charged to it adds to.
     """
-    known = f"{_KNOWS_ONLY}: {counted_fits(listing)}."
-    return (
-        f"{in_ledger} Beside it: {known} {_KNOWS_NOT}." if in_ledger else f"{known} {_KNOWS_NOT}."
-    )
+    return f"{_KNOWS_ONLY}: {counted_fits(listing)}. {_KNOWS_NOT}."
 
 
 def counted_fits(listing: FitListing) -> str:

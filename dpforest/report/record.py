@@ -263,7 +263,8 @@ class RunFacts(_OfALedger):
 
 def fits_known(facts: ClaimBasis | RunFacts) -> str:
     """Say which other fits are known of, by the process and by a ledger, and which cannot be."""
-    return known_fits(facts.listing, "" if facts.ledger is None else facts.ledger.sentence)
+    known = known_fits(facts.listing)
+    return known if facts.ledger is None else f"{facts.ledger.sentence} Beside it: {known}"
 
 
 class ReportRecord(Frozen):

@@ -339,7 +339,8 @@ def _plan_problems(record: PrivacyReport) -> _Said:
             return [], [], ["the plan (a part of it is not dpforest's)"]
         if isinstance(remade, str):
             return [remade], [], []
-        problems = [*_planned(record, remade.plan), *_charged_for(record, remade)]
+        problems = list(_planned(record, remade.plan))
+        problems += _charged_for(record, remade)
         if _waits(remade.plan):
             return problems, ["settings and caps"], [_FOLLOWED]
         problems = problems or list(_requested(record, remade.requests(record)))

@@ -16,6 +16,7 @@ from dpforest import (
     PrivateForestClassifier,
     PrivateForestRegressor,
 )
+from dpforest.accounting.certificate_record import EventRecord
 from dpforest.accounting.certificates import (
     Block,
     certify,
@@ -277,10 +278,16 @@ def test_a_charge_that_stands_alone_is_worked_out_again():
     assert not stands_alone(longer)
     assert not stands_alone(charge.model_copy(update={"releases": ()}))
     assert not stands_alone(charge.model_copy(update={"records_per_unit": 2}))
-    unknown = charge.releases[0].model_copy(
-        update={"releases": ({"mechanism": "x", "parameters": {}},)}
-    )
-    assert not stands_alone(charge.model_copy(update={"releases": (unknown,)}))
+    for event in (
+        {"mechanism": "x", "parameters": {}},
+        {"mechanism": "two-sided geometric noise", "parameters": {"epsilon": "x"}},
+        {"mechanism": "two-sided geometric noise",
+         "parameters": {"epsilon": "-1", "l1_sensitivity": "1"}},
+    ):  # fmt: skip
+        record = EventRecord.model_validate(event)
+        unknown = charge.releases[0].model_copy(update={"releases": (record,)})
+        with_it = charge.model_copy(update={"releases": (*charge.releases, unknown)})
+        assert not stands_alone(with_it)
 
 
 def test_a_list_of_a_plan_is_the_one_that_its_certificate_names():
