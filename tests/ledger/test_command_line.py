@@ -172,7 +172,7 @@ def test_5_for_a_damaged_a_frozen_and_a_ledger_that_is_behind(ask, good, here):
 
 def test_5_while_it_waits_to_be_recovered(ask, good, load_helper, helpers, here):
     recovery = load_helper(HERE / "test_recovery.py")
-    ledger = helpers.registered(helpers.ledger_at("claims.ledger"))
+    ledger = helpers.registered(helpers.ledger_at(Path("claims.ledger")))
     good("backup old.ledger")
     recovery.fit(helpers, ledger, "1/4")
     Path("report.json").write_text(recovery.fit(helpers, ledger, "1/8"), "utf-8")
