@@ -12,8 +12,10 @@ since both were one.
 **Proof.** A witness says what was spent by its entry (``in_all``). What was spent here since the
 fork is at most what was spent here since an entry that both chains surely have; ``_required`` adds
 the two, and the freeze keeps the largest sum. The data set goes on only if what counts as spent,
-with all that was charged again or written off, is not below it. A chain of which no witness shows
-another entry is taken for the beginning of the lost one: that is what a restored backup is.
+with all that was charged again or written off, is not below it. An export shows which entries both
+have. Reports show it only where none of them names another entry of a number that this chain has:
+then this chain is taken for the beginning of the lost one, which is what a restored backup is. In a
+fork that only reports speak of, all of this chain counts beside all of the lost one.
 
 A total over blocks is a maximum and bounds no single block. So a data set with blocks goes on only
 with an export of the lost chain, or by its owner's word.
@@ -465,10 +467,17 @@ def _need(chain: Chain, testimonies: Sequence[Testimony]) -> Need:
     if chain.state.blocks:
         return Need(is_told=all(one.whole for one in others))
     kept = _kept_need(chain)
-    units = max((_required(chain, one, testimonies) for one in others), default=0)
+    alone = [one for one in others if not _is_in_an_export(one, others)]
+    units = max((_required(chain, one, alone) for one in alone), default=0)
     witnessed = max((one.total for one in others), default=0)
     # Who speaks of as much of the lost chain may show better where both chains part.
     return Need(units, witnessed) if units and witnessed >= kept.witnessed else kept
+
+
+def _is_in_an_export(testimony: Testimony, others: Iterable[Testimony]) -> bool:
+    """Say if an export has the very entry of a report, and so says more."""
+    exports = [one for one in others if one.whole is not None and testimony.whole is None]
+    return any(testimony.hashes.items() <= one.hashes.items() for one in exports)
 
 
 def _kept_need(chain: Chain) -> Need:
@@ -480,9 +489,9 @@ def _kept_need(chain: Chain) -> Need:
     return Need()
 
 
-def _required(chain: Chain, testimony: Testimony, testimonies: Iterable[Testimony]) -> int:
+def _required(chain: Chain, testimony: Testimony, others: Iterable[Testimony]) -> int:
     """Units that must count as spent by what one witness of another chain says."""
-    common = _last_common(chain, testimony, testimonies)
+    common = _last_common(chain, testimony, others)
     return testimony.total + _own(chain, chain.entries[common + 1 :])
 
 
@@ -497,21 +506,20 @@ def _own(chain: Chain, since: Iterable[Entry]) -> int:
     return sum(one.units for one in spends_of(chain) if one.id in own.keys() - again)
 
 
-def _last_common(chain: Chain, testimony: Testimony, testimonies: Iterable[Testimony]) -> int:
-    """Number of an entry that both chains surely have, as late as can be told."""
-    known = list(testimonies) if testimony.whole is None else [testimony]
-    agreed = [number for one in known for number in _agreed(chain, one)]
+def _last_common(chain: Chain, testimony: Testimony, others: Iterable[Testimony]) -> int:
+    """Number of an entry that both chains surely have."""
+    if testimony.whole is not None:
+        differs = _first_other(chain, testimony)
+        return max(n for n in (0, *testimony.hashes) if n == 0 or n < differs)
+    # A report that agrees may be of a fit after the fork, so it shows nothing of the lost chain.
     end = _end_before_recovery(chain)
-    differs = [
-        n for one in known for n, h in one.hashes.items() if _verdict(chain, n, h) != "agrees"
-    ]
-    if testimony.whole is None and min(differs) > end:
-        return end
-    return max((number for number in agreed if number < min(differs)), default=0)
+    return end if min(_first_other(chain, one) for one in others) > end else 0
 
 
-def _agreed(chain: Chain, testimony: Testimony) -> list[int]:
-    return [n for n, h in testimony.hashes.items() if _verdict(chain, n, h) == "agrees"]
+def _first_other(chain: Chain, testimony: Testimony) -> int:
+    """Number of the first entry that a witness speaks of and this chain has not."""
+    hashes = testimony.hashes.items()
+    return min(n for n, digest in hashes if _verdict(chain, n, digest) != "agrees")
 
 
 def _end_before_recovery(chain: Chain) -> int:

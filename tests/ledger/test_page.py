@@ -156,7 +156,7 @@ def test_frozen_and_overspent_are_told(helpers, report_tests, tmp_path):
 
 def test_a_certificate_uses_the_cap_up(helpers, report_tests, tmp_path):
     ledger = helpers.ledger_at(tmp_path / "alone.ledger")
-    helpers.registered(ledger, rho=None, epsilon=2)
+    helpers.registered(ledger, epsilon=2, delta="1e-6")
     ledger.reserve(
         "claims", helpers.charge("1", parts=2, alone=True, epsilon="2", delta="1/1000000")
     )
