@@ -14,6 +14,7 @@ def filled_ledger(helpers: Any, path: Path) -> Any:
     _others(helpers, olga)
     _blocks(helpers, olga)
     helpers.registered(olga, "pure", currency="epsilon", epsilon="2")
+    olga.reserve("pure", helpers.charge("1/3", "epsilon", purpose="a third"))
     return olga
 
 

@@ -51,6 +51,7 @@ def test_it_says_what_is_spent_and_what_remains(filled, page):
         spent, cap = figure_up(fraction_of(status.spent)), figure_down(fraction_of(status.cap))
         left = figure_down(fraction_of(status.remaining))
         assert f"{sign} = {spent} of {sign} = {cap} is spent, and {sign} = {left} remains." in said
+        assert name != "pure" or (spent, left) == ("0.333334", "1.66666")
         assert status.hash in said and status.facts.domain in said
         assert f"number {status.number}, " in said
     assert filled.id in said
