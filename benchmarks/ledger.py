@@ -32,10 +32,10 @@ from common.sources import REPOSITORY, Sources
 from dpforest.ledger import BudgetLedger
 
 HERE = Path(__file__).parent
-#: The stores, and how entries come to them; rules decide nothing of what outlives a kill.
+#: The stores: what is entered, and by which rules, decides nothing of what outlives a kill.
 SOURCES = Sources(
     files=(
-        *("dpforest/ledger/core.py", "dpforest/ledger/*store.py", "dpforest/ledger/queue.py"),
+        *("dpforest/ledger/*store.py", "dpforest/ledger/queue.py"),
         *("dpforest/ledger/migrations/*.sql", "benchmarks/common/ledger_kills.py"),
         *("benchmarks/common/ledger_contention.py", "benchmarks/common/ledger_times.py"),
     )

@@ -11,8 +11,8 @@ NAMES = {"sqlite": "SQLite", "postgresql": "PostgreSQL"}
 
 _HEAD = """# Results of the ledger's benchmark
 
-Written by `benchmarks/ledger.py`. Each line of results carries a print of the sources; those of
-other sources are left out.
+Written by `benchmarks/ledger.py`. Each line of results carries a print of the stores and of this
+benchmark; those of other code are left out.
 """
 _KILLS = """## Processes killed while they write
 

@@ -1,4 +1,4 @@
-"""What a fit is given to be charged to a ledger, and the life of its reserve.
+"""Accountants of a ledger, as fits are given them, and the life of a fit's reserve.
 
 A reserve is set aside when the plan is made, and counts as spent from then on. Its start is written
 before the first record is read. What fails before that is voided by the process that reserved it;

@@ -14,6 +14,7 @@ Held by tests/ledger/test_campaign.py and tests/estimators/test_ledger_fits.py.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import threading
 from collections import Counter
@@ -25,7 +26,7 @@ from typing import Any, Protocol
 from dpforest.accounting.figures import figure_down, figure_up
 from dpforest.accounting.losses import Amount
 from dpforest.accounting.rationals import parse_amount, parse_finite
-from dpforest.exceptions import ParameterError, ParameterTypeError
+from dpforest.exceptions import BudgetExceeded, ParameterError, ParameterTypeError
 from dpforest.ledger.accountant import (
     LedgerCeiling,
     LedgerReservation,
@@ -34,6 +35,7 @@ from dpforest.ledger.accountant import (
     Tariff,
 )
 from dpforest.ledger.amounts import fraction_of
+from dpforest.ledger.charges import charged, check_charge
 from dpforest.ledger.entries import Charge, OpenBody
 from dpforest.ledger.pricing import FitPrice, campaign_epsilon, charge_of
 from dpforest.ledger.state import DataSetState
@@ -47,7 +49,7 @@ class Forest(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class BatchPlan:
-    """What some fits would be charged; nothing was.
+    """Charges that some fits would come to; nothing was charged.
 
     Attributes
     ----------
@@ -56,9 +58,9 @@ class BatchPlan:
     prices : tuple of Fraction
         Of each fit, exactly; their sum is what they are charged one by one.
     remaining : Fraction
-        What the data set may still be charged.
+        What the data set, or each of the blocks that were named, may still be charged.
     fits : int
-        How many of them fit under that, in their order.
+        How many of them would be granted one by one, in their order.
     cap : (Fraction, Fraction)
         Epsilon and delta that the cap was declared as.
     together : Fraction or math.inf
@@ -87,7 +89,7 @@ class BatchPlan:
 
     @property
     def granted(self) -> bool:
-        """Whether all of them fit, one by one or as a campaign."""
+        """True if all of them fit, one by one or as a campaign."""
         return self.fits == len(self.prices) or self.alone
 
     def __str__(self) -> str:
@@ -106,27 +108,32 @@ class BatchPlan:
         return "\n".join(lines)
 
 
-def batch_plan(state: DataSetState, prices: Sequence[FitPrice]) -> BatchPlan:
+def batch_plan(
+    state: DataSetState, prices: Sequence[FitPrice], actor: str, blocks: Sequence[str] = ()
+) -> BatchPlan:
     """Price some fits of a data set, and charge nothing.
 
     Parameters
     ----------
     state : DataSetState
     prices : sequence of FitPrice
+    actor : str
+        Whoever would be charged.
+    blocks : sequence of str
+        Blocks that they would read, of a table that grows.
     """
     facts = state.facts
-    amounts = tuple(price.amount(facts.currency) for price in prices)
-    charge = charge_of(prices, facts.currency)
     together = _together(state, prices)
+    fits = _fitting(state, prices, actor, blocks)
     return BatchPlan(
         data_set=state.name,
         currency=facts.currency,
-        prices=amounts,
-        remaining=_remaining(state),
-        fits=_fitting([part.units for part in charge.parts], _left(state)),
+        prices=tuple(price.amount(facts.currency) for price in prices),
+        remaining=_remaining(state, blocks),
+        fits=fits,
         cap=_declared(facts),
         together=together,
-        alone=charge.units > _left(state) and _may_stand_alone(state, together),
+        alone=fits < len(prices) and _may_stand_alone(state, prices, together),
         plans=tuple(price.plan for price in prices),
     )
 
@@ -137,7 +144,7 @@ def campaign_charge(
     purpose: str = "",
     blocks: Sequence[str] = (),
 ) -> Charge:
-    """What a campaign asks for: the sum of its prices, or that it may stand by its certificate.
+    """The charge of a campaign: the sum of its prices, or that it may stand by its certificate.
 
     Raises
     ------
@@ -149,7 +156,7 @@ def campaign_charge(
     if charge.units <= _left(state):
         return charge
     together = _together(state, prices)
-    if not _may_stand_alone(state, together):
+    if not _may_stand_alone(state, prices, together):
         return charge  # the rules refuse it, with what is left
     certificate = Fraction(together), _declared(state.facts)[1]
     return charge_of(prices, state.facts.currency, purpose, blocks, certificate)
@@ -170,18 +177,23 @@ def _left(state: DataSetState) -> int:
     return 0 if state.alone else max(state.cap - state.total, 0)
 
 
-def _remaining(state: DataSetState) -> Fraction:
-    return fraction_of(_left(state))
+def _remaining(state: DataSetState, blocks: Sequence[str]) -> Fraction:
+    """Amount that may still be charged to each of some blocks, or to the whole table."""
+    named = [state.remaining_of(name) for name in blocks if name in state.blocks]
+    return fraction_of(min([_left(state), *named]))
 
 
-def _fitting(units: Iterable[int], left: int) -> int:
-    """How many of some prices fit under what is left, in their order."""
+def _fitting(
+    state: DataSetState, prices: Sequence[FitPrice], actor: str, blocks: Sequence[str]
+) -> int:
+    """Number of fits that the rules would grant, in their order."""
     count = 0
-    for price in units:
-        left -= price
-        if left < 0:
-            break
-        count += 1
+    with contextlib.suppress(BudgetExceeded):
+        for price in prices:
+            charge = charge_of([price], state.facts.currency, blocks=blocks)
+            check_charge(state, charge)
+            state, _ = charged(state, actor, charge)
+            count += 1
     return count
 
 
@@ -194,14 +206,15 @@ def _together(state: DataSetState, prices: Sequence[FitPrice]) -> Amount:
     return math.inf if facts.currency != "rho" else campaign_epsilon(prices, _declared(facts)[1])
 
 
-def _may_stand_alone(state: DataSetState, together: Amount) -> bool:
-    """Whether nothing was ever charged, and a certificate is within what the cap was declared as.
+def _may_stand_alone(state: DataSetState, prices: Sequence[FitPrice], together: Amount) -> bool:
+    """Say if nothing was ever charged and a certificate is within what the cap was declared as.
 
     A cap that was lowered is no longer what was declared.
     """
     facts = state.facts
     untouched = not state.total and not state.blocks and state.cap == facts.cap
-    return untouched and together <= _declared(facts)[0]
+    fixed = not any(price.waits for price in prices)
+    return untouched and fixed and together <= _declared(facts)[0]
 
 
 # -- a campaign that is run -----------------------------------------------------------------------
@@ -228,7 +241,7 @@ class Campaign(LedgerCeiling):
 
     @property
     def left(self) -> int:
-        """How many of its fits have not begun."""
+        """Number of its fits that have not begun."""
         return len(self._waiting)
 
     def reservation(self, price: FitPrice) -> Reservation:

@@ -42,7 +42,7 @@ class BudgetLedger(LedgerDesk):
         blocks: Sequence[str] = (),
         request: str = "",
     ) -> LedgerAccountant:
-        """What an estimator takes as ``accountant`` to be charged to a data set.
+        """An ``accountant`` for estimators, whose fits are charged to a data set.
 
         Parameters
         ----------
@@ -62,7 +62,14 @@ class BudgetLedger(LedgerDesk):
         facts = self._state(data_set).facts
         return LedgerAccountant(self, data_set, facts, purpose, tuple(blocks), request)
 
-    def plan(self, data_set: str, forests: Any, *, streamed: bool | None = None) -> BatchPlan:
+    def plan(
+        self,
+        data_set: str,
+        forests: Any,
+        *,
+        blocks: Sequence[str] = (),
+        streamed: bool | None = None,
+    ) -> BatchPlan:
         """Price some fits, one by one and together. Nothing is charged, and no record is read.
 
         Parameters
@@ -70,11 +77,14 @@ class BudgetLedger(LedgerDesk):
         data_set : str
         forests : estimator, or sequence of estimators
             As they would be fitted; ``[forest] * 10`` is ten fits.
+        blocks : sequence of str
+            Blocks that would be read, of a table that grows.
         streamed : bool, optional
             Whether records will be read pass by pass. None asks each forest.
         """
         state = self._state(data_set)
-        return batch_plan(state, priced_forests(Tariff(data_set, state.facts), forests, streamed))
+        prices = priced_forests(Tariff(data_set, state.facts), forests, streamed)
+        return batch_plan(state, prices, self.actor, tuple(blocks))
 
     def charge(
         self,
@@ -85,7 +95,7 @@ class BudgetLedger(LedgerDesk):
         blocks: Sequence[str] = (),
         streamed: bool | None = None,
     ) -> Charge:
-        """What a fit, or a campaign of several, asks for: the content of a request.
+        """The charge of a fit, or of a campaign of several: the content of a request.
 
         Parameters
         ----------

@@ -142,7 +142,7 @@ class PostgresqlStore(SqlStore):
         connection.execute("SET default_transaction_isolation = 'read committed'")
         connection.execute("SET default_transaction_read_only = off")
         connection.execute(f"SET lock_timeout = {int(self.patience * 1000)}")
-        connection.execute(f"SET idle_in_transaction_session_timeout = {_SILENCE * 1000}")
+        connection.execute(f"SET idle_in_transaction_session_timeout = {int(_SILENCE * 1000)}")
         if _setting(connection, "synchronous_commit") not in _SAFE_COMMITS:
             connection.execute("SET synchronous_commit = on")
         commits, forced = (_setting(connection, name) for name in ("synchronous_commit", "fsync"))
@@ -211,7 +211,7 @@ class PostgresqlStore(SqlStore):
         return Head(*self._checked(found, Head)) if found else None
 
     def _connection(self) -> Any:
-        if self._box.connection is not None and self._box.connection.closed:
+        if self._is_lost():
             if self._box.is_begun:
                 raise LedgerUnreachable(
                     "the server ended the connection, and undid what was not committed",
@@ -226,8 +226,7 @@ class PostgresqlStore(SqlStore):
         try:
             return super()._ask(statement, *values)
         except LedgerUnreachable:
-            connection = self._box.connection
-            if self._box.is_begun or connection is None or not connection.closed:
+            if self._box.is_begun or not self._is_lost():
                 raise
         return super()._ask(statement, *values)
 
@@ -278,7 +277,7 @@ class PostgresqlStore(SqlStore):
         """Our own error for one of the server's, by its code."""
         errors, said = self._psycopg.errors, _first_line(error)
         if isinstance(error, errors.LockNotAvailable):
-            return self._too_busy("another process")
+            return self._too_busy("another process has")
         if isinstance(error, errors.InsufficientPrivilege):
             return LedgerUnreachable(
                 f"this role may not do that ({said})",
@@ -295,19 +294,30 @@ class PostgresqlStore(SqlStore):
             return LedgerUnreachable(
                 "the server's disk is full", "Make room; nothing was written", self.url
             )
-        if isinstance(error, self._psycopg.OperationalError | self._psycopg.InterfaceError):
-            return LedgerUnreachable(
-                f"the server cannot be reached, or ended the connection ({said})",
-                "Try again when it runs",
-                self.url,
-            )
-        return LedgerDamaged(f"its tables cannot be read ({said})", _RESTORE, self.url)
+        broken = (errors.ProgrammingError, errors.DataError, *_broken(errors))
+        if isinstance(error, broken) and not self._is_lost():
+            return LedgerDamaged(f"its tables cannot be read ({said})", _RESTORE, self.url)
+        return LedgerUnreachable(
+            f"the server cannot be reached, or ended the connection ({said})",
+            "Try again when it runs",
+            self.url,
+        )
+
+    def _is_lost(self) -> bool:
+        """Whether there was a connection, and it fell."""
+        connection = self._box.connection
+        return connection is not None and bool(connection.closed)
 
     @staticmethod
     def _end(box: Box) -> None:
         connection, box.connection = box.connection, None
         if connection is not None and box.process == this_process():
             connection.close()
+
+
+def _broken(errors: Any) -> tuple[type[Exception], ...]:
+    """Errors of a server whose files are damaged."""
+    return errors.DataCorrupted, errors.IndexCorrupted
 
 
 def _driver() -> Any:

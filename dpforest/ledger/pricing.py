@@ -110,7 +110,7 @@ class FitPrice:
     waits: bool
 
     def amount(self, currency: Currency) -> Fraction:
-        """What a data set is charged, exactly.
+        """The charge to a data set, exactly.
 
         Raises
         ------
@@ -161,7 +161,7 @@ def price_of(plan: Planned, budget: LearnerBudget, fit: dict[str, Any], domain: 
 
 
 def _beside_others(plan: Planned) -> PrivacyLoss:
-    """What a fit counts as: of alternative caps, the larger in each currency."""
+    """Loss that a fit counts as: of alternative caps, the larger in each currency."""
     if plan.caps:
         worst = NO_LOSS
         for cap in plan.caps:
@@ -241,7 +241,7 @@ def charge_of(
     blocks: Sequence[str] = (),
     alone: tuple[Fraction, Fraction] | None = None,
 ) -> Charge:
-    """What a data set is asked for, for one fit or a campaign.
+    """The charge of one fit or a campaign, as a data set is asked for it.
 
     Parameters
     ----------
@@ -325,7 +325,7 @@ def campaign_epsilon(prices: Sequence[FitPrice], delta: Fraction) -> Amount:
 
 
 def stands_alone(charge: Charge) -> bool:
-    """Whether the certificate that a charge stands by follows from its own list of releases."""
+    """Say if the certificate that a charge stands by follows from its own list of releases."""
     blocks = tuple(_read_block(one) for one in charge.releases)
     listed = tuple(block for block in blocks if block is not None)
     if not listed or len(listed) < len(blocks):

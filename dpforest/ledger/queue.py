@@ -164,9 +164,23 @@ def _take(descriptor: int, kind: int, start: int, length: int, end: float) -> No
             _open.discard(copy)
             os.close(copy)
 
-    threading.Thread(target=wait, daemon=True, name="dpforest ledger queue").start()
+    try:
+        threading.Thread(target=wait, daemon=True, name="dpforest ledger queue").start()
+    except RuntimeError:  # none can be started while the interpreter ends
+        _open.discard(copy)
+        os.close(copy)
+        _poll(descriptor, kind, start, length, end)
+        return
     if not done.wait(max(end - time.monotonic(), 0)):
         raise QueueTimeout
+
+
+def _poll(descriptor: int, kind: int, start: int, length: int, end: float) -> None:
+    """Lock bytes by asking again and again."""
+    while not _locked(descriptor, kind, start, length):
+        if time.monotonic() > end:
+            raise QueueTimeout
+        time.sleep(0.002)
 
 
 def _locked(descriptor: int, kind: int, start: int, length: int) -> bool:

@@ -8,7 +8,7 @@ import threading
 import uuid
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,7 @@ SET_VERSION = "UPDATE ledger SET schema_version = ?"
 _LAST = 2**62
 
 _stores: weakref.WeakSet[SqlStore] = weakref.WeakSet()
+_forking = threading.Lock()
 
 
 class SqlLocked:
@@ -110,7 +111,8 @@ class SqlStore(ABC):
         self._held = False
         self._box = Box()
         self._closing = weakref.finalize(self, type(self)._end, self._box)
-        _stores.add(self)
+        with _forking:
+            _stores.add(self)
 
     # -- reading ------------------------------------------------------------------------
 
@@ -213,7 +215,7 @@ class SqlStore(ABC):
         """Turn of this thread among those of its process."""
         lock = self._lock
         if not lock.acquire(timeout=self.patience):
-            raise self._too_busy("another thread of this process")
+            raise self._too_busy("another thread of this process has")
         try:
             if self._box.is_busy:
                 raise LedgerError(
@@ -303,7 +305,7 @@ class SqlStore(ABC):
 
     def _too_busy(self, who: str) -> LedgerUnreachable:
         return LedgerUnreachable(
-            f"{who} has been writing for more than {self.patience:g} seconds",
+            f"{who} been writing for more than {self.patience:g} seconds",
             "Try again, and see what it waits for",
             self.url,
         )
@@ -403,19 +405,24 @@ class Box:
         self.file: tuple[int, int] | None = None
 
 
-def _each(what: str) -> Callable[[], None]:
-    """Call a method of every store there is."""
+def _before_fork() -> None:
+    """Let nobody be in the middle of something, and no store be made, until all is copied."""
+    _forking.acquire()
+    for store in _stores:
+        store._before_fork()
 
-    def call() -> None:
-        for store in list(_stores):
-            getattr(store, what)()
 
-    return call
+def _after_fork() -> None:
+    for store in _stores:
+        store._after_fork()
+    _forking.release()
+
+
+def _in_child() -> None:
+    for store in _stores:
+        store._in_child()
+    _forking.release()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_each("_before_fork"),
-        after_in_parent=_each("_after_fork"),
-        after_in_child=_each("_in_child"),
-    )
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_in_child)

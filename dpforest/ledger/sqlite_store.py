@@ -94,7 +94,7 @@ class SqliteStore(SqlStore):
                 if _size(self._path) == 0 or self._beside("-journal").exists():
                     self._make_tables()
         except QueueTimeout:
-            raise self._too_busy("another process") from None
+            raise self._too_busy("another process has") from None
 
     def _make_tables(self) -> None:
         connection = self._raw("rwc")
@@ -127,7 +127,7 @@ class SqliteStore(SqlStore):
                     connection.close()
                     raise
         except QueueTimeout:
-            raise self._too_busy("another process") from None
+            raise self._too_busy("another process has") from None
         self._box.file = _place(self._path)
         return connection
 
@@ -227,7 +227,7 @@ class SqliteStore(SqlStore):
         try:
             turn.__enter__()
         except QueueTimeout:
-            raise self._too_busy("other processes, one after the other or one of them,") from None
+            raise self._too_busy("others have") from None
         try:
             yield
         finally:
@@ -323,7 +323,7 @@ class SqliteStore(SqlStore):
         """Our own error for one of SQLite's."""
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
         if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-            return self._too_busy("another process")
+            return self._too_busy("another process has")
         if code == sqlite3.SQLITE_CONSTRAINT:
             return LedgerError(
                 "an entry of this id or number is there already, or one would be changed",
@@ -345,12 +345,14 @@ class SqliteStore(SqlStore):
         connection, box.connection = box.connection, None
         if connection is None or box.process != this_process():
             return
-        with suppress(QueueTimeout), box.queue.door(PATIENCE):
-            with suppress(sqlite3.Error):
+        try:
+            with suppress(QueueTimeout, sqlite3.Error), box.queue.door(PATIENCE):
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 connection.execute("PRAGMA busy_timeout = 0")
                 _leave_whole(connection)
+                connection.close()
+        finally:
             connection.close()
 
     def _before_fork(self) -> None:

@@ -89,7 +89,7 @@ def _left(amount: Fraction) -> str:
 
 
 def promise(place: LedgerPlace, unit: str) -> str:
-    """What the cap of a data set promises of all fits together.
+    """Promise of a data set's cap, of all fits together.
 
     Parameters
     ----------

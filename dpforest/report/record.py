@@ -82,7 +82,7 @@ class Ceiling(Frozen):
 
 
 class LedgerPlace(Frozen):
-    """Where in a ledger a fit stands, and what had been spent on its data set when it ended.
+    """Place of a fit in a ledger, with what had been spent on its data set when it ended.
 
     Attributes
     ----------
@@ -141,7 +141,7 @@ class LedgerPlace(Frozen):
 
     @property
     def sentence(self) -> str:
-        """What was spent on the data set by everybody, as the ledger knew it."""
+        """The spending of everybody on the data set, as the ledger knew it, in words."""
         name, amounts = self.currency, (self.in_all, self.before)
         in_all, before = (figure_up(parse_finite(amount)) for amount in amounts)
         return (
@@ -152,7 +152,7 @@ class LedgerPlace(Frozen):
 
     @property
     def remaining(self) -> Fraction:
-        """What may still be spent on the data set, as far as this entry knows."""
+        """Amount that may still be spent on the data set, as far as this entry knows."""
         left = parse_finite(self.cap) - parse_finite(self.in_all)
         return Fraction(0) if self.alone else max(left, Fraction(0))
 

@@ -42,7 +42,7 @@ def report_markdown(report: ReportRecord) -> str:
 
 
 def _place(report: ReportRecord) -> str:
-    """Where in a ledger the fit stands; nothing where it stands in none."""
+    """The fit's place in a ledger; nothing where it stands in none."""
     place = report.basis.ledger
     return "" if place is None else "## Ledger\n\n" + _pairs(place_rows(place))
 

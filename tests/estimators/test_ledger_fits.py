@@ -463,15 +463,16 @@ OTHERS = [
 
 
 @pytest.mark.parametrize("change", OTHERS)
-def test_another_domain_is_refused_before_anything(change, forest_of, poisoned):
+def test_another_domain_is_refused_before_anything(change, forest_of, poisoned, watched):
     forest, ledger = forest_of(strategy="rules")
+    log = watched(ledger)
     other = Domain(**{"features": FEATURES, "classes": ["ill", "well"], **change})
     forest.set_params(domain=other)
     for use in (lambda: forest.fit(*poisoned()), lambda: ledger.plan("claims", forest)):
         with pytest.raises(ParameterError, match="domain=.*'claims' was registered with") as raised:
             use()
         assert raised.value.parameter == "domain"
-    assert kinds(ledger) == []
+    assert "locked" not in log and kinds(ledger) == []
 
 
 def test_a_domain_is_the_same_whatever_people_say_of_it(forest_of, table):
@@ -493,13 +494,16 @@ def test_no_domain_is_refused_and_not_read_off_the_records(forest_of, poisoned):
     assert kinds(ledger) == []
 
 
-def test_another_unit_is_refused_before_anything(forest_of, poisoned):
+def test_another_unit_is_refused_before_anything(forest_of, poisoned, watched):
     forest, ledger = forest_of(strategy="rules", max_records_per_unit=3)
+    log = watched(ledger)
     for size in (1, 2, 4):
         forest.set_params(max_records_per_unit=size)
-        with pytest.raises(ParameterError, match=f"max_records_per_unit={size}: .*Give .*=3"):
-            forest.fit(*poisoned())
-    assert kinds(ledger) == []
+        for use in (lambda: forest.fit(*poisoned()), lambda: ledger.plan("claims", forest)):
+            with pytest.raises(ParameterError, match=f"max_records_per_unit={size}: .*Give .*=3"):
+                use()
+    # Nobody asked for a transaction that the rules would refuse.
+    assert "locked" not in log and kinds(ledger) == []
 
 
 def test_a_data_set_that_is_not_there_is_refused_when_it_is_named(forest_of):
@@ -714,6 +718,21 @@ def test_a_fit_needs_the_approval_of_its_very_plan(forest_of, table, poisoned):
     assert kinds(ledger) == ["request", "approve", "reserve", "start", "settle"]
     with pytest.raises(ParameterError, match="used up"):
         forest.fit(*poisoned())
+
+
+def test_a_campaign_needs_the_approval_of_this_very_campaign(forest_of, table):
+    owners = {"owners": {"olga": "", "oscar": ""}, "approvals": 1}
+    forest, ledger = forest_of(registered=owners, strategy="rules")
+    both = [forest, clone(forest).set_params(epsilon=0.5)]
+    asked = ledger.request("claims", ledger.charge("claims", both, purpose="search"))
+    with BudgetLedger.open(ledger.url, actor="oscar") as oscar:
+        oscar.approve("claims", asked.id)
+    for others in (both[:1] * 2, [*both, forest], both[::-1]):
+        with pytest.raises(ApprovalMissing, match="another plan"):
+            ledger.campaign("claims", others, purpose="search", request=asked.id)
+    campaign = ledger.campaign("claims", both, purpose="search", request=asked.id)
+    both[1].set_params(accountant=campaign).fit(*table(N))
+    assert kinds(ledger) == ["request", "approve", "reserve", "start", "settle"]
 
 
 def test_a_fit_is_charged_to_the_blocks_that_it_names(forest_of, table, poisoned):

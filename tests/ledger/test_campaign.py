@@ -95,10 +95,32 @@ def test_a_campaign_stands_alone_only_where_nothing_was_ever_charged(book):
     assert not book.plan("lowered", many).alone
     registered(book, "blocks", max_blocks_per_unit=1, **fresh)
     book.add_block("blocks", "2024", cap=1)
-    assert not book.plan("blocks", many).alone
+    assert not book.plan("blocks", many, blocks=["2024"]).alone
     registered(book, "pure", currency="epsilon", delta=None, epsilon=1)
     pure = book.plan("pure", [forest(delta=0, strategy="one_shot")] * 5)
     assert not pure.alone and pure.together == math.inf and 0 < pure.fits < 5
+
+
+def test_blocks_and_quotas_are_heeded(book):
+    name = registered(book, max_blocks_per_unit=1)
+    for block, cap in (("2024", "0.05"), ("2025", "0.02")):
+        book.add_block(name, block, cap=cap)
+    with pytest.raises(ParameterError, match="blocks"):
+        book.plan(name, forest())
+    old, new, both = (
+        book.plan(name, [forest()] * 9, blocks=blocks)
+        for blocks in (["2024"], ["2025"], ["2024", "2025"])
+    )
+    assert old.fits == int(Fraction("0.05") / old.prices[0]) > new.fits == both.fits > 0
+    assert old.remaining > new.remaining == both.remaining
+    assert Fraction("0.02") - new.remaining < Fraction(1, 2**120)
+    campaign = book.campaign(name, [forest()] * new.fits, blocks=["2025"])
+    assert campaign.reserve.stake.charge.blocks == ("2025",)
+    assert book.plan(name, [forest()] * 9, blocks=["2025"]).fits == 0
+    assert book.plan(name, [forest()] * 9, blocks=["2024"]).fits == old.fits
+    other = registered(book, "quotas")
+    book.policy(other, quotas={"ana": 2 * old.prices[0] + Fraction(1, 100_000)})
+    assert book.plan(other, [forest()] * 9).fits == 2
 
 
 def test_what_no_certificate_speaks_for_adds_up(book):

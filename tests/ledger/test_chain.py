@@ -82,6 +82,15 @@ def test_a_whole_chain_made_anew_still_follows_the_rules_or_is_found(whole, rows
         check(whole, [*rows[:-1], row_of(forged)], helpers, head=None)
 
 
+def test_an_entry_exchanged_for_one_with_a_hash_of_its_own_is_found(whole, rows, helpers):
+    """A note leaves the same state whatever it says, so only the next entry's link tells."""
+    note = whole.entries[1]
+    assert note.kind is Kind.NOTE
+    forged = rehashed(note, body=NoteBody(text="it was never said"))
+    with pytest.raises(LedgerDamaged, match="does not follow"):
+        check(whole, [rows[0], row_of(forged), *rows[2:]], helpers)
+
+
 def test_an_entry_that_breaks_a_rule_is_found_even_with_all_hashes_right(whole, rows, helpers):
     entry = whole.entries[-1]
     body = NoteBody(text="")

@@ -13,7 +13,10 @@ from dpforest.ledger import queue
 from dpforest.ledger.queue import FairQueue, QueueTimeout
 
 FORK = multiprocessing.get_context("fork")
-pytestmark = pytest.mark.skipif(not queue.SUPPORTED, reason="needs locks that only Linux has")
+pytestmark = [
+    pytest.mark.skipif(not queue.SUPPORTED, reason="needs locks that only Linux has"),
+    pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning"),
+]
 
 
 @pytest.fixture
@@ -120,6 +123,21 @@ def test_a_child_does_not_keep_its_parents_turn(path):
     os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
     with queue_of(path).turn(5):
         pass
+
+
+def test_turns_come_where_no_thread_can_be_started(path, monkeypatch):
+    """As in Python 3.12 and later, where stores are closed while the interpreter ends."""
+
+    def refuse(thread):
+        raise RuntimeError("can't create new thread at interpreter shutdown")
+
+    holder = waiting(path, lambda: time.sleep(0.3))
+    monkeypatch.setattr("threading.Thread.start", refuse)
+    with pytest.raises(QueueTimeout), queue_of(path).turn(0.05):
+        pass
+    with queue_of(path).turn(10):
+        pass
+    holder.join(10)
 
 
 @pytest.mark.parametrize("content", [b"", b"\0" * 8, b"\xff" * 8, b"no counter at all", b"\5"])

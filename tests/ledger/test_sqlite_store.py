@@ -23,6 +23,7 @@ from dpforest.ledger import places, sqlite_store, steps
 from dpforest.ledger.queue import SUPPORTED
 from dpforest.ledger.store import Head, Row, open_store
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 FORK = multiprocessing.get_context("fork")
 ROOT = Path(__file__).resolve().parents[2]
 on_linux = pytest.mark.skipif(not SUPPORTED, reason="needs locks that only Linux has")

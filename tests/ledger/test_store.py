@@ -22,6 +22,7 @@ from dpforest.exceptions import (
 from dpforest.ledger import sql_store, steps
 from dpforest.ledger.store import Head, Row, open_store
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 FORK = multiprocessing.get_context("fork")
 OTHER = "Fälle, 2026 ☂"
 
@@ -267,6 +268,24 @@ def test_a_child_connects_anew(store):
 
     assert in_child(child) == 0
     assert add(store).number == 2
+
+
+def test_a_fork_while_other_threads_write_harms_nobody(store):
+    stop = threading.Event()
+
+    def work():
+        while not stop.is_set():
+            add(store)
+
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    [thread.start() for thread in threads]
+    try:
+        assert [in_child(lambda: add(store)) for _ in range(5)] == [0] * 5
+    finally:
+        stop.set()
+        [thread.join() for thread in threads]
+    numbers = [row.number for row in store.rows("claims")]
+    assert numbers == [*range(len(numbers))] and len(numbers) > 5
 
 
 def test_a_child_cannot_use_its_parents_lock(store):
