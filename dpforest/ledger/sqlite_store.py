@@ -48,7 +48,7 @@ class SqliteStore(SqlStore):
     ----------
     path : Path
         The file.
-    create, network, incomplete, identity : bool, and str
+    create, network, incomplete, identity : bool, bool, bool, str
         See :func:`dpforest.ledger.store.open_store`.
     """
 
