@@ -23,7 +23,7 @@ with an export of the lost chain, or by its owner's word.
 What came after W, nobody can know here. That is why officers keep reports, and why exports and the
 page exist.
 
-Held by tests/ledger/test_recovery.py.
+Held by tests/ledger/test_recovery.py, and the claim by test_recovery_claim.py on random histories.
 """
 
 from __future__ import annotations

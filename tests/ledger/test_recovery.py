@@ -147,6 +147,13 @@ def test_it_stays_frozen_until_the_missing_is_given(helpers, book, tmp_path):
     assert spent(old) == spent(book) and not old.status("claims").frozen
 
 
+def test_who_speaks_of_less_asks_for_no_less(helpers, book, tmp_path):
+    old = copied(helpers, book, tmp_path)
+    _, second, third = (fit(helpers, book, rho) for rho in ("1/16", "1/16", "1/4"))
+    assert old.recover("claims", [third]).missing == to_units(Fraction(1, 8))
+    assert old.recover("claims", [second]).missing == to_units(Fraction(1, 16))
+
+
 def test_what_nobody_holds_is_written_off(helpers, book, tmp_path):
     old = copied(helpers, book, tmp_path)
     fit(helpers, book, "1/4")
