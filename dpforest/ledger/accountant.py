@@ -291,10 +291,11 @@ class LedgerReservation(Reservation):
 
     def start(self) -> None:
         reserve, part = self._claimed()
+        self._unsure = True
         try:
             self.place = reserve.start(part)
-        except LedgerUnreachable as error:
-            self._unsure = error.unanswered
+        except DPForestError as error:
+            self._unsure = isinstance(error, LedgerUnreachable) and error.unanswered
             raise
         self._started = True
 

@@ -81,6 +81,16 @@ class Ceiling(Frozen):
         return parse_finite(self.epsilon), parse_finite(self.delta)
 
 
+def _finite(text: str) -> str:
+    if text == "inf":
+        raise ValueError("no ledger is charged an infinite amount")
+    return text
+
+
+#: An amount of a ledger, as a rational in text.
+FiniteText = Annotated[ExactText, AfterValidator(_finite)]
+
+
 class LedgerPlace(Frozen):
     """Place of a fit in a ledger, with what had been spent on its data set when it ended.
 
@@ -130,12 +140,12 @@ class LedgerPlace(Frozen):
     signature: str
     key: str
     currency: Literal["rho", "epsilon"]
-    charged: ExactText
-    before: ExactText
-    in_all: ExactText
-    cap: ExactText
-    cap_epsilon: ExactText
-    cap_delta: ExactText
+    charged: FiniteText
+    before: FiniteText
+    in_all: FiniteText
+    cap: FiniteText
+    cap_epsilon: FiniteText
+    cap_delta: FiniteText
     blocks: tuple[str, ...]
     alone: bool
 

@@ -17,6 +17,7 @@ FILE = "report.schema.json"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 #: Exact amounts: a whole number or a ratio of two, or "inf".
 _AMOUNT = r"^(inf|[0-9]+(/[0-9]+)?)$"
+_FINITE = r"^[0-9]+(/[0-9]+)?$"
 _SHA256 = "^[0-9a-f]{64}$"
 
 
@@ -68,7 +69,7 @@ def _amend_place(parts: dict[str, Any]) -> None:
     basis["required"].remove("ledger")
     basis["properties"]["ledger"] = {"$ref": "#/$defs/LedgerPlace"}
     for amount in ("charged", "before", "in_all", "cap", "cap_epsilon", "cap_delta"):
-        place[amount]["pattern"] = _AMOUNT
+        place[amount]["pattern"] = _FINITE
     for digest in ("hash", "plan"):
         place[digest]["pattern"] = _SHA256
 

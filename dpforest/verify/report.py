@@ -30,9 +30,15 @@ from dpforest.domain.domain import Domain
 from dpforest.estimators.base import PrivateEstimator
 from dpforest.estimators.fitting import fit_price
 from dpforest.estimators.storage import agreed_guarantee, check_facts, listing_problems
-from dpforest.exceptions import ModelFormatError, ParameterTypeError, ReportError
+from dpforest.exceptions import (
+    ModelFormatError,
+    ParameterError,
+    ParameterTypeError,
+    ReportError,
+)
 from dpforest.ledger.amounts import cap_in_units, to_units
 from dpforest.ledger.ledger import BudgetLedger
+from dpforest.ledger.pricing import FitPrice
 from dpforest.ledger.witness import witness_problems
 from dpforest.relations import relations_of
 from dpforest.report.diff import differing_leaves
@@ -44,6 +50,7 @@ from dpforest.report.making import (
     report_digest,
 )
 from dpforest.report.places import place_name
+from dpforest.report.record import LedgerPlace
 from dpforest.report.report import PrivacyReport
 from dpforest.strict_json import json_text, parse_object
 from dpforest.verify.replan import Remade, estimator_of, remade_plan
@@ -388,11 +395,18 @@ def _charged_for(record: PrivacyReport, remade: Remade) -> Iterator[str]:
     price = fit_price(remade.model, remade.plan, remade.model._wanted(), facts.settings, domain)
     if price.plan != place.plan:
         yield "the plan that the ledger was charged for is another one"
-    charged = cap_in_units(parse_finite(place.charged))
-    if place.parts == 1 and charged != to_units(price.amount(place.currency)):
+    if place.parts == 1 and not _is_price(place, price):
         yield "what the ledger was charged is not the price of its plan"
     if parse_finite(place.in_all) < parse_finite(place.charged):
         yield "less was spent in all than for this fit"
+
+
+def _is_price(place: LedgerPlace, price: FitPrice) -> bool:
+    """Say if a reserve of one fit was charged its price, rounded up as a ledger does."""
+    try:
+        return to_units(price.amount(place.currency)) == cap_in_units(parse_finite(place.charged))
+    except ParameterError:  # no price in such a currency, or an amount beyond all books
+        return False
 
 
 def _set_aside(record: PrivacyReport, plan: Any) -> PrivacyLoss:

@@ -346,16 +346,24 @@ def unanswered(monkeypatch):
     return lose
 
 
-def test_a_start_that_may_stand_is_never_given_back(forest_of, poisoned, unanswered):
+def test_a_start_that_may_stand_is_never_given_back(forest_of, poisoned, unanswered, monkeypatch):
     forest, ledger = forest_of(strategy="rules")
     unanswered(ledger)
     with pytest.raises(LedgerUnreachable, match="no answer") as raised:
         forest.fit(*poisoned())
     assert kinds(ledger) == ["reserve", "start"] and spent(ledger) > 0
     assert "could not be given back" in raised.value.__notes__[0]
-    campaign = ledger.campaign("claims", [clone(forest)] * 2)
+    campaign = ledger.campaign("claims", [clone(forest)] * 3)
     with pytest.raises(LedgerUnreachable):
         forest.set_params(accountant=campaign).fit(*poisoned())
+    assert campaign.left == 2
+
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(ledger, "write", interrupted)
+        forest.fit(*poisoned())
     assert campaign.left == 1
 
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from fractions import Fraction
+
 import pytest
 
 from dpforest import BudgetLedger, Domain, PrivacyReport, PrivateForestClassifier, verify_report
 from dpforest.exceptions import ParameterTypeError, ReportError
+from dpforest.ledger.accountant import Reserve
+from dpforest.ledger.pricing import campaign_epsilon, charge_of
 from dpforest.ledger.witness import witness_problems
 from dpforest.report.making import make_report
 from dpforest.report.record import LedgerPlace
@@ -110,6 +115,19 @@ def test_some_of_it_is_found_without_a_ledger(name, fitted):
         verify_report(forged(fitted, **{name: CHANGED[name]}))
 
 
+@pytest.mark.filterwarnings("ignore::dpforest.WeakSignalWarning")
+def test_a_price_that_no_ledger_has_is_found(ledger):
+    model = forest_of(ledger, delta="1e-7").fit(X, Y)
+    for changes in ({"currency": "epsilon"}, {"charged": "9" * 60, "in_all": "9" * 61}):
+        with pytest.raises(ReportError, match="is not the price of its plan"):
+            verify_report(forged(model, **changes))
+    text = model.privacy_report().to_json()
+    charged = json.dumps(model._facts.ledger.charged)
+    assert text.count(f'"charged": {charged}') == 1
+    with pytest.raises(ReportError, match="not a dpforest-report"):
+        verify_report(text.replace(f'"charged": {charged}', '"charged": "inf"'))
+
+
 def test_a_place_that_was_taken_away_is_found(fitted):
     facts = fitted._facts.model_copy(update={"ledger": None})
     report = make_report(
@@ -142,11 +160,28 @@ def test_a_restored_backup_is_behind_and_a_copy_that_went_on_is_forked(tmp_path,
     late = forest_of(ledger).fit(X, Y)
     with open_at(backup) as restored:
         verify_report(fitted.privacy_report(), ledger=restored)
-        with pytest.raises(ReportError, match="ends at entry 6, before the entry 9.*behind"):
+        with pytest.raises(ReportError, match="ends at entry \\d+, before the entry \\d+ .*behind"):
             verify_report(late.privacy_report(), ledger=restored)
         forest_of(restored).fit(X, Y)
-        with pytest.raises(ReportError, match="entry 9 of the ledger is another one"):
+        with pytest.raises(ReportError, match="entry \\d+ of the ledger is another one"):
             verify_report(late.privacy_report(), ledger=restored)
+
+
+def test_a_certificate_that_does_not_follow_is_found(tmp_path):
+    with open_at(tmp_path / "book", create=True) as book:
+        forest = PrivateForestClassifier(
+            epsilon=1, delta="1e-7", domain=DOMAIN, strategy="one_shot"
+        )
+        for name, share in (("true", 1), ("false", Fraction(1, 2))):
+            book.register(name, domain=DOMAIN, epsilon=4, delta="1e-6")
+            tariff = book.accountant(name)
+            prices = [forest._priced(tariff)] * 9
+            epsilon = Fraction(campaign_epsilon(prices, Fraction("1e-6")))
+            alone = epsilon * share, Fraction("1e-6")
+            place = Reserve(tariff, charge_of(prices, "rho", alone=alone)).start(0)
+            problems = list(witness_problems(book.chain(name), place))
+            assert place.alone and len(problems) == (share < 1)
+            assert not problems or "certificate" in problems[0]
 
 
 def test_another_ledger_and_what_is_none_are_refused(tmp_path, fitted):
