@@ -27,9 +27,9 @@ from dpforest.ledger.elsewhere import spent_elsewhere
 from dpforest.ledger.entries import Charge, Entry
 from dpforest.ledger.exporting import read_export
 from dpforest.ledger.ledger import BudgetLedger
+from dpforest.ledger.opening import open_store
 from dpforest.ledger.signatures import Signer
 from dpforest.ledger.status import DataSetStatus
-from dpforest.ledger.store import open_store
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import pytest
 from dpforest.exceptions import LedgerDamaged, ParameterError
 from dpforest.ledger import BudgetLedger
 from dpforest.ledger.exporting import read_export
-from dpforest.ledger.store import open_store
+from dpforest.ledger.opening import open_store
 
 
 @pytest.fixture(scope="module")
