@@ -13,13 +13,13 @@ from dpforest.ledger.campaign import (
     campaign_charge,
     priced_forests,
 )
-from dpforest.ledger.core import LedgerCore
+from dpforest.ledger.desk import LedgerDesk
 from dpforest.ledger.entries import Charge
 from dpforest.ledger.pricing import charge_of
 from dpforest.ledger.state import DataSetState
 
 
-class BudgetLedger(LedgerCore):
+class BudgetLedger(LedgerDesk):
     """One durable book of what is spent on data sets, over years, analysts and machines.
 
     Made by :meth:`open`. Each data set has a chain of entries; budget is reserved before a fit,

@@ -9,7 +9,12 @@ from dpforest.ledger.store import Store
 
 
 def open_store(
-    url: str, *, create: bool = False, network: bool = False, incomplete: bool = False
+    url: str,
+    *,
+    create: bool = False,
+    network: bool = False,
+    incomplete: bool = False,
+    identity: str = "",
 ) -> Store:
     """Open the ledger at a place.
 
@@ -26,6 +31,8 @@ def open_store(
     incomplete : bool
         Take a file of SQLite that was copied without its ``-wal``. Its last entries are missing;
         only those who hold reports of them can say which.
+    identity : str
+        UUID of a ledger that is made, where it is to be a copy of another; else it is a new one.
 
     Raises
     ------
@@ -47,12 +54,16 @@ def open_store(
         from dpforest.ledger.sqlite_store import SqliteStore
 
         return SqliteStore(
-            _path_of(place, url), create=create, network=network, incomplete=incomplete
+            _path_of(place, url),
+            create=create,
+            network=network,
+            incomplete=incomplete,
+            identity=identity,
         )
     if kind in ("postgresql", "postgres"):
         from dpforest.ledger.postgresql_store import PostgresqlStore
 
-        return PostgresqlStore(url, create=create)
+        return PostgresqlStore(url, create=create, identity=identity)
     raise ParameterError(
         "url",
         f"{kind}://…",

@@ -51,14 +51,16 @@ class PostgresqlStore(SqlStore):
         As libpq takes it.
     create : bool
         Make the tables where there are none.
+    identity : str
+        UUID of a ledger that is made, where it is to be a copy of another.
     """
 
     dialect = "postgresql"
 
-    def __init__(self, url: str, *, create: bool = False) -> None:
+    def __init__(self, url: str, *, create: bool = False, identity: str = "") -> None:
         self._psycopg = _driver()
         self._conninfo, shown = self._parsed(url)
-        super().__init__(shown)
+        super().__init__(shown, identity)
         self._was_open = False
         passed("connecting")
         with self._lock, self._told():

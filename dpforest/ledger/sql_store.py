@@ -102,8 +102,9 @@ class SqlStore(ABC):
     url: str
     ledger_id: str
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, identity: str = "") -> None:
         self.url = url
+        self._identity = identity
         self.ledger_id = ""
         self.patience = PATIENCE
         self._lock = threading.RLock()
@@ -249,7 +250,7 @@ class SqlStore(ABC):
         for number, text in enumerate(known[version:], start=version + 1):
             self._execute_script(connection, text)
             if number == 1:
-                self._execute(connection, NAME_LEDGER, (str(uuid.uuid4()),))
+                self._execute(connection, NAME_LEDGER, (self._identity or str(uuid.uuid4()),))
             self._execute(connection, SET_VERSION, (number,))
 
     def _is_newest(self, connection: Any) -> bool:

@@ -48,16 +48,22 @@ class SqliteStore(SqlStore):
     ----------
     path : Path
         The file.
-    create, network, incomplete : bool
+    create, network, incomplete, identity : bool, bool, bool, str
         See :func:`dpforest.ledger.opening.open_store`.
     """
 
     dialect = "sqlite"
 
     def __init__(
-        self, path: Path, *, create: bool = False, network: bool = False, incomplete: bool = False
+        self,
+        path: Path,
+        *,
+        create: bool = False,
+        network: bool = False,
+        incomplete: bool = False,
+        identity: str = "",
     ) -> None:
-        super().__init__(f"sqlite:///{path}")
+        super().__init__(f"sqlite:///{path}", identity)
         # Of the file itself: SQLite names what stands beside it after that.
         self._path = Path(os.path.realpath(path))
         self._incomplete, self._network = incomplete, network

@@ -74,18 +74,20 @@ def summary_html(report: ReportRecord) -> str:
 
 
 def _render(name: str, **context: Any) -> str:
-    text: str = _environment().get_template(name).render(**context)
+    text: str = environment().get_template(name).render(**context)
     return text
 
 
 @functools.cache
-def _environment() -> Any:
+def environment(room: str = "dpforest.report") -> Any:
+    """Engine for the templates of a room and of the report: all that it is given is escaped."""
     try:
         import jinja2
     except ImportError:
-        raise MissingExtraError("jinja2", "report", "a report as HTML") from None
+        raise MissingExtraError("jinja2", "report", "a page of HTML") from None
+    rooms = dict.fromkeys((room, "dpforest.report"))
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("dpforest.report"),
+        loader=jinja2.ChoiceLoader([jinja2.PackageLoader(name) for name in rooms]),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,

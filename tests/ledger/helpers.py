@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 from dpforest import Domain
@@ -39,9 +40,10 @@ def charge(
     return Charge(**(fields | others))
 
 
-def ledger_at(url: str, actor: str = "olga", **options: Any) -> BudgetLedger:
-    """A ledger, made if there is none."""
-    return BudgetLedger.open(url, actor=actor, create=True, **options)
+def ledger_at(url: str | Path, actor: str = "olga", **options: Any) -> BudgetLedger:
+    """A ledger, at a url or in a file, made if there is none."""
+    place = url if isinstance(url, str) else f"sqlite:///{url}"
+    return BudgetLedger.open(place, actor=actor, create=True, **options)
 
 
 def registered(ledger: BudgetLedger, name: str = "claims", **facts: Any) -> BudgetLedger:
