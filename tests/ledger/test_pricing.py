@@ -18,7 +18,7 @@ from dpforest import (
 )
 from dpforest.accounting.certificate_record import EventRecord
 from dpforest.accounting.certificates import (
-    Block,
+    Repeat,
     certify,
     delta_bound,
     epsilon_bound,
@@ -211,21 +211,21 @@ def test_selections_are_levelled_and_nothing_else_is():
     noise = DiscreteGaussianNoise(Fraction(50), Fraction(1))
     others = (noise, GeometricNoise(Fraction(1), Fraction(1)),
               PermuteAndFlipSelection(Fraction(1), Fraction(1)))  # fmt: skip
-    blocks = [Block((*SELECTIONS, *others), 3), Block((), 2), Block((SELECTIONS[1],), 5)]
+    blocks = [Repeat((*SELECTIONS, *others), 3), Repeat((), 2), Repeat((SELECTIONS[1],), 5)]
     first, second = levelled(blocks)
     assert first.events == (SELECTIONS[0],) * 3 + others and first.times == 3
-    assert second == Block((SELECTIONS[0],), 5)
+    assert second == Repeat((SELECTIONS[0],), 5)
 
 
 def test_a_campaign_holds_in_any_order_of_its_fits():
     target = Fraction(1, 1000)
     one_by_one = [
-        epsilon_bound(tuple(Block((event,), 6) for event in order), target)
+        epsilon_bound(tuple(Repeat((event,), 6) for event in order), target)
         for order in itertools.permutations(SELECTIONS)
     ]
     # Which order they run in matters, so no one order may speak for all.
     assert max(one_by_one) > min(one_by_one)
-    level = epsilon_bound(tuple(levelled([Block(SELECTIONS, 6)])), target)
+    level = epsilon_bound(tuple(levelled([Repeat(SELECTIONS, 6)])), target)
     assert level >= max(one_by_one)
 
 
@@ -250,10 +250,10 @@ def worst_adaptive(epsilons: tuple[float, ...], z: float, threshold: float) -> f
 def test_an_order_that_follows_from_releases_is_covered(epsilon):
     chosen = worst_adaptive((0.1, 0.4, 0.9), 1.0, math.exp(float(Fraction(epsilon))))
     events = tuple(ExponentialSelection(Fraction(e), Fraction(1)) for e in ("0.1", "0.4", "0.9"))
-    bound = delta_bound(tuple(levelled([Block(events)])), Fraction(epsilon), DELTA)
+    bound = delta_bound(tuple(levelled([Repeat(events)])), Fraction(epsilon), DELTA)
     assert 0 < chosen <= bound
     # A list in its own order says less than whoever chooses the order can see.
-    assert delta_bound((Block(events[::-1]),), Fraction(epsilon), DELTA) < chosen
+    assert delta_bound((Repeat(events[::-1]),), Fraction(epsilon), DELTA) < chosen
 
 
 def test_a_unit_of_several_records_is_composed_as_one():
