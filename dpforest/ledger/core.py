@@ -354,6 +354,7 @@ class LedgerCore(LedgerBase):
         witness: str = "",
         blocks: Sequence[str] = (),
         write_off: bool = False,
+        reserve: str = "",
         entry_id: str | None = None,
     ) -> Entry:
         """Charge what was spent outside of this chain, or what it lost; it counts for ever.
@@ -371,6 +372,8 @@ class LedgerCore(LedgerBase):
             Blocks that it read; none means the whole table.
         write_off : bool
             Whether there is no witness of it.
+        reserve : str
+            Entry of a lost chain that is charged again here.
         entry_id : str, optional
         """
         body = self._body(
@@ -380,14 +383,27 @@ class LedgerCore(LedgerBase):
             witness=witness,
             blocks=_names(blocks, "blocks"),
             write_off=write_off,
+            reserve=reserve,
         )
         return self._write(data_set, body, entry_id)
 
     def checkpoint(
-        self, data_set: str, *, frozen: bool, reason: str, entry_id: str | None = None
+        self,
+        data_set: str,
+        *,
+        frozen: bool,
+        reason: str,
+        needed: int = 0,
+        witnessed: int = 0,
+        entry_id: str | None = None,
     ) -> Entry:
-        """Freeze a data set, or let it go on, as one of its owners."""
-        body = self._body(CheckpointBody, frozen=frozen, reason=reason)
+        """Freeze a data set, or let it go on, as one of its owners.
+
+        ``needed`` and ``witnessed`` are for :mod:`dpforest.ledger.recovery`.
+        """
+        body = self._body(
+            CheckpointBody, frozen=frozen, reason=reason, needed=needed, witnessed=witnessed
+        )
         return self._write(data_set, body, entry_id)
 
     def note(self, data_set: str, text: str, *, entry_id: str | None = None) -> Entry:

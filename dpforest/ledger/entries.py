@@ -10,22 +10,27 @@ Held by tests/ledger/test_entries.py and tests/ledger/test_edited_bytes.py.
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import uuid
 from enum import StrEnum
+from os import PathLike
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, Field, ValidationError
 
 from dpforest.accounting.certificate_record import EventRecord
 from dpforest.accounting.frozen import ExactText, Frozen
-from dpforest.exceptions import LedgerDamaged
+from dpforest.exceptions import LedgerDamaged, ParameterError
 from dpforest.ledger.amounts import Units
 from dpforest.report.digests import canonical_bytes
-from dpforest.strict_json import is_writable, parse_object
+from dpforest.strict_json import is_writable, parse_object, read_object
 
 #: Version of what an entry holds.
 VERSION: Literal[1] = 1
+#: Name of a plan file's format.
+PLAN_FORMAT = "dpforest-charge"
 #: Longest name and longest free text, in characters.
 LONGEST_NAME, LONGEST_TEXT = 100, 1000
 #: Most fits of a reserve, whose state holds a digest of each, and most lines of its list.
@@ -178,6 +183,46 @@ class Charge(Frozen):
     alone: Flag = False
     purpose: Text = ""
     releases: tuple[Repeated, ...] = Field(default=(), max_length=MOST_LINES)
+
+    def to_json(self, path: str | PathLike[str] | None = None) -> str:
+        """Write it as a plan file: what ``dpforest ledger plan``, ``request`` and ``reserve`` take.
+
+        Parameters
+        ----------
+        path : str or path, optional
+            A file to write.
+        """
+        data = {"format": PLAN_FORMAT, "version": VERSION, "charge": self.model_dump(mode="json")}
+        text = json.dumps(data, indent=1) + "\n"
+        if path is not None:
+            Path(path).write_text(text, encoding="utf-8")
+        return text
+
+    @classmethod
+    def from_json(cls, given: str | PathLike[str]) -> Charge:
+        """Read what :meth:`to_json` wrote, from its text or its file.
+
+        Raises
+        ------
+        ParameterError
+            If it is something else.
+        """
+        data = read_object(given, _no_plan)
+        if set(data) != {"format", "version", "charge"} or data["format"] != PLAN_FORMAT:
+            raise _no_plan(f"it is no {PLAN_FORMAT}")
+        if data["version"] != VERSION:
+            raise _no_plan("it is of another version")
+        try:
+            return cls.model_validate(data["charge"])
+        except ValidationError as error:
+            raise _no_plan(_reason(error)) from None
+
+
+def _no_plan(rule: str) -> ParameterError:
+    return ParameterError(
+        "plan", None, f"cannot be read as a plan file: {rule}",
+        "Write one with ledger.charge(data_set, forests, purpose=...).to_json(path)",
+    )  # fmt: skip
 
 
 class OpenBody(Frozen):
@@ -351,11 +396,14 @@ class ImportBody(Frozen):
         Blocks that it read; none means the whole table.
     write_off : bool
         Whether an owner wrote it off without a witness.
+    reserve : str
+        Entry of a lost chain that is charged again here, or empty.
     """
 
     units: Units
     source: Text
     witness: DigestOrNone = ""
+    reserve: IdOrNone = ""
     blocks: tuple[Name, ...] = ()
     write_off: Flag = False
 
@@ -367,10 +415,15 @@ class CheckpointBody(Frozen):
     ----------
     frozen : bool
     reason : str
+    needed, witnessed : int
+        Units that must count as spent before it goes on, and that a witness says were spent on a
+        lost chain; see :mod:`dpforest.ledger.recovery`.
     """
 
     frozen: Flag
     reason: Text
+    needed: Units = 0
+    witnessed: Units = 0
 
 
 class NoteBody(Frozen):

@@ -3,7 +3,7 @@
 It is worked out from the entries alone (:mod:`dpforest.ledger.rules`), and holds what a next entry
 is judged by: no more of the past than that, so it stays small however long a chain becomes.
 
-Held by tests/ledger/test_state.py.
+Held by tests/ledger/test_rules.py and test_brute_force.py.
 """
 
 from __future__ import annotations
