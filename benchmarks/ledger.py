@@ -35,7 +35,7 @@ HERE = Path(__file__).parent
 #: The stores: what is entered, and by which rules, decides nothing of what outlives a kill.
 SOURCES = Sources(
     files=(
-        *("dpforest/ledger/*store.py", "dpforest/ledger/queue.py"),
+        *("dpforest/ledger/*_store.py", "dpforest/ledger/queue.py"),
         *("dpforest/ledger/migrations/*.sql", "benchmarks/common/ledger_kills.py"),
         *("benchmarks/common/ledger_contention.py", "benchmarks/common/ledger_times.py"),
     )

@@ -34,10 +34,11 @@ from dpforest.ledger.chain import (
     row_of,
 )
 from dpforest.ledger.entries import Body, Entry, OpenBody, damaged, is_id, is_name
+from dpforest.ledger.opening import open_store
 from dpforest.ledger.signatures import Signer
 from dpforest.ledger.state import DataSetState
 from dpforest.ledger.status import DataSetStatus, status_of
-from dpforest.ledger.store import Head, Locked, Store, open_store
+from dpforest.ledger.store import Head, Locked, Store
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ class LedgerBase:
         create : bool
             Make the ledger if there is none.
         network, incomplete : bool
-            See :func:`dpforest.ledger.store.open_store`.
+            See :func:`dpforest.ledger.opening.open_store`.
 
         Raises
         ------

@@ -21,10 +21,12 @@ def migrations(dialect: str, folder: Path | None = None) -> tuple[str, ...]:
     folder : Path, optional
         Where they are, if they are not those of the package.
     """
-    found = {}
+    found: dict[int, str] = {}
+    count = 0
     for path in (folder or _FOLDER).iterdir():
         match = _NAME.fullmatch(path.name)
         if match and match["dialect"] == dialect:
             found[int(match["number"])] = path.read_text(encoding="utf-8")
-    assert sorted(found) == [*range(1, len(found) + 1)], "a number is missing or there twice"
+            count += 1
+    assert sorted(found) == [*range(1, count + 1)], "a number is missing or there twice"
     return tuple(found[number] for number in sorted(found))

@@ -73,7 +73,7 @@ def _problem(path: Path, create: bool) -> tuple[str, str] | None:
 
 
 def is_network(folder: Path) -> bool:
-    """Whether a folder is known to be on a network file system, or in one that cannot be told.
+    """Say if a folder is known to be on a network file system, or on one that cannot be told.
 
     On systems other than Linux this cannot be told, and is never said.
     """

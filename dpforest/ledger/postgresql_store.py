@@ -71,7 +71,7 @@ class PostgresqlStore(SqlStore):
     # -- opening ------------------------------------------------------------------------
 
     def _parsed(self, url: str) -> tuple[str, str]:
-        """What libpq is told, and the url without a password."""
+        """Words for libpq, and the url without a password."""
         from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
         try:
@@ -302,7 +302,7 @@ class PostgresqlStore(SqlStore):
         )
 
     def _is_lost(self) -> bool:
-        """Whether there was a connection, and it fell."""
+        """Say if there was a connection, and it fell."""
         connection = self._box.connection
         return connection is not None and bool(connection.closed)
 

@@ -253,7 +253,7 @@ class SqlStore(ABC):
             self._execute(connection, SET_VERSION, (number,))
 
     def _is_newest(self, connection: Any) -> bool:
-        """Whether the tables are of the newest version."""
+        """Say if the tables are of the newest version."""
         return self._version(connection) == len(migrations(self.dialect))
 
     def _version(self, connection: Any) -> int:
@@ -385,7 +385,7 @@ class SqlStore(ABC):
 
     @abstractmethod
     def _has_tables(self, connection: Any) -> bool:
-        """Whether a ledger's tables are there."""
+        """Say if a ledger's tables are there."""
 
     @staticmethod
     @abstractmethod
@@ -394,7 +394,7 @@ class SqlStore(ABC):
 
 
 class Box:
-    """What outlives a store until its connection is closed."""
+    """Parts that outlive a store until its connection is closed."""
 
     def __init__(self) -> None:
         self.connection: Any = None

@@ -49,7 +49,7 @@ class SqliteStore(SqlStore):
     path : Path
         The file.
     create, network, incomplete : bool
-        See :func:`dpforest.ledger.store.open_store`.
+        See :func:`dpforest.ledger.opening.open_store`.
     """
 
     dialect = "sqlite"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dpforest.ledger.store import open_store
+from dpforest.ledger.opening import open_store
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -14,7 +14,8 @@ import pytest
 
 from dpforest.exceptions import LedgerError, LedgerUnreachable, MissingExtraError
 from dpforest.ledger import postgresql_store
-from dpforest.ledger.store import Head, Row, open_store
+from dpforest.ledger.opening import open_store
+from dpforest.ledger.store import Head, Row
 
 
 @pytest.fixture

@@ -20,8 +20,9 @@ import pytest
 
 from dpforest.exceptions import LedgerDamaged, LedgerUnreachable
 from dpforest.ledger import places, sqlite_store, steps
+from dpforest.ledger.opening import open_store
 from dpforest.ledger.queue import SUPPORTED
-from dpforest.ledger.store import Head, Row, open_store
+from dpforest.ledger.store import Head, Row
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 FORK = multiprocessing.get_context("fork")
@@ -154,6 +155,16 @@ def test_a_copy_without_its_log_is_refused_after_a_kill(store, path, tmp_path, s
     assert len(store.rows("claims")) == (2 if step in ("committed", "released", "closing") else 1)
 
 
+@on_linux
+def test_a_copy_without_its_log_is_refused_after_another_process_left(store, path, tmp_path):
+    add(store)
+    opened(path).close()  # leaves the file whole, and unmarked
+    add(store)
+    shutil.copy(path, tmp_path / "copy.ledger")
+    with pytest.raises(LedgerDamaged, match="its -wal is missing"):
+        opened(tmp_path / "copy.ledger")
+
+
 def test_a_copy_with_its_log_is_whole(store, path, tmp_path):
     row = add(store)
     for ending in ("", "-wal"):
@@ -187,7 +198,9 @@ def test_a_store_that_is_not_closed_leaves_a_whole_file(path, tmp_path, end):
         gc.collect()
     elif end == "collected at exit":
         store.close()
-        code = "from dpforest.ledger.store import open_store; s = open_store(%r); s.head('claims')"
+        code = (
+            "from dpforest.ledger.opening import open_store; s = open_store(%r); s.head('claims')"
+        )
         subprocess.run([sys.executable, "-c", code % f"sqlite:///{path}"], check=True, cwd=ROOT)
     else:
         children = [FORK.Process(target=lambda: opened(path).close()) for _ in range(6)]
@@ -393,7 +406,7 @@ def as_nobody(url, folder):
     code = (
         "import os, sys, json\n"
         "from dpforest.ledger.sqlite_store import SqliteStore\n"
-        "from dpforest.ledger.store import open_store\n"
+        "from dpforest.ledger.opening import open_store\n"
         "os.setgroups([]), os.setgid(65534), os.setuid(65534)\n"
         "try:\n    open_store(sys.argv[1])\n"
         "except Exception as error:\n    print(json.dumps([type(error).__name__, str(error)]))\n"

@@ -20,7 +20,8 @@ from dpforest.exceptions import (
     ParameterTypeError,
 )
 from dpforest.ledger import sql_store, steps
-from dpforest.ledger.store import Head, Row, open_store
+from dpforest.ledger.opening import open_store
+from dpforest.ledger.store import Head, Row
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 FORK = multiprocessing.get_context("fork")
