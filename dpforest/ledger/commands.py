@@ -76,13 +76,23 @@ def _opened(chosen: argparse.Namespace) -> BudgetLedger:
             "Write --ledger sqlite:///claims.ledger, or set DPFOREST_LEDGER to it",
         )  # fmt: skip
     signer = Signer.read(chosen.key) if chosen.key else None
-    actor = chosen.actor or getpass.getuser()
+    actor = chosen.actor or _login()
     if chosen.action != "import" or chosen.data_set:
         create = chosen.action == "init"
         return BudgetLedger.open(chosen.ledger, actor=actor, signer=signer, create=create)
     # An export is read into a ledger of its own identity, which is made where there is none.
     identity = read_export(chosen.file).ledger
     return BudgetLedger(open_store(chosen.ledger, create=True, identity=identity), actor, signer)
+
+
+def _login() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):  # a user without a name, as in some containers
+        raise ParameterError(
+            "--as", None, "must name who asks, since your login has no name",
+            "Write --as NAME, or set DPFOREST_ACTOR",
+        ) from None  # fmt: skip
 
 
 # -- data sets ------------------------------------------------------------------------------------

@@ -271,6 +271,16 @@ def test_the_login_is_the_actor_where_nobody_says_otherwise(good, monkeypatch):
     assert json.loads(good("status --json"))["data_sets"][0]["owners"] == {"lara": ""}
 
 
+def test_a_user_without_a_name_has_to_give_one(ask, monkeypatch):
+    def nobody():
+        raise KeyError("getpwuid(): uid not found")
+
+    monkeypatch.delenv("DPFOREST_ACTOR")
+    monkeypatch.setattr("getpass.getuser", nobody)
+    code, _, err = ask("init")
+    assert code == 2 and "--as=None: must name who asks" in err
+
+
 def test_the_whole_program_from_a_shell(here):
     command = [sys.executable, "-m", "dpforest", "ledger", "status", "--json"]
     # The package of these tests, from a folder that is not its own.

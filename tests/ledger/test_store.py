@@ -443,8 +443,8 @@ def test_an_earlier_schema_is_brought_up(store, url, monkeypatch):
 def test_a_migration_that_fails_changes_nothing(store, url, monkeypatch):
     row = add(store)
     store.close()
-    known = sql_store.migrations(store.dialect)
-    broken = (*known, "CREATE TABLE added (a TEXT);\nINSERT INTO missing VALUES (1);\n")
+    more = (*sql_store.migrations(store.dialect), "CREATE TABLE added (a TEXT);\n")
+    broken = (*more, "INSERT INTO missing VALUES (1);\n")
     with monkeypatch.context() as patch:
         patch.setattr(sql_store, "migrations", lambda dialect: broken)
         with pytest.raises(LedgerError):
@@ -454,6 +454,10 @@ def test_a_migration_that_fails_changes_nothing(store, url, monkeypatch):
     with pytest.raises(LedgerError):
         again._ask("SELECT a FROM added")
     again.close()
+    monkeypatch.setattr(sql_store, "migrations", lambda dialect: more)
+    mended = open_store(url)
+    assert mended._ask("SELECT a FROM added") == [] and mended.find(row.id) == row
+    mended.close()
 
 
 def test_another_ledger_at_the_place_is_noticed(store):
