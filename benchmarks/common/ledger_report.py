@@ -6,6 +6,8 @@ import collections
 from pathlib import Path
 from typing import Any
 
+from common.ledger_kills import PLACES
+
 Line = dict[str, Any]
 NAMES = {"sqlite": "SQLite", "postgresql": "PostgreSQL"}
 
@@ -79,7 +81,9 @@ def _places(lines: list[Line]) -> list[str]:
         for place, count in line["places"].items():
             total[place.partition(",")[0]][line["store"]] += count
     rows = ["| step | SQLite | PostgreSQL |", _rule(3)]
-    rows += [f"| {step} | {of['sqlite']:,} | {of['postgresql']:,} |" for step, of in total.items()]
+    order = [step for step, _ in PLACES]
+    for step in sorted(total, key=order.index):
+        rows.append(f"| {step} | {total[step]['sqlite']:,} | {total[step]['postgresql']:,} |")
     return rows
 
 
