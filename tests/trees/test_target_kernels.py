@@ -17,7 +17,7 @@ from dpforest.accounting.events import DiscreteGaussianNoise, GeometricNoise
 from dpforest.accounting.releases import LearnerBudget, PlanError
 from dpforest.domain.targets import TARGET_STEPS
 from dpforest.mechanisms.entropy import SeededSource
-from dpforest.records.base import Block, ClassCounts, MemoryRecords, reveal
+from dpforest.records.base import Chunk, ClassCounts, MemoryRecords, reveal
 from dpforest.records.table import Table
 from dpforest.trees.base import TableFacts
 from dpforest.trees.one_shot import OneShotForest
@@ -113,9 +113,9 @@ def test_counts_are_of_the_unit_that_they_were_priced_for(unit, other):
         lambda unit: ScoreHistogram(scoring, np.zeros(1), unit),
     ):
         n_tables = 3 if isinstance(make(unit), LeafTables) else 1
-        assert make(unit).count(Block(table)).sum() == n_tables * 30 * unit
+        assert make(unit).count(Chunk(table)).sum() == n_tables * 30 * unit
         with pytest.raises(PlanError, match="priced for"):
-            make(other).count(Block(table))
+            make(other).count(Chunk(table))
 
 
 FAR = [np.nan, np.inf, -np.inf, 0.0, 745.0, -745.0, 1e300, -1e300]
