@@ -24,7 +24,7 @@ from dpforest.ledger.chain import Chain
 from dpforest.ledger.entries import CheckpointBody, Entry, ImportBody
 from dpforest.ledger.testimony import Spend, Testimony, spends_of
 
-Verdict = Literal["agrees", "imported", "behind", "forked", "another ledger"]
+Verdict = Literal["agrees", "imported", "behind", "forked"]
 
 
 @dataclass(frozen=True)

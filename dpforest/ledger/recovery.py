@@ -57,7 +57,6 @@ from dpforest.ledger.testimony import Spend, Testimony, read_testimonies, spend_
 _WORDS = {
     "behind": "names entry {number}, and the ledger ends at entry {end}",
     "forked": "names another entry {number} than the ledger has",
-    "another ledger": "is of another ledger ({ledger})",
 }
 _GIVE = (
     "Give recover the reports that people hold, or an export; or let an owner write an amount off"
@@ -78,7 +77,7 @@ class Finding:
     data_set : str
     number : int
         Entry that decides.
-    verdict : {"agrees", "imported", "behind", "forked", "another ledger"}
+    verdict : {"agrees", "imported", "behind", "forked"}
         ``imported``: what it bears witness of was lost, and was charged again.
     words : str
     """
@@ -139,12 +138,14 @@ def verify(
     LedgerDamaged
         If an entry is not as it was written, or a witness shows that entries are missing or others.
     ParameterError
-        If a witness cannot be read.
+        If a witness cannot be read, or is of another ledger or of a data set that is not asked
+        for.
     """
     names = ledger.data_sets if data_sets is None else data_sets
     testimonies = read_testimonies(witnesses)
     chains = {name: ledger.chain(name) for name in names}
-    findings = tuple(_finding(ledger, chains, one) for one in testimonies if _asked(one, data_sets))
+    asked = _asked(ledger, testimonies, data_sets)
+    findings = tuple(_finding(chains, one) for one in asked)
     wrong = [one for one in findings if one.verdict not in ("agrees", "imported")]
     if wrong:
         shown = "; ".join(f"{one.source} {one.words}" for one in wrong[:3])
@@ -158,19 +159,35 @@ def verify(
     )
 
 
-def _asked(testimony: Testimony, data_sets: Sequence[str] | None) -> bool:
-    return data_sets is None or testimony.data_set in data_sets
+def _asked(
+    ledger: LedgerCore, testimonies: Iterable[Testimony], data_sets: Sequence[str] | None
+) -> list[Testimony]:
+    """Testimonies of some data sets; no witness is left aside without a word."""
+    testimonies = list(testimonies)
+    for one in testimonies:
+        if one.ledger != ledger.id:
+            raise ParameterError(
+                "witnesses", one.source, f"is of another ledger ({one.ledger!r}, not {ledger.id})",
+                "Compare it with the ledger that it names; if there never was but one, this one "
+                "was written anew",
+            )  # fmt: skip
+    found = [one for one in testimonies if data_sets is None or one.data_set in data_sets]
+    heard = {one.source for one in found if one.whole}
+    for one in testimonies:
+        # An export speaks of every data set, and a report of one.
+        if one not in found and not (one.whole and one.source in heard):
+            raise ParameterError(
+                "witnesses", one.source, f"is of data set {one.data_set!r}, which is not asked for",
+                "Name its data set, or leave the witness out",
+            )  # fmt: skip
+    return found
 
 
 # -- comparing ------------------------------------------------------------------------------------
 
 
-def _finding(ledger: LedgerCore, chains: dict[str, Chain], testimony: Testimony) -> Finding:
+def _finding(chains: dict[str, Chain], testimony: Testimony) -> Finding:
     chain = chains.get(testimony.data_set)
-    if testimony.ledger != ledger.id:
-        verdict: Verdict = "another ledger"
-        words = _WORDS[verdict].format(ledger=testimony.ledger)
-        return Finding(testimony.source, testimony.data_set, testimony.last, verdict, words)
     if chain is None:
         words = f"is of data set {testimony.data_set!r}, which the ledger has not"
         return Finding(testimony.source, testimony.data_set, testimony.last, "behind", words)
@@ -185,7 +202,7 @@ def compared(chain: Chain, testimony: Testimony) -> Finding:
         if verdict == "agrees":
             continue
         if _is_accounted_for(chain, testimony):
-            words = f"entry {number} of the lost chain is not in the ledger, and was charged again"
+            words = f"names entry {number} of the lost chain, which is accounted for"
             return Finding(source, name, number, "imported", words)
         words = _WORDS[verdict].format(number=number, end=chain.state.number)
         return Finding(source, name, number, verdict, words)
@@ -312,7 +329,7 @@ def recover(
     write_off: WriteOff | None = None,
 ) -> Recovery:
     """Bring a data set up to date with what people hold; see :meth:`BudgetLedger.recover`."""
-    testimonies = _of_this(ledger, data_set, read_testimonies(witnesses))
+    testimonies = _asked(ledger, read_testimonies(witnesses), (data_set,))
     _check_owner(ledger, data_set)
     restored = sum(_restored(ledger, store, one) for one in testimonies)
     chain = ledger.chain(data_set)
@@ -328,16 +345,6 @@ def recover(
         _charge_again(ledger, chain, spend)
     found = Recovery(data_set, restored, tuple(lost))
     return _decided(ledger, found, told, write_off)
-
-
-def _of_this(ledger: LedgerCore, data_set: str, testimonies: list[Testimony]) -> list[Testimony]:
-    for one in testimonies:
-        if one.ledger != ledger.id:
-            raise ParameterError(
-                "witnesses", one.source, f"is of another ledger ({one.ledger})",
-                "Give reports and exports of this one",
-            )  # fmt: skip
-    return [one for one in testimonies if one.data_set == data_set]
 
 
 def _check_owner(ledger: LedgerCore, data_set: str) -> None:
@@ -356,7 +363,7 @@ def _restored(ledger: LedgerCore, store: Store, testimony: Testimony) -> int:
         return 0
     added = extend(store, whole, name)
     if added:
-        ledger.note(name, f"{added} entries were restored from an export ({testimony.source})")
+        ledger.note(name, f"{_entries(added)} restored from an export ({testimony.source})")
     return added
 
 
@@ -374,7 +381,7 @@ def _written_off(
     ledger: LedgerCore, data_set: str, restored: int, write_off: WriteOff | None
 ) -> Recovery:
     """Result where no witness shows that anything is missing."""
-    words = f"{restored} entries were restored from an export" if restored else "nothing is missing"
+    words = f"{_entries(restored)} restored from an export" if restored else "nothing is missing"
     if write_off is None or not write_off.units:
         return Recovery(data_set, restored, words=words)
     _write_off(ledger, data_set, write_off)
@@ -484,6 +491,10 @@ def _goes_on(ledger: LedgerCore, found: Recovery, write_off: WriteOff | None) ->
 def _need(chain: Chain, testimonies: Sequence[Testimony]) -> Need:
     """Amounts that must count as spent, by the witnesses that speak of other entries."""
     return need_of(chain, [one for one in testimonies if compared(chain, one).verdict != "agrees"])
+
+
+def _entries(count: int) -> str:
+    return f"{count} entr{'y was' if count == 1 else 'ies were'}"
 
 
 def _figure(units: int) -> str:

@@ -19,7 +19,7 @@ from dpforest.accounting.rationals import parse_finite
 from dpforest.exceptions import ParameterError
 from dpforest.ledger.amounts import to_units
 from dpforest.ledger.chain import Chain
-from dpforest.ledger.entries import Charge, Entry, is_hex
+from dpforest.ledger.entries import Charge, Entry, is_hex, is_id, is_name
 from dpforest.ledger.exporting import FORMAT, LIMITS, Export, export_of
 from dpforest.ledger.signatures import verifier
 from dpforest.report.digests import digest_of
@@ -146,11 +146,12 @@ def _of_place(place: dict[str, Any], source: str) -> Testimony:
     if type(number) is not int or number < 1 or not is_hex(digest, 32):
         raise ValueError
     charged, total = (_units(place[name]) for name in ("charged", "in_all"))
-    blocks = tuple(map(str, place["blocks"]))
-    spend = Spend(str(place["reserve"]), charged, blocks, number, digest)
-    return Testimony(
-        source, str(place["ledger"]), str(place["data_set"]), {number: digest}, (spend,), total
-    )
+    ledger, name, reserve = place["ledger"], place["data_set"], place["reserve"]
+    blocks = tuple(place["blocks"])
+    if not (is_id(ledger) and is_id(reserve) and all(map(is_name, (name, *blocks)))):
+        raise ValueError
+    spend = Spend(reserve, charged, blocks, number, digest)
+    return Testimony(source, ledger, name, {number: digest}, (spend,), total)
 
 
 def _units(amount: Any) -> int:

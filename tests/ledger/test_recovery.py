@@ -122,10 +122,23 @@ def test_a_backup_that_went_on_is_a_fork(helpers, book, tmp_path):
 def test_a_book_that_was_written_anew_is_another_ledger(helpers, book, tmp_path):
     anew = helpers.registered(helpers.ledger_at(tmp_path / "anew.ledger"))
     assert anew.verify().entries == {"claims": 1}
-    with pytest.raises(LedgerDamaged, match=f"is of another ledger .{book.id}"):
+    with pytest.raises(ParameterError, match=f"is of another ledger .'{book.id}'.*written anew"):
         anew.verify([book.first])
     with pytest.raises(ParameterError, match="is of another ledger"):
         anew.recover("claims", [book.first])
+
+
+def test_a_witness_of_a_data_set_that_is_not_asked_for_is_not_passed_over(helpers, book):
+    helpers.registered(book, name="visits")
+    export = book.export_json()
+    for ask in (
+        lambda one: book.verify([one], ["visits"]),
+        lambda one: book.recover("visits", one),
+    ):
+        with pytest.raises(ParameterError, match="is of data set 'claims', which is not asked for"):
+            ask(book.first)
+        assert ask(export)  # an export speaks of all
+    book.close()
 
 
 # -- recovering -----------------------------------------------------------------------------------
@@ -472,6 +485,7 @@ def test_a_report_that_somebody_changed_is_refused(book):
 @pytest.mark.parametrize(
     "change",
     [{"number": "3"}, {"number": True}, {"number": 0}, {"hash": "x"}, {"charged": 0.5},
+     {"ledger": "\x1b[2J"}, {"data_set": "a\nb"}, {"reserve": "r"}, {"blocks": ["\x1b[31m"]},
      {"charged": "inf"}, {"in_all": "-1"}, {"blocks": None}, {"key": "ab", "signature": "cd"}],
     ids=str,
 )  # fmt: skip
