@@ -109,7 +109,8 @@ class LedgerVerification:
 
     def __str__(self) -> str:
         lines = [
-            f"data set {name!r}: {count} entries are whole, {self.signed[name]} of them signed"
+            f"data set {name!r}: {count} {'entry is' if count == 1 else 'entries are'} whole, "
+            f"{self.signed[name]} of them signed"
             for name, count in self.entries.items()
         ]
         lines += [f"{one.source}: {one.words}" for one in self.findings]
