@@ -1,4 +1,4 @@
-"""How much must count as spent before a data set that lost entries goes on.
+"""Amounts that must count as spent before a data set that lost entries goes on.
 
 Let W be the largest total of a lost chain that a witness speaks of, and O a bound on what was spent
 on this chain since both were one. Then W + O must count. O is the least of these, where each holds:
@@ -68,7 +68,7 @@ class Settled:
 
 
 def verdict_at(chain: Chain, number: int, digest: str) -> Verdict:
-    """How an entry that a witness names compares with the chain's."""
+    """Verdict on an entry that a witness names, by the chain's own."""
     if number > chain.state.number:
         return "behind"
     return "agrees" if chain.entries[number].hash == digest else "forked"
@@ -131,7 +131,7 @@ def settled_by(chain: Chain) -> Settled:
 
 
 def counted(chain: Chain, end: int | None = None) -> int:
-    """What counts as spent by an entry, a reserve that is charged again counted once."""
+    """Units that count as spent by an entry, a reserve that is charged again counted once."""
     if chain.state.blocks:
         return chain.state.total
     entries = chain.entries if end is None else chain.entries[: end + 1]

@@ -430,7 +430,7 @@ def _charge_again(ledger: LedgerCore, chain: Chain, spend: Spend) -> None:
 
 
 def _own_reserve(chain: Chain, reserve: str) -> Spend | None:
-    """What this chain itself set aside under a reserve's name, voided or not."""
+    """Budget that this chain itself set aside under a reserve's name, voided or not."""
     entries = (e for e in chain.entries if e.kind is Kind.RESERVE and e.id == reserve)
     return next((spend_of(entry, chain.state.facts.cap) for entry in entries), None)
 
