@@ -126,7 +126,9 @@ def settled_by(chain: Chain) -> Settled:
         if body.frozen:
             witnessed = body.witnessed or witnessed
         elif witnessed > found.witnessed:
-            found = Settled(entry.number, witnessed, counted(chain, entry.number))
+            # An owner may let it go on while something is missing, and that settles nothing.
+            now = counted(chain, entry.number)
+            found = Settled(entry.number, witnessed, now) if now >= witnessed else found
     return found
 
 

@@ -278,6 +278,19 @@ def test_a_reserve_that_is_charged_again_hides_nothing_that_is_missing(helpers, 
     assert found.frozen and found.missing == to_units(Fraction(1, 4))
 
 
+def test_a_bare_word_to_go_on_accounts_for_nothing(helpers, book, tmp_path):
+    reserve = book.reserve("claims", helpers.charge(Fraction(1, 16)))
+    book.start("claims", reserve.id)
+    old = copied(helpers, book, tmp_path)
+    fit(helpers, book, "1/4")
+    last = fit(helpers, book, "1/32")
+    assert old.recover("claims", [last]).frozen
+    old.checkpoint("claims", frozen=False, reason="the owner lets it go on")
+    with pytest.raises(LedgerDamaged, match="names"):
+        old.verify([book.export_json()])
+    assert old.recover("claims", [last]).missing == to_units(Fraction(1, 4))
+
+
 def edited(report, **change):
     """A report whose amounts somebody wrote anew, with a digest to match."""
     data = json.loads(report)
