@@ -24,7 +24,7 @@ from dpforest.exceptions import BudgetExceeded, LedgerFrozen, ParameterError
 from dpforest.ledger.amounts import fraction_of
 from dpforest.ledger.charges import charged, check_charge
 from dpforest.ledger.elsewhere import spent_elsewhere
-from dpforest.ledger.entries import Charge, Entry
+from dpforest.ledger.entries import Charge, Entry, Kind
 from dpforest.ledger.exporting import read_export
 from dpforest.ledger.ledger import BudgetLedger
 from dpforest.ledger.opening import open_store
@@ -180,7 +180,10 @@ def _log(ledger: BudgetLedger, chosen: argparse.Namespace) -> Answer:
 def _line(entry: Entry) -> str:
     """One entry in a line."""
     body: Any = entry.body
-    about = getattr(body, "reserve", "") or getattr(body, "request", "") or entry.id
+    # What people name it by in commands: a reserve by its own ID, whatever request it used.
+    about = entry.id
+    if entry.kind is not Kind.RESERVE:
+        about = getattr(body, "reserve", "") or getattr(body, "request", "") or entry.id
     text = next((t for name in _TEXTS if (t := getattr(body, name, ""))), "")
     charge = getattr(body, "charge", None)
     if isinstance(charge, Charge):
@@ -231,13 +234,22 @@ def _price(charge: Charge, currency: str) -> str:
 
 def _request(ledger: BudgetLedger, chosen: argparse.Namespace) -> Answer:
     entry = ledger.request(chosen.data_set, Charge.from_json(chosen.plan))
-    aside = "owners approve of it with: dpforest ledger approve DATA_SET REQUEST"
+    aside = f"owners approve of it with: dpforest ledger approve {chosen.data_set} {entry.id}"
     return Answer(entry.id, {"request": entry.id} | _written(entry), aside)
 
 
 def _approve(ledger: BudgetLedger, chosen: argparse.Namespace) -> Answer:
     entry = ledger.approve(chosen.data_set, chosen.request)
-    return Answer(f"approved as entry {entry.number}", _written(entry))
+    status = ledger.status(chosen.data_set)
+    found = next((one for one in status.requests if one.id == chosen.request), None)
+    words = f"approved as entry {entry.number}"
+    # It may be used up already.
+    if found is not None:
+        words += (
+            f": {found.purpose or 'no purpose'}, {status.facts.currency} {_up(found.units)}, by "
+            f"{found.actor!r}; {len(found.approvals)} of {status.approvals} approvals"
+        )
+    return Answer(words, _written(entry))
 
 
 def _revoke(ledger: BudgetLedger, chosen: argparse.Namespace) -> Answer:
@@ -294,13 +306,13 @@ def _export(ledger: BudgetLedger, chosen: argparse.Namespace) -> Answer:
     text = ledger.export_json()
     _save(chosen.file, text)
     counts = {name: ledger.status(name).number + 1 for name in ledger.data_sets}
-    return Answer(f"{chosen.file}: {sum(counts.values())} entries", {"entries": counts})
+    return Answer(f"{chosen.file}: {_entries(counts)} written", {"entries": counts})
 
 
 def _import(ledger: BudgetLedger, chosen: argparse.Namespace) -> Answer:
     if chosen.data_set is None:
         added = ledger.import_json(chosen.file)
-        return Answer(f"{sum(added.values())} entries were added", {"entries": added})
+        return Answer(f"{_entries(added)} added", {"entries": added})
     facts = ledger.status(chosen.data_set).facts
     spend = spent_elsewhere(chosen.file, facts)
     source = f"{spend.words} {chosen.reason}".strip()
@@ -337,6 +349,11 @@ def _save(path: str, text: str) -> None:
 
 def _written(entry: Entry) -> dict[str, Any]:
     return {"entry": entry.number, "id": entry.id, "hash": entry.hash}
+
+
+def _entries(counts: dict[str, int]) -> str:
+    total = sum(counts.values())
+    return f"{total} entr{'y was' if total == 1 else 'ies were'}"
 
 
 def _up(units: int) -> str:

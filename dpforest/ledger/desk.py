@@ -57,8 +57,8 @@ class LedgerDesk(LedgerCore):
 
         An export that goes on where the ledger ends is written back. Else the data set is frozen,
         and every reserve that a witness speaks of and that was lost is charged again. It goes on
-        once as much counts as spent as any witness says was spent, and otherwise stays frozen until
-        more witnesses are given, or an owner writes the rest off.
+        once as much counts as was spent on the lost chain and since the restore. Reports do not
+        show what was spent since: an export does, or an owner says it by ``write_off``.
 
         Parameters
         ----------
@@ -66,7 +66,7 @@ class LedgerDesk(LedgerCore):
         witnesses : iterable of PrivacyReport, str or path
         write_off : number, optional
             So much more is charged, in the currency of the data set. 0 is an owner's word that
-            nothing else was lost.
+            nothing else was lost, and that no fit ran since the restore.
         reason : str
             Why nobody can show it.
 

@@ -418,12 +418,15 @@ class CheckpointBody(Frozen):
     needed, witnessed : int
         Units that must count as spent before it goes on, and that a witness says were spent on a
         lost chain; see :mod:`dpforest.ledger.recovery`.
+    at_least : int
+        Units that must count even by an owner's word; 0 where it is ``needed`` itself.
     """
 
     frozen: Flag
     reason: Text
     needed: Units = 0
     witnessed: Units = 0
+    at_least: Units = 0
 
 
 class NoteBody(Frozen):

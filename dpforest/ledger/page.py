@@ -17,7 +17,7 @@ from typing import Any
 from dpforest.accounting.figures import figure_down, figure_up
 from dpforest.accounting.rationals import parse_amount
 from dpforest.ledger.amounts import fraction_of
-from dpforest.ledger.entries import Entry, Kind
+from dpforest.ledger.entries import Entry, ImportBody, Kind
 from dpforest.ledger.state import DataSetState
 from dpforest.report.page import environment
 
@@ -70,7 +70,7 @@ def _book(state: DataSetState, entries: Sequence[Entry]) -> dict[str, Any]:
         "blocks": [_block(state, name) for name in state.blocks],
         "releases": _releases(entries),
         "requests": _requests(state, entries),
-        "people": _people(state),
+        "people": _people(state, entries),
         "rules": _rules(state),
         "head": _head(entries[-1]),
     }
@@ -148,9 +148,9 @@ def _block(state: DataSetState, name: str) -> dict[str, str]:
     }
 
 
-def _people(state: DataSetState) -> list[dict[str, str]]:
+def _people(state: DataSetState, entries: Sequence[Entry]) -> list[dict[str, str]]:
     names = dict.fromkeys((*state.owners, *state.quotas, *state.used))
-    return [
+    people = [
         {
             "name": name,
             "role": "owner" if name in state.owners else "analyst",
@@ -159,6 +159,13 @@ def _people(state: DataSetState) -> list[dict[str, str]]:
         }
         for name in names
     ]
+    # No analyst's: so that the column adds up.
+    others = sum(entry.body.units for entry in entries if isinstance(entry.body, ImportBody))
+    if others:
+        spent = figure_up(fraction_of(others))
+        words = "imported, charged again or written off"
+        people.append({"name": words, "role": "–", "spent": spent, "quota": "–"})
+    return people
 
 
 # -- what happened --------------------------------------------------------------------------------
@@ -234,8 +241,7 @@ def _follow(lines: dict[str, _Line], approvals: dict[str, list[str]], entry: Ent
             entry, charge.purpose, charge.units, charge.blocks, parts, charge.alone, [*by]
         )
     elif entry.kind is Kind.IMPORT:
-        kind = "written off: " if body.write_off else "imported: "
-        lines[entry.id] = _Line(entry, kind + body.source, body.units, body.blocks)
+        lines[entry.id] = _Line(entry, _import_kind(body) + body.source, body.units, body.blocks)
     elif entry.kind is Kind.START:
         lines[body.reserve].started += 1
     elif entry.kind is Kind.SETTLE:
@@ -248,10 +254,18 @@ def _follow(lines: dict[str, _Line], approvals: dict[str, list[str]], entry: Ent
         approvals[body.request].remove(entry.actor)
 
 
+def _import_kind(body: ImportBody) -> str:
+    """Words for where an import comes from, since whoever wrote it made no fit."""
+    if body.write_off:
+        return "written off: "
+    return "charged again for a lost fit: " if body.reserve else "imported: "
+
+
 def _requests(state: DataSetState, entries: Iterable[Entry]) -> list[dict[str, str]]:
     return [
         {
             "number": str(entry.number),
+            "id": entry.id,
             "date": _date(entry),
             "who": entry.actor,
             "purpose": entry.body.charge.purpose or "not said",  # type: ignore[union-attr]

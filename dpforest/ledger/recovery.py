@@ -4,24 +4,24 @@ A restored backup is a whole chain that ends too early. Nothing in it says so, b
 fit that came later does: it names an entry that the chain has not (the ledger is *behind*), or that
 is another one in it (the ledger was *forked*).
 
-**Claim.** Let a data set have no blocks, and let witnesses speak of one lost chain. After
-:func:`recover` has let the data set go on, what counts as spent is at least what was spent on the
+**Claim.** Let a data set have no blocks, let witnesses speak of one lost chain, and let the amounts
+that they name be true (an entry's signature covers its hash alone). After :func:`recover` has let
+the data set go on without an owner's word, what counts as spent is at least what was spent on the
 lost chain up to the last entry that a witness speaks of, together with what was spent on this chain
 since both were one.
 
-**Proof.** A witness says what was spent by its entry (``in_all``). What was spent here since the
-fork is at most what was spent here since an entry that both chains surely have; ``_required`` adds
-the two, and the freeze keeps the largest sum. The data set goes on only if what counts as spent,
-with all that was charged again or written off, is not below it. An export shows which entries both
-have. Reports show it only where none of them names another entry of a number that this chain has:
-then this chain is taken for the beginning of the lost one, which is what a restored backup is. In a
-fork that only reports speak of, all of this chain counts beside all of the lost one.
+**Proof.** :func:`dpforest.ledger.needs.need_of` bounds that sum from above: ``in_all`` of a witness
+is what was spent by its entry, and what was spent here is bounded as it says there. The freeze
+keeps the sum, and the data set goes on only if what counts is not below it. An export shows which
+entries both chains have. Reports never do, however late their entries: after a restore this chain
+may have gone on with fits of its own. So with reports alone all of this chain counts beside all of
+the lost one, or an owner says by ``write_off`` what was spent here since the restore.
 
 A total over blocks is a maximum and bounds no single block. So a data set with blocks goes on only
 with an export of the lost chain, or by its owner's word.
 
-What came after W, nobody can know here. That is why officers keep reports, and why exports and the
-page exist.
+What the lost chain held after the last entry that a witness names, nobody can know here. That is
+why officers keep reports, and why exports and the page exist.
 
 Held by tests/ledger/test_recovery.py, and the claim by test_recovery_claim.py on random histories.
 """
@@ -31,7 +31,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any
 
 from dpforest.accounting.figures import figure_up
 from dpforest.accounting.rationals import to_rational
@@ -39,20 +39,31 @@ from dpforest.exceptions import LedgerDamaged, ParameterError
 from dpforest.ledger.amounts import fraction_of, to_units
 from dpforest.ledger.chain import Chain, row_of
 from dpforest.ledger.core import LedgerCore
-from dpforest.ledger.entries import CheckpointBody, Entry, ImportBody, Kind
+from dpforest.ledger.entries import CheckpointBody, Kind
 from dpforest.ledger.exporting import extend, is_prefix
+from dpforest.ledger.needs import (
+    Need,
+    Verdict,
+    counted,
+    imports_of,
+    kept_need,
+    need_of,
+    settled_by,
+    verdict_at,
+)
 from dpforest.ledger.store import Store
-from dpforest.ledger.testimony import Spend, Testimony, read_testimonies, spends_of
-
-Verdict = Literal["agrees", "imported", "behind", "forked", "another ledger"]
+from dpforest.ledger.testimony import Spend, Testimony, read_testimonies, spend_of
 
 _WORDS = {
     "behind": "names entry {number}, and the ledger ends at entry {end}",
     "forked": "names another entry {number} than the ledger has",
-    "another ledger": "is of another ledger ({ledger})",
 }
 _GIVE = (
     "Give recover the reports that people hold, or an export; or let an owner write an amount off"
+)
+_SAY = (
+    "Give an export of the lost chain; or let an owner write off what was spent here since the "
+    "restore, which is 0 if no fit ran since, with a reason"
 )
 
 
@@ -66,7 +77,7 @@ class Finding:
     data_set : str
     number : int
         Entry that decides.
-    verdict : {"agrees", "imported", "behind", "forked", "another ledger"}
+    verdict : {"agrees", "imported", "behind", "forked"}
         ``imported``: what it bears witness of was lost, and was charged again.
     words : str
     """
@@ -98,7 +109,8 @@ class LedgerVerification:
 
     def __str__(self) -> str:
         lines = [
-            f"data set {name!r}: {count} entries are whole, {self.signed[name]} of them signed"
+            f"data set {name!r}: {count} {'entry is' if count == 1 else 'entries are'} whole, "
+            f"{self.signed[name]} of them signed"
             for name, count in self.entries.items()
         ]
         lines += [f"{one.source}: {one.words}" for one in self.findings]
@@ -127,12 +139,14 @@ def verify(
     LedgerDamaged
         If an entry is not as it was written, or a witness shows that entries are missing or others.
     ParameterError
-        If a witness cannot be read.
+        If a witness cannot be read, or is of another ledger or of a data set that is not asked
+        for.
     """
     names = ledger.data_sets if data_sets is None else data_sets
     testimonies = read_testimonies(witnesses)
     chains = {name: ledger.chain(name) for name in names}
-    findings = tuple(_finding(ledger, chains, one) for one in testimonies if _asked(one, data_sets))
+    asked = _asked(ledger, testimonies, data_sets)
+    findings = tuple(_finding(chains, one) for one in asked)
     wrong = [one for one in findings if one.verdict not in ("agrees", "imported")]
     if wrong:
         shown = "; ".join(f"{one.source} {one.words}" for one in wrong[:3])
@@ -146,19 +160,35 @@ def verify(
     )
 
 
-def _asked(testimony: Testimony, data_sets: Sequence[str] | None) -> bool:
-    return data_sets is None or testimony.data_set in data_sets
+def _asked(
+    ledger: LedgerCore, testimonies: Iterable[Testimony], data_sets: Sequence[str] | None
+) -> list[Testimony]:
+    """Testimonies of some data sets; no witness is left aside without a word."""
+    testimonies = list(testimonies)
+    for one in testimonies:
+        if one.ledger != ledger.id:
+            raise ParameterError(
+                "witnesses", one.source, f"is of another ledger ({one.ledger!r}, not {ledger.id})",
+                "Compare it with the ledger that it names; if there never was but one, this one "
+                "was written anew",
+            )  # fmt: skip
+    found = [one for one in testimonies if data_sets is None or one.data_set in data_sets]
+    heard = {one.source for one in found if one.whole}
+    for one in testimonies:
+        # An export speaks of every data set, and a report of one.
+        if one not in found and not (one.whole and one.source in heard):
+            raise ParameterError(
+                "witnesses", one.source, f"is of data set {one.data_set!r}, which is not asked for",
+                "Name its data set, or leave the witness out",
+            )  # fmt: skip
+    return found
 
 
 # -- comparing ------------------------------------------------------------------------------------
 
 
-def _finding(ledger: LedgerCore, chains: dict[str, Chain], testimony: Testimony) -> Finding:
+def _finding(chains: dict[str, Chain], testimony: Testimony) -> Finding:
     chain = chains.get(testimony.data_set)
-    if testimony.ledger != ledger.id:
-        verdict: Verdict = "another ledger"
-        words = _WORDS[verdict].format(ledger=testimony.ledger)
-        return Finding(testimony.source, testimony.data_set, testimony.last, verdict, words)
     if chain is None:
         words = f"is of data set {testimony.data_set!r}, which the ledger has not"
         return Finding(testimony.source, testimony.data_set, testimony.last, "behind", words)
@@ -169,11 +199,11 @@ def compared(chain: Chain, testimony: Testimony) -> Finding:
     """One witness of this data set against its chain."""
     source, name = testimony.source, testimony.data_set
     for number, digest in sorted(testimony.hashes.items()):
-        verdict = _verdict(chain, number, digest)
+        verdict = verdict_at(chain, number, digest)
         if verdict == "agrees":
             continue
-        if not list(_lost(chain, testimony)):
-            words = f"entry {number} was lost, and what it stands for is charged again"
+        if _is_accounted_for(chain, testimony):
+            words = f"names entry {number} of the lost chain, which is accounted for"
             return Finding(source, name, number, "imported", words)
         words = _WORDS[verdict].format(number=number, end=chain.state.number)
         return Finding(source, name, number, verdict, words)
@@ -181,27 +211,36 @@ def compared(chain: Chain, testimony: Testimony) -> Finding:
     return Finding(source, name, testimony.last, "agrees", words)
 
 
-def _verdict(chain: Chain, number: int, digest: str) -> Verdict:
-    if number > chain.state.number:
-        return "behind"
-    return "agrees" if chain.entries[number].hash == digest else "forked"
+def _is_accounted_for(chain: Chain, testimony: Testimony) -> bool:
+    """Say if all that a witness speaks of was charged again, or a recovery has settled it."""
+    if list(_lost(chain, testimony)):
+        return False
+    others = [
+        spend
+        for spend in testimony.spends
+        if verdict_at(chain, spend.number, spend.hash) != "agrees"
+    ]
+    named = _named(chain)
+    by_name = bool(others) and all({one.id, one.hash} & named for one in others)
+    return by_name or settled_by(chain).witnessed >= testimony.total
+
+
+def _named(chain: Chain) -> set[str]:
+    """Reserves, and hashes of entries, of lost chains that were charged again."""
+    return {name for body in imports_of(chain) for name in (body.reserve, body.witness)} - {""}
 
 
 def _lost(chain: Chain, testimony: Testimony) -> Iterator[Spend]:
     """Spending that a witness speaks of, and that neither the chain nor an import of it has."""
-    imported = {name for body in _imports(chain) for name in (body.reserve, body.witness)}
+    imported = _named(chain)
     ids = {entry.id: entry for entry in chain.entries}
     for spend in testimony.spends:
         if spend.id in imported or spend.hash in imported:
             continue
-        if _verdict(chain, spend.number, spend.hash) == "agrees":
+        if verdict_at(chain, spend.number, spend.hash) == "agrees":
             continue
         if spend.id not in ids or _could_come_back(chain, spend.id):
             yield spend
-
-
-def _imports(chain: Chain) -> Iterator[ImportBody]:
-    return (entry.body for entry in chain.entries if isinstance(entry.body, ImportBody))
 
 
 def _could_come_back(chain: Chain, reserve: str) -> bool:
@@ -233,6 +272,8 @@ class Recovery:
         Whether the data set waits for more.
     missing : int
         Units that witnesses say were spent, and that nothing accounts for yet.
+    unproven : int
+        Units up to which more may be missing, since no export shows which entries both chains have.
     words : str
     """
 
@@ -242,6 +283,7 @@ class Recovery:
     written_off: int = 0
     frozen: bool = False
     missing: int = 0
+    unproven: int = 0
     words: str = "nothing is missing"
 
     def __str__(self) -> str:
@@ -288,14 +330,15 @@ def recover(
     write_off: WriteOff | None = None,
 ) -> Recovery:
     """Bring a data set up to date with what people hold; see :meth:`BudgetLedger.recover`."""
-    testimonies = _of_this(ledger, data_set, read_testimonies(witnesses))
+    testimonies = _asked(ledger, read_testimonies(witnesses), (data_set,))
     _check_owner(ledger, data_set)
     restored = sum(_restored(ledger, store, one) for one in testimonies)
     chain = ledger.chain(data_set)
     lost = _all_lost(chain, testimonies)
     need = _need(chain, testimonies)
     told = need.is_told and _disagree(chain, testimonies)
-    if not (lost or chain.state.frozen or need.units > chain.state.total or not need.is_told):
+    new = any(compared(chain, one).verdict in ("behind", "forked") for one in testimonies)
+    if not (lost or chain.state.frozen or need.units > counted(chain) or not need.is_told or new):
         return _written_off(ledger, data_set, restored, write_off)
     # In this order a crash anywhere leaves the data set frozen, or charged too much.
     _freeze(ledger, chain, testimonies, need)
@@ -303,16 +346,6 @@ def recover(
         _charge_again(ledger, chain, spend)
     found = Recovery(data_set, restored, tuple(lost))
     return _decided(ledger, found, told, write_off)
-
-
-def _of_this(ledger: LedgerCore, data_set: str, testimonies: list[Testimony]) -> list[Testimony]:
-    for one in testimonies:
-        if one.ledger != ledger.id:
-            raise ParameterError(
-                "witnesses", one.source, f"is of another ledger ({one.ledger})",
-                "Give reports and exports of this one",
-            )  # fmt: skip
-    return [one for one in testimonies if one.data_set == data_set]
 
 
 def _check_owner(ledger: LedgerCore, data_set: str) -> None:
@@ -331,7 +364,7 @@ def _restored(ledger: LedgerCore, store: Store, testimony: Testimony) -> int:
         return 0
     added = extend(store, whole, name)
     if added:
-        ledger.note(name, f"{added} entries were restored from an export ({testimony.source})")
+        ledger.note(name, f"{_entries(added)} restored from an export ({testimony.source})")
     return added
 
 
@@ -349,7 +382,7 @@ def _written_off(
     ledger: LedgerCore, data_set: str, restored: int, write_off: WriteOff | None
 ) -> Recovery:
     """Result where no witness shows that anything is missing."""
-    words = f"{restored} entries were restored from an export" if restored else "nothing is missing"
+    words = f"{_entries(restored)} restored from an export" if restored else "nothing is missing"
     if write_off is None or not write_off.units:
         return Recovery(data_set, restored, words=words)
     _write_off(ledger, data_set, write_off)
@@ -361,8 +394,7 @@ def _written_off(
 
 def _freeze(ledger: LedgerCore, chain: Chain, testimonies: Iterable[Testimony], need: Need) -> None:
     """Stop all spending, and keep what must count as spent before it goes on."""
-    kept = _kept_need(chain)
-    if chain.state.frozen and (need.units, need.witnessed) == (kept.units, kept.witnessed):
+    if chain.state.frozen and replace(need, is_told=True) == kept_need(chain):
         return
     wrong = [
         f"{one.source} {found.words}"
@@ -370,22 +402,37 @@ def _freeze(ledger: LedgerCore, chain: Chain, testimonies: Iterable[Testimony], 
         if (found := compared(chain, one)).verdict != "agrees"
     ]
     why = "; ".join(wrong)[:900] or chain.state.why_frozen
-    ledger.checkpoint(
-        chain.state.name, frozen=True, reason=why, needed=need.units, witnessed=need.witnessed
+    body = CheckpointBody(
+        frozen=True,
+        reason="".join(letter if letter.isprintable() else "?" for letter in why),
+        needed=need.units,
+        witnessed=need.witnessed,
+        at_least=need.at_least,
     )
+    ledger.write(chain.state.name, body)
 
 
 def _charge_again(ledger: LedgerCore, chain: Chain, spend: Spend) -> None:
+    units, blocks = spend.units, spend.blocks
+    if (own := _own_reserve(chain, spend.id)) is not None:
+        # Nobody signed the amount that a report names, and this chain knows the reserve's own.
+        units, blocks = max(units, own.units), own.blocks
     # A block may be lost too: then the whole table is charged, which is never less.
-    known = all(name in chain.state.blocks for name in spend.blocks)
+    known = all(name in chain.state.blocks for name in blocks)
     ledger.charge_elsewhere(
         chain.state.name,
-        spend.units,
+        units,
         f"entry {spend.number} of the lost chain",
         witness=spend.hash,
-        blocks=spend.blocks if known else (),
+        blocks=blocks if known else (),
         reserve=spend.id,
     )
+
+
+def _own_reserve(chain: Chain, reserve: str) -> Spend | None:
+    """Budget that this chain itself set aside under a reserve's name, voided or not."""
+    entries = (e for e in chain.entries if e.kind is Kind.RESERVE and e.id == reserve)
+    return next((spend_of(entry, chain.state.facts.cap) for entry in entries), None)
 
 
 def _write_off(ledger: LedgerCore, data_set: str, write_off: WriteOff) -> None:
@@ -397,9 +444,11 @@ def _decided(
 ) -> Recovery:
     """Let the data set go on where all is accounted for, or keep it frozen."""
     chain = ledger.chain(found.data_set)
-    gap = max(0, _kept_need(chain).units - chain.state.total)
-    if write_off is None and (gap or not told):
-        return replace(found, frozen=True, missing=gap, words=_waiting(chain, gap))
+    kept, now = kept_need(chain), counted(chain)
+    gap, unproven = max(0, kept.at_least - now), max(0, kept.units - now)
+    if write_off is None and (unproven or not told):
+        words = _waiting(chain, gap, unproven)
+        return replace(found, frozen=True, missing=gap, unproven=unproven, words=words)
     if write_off is not None and write_off.units < gap:
         raise ParameterError(
             "write_off", write_off.given,
@@ -409,127 +458,44 @@ def _decided(
     off = write_off.units if write_off else 0
     if write_off and off:
         _write_off(ledger, found.data_set, write_off)
-    return _goes_on(ledger, chain, replace(found, written_off=off), write_off)
+    return _goes_on(ledger, replace(found, written_off=off), write_off)
 
 
-def _waiting(chain: Chain, gap: int) -> str:
+def _waiting(chain: Chain, gap: int, unproven: int) -> str:
+    currency = chain.state.facts.currency
     if gap:
-        why = f"{chain.state.facts.currency} {_figure(gap)} is missing"
+        why = f"{currency} {_figure(gap)} is missing. {_GIVE}"
+    elif unproven:
+        why = (
+            "no report shows which fits ran here since the restore, so up to "
+            f"{currency} {_figure(unproven)} may be missing. {_SAY}"
+        )
     elif chain.state.blocks:
-        why = "what is missing in each block cannot be told from reports"
+        why = f"what is missing in each block cannot be told from reports. {_GIVE}"
     else:
-        why = f"no witness says that nothing else is missing ({chain.state.why_frozen})"
-    return f"it stays frozen: {why}. {_GIVE}"
+        why = f"no witness says that nothing else is missing ({chain.state.why_frozen}). {_GIVE}"
+    return f"it stays frozen: {why}"
 
 
-def _goes_on(
-    ledger: LedgerCore, chain: Chain, found: Recovery, write_off: WriteOff | None
-) -> Recovery:
-    words = f"{len(found.charged_again)} lost reserves count again"
+def _goes_on(ledger: LedgerCore, found: Recovery, write_off: WriteOff | None) -> Recovery:
+    count = len(found.charged_again)
+    words = f"{count} lost reserve{' counts' if count == 1 else 's count'} again"
     if found.written_off:
         words += f", and {_figure(found.written_off)} was written off"
     ledger.checkpoint(found.data_set, frozen=False, reason=write_off.reason if write_off else words)
-    for spend in _lost_starts(chain):
-        ledger.void(found.data_set, spend, reason="its fit is charged again by an import")
     return replace(found, words=f"it goes on: {words}")
-
-
-def _lost_starts(chain: Chain) -> list[str]:
-    """Reserves that count twice: their fits began on the lost chain, and were charged again."""
-    again = {body.reserve for body in _imports(chain)}
-    return [n for n, held in chain.state.reserves.items() if n in again and not held.started]
 
 
 # -- how much is missing --------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Need:
-    """Amount that must count as spent.
-
-    Attributes
-    ----------
-    units : int
-    witnessed : int
-        Largest total of a lost chain that a witness speaks of.
-    is_told : bool
-        Whether the witnesses can tell.
-    """
-
-    units: int = 0
-    witnessed: int = 0
-    is_told: bool = True
-
-
 def _need(chain: Chain, testimonies: Sequence[Testimony]) -> Need:
-    """Amount that must count as spent, by these witnesses and by those that were given before."""
-    others = [one for one in testimonies if compared(chain, one).verdict != "agrees"]
-    if chain.state.blocks:
-        return Need(is_told=all(one.whole for one in others))
-    kept = _kept_need(chain)
-    alone = [one for one in others if not _is_in_an_export(one, others)]
-    units = max((_required(chain, one, alone) for one in alone), default=0)
-    witnessed = max((one.total for one in others), default=0)
-    # Who speaks of as much of the lost chain may show better where both chains part.
-    return Need(units, witnessed) if units and witnessed >= kept.witnessed else kept
+    """Amounts that must count as spent, by the witnesses that speak of other entries."""
+    return need_of(chain, [one for one in testimonies if compared(chain, one).verdict != "agrees"])
 
 
-def _is_in_an_export(testimony: Testimony, others: Iterable[Testimony]) -> bool:
-    """Say if an export has the very entry of a report, and so says more."""
-    exports = [one for one in others if one.whole is not None and testimony.whole is None]
-    return any(testimony.hashes.items() <= one.hashes.items() for one in exports)
-
-
-def _kept_need(chain: Chain) -> Need:
-    """Amount that the freeze which holds asks for."""
-    if chain.state.frozen:
-        for entry in reversed(chain.entries):
-            if isinstance(entry.body, CheckpointBody):
-                return Need(entry.body.needed, entry.body.witnessed)
-    return Need()
-
-
-def _required(chain: Chain, testimony: Testimony, others: Iterable[Testimony]) -> int:
-    """Units that must count as spent by what one witness of another chain says."""
-    common = _last_common(chain, testimony, others)
-    return testimony.total + _own(chain, chain.entries[common + 1 :])
-
-
-def _own(chain: Chain, since: Iterable[Entry]) -> int:
-    """Units that were spent in some entries, apart from what a lost chain was charged for."""
-    own = {entry.id: entry.body for entry in since if entry.kind in (Kind.RESERVE, Kind.IMPORT)}
-    again = {
-        name
-        for name, body in own.items()
-        if isinstance(body, ImportBody) and (body.reserve or body.write_off)
-    }
-    return sum(one.units for one in spends_of(chain) if one.id in own.keys() - again)
-
-
-def _last_common(chain: Chain, testimony: Testimony, others: Iterable[Testimony]) -> int:
-    """Number of an entry that both chains surely have."""
-    if testimony.whole is not None:
-        differs = _first_other(chain, testimony)
-        return max(n for n in (0, *testimony.hashes) if n == 0 or n < differs)
-    # A report that agrees may be of a fit after the fork, so it shows nothing of the lost chain.
-    end = _end_before_recovery(chain)
-    return end if min(_first_other(chain, one) for one in others) > end else 0
-
-
-def _first_other(chain: Chain, testimony: Testimony) -> int:
-    """Number of the first entry that a witness speaks of and this chain has not."""
-    hashes = testimony.hashes.items()
-    return min(n for n, digest in hashes if _verdict(chain, n, digest) != "agrees")
-
-
-def _end_before_recovery(chain: Chain) -> int:
-    """Number of the last entry before anything of a lost chain was charged again."""
-    freezes = [
-        entry.number
-        for entry in chain.entries
-        if isinstance(entry.body, CheckpointBody) and entry.body.frozen and entry.body.needed
-    ]
-    return freezes[0] - 1 if freezes else chain.state.number
+def _entries(count: int) -> str:
+    return f"{count} entr{'y was' if count == 1 else 'ies were'}"
 
 
 def _figure(units: int) -> str:

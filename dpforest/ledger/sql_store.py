@@ -21,7 +21,8 @@ from dpforest.processes import this_process
 
 _ROW = "data_set, number, id, kind, text, hash, signature, key"
 _HEAD = "data_set, number, hash, state"
-DATA_SETS = "SELECT data_set FROM heads"
+# A head that somebody deleted hides nothing.
+DATA_SETS = "SELECT data_set FROM heads UNION SELECT data_set FROM entries"
 HEAD = f"SELECT {_HEAD} FROM heads WHERE data_set = ?"
 ROWS = (
     f"SELECT {_ROW} FROM entries WHERE data_set = ? AND number >= ? AND number < ? ORDER BY number"
@@ -127,7 +128,9 @@ class SqlStore(ABC):
 
     def rows(self, data_set: str, start: int = 0, end: int | None = None) -> tuple[Row, ...]:
         """Rows with ``start <= number < end``, in order."""
-        found = self._ask(ROWS, data_set, start, _LAST if end is None else end)
+        # From the start on: whatever somebody wrote before entry 0 is looked at too.
+        first, last = start or -_LAST, _LAST if end is None else end
+        found = self._ask(ROWS, data_set, first, last)
         return tuple(Row(*self._checked(values, Row)) for values in found)
 
     def find(self, entry_id: str) -> Row | None:

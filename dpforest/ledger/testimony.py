@@ -19,7 +19,7 @@ from dpforest.accounting.rationals import parse_finite
 from dpforest.exceptions import ParameterError
 from dpforest.ledger.amounts import to_units
 from dpforest.ledger.chain import Chain
-from dpforest.ledger.entries import is_hex
+from dpforest.ledger.entries import Charge, Entry, is_hex, is_id, is_name
 from dpforest.ledger.exporting import FORMAT, LIMITS, Export, export_of
 from dpforest.ledger.signatures import verifier
 from dpforest.report.digests import digest_of
@@ -146,11 +146,12 @@ def _of_place(place: dict[str, Any], source: str) -> Testimony:
     if type(number) is not int or number < 1 or not is_hex(digest, 32):
         raise ValueError
     charged, total = (_units(place[name]) for name in ("charged", "in_all"))
-    blocks = tuple(map(str, place["blocks"]))
-    spend = Spend(str(place["reserve"]), charged, blocks, number, digest)
-    return Testimony(
-        source, str(place["ledger"]), str(place["data_set"]), {number: digest}, (spend,), total
-    )
+    ledger, name, reserve = place["ledger"], place["data_set"], place["reserve"]
+    blocks = tuple(place["blocks"])
+    if not (is_id(ledger) and is_id(reserve) and all(map(is_name, (name, *blocks)))):
+        raise ValueError
+    spend = Spend(reserve, charged, blocks, number, digest)
+    return Testimony(source, ledger, name, {number: digest}, (spend,), total)
 
 
 def _units(amount: Any) -> int:
@@ -177,7 +178,7 @@ def _of_export(export: Export, source: str) -> list[Testimony]:
             ledger=export.ledger,
             data_set=name,
             hashes={entry.number: entry.hash for entry in chain.entries},
-            spends=tuple(spends_of(chain)),
+            spends=tuple(spends_of(chain.entries, chain.state.facts.cap)),
             total=chain.state.total,
             whole=chain,
         )
@@ -185,17 +186,30 @@ def _of_export(export: Export, source: str) -> list[Testimony]:
     ]
 
 
-def spends_of(chain: Chain) -> Iterable[Spend]:
-    """Everything that counts in a chain: reserves that were not voided, and imports."""
+def spends_of(entries: Iterable[Entry], cap: int) -> Iterable[Spend]:
+    """Everything that counts in some entries: reserves that were not voided, and imports.
+
+    Parameters
+    ----------
+    entries : iterable of Entry
+        Of one chain, in order.
+    cap : int
+        What a certificate that stands alone uses up.
+    """
     found: dict[str, Spend] = {}
-    for entry in chain.entries:
+    for entry in entries:
         body: Any = entry.body
         if entry.kind == "reserve":
-            # A certificate that stands alone uses up the cap.
-            units = chain.state.facts.cap if body.charge.alone else body.charge.units
-            found[entry.id] = Spend(entry.id, units, body.charge.blocks, entry.number, entry.hash)
+            found[entry.id] = spend_of(entry, cap)
         elif entry.kind == "import":
             found[entry.id] = Spend(entry.id, body.units, body.blocks, entry.number, entry.hash)
         elif entry.kind == "void":
             found.pop(body.reserve, None)
     return found.values()
+
+
+def spend_of(entry: Entry, cap: int) -> Spend:
+    """Budget of a ``reserve`` entry."""
+    charge: Charge = entry.body.charge  # type: ignore[union-attr, assignment]
+    units = cap if charge.alone else charge.units
+    return Spend(entry.id, units, charge.blocks, entry.number, entry.hash)

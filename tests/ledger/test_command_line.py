@@ -74,13 +74,15 @@ def test_a_life_of_a_data_set_on_both_stores(good, url, monkeypatch, here):
     assert request in good("status") and "0 of 1 approvals" in good("status claims")
     good(f"approve claims {request}")
     good(f"revoke claims {request}")
-    good(f"approve claims {request} --as oscar")
+    approved = good(f"approve claims {request} --as oscar")
+    assert approved == "approved as entry 4: churn, rho 0.25, by 'ana'; 1 of 1 approvals"
     reserve = good(f"reserve claims churn.json --request {request} --as ana")
     assert "rho 0.75 of 1 is left" in good("status claims") and reserve in good("status claims")
     good(f"void claims {reserve} --reason mistaken")
     assert "rho 1 of 1 is left" in good("status claims")
     kinds = [line.split()[2] for line in good("log claims").splitlines()]
     assert kinds == ["open", "request", "approve", "revoke", "approve", "reserve", "void"]
+    assert reserve in good("log claims").splitlines()[5]  # the reserve's own ID, not its request's
     assert len(good("log claims --last 2").splitlines()) == 2
     good("verify")
     good("export export.json")
@@ -132,6 +134,28 @@ def test_what_is_asked_for_goes_to_standard_output_alone(ask, good):
 
 
 # -- exit codes -----------------------------------------------------------------------------------
+
+
+def test_a_request_tells_owners_what_to_type(ask, good):
+    good(INIT, "--approvals", "1")
+    code, request, err = ask("request claims churn.json --as ana")
+    assert code == 0 and f"dpforest ledger approve claims {request}" in err
+
+
+def test_one_is_no_plural(good):
+    good(INIT)
+    assert good("verify").startswith("data set 'claims': 1 entry is whole")
+    assert good("export one.json") == "one.json: 1 entry was written"
+
+
+def test_a_report_of_another_ledger_is_bad_input(ask, good, load_helper, helpers):
+    good(INIT)
+    recovery = load_helper(HERE / "test_recovery.py")
+    other = helpers.registered(helpers.ledger_at(Path("other.ledger").absolute()))
+    Path("report.json").write_text(recovery.fit(helpers, other, "1/4"), "utf-8")
+    other.close()
+    code, _, err = ask("verify --witness report.json")
+    assert code == 2 and "is of another ledger" in err and "write an amount off" not in err
 
 
 def test_3_for_a_refused_budget(ask, good):

@@ -221,6 +221,27 @@ def test_a_deleted_head(copied):
         ledger.note("claims", "x")
 
 
+def test_a_data_set_without_its_head_is_not_hidden(copied, helpers):
+    ledger, intruder = copied
+    helpers.registered(ledger, name="visits")
+    intruder.run("DELETE FROM heads WHERE data_set = 'claims'")
+    assert ledger.data_sets == ("claims", "visits")
+    for does in (ledger.verify, ledger.export_json, ledger.page):
+        with pytest.raises(LedgerDamaged, match="head is not there"):
+            does()
+
+
+def test_a_row_before_the_first(copied):
+    ledger, intruder = copied
+    row = ledger._store.rows("claims", 1, 2)[0]
+    columns = "data_set, number, id, kind, text, hash, signature, key"
+    values = (row.data_set, -3, "another", row.kind, row.text, row.hash, row.signature, row.key)
+    intruder.run(f"INSERT INTO entries ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", *values)
+    for does in (ledger.verify, ledger.export_json):
+        with pytest.raises(LedgerDamaged):
+            does()
+
+
 def test_a_row_beyond_the_head(copied):
     """Such as a second last entry, which a head that was set back would hide."""
     ledger, intruder = copied

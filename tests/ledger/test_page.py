@@ -75,13 +75,31 @@ def test_every_release_is_in_its_table(filled, page):
 
 def test_requests_people_blocks_and_rules_are_shown(filled, page):
     rows = page.rows
-    assert ["7", "ana", "asks for more", "0.5", "1 of 2: oscar"] in [r[:1] + r[2:] for r in rows]
+    assert ["7", "ana", "asks for more", "0.5", "1 of 2: oscar"] in [r[:1] + r[2:6] for r in rows]
+    waiting = {one.id for name in filled.data_sets for one in filled.status(name).requests}
+    assert waiting and waiting <= {row[-1] for row in rows}
     assert ["ana", "analyst", "0.125", "0.5"] in rows
     assert ["olga", "owner", "0.3125", "–"] in rows
     assert ["2025", "0.5", "0.25", "0.25"] in rows
     assert ["owners", "olga, oscar, otto"] in rows
     assert ["approvals that a reserve needs", "2"] in rows
     assert ["privacy unit", "a person"] in rows
+
+
+def test_who_spent_it_adds_up(helpers, report_tests, tmp_path):
+    ledger = helpers.registered(helpers.ledger_at(tmp_path / "sum.ledger"))
+    ledger.reserve("claims", helpers.charge("1/8"))
+    ledger.charge_elsewhere("claims", 2**125, "elsewhere")
+    lost = {"witness": "ab" * 32, "reserve": "0" * 8 + "-0000-4000-8000-" + "0" * 12}
+    ledger.charge_elsewhere("claims", 2**124, "entry 9 of the lost chain", **lost)
+    rows = report_tests.Page(ledger.page()).rows
+    assert ["imported, charged again or written off", "–", "0.1875", "–"] in rows
+    assert ["olga", "owner", "0.125", "–"] in rows
+    assert fraction_of(ledger.status("claims").spent) == 0.3125
+    assert "charged again for a lost fit: entry 9 of the lost chain" in [
+        r[3] for r in rows if r[3:]
+    ]
+    ledger.close()
 
 
 def test_it_needs_nothing_else_and_can_be_read_by_anybody(filled, page, report_tests):
