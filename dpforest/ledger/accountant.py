@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Literal, NoReturn, Protocol, Self
 
@@ -40,6 +41,7 @@ from dpforest.ledger.facts import domain_digest
 from dpforest.ledger.pricing import FitPrice, charge_of
 from dpforest.ledger.state import DataSetState
 from dpforest.ledger.witness import Stake, place_of
+from dpforest.ledger.words import checked_blocks, checked_purpose, checked_request
 from dpforest.report.places import ledger_words
 from dpforest.report.record import LedgerPlace
 
@@ -171,7 +173,7 @@ class LedgerAccountant(LedgerCeiling):
     facts : OpenBody
     purpose : str
         What the fits are for, in words; owners read it.
-    blocks : tuple of str
+    blocks : sequence of str
         Blocks that are read, of a table that grows.
     request : str
         Identity of an approved request, where the data set asks for approvals.
@@ -183,11 +185,12 @@ class LedgerAccountant(LedgerCeiling):
         data_set: str,
         facts: OpenBody,
         purpose: str = "",
-        blocks: tuple[str, ...] = (),
+        blocks: Sequence[str] = (),
         request: str = "",
     ) -> None:
         super().__init__(ledger, data_set, facts)
-        self.purpose, self.blocks, self.request = purpose, tuple(blocks), request
+        self.purpose, self.blocks = checked_purpose(purpose), checked_blocks(blocks)
+        self.request = checked_request(request)
 
     def reservation(self, price: FitPrice) -> Reservation:
         charge = charge_of((price,), self.facts.currency, self.purpose, self.blocks)

@@ -41,8 +41,9 @@ from dpforest.accounting.releases import LearnerBudget, Plan, Release, Round
 from dpforest.domain.domain import Domain
 from dpforest.exceptions import ParameterError
 from dpforest.ledger.amounts import to_units
-from dpforest.ledger.entries import Charge, Part, Repeated
+from dpforest.ledger.entries import MOST_PARTS, Charge, Part, Repeated
 from dpforest.ledger.facts import domain_digest
+from dpforest.ledger.words import checked_blocks, checked_purpose
 from dpforest.report.digests import digest_of
 
 Currency = Literal["rho", "epsilon"]
@@ -257,8 +258,13 @@ def charge_of(
     Raises
     ------
     ParameterError
-        If a fit has no price in this currency.
+        If a fit has no price in this currency, or what is said of it cannot stand in a ledger.
     """
+    if len(prices) > MOST_PARTS:
+        raise ParameterError(
+            "forests", len(prices), f"are more than the {MOST_PARTS} fits of one reserve",
+            "Announce several campaigns, or fit them one by one",
+        )  # fmt: skip
     amounts = [price.amount(currency) for price in prices]
     parts = tuple(
         Part(plan=price.plan, units=to_units(amount, currency))
@@ -273,9 +279,9 @@ def charge_of(
         epsilon=exact_text(epsilon),
         rho=exact_text(rho),
         delta=exact_text(delta),
-        blocks=tuple(blocks),
+        blocks=checked_blocks(blocks),
         alone=alone is not None,
-        purpose=purpose,
+        purpose=checked_purpose(purpose),
         releases=tuple(_repeated(block) for price in prices for block in price.releases),
     )
 
