@@ -148,6 +148,7 @@ def _check_owner(state: DataSetState, entry: Entry) -> None:
 
 def _policy(state: DataSetState, entry: Entry, body: PolicyBody) -> DataSetState:
     owners = _owners_after(state, body)
+    _check_keys_after(state, entry, owners)
     approvals = state.approvals if body.approvals is None else body.approvals
     _check_approvals(approvals, owners)
     changed: dict[str, Any] = {"owners": owners, "approvals": approvals}
@@ -174,6 +175,19 @@ def _owners_after(state: DataSetState, body: PolicyBody) -> dict[str, str]:
             "Add another owner first",
         )  # fmt: skip
     return owners
+
+
+def _check_keys_after(state: DataSetState, entry: Entry, owners: dict[str, str]) -> None:
+    """A key is replaced or dropped by an owner who signs: else a key would protect nobody."""
+    if state.owners[entry.actor]:
+        return
+    for name, key in state.owners.items():
+        if key and owners.get(name) != key:
+            raise ParameterError(
+                "remove_owners" if name not in owners else "add_owners", name,
+                f"has a key, and {entry.actor!r}, who has none, can neither replace nor drop it",
+                "Let an owner do so who signs with a key that the data set knows",
+            )  # fmt: skip
 
 
 def _blocks_after(state: DataSetState, body: PolicyBody) -> dict[str, Block]:

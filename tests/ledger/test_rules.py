@@ -353,11 +353,35 @@ def test_an_owner_with_a_key_signs(helpers):
     chain.say(e.NoteBody(text="x"), "olga", own)
     chain.say(e.NoteBody(text="x"), "ana", other)
     assert [entry.key for entry in chain.entries] == ["", own.public_key, other.public_key]
-    chain.say(e.PolicyBody(add_owners={"olga": other.public_key}), "oscar")
+    chain.say(e.PolicyBody(add_owners={"olga": other.public_key}), "olga", own)
     with pytest.raises(ParameterError):
         chain.say(e.NoteBody(text="x"), "olga", own)
     with pytest.raises(ParameterError):
         helpers.PureChain(actor="olga", owners={"olga": own.public_key})
+
+
+@pytest.mark.parametrize(
+    ("change", "parameter"),
+    [
+        ({"add_owners": {"olga": ""}}, "add_owners"),
+        ({"add_owners": {"olga": "ab" * 32}}, "add_owners"),
+        ({"remove_owners": ("olga",)}, "remove_owners"),
+        ({"remove_owners": ("olga",), "add_owners": {"olga": ""}}, "add_owners"),
+    ],
+)
+def test_a_key_is_replaced_or_dropped_only_by_an_owner_who_signs(change, parameter, helpers):
+    pytest.importorskip("cryptography", reason="the extra ledger-signatures is not installed")
+    from dpforest.ledger import Signer
+
+    own, other = Signer.new(), Signer.new()
+    owners = {"olga": own.public_key, "otto": other.public_key, "oscar": ""}
+    chain = helpers.PureChain(actor="oscar", owners=owners)
+    error = refused(chain, e.PolicyBody(**change), "oscar", parameter=parameter)
+    assert "'oscar', who has none" in str(error)
+    # What leaves keys as they are is open to every owner, and a key may be added.
+    chain.say(e.PolicyBody(approvals=1, add_owners={"olga": own.public_key, "pia": ""}), "oscar")
+    chain.say(e.PolicyBody(add_owners={"pia": "cd" * 32}), "oscar")
+    chain.say(e.PolicyBody(**change), "otto", other)
 
 
 def test_nobody_opens_a_data_set_twice(chain, helpers):
