@@ -220,9 +220,14 @@ class Reserve:
         """Write down that a fit begins; durable when this returns."""
         return self._written(StartBody(reserve=self.stake.id, part=part))
 
-    def settle(self, part: int, outcome: Literal["done", "failed"]) -> LedgerPlace:
-        """Write down that a fit ended."""
-        return self._written(SettleBody(reserve=self.stake.id, part=part, outcome=outcome))
+    def settle(
+        self, part: int, outcome: Literal["done", "failed"], status: str = "holds"
+    ) -> LedgerPlace:
+        """Write down that a fit ended, and where its own guarantee does not hold."""
+        lacks: Any = status if status in ("demonstration", "void") else ""
+        return self._written(
+            SettleBody(reserve=self.stake.id, part=part, outcome=outcome, guarantee=lacks)
+        )
 
     def void(self, reason: str) -> None:
         """Give the whole back, while no fit of it has begun."""
@@ -264,8 +269,8 @@ class Reservation:
     def start(self) -> None:
         """Say that the first record is about to be read."""
 
-    def settle(self) -> None:
-        """Say that the fit is done."""
+    def settle(self, status: str) -> None:
+        """Say that the fit is done, and what status its guarantee has."""
 
     def warn(self) -> None:
         """Warn where the end of the fit could not be written down."""
@@ -302,11 +307,11 @@ class LedgerReservation(Reservation):
             raise
         self._started = True
 
-    def settle(self) -> None:
+    def settle(self, status: str) -> None:
         reserve, part = self._claimed()
         self._settled = True
         try:
-            self.place = reserve.settle(part, "done")
+            self.place = reserve.settle(part, "done", status)
         except (DPForestError, OSError) as error:
             self._unsettled = str(error)
 

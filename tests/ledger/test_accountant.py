@@ -88,7 +88,7 @@ def test_a_reserve_knows_what_was_spent_before_it(book):
 def test_a_fit_of_no_ledger_has_a_reservation_that_does_nothing():
     with NO_RESERVATION as none:
         none.start()
-        none.settle()
+        none.settle("holds")
     none.warn()
     assert none.place is None and none.failure == ""
     with pytest.raises(ZeroDivisionError), NO_RESERVATION:
