@@ -19,7 +19,7 @@ from dpforest.exceptions import (
     ParameterError,
     ParameterTypeError,
 )
-from dpforest.ledger import Kind, chain, fraction_of
+from dpforest.ledger import Kind, chain, fraction_of, to_units
 
 TENTH = Fraction(1, 10)
 SIXTEENTH = Fraction(1, 16)
@@ -199,6 +199,13 @@ def test_status_says_where_a_data_set_stands(ledger, helpers):
     assert fraction_of(status.quotas["ana"]) == Fraction(1, 2)
     assert "rho 0.9375 of 1 is left" in str(status) and "one record" in str(status)
     assert type(status).model_validate_json(status.model_dump_json()) == status
+
+
+def test_status_says_where_imports_passed_the_cap(file_ledger, helpers):
+    file_ledger.charge_elsewhere("claims", to_units(1), "elsewhere")
+    assert "more than the cap" not in str(file_ledger.status("claims"))
+    file_ledger.charge_elsewhere("claims", 1, "elsewhere")
+    assert "is spent, which is more than the cap" in str(file_ledger.status("claims"))
 
 
 def test_status_of_blocks_and_of_a_frozen_data_set(file_ledger, helpers):
