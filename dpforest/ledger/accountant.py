@@ -54,6 +54,10 @@ _NOT_VOIDED = (
     "The fit had not begun, but its reserve {reserve} could not be given back and stays spent "
     "until an owner voids it: dpforest ledger void."
 )
+_UNSURE = (
+    "Whether the start of the fit was written down is not known, so its reserve {reserve} stays "
+    "spent. If the ledger has no start of it, an owner may void it: dpforest ledger void."
+)
 _STAYS_SPENT = (
     "the last fit failed after it had begun. What was set aside for it in {place} stays spent: "
     "{currency} = {amount}. No model was released. Fit again to get a report, and reserve anew."
@@ -349,7 +353,8 @@ class LedgerReservation(Reservation):
         try:
             self._give_back()
         except (DPForestError, OSError):
-            error.add_note(_NOT_VOIDED.format(reserve=reserve.stake.id))
+            words = _UNSURE if self._unsure else _NOT_VOIDED
+            error.add_note(words.format(reserve=reserve.stake.id))
 
 
 class _OwnReservation(LedgerReservation):

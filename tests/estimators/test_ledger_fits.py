@@ -353,7 +353,7 @@ def test_a_start_that_may_stand_is_never_given_back(forest_of, poisoned, unanswe
     with pytest.raises(LedgerUnreachable, match="no answer") as raised:
         forest.fit(*poisoned())
     assert kinds(ledger) == ["reserve", "start"] and spent(ledger) > 0
-    assert "could not be given back" in raised.value.__notes__[0]
+    assert "Whether the start of the fit was written down is not known" in raised.value.__notes__[0]
     campaign = ledger.campaign("claims", [clone(forest)] * 3)
     with pytest.raises(LedgerUnreachable):
         forest.set_params(accountant=campaign).fit(*poisoned())

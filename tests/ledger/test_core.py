@@ -6,6 +6,7 @@ import copy
 import pickle
 import threading
 import uuid
+import warnings
 from fractions import Fraction
 
 import pytest
@@ -144,6 +145,15 @@ def test_a_clock_that_runs_back_is_told_and_harms_nothing(file_ledger, helpers, 
     monkeypatch.undo()
     assert not file_ledger.note("claims", "y").clock_behind
     file_ledger.chain("claims")
+
+
+def test_a_warning_that_is_an_error_hides_no_entry(file_ledger, helpers, monkeypatch):
+    monkeypatch.setattr(chain, "now", lambda: "1999-01-01T00:00:00.000000Z")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        reserved = file_ledger.reserve("claims", helpers.charge("0.1"))
+        file_ledger.void("claims", reserved.id, token=reserved.token)
+    assert reserved.entry.clock_behind and file_ledger.status("claims").spent == 0
 
 
 def test_no_budget_is_renewed_by_a_date(file_ledger, helpers, monkeypatch):
