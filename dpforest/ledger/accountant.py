@@ -18,6 +18,8 @@ from typing import Any, Literal, NoReturn, Protocol, Self
 
 from dpforest.accounting.figures import figure_up
 from dpforest.accounting.fits import LastingCeiling
+from dpforest.accounting.ledger import Budget
+from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.rationals import exact_text
 from dpforest.accounting.releases import LearnerBudget
 from dpforest.domain.domain import Domain
@@ -28,6 +30,7 @@ from dpforest.exceptions import (
     ParameterError,
     ParameterTypeError,
 )
+from dpforest.ledger.amounts import fraction_of
 from dpforest.ledger.entries import (
     Body,
     Charge,
@@ -40,6 +43,7 @@ from dpforest.ledger.entries import (
 from dpforest.ledger.facts import domain_digest
 from dpforest.ledger.pricing import FitPrice, charge_of
 from dpforest.ledger.state import DataSetState
+from dpforest.ledger.status import DataSetStatus
 from dpforest.ledger.witness import Stake, place_of
 from dpforest.ledger.words import checked_blocks, checked_purpose, checked_request
 from dpforest.report.places import ledger_words
@@ -83,6 +87,11 @@ class Held(Written, Protocol):
 
 class Book(Protocol):
     """A ledger, as far as a fit goes."""
+
+    @property
+    def actor(self) -> str: ...
+
+    def status(self, data_set: str) -> DataSetStatus: ...
 
     def reserve(self, data_set: str, charge: Charge, *, request: str = "") -> Held: ...
 
@@ -195,6 +204,22 @@ class LedgerAccountant(LedgerCeiling):
         super().__init__(ledger, data_set, facts)
         self.purpose, self.blocks = checked_purpose(purpose), checked_blocks(blocks)
         self.request = checked_request(request)
+
+    @property
+    def remaining(self) -> Budget:
+        """Budget that the data set, or the blocks that are named, may still be charged.
+
+        In the currency of the data set, and never more than the actor's quota leaves.
+        """
+        status = self.ledger.status(self.data_set)
+        named = [block.remaining for block in status.blocks if block.name in self.blocks]
+        # Of one block its own rule says what is left; several may be of one unit.
+        room = named if len(named) == 1 else [status.remaining, *named]
+        if (quota := status.quotas.get(self.ledger.actor)) is not None:
+            room.append(max(quota - status.used.get(self.ledger.actor, 0), 0))
+        amount = fraction_of(min(room))
+        pure = self.facts.currency == "epsilon"
+        return Budget.left(PrivacyLoss.pure(amount) if pure else PrivacyLoss.concentrated(amount))
 
     def reservation(self, price: FitPrice) -> Reservation:
         charge = charge_of((price,), self.facts.currency, self.purpose, self.blocks)

@@ -17,7 +17,7 @@ from __future__ import annotations
 import contextlib
 import math
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol
@@ -38,6 +38,9 @@ from dpforest.ledger.charges import charged, check_charge
 from dpforest.ledger.entries import Charge, OpenBody, Part
 from dpforest.ledger.pricing import FitPrice, campaign_epsilon, charge_of, lines_of, repeated
 from dpforest.ledger.state import DataSetState
+
+#: What rounding of all charges of years comes to at most.
+_NARROW = Fraction(1, 2**64)
 
 
 class Forest(Protocol):
@@ -69,6 +72,10 @@ class BatchPlan:
         was ever charged to the data set, and the certificate is within the cap.
     plans : tuple of str
         Digests of their plans, by which owners approve of them.
+    approvals : int
+        How many owners must approve of each, or of a campaign of them.
+    waits : int
+        How many of them wait for a number of records that they buy first.
     """
 
     data_set: str
@@ -80,6 +87,8 @@ class BatchPlan:
     together: Amount
     alone: bool
     plans: tuple[str, ...]
+    approvals: int = 0
+    waits: int = 0
 
     @property
     def total(self) -> Fraction:
@@ -104,7 +113,23 @@ class BatchPlan:
             lines.append(f"  one certificate for all of them, fixed beforehand: {both}")
         if self.alone:
             lines.append("  a campaign of them would stand by that, and use the data set up")
-        return "\n".join(lines)
+        return "\n".join([*lines, *self._hints()])
+
+    def _hints(self) -> Iterator[str]:
+        """Reasons that the figures alone do not show."""
+        if self.fits < len(self.prices) and self.total <= self.remaining < self.total + _NARROW:
+            yield (
+                "  each price is rounded up to a multiple of 2^-128, and the cap down, so the last "
+                "does not quite fit: register a little more, such as a ten-thousandth"
+            )
+        if self.waits and self.fits < len(self.prices):
+            yield (
+                f"  {self.waits} of them wait for a released value, mostly the number of records, "
+                "and are charged the most that they may come to: declare approximate_rows in the "
+                "domain"
+            )
+        if self.approvals:
+            yield f"  approvals of owners that each needs, or a campaign of them: {self.approvals}"
 
 
 def batch_plan(
@@ -134,6 +159,8 @@ def batch_plan(
         together=together,
         alone=fits < len(prices) and _may_stand_alone(state, prices, together),
         plans=tuple(price.plan for price in prices),
+        approvals=state.approvals,
+        waits=sum(price.waits for price in prices),
     )
 
 

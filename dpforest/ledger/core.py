@@ -277,7 +277,10 @@ class LedgerCore(LedgerBase):
     def revoke(
         self, data_set: str, request: str, reason: str = "", *, entry_id: str | None = None
     ) -> Entry:
-        """Take back one's approval of a request that was not used, or one's own request."""
+        """Take back one's approval of a request that was not used, or a request.
+
+        A request is taken back by whoever made it, or by an owner who has not approved of it.
+        """
         body = self._body(RevokeBody, request=request, reason=reason)
         return self._write(data_set, body, entry_id)
 

@@ -327,7 +327,7 @@ class ApproveBody(Frozen):
 
 
 class RevokeBody(Frozen):
-    """An approval taken back by its owner, or a request by whoever made it."""
+    """An approval taken back by its owner, or a request by whoever made it or by another owner."""
 
     request: Id
     reason: Text = ""

@@ -714,7 +714,7 @@ def test_a_fit_needs_the_approval_of_its_very_plan(forest_of, table, poisoned):
     asked = ledger.request("claims", ledger.charge("claims", forest, purpose="churn"))
     accountant = ledger.accountant("claims", purpose="churn", request=asked.id)
     forest.set_params(accountant=accountant)
-    with pytest.raises(ApprovalMissing, match="0 approvals of 1"):
+    with pytest.raises(ApprovalMissing, match="0 of 1 approvals"):
         forest.fit(*poisoned())
     with BudgetLedger.open(ledger.url, actor="olga") as olga:
         olga.approve("claims", asked.id)

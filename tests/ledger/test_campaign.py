@@ -250,3 +250,18 @@ def test_a_stream_is_priced_as_one(book):
     assert whole.plans != passes.plans
     with pytest.raises(ParameterError, match="stream"):
         book.plan(name, forest(strategy="rules", delta=0), streamed=True)
+
+
+def test_a_batch_says_why_it_does_not_fit_and_whose_word_it_needs(book):
+    pure = {"currency": "epsilon", "epsilon": 1, "delta": 0}
+    one = forest(epsilon="0.1", delta=0, strategy="one_shot")
+    ten = book.plan(registered(book, **pure), [one] * 10)
+    assert ten.fits == 9 and "rounded up to a multiple of 2^-128" in str(ten)
+    assert "rounded up" not in str(book.plan("claims", [one] * 11))
+    owners = {"owners": ["ana", "olga", "oscar"], "approvals": 2}
+    asked = book.plan(registered(book, "asked", **owners), forest())
+    assert asked.granted and str(asked).endswith("or a campaign of them: 2")
+    assert "declare approximate_rows" not in str(asked)
+    unknown = DOMAIN.model_copy(update={"approximate_rows": None})
+    waiting = book.plan(registered(book, "waits", epsilon="0.01"), forest(domain=unknown))
+    assert waiting.fits == 0 and "declare approximate_rows" in str(waiting)
