@@ -347,7 +347,7 @@ def stands_alone(charge: Charge) -> bool:
 
 
 def listed_amount(charge: Charge, currency: Currency) -> Amount:
-    """What the releases that a charge lists add up to, of a unit: no price is below it.
+    """Sum of the releases that a charge lists, of a unit: no price is below it.
 
     A fit whose plan waits for a released value, or whose records are on sides, lists nothing.
     """

@@ -16,7 +16,7 @@ from dpforest.ledger.entries import is_id, is_name, is_text
 
 
 def checked_purpose(value: Any) -> str:
-    """What fits are for, in words."""
+    """Purpose of fits, in words."""
     if not isinstance(value, str):
         raise ParameterTypeError("purpose", value, "must be a text", 'Write purpose="churn model"')
     if not is_text(value):

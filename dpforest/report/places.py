@@ -19,8 +19,8 @@ _PROMISE = (
 #: What is said where the cap was passed: only imports do that, which were spent elsewhere.
 _PASSED = (
     "{place} was charged {spent} in all, which is more than its cap, {cap}: what was spent "
-    "elsewhere was charged to it afterwards. So the ({epsilon}, {delta}) that its cap stands for is no "
-    "guarantee of all that was released of it, and the ledger grants nothing more"
+    "elsewhere was charged to it afterwards. So the ({epsilon}, {delta}) that its cap stands for "
+    "is no guarantee of all that was released of it, and the ledger grants nothing more"
 )
 #: What a campaign's certificate says, beside which nothing is charged any more.
 _ALONE = (
