@@ -126,8 +126,9 @@ class Fit:
                 self._list()
                 forget(self.estimator)
                 released = self._train(scope, records)
-            reservation.settle()
-            self._finish(X, accountant, scope, released)
+            claimed = _claimed(self.plan, scope, self.wanted.budget.delta)
+            reservation.settle(self._run_facts().judge(*claimed).status)
+            self._finish(X, accountant, scope, released, claimed)
         reservation.warn()
 
     # -- the door ----------------------------------------------------------------------------
@@ -325,12 +326,17 @@ class Fit:
     # -- model and report --------------------------------------------------------------------
 
     def _finish(
-        self, X: Any, accountant: BudgetAccountant, scope: Scope, released: FitOutcome
+        self,
+        X: Any,
+        accountant: BudgetAccountant,
+        scope: Scope,
+        released: FitOutcome,
+        claimed: tuple[PrivacyLoss, Certificate | None],
     ) -> None:
         facts = self._run_facts()
         if facts.ledger is not None:
             accountant._seal()  # a reserve in a ledger pays for this fit alone
-        loss, certificate = _claimed(self.plan, scope, self.wanted.budget.delta)
+        loss, certificate = claimed
         guarantee = facts.judge(loss, certificate)
         # All at once, so that nobody sees a released model beside the guarantee of another fit.
         self.estimator.__dict__.update(

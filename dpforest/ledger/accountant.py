@@ -12,11 +12,14 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Literal, NoReturn, Protocol, Self
 
 from dpforest.accounting.figures import figure_up
 from dpforest.accounting.fits import LastingCeiling
+from dpforest.accounting.ledger import Budget
+from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.rationals import exact_text
 from dpforest.accounting.releases import LearnerBudget
 from dpforest.domain.domain import Domain
@@ -27,6 +30,7 @@ from dpforest.exceptions import (
     ParameterError,
     ParameterTypeError,
 )
+from dpforest.ledger.amounts import fraction_of
 from dpforest.ledger.entries import (
     Body,
     Charge,
@@ -39,7 +43,9 @@ from dpforest.ledger.entries import (
 from dpforest.ledger.facts import domain_digest
 from dpforest.ledger.pricing import FitPrice, charge_of
 from dpforest.ledger.state import DataSetState
+from dpforest.ledger.status import DataSetStatus
 from dpforest.ledger.witness import Stake, place_of
+from dpforest.ledger.words import checked_blocks, checked_purpose, checked_request
 from dpforest.report.places import ledger_words
 from dpforest.report.record import LedgerPlace
 
@@ -51,6 +57,10 @@ _UNSETTLED = (
 _NOT_VOIDED = (
     "The fit had not begun, but its reserve {reserve} could not be given back and stays spent "
     "until an owner voids it: dpforest ledger void."
+)
+_UNSURE = (
+    "Whether the start of the fit was written down is not known, so its reserve {reserve} stays "
+    "spent. If the ledger has no start of it, an owner may void it: dpforest ledger void."
 )
 _STAYS_SPENT = (
     "the last fit failed after it had begun. What was set aside for it in {place} stays spent: "
@@ -77,6 +87,11 @@ class Held(Written, Protocol):
 
 class Book(Protocol):
     """A ledger, as far as a fit goes."""
+
+    @property
+    def actor(self) -> str: ...
+
+    def status(self, data_set: str) -> DataSetStatus: ...
 
     def reserve(self, data_set: str, charge: Charge, *, request: str = "") -> Held: ...
 
@@ -171,7 +186,7 @@ class LedgerAccountant(LedgerCeiling):
     facts : OpenBody
     purpose : str
         What the fits are for, in words; owners read it.
-    blocks : tuple of str
+    blocks : sequence of str
         Blocks that are read, of a table that grows.
     request : str
         Identity of an approved request, where the data set asks for approvals.
@@ -183,11 +198,28 @@ class LedgerAccountant(LedgerCeiling):
         data_set: str,
         facts: OpenBody,
         purpose: str = "",
-        blocks: tuple[str, ...] = (),
+        blocks: Sequence[str] = (),
         request: str = "",
     ) -> None:
         super().__init__(ledger, data_set, facts)
-        self.purpose, self.blocks, self.request = purpose, tuple(blocks), request
+        self.purpose, self.blocks = checked_purpose(purpose), checked_blocks(blocks)
+        self.request = checked_request(request)
+
+    @property
+    def remaining(self) -> Budget:
+        """Budget that the data set, or the blocks that are named, may still be charged.
+
+        In the currency of the data set, and never more than the actor's quota leaves.
+        """
+        status = self.ledger.status(self.data_set)
+        named = [block.remaining for block in status.blocks if block.name in self.blocks]
+        # Of one block its own rule says what is left; several may be of one unit.
+        room = named if len(named) == 1 else [status.remaining, *named]
+        if (quota := status.quotas.get(self.ledger.actor)) is not None:
+            room.append(max(quota - status.used.get(self.ledger.actor, 0), 0))
+        amount = fraction_of(min(room))
+        pure = self.facts.currency == "epsilon"
+        return Budget.left(PrivacyLoss.pure(amount) if pure else PrivacyLoss.concentrated(amount))
 
     def reservation(self, price: FitPrice) -> Reservation:
         charge = charge_of((price,), self.facts.currency, self.purpose, self.blocks)
@@ -217,9 +249,14 @@ class Reserve:
         """Write down that a fit begins; durable when this returns."""
         return self._written(StartBody(reserve=self.stake.id, part=part))
 
-    def settle(self, part: int, outcome: Literal["done", "failed"]) -> LedgerPlace:
-        """Write down that a fit ended."""
-        return self._written(SettleBody(reserve=self.stake.id, part=part, outcome=outcome))
+    def settle(
+        self, part: int, outcome: Literal["done", "failed"], status: str = "holds"
+    ) -> LedgerPlace:
+        """Write down that a fit ended, and where its own guarantee does not hold."""
+        lacks: Any = status if status in ("demonstration", "void") else ""
+        return self._written(
+            SettleBody(reserve=self.stake.id, part=part, outcome=outcome, guarantee=lacks)
+        )
 
     def void(self, reason: str) -> None:
         """Give the whole back, while no fit of it has begun."""
@@ -261,8 +298,8 @@ class Reservation:
     def start(self) -> None:
         """Say that the first record is about to be read."""
 
-    def settle(self) -> None:
-        """Say that the fit is done."""
+    def settle(self, status: str) -> None:
+        """Say that the fit is done, and what status its guarantee has."""
 
     def warn(self) -> None:
         """Warn where the end of the fit could not be written down."""
@@ -299,11 +336,11 @@ class LedgerReservation(Reservation):
             raise
         self._started = True
 
-    def settle(self) -> None:
+    def settle(self, status: str) -> None:
         reserve, part = self._claimed()
         self._settled = True
         try:
-            self.place = reserve.settle(part, "done")
+            self.place = reserve.settle(part, "done", status)
         except (DPForestError, OSError) as error:
             self._unsettled = str(error)
 
@@ -341,7 +378,8 @@ class LedgerReservation(Reservation):
         try:
             self._give_back()
         except (DPForestError, OSError):
-            error.add_note(_NOT_VOIDED.format(reserve=reserve.stake.id))
+            words = _UNSURE if self._unsure else _NOT_VOIDED
+            error.add_note(words.format(reserve=reserve.stake.id))
 
 
 class _OwnReservation(LedgerReservation):

@@ -13,6 +13,7 @@ Held by tests/ledger/test_core.py, and by tests/ledger/test_unanswered.py for lo
 
 from __future__ import annotations
 
+import contextlib
 import uuid
 import warnings
 from dataclasses import dataclass
@@ -246,13 +247,7 @@ class LedgerBase:
                 raise
             # Under the lock, which waits for what may still be on its way.
             written = self._append(said)
-        if (entry := written.entry).clock_behind:
-            warnings.warn(
-                f"the clock of this machine is behind the last entry of {name!r}; entry "
-                f"{entry.number} bears that entry's time.",
-                LedgerWarning,
-                stacklevel=4,
-            )
+        _warn_of_clock(written.entry)
         return written
 
     def _append(self, said: Said) -> Written:
@@ -316,6 +311,20 @@ class LedgerBase:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self
+
+
+def _warn_of_clock(entry: Entry) -> None:
+    if not entry.clock_behind:
+        return
+    # Where a filter makes errors of warnings, this one would hide an entry that stands, such as a
+    # reserve that its process could not give back any more. The entry says the same.
+    with contextlib.suppress(LedgerWarning):
+        warnings.warn(
+            f"the clock of this machine is behind the last entry of {entry.data_set!r}; entry "
+            f"{entry.number} bears that entry's time.",
+            LedgerWarning,
+            stacklevel=5,
+        )
 
 
 def _the_same(entry: Entry, said: Said) -> Entry:

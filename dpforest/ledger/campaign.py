@@ -17,8 +17,7 @@ from __future__ import annotations
 import contextlib
 import math
 import threading
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol
@@ -34,11 +33,14 @@ from dpforest.ledger.accountant import (
     Reserve,
     Tariff,
 )
-from dpforest.ledger.amounts import fraction_of
+from dpforest.ledger.amounts import fraction_of, to_units
 from dpforest.ledger.charges import charged, check_charge
-from dpforest.ledger.entries import Charge, OpenBody
-from dpforest.ledger.pricing import FitPrice, campaign_epsilon, charge_of
+from dpforest.ledger.entries import Charge, OpenBody, Part
+from dpforest.ledger.pricing import FitPrice, campaign_epsilon, charge_of, lines_of, repeated
 from dpforest.ledger.state import DataSetState
+
+#: What rounding of all charges of years comes to at most.
+_NARROW = Fraction(1, 2**64)
 
 
 class Forest(Protocol):
@@ -70,6 +72,10 @@ class BatchPlan:
         was ever charged to the data set, and the certificate is within the cap.
     plans : tuple of str
         Digests of their plans, by which owners approve of them.
+    approvals : int
+        How many owners must approve of each, or of a campaign of them.
+    waits : int
+        How many of them wait for a number of records that they buy first.
     """
 
     data_set: str
@@ -81,6 +87,8 @@ class BatchPlan:
     together: Amount
     alone: bool
     plans: tuple[str, ...]
+    approvals: int = 0
+    waits: int = 0
 
     @property
     def total(self) -> Fraction:
@@ -105,7 +113,23 @@ class BatchPlan:
             lines.append(f"  one certificate for all of them, fixed beforehand: {both}")
         if self.alone:
             lines.append("  a campaign of them would stand by that, and use the data set up")
-        return "\n".join(lines)
+        return "\n".join([*lines, *self._hints()])
+
+    def _hints(self) -> Iterator[str]:
+        """Reasons that the figures alone do not show."""
+        if self.fits < len(self.prices) and self.total <= self.remaining < self.total + _NARROW:
+            yield (
+                "  each price is rounded up to a multiple of 2^-128, and the cap down, so the last "
+                "does not quite fit: register a little more, such as a ten-thousandth"
+            )
+        if self.waits and self.fits < len(self.prices):
+            yield (
+                f"  {self.waits} of them wait for a released value, mostly the number of records, "
+                "and are charged the most that they may come to: declare approximate_rows in the "
+                "domain"
+            )
+        if self.approvals:
+            yield f"  approvals of owners that each needs, or a campaign of them: {self.approvals}"
 
 
 def batch_plan(
@@ -135,6 +159,8 @@ def batch_plan(
         together=together,
         alone=fits < len(prices) and _may_stand_alone(state, prices, together),
         plans=tuple(price.plan for price in prices),
+        approvals=state.approvals,
+        waits=sum(price.waits for price in prices),
     )
 
 
@@ -237,7 +263,9 @@ class Campaign(LedgerCeiling):
         super().__init__(ledger, data_set, facts)
         self.reserve = Reserve(self, charge, request)
         self._lock = threading.Lock()
-        self._waiting = list(enumerate(part.plan for part in charge.parts))
+        self._waiting = dict(enumerate(charge.parts))
+        # Of a certified list: lines that no fit has claimed.
+        self._lines = lines_of(charge.releases)
 
     @property
     def left(self) -> int:
@@ -245,7 +273,7 @@ class Campaign(LedgerCeiling):
         return len(self._waiting)
 
     def reservation(self, price: FitPrice) -> Reservation:
-        return _PartReservation(self, price.plan)
+        return _PartReservation(self, price)
 
     def void(self, reason: str) -> None:
         """Give the whole reserve back, while none of its fits has begun.
@@ -258,33 +286,48 @@ class Campaign(LedgerCeiling):
         with self._lock:
             self._waiting.clear()
 
-    def claim(self, plan: str) -> int:
-        """Take the next part that is of a plan.
+    def claim(self, price: FitPrice) -> int:
+        """Take the next part that is of a fit's plan, and was paid for at its price.
 
         Raises
         ------
         ParameterError
-            If there is none, or all of them were taken.
+            If there is none, all of them were taken, or the reserve has another price of it. A plan
+            file says what it likes: here it is compared with what the fit costs.
         """
         with self._lock:
-            for place, (part, planned) in enumerate(self._waiting):
-                if planned == plan:
+            for place, part in sorted(self._waiting.items()):
+                if part.plan == price.plan:
+                    self._check_paid(part, price)
                     del self._waiting[place]
-                    return part
-            counted = Counter(planned for _, planned in self._waiting)
+                    self._lines -= lines_of(repeated(price))
+                    return place
+            left = len(self._waiting)
         raise ParameterError(
             "accountant", self.charged_to,
             f"is a campaign of {len(self.reserve.stake.charge.parts)} fits, and none of the "
-            f"{sum(counted.values())} that are left is of this plan ({plan[:12]}…)",
+            f"{left} that are left is of this plan ({price.plan[:12]}…)",
             "Fit a clone of a forest that was announced, each as often as it was, or announce a "
             "campaign of its own",
         )  # fmt: skip
 
-    def unclaim(self, part: int, plan: str) -> None:
+    def _check_paid(self, part: Part, price: FitPrice) -> None:
+        """A part's price must be the fit's, and a certificate's list must hold the fit's own."""
+        same = part.units == to_units(price.amount(self.facts.currency))
+        listed = lines_of(repeated(price)) <= self._lines
+        if not same or (self.reserve.stake.charge.alone and not listed):
+            raise ParameterError(
+                "accountant", self.charged_to,
+                "is a campaign whose reserve names another price or other releases of this plan "
+                f"({price.plan[:12]}…) than the fit has",
+                "Reserve what ledger.campaign(...) prices, and not a plan file that was edited",
+            )  # fmt: skip
+
+    def unclaim(self, part: int, price: FitPrice) -> None:
         """Let another fit take a part whose fit failed before it began."""
         with self._lock:
-            self._waiting.append((part, plan))
-            self._waiting.sort()
+            self._waiting[part] = self.reserve.stake.charge.parts[part]
+            self._lines += lines_of(repeated(price))
 
     def __repr__(self) -> str:
         return f"<campaign of {len(self.reserve.stake.charge.parts)} fits on {self.charged_to}>"
@@ -295,12 +338,12 @@ class _PartReservation(LedgerReservation):
 
     _part: int
 
-    def __init__(self, campaign: Campaign, plan: str) -> None:
+    def __init__(self, campaign: Campaign, price: FitPrice) -> None:
         super().__init__(campaign)
-        self._campaign, self._plan = campaign, plan
+        self._campaign, self._price = campaign, price
 
     def __enter__(self) -> _PartReservation:
-        self._part = self._campaign.claim(self._plan)
+        self._part = self._campaign.claim(self._price)
         return self
 
     def _claimed(self) -> tuple[Reserve, int]:
@@ -309,7 +352,7 @@ class _PartReservation(LedgerReservation):
     def _give_back(self) -> None:
         # A part that may have begun is not begun again.
         if not self._unsure:
-            self._campaign.unclaim(self._part, self._plan)
+            self._campaign.unclaim(self._part, self._price)
 
 
 def priced_forests(

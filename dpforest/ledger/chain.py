@@ -2,8 +2,9 @@
 
 **Claim.** Let a chain pass :func:`checked_chain` against the head that a store keeps. Then no byte
 of any column of any of its rows, nor of its head, differs from what was written, unless whoever
-changed it made all hashes after it anew; and in a chain whose entries are signed, unless he had
-their keys.
+changed it made all hashes after it anew. In a chain whose entries are signed, he also needs their
+keys, or writes the chain anew from its first entry, which is where keys are named; then only
+reports that people hold tell.
 
 **Proof.** A row's text is one that an entry is written as, to the byte, and its columns repeat what
 the text says (:func:`entry_of`). The hash is SHA-256 over the text, so a changed text needs another

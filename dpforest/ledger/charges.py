@@ -33,6 +33,7 @@ from dpforest.accounting.rationals import parse_amount, parse_finite
 from dpforest.exceptions import BudgetExceeded, ParameterError
 from dpforest.ledger.amounts import fraction_of, to_units
 from dpforest.ledger.entries import Charge
+from dpforest.ledger.pricing import listed_amount, stands_alone
 from dpforest.ledger.state import Block, DataSetState
 
 #: So many units are no more than what rounding up years of charges may come to.
@@ -91,9 +92,16 @@ def _check_price(state: DataSetState, charge: Charge) -> None:
     """The units must be those of the exact price, rounded up part by part at most."""
     exact = price_of(state, charge)
     lowest, highest = to_units(exact, state.facts.currency), sum(p.units for p in charge.parts)
-    if not 0 < lowest <= charge.units <= highest:
+    # Each part is rounded up by less than a unit, so together by fewer units than there are parts.
+    whole = highest - len(charge.parts) < charge.units
+    if not (0 < lowest <= charge.units <= highest and whole):
         raise ParameterError(
             "units", charge.units, "must be the price of all parts, rounded up, and positive",
+            "Let the ledger price the plan",
+        )  # fmt: skip
+    if listed_amount(charge, state.facts.currency) > exact:
+        raise ParameterError(
+            "releases", len(charge.releases), "add up to more than the price that the charge names",
             "Let the ledger price the plan",
         )  # fmt: skip
 
@@ -129,6 +137,12 @@ def _check_alone(state: DataSetState, charge: Charge) -> None:
         raise BudgetExceeded(
             requested, declared, f"data set {state.name!r}", "as one certified list", _LESS
         )
+    if not stands_alone(charge):
+        raise ParameterError(
+            "releases", len(charge.releases),
+            "do not have the certificate that the charge stands by",
+            "Let the ledger price the campaign",
+        )  # fmt: skip
 
 
 _INFINITE = float("inf")

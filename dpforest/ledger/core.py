@@ -17,7 +17,7 @@ from dpforest.accounting.rationals import to_rational
 from dpforest.accounting.units import check_records_per_unit
 from dpforest.checks import check_integer
 from dpforest.domain.domain import Domain
-from dpforest.exceptions import ParameterTypeError
+from dpforest.exceptions import ParameterError, ParameterTypeError
 from dpforest.ledger.amounts import cap_in_units
 from dpforest.ledger.base import LedgerBase, checked_id
 from dpforest.ledger.entries import (
@@ -102,7 +102,8 @@ class LedgerCore(LedgerBase):
         data_set : str
             Name.
         domain : Domain
-            Public facts about the table. A fit with another domain is refused.
+            Public facts about the table, declared and not only drafted. A fit with another domain
+            is refused.
         epsilon, delta : number
             The guarantee over the data set's life.
         rho : number, optional
@@ -127,12 +128,20 @@ class LedgerCore(LedgerBase):
         -------
         Entry
         """
+        fingerprint = domain_digest(domain)
+        if not domain.is_declared:
+            raise ParameterError(
+                "domain", "a draft",
+                "was drafted from records and is not confirmed: a guarantee for life cannot start "
+                "with what was read off them",
+                "Declare the public facts, and say so with Domain.confirmed",
+            )  # fmt: skip
         per_unit = check_records_per_unit(max_records_per_unit)
         body = self._body(
             OpenBody,
             version=VERSION,
             ledger=self.id,
-            domain=domain_digest(domain),
+            domain=fingerprint,
             relation=str(relations_of(per_unit)[0]),
             unit=unit,
             max_records_per_unit=per_unit,
@@ -268,7 +277,10 @@ class LedgerCore(LedgerBase):
     def revoke(
         self, data_set: str, request: str, reason: str = "", *, entry_id: str | None = None
     ) -> Entry:
-        """Take back one's approval of a request that was not used, or one's own request."""
+        """Take back one's approval of a request that was not used, or a request.
+
+        A request is taken back by whoever made it, or by an owner who has not approved of it.
+        """
         body = self._body(RevokeBody, request=request, reason=reason)
         return self._write(data_set, body, entry_id)
 

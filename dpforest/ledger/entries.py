@@ -327,7 +327,7 @@ class ApproveBody(Frozen):
 
 
 class RevokeBody(Frozen):
-    """An approval taken back by its owner, or a request by whoever made it."""
+    """An approval taken back by its owner, or a request by whoever made it or by another owner."""
 
     request: Id
     reason: Text = ""
@@ -358,11 +358,22 @@ class StartBody(Frozen):
 
 
 class SettleBody(Frozen):
-    """A fit of a reserve ended. Nothing comes back, whatever it used."""
+    """A fit of a reserve ended. Nothing comes back, whatever it used.
+
+    Attributes
+    ----------
+    reserve : str
+    part : int
+    outcome : {"done", "failed"}
+    guarantee : {"", "demonstration", "void"}
+        Status of the fit's own guarantee, where it does not hold as it was planned: then what the
+        cap stands for does not speak of this fit.
+    """
 
     reserve: Id
     part: Count
     outcome: Literal["done", "failed"]
+    guarantee: Literal["", "demonstration", "void"] = ""
 
 
 class VoidBody(Frozen):

@@ -17,6 +17,7 @@ from dpforest.ledger.desk import LedgerDesk
 from dpforest.ledger.entries import Charge
 from dpforest.ledger.pricing import charge_of
 from dpforest.ledger.state import DataSetState
+from dpforest.ledger.words import checked_blocks, checked_purpose, checked_request
 
 
 class BudgetLedger(LedgerDesk):
@@ -60,7 +61,7 @@ class BudgetLedger(LedgerDesk):
             Nothing is charged until a fit is planned. Each fit has a reserve of its own.
         """
         facts = self._state(data_set).facts
-        return LedgerAccountant(self, data_set, facts, purpose, tuple(blocks), request)
+        return LedgerAccountant(self, data_set, facts, purpose, blocks, request)
 
     def plan(
         self,
@@ -82,9 +83,9 @@ class BudgetLedger(LedgerDesk):
         streamed : bool, optional
             Whether records will be read pass by pass. None asks each forest.
         """
-        state = self._state(data_set)
+        named, state = checked_blocks(blocks), self._state(data_set)
         prices = priced_forests(Tariff(data_set, state.facts), forests, streamed)
-        return batch_plan(state, prices, self.actor, tuple(blocks))
+        return batch_plan(state, prices, self.actor, named)
 
     def charge(
         self,
@@ -106,11 +107,11 @@ class BudgetLedger(LedgerDesk):
         blocks : sequence of str
         streamed : bool, optional
         """
-        state = self._state(data_set)
+        what, named, state = checked_purpose(purpose), checked_blocks(blocks), self._state(data_set)
         prices = priced_forests(Tariff(data_set, state.facts), forests, streamed)
         if len(prices) == 1:
-            return charge_of(prices, state.facts.currency, purpose, blocks)
-        return campaign_charge(state, prices, purpose, blocks)
+            return charge_of(prices, state.facts.currency, what, named)
+        return campaign_charge(state, prices, what, named)
 
     def campaign(
         self,
@@ -147,10 +148,13 @@ class BudgetLedger(LedgerDesk):
         ParameterError
             If a plan waits for a released value.
         """
+        what, named, asked = (
+            checked_purpose(purpose), checked_blocks(blocks), checked_request(request),
+        )  # fmt: skip
         state = self._state(data_set)
         prices = priced_forests(Tariff(data_set, state.facts), forests, streamed)
-        charge = campaign_charge(state, prices, purpose, blocks)
-        return Campaign(self, data_set, state.facts, charge, request)
+        charge = campaign_charge(state, prices, what, named)
+        return Campaign(self, data_set, state.facts, charge, asked)
 
     def _state(self, data_set: str) -> DataSetState:
         return self._place(data_set).state

@@ -21,6 +21,7 @@ Held by tests/ledger/test_pricing.py.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -41,8 +42,9 @@ from dpforest.accounting.releases import LearnerBudget, Plan, Release, Round
 from dpforest.domain.domain import Domain
 from dpforest.exceptions import ParameterError
 from dpforest.ledger.amounts import to_units
-from dpforest.ledger.entries import Charge, Part, Repeated
+from dpforest.ledger.entries import MOST_PARTS, Charge, Part, Repeated
 from dpforest.ledger.facts import domain_digest
+from dpforest.ledger.words import checked_blocks, checked_purpose
 from dpforest.report.digests import digest_of
 
 Currency = Literal["rho", "epsilon"]
@@ -257,8 +259,13 @@ def charge_of(
     Raises
     ------
     ParameterError
-        If a fit has no price in this currency.
+        If a fit has no price in this currency, or what is said of it cannot stand in a ledger.
     """
+    if len(prices) > MOST_PARTS:
+        raise ParameterError(
+            "forests", len(prices), f"are more than the {MOST_PARTS} fits of one reserve",
+            "Announce several campaigns, or fit them one by one",
+        )  # fmt: skip
     amounts = [price.amount(currency) for price in prices]
     parts = tuple(
         Part(plan=price.plan, units=to_units(amount, currency))
@@ -273,10 +280,10 @@ def charge_of(
         epsilon=exact_text(epsilon),
         rho=exact_text(rho),
         delta=exact_text(delta),
-        blocks=tuple(blocks),
+        blocks=checked_blocks(blocks),
         alone=alone is not None,
-        purpose=purpose,
-        releases=tuple(_repeated(block) for price in prices for block in price.releases),
+        purpose=checked_purpose(purpose),
+        releases=tuple(one for price in prices for one in repeated(price)),
     )
 
 
@@ -292,8 +299,12 @@ def _for_people(
     return loss.epsilon, loss.rho, Fraction(0)
 
 
-def _repeated(repeat: Repeat) -> Repeated:
-    return Repeated(releases=tuple(map(EventRecord.of, repeat.events)), times=repeat.times)
+def repeated(price: FitPrice) -> tuple[Repeated, ...]:
+    """The list of a fit as a charge holds it."""
+    return tuple(
+        Repeated(releases=tuple(map(EventRecord.of, block.events)), times=block.times)
+        for block in price.releases
+    )
 
 
 # -- several fits ---------------------------------------------------------------------------------
@@ -333,6 +344,24 @@ def stands_alone(charge: Charge) -> bool:
     unit = grouped(tuple(levelled(listed)), charge.records_per_unit)
     epsilon, delta = parse_finite(charge.epsilon), parse_finite(charge.delta)
     return 0 < delta < 1 and delta_bound(unit, epsilon, delta, MOST_CAMPAIGN_WORK) <= delta
+
+
+def listed_amount(charge: Charge, currency: Currency) -> Amount:
+    """Sum of the releases that a charge lists, of a unit: no price is below it.
+
+    A fit whose plan waits for a released value, or whose records are on sides, lists nothing.
+    """
+    size = charge.records_per_unit
+    known = (block for block in map(_read_repeat, charge.releases) if block is not None)
+    losses = [(event.loss, block.times) for block in known for event in block.events]
+    if currency == "rho":
+        return sum((loss.rho * times for loss, times in losses), Fraction(0)) * size**2
+    return sum((loss.epsilon * times for loss, times in losses), Fraction(0)) * size
+
+
+def lines_of(releases: Iterable[Repeated]) -> Counter[str]:
+    """Lines of a list, and how often each stands there: their order says nothing."""
+    return Counter(one.model_dump_json() for one in releases)
 
 
 def _read_repeat(one: Repeated) -> Repeat | None:

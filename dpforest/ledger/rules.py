@@ -148,6 +148,7 @@ def _check_owner(state: DataSetState, entry: Entry) -> None:
 
 def _policy(state: DataSetState, entry: Entry, body: PolicyBody) -> DataSetState:
     owners = _owners_after(state, body)
+    _check_keys_after(state, entry, owners)
     approvals = state.approvals if body.approvals is None else body.approvals
     _check_approvals(approvals, owners)
     changed: dict[str, Any] = {"owners": owners, "approvals": approvals}
@@ -174,6 +175,19 @@ def _owners_after(state: DataSetState, body: PolicyBody) -> dict[str, str]:
             "Add another owner first",
         )  # fmt: skip
     return owners
+
+
+def _check_keys_after(state: DataSetState, entry: Entry, owners: dict[str, str]) -> None:
+    """A key is replaced or dropped by an owner who signs: else a key would protect nobody."""
+    if state.owners[entry.actor]:
+        return
+    for name, key in state.owners.items():
+        if key and owners.get(name) != key:
+            raise ParameterError(
+                "remove_owners" if name not in owners else "add_owners", name,
+                f"has a key, and {entry.actor!r}, who has none, can neither replace nor drop it",
+                "Let an owner do so who signs with a key that the data set knows",
+            )  # fmt: skip
 
 
 def _blocks_after(state: DataSetState, body: PolicyBody) -> dict[str, Block]:
@@ -243,7 +257,7 @@ def _request(state: DataSetState, entry: Entry, body: RequestBody) -> DataSetSta
     if len(state.requests) >= MOST_REQUESTS:
         raise ParameterError(
             "request", entry.id, f"would be one of more than {MOST_REQUESTS} that are open",
-            "Let some be revoked by those who made them",
+            "Let some be revoked by those who made them, or by an owner",
         )  # fmt: skip
     pending = Pending(actor=entry.actor, charge=approved_content(body.charge))
     return _with_request(state, entry.id, pending)
@@ -290,10 +304,9 @@ def _revoke(state: DataSetState, entry: Entry, body: RevokeBody) -> DataSetState
     if entry.actor == pending.actor:
         return _with_request(state, body.request, None)
     if entry.actor not in pending.approvals:
-        raise ParameterError(
-            "request", body.request, f"has no approval of {entry.actor!r} to take back",
-            "Only who made a request withdraws it, and only who approved of it takes that back",
-        )  # fmt: skip
+        # So that nobody's requests keep out those of all others.
+        _check_owner(state, entry)
+        return _with_request(state, body.request, None)
     left = tuple(name for name in pending.approvals if name != entry.actor)
     return _with_request(state, body.request, pending.model_copy(update={"approvals": left}))
 
@@ -314,19 +327,19 @@ def _approved(state: DataSetState, actor: str, body: ReserveBody) -> Pending | N
     # Whoever is no owner any more approves of nothing.
     given = [n for n in pending.approvals if n in state.owners]
     if len(given) < state.approvals:
+        more = state.approvals - len(given)
         raise _missing(
-            state, f"request {body.request} has {len(given)} approvals of {state.approvals}"
-        )
+            state, f"request {body.request} has {len(given)} of {state.approvals} approvals",
+            f"Wait until {more} more of its owners, other than yourself, approve of it",
+        )  # fmt: skip
     return pending
 
 
-def _missing(state: DataSetState, rule: str) -> ApprovalMissing:
-    return ApprovalMissing(
-        rule,
-        "Make a request of this very plan, and let owners other than yourself approve of it",
-        state.facts.ledger,
-        state.name,
-    )
+_ASK = "Make a request of this very plan, and let owners other than yourself approve of it"
+
+
+def _missing(state: DataSetState, rule: str, repair: str = _ASK) -> ApprovalMissing:
+    return ApprovalMissing(rule, repair, state.facts.ledger, state.name)
 
 
 # -- reserves --------------------------------------------------------------------------

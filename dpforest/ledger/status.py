@@ -113,6 +113,12 @@ class DataSetStatus(Frozen):
             f"{figure_down(fraction_of(b.cap))} is left"
             for b in self.blocks
         ]
+        if self.spent > self.cap:
+            lines.append(
+                f"  {currency} {figure_up(fraction_of(self.spent))} is spent, which is more than "
+                "the cap: what was spent elsewhere was charged to it, and the cap's guarantee does "
+                "not hold for all of it"
+            )
         if self.frozen:
             lines.append(f"  frozen: {self.why_frozen}")
         return "\n".join(lines)

@@ -14,7 +14,6 @@ from dpforest.ledger.amounts import fraction_of
 from dpforest.ledger.chain import Chain
 from dpforest.ledger.charges import shifted
 from dpforest.ledger.entries import Charge, Entry, ReserveBody, SettleBody, StartBody
-from dpforest.ledger.pricing import stands_alone
 from dpforest.ledger.rules import applied
 from dpforest.ledger.state import DataSetState
 from dpforest.report.record import LedgerPlace
@@ -118,20 +117,17 @@ def witness_problems(chain: Chain, place: LedgerPlace) -> Iterator[str]:
     if (entry.hash, entry.signature, entry.key) != (place.hash, place.signature, place.key):
         yield _FORKED.format(number=place.number)
         return
-    found = _remade(chain, entry)
-    if found is None:
+    remade = _remade(chain, entry)
+    if remade is None:
         yield f"entry {place.number} of the ledger is none of a fit"
         return
-    remade, charge = found
     for name in LedgerPlace.model_fields:
         if getattr(remade, name) != getattr(place, name):
             yield f"the ledger has another {name.replace('_', ' ')} than it says"
-    if charge.alone and not stands_alone(charge):
-        yield "the certificate that its reserve stands by does not follow from its releases"
 
 
-def _remade(chain: Chain, entry: Entry) -> tuple[LedgerPlace, Charge] | None:
-    """Place and charge of an entry, from those up to it; None where it is none of a fit."""
+def _remade(chain: Chain, entry: Entry) -> LedgerPlace | None:
+    """Place of an entry, from those up to it; None where it is none of a fit."""
     if not isinstance(entry.body, (StartBody, SettleBody)):
         return None
     state: DataSetState | None = None
@@ -141,4 +137,4 @@ def _remade(chain: Chain, entry: Entry) -> tuple[LedgerPlace, Charge] | None:
         if one.id == entry.body.reserve:
             stake = Stake.of(one, state)
     assert state is not None and stake is not None
-    return place_of(stake, entry, state), stake.charge
+    return place_of(stake, entry, state)

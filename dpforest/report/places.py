@@ -16,6 +16,12 @@ _PROMISE = (
     "records, and no second ledger is kept of them. That figure is the cap's: fits may be chosen "
     "by what earlier ones released, so what was spent so far is not converted to a smaller one"
 )
+#: What is said where the cap was passed: only imports do that, which were spent elsewhere.
+_PASSED = (
+    "{place} was charged {spent} in all, which is more than its cap, {cap}: what was spent "
+    "elsewhere was charged to it afterwards. So the ({epsilon}, {delta}) that its cap stands for "
+    "is no guarantee of all that was released of it, and the ledger grants nothing more"
+)
 #: What a campaign's certificate says, beside which nothing is charged any more.
 _ALONE = (
     ". It was reserved as one list of releases that was fixed beforehand and stands by a "
@@ -89,7 +95,7 @@ def _left(amount: Fraction) -> str:
 
 
 def promise(place: LedgerPlace, unit: str) -> str:
-    """Promise of a data set's cap, of all fits together.
+    """Promise of a data set's cap, of all fits together; that there is none, if it was passed.
 
     Parameters
     ----------
@@ -99,8 +105,9 @@ def promise(place: LedgerPlace, unit: str) -> str:
     """
     name = place_name(place)
     epsilon, delta = parse_finite(place.cap_epsilon), parse_finite(place.cap_delta)
-    text = _PROMISE.format(
-        place=name[0].upper() + name[1:], epsilon=figure_up(epsilon), delta=figure_up(delta),
-        unit=unit,
-    )  # fmt: skip
-    return text + (_ALONE if place.alone else "")
+    words = {"place": name[0].upper() + name[1:]}
+    words |= {"epsilon": figure_up(epsilon), "delta": figure_up(delta)}
+    if parse_finite(place.in_all) > parse_finite(place.cap):
+        cap = f"{place.currency} = {figure_down(parse_finite(place.cap))}"
+        return _PASSED.format(spent=_spent(place, place.in_all), cap=cap, **words)
+    return _PROMISE.format(unit=unit, **words) + (_ALONE if place.alone else "")

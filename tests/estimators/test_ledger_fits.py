@@ -47,6 +47,7 @@ from dpforest.exceptions import (
     LedgerWarning,
     ParameterError,
     ParameterTypeError,
+    PrivacyLeakWarning,
     ScopeError,
 )
 from dpforest.ledger.amounts import fraction_of, to_units
@@ -352,7 +353,7 @@ def test_a_start_that_may_stand_is_never_given_back(forest_of, poisoned, unanswe
     with pytest.raises(LedgerUnreachable, match="no answer") as raised:
         forest.fit(*poisoned())
     assert kinds(ledger) == ["reserve", "start"] and spent(ledger) > 0
-    assert "could not be given back" in raised.value.__notes__[0]
+    assert "Whether the start of the fit was written down is not known" in raised.value.__notes__[0]
     campaign = ledger.campaign("claims", [clone(forest)] * 3)
     with pytest.raises(LedgerUnreachable):
         forest.set_params(accountant=campaign).fit(*poisoned())
@@ -713,7 +714,7 @@ def test_a_fit_needs_the_approval_of_its_very_plan(forest_of, table, poisoned):
     asked = ledger.request("claims", ledger.charge("claims", forest, purpose="churn"))
     accountant = ledger.accountant("claims", purpose="churn", request=asked.id)
     forest.set_params(accountant=accountant)
-    with pytest.raises(ApprovalMissing, match="0 approvals of 1"):
+    with pytest.raises(ApprovalMissing, match="0 of 1 approvals"):
         forest.fit(*poisoned())
     with BudgetLedger.open(ledger.url, actor="olga") as olga:
         olga.approve("claims", asked.id)
@@ -853,3 +854,46 @@ def test_only_forests_are_priced(forest_of):
     for given in ([], [object()], "forest"):
         with pytest.raises(ParameterError, match="forests"):
             ledger.plan("claims", given)
+
+
+# -- fits whose own guarantee does not hold -------------------------------------------------------
+
+
+def settled(ledger: BudgetLedger) -> list[str]:
+    """What each settlement says of the guarantee of its fit."""
+    return [e.body.guarantee for e in ledger.log("claims") if str(e.kind) == "settle"]
+
+
+def test_the_ledger_notes_a_fit_whose_own_guarantee_does_not_hold(forest_of, table):
+    forest, ledger = forest_of()
+    forest.fit(*table())
+    seeded = clone(forest).set_params(random_state=3)
+    seeded.fit(*table())
+    assert seeded.guarantee_.status == "demonstration"
+    assert settled(ledger) == ["", "demonstration"]
+    assert "guarantee" not in ledger.log("claims")[3].text
+    ledger.chain("claims")
+
+
+def test_a_fit_that_leaks_is_noted_as_void(forest_of, table):
+    forest, ledger = forest_of()
+    forest.set_params(domain=draft_of(forest.domain))
+    with pytest.warns(PrivacyLeakWarning):
+        forest.fit(*table())
+    assert forest.guarantee_.status == "void" and settled(ledger) == ["void"]
+
+
+def draft_of(domain: Domain) -> Domain:
+    """The same facts, of which one is said to have been read off the records."""
+    entries = list(domain.features)
+    entries[0] = entries[0].model_copy(update={"status": "drafted"})
+    return domain.model_copy(update={"features": tuple(entries)})
+
+
+def test_a_drafted_domain_is_not_registered(tmp_path, table):
+    X, y = table()
+    drafted = Domain.draft(X, y, task="classification")
+    with BudgetLedger.open(f"sqlite:///{tmp_path}/new", actor="ana", create=True) as ledger:
+        with pytest.raises(ParameterError, match="drafted from records"):
+            ledger.register("claims", domain=drafted, epsilon=1, delta="1e-6")
+        assert ledger.data_sets == ()

@@ -8,10 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from dpforest import Domain
+from dpforest.accounting.certificate_record import EventRecord
+from dpforest.accounting.events import GeometricNoise
 from dpforest.accounting.rationals import exact_text
 from dpforest.ledger import BudgetLedger, Charge, Part, Signer, to_units
 from dpforest.ledger import entries as e
 from dpforest.ledger.chain import Place, Said, linked
+from dpforest.ledger.entries import Repeated
 from dpforest.ledger.facts import cap_facts, domain_digest
 from dpforest.ledger.rules import charge_digest, token_digest
 
@@ -19,6 +22,10 @@ DOMAIN = Domain(features={"age": (17, 90), "sex": ["Female", "Male"]}, classes=[
 PLAN = "ab" * 32
 LEDGER = "00000000-0000-4000-8000-000000000000"
 TOKEN = "cd" * 32
+#: A release that costs next to nothing, so that a certificate of a larger epsilon stands by it.
+SMALL = Repeated(
+    releases=(EventRecord.of(GeometricNoise(Fraction(1, 1000), Fraction(1))),), times=1
+)
 
 
 def charge(
@@ -37,6 +44,8 @@ def charge(
         "rho": exact_text(rho),
         "delta": "1/1000000" if currency == "rho" else "0",
     }
+    if others.get("alone"):
+        fields["releases"] = (SMALL,)
     return Charge(**(fields | others))
 
 

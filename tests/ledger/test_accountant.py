@@ -60,6 +60,20 @@ def test_an_accountant_says_where_it_charges(book):
     assert [entry.kind for entry in book.log("claims")] == ["open"]
 
 
+def test_an_accountant_says_what_remains(tmp_path):
+    at = f"sqlite:///{tmp_path}/left"
+    with BudgetLedger.open(at, actor="ana", create=True) as ledger:
+        for currency in ("rho", "epsilon"):
+            cap = {"epsilon": 2} | ({"delta": "1e-6"} if currency == "rho" else {})
+            ledger.register(currency, domain=DOMAIN, currency=currency, **cap)
+            accountant = ledger.accountant(currency)
+            status = ledger.status(currency)
+            assert getattr(accountant.remaining.exact, currency) == fraction_of(status.remaining)
+            ledger.policy(currency, quotas={"ana": "0.01"})
+            assert getattr(accountant.remaining.exact, currency) <= Fraction(1, 100)
+            assert getattr(accountant.remaining.exact, currency) > Fraction(1, 101)
+
+
 def test_a_tariff_refuses_before_anything_is_planned(book):
     accountant = book.accountant("claims")
     budget = LearnerBudget.of_unit(Fraction(1), Fraction("1e-6"), 1)
@@ -88,7 +102,7 @@ def test_a_reserve_knows_what_was_spent_before_it(book):
 def test_a_fit_of_no_ledger_has_a_reservation_that_does_nothing():
     with NO_RESERVATION as none:
         none.start()
-        none.settle()
+        none.settle("holds")
     none.warn()
     assert none.place is None and none.failure == ""
     with pytest.raises(ZeroDivisionError), NO_RESERVATION:

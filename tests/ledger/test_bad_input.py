@@ -8,8 +8,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from dpforest import Domain, PrivateForestClassifier
 from dpforest.exceptions import DPForestError, ParameterError
+from dpforest.ledger.campaign import priced_forests
 from dpforest.ledger.core import LedgerCore
+from dpforest.ledger.pricing import charge_of
+
+PRICED = Domain(features={"age": (0, 100)}, classes=["a", "b"], approximate_rows=4000)
 
 NOBODY = "00000000-0000-4000-8000-000000000001"
 NAMES = ["", " x", "x\n", "x" * 101, None, 7, b"x", "\ud800", ["x"]]
@@ -192,3 +197,38 @@ def test_a_cap_in_numbers_of_every_kind(file_ledger, helpers):
     file_ledger.policy("claims", cap=np.float64(0.75))
     file_ledger.policy("claims", cap=Fraction(2, 3), quotas={"ana": "1/3"})
     assert file_ledger.status("claims").cap == 2**129 // 3
+
+
+#: What is said with a fit, and what may not be.
+SAID = {
+    "purpose": TEXTS,
+    "blocks": [[""], [7], "2026", 7, None, ["x\ny"], ["x" * 101]],
+    "request": [i for i in IDS if i != ""],
+}
+OF_FITS = {
+    "accountant": ("purpose", "blocks", "request"),
+    "plan": ("blocks",),
+    "charge": ("purpose", "blocks"),
+    "campaign": ("purpose", "blocks", "request"),
+}
+
+
+@pytest.mark.parametrize(
+    ("method", "parameter"), [(m, p) for m, parameters in OF_FITS.items() for p in parameters]
+)
+def test_words_of_a_fit(method, parameter, file_ledger, helpers):
+    forest = PrivateForestClassifier(epsilon="0.1", delta="1e-6", domain=PRICED)
+    file_ledger.register("visits", domain=PRICED, epsilon=1, delta="1e-6")
+    forests = () if method == "accountant" else (forest,)
+    for value in SAID[parameter]:
+        with pytest.raises(DPForestError) as caught:
+            getattr(file_ledger, method)("visits", *forests, **{parameter: value})
+        assert caught.value.parameter == parameter and caught.value.repair
+    assert len(file_ledger.log("visits")) == 1
+
+
+def test_too_many_fits_of_a_campaign(file_ledger):
+    forest = PrivateForestClassifier(epsilon="0.1", delta="1e-6", domain=PRICED)
+    file_ledger.register("visits", domain=PRICED, epsilon=1, delta="1e-6")
+    with pytest.raises(ParameterError, match="1000 fits of one reserve"):
+        charge_of([*priced_forests(file_ledger.accountant("visits"), forest)] * 1001, "rho")

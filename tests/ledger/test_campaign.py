@@ -9,8 +9,10 @@ from fractions import Fraction
 import pytest
 
 from dpforest import BudgetExceeded, BudgetLedger, Domain, PrivateForestClassifier
+from dpforest.accounting.rationals import exact_text
 from dpforest.exceptions import ParameterError
 from dpforest.ledger.accountant import LedgerCeiling
+from dpforest.ledger.amounts import to_units
 from dpforest.ledger.campaign import Campaign
 from dpforest.ledger.pricing import stands_alone
 
@@ -148,12 +150,12 @@ def test_a_plan_that_waits_is_named_by_its_place(book):
 def test_each_part_is_claimed_once_by_whatever_thread(book):
     name = registered(book)
     campaign = book.campaign(name, [forest()] * 6)
-    digest = campaign.reserve.stake.charge.parts[0].plan
+    price = forest()._priced(campaign)
     claimed, refused = [], []
 
     def claim():
         try:
-            claimed.append(campaign.claim(digest))
+            claimed.append(campaign.claim(price))
         except ParameterError as error:
             refused.append(error)
 
@@ -163,9 +165,70 @@ def test_each_part_is_claimed_once_by_whatever_thread(book):
     for thread in threads:
         thread.join()
     assert sorted(claimed) == list(range(6)) and len(refused) == 3 and campaign.left == 0
-    campaign.unclaim(4, digest)
-    campaign.unclaim(2, digest)
-    assert [campaign.claim(digest), campaign.claim(digest)] == [2, 4]
+    campaign.unclaim(4, price)
+    campaign.unclaim(2, price)
+    assert [campaign.claim(price), campaign.claim(price)] == [2, 4]
+
+
+def test_a_part_of_another_price_is_not_claimed(book):
+    name = registered(book)
+    charge = book.charge(name, [forest()] * 3)
+    part = charge.parts[0]
+    cheap = part.model_copy(update={"units": 3})
+    # An edited plan file: its own figures agree, and it lists no releases.
+    edited = {"rho": exact_text(Fraction(9, 2**128)), "units": 9, "releases": ()}
+    paid = charge.model_copy(update=edited | {"parts": (cheap,) * 3})
+    campaign = Campaign(book, name, book.status(name).facts, paid, "")
+    with pytest.raises(ParameterError, match="another price or other releases"):
+        campaign.claim(forest()._priced(campaign))
+    assert campaign.left == 3
+
+
+def test_a_sum_below_its_parts_is_no_price(book):
+    name = registered(book)
+    charge = book.charge(name, [forest()] * 3)
+    paid = charge.model_copy(update={"rho": "1/10000000000", "releases": ()})
+    paid = paid.model_copy(update={"units": to_units(Fraction(1, 10**10))})
+    with pytest.raises(ParameterError, match="units"):
+        book.reserve(name, paid)
+    cheap = charge.parts[0].model_copy(update={"units": 3})
+    listed = charge.model_copy(
+        update={"rho": exact_text(Fraction(9, 2**128)), "units": 9, "parts": (cheap,) * 3}
+    )
+    with pytest.raises(ParameterError, match="add up to more"):
+        book.reserve(name, listed)
+    assert len(book.log(name)) == 1 and book.reserve(name, charge)
+
+
+def certified(book):
+    """A data set of just the cap that six fits need together, and the charge of them."""
+    many = [forest(strategy="one_shot")] * 6
+    together = book.plan(registered(book, "wide"), many).together
+    name = registered(book, "fresh", epsilon=together)
+    charge = book.charge(name, many)
+    assert charge.alone
+    return name, charge
+
+
+def test_a_certificate_of_fewer_fits_pays_for_no_more_of_them(book):
+    name, charge = certified(book)
+    fewer = charge.model_copy(update={"releases": charge.releases[: len(charge.releases) // 6]})
+    campaign = Campaign(book, name, book.status(name).facts, fewer, "")
+    price = forest(strategy="one_shot")._priced(campaign)
+    assert campaign.claim(price) == 0
+    with pytest.raises(ParameterError, match="another price or other releases"):
+        campaign.claim(price)
+    campaign.unclaim(0, price)
+    assert campaign.claim(price) == 0
+
+
+def test_an_edited_certificate_is_not_reserved(book):
+    name, charge = certified(book)
+    for edited in ({"releases": ()}, {"epsilon": "1/1000"}, {"delta": "1/10000000000"}):
+        with pytest.raises(ParameterError, match="certificate that the charge stands by"):
+            book.reserve(name, charge.model_copy(update=edited))
+    assert len(book.log(name)) == 1
+    book.reserve(name, charge)
 
 
 def test_a_campaign_is_shared_by_copies_and_never_pickled(book):
@@ -187,3 +250,18 @@ def test_a_stream_is_priced_as_one(book):
     assert whole.plans != passes.plans
     with pytest.raises(ParameterError, match="stream"):
         book.plan(name, forest(strategy="rules", delta=0), streamed=True)
+
+
+def test_a_batch_says_why_it_does_not_fit_and_whose_word_it_needs(book):
+    pure = {"currency": "epsilon", "epsilon": 1, "delta": 0}
+    one = forest(epsilon="0.1", delta=0, strategy="one_shot")
+    ten = book.plan(registered(book, **pure), [one] * 10)
+    assert ten.fits == 9 and "rounded up to a multiple of 2^-128" in str(ten)
+    assert "rounded up" not in str(book.plan("claims", [one] * 11))
+    owners = {"owners": ["ana", "olga", "oscar"], "approvals": 2}
+    asked = book.plan(registered(book, "asked", **owners), forest())
+    assert asked.granted and str(asked).endswith("or a campaign of them: 2")
+    assert "declare approximate_rows" not in str(asked)
+    unknown = DOMAIN.model_copy(update={"approximate_rows": None})
+    waiting = book.plan(registered(book, "waits", epsilon="0.01"), forest(domain=unknown))
+    assert waiting.fits == 0 and "declare approximate_rows" in str(waiting)

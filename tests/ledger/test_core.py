@@ -6,6 +6,7 @@ import copy
 import pickle
 import threading
 import uuid
+import warnings
 from fractions import Fraction
 
 import pytest
@@ -19,7 +20,7 @@ from dpforest.exceptions import (
     ParameterError,
     ParameterTypeError,
 )
-from dpforest.ledger import Kind, chain, fraction_of
+from dpforest.ledger import Kind, chain, fraction_of, to_units
 
 TENTH = Fraction(1, 10)
 SIXTEENTH = Fraction(1, 16)
@@ -146,6 +147,15 @@ def test_a_clock_that_runs_back_is_told_and_harms_nothing(file_ledger, helpers, 
     file_ledger.chain("claims")
 
 
+def test_a_warning_that_is_an_error_hides_no_entry(file_ledger, helpers, monkeypatch):
+    monkeypatch.setattr(chain, "now", lambda: "1999-01-01T00:00:00.000000Z")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        reserved = file_ledger.reserve("claims", helpers.charge("0.1"))
+        file_ledger.void("claims", reserved.id, token=reserved.token)
+    assert reserved.entry.clock_behind and file_ledger.status("claims").spent == 0
+
+
 def test_no_budget_is_renewed_by_a_date(file_ledger, helpers, monkeypatch):
     file_ledger.reserve("claims", helpers.charge(1))
     monkeypatch.setattr(chain, "now", lambda: "2999-01-01T00:00:00.000000Z")
@@ -199,6 +209,13 @@ def test_status_says_where_a_data_set_stands(ledger, helpers):
     assert fraction_of(status.quotas["ana"]) == Fraction(1, 2)
     assert "rho 0.9375 of 1 is left" in str(status) and "one record" in str(status)
     assert type(status).model_validate_json(status.model_dump_json()) == status
+
+
+def test_status_says_where_imports_passed_the_cap(file_ledger, helpers):
+    file_ledger.charge_elsewhere("claims", to_units(1), "elsewhere")
+    assert "more than the cap" not in str(file_ledger.status("claims"))
+    file_ledger.charge_elsewhere("claims", 1, "elsewhere")
+    assert "is spent, which is more than the cap" in str(file_ledger.status("claims"))
 
 
 def test_status_of_blocks_and_of_a_frozen_data_set(file_ledger, helpers):

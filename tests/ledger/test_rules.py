@@ -151,7 +151,7 @@ def test_k_owners_other_than_the_requester_approve(strict, helpers):
     refused(strict, own, "ana", parameter="actor")
     approve(strict, request, "oscar", asked)
     refused(strict, own, "oscar", parameter="request")
-    assert "1 approvals of 2" in str(refused(strict, body, "olga", ApprovalMissing))
+    assert "1 of 2 approvals" in str(refused(strict, body, "olga", ApprovalMissing))
     approve(strict, request, "otto", asked)
     refused(strict, body, "ana", ApprovalMissing)
     strict.say(body, "olga")
@@ -186,7 +186,7 @@ def test_an_approval_is_taken_back(helpers):
     asked = helpers.charge(TENTH)
     request = strict.say(e.RequestBody(charge=asked), "ana")
     revoke = e.RevokeBody(request=request)
-    refused(strict, revoke, "oscar", parameter="request")
+    refused(strict, revoke, "eve", parameter="actor")
     approve(strict, request, "oscar", asked)
     strict.say(revoke, "oscar")
     refused(strict, reserving(helpers, TENTH, request), "ana", ApprovalMissing)
@@ -224,6 +224,17 @@ def test_open_requests_are_limited(chain, helpers):
     full = chain.state.model_copy(update={"requests": many})
     chain.place = type(chain.place)(chain.place.hash, full)
     refused(chain, body, "ana", parameter="request")
+
+
+def test_an_owner_revokes_any_request_and_others_do_not(strict, helpers):
+    asked = helpers.charge(TENTH)
+    request = strict.say(e.RequestBody(charge=asked), "ana")
+    refused(strict, e.RevokeBody(request=request), "eve", parameter="actor")
+    approve(strict, request, "olga", asked)
+    with pytest.raises(ApprovalMissing, match="1 of 2 approvals.*Wait until 1 more of its owners"):
+        strict.reserve(asked, request=request)
+    strict.say(e.RevokeBody(request=request, reason="stale"), "oscar")
+    assert not strict.state.requests
 
 
 def after_a_request(chain, body):
@@ -353,11 +364,35 @@ def test_an_owner_with_a_key_signs(helpers):
     chain.say(e.NoteBody(text="x"), "olga", own)
     chain.say(e.NoteBody(text="x"), "ana", other)
     assert [entry.key for entry in chain.entries] == ["", own.public_key, other.public_key]
-    chain.say(e.PolicyBody(add_owners={"olga": other.public_key}), "oscar")
+    chain.say(e.PolicyBody(add_owners={"olga": other.public_key}), "olga", own)
     with pytest.raises(ParameterError):
         chain.say(e.NoteBody(text="x"), "olga", own)
     with pytest.raises(ParameterError):
         helpers.PureChain(actor="olga", owners={"olga": own.public_key})
+
+
+@pytest.mark.parametrize(
+    ("change", "parameter"),
+    [
+        ({"add_owners": {"olga": ""}}, "add_owners"),
+        ({"add_owners": {"olga": "ab" * 32}}, "add_owners"),
+        ({"remove_owners": ("olga",)}, "remove_owners"),
+        ({"remove_owners": ("olga",), "add_owners": {"olga": ""}}, "add_owners"),
+    ],
+)
+def test_a_key_is_replaced_or_dropped_only_by_an_owner_who_signs(change, parameter, helpers):
+    pytest.importorskip("cryptography", reason="the extra ledger-signatures is not installed")
+    from dpforest.ledger import Signer
+
+    own, other = Signer.new(), Signer.new()
+    owners = {"olga": own.public_key, "otto": other.public_key, "oscar": ""}
+    chain = helpers.PureChain(actor="oscar", owners=owners)
+    error = refused(chain, e.PolicyBody(**change), "oscar", parameter=parameter)
+    assert "'oscar', who has none" in str(error)
+    # What leaves keys as they are is open to every owner, and a key may be added.
+    chain.say(e.PolicyBody(approvals=1, add_owners={"olga": own.public_key, "pia": ""}), "oscar")
+    chain.say(e.PolicyBody(add_owners={"pia": "cd" * 32}), "oscar")
+    chain.say(e.PolicyBody(**change), "otto", other)
 
 
 def test_nobody_opens_a_data_set_twice(chain, helpers):

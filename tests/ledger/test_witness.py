@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 from dpforest import BudgetLedger, Domain, PrivacyReport, PrivateForestClassifier, verify_report
-from dpforest.exceptions import ParameterTypeError, ReportError
+from dpforest.exceptions import ParameterError, ParameterTypeError, ReportError
 from dpforest.ledger.accountant import Reserve
 from dpforest.ledger.pricing import campaign_epsilon, charge_of
 from dpforest.ledger.witness import witness_problems
@@ -167,21 +167,19 @@ def test_a_restored_backup_is_behind_and_a_copy_that_went_on_is_forked(tmp_path,
             verify_report(late.privacy_report(), ledger=restored)
 
 
-def test_a_certificate_that_does_not_follow_is_found(tmp_path):
+def test_a_certificate_that_does_not_follow_is_refused(tmp_path):
     with open_at(tmp_path / "book", create=True) as book:
         forest = PrivateForestClassifier(
             epsilon=1, delta="1e-7", domain=DOMAIN, strategy="one_shot"
         )
-        for name, share in (("true", 1), ("false", Fraction(1, 2))):
-            book.register(name, domain=DOMAIN, epsilon=4, delta="1e-6")
-            tariff = book.accountant(name)
-            prices = [forest._priced(tariff)] * 9
-            epsilon = Fraction(campaign_epsilon(prices, Fraction("1e-6")))
-            alone = epsilon * share, Fraction("1e-6")
-            place = Reserve(tariff, charge_of(prices, "rho", alone=alone)).start(0)
-            problems = list(witness_problems(book.chain(name), place))
-            assert place.alone and len(problems) == (share < 1)
-            assert not problems or "certificate" in problems[0]
+        book.register("claims", domain=DOMAIN, epsilon=4, delta="1e-6")
+        tariff = book.accountant("claims")
+        prices = [forest._priced(tariff)] * 9
+        epsilon, delta = Fraction(campaign_epsilon(prices, Fraction("1e-6"))), Fraction("1e-6")
+        with pytest.raises(ParameterError, match="certificate that the charge stands by"):
+            Reserve(tariff, charge_of(prices, "rho", alone=(epsilon / 2, delta)))
+        place = Reserve(tariff, charge_of(prices, "rho", alone=(epsilon, delta))).start(0)
+        assert place.alone and not list(witness_problems(book.chain("claims"), place))
 
 
 def test_another_ledger_and_what_is_none_are_refused(tmp_path, fitted):

@@ -90,6 +90,16 @@ def test_the_promise_is_the_caps_and_names_the_unit(two):
     assert "is not converted to a smaller one" in note.text
 
 
+def test_no_promise_where_imports_passed_the_cap(two):
+    place = two[0].basis.ledger
+    full = place.model_copy(update={"in_all": place.cap})
+    assert "is together (1.66, 1e-05)-differentially private" in promise(full, "one record")
+    passed = place.model_copy(update={"in_all": "4", "cap": "373/1000"})
+    text = promise(passed, "one record")
+    assert "rho = 4 in all, which is more than its cap, rho = 0.373" in text
+    assert "no guarantee of all that was released" in text and "is together" not in text
+
+
 def test_a_seeded_or_void_fit_is_promised_nothing(fitted, two):
     place = two[0].basis.ledger
     for name in ("demonstration", "void"):
