@@ -53,8 +53,10 @@ demo: $(VENV)/.ready-run
 test: $(VENV)/.ready-test
 	$(VENV)/bin/python -m pytest $(PYTEST_FLAGS) $(ARGS)
 
+# All but the audit's statistics and the benchmarks' scripts, which rest on what the others test.
 test-newest: $(NEWEST)/.ready-test
-	$(NEWEST)/bin/python -m pytest $(PYTEST_FLAGS) $(ARGS)
+	$(NEWEST)/bin/python -m pytest $(PYTEST_FLAGS) \
+		$(or $(ARGS),--ignore=tests/audit --ignore=tests/benchmarks)
 
 # Nothing to do where that Python is the newest one: it has just been tested.
 test-3.13:

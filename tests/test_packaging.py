@@ -122,8 +122,8 @@ def test_readme_examples_run(capsys, tmp_path, monkeypatch):
     exec(compile(first, "README.md", "exec"), names)
     assert "differentially private when one record is added or removed" in capsys.readouterr().out
     exec(compile(of_the_ledger, "README.md", "exec"), names)
-    assert "data set 'claims': rho" in capsys.readouterr().out
-    assert (tmp_path / "claims.ledger").exists()
+    assert "data set 'adult': rho" in capsys.readouterr().out
+    assert (tmp_path / "adult.ledger").exists()
 
 
 def modules() -> list[str]:

@@ -134,9 +134,8 @@ def test_the_page_does_what_it_says(ran):
         "claims.ledger", "moved.ledger", "old.ledger", "claims.html", "claims.json", "olga.key",
     }  # fmt: skip
     assert "refused with code 4" in said and "behind: code 5" in said
-    assert (
-        "late.json: entry" in said and "was lost, and what it stands for is charged again" in said
-    )
+    assert "1 lost reserve counts again" in said
+    assert "late.json: names entry" in said and "lost chain, which is accounted for" in said
     assert "it fits; nothing was charged" in said and "given back" in said
     assert names["report"].basis.ledger.data_set == "claims"
     assert names["campaign"].left == 1

@@ -161,13 +161,13 @@ def role(cluster, as_owner, store):
     """Url of a role that has the rights that are granted to it."""
 
     def make(*grants):
-        if as_owner.execute("SELECT 1 FROM pg_roles WHERE rolname = 'ana'").fetchone():
-            as_owner.execute("DROP OWNED BY ana")
-            as_owner.execute("DROP ROLE ana")
-        as_owner.execute("CREATE ROLE ana LOGIN PASSWORD 'word'")
+        if as_owner.execute("SELECT 1 FROM pg_roles WHERE rolname = 'stranger'").fetchone():
+            as_owner.execute("DROP OWNED BY stranger")
+            as_owner.execute("DROP ROLE stranger")
+        as_owner.execute("CREATE ROLE stranger LOGIN PASSWORD 'word'")
         for grant in grants:
-            as_owner.execute(f"GRANT {grant} TO ana")
-        return cluster.url(user="ana", password="word")
+            as_owner.execute(f"GRANT {grant} TO stranger")
+        return cluster.url(user="stranger", password="word")
 
     return make
 
