@@ -404,7 +404,8 @@ def as_nobody(url, folder):
         if parent.stat().st_uid == os.geteuid() and parent != Path("/"):
             parent.chmod(parent.stat().st_mode | 0o055)
     code = (
-        "import os, sys, json\n"
+        # Python itself may lie where that user reads nothing, so all is imported before.
+        "import os, sys, json, pathlib, sqlite3, urllib.parse, urllib.request\n"
         "from dpforest.ledger.sqlite_store import SqliteStore\n"
         "from dpforest.ledger.opening import open_store\n"
         "os.setgroups([]), os.setgid(65534), os.setuid(65534)\n"
