@@ -126,9 +126,7 @@ class Fit:
                 self._list()
                 forget(self.estimator)
                 released = self._train(scope, records)
-            claimed = _claimed(self.plan, scope, self.wanted.budget.delta)
-            reservation.settle(self._run_facts().judge(*claimed).status)
-            self._finish(X, accountant, scope, released, claimed)
+            self._finish(X, accountant, scope, released)
         reservation.warn()
 
     # -- the door ----------------------------------------------------------------------------
@@ -326,18 +324,15 @@ class Fit:
     # -- model and report --------------------------------------------------------------------
 
     def _finish(
-        self,
-        X: Any,
-        accountant: BudgetAccountant,
-        scope: Scope,
-        released: FitOutcome,
-        claimed: tuple[PrivacyLoss, Certificate | None],
+        self, X: Any, accountant: BudgetAccountant, scope: Scope, released: FitOutcome
     ) -> None:
         facts = self._run_facts()
-        if facts.ledger is not None:
-            accountant._seal()  # a reserve in a ledger pays for this fit alone
-        loss, certificate = claimed
+        loss, certificate = _claimed(self.plan, scope, self.wanted.budget.delta)
         guarantee = facts.judge(loss, certificate)
+        self.reservation.settle(guarantee.status)
+        if (place := self.reservation.place) is not None:
+            facts = facts.model_copy(update={"ledger": place})
+            accountant._seal()  # a reserve in a ledger pays for this fit alone
         # All at once, so that nobody sees a released model beside the guarantee of another fit.
         self.estimator.__dict__.update(
             self.estimator._serve(released, self.domain),
@@ -373,7 +368,6 @@ class Fit:
             streamed=self.streamed,
             around=self.around,
             ceiling=_ceiling(self.ceiling),
-            ledger=self.reservation.place,
         )
 
     @contextmanager
