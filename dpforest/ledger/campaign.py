@@ -179,7 +179,7 @@ def campaign_charge(
     """
     _check_fixed(prices)
     charge = charge_of(prices, state.facts.currency, purpose, blocks)
-    if charge.units <= _left(state):
+    if charge.units <= state.remaining:
         return charge
     together = _together(state, prices)
     if not _may_stand_alone(state, prices, together):
@@ -198,15 +198,10 @@ def _check_fixed(prices: Sequence[FitPrice]) -> None:
         )  # fmt: skip
 
 
-def _left(state: DataSetState) -> int:
-    """Units that the whole table may still be charged."""
-    return 0 if state.alone else max(state.cap - state.total, 0)
-
-
 def _remaining(state: DataSetState, blocks: Sequence[str]) -> Fraction:
     """Amount that may still be charged to each of some blocks, or to the whole table."""
     named = [state.remaining_of(name) for name in blocks if name in state.blocks]
-    return fraction_of(min([_left(state), *named]))
+    return fraction_of(min([state.remaining, *named]))
 
 
 def _fitting(

@@ -34,7 +34,7 @@ from dpforest.exceptions import BudgetExceeded, ParameterError
 from dpforest.ledger.amounts import fraction_of, to_units
 from dpforest.ledger.entries import Charge
 from dpforest.ledger.pricing import listed_amount, stands_alone
-from dpforest.ledger.state import Block, DataSetState
+from dpforest.ledger.state import Block, DataSetState, sum_of_largest
 
 #: So many units are no more than what rounding up years of charges may come to.
 _ROUNDING = 2**64
@@ -194,15 +194,12 @@ def _room(state: DataSetState, named: tuple[str, ...]) -> int:
         return state.cap - state.total
     others = [block.spent for name, block in state.blocks.items() if name not in named]
     own = [state.blocks[name].spent for name in named]
+    room = state.cap - state.spent
     # The k costliest of the named and the rest of the others must fit, for each k.
     return min(
-        (state.cap - state.spent - _largest(own, k) - _largest(others, state.most_blocks - k)) // k
+        (room - sum_of_largest(own, k) - sum_of_largest(others, state.most_blocks - k)) // k
         for k in range(1, min(len(own), state.most_blocks) + 1)
     )
-
-
-def _largest(amounts: list[int], count: int) -> int:
-    return sum(sorted(amounts, reverse=True)[:count])
 
 
 def _exceeded(state: DataSetState, asked: int, left: int, what: str = "") -> BudgetExceeded:

@@ -302,8 +302,8 @@ def _for_people(
 def repeated(price: FitPrice) -> tuple[Repeated, ...]:
     """The list of a fit as a charge holds it."""
     return tuple(
-        Repeated(releases=tuple(map(EventRecord.of, block.events)), times=block.times)
-        for block in price.releases
+        Repeated(releases=tuple(map(EventRecord.of, repeat.events)), times=repeat.times)
+        for repeat in price.releases
     )
 
 
@@ -331,15 +331,15 @@ def campaign_epsilon(prices: Sequence[FitPrice], delta: Fraction) -> Amount:
     """
     if not delta or not all(price.composable for price in prices):
         return math.inf
-    blocks = tuple(levelled([block for price in prices for block in price.releases]))
-    return epsilon_bound(grouped(blocks, prices[0].records_per_unit), delta, MOST_CAMPAIGN_WORK)
+    repeats = tuple(levelled([one for price in prices for one in price.releases]))
+    return epsilon_bound(grouped(repeats, prices[0].records_per_unit), delta, MOST_CAMPAIGN_WORK)
 
 
 def stands_alone(charge: Charge) -> bool:
     """Say if the certificate that a charge stands by follows from its own list of releases."""
-    blocks = tuple(_read_repeat(one) for one in charge.releases)
-    listed = tuple(block for block in blocks if block is not None)
-    if not listed or len(listed) < len(blocks):
+    repeats = tuple(_read_repeat(one) for one in charge.releases)
+    listed = tuple(repeat for repeat in repeats if repeat is not None)
+    if not listed or len(listed) < len(repeats):
         return False
     unit = grouped(tuple(levelled(listed)), charge.records_per_unit)
     epsilon, delta = parse_finite(charge.epsilon), parse_finite(charge.delta)
@@ -352,8 +352,8 @@ def listed_amount(charge: Charge, currency: Currency) -> Amount:
     A fit whose plan waits for a released value, or whose records are on sides, lists nothing.
     """
     size = charge.records_per_unit
-    known = (block for block in map(_read_repeat, charge.releases) if block is not None)
-    losses = [(event.loss, block.times) for block in known for event in block.events]
+    known = (repeat for repeat in map(_read_repeat, charge.releases) if repeat is not None)
+    losses = [(event.loss, repeat.times) for repeat in known for event in repeat.events]
     if currency == "rho":
         return sum((loss.rho * times for loss, times in losses), Fraction(0)) * size**2
     return sum((loss.epsilon * times for loss, times in losses), Fraction(0)) * size
@@ -374,7 +374,7 @@ def _read_repeat(one: Repeated) -> Repeat | None:
     return Repeat(known, one.times) if len(known) == len(events) else None
 
 
-def levelled(blocks: Iterable[Repeat]) -> Iterator[Repeat]:
+def levelled(repeats: Iterable[Repeat]) -> Iterator[Repeat]:
     """The same releases, with every exponential mechanism at the largest epsilon of all of them.
 
     A certificate works selections through in their order, and a campaign has none: which fit comes
@@ -383,13 +383,13 @@ def levelled(blocks: Iterable[Repeat]) -> Iterator[Repeat]:
     epsilon have no order. All other releases have one law of factors that dominates them, and
     those are put first wherever they stand. So the certificate of this list holds in any order.
     """
-    blocks = [block for block in blocks if block.events]
-    selections = [e for b in blocks for e in b.events if isinstance(e, ExponentialSelection)]
+    repeats = [repeat for repeat in repeats if repeat.events]
+    selections = [e for one in repeats for e in one.events if isinstance(e, ExponentialSelection)]
     largest = max((event.epsilon for event in selections), default=Fraction(0))
 
     def level(event: Event) -> Event:
         selects = isinstance(event, ExponentialSelection) and event.epsilon > 0
         return replace(event, epsilon=largest) if selects else event  # type: ignore[call-arg]
 
-    for block in blocks:
-        yield Repeat(tuple(map(level, block.events)), block.times)
+    for repeat in repeats:
+        yield Repeat(tuple(map(level, repeat.events)), repeat.times)

@@ -51,6 +51,7 @@ from dpforest.ledger.needs import (
     settled_by,
     verdict_at,
 )
+from dpforest.ledger.rules import check_owner
 from dpforest.ledger.store import Store
 from dpforest.ledger.testimony import Spend, Testimony, read_testimonies, spend_of
 
@@ -331,30 +332,23 @@ def recover(
 ) -> Recovery:
     """Bring a data set up to date with what people hold; see :meth:`BudgetLedger.recover`."""
     testimonies = _asked(ledger, read_testimonies(witnesses), (data_set,))
-    _check_owner(ledger, data_set)
+    check_owner(ledger.chain(data_set).state, ledger.actor)
     restored = sum(_restored(ledger, store, one) for one in testimonies)
     chain = ledger.chain(data_set)
     lost = _all_lost(chain, testimonies)
-    need = _need(chain, testimonies)
-    told = need.is_told and _disagree(chain, testimonies)
-    new = any(compared(chain, one).verdict in ("behind", "forked") for one in testimonies)
+    findings = [(one, compared(chain, one)) for one in testimonies]
+    others = [(one, found) for one, found in findings if found.verdict != "agrees"]
+    need = need_of(chain, [one for one, _ in others])
+    told = need.is_told and bool(others)
+    new = any(found.verdict in ("behind", "forked") for _, found in others)
     if not (lost or chain.state.frozen or need.units > counted(chain) or not need.is_told or new):
         return _written_off(ledger, data_set, restored, write_off)
     # In this order a crash anywhere leaves the data set frozen, or charged too much.
-    _freeze(ledger, chain, testimonies, need)
+    _freeze(ledger, chain, [found for _, found in others], need)
     for spend in lost:
         _charge_again(ledger, chain, spend)
     found = Recovery(data_set, restored, tuple(lost))
     return _decided(ledger, found, told, write_off)
-
-
-def _check_owner(ledger: LedgerCore, data_set: str) -> None:
-    owners = ledger.chain(data_set).state.owners
-    if ledger.actor not in owners:
-        raise ParameterError(
-            "actor", ledger.actor, f"must be an owner of data set {data_set!r} for this",
-            f"Ask one of them ({', '.join(map(repr, list(owners)[:10]))})",
-        )  # fmt: skip
 
 
 def _restored(ledger: LedgerCore, store: Store, testimony: Testimony) -> int:
@@ -374,10 +368,6 @@ def _all_lost(chain: Chain, testimonies: Iterable[Testimony]) -> list[Spend]:
     return list(found.values())
 
 
-def _disagree(chain: Chain, testimonies: Iterable[Testimony]) -> bool:
-    return any(compared(chain, one).verdict != "agrees" for one in testimonies)
-
-
 def _written_off(
     ledger: LedgerCore, data_set: str, restored: int, write_off: WriteOff | None
 ) -> Recovery:
@@ -392,15 +382,11 @@ def _written_off(
     )  # fmt: skip
 
 
-def _freeze(ledger: LedgerCore, chain: Chain, testimonies: Iterable[Testimony], need: Need) -> None:
+def _freeze(ledger: LedgerCore, chain: Chain, others: Iterable[Finding], need: Need) -> None:
     """Stop all spending, and keep what must count as spent before it goes on."""
     if chain.state.frozen and replace(need, is_told=True) == kept_need(chain):
         return
-    wrong = [
-        f"{one.source} {found.words}"
-        for one in testimonies
-        if (found := compared(chain, one)).verdict != "agrees"
-    ]
+    wrong = [f"{found.source} {found.words}" for found in others]
     why = "; ".join(wrong)[:900] or chain.state.why_frozen
     body = CheckpointBody(
         frozen=True,
@@ -484,14 +470,6 @@ def _goes_on(ledger: LedgerCore, found: Recovery, write_off: WriteOff | None) ->
         words += f", and {_figure(found.written_off)} was written off"
     ledger.checkpoint(found.data_set, frozen=False, reason=write_off.reason if write_off else words)
     return replace(found, words=f"it goes on: {words}")
-
-
-# -- how much is missing --------------------------------------------------------------------------
-
-
-def _need(chain: Chain, testimonies: Sequence[Testimony]) -> Need:
-    """Amounts that must count as spent, by the witnesses that speak of other entries."""
-    return need_of(chain, [one for one in testimonies if compared(chain, one).verdict != "agrees"])
 
 
 def _entries(count: int) -> str:

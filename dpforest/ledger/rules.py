@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from dpforest.exceptions import ApprovalMissing, LedgerFrozen, ParameterError
 from dpforest.ledger.charges import charged, check_charge, shifted
@@ -38,6 +38,8 @@ from dpforest.ledger.entries import (
 )
 from dpforest.ledger.state import Block, DataSetState, Held, Pending
 from dpforest.report.digests import digest_of
+
+T = TypeVar("T")
 
 #: Requests that may be open at a time; the state holds them all.
 MOST_REQUESTS = 1000
@@ -121,7 +123,7 @@ def _check_actor(state: DataSetState, entry: Entry) -> None:
             state.name,
         )
     if entry.kind in _OF_OWNERS or (state.frozen and entry.kind is Kind.NOTE):
-        _check_owner(state, entry)
+        check_owner(state, entry.actor)
 
 
 def _check_key(state: DataSetState, entry: Entry) -> None:
@@ -134,11 +136,18 @@ def _check_key(state: DataSetState, entry: Entry) -> None:
         )  # fmt: skip
 
 
-def _check_owner(state: DataSetState, entry: Entry) -> None:
-    if entry.actor not in state.owners:
+def check_owner(state: DataSetState, actor: str) -> None:
+    """Refuse what only owners do.
+
+    Raises
+    ------
+    ParameterError
+        If the actor is no owner; it names some who are.
+    """
+    if actor not in state.owners:
         names = ", ".join(map(repr, list(state.owners)[:10]))
         raise ParameterError(
-            "actor", entry.actor, f"must be an owner of data set {state.name!r} for this",
+            "actor", actor, f"must be an owner of data set {state.name!r} for this",
             f"Ask one of them ({names})",
         )  # fmt: skip
 
@@ -263,11 +272,14 @@ def _request(state: DataSetState, entry: Entry, body: RequestBody) -> DataSetSta
     return _with_request(state, entry.id, pending)
 
 
+def _put(named: dict[str, T], name: str, value: T | None) -> dict[str, T]:
+    """The same, with another value under a name; None takes the name out."""
+    others = {other: one for other, one in named.items() if other != name}
+    return others if value is None else {**others, name: value}
+
+
 def _with_request(state: DataSetState, name: str, pending: Pending | None) -> DataSetState:
-    requests = {other: one for other, one in state.requests.items() if other != name}
-    if pending is not None:
-        requests[name] = pending
-    return state.model_copy(update={"requests": requests})
+    return state.model_copy(update={"requests": _put(state.requests, name, pending)})
 
 
 def _pending(state: DataSetState, request: str) -> Pending:
@@ -305,7 +317,7 @@ def _revoke(state: DataSetState, entry: Entry, body: RevokeBody) -> DataSetState
         return _with_request(state, body.request, None)
     if entry.actor not in pending.approvals:
         # So that nobody's requests keep out those of all others.
-        _check_owner(state, entry)
+        check_owner(state, entry.actor)
         return _with_request(state, body.request, None)
     left = tuple(name for name in pending.approvals if name != entry.actor)
     return _with_request(state, body.request, pending.model_copy(update={"approvals": left}))
@@ -366,10 +378,7 @@ def _reserve(state: DataSetState, entry: Entry, body: ReserveBody) -> DataSetSta
 
 
 def _with_reserve(state: DataSetState, name: str, held: Held | None) -> DataSetState:
-    reserves = {other: one for other, one in state.reserves.items() if other != name}
-    if held is not None:
-        reserves[name] = held
-    return state.model_copy(update={"reserves": reserves})
+    return state.model_copy(update={"reserves": _put(state.reserves, name, held)})
 
 
 def _held(state: DataSetState, reserve: str) -> Held:
@@ -411,7 +420,7 @@ def _settle(state: DataSetState, entry: Entry, body: SettleBody) -> DataSetState
     held = _held(state, body.reserve)
     _check_part(held, body.part)
     if entry.actor != held.actor:
-        _check_owner(state, entry)
+        check_owner(state, entry.actor)
     if body.part not in held.started or body.part in held.settled:
         done = "was settled before" if body.part in held.settled else "has not begun"
         raise ParameterError("part", body.part, done, "Settle each fit once, after its start")
@@ -448,7 +457,7 @@ def _check_voider(state: DataSetState, entry: Entry, body: VoidBody, held: Held)
                 "Let its own process void it, or an owner with a reason",
             )  # fmt: skip
         return
-    _check_owner(state, entry)
+    check_owner(state, entry.actor)
     if not body.reason:
         raise ParameterError(
             "reason", body.reason, "must be given where an owner voids a reserve",

@@ -142,7 +142,7 @@ class DataSetState(Frozen):
 
     def costliest(self, amounts: Iterable[int]) -> int:
         """Sum of the largest amounts of blocks, as many as a unit may be in."""
-        return sum(sorted(amounts, reverse=True)[: self.most_blocks])
+        return sum_of_largest(amounts, self.most_blocks)
 
     @property
     def remaining(self) -> int:
@@ -154,7 +154,7 @@ class DataSetState(Frozen):
         named = self.blocks[block]
         others = [other.spent for name, other in self.blocks.items() if name != block]
         # Beside it a unit may be in the costliest of the others.
-        beside = sum(sorted(others, reverse=True)[: self.most_blocks - 1])
+        beside = sum_of_largest(others, self.most_blocks - 1)
         of_table = self.cap - self.spent - beside - named.spent
         return max(min(named.cap - self.spent - named.spent, of_table), 0)
 
@@ -167,6 +167,11 @@ class DataSetState(Frozen):
     def digest(self) -> str:
         """SHA-256 of :attr:`text`, which the entry before it holds."""
         return digest_of_text(self.text)
+
+
+def sum_of_largest(amounts: Iterable[int], count: int) -> int:
+    """Sum of so many amounts, the largest ones."""
+    return sum(sorted(amounts, reverse=True)[:count])
 
 
 def digest_of_text(text: str) -> str:
