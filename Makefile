@@ -39,8 +39,8 @@ export PIP_NO_INPUT := 1
 help:
 	@echo "make demo          run the main job: a private forest on adult at epsilon = 1"
 	@echo "make test          run the tests with the locked versions"
-	@echo "make test-newest   run them with the newest Python, numpy and scikit-learn"
-	@echo "make test-3.13     run them with Python 3.13 and the newest of all else"
+	@echo "make test-newest   run all but the audit's and the benchmarks' with the newest Python, numpy and scikit-learn"
+	@echo "make test-3.13     run those with Python 3.13 and the newest of all else"
 	@echo "make test-lowest   run those that go by versions with the lowest that pyproject.toml allows"
 	@echo "make mutants       plant faults in copies of the code, and see that a test notices each"
 	@echo "make lint          ruff and mypy"

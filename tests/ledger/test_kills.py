@@ -40,10 +40,14 @@ def test_nothing_granted_is_lost_and_nothing_charged_twice(where):
     if store == "postgresql":
         targets = targets[::2]
     killed = [rounds.kill(place, twice=n % 10 == 0) for n, place in enumerate(targets)]
+    wanted = 0.2 * targets.count(None)
+    # On a busy machine many end before their time comes, so some more are begun.
+    while sum(anywhere for _, anywhere in killed) <= wanted and len(killed) < 6 * len(targets):
+        killed.append(rounds.kill(None))
     rounds.close()
     labelled = sum(here for here, _ in killed)
     assert labelled >= 0.7 * sum(place is not None for place in targets)  # a void makes fewer steps
-    assert any(anywhere for _, anywhere in killed)  # few where the machine is busy
+    assert sum(anywhere for _, anywhere in killed) > wanted
 
 
 def test_a_server_that_crashes_loses_nothing(cluster, database):
