@@ -19,7 +19,6 @@ from typing import Any, Literal, NoReturn, Protocol, Self
 from dpforest.accounting.figures import figure_up
 from dpforest.accounting.fits import LastingCeiling
 from dpforest.accounting.ledger import Budget
-from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.rationals import exact_text
 from dpforest.accounting.releases import LearnerBudget
 from dpforest.domain.domain import Domain
@@ -31,6 +30,7 @@ from dpforest.exceptions import (
     ParameterTypeError,
 )
 from dpforest.ledger.amounts import fraction_of
+from dpforest.ledger.charges import loss_of
 from dpforest.ledger.entries import (
     Body,
     Charge,
@@ -217,9 +217,7 @@ class LedgerAccountant(LedgerCeiling):
         room = named if len(named) == 1 else [status.remaining, *named]
         if (quota := status.quotas.get(self.ledger.actor)) is not None:
             room.append(max(quota - status.used.get(self.ledger.actor, 0), 0))
-        amount = fraction_of(min(room))
-        pure = self.facts.currency == "epsilon"
-        return Budget.left(PrivacyLoss.pure(amount) if pure else PrivacyLoss.concentrated(amount))
+        return Budget.left(loss_of(self.facts.currency, fraction_of(min(room))))
 
     def reservation(self, price: FitPrice) -> Reservation:
         charge = charge_of((price,), self.facts.currency, self.purpose, self.blocks)

@@ -204,14 +204,15 @@ def _room(state: DataSetState, named: tuple[str, ...]) -> int:
 
 def _exceeded(state: DataSetState, asked: int, left: int, what: str = "") -> BudgetExceeded:
     where = f"data set {state.name!r}" + (f", {what}" if what else "")
-    loss = loss_of(state, fraction_of(asked))
-    remaining = Budget.left(loss_of(state, fraction_of(max(left, 0))))
+    currency = state.facts.currency
+    loss = loss_of(currency, fraction_of(asked))
+    remaining = Budget.left(loss_of(currency, fraction_of(max(left, 0))))
     close = 0 < asked - left < _ROUNDING
     return BudgetExceeded(loss, remaining, where, _ROUNDED if close else "", _LESS)
 
 
-def loss_of(state: DataSetState, amount: Fraction) -> PrivacyLoss:
+def loss_of(currency: str, amount: Fraction) -> PrivacyLoss:
     """An amount of a data set's currency as a privacy loss."""
-    if state.facts.currency == "rho":
+    if currency == "rho":
         return PrivacyLoss.concentrated(amount)
     return PrivacyLoss.pure(amount)
