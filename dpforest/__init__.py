@@ -14,10 +14,12 @@ __version__ = "0.1.0.dev2"
 # Where each public name lives. Type checkers read the imports below instead; a test
 # compares the two.
 _HOMES = {
+    "ApprovalMissing": "dpforest.exceptions",
     "BRFClassifier": "dpforest.consistent.brf",
     "BRFRegressor": "dpforest.consistent.brf",
     "BudgetAccountant": "dpforest.accounting.accountant",
     "BudgetExceeded": "dpforest.exceptions",
+    "BudgetLedger": "dpforest.ledger.ledger",
     "CategoricalFeature": "dpforest.domain.schema",
     "Classes": "dpforest.domain.schema",
     "DMRFClassifier": "dpforest.consistent.dmrf",
@@ -29,6 +31,11 @@ _HOMES = {
     "DraftedBoundsWarning": "dpforest.exceptions",
     "InvalidRecordError": "dpforest.exceptions",
     "InvalidStreamRecordError": "dpforest.exceptions",
+    "LedgerDamaged": "dpforest.exceptions",
+    "LedgerError": "dpforest.exceptions",
+    "LedgerFrozen": "dpforest.exceptions",
+    "LedgerUnreachable": "dpforest.exceptions",
+    "LedgerWarning": "dpforest.exceptions",
     "MRF2019Classifier": "dpforest.consistent.mrf2019",
     "MRF2019Regressor": "dpforest.consistent.mrf2019",
     "MRFClassifier": "dpforest.consistent.mrf",
@@ -60,6 +67,7 @@ _MODULES = (
     "domain",
     "estimators",
     "exceptions",
+    "ledger",
     "mechanisms",
     "report",
     "streams",
@@ -75,6 +83,7 @@ if TYPE_CHECKING:
         domain,
         estimators,
         exceptions,
+        ledger,
         mechanisms,
         report,
         streams,
@@ -94,12 +103,18 @@ if TYPE_CHECKING:
     from dpforest.estimators.pipelines import check_pipeline
     from dpforest.estimators.regressor import PrivateForestRegressor
     from dpforest.exceptions import (
+        ApprovalMissing,
         BudgetExceeded,
         DomainError,
         DPForestError,
         DraftedBoundsWarning,
         InvalidRecordError,
         InvalidStreamRecordError,
+        LedgerDamaged,
+        LedgerError,
+        LedgerFrozen,
+        LedgerUnreachable,
+        LedgerWarning,
         ParameterError,
         PrivacyLeakWarning,
         RepeatedFitWarning,
@@ -107,6 +122,7 @@ if TYPE_CHECKING:
         StreamError,
         WeakSignalWarning,
     )
+    from dpforest.ledger.ledger import BudgetLedger
     from dpforest.relations import NeighbouringRelation
     from dpforest.report.diff import diff_reports
     from dpforest.report.report import PrivacyReport
@@ -115,10 +131,12 @@ if TYPE_CHECKING:
     from dpforest.verify.report import verify_report
 
 __all__ = [
+    "ApprovalMissing",
     "BRFClassifier",
     "BRFRegressor",
     "BudgetAccountant",
     "BudgetExceeded",
+    "BudgetLedger",
     "CategoricalFeature",
     "Classes",
     "DMRFClassifier",
@@ -130,6 +148,11 @@ __all__ = [
     "DraftedBoundsWarning",
     "InvalidRecordError",
     "InvalidStreamRecordError",
+    "LedgerDamaged",
+    "LedgerError",
+    "LedgerFrozen",
+    "LedgerUnreachable",
+    "LedgerWarning",
     "MRF2019Classifier",
     "MRF2019Regressor",
     "MRFClassifier",
@@ -156,6 +179,7 @@ __all__ = [
     "domain",
     "estimators",
     "exceptions",
+    "ledger",
     "mechanisms",
     "read_plain",
     "report",

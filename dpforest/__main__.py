@@ -1,13 +1,16 @@
-"""``python -m dpforest``: the demo and the version."""
+"""``dpforest``, or ``python -m dpforest``: the ledger, the demo and the version."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from dpforest import __version__
 from dpforest.exceptions import DPForestError
+from dpforest.ledger.command_line import add_ledger_parser
+from dpforest.ledger.command_line import run as run_ledger
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -21,12 +24,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        Exit status: 0, or 2 where dpforest refused the input.
+        Exit status: 0, or 2 where dpforest refused the input; refusals of the ledger have codes
+        of their own, see :mod:`dpforest.ledger.command_line`.
     """
     chosen = _parser().parse_args(arguments)
     if chosen.command == "version":
         print(__version__)
         return 0
+    if chosen.command == "ledger":
+        return run_ledger(chosen)
     try:
         _demo(chosen)
     except DPForestError as refusal:
@@ -35,12 +41,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
+def _program() -> str:
+    """Name by which the program was called: the script's, or the module's."""
+    return "dpforest" if Path(sys.argv[0]).stem == "dpforest" else "python -m dpforest"
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m dpforest", description="Differentially private random forests."
+        prog=_program(), description="Differentially private random forests."
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
     commands.add_parser("version", help="print the version")
+    add_ledger_parser(commands)
     demo = commands.add_parser(
         "demo",
         help="plan, train and report a private forest on adult",

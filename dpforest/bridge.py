@@ -20,7 +20,7 @@ from __future__ import annotations
 import operator
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from fractions import Fraction
 from types import TracebackType
 from typing import Any, Generic, NoReturn, Protocol, Self, TypeVar, overload
@@ -223,7 +223,9 @@ def _covers(event: Event, moved: Sensitivity | Fraction | None) -> bool:
             return event.l2_sensitivity_squared >= moved.l2_squared
         return False
     priced: Fraction | None = getattr(event, "score_range", None)
-    return moved is not None and priced is not None and priced >= moved
+    if moved is None or priced is None:
+        return False
+    return priced == moved or priced > moved  # equal as a rule, which is quicker to see
 
 
 @observed(lambda offer, *_: offer.starts.size)
@@ -286,15 +288,14 @@ class _Cursor:
             self._leave()
         return one, step
 
-    @contextmanager
-    def held_back(self) -> Iterator[None]:
-        """Go back to where it was, if what is done meanwhile fails."""
-        before = self.round, self.time, self.step
-        try:
-            yield
-        except BaseException:
-            self.round, self.time, self.step = before
-            raise
+    @property
+    def place(self) -> tuple[int, int, int]:
+        """Round, time and step; may be set to where it was before."""
+        return self.round, self.time, self.step
+
+    @place.setter
+    def place(self, place: tuple[int, int, int]) -> None:
+        self.round, self.time, self.step = place
 
     def next_round(self) -> Round:
         """The whole round at the cursor, which moves behind it."""
@@ -445,9 +446,13 @@ class Bridge:
             raise PlanError(f"each {here.label} asks by a bridge of its own: copies()")
         if (planned := here.steps[self._cursor.step].roles) != roles:
             raise PlanError(f"{planned} was planned, and {roles} is asked for")
-        with self._cursor.held_back():
+        before = self._cursor.place
+        try:
             one, step = self._cursor.next_step()
             grants = self._granted(one, step)
+        except BaseException:
+            self._cursor.place = before
+            raise
         self._asked |= {release.role: release.event for release in step.releases}
         return grants
 
@@ -637,7 +642,8 @@ def ask_together(
 
 def _check_sides(bridges: Sequence[Bridge], question: Query | View[Any]) -> None:
     """Refuse a question by other sides than those that the bridges drew, where they drew any."""
-    drawn = tuple(bridge._side for bridge in bridges)
-    partitioned = any(side.rows is not None for side in drawn)
-    if partitioned and getattr(question, "sides", None) != drawn:
+    drawn = tuple([bridge._side for bridge in bridges])
+    if all([side.rows is None for side in drawn]):
+        return
+    if getattr(question, "sides", None) != drawn:
         raise PlanError("a round with a partition is asked about by the bridge's own sides: side")

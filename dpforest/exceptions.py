@@ -140,23 +140,30 @@ class BudgetExceeded(DPForestError, ValueError):
         Which accountant, or which scope of it.
     note : str
         What the request comes to in the currency of the total, where that is another one.
+    repair : str
+        How to go on.
     """
 
     def __init__(
-        self, requested: Any, remaining: Any, where: str = "accountant", note: str = ""
+        self,
+        requested: Any,
+        remaining: Any,
+        where: str = "accountant",
+        note: str = "",
+        repair: str = "Ask for less, or open an accountant with a larger total",
     ) -> None:
         self.requested = requested
         self.remaining = remaining
         self.where = where
         self.note = note
+        self.repair = repair
         aside = f", {note}" if note else ""
         super().__init__(
-            f"{where}: requested {requested}{aside}, but only {remaining} is left. "
-            "Ask for less, or open an accountant with a larger total."
+            f"{where}: requested {requested}{aside}, but only {remaining} is left. {repair}."
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.requested, self.remaining, self.where, self.note)
+        return type(self), (self.requested, self.remaining, self.where, self.note, self.repair)
 
 
 class GrantError(DPForestError, ValueError):
@@ -229,6 +236,70 @@ class InvalidStreamRecordError(StreamError, InvalidRecordError):
         return type(self), (self.place, self.column, self.rule)
 
 
+class LedgerError(DPForestError, ValueError):
+    """A ledger cannot do what it was asked; nothing was charged unless the message says so.
+
+    Parameters
+    ----------
+    rule : str
+        What is wrong, as a clause ("the data set is frozen").
+    repair : str
+        How to go on.
+    ledger : str
+        Which ledger: its place without any password, or its identity.
+    data_set : str
+        Which data set of it, if it is about one.
+    """
+
+    def __init__(self, rule: str, repair: str, ledger: str = "", data_set: str = "") -> None:
+        self.rule, self.repair, self.ledger, self.data_set = rule, repair, ledger, data_set
+        of = f"data set {data_set!r}" if data_set else ""
+        where = ", ".join(filter(None, (f"ledger {ledger}" if ledger else "", of))) or "ledger"
+        super().__init__(f"{where}: {rule}. {repair}.")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.rule, self.repair, self.ledger, self.data_set)
+
+
+class ApprovalMissing(LedgerError):
+    """A data set asks for approvals, and not enough owners approved of this very plan."""
+
+
+class LedgerDamaged(LedgerError):
+    """A ledger does not hold what was written: a chain, its head or a signature does not fit."""
+
+
+class LedgerFrozen(LedgerError):
+    """A data set takes no spending until its owners have found out what is missing."""
+
+
+class LedgerUnreachable(LedgerError):
+    """A ledger's store cannot be read or written.
+
+    Parameters
+    ----------
+    rule, repair, ledger, data_set : str
+        See :class:`LedgerError`.
+    unanswered : bool
+        Whether an entry was on its way, so that it may stand although nobody said so. It is looked
+        up by its identity, and never written a second time.
+    """
+
+    def __init__(
+        self,
+        rule: str,
+        repair: str,
+        ledger: str = "",
+        data_set: str = "",
+        unanswered: bool = False,
+    ) -> None:
+        super().__init__(rule, repair, ledger, data_set)
+        self.unanswered = unanswered
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (*super().__reduce__()[1], self.unanswered)
+
+
 class MissingExtraError(DPForestError, ImportError):
     """An optional package is needed; the message names the extra that brings it."""
 
@@ -263,3 +334,7 @@ class RepeatedFitWarning(UserWarning):
 
 class WeakSignalWarning(UserWarning):
     """The budget is too small for the declared or released number of records to teach much."""
+
+
+class LedgerWarning(UserWarning):
+    """Something about a ledger that its owners should know, and that stops nothing."""

@@ -32,15 +32,16 @@ LAYERS = {
     "trees": 6,
     "plain": 7,
     "report": 7,
-    "consistent": 8,
-    "estimators": 8,
-    "dask": 9,
-    "verify": 9,
-    "audit": 10,
-    "datasets": 10,
-    "demo": 11,
-    "forest": 11,
-    "learners": 11,
+    "ledger": 8,
+    "consistent": 9,
+    "estimators": 9,
+    "dask": 10,
+    "verify": 10,
+    "audit": 11,
+    "datasets": 11,
+    "demo": 12,
+    "forest": 12,
+    "learners": 12,
 }
 # Public names, and the command: they may name everything.
 ENTRANCES = {"__init__.py", "__main__.py"}
@@ -48,10 +49,13 @@ ENTRANCES = {"__init__.py", "__main__.py"}
 RUN_TIME = {"numpy", "numba", "sklearn", "pydantic", "narwhals", "tqdm", "joblib", "scipy"}
 # Heavy or optional: imported where used, never at the top of a module.
 OPTIONAL = {
-    "dask", "diffprivlib", "distributed", "dp_accounting", "jinja2", "matplotlib", "pandas",
-    "polars", "pyarrow",
+    "cryptography", "dask", "diffprivlib", "distributed", "dp_accounting", "jinja2", "matplotlib",
+    "pandas", "polars", "psycopg", "pyarrow",
 }  # fmt: skip
-NOT_LOADED_BY_IMPORT = ["pandas", "polars", "matplotlib", "dask", "jinja2", "sklearn.ensemble"]
+NOT_LOADED_BY_IMPORT = [
+    "pandas", "polars", "matplotlib", "dask", "jinja2", "sklearn.ensemble", "sqlite3", "psycopg",
+    "cryptography",
+]  # fmt: skip
 
 
 def sources() -> list[Path]:

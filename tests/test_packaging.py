@@ -115,10 +115,15 @@ def readme() -> str:
     return (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def test_readme_example_runs(capsys):
-    (example,) = re.findall(r"```python\n(.*?)```", readme(), flags=re.DOTALL)
-    exec(compile(example, "README.md", "exec"), {"__name__": "readme"})
+def test_readme_examples_run(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    first, of_the_ledger = re.findall(r"```python\n(.*?)```", readme(), flags=re.DOTALL)
+    names = {"__name__": "readme"}
+    exec(compile(first, "README.md", "exec"), names)
     assert "differentially private when one record is added or removed" in capsys.readouterr().out
+    exec(compile(of_the_ledger, "README.md", "exec"), names)
+    assert "data set 'adult': rho" in capsys.readouterr().out
+    assert (tmp_path / "adult.ledger").exists()
 
 
 def modules() -> list[str]:

@@ -81,7 +81,7 @@ class _Streamed:
     def encoded(self, encoder: DomainEncoder) -> Iterator[Table]:
         records = self.source.records(encoder, 1)
         for _ in range(2 if self.source.memory_limit == 0 else 1):
-            found = [block.table for block in records._blocks()]
+            found = [chunk.table for chunk in records._chunks()]
         yield from found
 
     def all_codes(self, encoder: DomainEncoder) -> None:

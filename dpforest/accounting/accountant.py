@@ -158,6 +158,11 @@ class BudgetAccountant:
 
     # -- spending -----------------------------------------------------------------------
 
+    def _seal(self) -> None:
+        """Grant nothing more: what is left was set aside elsewhere for what is done."""
+        with self._books.lock:
+            self._books.sealed = True
+
     def request(
         self, event: Event, *, role: str, cells: int = 1, level: int | None = None
     ) -> Grant:

@@ -51,6 +51,8 @@ class Books:
         The scope beside which nothing is granted any more, once it is charged anything.
     held_first : list of scope
         Adaptive scopes that were opened before anything was granted.
+    sealed : bool
+        Whether nothing more is granted, because what is left belongs to nobody.
     """
 
     def __init__(self, epsilon: Amount, delta: Fraction, name: str | None) -> None:
@@ -58,6 +60,7 @@ class Books:
         self.lock = threading.RLock()
         self.alone: Charged | None = None
         self.held_first: list[Charged] = []
+        self.sealed = False
         self._process = this_process()
         self._prices: dict[int, tuple[Event, PrivacyLoss]] = {}
         self._sums: dict[tuple[int, int], tuple[PrivacyLoss, PrivacyLoss, PrivacyLoss]] = {}
@@ -138,6 +141,8 @@ class Books:
         requested : PrivacyLoss
             What is asked for, for the message.
         """
+        if self.sealed and loss != charged:
+            raise BudgetExceeded(requested, Budget.left(NO_LOSS), "the books of a fit that is done")
         if self.epsilon == math.inf:
             return
         fits = loss.delta <= self.delta and (

@@ -200,7 +200,9 @@ def certify(
     return certificate
 
 
-def delta_bound(repeats: tuple[Repeat, ...], epsilon: Fraction, target: Fraction) -> float:
+def delta_bound(
+    repeats: tuple[Repeat, ...], epsilon: Fraction, target: Fraction, most_work: float = MOST_WORK
+) -> float:
     """Upper bound of the delta at which a list of releases is (epsilon, delta)-DP.
 
     Parameters
@@ -210,6 +212,8 @@ def delta_bound(repeats: tuple[Repeat, ...], epsilon: Fraction, target: Fraction
         Not negative.
     target : Fraction
         The delta that is hoped for: where the curve is followed closely.
+    most_work : float
+        Work beyond which nothing is said.
 
     Returns
     -------
@@ -219,7 +223,7 @@ def delta_bound(repeats: tuple[Repeat, ...], epsilon: Fraction, target: Fraction
     """
     parts = _parts_of(repeats, max(epsilon, _LEAST_EPSILON) * _CLOSENESS)
     reach = _reach(target)
-    if parts is None or parts.work(reach) > MOST_WORK or parts.range(reach) > _WIDEST:
+    if parts is None or parts.work(reach) > most_work or parts.range(reach) > _WIDEST:
         return 1.0
     # What runs out of the doubles ends as no number, which is no bound: no need of a warning.
     with np.errstate(all="ignore"):
@@ -242,16 +246,18 @@ def _work(repeats: tuple[Repeat, ...], epsilon: Fraction, delta: Fraction) -> fl
 
 
 @lru_cache(maxsize=64)
-def epsilon_bound(repeats: tuple[Repeat, ...], delta: Fraction) -> Amount:
+def epsilon_bound(
+    repeats: tuple[Repeat, ...], delta: Fraction, most_work: float = MOST_WORK
+) -> Amount:
     """The smallest epsilon, within 1e-7 relative, at which a list is shown (epsilon, delta)-DP."""
     low, high = ZERO, Fraction(1)
-    while delta_bound(repeats, high, delta) > delta:
+    while delta_bound(repeats, high, delta, most_work) > delta:
         low, high = high, high * 2
         if high > 10**6:
             return math.inf
     while high - low > high / 10**7:
         middle = (low + high) / 2
-        if delta_bound(repeats, middle, delta) <= delta:
+        if delta_bound(repeats, middle, delta, most_work) <= delta:
             high = middle
         else:
             low = middle

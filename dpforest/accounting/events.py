@@ -129,7 +129,8 @@ class GeometricNoise(Event):
     @property
     def variance(self) -> float:
         """2 r / (1 - r)^2 where P(k) is proportional to r^|k|, and 1 - r = -expm1(-a)."""
-        a = float(self.epsilon / self.l1_sensitivity)
+        # Of more than 600 doubles would hold nothing, which no noise has.
+        a = min(float(self.epsilon / self.l1_sensitivity), 600.0)
         return 2.0 * math.exp(-a) / math.expm1(-a) ** 2
 
 

@@ -78,11 +78,23 @@ class DetachedAccountant:
         )
 
 
+class LastingCeiling:
+    """Base of ceilings that are kept outside of any process.
+
+    Attributes
+    ----------
+    charged_to : str
+        Where such a ceiling is kept, in words.
+    """
+
+    charged_to: str
+
+
 def charged_to(accountant: Any) -> str:
     """Words for the place where a fit under this accountant is charged."""
     if accountant is None:
         return OWN_BUDGET
-    if isinstance(accountant, DetachedAccountant):
+    if isinstance(accountant, (DetachedAccountant, LastingCeiling)):
         return accountant.charged_to
     if isinstance(accountant, BudgetAccountant):
         return named_accountant(accountant.name)

@@ -121,7 +121,7 @@ class Step:
     @property
     def roles(self) -> tuple[str, ...]:
         """Roles in order."""
-        return tuple(release.role for release in self.releases)
+        return tuple([release.role for release in self.releases])
 
 
 @dataclass(frozen=True, slots=True)

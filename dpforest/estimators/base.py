@@ -22,7 +22,7 @@ from dpforest.domain.domain import Domain
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.estimators.explanation import Explanation, explain
 from dpforest.estimators.fit_plan import Wanted, check_rows, table_facts
-from dpforest.estimators.fitting import Fit
+from dpforest.estimators.fitting import Fit, fit_price
 from dpforest.estimators.forecast import PlanSummary, summarise
 from dpforest.estimators.outcome import FitOutcome
 from dpforest.estimators.parameters import (
@@ -30,10 +30,13 @@ from dpforest.estimators.parameters import (
     check_epsilon,
     check_verbose,
     refuse_fit_parameters,
+    storable,
 )
 from dpforest.estimators.planning import plan_of
 from dpforest.estimators.sharing import SharedBudget
 from dpforest.exceptions import ParameterTypeError
+from dpforest.ledger.accountant import Tariff
+from dpforest.ledger.pricing import FitPrice
 from dpforest.plain.writing import Link, plain_model
 from dpforest.report.digests import model_fingerprint
 from dpforest.report.guarantee import Guarantee
@@ -131,8 +134,15 @@ class PrivateEstimator(SharedBudget):
             The accountant holds less than the plan asks for; nothing was read or spent.
         InvalidRecordError
             Only with ``invalid="raise"``; nothing was released, nor spent from a
-            ``BudgetAccountant``. A diffprivlib accountant stays charged: it is charged before
-            any record is read and takes nothing back.
+            ``BudgetAccountant``. A ledger and a diffprivlib accountant stay charged: they are
+            charged before any record is read and take nothing back.
+        ApprovalMissing, LedgerError
+            A ledger refuses the fit, or cannot be reached; no record was read.
+
+        Warns
+        -----
+        LedgerWarning
+            The ledger could not be told that the fit is done. The model is kept.
         """
         refuse_fit_parameters(fit_parameters)
         Fit(self).run(X, y)
@@ -193,6 +203,19 @@ class PrivateEstimator(SharedBudget):
         place = charged_to(self.accountant)
         plan = plan_of(wanted, self._encoder(domain), rows, place, not by_passes)
         return summarise(plan, wanted.budget.unit_epsilon, wanted.budget.delta)
+
+    def _priced(self, tariff: Tariff, streamed: bool | None = None) -> FitPrice:
+        """Price of a fit as one of a ledger's data set; touches no data and spends nothing."""
+        wanted = self._wanted()
+        tariff.check(self.domain, wanted.budget)
+        by_passes = self._by_passes if streamed is None else bool(streamed)
+        if by_passes:
+            wanted.check_streamable()
+        domain = self.domain.without_marks()
+        encoder, rows = self._encoder(domain), domain.approximate_rows
+        plan = plan_of(wanted, encoder, rows, tariff.charged_to, not by_passes)
+        settings = {name: storable(value) for name, value in self._reported_parameters().items()}
+        return fit_price(self, plan, wanted, settings, domain)
 
     # -- what was released -------------------------------------------------------------------
 

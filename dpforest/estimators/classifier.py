@@ -112,8 +112,8 @@ class PrivateForestClassifier(PrivateClassifier):
         Most records that one privacy unit (such as a person) owns: epsilon and delta then hold for
         adding or removing all of a unit's records. This is the caller's promise: records carry no
         owner, so nothing checks it.
-    accountant : BudgetAccountant, diffprivlib.BudgetAccountant or None
-        Ceiling that this fit is charged to.
+    accountant : BudgetAccountant, ledger accountant, diffprivlib.BudgetAccountant or None
+        Ceiling that this fit is charged to. ``BudgetLedger.accountant`` makes one that lasts.
     invalid : {"drop", "raise"}, default="drop"
         What happens to records that no rule of the domain covers.
     random_state : int, RandomState, Generator or None

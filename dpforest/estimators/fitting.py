@@ -44,6 +44,8 @@ from dpforest.estimators.planning import plan_of, settle_plan, warn_if_hopeless
 from dpforest.estimators.progress import PartProgress, PassProgress
 from dpforest.estimators.target_range import prepared
 from dpforest.exceptions import ParameterError, ParameterTypeError, PrivacyLeakWarning
+from dpforest.ledger.accountant import NO_RESERVATION, LedgerCeiling, Reservation
+from dpforest.ledger.pricing import FitPrice, price_of
 from dpforest.mechanisms.entropy import (
     RandomSource,
     SeededSource,
@@ -98,6 +100,8 @@ class Fit:
     #: The plan that released values led to, where the one before waited for them.
     settled: FitPlan
     external: tuple[Any, ...] = ()
+    #: In a ledger, where the fit is charged to one.
+    reservation: Reservation = NO_RESERVATION
     #: Whether an earlier fit of the object or a clone drew from the same seed.
     seed_reused: bool = False
 
@@ -114,14 +118,16 @@ class Fit:
         accountant = self._open_accountant()
         # The accountant numbers what it holds already; a count of the process would make equal
         # fits report differently.
-        with self._unfitted_on_failure() as opened:
+        with self._unfitted_on_failure() as opened, self._reserved() as reservation:
             with self._open_scope(accountant) as scope:
                 opened.append(scope)
+                reservation.start()
                 records = self._read(X, y)
                 self._list()
                 forget(self.estimator)
                 released = self._train(scope, records)
             self._finish(X, accountant, scope, released)
+        reservation.warn()
 
     # -- the door ----------------------------------------------------------------------------
 
@@ -133,6 +139,8 @@ class Fit:
         # Read once, so that the report speaks of what is charged, whatever is set meanwhile.
         self.ceiling = estimator.accountant
         _check_accountant(self.ceiling)
+        if isinstance(self.ceiling, LedgerCeiling):
+            self.ceiling.check(estimator.domain, self.wanted.budget)
         self.charged_to = charged_to(self.ceiling)
         self._resolve_domain(X, y)
         around = surroundings()
@@ -229,7 +237,7 @@ class Fit:
             return self.ceiling
         budget = self.wanted.budget
         own = BudgetAccountant(budget.unit_epsilon, budget.delta)
-        if self.ceiling is not None:
+        if self.ceiling is not None and not isinstance(self.ceiling, LedgerCeiling):
             relation = relations_of(budget.records_per_unit)[1]
             charge = ceiling_of(self.ceiling).charge(self.plan.loss, budget.delta, relation)
             self.external = (charge,)
@@ -252,6 +260,16 @@ class Fit:
             alone = None if added == plan.loss else plan.loss
             return accountant.open_scope(label, added, max_records_per_unit=size, alone=alone)
         return accountant.open_scope(label, plan.loss, True, max_records_per_unit=size)
+
+    def _reserved(self) -> Reservation:
+        """Reservation in a ledger, where the fit is charged to one; elsewhere it does nothing."""
+        self.reservation = NO_RESERVATION
+        if isinstance(self.ceiling, LedgerCeiling):
+            self.reservation = self.ceiling.reservation(self._price())
+        return self.reservation
+
+    def _price(self) -> FitPrice:
+        return fit_price(self.estimator, self.plan, self.wanted, self.settings, self.domain)
 
     # -- records and training ----------------------------------------------------------------
 
@@ -311,6 +329,10 @@ class Fit:
         facts = self._run_facts()
         loss, certificate = _claimed(self.plan, scope, self.wanted.budget.delta)
         guarantee = facts.judge(loss, certificate)
+        self.reservation.settle(guarantee.status)
+        if (place := self.reservation.place) is not None:
+            facts = facts.model_copy(update={"ledger": place})
+            accountant._seal()  # a reserve in a ledger pays for this fit alone
         # All at once, so that nobody sees a released model beside the guarantee of another fit.
         self.estimator.__dict__.update(
             self.estimator._serve(released, self.domain),
@@ -358,8 +380,21 @@ class Fit:
         except BaseException:
             if not hasattr(self.estimator, "guarantee_"):
                 forget(self.estimator)
-            self.estimator._failure = _failure_of(opened[0].record()) if opened else ""
+            granted = _failure_of(opened[0].record()) if opened else ""
+            self.estimator._failure = self.reservation.failure or granted
             raise
+
+
+def fit_price(
+    estimator: Any,
+    plan: FitPlan,
+    wanted: Wanted,
+    settings: dict[str, Any],
+    domain: Domain,
+) -> FitPrice:
+    """Price of a planned fit, for a ledger."""
+    fit = {"estimator": type(estimator).__name__, "settings": settings}
+    return price_of(plan, wanted.budget, fit, domain)
 
 
 def forget(estimator: Any) -> None:
@@ -398,11 +433,11 @@ def _claimed(
 def _check_accountant(accountant: Any) -> None:
     if isinstance(accountant, DetachedAccountant):
         accountant.refuse()
-    ours = (type(None), BudgetAccountant, DiffprivlibCeiling)
+    ours = (type(None), BudgetAccountant, LedgerCeiling, DiffprivlibCeiling)
     if not isinstance(accountant, ours) and not is_diffprivlib_accountant(accountant):
         raise ParameterTypeError(
             "accountant", type(accountant).__name__,
-            "must be a BudgetAccountant, a diffprivlib.BudgetAccountant or None",
+            "must be a BudgetAccountant, a ledger's, a diffprivlib.BudgetAccountant or None",
             "Open one with BudgetAccountant(epsilon=..., delta=...)",
         )  # fmt: skip
 

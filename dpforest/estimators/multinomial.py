@@ -83,9 +83,9 @@ class MultinomialForestClassifier(PrivateClassifier):
         Most records that one privacy unit (such as a person) owns: epsilon and delta then hold for
         adding or removing all of a unit's records. This is the caller's promise: records carry no
         owner, so nothing checks it.
-    accountant : BudgetAccountant, diffprivlib.BudgetAccountant or None
-        Ceiling that this fit is charged to. None opens one of size epsilon for each fit and
-        lists the fit in a process-wide ledger.
+    accountant : BudgetAccountant, ledger accountant, diffprivlib.BudgetAccountant or None
+        Ceiling that this fit is charged to. ``BudgetLedger.accountant`` makes one that lasts.
+        None opens one of size epsilon for each fit and lists the fit in a process-wide ledger.
     invalid : {"drop", "raise"}, default="drop"
         What happens to records that no rule of the domain covers (an undeclared missing value,
         an infinity, an unknown class). Raising is for the curator's desk.

@@ -42,6 +42,7 @@ from dpforest.exceptions import ModelFormatError
 from dpforest.mechanisms.entropy import SystemSource
 from dpforest.report.digests import released_content
 from dpforest.report.guarantee import Guarantee, spent_budget
+from dpforest.report.places import place_name
 from dpforest.report.record import Ceiling, RunFacts
 from dpforest.strict_json import Limits, read_object
 
@@ -256,7 +257,11 @@ def check_place(facts: RunFacts, ledger: FrozenLedger, version: int) -> RunFacts
     ModelFormatError
         If it is another one.
     """
-    shared = facts.charged_to not in (OWN_BUDGET, DIFFPRIVLIB)
+    lasting = facts.ledger is not None
+    if lasting != (facts.charged_to == _kept_at(facts)):
+        raise _contradiction("its place in a ledger is not where it was charged")
+    # A ledger's fit has books of its own, whose ceiling is its budget.
+    shared = not lasting and facts.charged_to not in (OWN_BUDGET, DIFFPRIVLIB)
     name = named_accountant(ledger.name) if shared else facts.charged_to
     if name != facts.charged_to or not (shared or ledger.name is None):
         raise _contradiction("its ledger is of an accountant with another name")
@@ -269,6 +274,11 @@ def check_place(facts: RunFacts, ledger: FrozenLedger, version: int) -> RunFacts
     if facts.ceiling != (ceiling if shared else None):
         raise _contradiction("its ledger's ceiling is not the one that its fit was charged to")
     return facts
+
+
+def _kept_at(facts: RunFacts) -> str | None:
+    """A fit's data set in its ledger, in words; None where it stands in none."""
+    return None if facts.ledger is None else place_name(facts.ledger)
 
 
 def _own_total(facts: RunFacts) -> tuple[Fraction, Fraction]:

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict
 from dpforest.accounting.figures import figure_up
 from dpforest.accounting.ledger import LossRecord
 from dpforest.accounting.rationals import parse_amount
-from dpforest.report.record import ReportRecord
+from dpforest.report.record import LedgerPlace, ReportRecord
 
 Section = Literal[
     "guarantee", "budget", "domain", "plan", "estimator", "notices", "model", "versions"
@@ -175,8 +175,16 @@ def _budget(report: ReportRecord) -> dict[str, str]:
             facts |= _amounts(f"of {name}, added up", row.loss)
     facts |= _parts(report)
     facts["charged to"] = report.basis.charged_to
+    facts |= _place(report.basis.ledger)
     facts |= {f"external charge {i + 1}": _text(e) for i, e in enumerate(report.external)}
     return facts
+
+
+def _place(place: LedgerPlace | None) -> dict[str, str]:
+    if place is None:
+        return {}
+    written = place.model_dump(mode="json")
+    return {f"in the ledger, {name.replace('_', ' ')}": _text(v) for name, v in written.items()}
 
 
 def _parts(report: ReportRecord) -> dict[str, str]:

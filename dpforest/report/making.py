@@ -19,8 +19,16 @@ from dpforest.domain.domain import Domain
 from dpforest.exceptions import ReportError
 from dpforest.report.digests import digest_of
 from dpforest.report.guarantee import Guarantee
-from dpforest.report.known_fits import counted_fits, known_fits
-from dpforest.report.record import ClaimBasis, Notice, RunFacts, SpendingRow
+from dpforest.report.known_fits import counted_fits
+from dpforest.report.places import UNSETTLED, promise
+from dpforest.report.record import (
+    ClaimBasis,
+    LedgerPlace,
+    Notice,
+    RunFacts,
+    SpendingRow,
+    fits_known,
+)
 from dpforest.report.report import PrivacyReport
 
 _LIBRARIES = ("dpforest", "numpy", "numba", "scikit-learn", "pydantic", "narwhals")
@@ -110,7 +118,7 @@ def make_report(
     domain = domain.without_marks()
     report = PrivacyReport(
         sentence=guarantee.sentence,
-        other_fits=known_fits(facts.listing),
+        other_fits=fits_known(facts),
         guarantee=guarantee,
         estimator=facts.estimator,
         parameters=facts.parameters,
@@ -201,6 +209,8 @@ def _notices(facts: RunFacts, domain: Domain, guarantee: Guarantee) -> list[Noti
         notices.append(Notice(severity="note", text=text))
     if facts.ceiling is not None and guarantee.status == "holds":
         notices.append(Notice(severity="note", text=_ceiling_text(facts, guarantee)))
+    if facts.ledger is not None:
+        notices += _of_the_ledger(facts.ledger, guarantee)
     if facts.listing.n_fits > 1:
         kept = OWN_BUDGET not in facts.listing.charged
         text = f"{counted_fits(facts.listing)} (all of this object and its clones)"
@@ -211,6 +221,16 @@ def _notices(facts: RunFacts, domain: Domain, guarantee: Guarantee) -> list[Noti
         notices.append(
             Notice(severity="note", text="Some public facts do not say who declared them.")
         )
+    return notices
+
+
+def _of_the_ledger(place: LedgerPlace, guarantee: Guarantee) -> list[Notice]:
+    """Promise of a data set's cap, where this fit keeps to it; and that its end is not noted."""
+    notices = []
+    if place.entry == "start":
+        notices.append(Notice(severity="caution", text=UNSETTLED))
+    if guarantee.status == "holds":
+        notices.append(Notice(severity="note", text=promise(place, guarantee.unit)))
     return notices
 
 

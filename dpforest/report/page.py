@@ -20,7 +20,8 @@ from dpforest.report.branches import Amounts, branch_of
 from dpforest.report.budget import picture_of
 from dpforest.report.guarantee import RelationBound
 from dpforest.report.odds import belief_after, best_guess, corners, largest_true_positive_rate
-from dpforest.report.record import ReportRecord
+from dpforest.report.places import place_rows
+from dpforest.report.record import LedgerPlace, ReportRecord
 
 #: Fields that audits have in common, by which one is known.
 _AUDIT_FIELDS = ("subject", "claimed_epsilon", "delta", "lower_bound", "confidence", "verdict")
@@ -53,6 +54,7 @@ def report_html(report: ReportRecord, audit: Any = None) -> str:
         notices=_by_severity(report),
         drafted=domain.drafted_entries,
         began_as_drafts=domain.began_as_drafts,
+        place=_place(report.basis.ledger),
         audits=_audits(report, audit),
         odds=_odds(report),
         picture=picture_of(report),
@@ -72,18 +74,20 @@ def summary_html(report: ReportRecord) -> str:
 
 
 def _render(name: str, **context: Any) -> str:
-    text: str = _environment().get_template(name).render(**context)
+    text: str = environment().get_template(name).render(**context)
     return text
 
 
 @functools.cache
-def _environment() -> Any:
+def environment(room: str = "dpforest.report") -> Any:
+    """Engine for the templates of a room and of the report: all that it is given is escaped."""
     try:
         import jinja2
     except ImportError:
-        raise MissingExtraError("jinja2", "report", "a report as HTML") from None
+        raise MissingExtraError("jinja2", "report", "a page of HTML") from None
+    rooms = dict.fromkeys((room, "dpforest.report"))
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("dpforest.report"),
+        loader=jinja2.ChoiceLoader([jinja2.PackageLoader(name) for name in rooms]),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
@@ -119,6 +123,11 @@ def _percent_down(share: float) -> str:
 
 
 # -- what the page shows --------------------------------------------------------------------------
+
+
+def _place(place: LedgerPlace | None) -> dict[str, str]:
+    """Lines about the fit's place in a ledger; none where it stands in none."""
+    return {} if place is None else place_rows(place)
 
 
 def _gone(records_per_unit: int) -> str:

@@ -9,10 +9,11 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, Field, SerializerFunctionWrapHandler, model_serializer
 
 from dpforest.accounting.certificates import Certificate
 from dpforest.accounting.diffprivlib_adapter import ExternalEntry
+from dpforest.accounting.figures import figure_down, figure_up
 from dpforest.accounting.fits import FitListing
 from dpforest.accounting.frozen import ExactText, Frozen
 from dpforest.accounting.ledger import LossRecord, ScopeRecord
@@ -80,7 +81,107 @@ class Ceiling(Frozen):
         return parse_finite(self.epsilon), parse_finite(self.delta)
 
 
-class ClaimBasis(Frozen):
+def _finite(text: str) -> str:
+    if text == "inf":
+        raise ValueError("no ledger is charged an infinite amount")
+    return text
+
+
+#: An amount of a ledger, as a rational in text.
+FiniteText = Annotated[ExactText, AfterValidator(_finite)]
+
+
+class LedgerPlace(Frozen):
+    """Place of a fit in a ledger, with what had been spent on its data set when it ended.
+
+    Attributes
+    ----------
+    ledger, data_set : str
+        The ledger's own identity, and the data set's name in it.
+    reserve : str
+        Identity of the entry that set the fit's budget aside.
+    part, parts : int
+        Which part of that reserve this fit is, counted from 0, and how many there are: more than
+        one in a campaign.
+    plan : str
+        Digest of the fit's plan, by which an approval or a campaign names it.
+    entry : {"settle", "start"}
+        Last entry of the fit: ``start`` where the ledger could not be reached when the fit ended.
+    number : int
+        Of that entry, which was the head of the data set's chain.
+    hash, signature, key : str
+        Of that entry, in hexadecimal digits; empty where it was not signed.
+    currency : {"rho", "epsilon"}
+        Of all amounts here.
+    charged : str
+        What the reserve is charged, in all its parts.
+    before, in_all : str
+        What was spent on the data set before that reserve, and up to this entry with it. Of a
+        table in blocks it is what a unit may be charged over the blocks it may lie in.
+    cap : str
+        What may be spent on the data set in all.
+    cap_epsilon, cap_delta : str
+        The guarantee that the cap was declared as.
+    blocks : tuple of str
+        Which blocks of the table the fit was charged to; empty where it has none.
+    alone : bool
+        Whether the reserve stands by a certificate: then nothing else is ever charged.
+    """
+
+    ledger: str
+    data_set: str
+    reserve: str
+    part: int = Field(ge=0)
+    parts: int = Field(ge=1)
+    plan: str
+    entry: Literal["settle", "start"]
+    number: int = Field(ge=1)
+    hash: str
+    signature: str
+    key: str
+    currency: Literal["rho", "epsilon"]
+    charged: FiniteText
+    before: FiniteText
+    in_all: FiniteText
+    cap: FiniteText
+    cap_epsilon: FiniteText
+    cap_delta: FiniteText
+    blocks: tuple[str, ...]
+    alone: bool
+
+    @property
+    def sentence(self) -> str:
+        """The spending of everybody on the data set, as the ledger knew it, in words."""
+        name, amounts = self.currency, (self.in_all, self.before)
+        in_all, before = (figure_up(parse_finite(amount)) for amount in amounts)
+        return (
+            f"The ledger knows of every fit that was charged to data set {self.data_set!r}, by "
+            f"whomever: {name} = {in_all} in all when this fit ended, {before} of it before this "
+            f"fit, under a cap of {name} = {figure_down(parse_finite(self.cap))}."
+        )
+
+    @property
+    def remaining(self) -> Fraction:
+        """Amount that may still be spent on the data set, as far as this entry knows."""
+        left = parse_finite(self.cap) - parse_finite(self.in_all)
+        return Fraction(0) if self.alone else max(left, Fraction(0))
+
+
+class _OfALedger(Frozen):
+    """Facts of a fit that may stand in a ledger; where it does not, nothing of one is written."""
+
+    #: Not of fits under an accountant in memory, nor of reports from before there were ledgers.
+    ledger: LedgerPlace | None = None
+
+    @model_serializer(mode="wrap")
+    def _without_a_place(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        written: dict[str, Any] = write(self)
+        if self.ledger is None:
+            written.pop("ledger", None)
+        return written
+
+
+class ClaimBasis(_OfALedger):
     """Facts beside the composition that the guarantee rests on; see :class:`RunFacts`."""
 
     settings: Settings
@@ -99,7 +200,7 @@ class ClaimBasis(Frozen):
     ceiling: Ceiling | None = None
 
 
-class RunFacts(Frozen):
+class RunFacts(_OfALedger):
     """Facts that a fit hands to its guarantee and report: only public and released ones.
 
     Attributes
@@ -128,6 +229,8 @@ class RunFacts(Frozen):
         What estimators around the fit do that no guarantee speaks of.
     ceiling : Ceiling or None
         Of a shared accountant.
+    ledger : LedgerPlace or None
+        Where in a ledger the fit stands.
     """
 
     estimator: str
@@ -166,6 +269,12 @@ class RunFacts(Frozen):
             certificate=certificate,
             records_per_unit=self.records_per_unit,
         )
+
+
+def fits_known(facts: ClaimBasis | RunFacts) -> str:
+    """Say which other fits are known of, by the process and by a ledger, and which cannot be."""
+    known = known_fits(facts.listing)
+    return known if facts.ledger is None else f"{facts.ledger.sentence} Beside it: {known}"
 
 
 class ReportRecord(Frozen):
@@ -211,4 +320,4 @@ class ReportRecord(Frozen):
     @property
     def known_fits(self) -> str:
         """``other_fits`` in the words of this release, for a report of an earlier one too."""
-        return known_fits(self.basis.listing)
+        return fits_known(self.basis)

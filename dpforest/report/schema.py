@@ -17,6 +17,7 @@ FILE = "report.schema.json"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 #: Exact amounts: a whole number or a ratio of two, or "inf".
 _AMOUNT = r"^(inf|[0-9]+(/[0-9]+)?)$"
+_FINITE = r"^[0-9]+(/[0-9]+)?$"
 _SHA256 = "^[0-9a-f]{64}$"
 
 
@@ -50,6 +51,7 @@ def make_report_schema() -> dict[str, Any]:
             parts[kind]["properties"][amount]["pattern"] = _AMOUNT
     for amount in ("epsilon", "delta"):
         parts["CertificateRecord"]["properties"][amount]["pattern"] = _AMOUNT
+    _amend_place(parts)
     version = PrivacyReport.model_fields["version"].default
     report["version"] = {"const": version, "title": "Version", "type": "integer"}
     return {
@@ -61,11 +63,26 @@ def make_report_schema() -> dict[str, Any]:
     }
 
 
+def _amend_place(parts: dict[str, Any]) -> None:
+    """A place in a ledger is there or left out, and its amounts and digests are what they are."""
+    basis, place = parts["ClaimBasis"], parts["LedgerPlace"]["properties"]
+    basis["required"].remove("ledger")
+    basis["properties"]["ledger"] = {"$ref": "#/$defs/LedgerPlace"}
+    for amount in ("charged", "before", "in_all", "cap", "cap_epsilon", "cap_delta"):
+        place[amount]["pattern"] = _FINITE
+    for digest in ("hash", "plan"):
+        place[digest]["pattern"] = _SHA256
+
+
 class _Generator(GenerateJsonSchema):
     """As the report writes itself: every key always, an infinite float as the text "Infinity"."""
 
     def field_is_required(self, field: Any, total: bool) -> bool:
         return True
+
+    def ser_schema(self, schema: Any) -> dict[str, Any] | None:
+        # What a record leaves out when it writes itself is said of its fields, not of its writer.
+        return None if schema["type"] == "function-wrap" else super().ser_schema(schema)
 
     def float_schema(self, schema: Any) -> dict[str, Any]:
         return {"anyOf": [{"type": "number"}, {"const": "Infinity"}]}

@@ -9,6 +9,7 @@ from typing import Any
 
 from dpforest.accounting.figures import figure_up
 from dpforest.accounting.ledger import LedgerEntry, LossRecord, ScopeRecord
+from dpforest.report.places import place_rows
 from dpforest.report.record import ReportRecord
 
 #: Characters that Markdown reads as markup wherever they stand. An underscore or a dash inside a
@@ -26,6 +27,7 @@ def report_markdown(report: ReportRecord) -> str:
         _cell(report.known_fits),
         _guarantee(report),
         _notices(report),
+        _place(report),
         "## Public facts\n\n" + _facts(report),
         "## Plan\n\n" + _pairs(report.plan),
         "## Spending\n\n" + _spending(report),
@@ -37,6 +39,12 @@ def report_markdown(report: ReportRecord) -> str:
         "## Fingerprints\n\n" + _fingerprints(report),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _place(report: ReportRecord) -> str:
+    """The fit's place in a ledger; nothing where it stands in none."""
+    place = report.basis.ledger
+    return "" if place is None else "## Ledger\n\n" + _pairs(place_rows(place))
 
 
 def _fingerprints(report: ReportRecord) -> str:

@@ -24,12 +24,22 @@ from dpforest.accounting.fits import DIFFPRIVLIB, OWN_BUDGET
 from dpforest.accounting.ledger import ScopeRecord
 from dpforest.accounting.ledger_check import is_within, place_problems
 from dpforest.accounting.losses import PrivacyLoss
-from dpforest.accounting.rationals import exact_text, float_up, parse_amount
+from dpforest.accounting.rationals import exact_text, float_up, parse_amount, parse_finite
 from dpforest.accounting.verify import claimed_loss, sole_certificate, verify_composition
 from dpforest.domain.domain import Domain
 from dpforest.estimators.base import PrivateEstimator
+from dpforest.estimators.fitting import fit_price
 from dpforest.estimators.storage import agreed_guarantee, check_facts, listing_problems
-from dpforest.exceptions import ModelFormatError, ParameterTypeError, ReportError
+from dpforest.exceptions import (
+    ModelFormatError,
+    ParameterError,
+    ParameterTypeError,
+    ReportError,
+)
+from dpforest.ledger.amounts import cap_in_units, to_units
+from dpforest.ledger.ledger import BudgetLedger
+from dpforest.ledger.pricing import FitPrice
+from dpforest.ledger.witness import witness_problems
 from dpforest.relations import relations_of
 from dpforest.report.diff import differing_leaves
 from dpforest.report.digests import canonical_bytes
@@ -39,10 +49,12 @@ from dpforest.report.making import (
     make_report,
     report_digest,
 )
+from dpforest.report.places import place_name
+from dpforest.report.record import LedgerPlace
 from dpforest.report.report import PrivacyReport
 from dpforest.strict_json import json_text, parse_object
 from dpforest.trees.base import MEDIAN_ROLE
-from dpforest.verify.replan import estimator_of, remade_plan
+from dpforest.verify.replan import Remade, estimator_of, remade_plan
 
 #: Leaves that follow from nothing else in a report; see docs/report.md.
 UNFOUNDED = (
@@ -59,6 +71,11 @@ OF_THE_MODEL = (
 )
 #: Roles that were renamed, as reports of this version name them that were written before.
 _RENAMED = {"middle of the target": MEDIAN_ROLE}
+#: Where a fit was charged to a ledger that is not at hand.
+NOT_IN_THE_LEDGER = (
+    "its place in the ledger, and what was spent on the data set before and in all (no ledger was "
+    "given)"
+)
 #: Where a plan waited for a released number of records.
 _FOLLOWED = "what was planned within the caps, from a noisy count that only the fit knew"
 #: Such a report is read and shown, but says less than what is worked out again here.
@@ -93,7 +110,9 @@ class Verification(BaseModel):
         return f"The report holds: {'; '.join(self.held)}. Taken at its word: {words}."
 
 
-def verify_report(report: PrivacyReport | str | Path, model: Any = None) -> Verification:
+def verify_report(
+    report: PrivacyReport | str | Path, model: Any = None, *, ledger: BudgetLedger | None = None
+) -> Verification:
     """Work every figure of a privacy report out again, and compare it with a model.
 
     Parameters
@@ -103,6 +122,8 @@ def verify_report(report: PrivacyReport | str | Path, model: Any = None) -> Veri
     model : estimator, str or Path, optional
         What the report is said to be of: a fitted estimator, the JSON that it wrote, or the path
         of that file. Without it nothing ties the report to a model.
+    ledger : BudgetLedger, optional
+        That the fit was charged to: its chain is checked whole, and the fit's place in it.
 
     Returns
     -------
@@ -112,9 +133,12 @@ def verify_report(report: PrivacyReport | str | Path, model: Any = None) -> Veri
     Raises
     ------
     ReportError
-        If anything does not follow, was changed, or is not of that model; ``problems`` lists it.
+        If anything does not follow, was changed, is not of that model, or not in that ledger;
+        ``problems`` lists it.
+    LedgerDamaged, LedgerUnreachable
+        If the ledger itself is not as it was written, or cannot be read.
     ParameterTypeError
-        If ``model`` is of another kind.
+        If ``model`` or ``ledger`` is of another kind.
 
     Notes
     -----
@@ -132,6 +156,11 @@ def verify_report(report: PrivacyReport | str | Path, model: Any = None) -> Veri
             "model", type(model).__name__, "must be a private estimator, its JSON, or a path",
             "Give what the report is said to be of, or leave it out",
         )  # fmt: skip
+    if not (ledger is None or isinstance(ledger, BudgetLedger)):
+        raise ParameterTypeError(
+            "ledger", type(ledger).__name__, "must be a BudgetLedger",
+            "Open it with BudgetLedger.open(...), or leave it out",
+        )  # fmt: skip
     record = _read(report)
     problems = list(_problems(record))
     held, unfounded = ["digest", "totals of all scopes", "guarantee and tables"], [*UNFOUNDED]
@@ -148,6 +177,12 @@ def verify_report(report: PrivacyReport | str | Path, model: Any = None) -> Veri
         held.append("everything against the model and its fingerprint")
         # If the plan could not be made again, the model does not help.
         unfounded = [OF_THE_MODEL, *why_not]
+    place = record.basis.ledger
+    if ledger is not None and not problems:
+        problems += _ledger_problems(record, ledger)
+        held.append("its place in the ledger, and what was spent there")
+    elif place is not None:
+        unfounded.append(NOT_IN_THE_LEDGER)
     if problems:
         raise ReportError(tuple(problems))
     return Verification(held=tuple(held), taken_at_its_word=tuple(unfounded))
@@ -243,7 +278,10 @@ def _data(record: BaseModel) -> Any:
 
 def _ceiling_problems(record: PrivacyReport) -> Iterator[str]:
     """The scope is named as its accountant names fits, and is within its ceiling."""
-    shared = record.basis.charged_to not in (OWN_BUDGET, DIFFPRIVLIB)
+    lasting = record.basis.ledger is not None
+    if record.basis.ledger and record.basis.charged_to != place_name(record.basis.ledger):
+        yield "its place in a ledger is not where it was charged"
+    shared = not lasting and record.basis.charged_to not in (OWN_BUDGET, DIFFPRIVLIB)
     number = r"( #([2-9]|[1-9]\d+))?" if shared else ""
     if not re.fullmatch(f"fit: {re.escape(record.estimator)}{number}", record.composition.label):
         yield "its scope has a name that no fit's scope has"
@@ -254,6 +292,18 @@ def _ceiling_problems(record: PrivacyReport) -> Iterator[str]:
         return  # looser conversions do not show what a tighter one admitted
     elif not is_within(record.composition.charged.loss, *ceiling.total):
         yield "what its fit was charged is above its accountant's ceiling"
+
+
+def _ledger_problems(record: PrivacyReport, ledger: BudgetLedger) -> Iterator[str]:
+    """The entry that a report names is in the ledger, and says the same."""
+    place = record.basis.ledger
+    if place is None:
+        yield "its fit was charged to no ledger"
+        return
+    if place.ledger != ledger.id or place.data_set not in ledger.data_sets:
+        yield f"it is of {place_name(place)}, which is not in this one ({ledger.id})"
+        return
+    yield from witness_problems(ledger.chain(place.data_set), place)
 
 
 def _external_problems(record: PrivacyReport) -> Iterator[str]:
@@ -300,6 +350,7 @@ def _plan_problems(record: PrivacyReport) -> _Said:
         if isinstance(remade, str):
             return [remade], [], []
         problems = list(_planned(record, remade.plan))
+        problems += _charged_for(record, remade)
         if _waits(remade.plan):
             return problems, ["settings and caps"], [_FOLLOWED]
         problems = problems or list(_requested(record, remade.requests(record)))
@@ -346,6 +397,29 @@ def _planned(record: PrivacyReport, plan: Any) -> Iterator[str]:
         for record_, loss in zip(written, expected, strict=True)
     ):
         yield "what was set aside is not what its plan costs"
+
+
+def _charged_for(record: PrivacyReport, remade: Remade) -> Iterator[str]:
+    """The plan that a ledger was charged for is this one, at its price."""
+    place, facts = record.basis.ledger, record.facts
+    if place is None:
+        return
+    domain = Domain.model_validate(record.domain)
+    price = fit_price(remade.model, remade.plan, remade.model._wanted(), facts.settings, domain)
+    if price.plan != place.plan:
+        yield "the plan that the ledger was charged for is another one"
+    if place.parts == 1 and not _is_price(place, price):
+        yield "what the ledger was charged is not the price of its plan"
+    if parse_finite(place.in_all) < parse_finite(place.charged):
+        yield "less was spent in all than for this fit"
+
+
+def _is_price(place: LedgerPlace, price: FitPrice) -> bool:
+    """Say if a reserve of one fit was charged its price, rounded up as a ledger does."""
+    try:
+        return to_units(price.amount(place.currency)) == cap_in_units(parse_finite(place.charged))
+    except ParameterError:  # no price in such a currency, or an amount beyond all books
+        return False
 
 
 def _set_aside(record: PrivacyReport, plan: Any) -> PrivacyLoss:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import tempfile
 import warnings
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dpforest import (
     BudgetAccountant,
+    BudgetLedger,
     Domain,
     MultinomialForestClassifier,
     PrivateForestClassifier,
@@ -66,6 +69,23 @@ class Accountant:
         pass
 
 
+#: Folders of ledgers, which are there as long as the tests run.
+FOLDERS: list[tempfile.TemporaryDirectory[str]] = []
+
+
+def kept(maker: Any) -> Any:
+    """An estimator that is charged to a ledger of its own, where a fit was charged before."""
+    folder = tempfile.TemporaryDirectory(prefix="dpforest-")
+    ledger = BudgetLedger.open(f"sqlite:///{Path(folder.name) / 'book'}", actor="ana", create=True)
+    forest = maker()
+    ledger.register("claims", domain=forest.domain, epsilon=9, delta="1e-6")
+    held = ledger.reserve("claims", ledger.charge("claims", forest))
+    ledger.start("claims", held.id)
+    forest.accountant = ledger.accountant("claims", purpose="a <b>purpose</b>")
+    FOLDERS.append(folder)
+    return forest
+
+
 MAKERS = {
     "multinomial": lambda: multinomial(),
     "multinomial in rho": lambda: multinomial(delta=1e-6, allocation=PerLevelAllocation([1])),
@@ -92,6 +112,9 @@ MAKERS = {
     ),
     "units of three records": lambda: private("one_shot", delta=1e-6, max_records_per_unit=3),
     "regression": lambda: PrivateForestRegressor(epsilon=1, domain=regression_domain()),
+    "a ledger": lambda: kept(lambda: private("one_shot")),
+    "a ledger, in rho": lambda: kept(lambda: private("refitted", delta="1e-7")),
+    "waits for a count, in a ledger": lambda: kept(lambda: private("auto", rows=None)),
     "waits for a count": lambda: private("auto", rows=None),
     "waits for a count, in rho": lambda: private("one_shot", rows=None, delta=1e-6),
 }

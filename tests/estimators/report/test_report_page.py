@@ -353,10 +353,10 @@ def test_notebooks_show_it_in_short(model):
 def test_without_the_engine(fitted, monkeypatch):
     report = fitted("multinomial").privacy_report()
     monkeypatch.setitem(sys.modules, "jinja2", None)
-    report_page._environment.cache_clear()
+    report_page.environment.cache_clear()
     try:
         with pytest.raises(MissingExtraError, match=r"pip install 'dpforest\[report\]'"):
             report.to_html()
         assert report._repr_html_() is None
     finally:
-        report_page._environment.cache_clear()
+        report_page.environment.cache_clear()

@@ -1,0 +1,218 @@
+"""Charges to a data set: what may be asked for, what it counts as, and what comes back.
+
+**Claim.** In a ledger whose currency is rho (or pure epsilon), let unit u's records be in at most
+``max_blocks_per_unit`` blocks and number at most ``max_records_per_unit`` in all. Then everything
+that was ever released of the data set is rho-zCDP (or epsilon-DP) for adding or removing u, with
+rho (or epsilon) the cap, also where fits, blocks and prices were chosen by what was released
+before. If a certificate stands alone, it is (epsilon, delta)-DP with what was declared.
+
+**Proof.** A release that names blocks has no record of u unless one of u's blocks is among them, so
+u's loss is at most the sum of prices of releases that name one of its blocks, and of those of the
+whole table. That is at most ``spent`` plus, block by block, what each of u's blocks was charged,
+hence at most ``spent`` plus the ``max_blocks_per_unit`` largest charges: ``total``. Every price is
+rounded up, and no price is accepted that brings ``total`` above the cap; the cap was fixed before
+the first of them and only falls. Plain addition against a cap that was fixed beforehand is a valid
+filter for rho and for pure epsilon (Rogers, Roth, Ullman, Vadhan 2016; Whitehouse, Ramdas, Rogers,
+Wu 2023). A certificate stands alone only where nothing was ever charged, so where nothing was ever
+released, and nothing is accepted after it. What is voided was never begun, so nothing was released
+of it. An import may bring ``total`` above the cap: then what it says was released elsewhere, and
+nothing more is accepted here.
+
+Held by tests/ledger/test_charges.py, test_brute_force.py and test_composition.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import Any
+
+from dpforest.accounting.ledger import Budget
+from dpforest.accounting.losses import Amount, PrivacyLoss
+from dpforest.accounting.rationals import parse_amount, parse_finite
+from dpforest.exceptions import BudgetExceeded, ParameterError
+from dpforest.ledger.amounts import fraction_of, to_units
+from dpforest.ledger.entries import Charge
+from dpforest.ledger.pricing import listed_amount, stands_alone
+from dpforest.ledger.state import Block, DataSetState, sum_of_largest
+
+#: So many units are no more than what rounding up years of charges may come to.
+_ROUNDING = 2**64
+_ROUNDED = "rounded up to a multiple of 2^-128 as every charge is"
+_LESS = "Ask for less: the cap of a data set is fixed for life"
+
+
+def check_charge(state: DataSetState, charge: Charge) -> None:
+    """Refuse a charge that is not of this data set, or does not follow from its own figures.
+
+    Raises
+    ------
+    ParameterError
+    """
+    facts = state.facts
+    _same(
+        "domain", charge.domain, facts.domain,
+        "is not the domain that the data set was registered with",
+        "Use that very domain; other features, bounds, categories or classes are another data set",
+    )  # fmt: skip
+    _same(
+        "max_records_per_unit", charge.records_per_unit, facts.max_records_per_unit,
+        "is not the one that the data set was registered with",
+        f"Give max_records_per_unit={facts.max_records_per_unit}",
+    )  # fmt: skip
+    _check_blocks(state, charge.blocks)
+    if charge.alone:
+        _check_alone(state, charge)
+    else:
+        _check_price(state, charge)
+
+
+def _same(parameter: str, given: Any, wanted: Any, rule: str, repair: str) -> None:
+    if given != wanted:
+        raise ParameterError(parameter, given, rule, repair)
+
+
+def _check_blocks(state: DataSetState, named: tuple[str, ...]) -> None:
+    known = ", ".join(map(repr, list(state.blocks)[:10])) or "none"
+    if len(set(named)) != len(named):
+        raise ParameterError("blocks", named, "names a block twice", "Name each block once")
+    if unknown := [name for name in named if name not in state.blocks]:
+        raise ParameterError(
+            "blocks", tuple(unknown), f"are no blocks of data set {state.name!r}",
+            f"Name some of its blocks ({known}), or add a block first",
+        )  # fmt: skip
+    if state.blocks and not named:
+        raise ParameterError(
+            "blocks", named, f"must be named, since data set {state.name!r} grows in blocks",
+            f"Name the blocks that are read, of {known}",
+        )  # fmt: skip
+
+
+def _check_price(state: DataSetState, charge: Charge) -> None:
+    """The units must be those of the exact price, rounded up part by part at most."""
+    exact = price_of(state, charge)
+    lowest, highest = to_units(exact, state.facts.currency), sum(p.units for p in charge.parts)
+    # Each part is rounded up by less than a unit, so together by fewer units than there are parts.
+    whole = highest - len(charge.parts) < charge.units
+    if not (0 < lowest <= charge.units <= highest and whole):
+        raise ParameterError(
+            "units", charge.units, "must be the price of all parts, rounded up, and positive",
+            "Let the ledger price the plan",
+        )  # fmt: skip
+    if listed_amount(charge, state.facts.currency) > exact:
+        raise ParameterError(
+            "releases", len(charge.releases), "add up to more than the price that the charge names",
+            "Let the ledger price the plan",
+        )  # fmt: skip
+
+
+def price_of(state: DataSetState, charge: Charge) -> Amount:
+    """The price of a charge in the currency of a data set, exactly."""
+    if state.facts.currency == "rho":
+        return parse_amount(charge.rho)
+    if parse_finite(charge.delta):
+        raise ParameterError(
+            "delta", charge.delta, f"must be 0, since data set {state.name!r} counts pure epsilon",
+            "Fit with delta=0",
+        )  # fmt: skip
+    return parse_amount(charge.epsilon)
+
+
+def _check_alone(state: DataSetState, charge: Charge) -> None:
+    """A certificate stands alone where it is within what was declared, and there are no blocks."""
+    facts = state.facts
+    if facts.currency != "rho" or state.blocks:
+        raise ParameterError(
+            "alone", True,
+            "is only for a data set that counts rho and has no blocks",
+            "Let the plans be charged one by one",
+        )  # fmt: skip
+    within = (
+        parse_amount(charge.epsilon) <= parse_amount(facts.epsilon)
+        and parse_finite(charge.delta) <= parse_finite(facts.delta)
+    )  # fmt: skip
+    if not within:
+        requested = PrivacyLoss(parse_amount(charge.epsilon), _INFINITE, parse_finite(charge.delta))
+        declared = PrivacyLoss(parse_amount(facts.epsilon), _INFINITE, parse_finite(facts.delta))
+        raise BudgetExceeded(
+            requested, declared, f"data set {state.name!r}", "as one certified list", _LESS
+        )
+    if not stands_alone(charge):
+        raise ParameterError(
+            "releases", len(charge.releases),
+            "do not have the certificate that the charge stands by",
+            "Let the ledger price the campaign",
+        )  # fmt: skip
+
+
+_INFINITE = float("inf")
+
+
+def charged(state: DataSetState, actor: str, charge: Charge) -> tuple[DataSetState, int]:
+    """The state with a charge that was checked, and what it counts as.
+
+    Raises
+    ------
+    BudgetExceeded
+        If it does not fit under the cap, a block's cap or the analyst's quota; nothing is charged.
+    """
+    amount = state.cap if charge.alone else charge.units
+    if charge.alone and state.cap != state.facts.cap:
+        raise _exceeded(state, state.facts.cap, state.cap, "a certificate is for the first cap")
+    after = shifted(state, actor, amount, charge.blocks)
+    if after.total > after.cap:
+        raise _exceeded(state, amount, _room(state, charge.blocks))
+    for name in charge.blocks:
+        block = after.blocks[name]
+        if after.spent + block.spent > block.cap:
+            left = block.cap - state.spent - state.blocks[name].spent
+            raise _exceeded(state, amount, left, f"block {name!r}")
+    quota = after.quotas.get(actor)
+    if quota is not None and after.used[actor] > quota:
+        left = quota - state.used.get(actor, 0)
+        raise _exceeded(state, amount, left, f"the quota of {actor!r}, which is policy")
+    return after, amount
+
+
+def shifted(state: DataSetState, actor: str, amount: int, named: Iterable[str]) -> DataSetState:
+    """The state with an amount added to what is spent (or taken back, where it is negative)."""
+    names = tuple(named)
+    used = {**state.used, actor: state.used.get(actor, 0) + amount}
+    if not names:
+        return state.model_copy(update={"spent": state.spent + amount, "used": used})
+    changed = {name: _added(state.blocks[name], amount) for name in names}
+    return state.model_copy(update={"blocks": {**state.blocks, **changed}, "used": used})
+
+
+def _added(block: Block, amount: int) -> Block:
+    return block.model_copy(update={"spent": block.spent + amount})
+
+
+def _room(state: DataSetState, named: tuple[str, ...]) -> int:
+    """Most that each of some blocks, or the table, may still be charged within the cap."""
+    if not named:
+        return state.cap - state.total
+    others = [block.spent for name, block in state.blocks.items() if name not in named]
+    own = [state.blocks[name].spent for name in named]
+    room = state.cap - state.spent
+    # The k costliest of the named and the rest of the others must fit, for each k.
+    return min(
+        (room - sum_of_largest(own, k) - sum_of_largest(others, state.most_blocks - k)) // k
+        for k in range(1, min(len(own), state.most_blocks) + 1)
+    )
+
+
+def _exceeded(state: DataSetState, asked: int, left: int, what: str = "") -> BudgetExceeded:
+    where = f"data set {state.name!r}" + (f", {what}" if what else "")
+    currency = state.facts.currency
+    loss = loss_of(currency, fraction_of(asked))
+    remaining = Budget.left(loss_of(currency, fraction_of(max(left, 0))))
+    close = 0 < asked - left < _ROUNDING
+    return BudgetExceeded(loss, remaining, where, _ROUNDED if close else "", _LESS)
+
+
+def loss_of(currency: str, amount: Fraction) -> PrivacyLoss:
+    """An amount of a data set's currency as a privacy loss."""
+    if currency == "rho":
+        return PrivacyLoss.concentrated(amount)
+    return PrivacyLoss.pure(amount)

@@ -1,0 +1,379 @@
+"""Commands of ``dpforest ledger``: each opens the ledger, asks one thing of it, and answers.
+
+An answer is words for people, or with ``--json`` one object. Amounts in JSON are texts of whole
+numbers of 2^-128 under ``units``, and figures for people, rounded to the safe side, beside them.
+
+Held by tests/ledger/test_command_line.py.
+"""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import json
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dpforest.accounting.figures import figure_down, figure_up
+from dpforest.accounting.rationals import parse_amount
+from dpforest.domain.domain import Domain
+from dpforest.exceptions import BudgetExceeded, LedgerFrozen, ParameterError
+from dpforest.ledger.amounts import fraction_of
+from dpforest.ledger.charges import charged, check_charge
+from dpforest.ledger.elsewhere import spent_elsewhere
+from dpforest.ledger.entries import Charge, Entry, Kind
+from dpforest.ledger.exporting import read_export
+from dpforest.ledger.ledger import BudgetLedger
+from dpforest.ledger.opening import open_store
+from dpforest.ledger.signatures import Signer
+from dpforest.ledger.status import DataSetStatus
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Result of a command: words for people, and data for programs.
+
+    Attributes
+    ----------
+    words : str
+    data : dict
+    aside : str
+        For people who watch: goes to standard error.
+    """
+
+    words: str
+    data: dict[str, Any] = field(default_factory=dict)
+    aside: str = ""
+
+
+def run_command(chosen: argparse.Namespace) -> str:
+    """Run a command of the ledger; return what goes to standard output.
+
+    Parameters
+    ----------
+    chosen : argparse.Namespace
+        Of :func:`dpforest.ledger.command_line.add_ledger_parser`.
+
+    Raises
+    ------
+    DPForestError
+        Whatever refuses it; nothing was written then.
+    """
+    with _opened(chosen) as ledger:
+        answer = _RUNS[chosen.action](ledger, chosen)
+    if answer.aside:
+        print(answer.aside, file=sys.stderr)
+    return json.dumps(answer.data) if chosen.json else answer.words
+
+
+def _opened(chosen: argparse.Namespace) -> BudgetLedger:
+    if not chosen.ledger:
+        raise ParameterError(
+            "--ledger", chosen.ledger, "must name a ledger",
+            "Write --ledger sqlite:///claims.ledger, or set DPFOREST_LEDGER to it",
+        )  # fmt: skip
+    signer = Signer.read(chosen.key) if chosen.key else None
+    actor = chosen.actor or _login()
+    if chosen.action != "import" or chosen.data_set:
+        create = chosen.action == "init"
+        return BudgetLedger.open(chosen.ledger, actor=actor, signer=signer, create=create)
+    # An export is read into a ledger of its own identity, which is made where there is none.
+    identity = read_export(chosen.file).ledger
+    return BudgetLedger(open_store(chosen.ledger, create=True, identity=identity), actor, signer)
+
+
+def _login() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):  # a user without a name, as in some containers
+        raise ParameterError(
+            "--as", None, "must name who asks, since your login has no name",
+            "Write --as NAME, or set DPFOREST_ACTOR",
+        ) from None  # fmt: skip
+
+
+# -- data sets ------------------------------------------------------------------------------------
+
+
+def _init(ledger: BudgetLedger, chosen: argparse.Namespace) -> Answer:
+    data: dict[str, Any] = {"ledger": ledger.id, "url": ledger.url}
+    words = f"ledger {ledger.id} at {ledger.url}"
+    if chosen.data_set is None:
+        return Answer(words, data)
+    if chosen.domain is None:
+        raise ParameterError(
+            "--domain", None, "must be given where a data set is registered",
+            "Write the domain's JSON file, as Domain.to_json writes it",
+        )  # fmt: skip
+    entry = ledger.register(
+        chosen.data_set,
+        domain=Domain.from_json(chosen.domain),
+        epsilon=chosen.epsilon,
+        delta=chosen.delta,
+        rho=chosen.rho,
+        currency=chosen.currency,
+        unit=chosen.unit,
+        max_records_per_unit=chosen.max_records_per_unit,
+        max_blocks_per_unit=chosen.max_blocks_per_unit,
+        owners=_owners(chosen.owner),
+        approvals=chosen.approvals,
+    )
+    status = ledger.status(chosen.data_set)
+    return Answer(f"{words}\n{status}", data | _written(entry) | {"status": _status_data(status)})
+
+
+def _owners(given: Iterable[str]) -> dict[str, str] | None:
+    pairs = (one.partition("=") for one in given)
+    return {name: key for name, _, key in pairs} or None
+
+
+def _names(ledger: BudgetLedger, chosen: argparse.Namespace) -> tuple[str, ...]:
+    return ledger.data_sets if chosen.data_set is None else (chosen.data_set,)
+
+
+def _status(ledger: BudgetLedger, chosen: argparse.Namespace) -> Answer:
+    found = [ledger.status(name) for name in _names(ledger, chosen)]
+    words = "\n".join(_status_words(one) for one in found) or "no data set is registered"
+    data = {"ledger": ledger.id, "data_sets": [_status_data(one) for one in found]}
+    return Answer(words, data)
+
+
+def _status_words(status: DataSetStatus) -> str:
+    """Status in lines, with what waits for somebody."""
+    currency = status.facts.currency
+    requests = [
+        f"  request {one.id} of {one.actor!r} ({one.purpose or 'no purpose'}): "
+        f"{currency} {_up(one.units)}, {len(one.approvals)} of {status.approvals} approvals"
+        for one in status.requests
+    ]
+    reserves = [
+        f"  reserve {one.id} of {one.actor!r}: {currency} {_up(one.units)}, "
+        f"{len(one.started)} of {len(one.plans)} fits have started"
+        for one in status.reserves
+    ]
+    head = f"  head: entry {status.number}, {status.hash}"
+    return "\n".join([str(status), *requests, *reserves, head])
+
+
+def _status_data(status: DataSetStatus) -> dict[str, Any]:
+    figures = {
+        "cap": figure_down(fraction_of(status.cap)),
+        "spent": figure_up(fraction_of(status.spent)),
+        "remaining": figure_down(fraction_of(status.remaining)),
+    }
+    return status.model_dump(mode="json") | {"figures": figures}
+
+
+def _log(ledger: BudgetLedger, chosen: argparse.Namespace) -> Answer:
+    end = ledger.status(chosen.data_set).number + 1
+    if chosen.last is not None and chosen.last < 1:
+        raise ParameterError("--last", chosen.last, "must be 1 or more", "Leave it out for all")
+    start = 0 if chosen.last is None else max(0, end - chosen.last)
+    entries = ledger.log(chosen.data_set, start)
+    data = {"data_set": chosen.data_set, "entries": [e.model_dump(mode="json") for e in entries]}
+    return Answer("\n".join(map(_line, entries)), data)
+
+
+def _line(entry: Entry) -> str:
+    """One entry in a line."""
+    body: Any = entry.body
+    # What people name it by in commands: a reserve by its own ID, whatever request it used.
+    about = entry.id
+    if entry.kind is not Kind.RESERVE:
+        about = getattr(body, "reserve", "") or getattr(body, "request", "") or entry.id
+    text = next((t for name in _TEXTS if (t := getattr(body, name, ""))), "")
+    charge = getattr(body, "charge", None)
+    if isinstance(charge, Charge):
+        text = f"{_up(charge.units)} {charge.purpose}"
+    elif hasattr(body, "units"):
+        text = f"{_up(body.units)} {text}"
+    mark = " signed" if entry.signature else ""
+    line = f"{entry.number:>5} {entry.time[:19]}Z {entry.kind.value:<10} {entry.actor}{mark}"
+    return f"{line} {about} {text}".rstrip()
+
+
+_TEXTS = ("reason", "text", "source", "outcome", "name", "unit")
+
+
+# -- plans ----------------------------------------------------------------------------------------
+
+
+def _plan(ledger: BudgetLedger, chosen: argparse.Namespace) -> Answer:
+    charge = Charge.from_json(chosen.plan)
+    state = ledger.chain(chosen.data_set).state
+    check_charge(state, charge)
+    why = ""
+    try:
+        charged(state, ledger.actor, charge)
+    except BudgetExceeded as refusal:
+        why = str(refusal)
+    data = {
+        "data_set": chosen.data_set,
+        "fits": len(charge.parts),
+        "currency": state.facts.currency,
+        "units": str(charge.units),
+        "remaining": str(ledger.status(chosen.data_set).remaining),
+        "granted": not why,
+        "alone": charge.alone,
+        "plans": [part.plan for part in charge.parts],
+    }
+    verdict = f"it does not fit: {why}" if why else "it fits; nothing was charged"
+    return Answer(f"{_price(charge, state.facts.currency)}; {verdict}", data)
+
+
+def _price(charge: Charge, currency: str) -> str:
+    fits = f"{len(charge.parts)} fit{'s' if len(charge.parts) > 1 else ''}"
+    if charge.alone:
+        epsilon, delta = (figure_up(parse_amount(a)) for a in (charge.epsilon, charge.delta))
+        return f"{fits}: by one certificate epsilon {epsilon} at delta {delta}, and the whole cap"
+    return f"{fits}: {currency} {_up(charge.units)}"
+
+
+def _request(ledger: BudgetLedger, chosen: argparse.Namespace) -> Answer:
+    entry = ledger.request(chosen.data_set, Charge.from_json(chosen.plan))
+    aside = f"owners approve of it with: dpforest ledger approve {chosen.data_set} {entry.id}"
+    return Answer(entry.id, {"request": entry.id} | _written(entry), aside)
+
+
+def _approve(ledger: BudgetLedger, chosen: argparse.Namespace) -> Answer:
+    entry = ledger.approve(chosen.data_set, chosen.request)
+    status = ledger.status(chosen.data_set)
+    found = next((one for one in status.requests if one.id == chosen.request), None)
+    words = f"approved as entry {entry.number}"
+    # It may be used up already.
+    if found is not None:
+        words += (
+            f": {found.purpose or 'no purpose'}, {status.facts.currency} {_up(found.units)}, by "
+            f"{found.actor!r}; {len(found.approvals)} of {status.approvals} approvals"
+        )
+    return Answer(words, _written(entry))
+
+
+def _revoke(ledger: BudgetLedger, chosen: argparse.Namespace) -> Answer:
+    entry = ledger.revoke(chosen.data_set, chosen.request)
+    return Answer(f"revoked as entry {entry.number}", _written(entry))
+
+
+def _reserve(ledger: BudgetLedger, chosen: argparse.Namespace) -> Answer:
+    charge = Charge.from_json(chosen.plan)
+    made = ledger.reserve(chosen.data_set, charge, request=chosen.request)
+    data = {"reserve": made.id, "token": made.token} | _written(made.entry)
+    aside = f"to give it back before a fit has started: --token {made.token}"
+    return Answer(made.id, data, aside)
+
+
+def _void(ledger: BudgetLedger, chosen: argparse.Namespace) -> Answer:
+    entry = ledger.void(chosen.data_set, chosen.reserve, token=chosen.token, reason=chosen.reason)
+    return Answer(f"given back as entry {entry.number}", _written(entry))
+
+
+# -- checking, recovering, copies -----------------------------------------------------------------
+
+
+def _verify(ledger: BudgetLedger, chosen: argparse.Namespace) -> Answer:
+    names = None if chosen.data_set is None else (chosen.data_set,)
+    found = ledger.verify(chosen.witness, names)
+    data = {
+        "ledger": found.ledger,
+        "entries": found.entries,
+        "signed": found.signed,
+        "witnesses": [vars(one) for one in found.findings],
+    }
+    return Answer(str(found), data)
+
+
+def _recover(ledger: BudgetLedger, chosen: argparse.Namespace) -> Answer:
+    found = ledger.recover(
+        chosen.data_set, chosen.witness, write_off=chosen.write_off, reason=chosen.reason
+    )
+    if found.frozen:
+        raise LedgerFrozen(
+            found.words.rstrip("."), "What was given so far is charged", ledger.url, found.data_set
+        )
+    data = {
+        "data_set": found.data_set,
+        "restored": found.restored,
+        "charged_again": [one.id for one in found.charged_again],
+        "written_off": str(found.written_off),
+    }
+    return Answer(str(found), data)
+
+
+def _export(ledger: BudgetLedger, chosen: argparse.Namespace) -> Answer:
+    text = ledger.export_json()
+    _save(chosen.file, text)
+    counts = {name: ledger.status(name).number + 1 for name in ledger.data_sets}
+    return Answer(f"{chosen.file}: {_entries(counts)} written", {"entries": counts})
+
+
+def _import(ledger: BudgetLedger, chosen: argparse.Namespace) -> Answer:
+    if chosen.data_set is None:
+        added = ledger.import_json(chosen.file)
+        return Answer(f"{_entries(added)} added", {"entries": added})
+    facts = ledger.status(chosen.data_set).facts
+    spend = spent_elsewhere(chosen.file, facts)
+    source = f"{spend.words} {chosen.reason}".strip()
+    entry = ledger.charge_elsewhere(
+        chosen.data_set, spend.units, source, witness=spend.digest, blocks=chosen.block
+    )
+    words = f"{facts.currency} {_up(spend.units)} was charged as entry {entry.number}"
+    return Answer(words, {"units": str(spend.units)} | _written(entry))
+
+
+def _backup(ledger: BudgetLedger, chosen: argparse.Namespace) -> Answer:
+    ledger.backup(chosen.file)
+    return Answer(f"{chosen.file}: a whole copy", {"file": chosen.file})
+
+
+def _page(ledger: BudgetLedger, chosen: argparse.Namespace) -> Answer:
+    names = None if chosen.data_set is None else (chosen.data_set,)
+    text = ledger.page(data_sets=names)
+    _save(chosen.file, text)
+    return Answer(f"{chosen.file}: {len(text.encode())} bytes", {"file": chosen.file})
+
+
+# -- words ----------------------------------------------------------------------------------------
+
+
+def _save(path: str, text: str) -> None:
+    try:
+        Path(path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ParameterError(
+            "file", path, f"cannot be written ({type(error).__name__})", "Name another place"
+        ) from None
+
+
+def _written(entry: Entry) -> dict[str, Any]:
+    return {"entry": entry.number, "id": entry.id, "hash": entry.hash}
+
+
+def _entries(counts: dict[str, int]) -> str:
+    total = sum(counts.values())
+    return f"{total} entr{'y was' if total == 1 else 'ies were'}"
+
+
+def _up(units: int) -> str:
+    return figure_up(fraction_of(units))
+
+
+_RUNS: dict[str, Callable[[BudgetLedger, argparse.Namespace], Answer]] = {
+    "init": _init,
+    "status": _status,
+    "log": _log,
+    "plan": _plan,
+    "request": _request,
+    "approve": _approve,
+    "revoke": _revoke,
+    "reserve": _reserve,
+    "void": _void,
+    "recover": _recover,
+    "verify": _verify,
+    "export": _export,
+    "import": _import,
+    "backup": _backup,
+    "page": _page,
+}

@@ -1,0 +1,100 @@
+"""Charges of fits that were made elsewhere: from the privacy report of a fit without the ledger.
+
+Held by tests/ledger/test_elsewhere.py.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from os import PathLike
+from typing import Any
+
+from dpforest.accounting.losses import PrivacyLoss
+from dpforest.accounting.verify import claimed_loss, verify_composition
+from dpforest.domain.domain import Domain
+from dpforest.exceptions import ModelFormatError, ParameterError
+from dpforest.ledger.amounts import to_units
+from dpforest.ledger.entries import OpenBody
+from dpforest.ledger.facts import domain_digest
+from dpforest.report.making import report_digest
+from dpforest.report.report import PrivacyReport
+from dpforest.strict_json import json_text
+
+_REPAIR = "Charge it by hand, with ledger.charge_elsewhere(...) and what it cost"
+
+
+@dataclass(frozen=True)
+class SpentElsewhere:
+    """A fit without the ledger, as its report says.
+
+    Attributes
+    ----------
+    units : int
+        Its price in the currency of the data set.
+    digest : str
+        Of the report, so that it is charged once.
+    words : str
+    """
+
+    units: int
+    digest: str
+    words: str
+
+
+def spent_elsewhere(given: str | PathLike[str], facts: OpenBody) -> SpentElsewhere:
+    """The price of a fit whose report is at hand, in the currency of a data set.
+
+    Parameters
+    ----------
+    given : str or path
+        The report's JSON, or its file.
+    facts : OpenBody
+        Of the data set.
+
+    Raises
+    ------
+    ParameterError
+        If it is no report, does not hold, is of another domain or unit, is in a ledger already, or
+        has no price in this currency.
+    """
+    report = _read(given)
+    _check(report, facts)
+    loss = claimed_loss(report.composition, Fraction(report.basis.delta))
+    amount = _amount(report, loss, facts.currency)
+    units = to_units(amount, facts.currency)
+    return SpentElsewhere(units, report.digest, f"{report.estimator}, fitted without the ledger.")
+
+
+def _read(given: Any) -> PrivacyReport:
+    try:
+        report = PrivacyReport.from_json(json_text(given, _refused))
+    except ModelFormatError as error:
+        raise _refused(str(error)) from None
+    if report.digest != report_digest(report) or verify_composition(report.composition):
+        raise _refused("it does not follow from its own entries")
+    return report
+
+
+def _refused(rule: str) -> ParameterError:
+    return ParameterError("file", None, f"cannot be charged: {rule}", _REPAIR)
+
+
+def _check(report: PrivacyReport, facts: OpenBody) -> None:
+    if report.basis.ledger is not None:
+        raise _refused("its fit stands in a ledger (give it to recover as a witness)")
+    if domain_digest(Domain.model_validate(report.domain)) != facts.domain:
+        raise _refused("its domain is not the data set's")
+    if report.facts.records_per_unit != facts.max_records_per_unit:
+        raise _refused("its privacy unit is not the data set's")
+
+
+def _amount(report: PrivacyReport, loss: PrivacyLoss, currency: str) -> Fraction:
+    """Price of the fit beside others."""
+    caps = [cap.loss for cap in report.composition.caps] or [loss]
+    # Which of its caps a fit kept to may follow from released values: the larger one counts.
+    counted = max(one.rho if currency == "rho" else one.epsilon for one in caps)
+    if math.isinf(counted) or (currency == "epsilon" and loss.delta):
+        raise _refused(f"it has no price in {currency}")
+    return Fraction(counted)

@@ -1,0 +1,85 @@
+"""The store at a place, by the kind of the place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dpforest.exceptions import ParameterError, ParameterTypeError
+from dpforest.ledger.store import Store
+
+
+def open_store(
+    url: str,
+    *,
+    create: bool = False,
+    network: bool = False,
+    incomplete: bool = False,
+    identity: str = "",
+) -> Store:
+    """Open the ledger at a place.
+
+    Parameters
+    ----------
+    url : str
+        ``sqlite:///file`` of this folder, ``sqlite:////whole/path/file``, or ``postgresql://…``
+        as libpq takes it.
+    create : bool
+        Make the ledger if there is none.
+    network : bool
+        Take a file of SQLite on a network file system too. Where its locks do not hold, two
+        writers can spend the same budget.
+    incomplete : bool
+        Take a file of SQLite that was copied without its ``-wal``. Its last entries are missing;
+        only those who hold reports of them can say which.
+    identity : str
+        UUID of a ledger that is made, where it is to be a copy of another; else it is a new one.
+
+    Raises
+    ------
+    ParameterError
+        If the place is of no kind that is known here.
+    LedgerUnreachable
+        If there is no ledger at this place, or it cannot be written to.
+    LedgerDamaged
+        If it cannot be read, or is a copy without all of its parts.
+    MissingExtraError
+        If PostgreSQL is asked for and psycopg is not installed.
+    """
+    if not isinstance(url, str):
+        raise ParameterTypeError(
+            "url", url, "must be a text", 'Write "sqlite:///claims.ledger", or "postgresql://…"'
+        )
+    kind, _, place = url.partition("://")
+    if kind == "sqlite":
+        from dpforest.ledger.sqlite_store import SqliteStore
+
+        return SqliteStore(
+            _path_of(place, url),
+            create=create,
+            network=network,
+            incomplete=incomplete,
+            identity=identity,
+        )
+    if kind in ("postgresql", "postgres"):
+        from dpforest.ledger.postgresql_store import PostgresqlStore
+
+        return PostgresqlStore(url, create=create, identity=identity)
+    raise ParameterError(
+        "url",
+        f"{kind}://…",
+        "must begin with sqlite:/// or postgresql://",
+        'Write "sqlite:///claims.ledger" for a file in this folder',
+    )
+
+
+def _path_of(place: str, url: str) -> Path:
+    """Path of the file, from what stands behind ``sqlite://``."""
+    name = place.removeprefix("/")
+    if not place.startswith("/") or not name or "?" in name or "\0" in name or name == ":memory:":
+        raise ParameterError(
+            "url",
+            url,
+            "must name a file, without options",
+            'Write "sqlite:///claims.ledger", or "sqlite:////" and a whole path',
+        )
+    return Path(name)

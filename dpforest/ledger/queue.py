@@ -1,0 +1,202 @@
+"""Fair queue of the writers of one file: first come, first served, between processes.
+
+SQLite wakes those who wait for its lock at random and by turns that grow longer, so that one
+process can starve the others. Here each writer draws a number and waits until all lower ones are
+gone. Numbers are held by locks on bytes of a file beside the ledger, which fall when a process
+dies. This is for fairness alone: SQLite's own lock keeps writers apart, also those that do not
+queue. Where the system has no locks that belong to an open file, everybody goes without.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+try:
+    import fcntl
+
+    SUPPORTED = hasattr(fcntl, "F_OFD_SETLK") and sys.maxsize > 2**32
+except ImportError:
+    SUPPORTED = False
+
+#: Bytes that are locked; what stands in the file is the next number, of eight bytes.
+_COUNTER, _DOOR, _TICKETS = 0, 1, 1 << 20
+_LARGEST = 1 << 60
+
+#: Of this process; a child must not keep the locks of its parent alive.
+_open: set[int] = set()
+
+
+class QueueTimeout(Exception):
+    """A turn did not come in time."""
+
+
+def _close_in_child() -> None:
+    for descriptor in list(_open):
+        with suppress(OSError):
+            os.close(descriptor)
+    _open.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_close_in_child)
+
+
+class FairQueue:
+    """Turns at one file.
+
+    Parameters
+    ----------
+    path : Path
+        Of the queue's own file; made when it is first used, with the rights of the ledger.
+    ledger : Path
+        The file that turns are taken at.
+    """
+
+    def __init__(self, path: Path, ledger: Path) -> None:
+        self._path, self._ledger = path, ledger
+
+    @contextmanager
+    def turn(self, patience: float) -> Iterator[None]:
+        """Hold the next turn, as soon as everybody who came before has had theirs.
+
+        Raises
+        ------
+        QueueTimeout
+            If it does not come for ``patience`` seconds.
+        """
+        end = time.monotonic() + patience
+        with self._opened() as descriptor:
+            if descriptor is None:
+                yield
+                return
+            number = _drawn(descriptor, end)
+            try:
+                if number:
+                    _take(descriptor, fcntl.F_RDLCK, _TICKETS, number, end)
+                    _let_go(descriptor, _TICKETS, number)
+                yield
+            finally:
+                _let_go(descriptor, _TICKETS + number, 1)
+
+    @contextmanager
+    def door(self, patience: float) -> Iterator[bool]:
+        """Open or close the ledger alone; False where that cannot be promised."""
+        end = time.monotonic() + patience
+        with self._opened() as descriptor:
+            if descriptor is None:
+                yield False
+                return
+            _take(descriptor, fcntl.F_WRLCK, _DOOR, 1, end)
+            try:
+                yield True
+            finally:
+                _let_go(descriptor, _DOOR, 1)
+
+    @contextmanager
+    def _opened(self) -> Iterator[int | None]:
+        """Open the file anew: locks belong to one opening, and its end lets them fall."""
+        descriptor = self._descriptor() if SUPPORTED else None
+        if descriptor is None:
+            yield None
+            return
+        _open.add(descriptor)
+        try:
+            yield descriptor
+        finally:
+            if descriptor in _open:  # a child has closed it
+                _open.discard(descriptor)
+                os.close(descriptor)
+
+    def _descriptor(self) -> int | None:
+        """Open the file, or make it; None where this process may not."""
+        flags = os.O_RDWR | os.O_CLOEXEC
+        try:
+            return os.open(self._path, flags)
+        except FileNotFoundError:
+            pass
+        except OSError:
+            return None
+        try:
+            descriptor = os.open(self._path, flags | os.O_CREAT, 0o600)
+            with suppress(OSError):
+                os.fchmod(descriptor, self._ledger.stat().st_mode & 0o666)
+            return descriptor
+        except OSError:
+            return None
+
+
+def _drawn(descriptor: int, end: float) -> int:
+    """Draw the next number, and hold it."""
+    _take(descriptor, fcntl.F_WRLCK, _COUNTER, 1, end)
+    try:
+        number = int.from_bytes(os.pread(descriptor, 8, 0), "little") % _LARGEST
+        while not _locked(descriptor, fcntl.F_WRLCK, _TICKETS + number, 1):
+            number += 1  # somebody set the counter back
+        os.pwrite(descriptor, (number + 1).to_bytes(8, "little"), 0)
+        return number
+    finally:
+        _let_go(descriptor, _COUNTER, 1)
+
+
+def _take(descriptor: int, kind: int, start: int, length: int, end: float) -> None:
+    """Lock bytes, and wait for them if others hold them."""
+    if _locked(descriptor, kind, start, length):
+        return
+    # The system's own wait knows no end, so a thread waits, and this one waits for it.
+    copy = os.dup(descriptor)
+    _open.add(copy)
+    done = threading.Event()
+
+    def wait() -> None:
+        try:
+            fcntl.fcntl(copy, fcntl.F_OFD_SETLKW, _flock(kind, start, length))
+            done.set()
+        except OSError:  # the thread gives up and so does its caller, in time
+            pass
+        finally:
+            _open.discard(copy)
+            os.close(copy)
+
+    try:
+        threading.Thread(target=wait, daemon=True, name="dpforest ledger queue").start()
+    except RuntimeError:  # none can be started while the interpreter ends
+        _open.discard(copy)
+        os.close(copy)
+        _poll(descriptor, kind, start, length, end)
+        return
+    if not done.wait(max(end - time.monotonic(), 0)):
+        raise QueueTimeout
+
+
+def _poll(descriptor: int, kind: int, start: int, length: int, end: float) -> None:
+    """Lock bytes by asking again and again."""
+    while not _locked(descriptor, kind, start, length):
+        if time.monotonic() > end:
+            raise QueueTimeout
+        time.sleep(0.002)
+
+
+def _locked(descriptor: int, kind: int, start: int, length: int) -> bool:
+    """Lock bytes if nobody else holds them."""
+    try:
+        fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, _flock(kind, start, length))
+    except (BlockingIOError, PermissionError):
+        return False
+    return True
+
+
+def _let_go(descriptor: int, start: int, length: int) -> None:
+    if descriptor in _open:
+        fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, _flock(fcntl.F_UNLCK, start, length))
+
+
+def _flock(kind: int, start: int, length: int) -> bytes:
+    """The structure ``flock`` of a 64-bit Linux."""
+    return struct.pack("@hhqqi0q", kind, os.SEEK_SET, start, length, 0)

@@ -1,0 +1,522 @@
+"""Rules of a data set: which entry may come next, and what state it leaves.
+
+:func:`applied` is pure. It is asked before an entry is written, and a whole chain can be gone
+through with it again. Whatever it refuses was not written, so nothing was charged.
+
+The rules of charges, with their claim and its proof, are in :mod:`dpforest.ledger.charges`.
+
+Held by tests/ledger/test_rules.py and tests/ledger/test_bad_input.py.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from dpforest.exceptions import ApprovalMissing, LedgerFrozen, ParameterError
+from dpforest.ledger.charges import charged, check_charge, shifted
+from dpforest.ledger.entries import (
+    ApproveBody,
+    BlockBody,
+    Charge,
+    CheckpointBody,
+    Entry,
+    ImportBody,
+    Kind,
+    NoteBody,
+    OpenBody,
+    PolicyBody,
+    RequestBody,
+    ReserveBody,
+    RevokeBody,
+    SettleBody,
+    StartBody,
+    VoidBody,
+    damaged,
+)
+from dpforest.ledger.state import Block, DataSetState, Held, Pending
+from dpforest.report.digests import digest_of
+
+T = TypeVar("T")
+
+#: Requests that may be open at a time; the state holds them all.
+MOST_REQUESTS = 1000
+
+#: Kinds that only owners write, and those that a frozen data set takes.
+_OF_OWNERS = {Kind.POLICY, Kind.BLOCK, Kind.APPROVE, Kind.IMPORT, Kind.CHECKPOINT}
+_WHILE_FROZEN = {Kind.IMPORT, Kind.CHECKPOINT, Kind.NOTE}
+
+
+def applied(state: DataSetState | None, entry: Entry) -> DataSetState:
+    """The state after one more entry.
+
+    Parameters
+    ----------
+    state : DataSetState or None
+        Before it; None before the first.
+    entry : Entry
+        Its hash and its digest of the state are not looked at.
+
+    Raises
+    ------
+    BudgetExceeded, ApprovalMissing, LedgerFrozen, ParameterError
+        If the rules refuse it.
+    """
+    if isinstance(entry.body, OpenBody):
+        if state is not None:
+            raise ParameterError(
+                "data_set", entry.data_set, "is registered already",
+                "Use it as it is, or choose another name for another table",
+            )  # fmt: skip
+        return _opened(entry, entry.body)
+    if state is None:
+        raise damaged("its first entry does not open it", data_set=entry.data_set)
+    _check_actor(state, entry)
+    after = _RULES[entry.kind](state, entry, entry.body)
+    return after.model_copy(update={"number": entry.number, "time": entry.time})
+
+
+# -- opening ---------------------------------------------------------------------------
+
+
+def _opened(entry: Entry, body: OpenBody) -> DataSetState:
+    if body.cap <= 0:
+        raise ParameterError(
+            "cap", body.cap, "comes to nothing in the currency of the data set",
+            "Give a larger epsilon, or a larger delta",
+        )  # fmt: skip
+    _check_approvals(body.approvals, body.owners)
+    state = DataSetState(
+        name=entry.data_set,
+        facts=body,
+        number=entry.number,
+        time=entry.time,
+        cap=body.cap,
+        owners=body.owners,
+        approvals=body.approvals,
+    )
+    _check_key(state, entry)
+    return state
+
+
+def _check_approvals(approvals: int, owners: dict[str, str]) -> None:
+    if approvals > len(owners) - 1 and approvals:
+        raise ParameterError(
+            "approvals", approvals,
+            "must be less than the number of owners, since nobody approves of what he asks for",
+            "Ask for fewer approvals, or name more owners",
+        )  # fmt: skip
+
+
+# -- actors ----------------------------------------------------------------------------
+
+
+def _check_actor(state: DataSetState, entry: Entry) -> None:
+    _check_key(state, entry)
+    if state.frozen and entry.kind not in _WHILE_FROZEN:
+        raise LedgerFrozen(
+            f"the data set is frozen ({state.why_frozen})",
+            "Its owners import what the reports that people hold show, and let it go on",
+            state.facts.ledger,
+            state.name,
+        )
+    if entry.kind in _OF_OWNERS or (state.frozen and entry.kind is Kind.NOTE):
+        check_owner(state, entry.actor)
+
+
+def _check_key(state: DataSetState, entry: Entry) -> None:
+    """An owner whose key is known signs; nobody else writes in that name."""
+    key = state.owners.get(entry.actor, "")
+    if key and entry.key != key:
+        raise ParameterError(
+            "signer", entry.key or None, f"is not the key of owner {entry.actor!r}",
+            "Open the ledger with that owner's signer, or as another actor",
+        )  # fmt: skip
+
+
+def check_owner(state: DataSetState, actor: str) -> None:
+    """Refuse what only owners do.
+
+    Raises
+    ------
+    ParameterError
+        If the actor is no owner; it names some who are.
+    """
+    if actor not in state.owners:
+        names = ", ".join(map(repr, list(state.owners)[:10]))
+        raise ParameterError(
+            "actor", actor, f"must be an owner of data set {state.name!r} for this",
+            f"Ask one of them ({names})",
+        )  # fmt: skip
+
+
+# -- policy and blocks -----------------------------------------------------------------
+
+
+def _policy(state: DataSetState, entry: Entry, body: PolicyBody) -> DataSetState:
+    owners = _owners_after(state, body)
+    _check_keys_after(state, entry, owners)
+    approvals = state.approvals if body.approvals is None else body.approvals
+    _check_approvals(approvals, owners)
+    changed: dict[str, Any] = {"owners": owners, "approvals": approvals}
+    if body.cap is not None:
+        _check_cap("cap", body.cap, state.cap, state.total)
+        changed["cap"] = body.cap
+    changed["blocks"] = {**state.blocks, **_blocks_after(state, body)}
+    quotas = {**state.quotas, **body.quotas}
+    changed["quotas"] = {name: most for name, most in quotas.items() if most is not None}
+    return state.model_copy(update=changed)
+
+
+def _owners_after(state: DataSetState, body: PolicyBody) -> dict[str, str]:
+    for name in body.remove_owners:
+        if name not in state.owners:
+            raise ParameterError(
+                "remove_owners", name, f"is no owner of data set {state.name!r}", "Leave it out"
+            )
+    kept = {n: key for n, key in state.owners.items() if n not in body.remove_owners}
+    owners = {**kept, **body.add_owners}
+    if not owners:
+        raise ParameterError(
+            "remove_owners", body.remove_owners, "would leave the data set without an owner",
+            "Add another owner first",
+        )  # fmt: skip
+    return owners
+
+
+def _check_keys_after(state: DataSetState, entry: Entry, owners: dict[str, str]) -> None:
+    """A key is replaced or dropped by an owner who signs: else a key would protect nobody."""
+    if state.owners[entry.actor]:
+        return
+    for name, key in state.owners.items():
+        if key and owners.get(name) != key:
+            raise ParameterError(
+                "remove_owners" if name not in owners else "add_owners", name,
+                f"has a key, and {entry.actor!r}, who has none, can neither replace nor drop it",
+                "Let an owner do so who signs with a key that the data set knows",
+            )  # fmt: skip
+
+
+def _blocks_after(state: DataSetState, body: PolicyBody) -> dict[str, Block]:
+    after = {}
+    for name, cap in body.block_caps.items():
+        block = _known_block(state, "block_caps", name)
+        _check_cap(f"block_caps[{name!r}]", cap, block.cap, state.spent + block.spent)
+        after[name] = block.model_copy(update={"cap": cap})
+    return after
+
+
+def _known_block(state: DataSetState, parameter: str, name: str) -> Block:
+    if name not in state.blocks:
+        raise ParameterError(
+            parameter, name, f"is no block of data set {state.name!r}", "Add the block first"
+        )
+    return state.blocks[name]
+
+
+def _check_cap(parameter: str, cap: int, present: int, spent: int) -> None:
+    if cap > present:
+        raise ParameterError(
+            parameter, cap, "must not be above the present cap", "A cap can only be lowered"
+        )
+    if cap < spent:
+        raise ParameterError(
+            parameter, cap, "must not be below what is spent",
+            "What is spent stays spent: lower the cap to that at most",
+        )  # fmt: skip
+
+
+def _block(state: DataSetState, entry: Entry, body: BlockBody) -> DataSetState:
+    if body.name in state.blocks:
+        raise ParameterError("name", body.name, "is a block already", "Choose another name")
+    if state.blocks_by and state.blocks_by != body.by:
+        raise ParameterError(
+            "by", body.by, f"must be {state.blocks_by!r}, as of the blocks before it",
+            "Let one rule say which records are in which block",
+        )  # fmt: skip
+    if body.by == "arrival" and not state.facts.max_blocks_per_unit:
+        raise ParameterError(
+            "by", body.by,
+            "needs max_blocks_per_unit: a unit may come again in a later block",
+            "Register the data set with the most blocks that a unit's records are in",
+        )  # fmt: skip
+    if body.cap <= 0:
+        raise ParameterError("cap", body.cap, "must be positive", "Give the block a budget")
+    blocks = {**state.blocks, body.name: Block(cap=body.cap)}
+    return state.model_copy(update={"blocks": blocks, "blocks_by": body.by})
+
+
+# -- approvals -------------------------------------------------------------------------
+
+
+def approved_content(charge: Charge) -> Charge:
+    """A charge as it is approved of: without its list of releases, which follows from the plans."""
+    return charge.model_copy(update={"releases": ()})
+
+
+def charge_digest(charge: Charge) -> str:
+    """Digest by which owners approve of a charge."""
+    return digest_of(approved_content(charge).model_dump(mode="json"))
+
+
+def _request(state: DataSetState, entry: Entry, body: RequestBody) -> DataSetState:
+    check_charge(state, body.charge)
+    if len(state.requests) >= MOST_REQUESTS:
+        raise ParameterError(
+            "request", entry.id, f"would be one of more than {MOST_REQUESTS} that are open",
+            "Let some be revoked by those who made them, or by an owner",
+        )  # fmt: skip
+    pending = Pending(actor=entry.actor, charge=approved_content(body.charge))
+    return _with_request(state, entry.id, pending)
+
+
+def _put(named: dict[str, T], name: str, value: T | None) -> dict[str, T]:
+    """The same, with another value under a name; None takes the name out."""
+    others = {other: one for other, one in named.items() if other != name}
+    return others if value is None else {**others, name: value}
+
+
+def _with_request(state: DataSetState, name: str, pending: Pending | None) -> DataSetState:
+    return state.model_copy(update={"requests": _put(state.requests, name, pending)})
+
+
+def _pending(state: DataSetState, request: str) -> Pending:
+    if request not in state.requests:
+        raise ParameterError(
+            "request", request, f"is no open request of data set {state.name!r}",
+            "It was used up, revoked or never made: make a request, and use the id it returns",
+        )  # fmt: skip
+    return state.requests[request]
+
+
+def _approve(state: DataSetState, entry: Entry, body: ApproveBody) -> DataSetState:
+    pending = _pending(state, body.request)
+    if pending.actor == entry.actor:
+        raise ParameterError(
+            "actor", entry.actor, "made this request, and nobody approves of his own",
+            "Ask another owner",
+        )  # fmt: skip
+    if entry.actor in pending.approvals:
+        raise ParameterError(
+            "request", body.request, f"was approved by {entry.actor!r} before", "Ask another owner"
+        )
+    if body.charge != charge_digest(pending.charge):
+        raise ParameterError(
+            "charge", body.charge, "is the digest of another plan or price than the request's",
+            "Look at the request, and approve of the digest that it has",
+        )  # fmt: skip
+    approvals = (*pending.approvals, entry.actor)
+    return _with_request(state, body.request, pending.model_copy(update={"approvals": approvals}))
+
+
+def _revoke(state: DataSetState, entry: Entry, body: RevokeBody) -> DataSetState:
+    pending = _pending(state, body.request)
+    if entry.actor == pending.actor:
+        return _with_request(state, body.request, None)
+    if entry.actor not in pending.approvals:
+        # So that nobody's requests keep out those of all others.
+        check_owner(state, entry.actor)
+        return _with_request(state, body.request, None)
+    left = tuple(name for name in pending.approvals if name != entry.actor)
+    return _with_request(state, body.request, pending.model_copy(update={"approvals": left}))
+
+
+def _approved(state: DataSetState, actor: str, body: ReserveBody) -> Pending | None:
+    """The request that a reserve uses up, if it needs or names one."""
+    if not body.request and not state.approvals:
+        return None
+    if not body.request:
+        raise _missing(state, f"a fit needs the approval of {state.approvals} of its owners")
+    pending = _pending(state, body.request)
+    asked = approved_content(body.charge)
+    fields = [n for n in Charge.model_fields if getattr(asked, n) != getattr(pending.charge, n)]
+    if fields:
+        raise _missing(state, f"request {body.request} is of another plan: {', '.join(fields)}")
+    if actor != pending.actor:
+        raise _missing(state, f"request {body.request} was made by {pending.actor!r}")
+    # Whoever is no owner any more approves of nothing.
+    given = [n for n in pending.approvals if n in state.owners]
+    if len(given) < state.approvals:
+        more = state.approvals - len(given)
+        raise _missing(
+            state, f"request {body.request} has {len(given)} of {state.approvals} approvals",
+            f"Wait until {more} more of its owners, other than yourself, approve of it",
+        )  # fmt: skip
+    return pending
+
+
+_ASK = "Make a request of this very plan, and let owners other than yourself approve of it"
+
+
+def _missing(state: DataSetState, rule: str, repair: str = _ASK) -> ApprovalMissing:
+    return ApprovalMissing(rule, repair, state.facts.ledger, state.name)
+
+
+# -- reserves --------------------------------------------------------------------------
+
+
+def _reserve(state: DataSetState, entry: Entry, body: ReserveBody) -> DataSetState:
+    charge = body.charge
+    check_charge(state, charge)
+    pending = _approved(state, entry.actor, body)
+    after, amount = charged(state, entry.actor, charge)
+    held = Held(
+        actor=entry.actor,
+        token=body.token,
+        charged=amount,
+        blocks=charge.blocks,
+        plans=tuple(part.plan for part in charge.parts),
+        request=body.request,
+        pending=pending,
+    )
+    if pending is not None:
+        after = _with_request(after, body.request, None)
+    alone = entry.id if charge.alone else state.alone
+    return _with_reserve(after, entry.id, held).model_copy(update={"alone": alone})
+
+
+def _with_reserve(state: DataSetState, name: str, held: Held | None) -> DataSetState:
+    return state.model_copy(update={"reserves": _put(state.reserves, name, held)})
+
+
+def _held(state: DataSetState, reserve: str) -> Held:
+    if reserve not in state.reserves:
+        raise ParameterError(
+            "reserve", reserve, f"is no reserve of data set {state.name!r} that is held",
+            "It was voided, settled or never made: reserve budget, and use the id it returns",
+        )  # fmt: skip
+    return state.reserves[reserve]
+
+
+def _check_part(held: Held, part: int) -> None:
+    if part >= len(held.plans):
+        raise ParameterError(
+            "part", part, f"must be below {len(held.plans)}, the number of fits of the reserve",
+            "Begin each fit that was reserved once",
+        )  # fmt: skip
+
+
+def _start(state: DataSetState, entry: Entry, body: StartBody) -> DataSetState:
+    held = _held(state, body.reserve)
+    _check_part(held, body.part)
+    if entry.actor != held.actor:
+        raise ParameterError(
+            "actor", entry.actor, f"did not reserve this: {held.actor!r} did",
+            "Reserve budget of your own",
+        )  # fmt: skip
+    if body.part in held.started:
+        raise ParameterError(
+            "part", body.part, "has begun before, and a reserve pays for each fit once",
+            "Reserve budget for another fit",
+        )  # fmt: skip
+    # A reserve that began is never voided, so its secret and its request have no use any more.
+    begun = {"started": tuple(sorted((*held.started, body.part))), "request": "", "pending": None}
+    return _with_reserve(state, body.reserve, held.model_copy(update=begun))
+
+
+def _settle(state: DataSetState, entry: Entry, body: SettleBody) -> DataSetState:
+    held = _held(state, body.reserve)
+    _check_part(held, body.part)
+    if entry.actor != held.actor:
+        check_owner(state, entry.actor)
+    if body.part not in held.started or body.part in held.settled:
+        done = "was settled before" if body.part in held.settled else "has not begun"
+        raise ParameterError("part", body.part, done, "Settle each fit once, after its start")
+    settled = tuple(sorted((*held.settled, body.part)))
+    whole = len(settled) == len(held.plans)
+    return _with_reserve(
+        state, body.reserve, None if whole else held.model_copy(update={"settled": settled})
+    )
+
+
+def _void(state: DataSetState, entry: Entry, body: VoidBody) -> DataSetState:
+    held = _held(state, body.reserve)
+    if held.started:
+        raise ParameterError(
+            "reserve", body.reserve, "has begun, and what has begun never comes back",
+            "Leave it spent",
+        )  # fmt: skip
+    _check_voider(state, entry, body, held)
+    after = _with_reserve(
+        shifted(state, held.actor, -held.charged, held.blocks), body.reserve, None
+    )
+    if held.pending is not None:
+        # It was approved of, and nothing came of it.
+        after = _with_request(after, held.request, held.pending)
+    return after.model_copy(update={"alone": "" if state.alone == body.reserve else state.alone})
+
+
+def _check_voider(state: DataSetState, entry: Entry, body: VoidBody, held: Held) -> None:
+    """Own process by its secret, or an owner with a reason."""
+    if body.token:
+        if not hmac.compare_digest(token_digest(body.token), held.token):
+            raise ParameterError(
+                "token", None, "is not the secret of this reserve",
+                "Let its own process void it, or an owner with a reason",
+            )  # fmt: skip
+        return
+    check_owner(state, entry.actor)
+    if not body.reason:
+        raise ParameterError(
+            "reason", body.reason, "must be given where an owner voids a reserve",
+            "Say why nothing of it has begun",
+        )  # fmt: skip
+
+
+def token_digest(token: str) -> str:
+    """Digest of the secret of a process, which its reserve holds."""
+    return hashlib.sha256(bytes.fromhex(token)).hexdigest()
+
+
+# -- others ----------------------------------------------------------------------------
+
+
+def _import(state: DataSetState, entry: Entry, body: ImportBody) -> DataSetState:
+    if not body.units or not body.source:
+        name = "source" if body.units else "units"
+        raise ParameterError(
+            name, getattr(body, name), "must be given", "Say what was spent, and where"
+        )
+    if body.witness and body.witness in state.imported:
+        raise ParameterError(
+            "witness", body.witness, "was imported before", "Import each entry once"
+        )
+    for name in body.blocks:
+        _known_block(state, "blocks", name)
+    # Beyond the cap too: it was spent, whatever the cap is.
+    after = shifted(state, entry.actor, body.units, body.blocks)
+    seen = (*state.imported, body.witness) if body.witness else state.imported
+    return after.model_copy(update={"imported": seen, "used": state.used})
+
+
+def _checkpoint(state: DataSetState, entry: Entry, body: CheckpointBody) -> DataSetState:
+    if not body.reason:
+        raise ParameterError("reason", body.reason, "must be given", "Say why")
+    if not body.frozen and not state.frozen:
+        raise ParameterError("frozen", False, "is so already", "Nothing is to be done")
+    why = body.reason if body.frozen else ""
+    return state.model_copy(update={"frozen": body.frozen, "why_frozen": why})
+
+
+def _note(state: DataSetState, entry: Entry, body: NoteBody) -> DataSetState:
+    if not body.text:
+        raise ParameterError("text", body.text, "must be some words", "Write the note")
+    return state
+
+
+_RULES: dict[Kind, Callable[[DataSetState, Entry, Any], DataSetState]] = {
+    Kind.POLICY: _policy,
+    Kind.BLOCK: _block,
+    Kind.REQUEST: _request,
+    Kind.APPROVE: _approve,
+    Kind.REVOKE: _revoke,
+    Kind.RESERVE: _reserve,
+    Kind.START: _start,
+    Kind.SETTLE: _settle,
+    Kind.VOID: _void,
+    Kind.IMPORT: _import,
+    Kind.CHECKPOINT: _checkpoint,
+    Kind.NOTE: _note,
+}

@@ -1,0 +1,125 @@
+"""Signatures of entries: ed25519, from the package ``cryptography`` (extra ``ledger-signatures``).
+
+A signature shows who wrote an entry, and that whoever can write to the store did not write it in
+that name. Hashes alone show neither: a whole chain can be made anew.
+
+Held by tests/ledger/test_signatures.py.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn
+
+from dpforest.exceptions import MissingExtraError, ParameterError, ParameterTypeError
+from dpforest.ledger.entries import is_hex
+
+#: So that a signature of a ledger's entry is one of nothing else.
+_PURPOSE = b"dpforest ledger entry 1\0"
+_PACKAGE = "cryptography"
+
+
+def _ed25519() -> Any:
+    try:
+        from cryptography.hazmat.primitives.asymmetric import ed25519
+    except ImportError:
+        raise MissingExtraError(_PACKAGE, "ledger-signatures", "signing a ledger") from None
+    return ed25519
+
+
+class Signer:
+    """Secret key of somebody who signs entries.
+
+    Parameters
+    ----------
+    secret : bytes
+        32 random bytes.
+
+    Raises
+    ------
+    MissingExtraError
+        If ``cryptography`` is not installed.
+    ParameterError
+        If the secret has another length.
+    """
+
+    def __init__(self, secret: bytes) -> None:
+        if not isinstance(secret, bytes):
+            raise ParameterTypeError("secret", None, "must be bytes", "Use Signer.new()")
+        if len(secret) != 32:
+            raise ParameterError("secret", None, "must be 32 bytes", "Use Signer.new()")
+        self._key = _ed25519().Ed25519PrivateKey.from_private_bytes(secret)
+
+    @classmethod
+    def new(cls) -> Signer:
+        """A new key, from the operating system's random numbers."""
+        return cls(os.urandom(32))
+
+    @classmethod
+    def read(cls, path: str | Path) -> Signer:
+        """The key that :meth:`write` wrote."""
+        try:
+            text = Path(path).read_text(encoding="ascii").strip()
+        except (OSError, ValueError, TypeError) as error:
+            raise ParameterError(
+                "path", str(path), f"cannot be read ({type(error).__name__})", "Give a key's file"
+            ) from None
+        if not is_hex(text, 32):
+            raise ParameterError(
+                "path", str(path), "holds no key", "Give a file that Signer.write wrote"
+            )
+        return cls(bytes.fromhex(text))
+
+    def write(self, path: str | Path) -> None:
+        """Write the secret to a new file that its owner alone may read."""
+        try:
+            file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except OSError as error:
+            raise ParameterError(
+                "path", str(path), f"cannot be made ({type(error).__name__})",
+                "Name a new file in a folder that you may write to",
+            ) from None  # fmt: skip
+        with os.fdopen(file, "w", encoding="ascii") as out:
+            out.write(self._key.private_bytes_raw().hex() + "\n")
+
+    @property
+    def public_key(self) -> str:
+        """The key that signatures are checked with, as 64 hexadecimal digits."""
+        return str(self._key.public_key().public_bytes_raw().hex())
+
+    def sign(self, digest: str) -> str:
+        """Signature of an entry's hash, as 128 hexadecimal digits."""
+        return str(self._key.sign(_PURPOSE + bytes.fromhex(digest)).hex())
+
+    def __repr__(self) -> str:
+        return f"Signer(public_key={self.public_key!r})"
+
+    def __reduce__(self) -> NoReturn:
+        raise ParameterTypeError(
+            "signer", None, "is a secret, and is never pickled",
+            "Store it with write, and read it where it is needed",
+        )  # fmt: skip
+
+
+def verifier() -> Callable[[str, str, str], bool]:
+    """The check of a signature, by public key, hash and signature.
+
+    Raises
+    ------
+    MissingExtraError
+        If ``cryptography`` is not installed.
+    """
+    kind = _ed25519().Ed25519PublicKey
+    from cryptography.exceptions import InvalidSignature
+
+    def fits(key: str, digest: str, signature: str) -> bool:
+        try:
+            public = kind.from_public_bytes(bytes.fromhex(key))
+            public.verify(bytes.fromhex(signature), _PURPOSE + bytes.fromhex(digest))
+        except (InvalidSignature, ValueError):
+            return False
+        return True
+
+    return fits

@@ -1,0 +1,418 @@
+"""Ledger in one file of SQLite: for one machine, and any number of processes on it."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from dpforest.exceptions import LedgerDamaged, LedgerError, LedgerUnreachable
+from dpforest.ledger.places import check_place, is_network
+from dpforest.ledger.queue import FairQueue, QueueTimeout
+from dpforest.ledger.sql_store import HEAD, Box, SqlStore
+from dpforest.ledger.steps import passed
+from dpforest.ledger.store import PATIENCE, Head
+from dpforest.processes import this_process
+
+#: Marks a file of SQLite as one of ours: "dpfl".
+APPLICATION = 0x6470666C
+_FULL = 2
+#: Files that were open in the middle of a write when this process was forked.
+_inherited: set[tuple[int, int]] = set()
+
+#: Codes of SQLite, without the details that its extended codes add; rule and repair of each.
+_SAID = {
+    sqlite3.SQLITE_FULL: ("the disk is full", "Make room; nothing was written"),
+    sqlite3.SQLITE_IOERR: ("the file cannot be read or written", "See to the disk"),
+    sqlite3.SQLITE_READONLY: ("the file may only be read", "Give this user the right to write"),
+    sqlite3.SQLITE_CANTOPEN: (
+        "the file cannot be opened",
+        "Give this user the right to write the file and its folder",
+    ),
+    sqlite3.SQLITE_PERM: ("the file may not be opened", "Give this user the right to write"),
+}
+_DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+
+
+class SqliteStore(SqlStore):
+    """A ledger in one file, in WAL mode with every commit forced to the disk.
+
+    Beside the file stand its ``-wal`` and ``-shm`` while it is in use, and its ``-queue``. Who
+    copies the file alone while it is in use leaves its last entries behind; such a copy is refused,
+    and :meth:`backup` makes a whole one.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    create, network, incomplete, identity : bool, bool, bool, str
+        See :func:`dpforest.ledger.opening.open_store`.
+    """
+
+    dialect = "sqlite"
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        create: bool = False,
+        network: bool = False,
+        incomplete: bool = False,
+        identity: str = "",
+    ) -> None:
+        super().__init__(f"sqlite:///{path}", identity)
+        # Of the file itself: SQLite names what stands beside it after that.
+        self._path = Path(os.path.realpath(path))
+        self._incomplete, self._network = incomplete, network
+        self._queue = FairQueue(self._beside("-queue"), self._path)
+        self._box.queue = self._queue
+        check_place(self._path, create, self.url)
+        if is_network(self._path.parent) and not network:
+            raise LedgerUnreachable(
+                "the file is on a network file system, whose locks may not hold",
+                "Keep it on a disk of this machine, or use PostgreSQL for several machines",
+                self.url,
+            )
+        passed("connecting")
+        with self._lock, self._told():
+            if create:
+                self._create()
+            self.ledger_id = self._named(self._connection())
+        passed("opened")
+
+    # -- opening ------------------------------------------------------------------------
+
+    def _create(self) -> None:
+        """Make the tables where there are none, all at once."""
+        try:
+            with self._queue.door(self.patience):
+                # A file that has something in it is a ledger or not ours, unless its making was
+                # cut short: then a journal tells what to take back.
+                if _size(self._path) == 0 or self._beside("-journal").exists():
+                    self._make_tables()
+        except QueueTimeout:
+            raise self._too_busy("another process has") from None
+
+    def _make_tables(self) -> None:
+        connection = self._raw("rwc")
+        try:
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("BEGIN IMMEDIATE")
+            if connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0] == 0:
+                connection.execute(f"PRAGMA application_id = {APPLICATION}")
+                self._migrate(connection)
+            passed("creating")
+            connection.execute("COMMIT")
+        finally:
+            connection.close()
+        _force(self._path.parent)
+
+    def _connect(self) -> sqlite3.Connection:
+        """A connection that makes every commit durable, to a file that is whole."""
+        try:
+            with self._queue.door(self.patience) as is_alone:
+                check_place(self._path, False, self.url)
+                self._check_fork()
+                # SQLite makes an empty one as soon as it reads.
+                has_log = _size(self._beside("-wal")) > 0
+                connection = self._raw("rw")
+                try:
+                    self._check_file(connection, has_log or not is_alone)
+                    self._make_durable(connection)
+                    self._named(connection)
+                except BaseException:
+                    connection.close()
+                    raise
+        except QueueTimeout:
+            raise self._too_busy("another process has") from None
+        self._box.file = _place(self._path)
+        return connection
+
+    def _check_fork(self) -> None:
+        """Refuse a file on which SQLite believes to hold locks that are the parent's."""
+        if _place(self._path) in _inherited:
+            raise LedgerUnreachable(
+                "this process was forked while its parent was writing to the ledger",
+                "Fork outside of a lock, or start the process anew (the method spawn)",
+                self.url,
+            )
+
+    def _raw(self, mode: str) -> sqlite3.Connection:
+        """A connection as SQLite gives it."""
+        return sqlite3.connect(
+            f"{self._path.as_uri()}?mode={mode}",
+            uri=True,
+            timeout=self.patience,
+            isolation_level=None,
+            check_same_thread=False,
+        )
+
+    def _check_file(self, connection: sqlite3.Connection, has_log: bool) -> None:
+        """Refuse what is no ledger, of a newer release, or a copy without its last entries."""
+        if _pragma(connection, "application_id") != APPLICATION or not self._has_tables(connection):
+            raise self._not_ours()
+        if self._version(connection) < 1:
+            raise self._not_ours()
+        (in_use,) = connection.execute("SELECT in_use FROM ledger").fetchone()
+        in_log_mode = _pragma(connection, "journal_mode") == "wal"
+        if in_use and in_log_mode and not has_log and not self._incomplete:
+            raise LedgerDamaged(
+                "its -wal is missing, as in a copy of this file alone that was made while the "
+                "ledger was in use, so its last entries may be missing",
+                "Copy the ledger with its backup, or recover it with the reports that people hold",
+                self.url,
+            )
+
+    def _make_durable(self, connection: sqlite3.Connection) -> None:
+        """Set what a commit must be, and see that it is.
+
+        ``in_use`` reaches the file itself only after its ``-wal`` is there, and a file that was
+        left whole is in another mode, or not marked. So a file in this mode that is marked and
+        stands alone has lost its ``-wal``.
+        """
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA fullfsync = 1")
+        connection.execute("PRAGMA checkpoint_fullfsync = 1")
+        if _pragma(connection, "journal_mode") != "wal":
+            connection.execute("UPDATE ledger SET in_use = 0 WHERE in_use <> 0")
+            connection.execute("PRAGMA journal_mode = WAL")
+        self._bring_up(connection)
+        _mark(connection)
+        mode, forced = _pragma(connection, "journal_mode"), _pragma(connection, "synchronous")
+        if mode != "wal" or forced != _FULL:
+            raise LedgerUnreachable(
+                f"SQLite does not keep what is committed here (journal {mode}, synchronous "
+                f"{forced})",
+                "Keep the ledger on a disk of this machine",
+                self.url,
+            )
+
+    def _bring_up(self, connection: sqlite3.Connection) -> None:
+        """Migrate a ledger of an earlier release."""
+        if self._is_newest(connection):
+            return
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            self._migrate(connection)
+            connection.execute("COMMIT")
+        finally:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+
+    def _beside(self, ending: str) -> Path:
+        return self._path.with_name(self._path.name + ending)
+
+    def _has_tables(self, connection: sqlite3.Connection) -> bool:
+        found = connection.execute(
+            "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'ledger'"
+        )
+        return bool(found.fetchone()[0])
+
+    def _not_ours(self) -> LedgerUnreachable:
+        return LedgerUnreachable(
+            "the file is of SQLite, but holds no ledger",
+            "Name the ledger's own file, or a new one and create=True",
+            self.url,
+        )
+
+    # -- writing ------------------------------------------------------------------------
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        passed("queueing")
+        turn = self._queue.turn(self.patience)
+        try:
+            turn.__enter__()
+        except QueueTimeout:
+            raise self._too_busy("others have") from None
+        try:
+            yield
+        finally:
+            turn.__exit__(None, None, None)
+
+    def _begun(self, data_set: str) -> Head | None:
+        with self._told():
+            connection = self._connection()
+            self._check_same_file()
+            connection.execute("BEGIN IMMEDIATE")
+            if not connection.execute("SELECT in_use FROM ledger").fetchone()[0]:
+                # Another process left, and took the mark with it.
+                connection.execute("ROLLBACK")
+                _mark(connection)
+                connection.execute("BEGIN IMMEDIATE")
+            found = connection.execute(HEAD, (data_set,)).fetchone()
+            return Head(*self._checked(found, Head)) if found else None
+
+    def _check_same_file(self) -> None:
+        """Refuse to write a file that others do not see at its place any more."""
+        if _place(self._path) != self._box.file:
+            raise LedgerUnreachable(
+                "its file was moved, deleted or replaced while it was open",
+                "Close the ledger, put the right file at its place, and open it again",
+                self.url,
+            )
+
+    def _commit(self) -> None:
+        with self._told():
+            self._box.connection.execute("COMMIT")
+
+    def _roll_back(self) -> None:
+        connection = self._box.connection
+        if connection is not None:
+            with suppress(sqlite3.Error):
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+
+    def _execute(self, connection: Any, statement: str, values: tuple[Any, ...]) -> Any:
+        return connection.execute(statement, values)
+
+    def _execute_script(self, connection: Any, text: str) -> None:
+        statement = ""
+        for line in text.splitlines(keepends=True):
+            statement += line
+            if sqlite3.complete_statement(statement):
+                connection.execute(statement)
+                statement = ""
+
+    def backup(self, path: str | Path) -> None:
+        """Write a whole copy of the ledger as it stands to a new file.
+
+        Parameters
+        ----------
+        path : str or Path
+            A file that is not there yet.
+
+        Raises
+        ------
+        LedgerUnreachable
+            If there is a file at this place, or it cannot be written.
+        """
+        target = Path(path)
+        try:
+            os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        except OSError as error:
+            raise LedgerUnreachable(
+                f"the backup cannot be written ({error.strerror})",
+                "Name a new file in a folder that this user may write",
+                self.url,
+            ) from None
+        copy = sqlite3.connect(target, isolation_level=None)
+        try:
+            with self._lock, self._told():
+                self._connection().backup(copy)
+                copy.execute("PRAGMA journal_mode = DELETE")
+                copy.execute("UPDATE ledger SET in_use = 0")
+        finally:
+            copy.close()
+        _force(target)
+        _force(target.parent)
+
+    # -- errors, ending -----------------------------------------------------------------
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise self._error(error) from error
+
+    def _error(self, error: sqlite3.Error) -> LedgerError:
+        """Our own error for one of SQLite's."""
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
+        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            return self._too_busy("another process has")
+        if code == sqlite3.SQLITE_CONSTRAINT:
+            return LedgerError(
+                "an entry of this id or number is there already, or one would be changed",
+                "Look the entry up by its id; entries are only ever added",
+                self.url,
+            )
+        if code in _SAID:
+            return LedgerUnreachable(*_SAID[code], self.url)
+        kind = "is no ledger, or is damaged" if code in _DAMAGED else "cannot be read"
+        return LedgerDamaged(
+            f"its file {kind} ({error})",
+            "Restore it from a backup, and verify it with the reports that people hold",
+            self.url,
+        )
+
+    @staticmethod
+    def _end(box: Box) -> None:
+        """Close the connection; whoever is last leaves one whole file."""
+        connection, box.connection = box.connection, None
+        if connection is None or box.process != this_process():
+            return
+        try:
+            with suppress(QueueTimeout, sqlite3.Error), box.queue.door(PATIENCE):
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                connection.execute("PRAGMA busy_timeout = 0")
+                _leave_whole(connection)
+                connection.close()
+        finally:
+            connection.close()
+
+    def _before_fork(self) -> None:
+        """Close the file: SQLite cannot be taken along, and would believe in locks it has not."""
+        super()._before_fork()
+        if self._held and not self._box.is_begun:
+            type(self)._end(self._box)
+
+    def _in_child(self) -> None:
+        if self._box.connection is not None and self._box.file is not None:
+            _inherited.add(self._box.file)
+        super()._in_child()
+
+
+def _mark(connection: sqlite3.Connection) -> None:
+    """Say in the file itself that its ``-wal`` belongs to it."""
+    if connection.execute("UPDATE ledger SET in_use = 1 WHERE in_use = 0").rowcount:
+        with suppress(sqlite3.OperationalError):  # on a full disk it can still be read
+            connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+
+
+def _leave_whole(connection: sqlite3.Connection) -> None:
+    """Bring all into the file and unmark it, before its ``-wal`` goes.
+
+    Where others have it open they mark it again before they write. If they are no ledgers but look
+    at it with another program, they leave a file behind that is whole without a ``-wal``.
+    """
+    connection.execute("UPDATE ledger SET in_use = 0")
+    try:
+        connection.execute("PRAGMA journal_mode = DELETE")
+    except sqlite3.OperationalError:
+        connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+
+
+def _place(path: Path) -> tuple[int, int] | None:
+    """Identity of the file at a path."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _pragma(connection: sqlite3.Connection, name: str) -> Any:
+    return connection.execute(f"PRAGMA {name}").fetchone()[0]
+
+
+def _size(path: Path) -> int:
+    """Bytes of a file, 0 where there is none. It is not opened: that would let locks fall."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def _force(path: Path) -> None:
+    """See a file or the names in a folder to the disk, where the system can."""
+    with suppress(OSError):
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -1,0 +1,191 @@
+"""Status of a data set, for people and programs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dpforest.accounting.figures import figure_down, figure_up
+from dpforest.accounting.frozen import Frozen
+from dpforest.accounting.rationals import parse_amount
+from dpforest.ledger.amounts import Units, fraction_of
+from dpforest.ledger.entries import OpenBody
+from dpforest.ledger.rules import charge_digest
+from dpforest.ledger.state import DataSetState, Held, Pending
+
+
+class BlockStatus(Frozen):
+    """A block: its cap, what it was charged, the whole table's charges too, and what is left."""
+
+    name: str
+    cap: Units
+    spent: Units
+    remaining: Units
+
+
+class RequestStatus(Frozen):
+    """An open request: who asks, for what, and who approved of it.
+
+    ``charge`` is the digest that an owner approves of; ``units`` its price.
+    """
+
+    id: str
+    actor: str
+    charge: str
+    purpose: str
+    plans: tuple[str, ...]
+    units: Units
+    approvals: tuple[str, ...]
+
+
+class ReserveStatus(Frozen):
+    """A reserve that is not settled: what it counts as, and which of its fits began and ended."""
+
+    id: str
+    actor: str
+    units: Units
+    blocks: tuple[str, ...]
+    plans: tuple[str, ...]
+    started: tuple[int, ...]
+    settled: tuple[int, ...]
+
+
+class DataSetStatus(Frozen):
+    """A data set as it stands.
+
+    Attributes
+    ----------
+    ledger, url, data_set : str
+    number : int
+        Of its last entry.
+    hash, time : str
+        Of its last entry.
+    facts : OpenBody
+        What was fixed when it was registered.
+    cap, spent, remaining : int
+        In units of its currency, 2^-128 each. ``spent`` is the most that any unit of privacy was
+        charged, what is reserved and not begun included.
+    blocks : tuple of BlockStatus
+    owners : dict of str
+    approvals : int
+    quotas, used : dict of int
+        Of analysts, in units.
+    requests : tuple of RequestStatus
+    reserves : tuple of ReserveStatus
+    stands_alone : bool
+        Whether one certified list stands for everything, so that nothing else fits beside it.
+    frozen : bool
+    why_frozen : str
+    """
+
+    ledger: str
+    url: str
+    data_set: str
+    number: int
+    hash: str
+    time: str
+    facts: OpenBody
+    cap: Units
+    spent: Units
+    remaining: Units
+    blocks: tuple[BlockStatus, ...]
+    owners: dict[str, str]
+    approvals: int
+    quotas: dict[str, Units]
+    used: dict[str, Units]
+    requests: tuple[RequestStatus, ...]
+    reserves: tuple[ReserveStatus, ...]
+    stands_alone: bool
+    frozen: bool
+    why_frozen: str
+
+    def __str__(self) -> str:
+        currency = self.facts.currency
+        guarantee = figure_up(parse_amount(self.facts.epsilon))
+        delta = parse_amount(self.facts.delta)
+        promised = f"epsilon={guarantee}" + (f", delta={figure_up(delta)}" if delta else "")
+        lines = [
+            f"data set {self.data_set!r}: {currency} {figure_down(fraction_of(self.remaining))} "
+            f"of {figure_down(fraction_of(self.cap))} is left ({promised} in all, "
+            f"for {self.facts.unit})"
+        ]
+        lines += [
+            f"  block {b.name!r}: {figure_down(fraction_of(b.remaining))} of "
+            f"{figure_down(fraction_of(b.cap))} is left"
+            for b in self.blocks
+        ]
+        if self.spent > self.cap:
+            lines.append(
+                f"  {currency} {figure_up(fraction_of(self.spent))} is spent, which is more than "
+                "the cap: what was spent elsewhere was charged to it, and the cap's guarantee does "
+                "not hold for all of it"
+            )
+        if self.frozen:
+            lines.append(f"  frozen: {self.why_frozen}")
+        return "\n".join(lines)
+
+
+def status_of(state: DataSetState, head: str, url: str) -> DataSetStatus:
+    """The status that a state comes to.
+
+    Parameters
+    ----------
+    state : DataSetState
+    head : str
+        Hash of its last entry.
+    url : str
+        Place of the ledger.
+    """
+    same: dict[str, Any] = {
+        name: getattr(state, name)
+        for name in (
+            "number", "time", "facts", "cap", "remaining", "owners", "approvals", "quotas",
+            "used", "frozen", "why_frozen",
+        )
+    }  # fmt: skip
+    return DataSetStatus(
+        ledger=state.facts.ledger,
+        url=url,
+        data_set=state.name,
+        hash=head,
+        spent=state.total,
+        blocks=tuple(_block(state, name) for name in state.blocks),
+        requests=tuple(_request(name, one) for name, one in state.requests.items()),
+        reserves=tuple(_reserve(name, one) for name, one in state.reserves.items()),
+        stands_alone=bool(state.alone),
+        **same,
+    )
+
+
+def _block(state: DataSetState, name: str) -> BlockStatus:
+    block = state.blocks[name]
+    return BlockStatus(
+        name=name,
+        cap=block.cap,
+        spent=state.spent + block.spent,
+        remaining=state.remaining_of(name),
+    )
+
+
+def _request(name: str, pending: Pending) -> RequestStatus:
+    charge = pending.charge
+    return RequestStatus(
+        id=name,
+        actor=pending.actor,
+        charge=charge_digest(charge),
+        purpose=charge.purpose,
+        plans=tuple(part.plan for part in charge.parts),
+        units=charge.units,
+        approvals=pending.approvals,
+    )
+
+
+def _reserve(name: str, held: Held) -> ReserveStatus:
+    return ReserveStatus(
+        id=name,
+        actor=held.actor,
+        units=held.charged,
+        blocks=held.blocks,
+        plans=held.plans,
+        started=held.started,
+        settled=held.settled,
+    )

@@ -1,0 +1,215 @@
+"""Testimony of people: what privacy reports and exports say of a ledger's chain.
+
+A report says where its fit stands in the ledger, and what was spent on the data set by then. An
+export holds whole chains. Both are read here as places of a chain, with the hash that stood there.
+
+Held by tests/ledger/test_recovery.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from dpforest.accounting.rationals import parse_finite
+from dpforest.exceptions import ParameterError
+from dpforest.ledger.amounts import to_units
+from dpforest.ledger.chain import Chain
+from dpforest.ledger.entries import Charge, Entry, is_hex, is_id, is_name
+from dpforest.ledger.exporting import FORMAT, LIMITS, Export, export_of
+from dpforest.ledger.signatures import verifier
+from dpforest.report.digests import digest_of
+from dpforest.strict_json import read_object
+
+_REPAIR = "Give the JSON of a privacy report of a fit that was charged to a ledger, or an export"
+
+
+@dataclass(frozen=True)
+class Spend:
+    """Budget of one reserve (or import), as somebody bears witness of it.
+
+    Attributes
+    ----------
+    id : str
+        The reserve's.
+    units : int
+        What it counts as.
+    blocks : tuple of str
+    number : int
+        Place of the entry that bears witness of it.
+    hash : str
+        Of that entry.
+    """
+
+    id: str
+    units: int
+    blocks: tuple[str, ...]
+    number: int
+    hash: str
+
+
+@dataclass(frozen=True)
+class Testimony:
+    """Everything that one report, or one chain of an export, says of a data set.
+
+    Attributes
+    ----------
+    source : str
+        The file, or what it is, for people.
+    ledger, data_set : str
+    hashes : dict of int to str
+        Hash of each entry that it speaks of, by number.
+    spends : tuple of Spend
+    total : int
+        What a unit was charged by the last of these entries, in units of the currency.
+    whole : Chain or None
+        The chain of an export.
+    """
+
+    source: str
+    ledger: str
+    data_set: str
+    hashes: dict[int, str]
+    spends: tuple[Spend, ...]
+    total: int
+    whole: Chain | None = None
+
+    @property
+    def last(self) -> int:
+        """Number of the last entry that it speaks of."""
+        return max(self.hashes)
+
+
+def read_testimonies(witnesses: Iterable[Any]) -> list[Testimony]:
+    """The testimonies of reports and exports.
+
+    Parameters
+    ----------
+    witnesses : iterable of PrivacyReport, str or path
+        Reports, texts of reports or exports, or paths of such files.
+
+    Raises
+    ------
+    ParameterError
+        If one is neither, or is not as it was written, or says nothing of a ledger.
+    """
+    if isinstance(witnesses, (str, PathLike)) or hasattr(witnesses, "to_json"):
+        witnesses = [witnesses]
+    return [one for given in witnesses for one in _read(given)]
+
+
+def _read(given: Any) -> list[Testimony]:
+    text = given.to_json() if hasattr(given, "to_json") else given
+    source = _source(given)
+
+    def refuse(rule: str) -> ParameterError:
+        return ParameterError("witnesses", source, f"cannot be read: {rule}", _REPAIR)
+
+    data = read_object(text, refuse, LIMITS)
+    if data.get("format") == FORMAT:
+        return _of_export(export_of(data), source)
+    if data.get("format") != "dpforest-report":
+        raise refuse("it is neither a privacy report nor an export of a ledger")
+    if data.pop("digest", None) != digest_of(data):
+        raise refuse("its digest belongs to another text, so somebody changed it")
+    return [_of_report(data.get("basis"), source, refuse)]
+
+
+def _source(given: Any) -> str:
+    """Name of a witness for people."""
+    if isinstance(given, (str, PathLike)) and not str(given).lstrip().startswith("{"):
+        return Path(given).name
+    return "a report" if hasattr(given, "to_json") else "a text"
+
+
+# -- reports --------------------------------------------------------------------------------------
+
+
+def _of_report(basis: Any, source: str, refuse: Any) -> Testimony:
+    place = basis.get("ledger") if isinstance(basis, dict) else None
+    if place is None:
+        raise refuse("its fit was charged to no ledger")
+    try:
+        found = _of_place(place, source)
+    except (TypeError, KeyError, ValueError, AttributeError):
+        raise refuse("what it says of a ledger is not what a report says") from None
+    _check_signature(place, refuse)
+    return found
+
+
+def _of_place(place: dict[str, Any], source: str) -> Testimony:
+    number, digest = place["number"], place["hash"]
+    if type(number) is not int or number < 1 or not is_hex(digest, 32):
+        raise ValueError
+    charged, total = (_units(place[name]) for name in ("charged", "in_all"))
+    ledger, name, reserve = place["ledger"], place["data_set"], place["reserve"]
+    blocks = tuple(place["blocks"])
+    if not (is_id(ledger) and is_id(reserve) and all(map(is_name, (name, *blocks)))):
+        raise ValueError
+    spend = Spend(reserve, charged, blocks, number, digest)
+    return Testimony(source, ledger, name, {number: digest}, (spend,), total)
+
+
+def _units(amount: Any) -> int:
+    return to_units(Fraction(parse_finite(amount)))
+
+
+def _check_signature(place: dict[str, Any], refuse: Any) -> None:
+    key, signature = place["key"], place["signature"]
+    if not key and not signature:
+        return
+    if not (is_hex(key, 32) and is_hex(signature, 64)):
+        raise refuse("its signature is none")
+    if not verifier()(key, place["hash"], signature):
+        raise refuse("its entry is not signed with the key that it names")
+
+
+# -- exports --------------------------------------------------------------------------------------
+
+
+def _of_export(export: Export, source: str) -> list[Testimony]:
+    return [
+        Testimony(
+            source=source,
+            ledger=export.ledger,
+            data_set=name,
+            hashes={entry.number: entry.hash for entry in chain.entries},
+            spends=tuple(spends_of(chain.entries, chain.state.facts.cap)),
+            total=chain.state.total,
+            whole=chain,
+        )
+        for name, chain in export.chains.items()
+    ]
+
+
+def spends_of(entries: Iterable[Entry], cap: int) -> Iterable[Spend]:
+    """Everything that counts in some entries: reserves that were not voided, and imports.
+
+    Parameters
+    ----------
+    entries : iterable of Entry
+        Of one chain, in order.
+    cap : int
+        What a certificate that stands alone uses up.
+    """
+    found: dict[str, Spend] = {}
+    for entry in entries:
+        body: Any = entry.body
+        if entry.kind == "reserve":
+            found[entry.id] = spend_of(entry, cap)
+        elif entry.kind == "import":
+            found[entry.id] = Spend(entry.id, body.units, body.blocks, entry.number, entry.hash)
+        elif entry.kind == "void":
+            found.pop(body.reserve, None)
+    return found.values()
+
+
+def spend_of(entry: Entry, cap: int) -> Spend:
+    """Budget of a ``reserve`` entry."""
+    charge: Charge = entry.body.charge  # type: ignore[union-attr, assignment]
+    units = cap if charge.alone else charge.units
+    return Spend(entry.id, units, charge.blocks, entry.number, entry.hash)

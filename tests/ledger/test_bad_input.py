@@ -1,0 +1,234 @@
+"""Bad input of every method: an error of ours that names the parameter, and nothing is charged."""
+
+from __future__ import annotations
+
+import inspect
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpforest import Domain, PrivateForestClassifier
+from dpforest.exceptions import DPForestError, ParameterError
+from dpforest.ledger.campaign import priced_forests
+from dpforest.ledger.core import LedgerCore
+from dpforest.ledger.pricing import charge_of
+
+PRICED = Domain(features={"age": (0, 100)}, classes=["a", "b"], approximate_rows=4000)
+
+NOBODY = "00000000-0000-4000-8000-000000000001"
+NAMES = ["", " x", "x\n", "x" * 101, None, 7, b"x", "\ud800", ["x"]]
+IDS = ["", "x", "00000000-0000-4000-8000-00000000000G", None, 7, [NOBODY]]
+TEXTS = ["x\ny", "x" * 1001, None, 7, "\ud800"]
+NUMBERS = [0, -1, "nan", "inf", float("inf"), float("nan"), True, "x", None, 1j, np.ones(2)]
+
+
+def cases():
+    """Method, parameter, bad values, and the other arguments."""
+    facts = {"data_set": "visits", "epsilon": 1, "delta": "1e-6"}
+    yield "register", "data_set", NAMES, facts
+    yield "register", "domain", [None, "x", {"age": (1, 2)}], facts
+    yield "register", "epsilon", NUMBERS, facts
+    yield "register", "delta", [*NUMBERS, 1, 2], facts
+    yield "register", "epsilon", NUMBERS, {**facts, "currency": "epsilon", "delta": 0}
+    yield "register", "delta", ["1e-6", True, "x"], {**facts, "currency": "epsilon"}
+    yield "register", "rho", [0, -1, "inf", "x", True], {**facts, "epsilon": None}
+    yield "register", "rho", [1], {**facts, "currency": "epsilon", "delta": 0}
+    yield "register", "currency", ["delta", "", None, 1], facts
+    yield "register", "unit", TEXTS, facts
+    yield "register", "max_records_per_unit", [0, -1, 1.5, True, None, 10**10], facts
+    yield "register", "max_blocks_per_unit", [0, -1, 1.5, True, "2", 10**10], facts
+    yield "register", "approvals", [-1, 1, 1.5, True, "1", None, 10**10], facts
+    owners = [{}, [], "olga", 7, {"olga": "x"}, {"": ""}, [""], {"o": None}, {7: ""}, [7]]
+    yield "register", "owners", owners, facts
+    yield "reserve", "data_set", [*NAMES, "visits"], {}
+    yield "reserve", "charge", [None, {}, "x", 1], {}
+    yield "reserve", "request", ["x", NOBODY, 7, None], {}
+    yield "start", "data_set", [*NAMES, "visits"], {}
+    yield "start", "reserve", [*IDS, NOBODY], {}
+    yield "start", "part", [-1, 1, 10**10, 1.5, "0", None, True], {}
+    yield "settle", "reserve", [*IDS, NOBODY], {}
+    yield "settle", "part", [-1, 1, 1.5, "0", None, True], {}
+    yield "settle", "outcome", ["", "well", None, 1], {}
+    yield "void", "reserve", [*IDS, NOBODY], {}
+    yield "void", "token", ["x", "ab" * 31, "ab" * 32, 7, None], {}
+    yield "void", "reason", [*TEXTS, ""], {}
+    yield "request", "charge", [None, {}, "x"], {}
+    yield "approve", "request", [*IDS, NOBODY], {}
+    yield "approve", "charge", ["x", "ab" * 32, 7, ""], {}
+    yield "revoke", "request", [*IDS, NOBODY], {}
+    yield "revoke", "reason", TEXTS, {}
+    yield "policy", "cap", [-1, 2, "0.01", "x", True, "inf"], {}
+    yield "policy", "block_caps", [{"2026": 1}, {"": 1}, 7, {"2026": None}, {"2026": "x"}], {}
+    yield "policy", "quotas", [{"": 1}, {"ana": -1}, {"ana": "x"}, 7, {7: 1}], {}
+    yield "policy", "approvals", [-1, 2, 1.5, True, "1", 10**10], {}
+    yield "policy", "add_owners", [{"": ""}, {"pia": "x"}, {"pia": None}, 7], {}
+    yield "policy", "remove_owners", [["ana"], ["olga", "oscar"], [7], [""], "olga", 7], {}
+    yield "policy", "reason", TEXTS, {}
+    yield "add_block", "name", NAMES, {}
+    yield "add_block", "cap", [0, -1, "x", True, None, "inf"], {}
+    yield "add_block", "by", ["", "time", None, 1, "arrival"], {}
+    yield "charge_elsewhere", "units", [0, -1, 1.5, "x", None, True, 10**99], {}
+    yield "charge_elsewhere", "source", [*TEXTS, ""], {}
+    yield "charge_elsewhere", "witness", ["x", "AB" * 32, 7, None], {}
+    yield "charge_elsewhere", "blocks", [["2026"], [7], "2026", 7], {}
+    yield "charge_elsewhere", "write_off", ["x", 2, None], {}
+    yield "charge_elsewhere", "reserve", ["x", 7, None, [NOBODY]], {}
+    for units in ("needed", "witnessed"):
+        yield "checkpoint", units, [-1, 1.5, "x", None, True, 10**99], {}
+    yield "checkpoint", "frozen", ["x", None, 2, False], {}
+    yield "checkpoint", "reason", [*TEXTS, ""], {}
+    yield "note", "text", [*TEXTS, ""], {}
+    for name in WRITES:
+        if name != "register":
+            yield name, "entry_id", [i for i in IDS if i is not None], {}
+    for name in ("status", "log", "chain"):
+        yield name, "data_set", [*NAMES, "visits"], {}
+    yield "find", "entry_id", IDS, {}
+
+
+#: Arguments that are right, and methods that write an entry.
+WRITES = {
+    "register": lambda h, ids: {"data_set": "visits", "domain": h.DOMAIN},
+    "reserve": lambda h, ids: {"charge": h.charge("0.1")},
+    "start": lambda h, ids: {"reserve": ids["held"]},
+    "settle": lambda h, ids: {"reserve": ids["begun"]},
+    "void": lambda h, ids: {"reserve": ids["held"], "reason": "gone"},
+    "request": lambda h, ids: {"charge": h.charge("0.1")},
+    "approve": lambda h, ids: {"request": ids["request"]},
+    "revoke": lambda h, ids: {"request": ids["own"]},
+    "policy": lambda h, ids: {},
+    "add_block": lambda h, ids: {"name": "2026", "cap": "0.5", "by": "unit"},
+    "charge_elsewhere": lambda h, ids: {"units": 1, "source": "x"},
+    "checkpoint": lambda h, ids: {"frozen": True, "reason": "x"},
+    "note": lambda h, ids: {"text": "x"},
+}
+READS = {
+    "status": lambda h, ids: {},
+    "log": lambda h, ids: {},
+    "chain": lambda h, ids: {},
+    "find": lambda h, ids: {"entry_id": NOBODY},
+}
+#: What takes no argument, or is no entry.
+OTHERS = {"open", "create", "close", "id", "url", "actor", "data_sets", "backup", "write"}
+
+
+@pytest.fixture
+def ids(file_ledger, helpers):
+    """A reserve that is held, one that has begun, and two requests."""
+    held = file_ledger.reserve("claims", helpers.charge("0.1"))
+    begun = file_ledger.reserve("claims", helpers.charge("0.1"))
+    file_ledger.start("claims", begun.id)
+    own = file_ledger.request("claims", helpers.charge("0.1"))
+    with helpers.ledger_at(file_ledger.url, actor="ana") as other:
+        request = other.request("claims", helpers.charge("0.1"))
+    return {"held": held.id, "begun": begun.id, "own": own.id, "request": request.id}
+
+
+def test_every_method_is_gone_through():
+    public = {name for name, _ in inspect.getmembers(LedgerCore) if not name.startswith("_")}
+    assert public == WRITES.keys() | READS.keys() | OTHERS
+    tried = {(method, parameter) for method, parameter, _, _ in cases()}
+    for method in (*WRITES, *READS):
+        given = set(inspect.signature(getattr(LedgerCore, method)).parameters)
+        given -= {"self", "start", "end"}
+        if method != "register":
+            tried |= {(method, "data_set"), (method, "entry_id")}
+        lacking = given - {"entry_id"} - {p for m, p in tried if m == method}
+        assert not lacking, f"{method}: {lacking}"
+
+
+CASES = list(cases())
+
+
+@pytest.mark.parametrize(
+    ("method", "parameter", "values", "others"),
+    CASES,
+    ids=[f"{n}-{method}-{parameter}" for n, (method, parameter, _, _) in enumerate(CASES)],
+)
+def test_bad_input(method, parameter, values, others, file_ledger, helpers, ids):
+    right = {"data_set": "claims"} if method != "find" else {}
+    right |= (WRITES | READS)[method](helpers, ids) | others
+    before = file_ledger._store.rows("claims")
+    for value in values:
+        with pytest.raises(DPForestError) as caught:
+            getattr(file_ledger, method)(**(right | {parameter: value}))
+        error = caught.value
+        assert isinstance(error, (ParameterError, ValueError))
+        said = f"{getattr(error, 'parameter', '')} {error}"
+        assert named(parameter, said), f"{value!r}: {error}"
+        assert getattr(error, "repair", "x")
+        assert file_ledger._store.rows("claims") == before
+        assert file_ledger.data_sets == ("claims",)
+    file_ledger.chain("claims")
+
+
+#: Words that name a parameter beside its own name.
+ALSO = {"rho": ("epsilon",), "charge": ("units",), "cap": ("what is spent",)}
+
+
+def named(parameter, said):
+    return any(word in said for word in (parameter, *ALSO.get(parameter, ())))
+
+
+@pytest.mark.parametrize("method", [*WRITES, *READS])
+def test_the_same_with_right_input(method, file_ledger, helpers, ids):
+    right = {"data_set": "claims"} if method != "find" else {}
+    right |= (WRITES | READS)[method](helpers, ids)
+    if method == "register":
+        right |= {"epsilon": 1, "delta": "1e-6"}
+    getattr(file_ledger, method)(**right)
+
+
+@pytest.mark.parametrize("actor", [name for name in NAMES])
+def test_an_actor_without_a_name(actor, tmp_path):
+    with pytest.raises(ParameterError) as caught:
+        LedgerCore.open(f"sqlite:///{tmp_path}/x", actor=actor, create=True)
+    assert caught.value.parameter == "actor" and not list(tmp_path.iterdir())
+
+
+def test_a_signer_that_is_none(tmp_path):
+    with pytest.raises(ParameterError) as caught:
+        LedgerCore.open(f"sqlite:///{tmp_path}/x", actor="ana", create=True, signer="ab" * 32)
+    assert caught.value.parameter == "signer" and not list(tmp_path.iterdir())
+
+
+def test_a_cap_in_numbers_of_every_kind(file_ledger, helpers):
+    file_ledger.policy("claims", cap=np.float64(0.75))
+    file_ledger.policy("claims", cap=Fraction(2, 3), quotas={"ana": "1/3"})
+    assert file_ledger.status("claims").cap == 2**129 // 3
+
+
+#: What is said with a fit, and what may not be.
+SAID = {
+    "purpose": TEXTS,
+    "blocks": [[""], [7], "2026", 7, None, ["x\ny"], ["x" * 101]],
+    "request": [i for i in IDS if i != ""],
+}
+OF_FITS = {
+    "accountant": ("purpose", "blocks", "request"),
+    "plan": ("blocks",),
+    "charge": ("purpose", "blocks"),
+    "campaign": ("purpose", "blocks", "request"),
+}
+
+
+@pytest.mark.parametrize(
+    ("method", "parameter"), [(m, p) for m, parameters in OF_FITS.items() for p in parameters]
+)
+def test_words_of_a_fit(method, parameter, file_ledger, helpers):
+    forest = PrivateForestClassifier(epsilon="0.1", delta="1e-6", domain=PRICED)
+    file_ledger.register("visits", domain=PRICED, epsilon=1, delta="1e-6")
+    forests = () if method == "accountant" else (forest,)
+    for value in SAID[parameter]:
+        with pytest.raises(DPForestError) as caught:
+            getattr(file_ledger, method)("visits", *forests, **{parameter: value})
+        assert caught.value.parameter == parameter and caught.value.repair
+    assert len(file_ledger.log("visits")) == 1
+
+
+def test_too_many_fits_of_a_campaign(file_ledger):
+    forest = PrivateForestClassifier(epsilon="0.1", delta="1e-6", domain=PRICED)
+    file_ledger.register("visits", domain=PRICED, epsilon=1, delta="1e-6")
+    with pytest.raises(ParameterError, match="1000 fits of one reserve"):
+        charge_of([*priced_forests(file_ledger.accountant("visits"), forest)] * 1001, "rho")

@@ -1,0 +1,328 @@
+"""Charges: facts of the data set, exact prices, blocks, and a certificate that stands alone."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from pydantic import ValidationError
+
+from dpforest import Domain
+from dpforest.exceptions import BudgetExceeded, ParameterError
+from dpforest.ledger import entries as e
+from dpforest.ledger.amounts import UNITS, to_units
+from dpforest.ledger.facts import cap_facts, domain_digest
+
+TENTH = Fraction(1, 10)
+
+
+def refused(chain, asked, kind=ParameterError, parameter=None):
+    before = chain.state
+    with pytest.raises(kind) as caught:
+        chain.reserve(asked)
+    assert chain.state is before
+    if parameter is not None:
+        assert caught.value.parameter == parameter
+    return caught.value
+
+
+def spent(chain):
+    return Fraction(chain.state.total, UNITS)
+
+
+# -- facts -----------------------------------------------------------------------------
+
+OTHERS = {
+    "a category more": {"features": {"age": (17, 90), "sex": ["Female", "Male", "X"]}},
+    "another name": {"features": {"age": (17, 90), "gender": ["Female", "Male"]}},
+    "another bound": {"features": {"age": (17, 91), "sex": ["Female", "Male"]}},
+    "another order": {"features": {"sex": ["Female", "Male"], "age": (17, 90)}},
+    "another order of categories": {"features": {"age": (17, 90), "sex": ["Male", "Female"]}},
+    "a feature less": {"features": {"age": (17, 90)}},
+    "another class": {"classes": ["no", "yes", "maybe"]},
+    "a target": {"classes": None, "target": (0, 1)},
+    "missing values": {
+        "features": [
+            {"name": "age", "kind": "numeric", "lower": 17, "upper": 90, "missing": True},
+            {"name": "sex", "kind": "categorical", "categories": ["Female", "Male"]},
+        ]
+    },
+}
+SAME = {"features": {"age": (17, 90), "sex": ["Female", "Male"]}, "classes": ["no", "yes"]}
+
+
+@pytest.mark.parametrize("other", OTHERS.values(), ids=OTHERS)
+def test_a_domain_that_differs_in_what_decides_codes_is_refused(other, helpers):
+    domain = Domain(**(SAME | other))
+    chain = helpers.PureChain()
+    refused(chain, helpers.charge(TENTH, domain=domain), parameter="domain")
+    chain.reserve(helpers.charge(TENTH, domain=Domain(**SAME)))
+
+
+def test_what_is_for_people_is_no_other_domain():
+    noted = Domain(**SAME, name="claims", note="of 2026", approximate_rows=10_000)
+    age = noted.features[0].model_copy(update={"source": "the codebook", "declared_by": "olga"})
+    noted = noted.model_copy(update={"features": (age, *noted.features[1:])})
+    assert domain_digest(noted) == domain_digest(Domain(**SAME))
+    assert noted.fingerprint() != Domain(**SAME).fingerprint()
+
+
+def test_no_domain_has_no_digest():
+    with pytest.raises(ParameterError) as caught:
+        domain_digest({"features": {}})
+    assert caught.value.parameter == "domain"
+
+
+@pytest.mark.parametrize("unit", [1, 3])
+def test_a_unit_that_is_not_the_data_sets_is_refused(unit, helpers):
+    chain = helpers.PureChain(max_records_per_unit=2)
+    asked = helpers.charge(TENTH, records_per_unit=unit)
+    refused(chain, asked, parameter="max_records_per_unit")
+    chain.reserve(helpers.charge(TENTH, records_per_unit=2))
+
+
+# -- prices ----------------------------------------------------------------------------
+
+
+def test_units_are_those_of_the_exact_price(helpers):
+    chain = helpers.PureChain()
+    right = to_units(Fraction(1, 3))
+    for units in (0, right - 1, right + 1):
+        refused(chain, helpers.charge(Fraction(1, 3), units=units), parameter="units")
+    refused(chain, helpers.charge(0), parameter="units")
+    chain.reserve(helpers.charge(Fraction(1, 3)))
+    assert 0 < spent(chain) - Fraction(1, 3) < Fraction(1, UNITS)
+
+
+def test_a_price_may_be_rounded_up_part_by_part(helpers):
+    chain = helpers.PureChain()
+    third = Fraction(1, 3)
+    parts = (e.Part(plan=helpers.PLAN, units=to_units(third / 4)),) * 4
+    total = 4 * to_units(third / 4)
+    assert total > to_units(third)
+    chain.reserve(helpers.charge(third, parts=4, units=total))
+    refused(chain, helpers.charge(third, parts=4, units=total + 1), parameter="units")
+    assert sum(part.units for part in parts) == total
+
+
+def test_what_has_no_rho_is_refused_under_rho(helpers):
+    chain = helpers.PureChain()
+    error = refused(chain, helpers.charge(TENTH, rho="inf"))
+    assert error.parameter == "rho"
+
+
+def test_a_pure_data_set_refuses_every_delta(helpers):
+    chain = helpers.PureChain(**cap_facts("epsilon", 1, None, None))
+    refused(chain, helpers.charge(TENTH, "epsilon", delta="1/1000000"), parameter="delta")
+    refused(chain, helpers.charge(TENTH), parameter="delta")
+    refused(chain, helpers.charge(TENTH, delta="0"), parameter="epsilon")
+    for _ in range(10):
+        chain.reserve(helpers.charge(Fraction(1, 11), "epsilon"))
+    error = refused(chain, helpers.charge(TENTH, "epsilon"), BudgetExceeded)
+    assert error.remaining.epsilon <= 1 / 11 and "epsilon=0.0909" in str(error)
+
+
+def test_a_pure_fit_is_charged_its_rho_under_rho(helpers):
+    chain = helpers.PureChain()
+    chain.reserve(helpers.charge(Fraction(1, 8), epsilon="1", delta="0"))
+    assert spent(chain) == Fraction(1, 8)
+
+
+def test_the_error_says_what_is_left(helpers):
+    chain = helpers.PureChain()
+    chain.reserve(helpers.charge(Fraction(3, 4)))
+    error = refused(chain, helpers.charge(Fraction(1, 2)), BudgetExceeded)
+    assert "rounded up" not in str(error)
+    assert error.requested.rho == Fraction(1, 2) and error.remaining.exact.rho == Fraction(1, 4)
+    assert "'claims'" in str(error) and "rho=0.25" in str(error) and "accountant" not in str(error)
+
+
+def test_a_cap_that_decimals_would_just_fill_is_said_to_miss_by_rounding(helpers):
+    chain = helpers.PureChain(**cap_facts("epsilon", 1, None, None))
+    for _ in range(9):
+        chain.reserve(helpers.charge(TENTH, "epsilon"))
+    error = refused(chain, helpers.charge(TENTH, "epsilon"), BudgetExceeded)
+    assert "rounded up" in str(error)
+    chain.reserve(helpers.charge(TENTH - Fraction(1, 10**20), "epsilon"))
+
+
+def test_a_list_holds_texts_alone_and_is_not_endless(helpers):
+    event = {"mechanism": "laplace", "parameters": {"epsilon": "1/2"}}
+    line = e.Repeated(releases=(event,), times=3)
+    asked = helpers.charge(TENTH, releases=(line,))
+    chain = helpers.PureChain()
+    chain.reserve(asked)
+    assert e.read_entry(chain.entries[-1].text).body.charge == asked
+    for bad in (
+        {"releases": ({"releases": ({**event, "parameters": {"epsilon": 0.5}},), "times": 1},)},
+        {"releases": ({"releases": (event,), "times": 1.5},)},
+        {"releases": ({"releases": ({**event, "noise": "1"},), "times": 1},)},
+        {"releases": (line,) * (e.MOST_LINES + 1)},
+        {"parts": asked.parts * (e.MOST_PARTS + 1)},
+    ):
+        with pytest.raises(ValidationError):
+            e.Charge(**{name: value for name, value in asked if name not in bad}, **bad)
+
+
+# -- blocks ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def growing(helpers):
+    chain = helpers.PureChain(max_blocks_per_unit=2)
+    for name in ("2024", "2025", "2026"):
+        chain.say(e.BlockBody(name=name, by="arrival", cap=to_units(Fraction(5, 8))), "olga")
+    return chain
+
+
+def test_a_release_names_its_blocks_and_is_charged_to_each(growing, helpers):
+    growing.reserve(helpers.charge(TENTH, blocks=("2024", "2025")))
+    growing.reserve(helpers.charge(TENTH, blocks=("2025",)))
+    charged = {name: Fraction(block.spent, UNITS) for name, block in growing.state.blocks.items()}
+    assert list(map(round_up, charged.values())) == [TENTH, 2 * TENTH, 0]
+    assert round_up(spent(growing)) == 3 * TENTH
+
+
+def round_up(amount):
+    return amount.limit_denominator(1000)
+
+
+@pytest.mark.parametrize("blocks", [(), ("2023",), ("2024", "2024"), ("2024", "2023")])
+def test_blocks_must_be_named_and_known(blocks, growing, helpers):
+    refused(growing, helpers.charge(TENTH, blocks=blocks), parameter="blocks")
+
+
+def test_where_there_are_no_blocks_none_is_named(helpers):
+    refused(helpers.PureChain(), helpers.charge(TENTH, blocks=("2024",)), parameter="blocks")
+
+
+def test_a_block_has_a_cap_of_its_own(growing, helpers):
+    growing.reserve(helpers.charge(Fraction(5, 8), blocks=("2024",)))
+    error = refused(growing, helpers.charge(TENTH, blocks=("2024",)), BudgetExceeded)
+    assert "block '2024'" in str(error)
+    growing.reserve(helpers.charge(TENTH, blocks=("2025",)))
+
+
+def test_a_unit_in_several_blocks_adds_up_over_them(growing, helpers):
+    growing.reserve(helpers.charge(Fraction(5, 8), blocks=("2024",)))
+    error = refused(growing, helpers.charge(Fraction(1, 2), blocks=("2025",)), BudgetExceeded)
+    assert error.remaining.exact.rho == Fraction(3, 8) and "block" not in str(error)
+    growing.reserve(helpers.charge(Fraction(3, 8), blocks=("2025", "2026")))
+    for name in ("2024", "2025", "2026"):
+        refused(growing, helpers.charge(TENTH, blocks=(name,)), BudgetExceeded)
+
+
+def test_what_the_whole_table_was_charged_counts_in_every_block(helpers):
+    chain = helpers.PureChain(max_blocks_per_unit=1)
+    chain.reserve(helpers.charge(Fraction(1, 2)))
+    chain.say(e.BlockBody(name="new", by="arrival", cap=to_units(Fraction(3, 4))), "olga")
+    refused(chain, helpers.charge(Fraction(3, 10), blocks=("new",)), BudgetExceeded)
+    chain.reserve(helpers.charge(Fraction(1, 4), blocks=("new",)))
+    chain.say(e.BlockBody(name="newer", by="arrival", cap=to_units(Fraction(1))), "olga")
+    chain.reserve(helpers.charge(Fraction(1, 2), blocks=("newer",)))
+    assert spent(chain) == 1
+
+
+BLOCKS = {
+    "twice": ({"name": "2024", "by": "arrival", "cap": 1}, "name"),
+    "another rule": ({"name": "2027", "by": "unit", "cap": 1}, "by"),
+    "no cap": ({"name": "2027", "by": "arrival", "cap": 0}, "cap"),
+}
+
+
+@pytest.mark.parametrize(("block", "parameter"), BLOCKS.values(), ids=BLOCKS)
+def test_a_block_that_is_none(block, parameter, growing):
+    with pytest.raises(ParameterError) as caught:
+        growing.say(e.BlockBody(**block), "olga")
+    assert caught.value.parameter == parameter
+
+
+def test_blocks_by_arrival_need_to_know_how_often_a_unit_comes(helpers):
+    chain = helpers.PureChain()
+    with pytest.raises(ParameterError, match="max_blocks_per_unit"):
+        chain.say(e.BlockBody(name="2024", by="arrival", cap=1), "olga")
+    chain.say(e.BlockBody(name="hash 0 of 2", by="unit", cap=to_units(Fraction(1))), "olga")
+    chain.say(e.BlockBody(name="hash 1 of 2", by="unit", cap=to_units(Fraction(1))), "olga")
+    for name in ("hash 0 of 2", "hash 1 of 2"):
+        chain.reserve(helpers.charge(1, blocks=(name,)))
+
+
+def test_the_cap_of_a_block_is_lowered_but_not_below_what_is_spent(growing, helpers):
+    growing.reserve(helpers.charge(Fraction(1, 2), blocks=("2024",)))
+    for cap in (Fraction(49, 100), Fraction(63, 100)):
+        with pytest.raises(ParameterError, match="2024"):
+            growing.say(e.PolicyBody(block_caps={"2024": to_units(cap)}), "olga")
+    with pytest.raises(ParameterError, match="2023"):
+        growing.say(e.PolicyBody(block_caps={"2023": 1}), "olga")
+    growing.say(e.PolicyBody(block_caps={"2024": to_units(Fraction(1, 2))}), "olga")
+    refused(growing, helpers.charge(TENTH, blocks=("2024",)), BudgetExceeded)
+
+
+def test_a_voided_reserve_comes_back_to_each_of_its_blocks(growing, helpers):
+    before = growing.state.blocks
+    reserve = growing.reserve(helpers.charge(TENTH, blocks=("2024", "2026")))
+    growing.say(e.VoidBody(reserve=reserve, token=helpers.TOKEN))
+    assert growing.state.blocks == before
+
+
+def test_what_remains_of_a_block_can_be_spent_and_no_more(growing, helpers):
+    growing.reserve(helpers.charge(Fraction(1, 2), blocks=("2024",)))
+    growing.reserve(helpers.charge(Fraction(1, 4), blocks=("2025",)))
+    for name in ("2024", "2025", "2026"):
+        left = Fraction(growing.state.remaining_of(name), UNITS)
+        more = left + Fraction(1, UNITS)
+        refused(growing, helpers.charge(more, blocks=(name,)), BudgetExceeded)
+        reserve = growing.reserve(helpers.charge(left, blocks=(name,)))
+        growing.say(e.VoidBody(reserve=reserve, token=helpers.TOKEN))
+
+
+# -- alone -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def declared(helpers):
+    return helpers.PureChain(**cap_facts("rho", "1.66", "1e-5", None), max_blocks_per_unit=1)
+
+
+def alone(helpers, epsilon="3/2", delta="1/100000"):
+    return helpers.charge(9, alone=True, epsilon=epsilon, delta=delta)
+
+
+def test_a_certificate_stands_alone_and_the_cap_counts_as_reached(declared, helpers):
+    reserve = declared.reserve(alone(helpers, "83/50"))
+    assert declared.state.total == declared.state.cap and declared.state.alone == reserve
+    refused(declared, helpers.charge(Fraction(1, 2**128)), BudgetExceeded)
+    refused(declared, alone(helpers), BudgetExceeded)
+    declared.say(e.StartBody(reserve=reserve, part=0))
+    declared.say(e.SettleBody(reserve=reserve, part=0, outcome="done"))
+    refused(declared, helpers.charge(Fraction(1, 2**128)), BudgetExceeded)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [("167/100", "0"), ("1", "2/100000"), ("inf", "0")])
+def test_a_certificate_beyond_what_was_declared_is_refused(epsilon, delta, declared, helpers):
+    error = refused(declared, alone(helpers, epsilon, delta), BudgetExceeded)
+    assert "1.66" in str(error)
+
+
+def test_nothing_stands_beside_a_certificate(declared, helpers):
+    first = declared.reserve(helpers.charge(Fraction(1, 2**128)))
+    refused(declared, alone(helpers), BudgetExceeded)
+    declared.say(e.VoidBody(reserve=first, token=helpers.TOKEN))
+    voided = declared.reserve(alone(helpers))
+    declared.say(e.VoidBody(reserve=voided, token=helpers.TOKEN))
+    assert declared.state.total == 0 and declared.state.alone == ""
+    declared.say(e.ImportBody(units=1, source="elsewhere"), "olga")
+    refused(declared, alone(helpers), BudgetExceeded)
+
+
+def test_a_lowered_cap_takes_no_certificate(declared, helpers):
+    declared.say(e.PolicyBody(cap=declared.state.cap - 1), "olga")
+    refused(declared, alone(helpers), BudgetExceeded)
+
+
+def test_no_certificate_stands_for_blocks_or_pure_epsilon(declared, helpers):
+    pure = helpers.PureChain(**cap_facts("epsilon", 2, None, None))
+    refused(pure, alone(helpers, "1", "0"), parameter="alone")
+    declared.say(e.BlockBody(name="2024", by="arrival", cap=1), "olga")
+    asked = helpers.charge(9, alone=True, epsilon="1", delta="0", blocks=("2024",))
+    refused(declared, asked, parameter="alone")

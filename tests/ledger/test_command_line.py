@@ -1,0 +1,313 @@
+"""``dpforest ledger``: every command on both stores, its JSON, and its exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from dpforest.__main__ import main
+from dpforest.ledger.command_line import COMMANDS
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture(scope="module")
+def helpers(load_helper):
+    return load_helper(HERE / "helpers.py")
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch, helpers):
+    """A folder with a domain and plan files, and an environment that names a ledger in it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DPFOREST_LEDGER", "sqlite:///claims.ledger")
+    monkeypatch.setenv("DPFOREST_ACTOR", "olga")
+    helpers.DOMAIN.to_json("domain.json")
+    helpers.charge("1/4", purpose="churn").to_json("churn.json")
+    helpers.charge("1/4", purpose="another").to_json("other.json")
+    helpers.charge("2").to_json("much.json")
+    return tmp_path
+
+
+@pytest.fixture
+def ask(here, capsys):
+    """Run one command; return its exit code, its standard output and its standard error."""
+
+    def run(line, *more):
+        code = main(["ledger", *line.split(), *more])
+        said = capsys.readouterr()
+        return code, said.out.rstrip("\n"), said.err
+
+    return run
+
+
+@pytest.fixture
+def good(ask):
+    """Run one command that goes well; return its standard output."""
+
+    def run(line, *more):
+        code, out, err = ask(line, *more)
+        assert code == 0, err
+        return out
+
+    return run
+
+
+INIT = "init claims --domain domain.json --rho 1 --delta 1e-6 --owner olga --owner oscar"
+
+
+def test_a_life_of_a_data_set_on_both_stores(good, url, monkeypatch, here):
+    if url.startswith("postgresql"):
+        monkeypatch.setenv("DPFOREST_LEDGER", url)
+    assert "rho 1 of 1 is left" in good(INIT, "--approvals", "1", "--unit", "a person")
+    assert "it fits; nothing was charged" in good("plan claims churn.json")
+    request = good("request claims churn.json --as ana")
+    assert request in good("status") and "0 of 1 approvals" in good("status claims")
+    good(f"approve claims {request}")
+    good(f"revoke claims {request}")
+    approved = good(f"approve claims {request} --as oscar")
+    assert approved == "approved as entry 4: churn, rho 0.25, by 'ana'; 1 of 1 approvals"
+    reserve = good(f"reserve claims churn.json --request {request} --as ana")
+    assert "rho 0.75 of 1 is left" in good("status claims") and reserve in good("status claims")
+    good(f"void claims {reserve} --reason mistaken")
+    assert "rho 1 of 1 is left" in good("status claims")
+    kinds = [line.split()[2] for line in good("log claims").splitlines()]
+    assert kinds == ["open", "request", "approve", "revoke", "approve", "reserve", "void"]
+    assert reserve in good("log claims").splitlines()[5]  # the reserve's own ID, not its request's
+    assert len(good("log claims --last 2").splitlines()) == 2
+    good("verify")
+    good("export export.json")
+    good("page page.html")
+    assert (here / "page.html").read_text("utf-8").startswith("<!DOCTYPE html>")
+    monkeypatch.setenv("DPFOREST_LEDGER", "sqlite:///copy.ledger")
+    assert good("import export.json") == "7 entries were added"
+    good("backup backup.ledger")
+    monkeypatch.setenv("DPFOREST_LEDGER", "sqlite:///backup.ledger")
+    assert "nothing is missing" in good("recover claims --witness export.json")
+    assert "agrees with the ledger at entry 6" in good("verify claims --witness export.json")
+
+
+def test_every_command_prints_one_json_object(good, here, monkeypatch):
+    data = {}
+
+    def get(line, *more):
+        out = good(line, *more, "--json")
+        data[line.split()[0]] = json.loads(out)
+        return data[line.split()[0]]
+
+    assert set(get(INIT)) == {"ledger", "url", "entry", "id", "hash", "status"}
+    status = get("status")["data_sets"][0]
+    assert status["cap"] == str(2**128) and status["figures"]["remaining"] == "1"
+    assert get("plan claims churn.json")["granted"] is True
+    assert get("plan claims much.json")["granted"] is False
+    request = get("request claims churn.json --as ana")["request"]
+    get(f"approve claims {request}")
+    get(f"revoke claims {request}")
+    held = get("reserve claims churn.json")
+    assert get(f"void claims {held['reserve']} --token {held['token']}")["entry"] == 5
+    assert [entry["number"] for entry in get("log claims")["entries"]] == [*range(6)]
+    assert get("verify")["entries"] == {"claims": 6}
+    assert get("export export.json")["entries"] == {"claims": 6}
+    assert get("recover claims --witness export.json")["restored"] == 0
+    get("backup backup.ledger")
+    get("page page.html claims")
+    monkeypatch.setenv("DPFOREST_LEDGER", "sqlite:///copy.ledger")
+    assert get("import export.json")["entries"] == {"claims": 6}
+    assert data.keys() == COMMANDS.keys()
+
+
+def test_what_is_asked_for_goes_to_standard_output_alone(ask, good):
+    good(INIT)
+    code, out, err = ask("reserve claims churn.json")
+    assert code == 0 and re.fullmatch(r"[0-9a-f-]{36}", out) and "--token" in err
+    code, out, err = ask("reserve claims much.json")
+    assert code == 3 and out == "" and "requested" in err
+
+
+# -- exit codes -----------------------------------------------------------------------------------
+
+
+def test_a_request_tells_owners_what_to_type(ask, good):
+    good(INIT, "--approvals", "1")
+    code, request, err = ask("request claims churn.json --as ana")
+    assert code == 0 and f"dpforest ledger approve claims {request}" in err
+
+
+def test_one_is_no_plural(good):
+    good(INIT)
+    assert good("verify").startswith("data set 'claims': 1 entry is whole")
+    assert good("export one.json") == "one.json: 1 entry was written"
+
+
+def test_a_report_of_another_ledger_is_bad_input(ask, good, load_helper, helpers):
+    good(INIT)
+    recovery = load_helper(HERE / "test_recovery.py")
+    other = helpers.registered(helpers.ledger_at(Path("other.ledger").absolute()))
+    Path("report.json").write_text(recovery.fit(helpers, other, "1/4"), "utf-8")
+    other.close()
+    code, _, err = ask("verify --witness report.json")
+    assert code == 2 and "is of another ledger" in err and "write an amount off" not in err
+
+
+def test_3_for_a_refused_budget(ask, good):
+    good(INIT)
+    for _ in range(4):
+        good("reserve claims churn.json")
+    code, _, err = ask("reserve claims churn.json")
+    assert code == 3 and err.startswith("dpforest ledger reserve: data set 'claims': requested")
+    assert "rho 0 of 1 is left" in good("status")
+
+
+def test_4_for_a_missing_approval(ask, good):
+    good(INIT, "--approvals", "1")
+    assert ask("reserve claims churn.json")[0] == 4
+    request = good("request claims churn.json --as ana")
+    assert ask(f"reserve claims churn.json --as ana --request {request}")[0] == 4
+    good(f"approve claims {request}")
+    code, _, err = ask(f"reserve claims other.json --as ana --request {request}")
+    assert code == 4 and "is of another plan: purpose" in err
+    good(f"reserve claims churn.json --as ana --request {request}")
+    assert ask(f"reserve claims churn.json --as ana --request {request}")[0] in (2, 4)
+
+
+def test_5_for_a_damaged_a_frozen_and_a_ledger_that_is_behind(ask, good, here):
+    good(INIT)
+    good("backup old.ledger")
+    good("reserve claims churn.json")
+    good("export export.json")
+    code, _, err = ask("verify --ledger sqlite:///old.ledger --witness export.json")
+    assert code == 5 and "the ledger ends at entry 0" in err
+    with sqlite3.connect("claims.ledger") as connection:
+        connection.execute("UPDATE heads SET number = 7")
+    connection.close()
+    for command in ("status", "verify", "reserve claims churn.json", "export e.json", "page p"):
+        assert ask(command)[0] == 5, command
+    assert not (here / "e.json").exists() and not (here / "p").exists()
+
+
+def test_5_while_it_waits_to_be_recovered(ask, good, load_helper, helpers, here):
+    recovery = load_helper(HERE / "test_recovery.py")
+    ledger = helpers.registered(helpers.ledger_at(Path("claims.ledger")))
+    good("backup old.ledger")
+    recovery.fit(helpers, ledger, "1/4")
+    Path("report.json").write_text(recovery.fit(helpers, ledger, "1/8"), "utf-8")
+    ledger.close()
+    shutil.move("old.ledger", "claims.ledger")
+    code, out, err = ask("recover claims --witness report.json")
+    assert code == 5 and out == "" and "rho 0.25 is missing" in err
+    assert ask("reserve claims churn.json")[0] == 5
+    assert ask("recover claims --write-off 1/8 --reason lost")[0] == 2
+    assert "0.25 was written off" in good("recover claims --write-off 0.25 --reason lost")
+    good("reserve claims churn.json")
+
+
+def test_6_for_an_unreachable_store(ask, here):
+    code, _, err = ask("status")
+    assert code == 6 and "there is no ledger at this place" in err
+    assert ask("status --ledger sqlite:///absent/claims.ledger")[0] == 6
+    pytest.importorskip("psycopg")
+    assert ask("status --ledger postgresql://nobody@127.0.0.1:1/none")[0] == 6
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("status absent", "data_set='absent': is no data set of this ledger"),
+        ("status --ledger file.ledger", "must begin with sqlite:/// or postgresql://"),
+        ("init claims --rho 1 --delta 1e-6", "--domain=None: must be given"),
+        (INIT, "is registered already"),
+        (INIT.replace("claims", "b") + " --epsilon 1", "and not both"),
+        (INIT.replace("claims", "b").replace("1e-6", "much"), "delta='much'"),
+        (INIT.replace("claims", "b").replace("domain.json", "none.json"), "there is none"),
+        (INIT.replace("claims", "b") + " --approvals 2", "less than the number of owners"),
+        ("log claims --last 0", "must be 1 or more"),
+        ("plan claims domain.json", "no dpforest-charge"),
+        ("plan claims absent.json", "there is none"),
+        ("approve claims 00000000-0000-0000-0000-000000000000", "is no open request"),
+        ("void claims 00000000-0000-0000-0000-000000000000", "is no reserve"),
+        ("recover claims --witness domain.json", "neither a privacy report nor an export"),
+        ("recover claims --write-off 1", "reason='': must be given"),
+        ("import domain.json", "cannot be read as an export"),
+        ("export absent/export.json", "cannot be written"),
+        ("page absent/page.html", "cannot be written"),
+        ("verify --key absent.key", "cannot be read"),
+    ],
+)
+def test_2_for_bad_input_that_charges_nothing(ask, good, line, said):
+    good(INIT)
+    code, out, err = ask(line)
+    assert code == 2 and out == "" and said in err
+    assert good("log claims").count("\n") == 0
+
+
+def test_a_plan_for_another_domain_is_refused(ask, good, helpers):
+    good(INIT)
+    domain = helpers.DOMAIN.model_copy(update={"features": helpers.DOMAIN.features[:1]})
+    helpers.charge("1/4", domain=domain).to_json("strange.json")
+    for command in ("plan", "request", "reserve"):
+        code, _, err = ask(f"{command} claims strange.json")
+        assert code == 2 and "is not the domain that the data set was registered with" in err
+
+
+def test_no_ledger_is_guessed(ask, monkeypatch):
+    monkeypatch.delenv("DPFOREST_LEDGER")
+    code, _, err = ask("status")
+    assert code == 2 and "--ledger=None: must name a ledger" in err
+
+
+def test_a_password_is_never_shown(ask, database, monkeypatch):
+    password = urlsplit(database).password
+    assert password
+    monkeypatch.setenv("DPFOREST_LEDGER", database)
+    said = [ask("init"), ask("status --json"), ask("status absent"), ask("backup x")]
+    wrong = (database.replace("127.0.0.1:", "127.0.0.1:1"), f"{database}?no=such", f"{database}_")
+    said += [ask("status", "--ledger", url) for url in wrong]
+    assert [code for code, _, _ in said] == [0, 0, 2, 2, 6, 2, 6]
+    assert password not in str(said)
+
+
+def test_entries_are_signed_with_a_key(good, ask, here):
+    pytest.importorskip("cryptography")
+    from dpforest.ledger import Signer
+
+    signer = Signer.new()
+    signer.write("olga.key")
+    good(f"init claims --domain domain.json --rho 1 --delta 1e-6 --owner olga={signer.public_key}"
+         " --key olga.key")  # fmt: skip
+    assert ask("reserve claims churn.json")[0] == 2
+    good("reserve claims churn.json --key olga.key")
+    assert json.loads(good("verify --json"))["signed"] == {"claims": 2}
+
+
+def test_the_login_is_the_actor_where_nobody_says_otherwise(good, monkeypatch):
+    monkeypatch.delenv("DPFOREST_ACTOR")
+    monkeypatch.setattr("getpass.getuser", lambda: "lara")
+    good("init claims --domain domain.json --rho 1 --delta 1e-6")
+    assert json.loads(good("status --json"))["data_sets"][0]["owners"] == {"lara": ""}
+
+
+def test_a_user_without_a_name_has_to_give_one(ask, monkeypatch):
+    def nobody():
+        raise KeyError("getpwuid(): uid not found")
+
+    monkeypatch.delenv("DPFOREST_ACTOR")
+    monkeypatch.setattr("getpass.getuser", nobody)
+    code, _, err = ask("init")
+    assert code == 2 and "--as=None: must name who asks" in err
+
+
+def test_the_whole_program_from_a_shell(here):
+    command = [sys.executable, "-m", "dpforest", "ledger", "status", "--json"]
+    # The package of these tests, from a folder that is not its own.
+    env = os.environ | {"PYTHONPATH": str(HERE.parents[1])}
+    run = subprocess.run(command, capture_output=True, text=True, env=env)
+    assert run.returncode == 6 and run.stdout == "" and "Traceback" not in run.stderr

@@ -1,0 +1,300 @@
+"""Every block of docs/ledger.md runs: Python, shell, and SQL on a real PostgreSQL."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import re
+import shutil
+import socketserver
+import subprocess
+import sys
+import tempfile
+import threading
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from dpforest.__main__ import main
+from dpforest.ledger.command_line import ACTOR_VARIABLE, COMMANDS, EXIT_CODES, URL_VARIABLE
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "ledger.md").read_text(encoding="utf-8")
+ON_POSTGRESQL = "PostgreSQL with roles"
+KINDS = {"python", "sh", "sql"}
+
+
+def sections():
+    """Title and text of each section of the page."""
+    parts = re.split(r"^## (.*)$", PAGE, flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def blocks(text):
+    """Kind and content of each block."""
+    return re.findall(r"^```(\w*)\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE)
+
+
+#: A ``dpforest`` that lets this process run its words: to start Python anew for each takes seconds.
+CLIENT = """#!{python} -IS
+import json, os, socket, sys
+asked = {{"words": sys.argv[1:], "env": {{k: v for k, v in os.environ.items() if "DPFOREST" in k}}}}
+with socket.socket(socket.AF_UNIX) as line:
+    line.connect({place!r})
+    line.sendall(json.dumps(asked).encode() + b"\\n")
+    said = json.loads(line.makefile().readline())
+print(said["out"], end="")
+print(said["err"], end="", file=sys.stderr)
+sys.exit(said["code"])
+"""
+
+
+class Program(socketserver.StreamRequestHandler):
+    """One run of ``dpforest``, for a client that waits for it."""
+
+    def handle(self) -> None:
+        asked, out, err = json.loads(self.rfile.readline()), io.StringIO(), io.StringIO()
+        with pytest.MonkeyPatch.context() as patch:
+            for name in (URL_VARIABLE, ACTOR_VARIABLE):
+                patch.delenv(name, raising=False)
+            for name, value in asked["env"].items():
+                patch.setenv(name, value)
+            with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+                code = main(asked["words"])
+        said = {"code": code, "out": out.getvalue(), "err": err.getvalue()}
+        self.wfile.write(json.dumps(said).encode() + b"\n")
+
+
+class Shell:
+    """A shell whose variables last from block to block, with ``dpforest`` on its path."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.variables, self.said = folder, folder / ".variables", ""
+        self.variables.write_text("")
+        # Elsewhere, because the name of a socket has to be short.
+        self.own = Path(tempfile.mkdtemp())
+        self.server = socketserver.UnixStreamServer(str(self.own / "s"), Program)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        program = self.own / "dpforest"
+        program.write_text(CLIENT.format(python=sys.executable, place=str(self.own / "s")))
+        program.chmod(0o755)
+        self.env = os.environ | {"PATH": f"{self.own}{os.pathsep}{os.environ['PATH']}"}
+
+    def run(self, text: str) -> None:
+        whole = f"set -euo pipefail\n. {self.variables}\n{text}\nexport -p > {self.variables}\n"
+        run = subprocess.run(
+            ["bash", "-c", whole], cwd=self.folder, env=self.env, capture_output=True, text=True
+        )
+        assert run.returncode == 0, f"{text}\n{run.stdout}{run.stderr}"
+        self.said += run.stdout
+
+    def close(self) -> None:
+        self.server.shutdown()
+        self.server.server_close()
+        shutil.rmtree(self.own)
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory):
+    """What the shell said, and what Python was left with, after all blocks but PostgreSQL's."""
+    for package in ("cryptography", "jinja2", "dp_accounting"):  # its figures are of the last
+        pytest.importorskip(package)
+    if not Path("/bin/bash").exists():
+        pytest.skip("the page's commands are for bash")
+    folder = tmp_path_factory.mktemp("documented")
+    shell, names = Shell(folder), {"__name__": "documented"}
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        for title, text in sections().items():
+            for kind, block in blocks(text) if title != ON_POSTGRESQL else []:
+                if kind == "python":
+                    exec(compile(block, f"docs/ledger.md, {title}", "exec"), names)
+                else:
+                    shell.run(block)
+    finally:
+        os.chdir(before)
+        shell.close()
+    return folder, shell.said, names
+
+
+def test_every_block_is_of_a_kind_that_runs():
+    found = [kind for text in sections().values() for kind, _ in blocks(text)]
+    assert set(found) == KINDS and PAGE.count("```") == 2 * len(found)
+    elsewhere = [text for title, text in sections().items() if title != ON_POSTGRESQL]
+    assert all(kind != "sql" for text in elsewhere for kind, _ in blocks(text))
+
+
+def test_the_page_does_what_it_says(ran):
+    folder, said, names = ran
+    assert {path.name for path in folder.iterdir()} >= {
+        "claims.ledger", "moved.ledger", "old.ledger", "claims.html", "claims.json", "olga.key",
+    }  # fmt: skip
+    assert "refused with code 4" in said and "behind: code 5" in said
+    assert "1 lost reserve counts again" in said
+    assert "late.json: names entry" in said and "lost chain, which is accounted for" in said
+    assert "it fits; nothing was charged" in said and "given back" in said
+    assert names["report"].basis.ledger.data_set == "claims"
+    assert names["campaign"].left == 1
+    assert names["ten"].fits == 10 and names["ten"].cap == (Fraction("1.66"), Fraction(1, 10**5))
+    assert (folder / "olga.key").stat().st_mode & 0o77 == 0
+
+
+def test_commands_and_codes_in_the_tables_are_those_of_the_program():
+    table = sections()["Command line"]
+    rows = [line for line in table.splitlines() if line.startswith("| `")]
+    assert {word for row in rows for word in re.findall(r"`([a-z]+)`", row)} == COMMANDS.keys()
+    codes = {int(code) for code in re.findall(r"^\| (\d) \|", table, flags=re.MULTILINE)}
+    assert codes == {0, 2} | {code for _, code in EXIT_CODES}
+
+
+def test_every_option_on_the_page_is_there(capsys):
+    known = ""
+    for command in COMMANDS:
+        with pytest.raises(SystemExit):
+            main(["ledger", command, "--help"])
+        known += capsys.readouterr().out
+    written = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", PAGE)) - {"--help"}
+    assert written and {option for option in written if option not in known} == set()
+
+
+# -- PostgreSQL -----------------------------------------------------------------------------------
+
+
+class Hospital:
+    """The set-up of the page, on a server of the tests' own."""
+
+    def __init__(self, cluster, folder):
+        import psycopg
+
+        self.psycopg, self.cluster = psycopg, cluster
+        self.shell, self.names = Shell(folder), {}
+        self.blocks = iter(blocks(sections()[ON_POSTGRESQL]))
+        with psycopg.connect(cluster.url(), autocommit=True) as connection:
+            connection.execute("CREATE DATABASE hospital")
+        exec("from dpforest import BudgetLedger, PrivateForestClassifier", self.names)
+
+    def url(self, role):
+        return self.cluster.url("hospital", role, "sesame")
+
+    def rooted(self):
+        return self.psycopg.connect(self.cluster.url("hospital"), autocommit=True)
+
+    def next(self, kind, role=""):
+        """Run the next block of the page, as a role where it is SQL."""
+        found, text = next(self.blocks)
+        assert found == kind
+        for user in ("keeper", "service"):
+            text = text.replace(f"postgresql://{user}@db.example/hospital", self.url(user))
+        if kind == "sql":
+            url = self.url(role) if role else self.cluster.url("hospital")
+            with self.psycopg.connect(url, autocommit=True) as connection:
+                return connection.execute(text)
+        if kind == "sh":
+            return self.shell.run(text)
+        return exec(compile(text, "docs/ledger.md, PostgreSQL", "exec"), self.names)
+
+    def refuses(self, role, statement):
+        """Say if the database does not let a role do something."""
+        with self.psycopg.connect(self.url(role), autocommit=True) as connection:
+            try:
+                connection.execute(statement)
+            except self.psycopg.errors.InsufficientPrivilege:
+                return True
+        return False
+
+
+@pytest.fixture(scope="module")
+def hospital(cluster, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("hospital")
+    made = Hospital(cluster, folder)
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        made.next("sql")
+        with made.rooted() as root:
+            for role in ("keeper", "service", "ana"):
+                root.execute(f"ALTER ROLE {role} PASSWORD 'sesame'")
+            root.execute(
+                "INSERT INTO records.claims SELECT 20 + i % 60, 10 + i % 50, "
+                "CASE WHEN i % 60 > 30 THEN 'high' ELSE 'low' END FROM generate_series(1, 2000) i"
+            )
+        made.next("python")
+        made.next("sh")
+        made.next("sql", "keeper")
+        made.next("sql", "ana")
+        made.next("python")
+        yield made
+    finally:
+        os.chdir(before)
+        made.shell.close()
+        with made.psycopg.connect(cluster.url(), autocommit=True) as root:
+            root.execute("DROP DATABASE IF EXISTS hospital (FORCE)")
+            root.execute("DROP ROLE IF EXISTS ana, service, keeper, analysts")
+
+
+def test_the_blocks_on_postgresql_have_run(hospital):
+    assert next(hospital.blocks, None) is None
+
+
+def test_an_order_of_an_analyst_is_a_fit_in_the_ledger(hospital):
+    from dpforest import BudgetLedger, verify_report
+
+    with hospital.psycopg.connect(hospital.url("ana")) as connection:
+        ((analyst, refusal, report, model),) = connection.execute(
+            "SELECT analyst, refusal, report, model FROM desk.orders"
+        ).fetchall()
+    assert analyst == "ana" and refusal is None
+    with BudgetLedger.open(hospital.url("keeper"), actor="keeper") as ledger:
+        assert ledger.verify([report]).findings[0].verdict == "agrees"
+        kinds = [(entry.kind.value, entry.actor) for entry in ledger.log("claims")]
+        assert verify_report(report, model, ledger=ledger)
+    assert kinds == [("open", "keeper"), *((k, "ana") for k in ("reserve", "start", "settle"))]
+
+
+def test_an_order_beyond_the_cap_is_refused_in_words(hospital):
+    refusal, report, model = hospital.names["answered"]("ana", 50, "too much")
+    assert "data set 'claims': requested" in refusal and report is None and model is None
+
+
+NOT_FOR_ANALYSTS = [
+    "SELECT * FROM records.claims",
+    "SELECT * FROM dpforest_ledger.entries",
+    "SELECT * FROM dpforest_ledger.heads",
+    "INSERT INTO desk.orders (analyst, epsilon, purpose) VALUES ('oscar', 1, 'in his name')",
+    "UPDATE desk.orders SET epsilon = 9",
+    "DELETE FROM desk.orders",
+    "CREATE TABLE public.copy (a integer)",
+]
+NOT_FOR_THE_SERVICE = [
+    "UPDATE dpforest_ledger.entries SET text = ''",
+    "DELETE FROM dpforest_ledger.entries",
+    "TRUNCATE dpforest_ledger.entries",
+    "DELETE FROM dpforest_ledger.heads",
+    "UPDATE dpforest_ledger.ledger SET id = ''",
+    "DROP TABLE dpforest_ledger.entries",
+    "ALTER TABLE dpforest_ledger.entries DISABLE TRIGGER ALL",
+    "INSERT INTO records.claims VALUES (20, 20, 'low')",
+    "SELECT desk.order_fit(1, 'for nobody')",
+    "UPDATE desk.orders SET analyst = 'oscar'",
+]
+
+
+@pytest.mark.parametrize("statement", NOT_FOR_ANALYSTS)
+def test_analysts_read_neither_records_nor_ledger(hospital, statement):
+    assert hospital.refuses("ana", statement)
+
+
+@pytest.mark.parametrize("statement", NOT_FOR_THE_SERVICE)
+def test_the_service_adds_entries_and_changes_none(hospital, statement):
+    assert hospital.refuses("service", statement)
+
+
+def test_the_one_function_notes_who_is_connected(hospital):
+    with hospital.psycopg.connect(hospital.url("ana"), autocommit=True) as connection:
+        (order,) = connection.execute("SELECT desk.order_fit(0.1, 'mine')").fetchone()
+        found = connection.execute("SELECT analyst FROM desk.orders WHERE id = %s", (order,))
+        assert found.fetchone() == ("ana",)

@@ -1,0 +1,121 @@
+"""A fit without the ledger is charged afterwards what it would have been charged in it."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dpforest import (
+    BudgetAccountant,
+    Domain,
+    MultinomialForestClassifier,
+    PrivateForestClassifier,
+)
+from dpforest.__main__ import main
+from dpforest.exceptions import ParameterError
+from dpforest.ledger.elsewhere import spent_elsewhere
+
+HERE = Path(__file__).parent
+NOBODY = np.empty((0, 2)), np.empty(0)
+FACTS = {"features": {"a": (0, 9), "b": (0, 9)}, "classes": [0, 1]}
+KNOWN, UNKNOWN = Domain(**FACTS, approximate_rows=4000), Domain(**FACTS)
+WITH_DELTA = {
+    "a list that is known beforehand": PrivateForestClassifier(epsilon=1, delta=1e-6, domain=KNOWN),
+    "refitted": PrivateForestClassifier(epsilon=1, delta=1e-6, domain=KNOWN, strategy="refitted"),
+    "a count that is bought": PrivateForestClassifier(
+        epsilon=1, delta=1e-6, domain=UNKNOWN, accountant=BudgetAccountant(epsilon=9, delta=1e-6)
+    ),
+}
+PURE = {
+    "rules": PrivateForestClassifier(epsilon=1, domain=KNOWN, strategy="rules"),
+    "one shot, a count that is bought": PrivateForestClassifier(epsilon=1, domain=UNKNOWN),
+    "trees": MultinomialForestClassifier(epsilon=1, domain=KNOWN, n_estimators=2, max_depth=1),
+}
+pytestmark = pytest.mark.filterwarnings("ignore::dpforest.exceptions.WeakSignalWarning")
+
+
+@pytest.fixture(scope="module")
+def helpers(load_helper):
+    return load_helper(HERE / "helpers.py")
+
+
+@pytest.fixture(scope="module")
+def ledger(helpers, tmp_path_factory):
+    """Data sets of both currencies, with and without a domain that says how many rows there are."""
+    made = helpers.ledger_at(tmp_path_factory.mktemp("elsewhere") / "claims.ledger")
+    made.register("rho", domain=KNOWN, rho=10, delta=1e-6)
+    made.register("pure", domain=KNOWN, currency="epsilon", epsilon=10)
+    yield made
+    made.close()
+
+
+def facts(ledger, name):
+    return ledger.status(name).facts
+
+
+@cache
+def report_of(forest):
+    """Report of a forest, which is fitted once."""
+    return forest.fit(*NOBODY).privacy_report()
+
+
+@pytest.mark.parametrize("name", [*WITH_DELTA, *PURE])
+@pytest.mark.parametrize("currency", ["rho", "pure"])
+def test_it_costs_what_it_would_have_cost_in_the_ledger(ledger, name, currency):
+    forest = (WITH_DELTA | PURE)[name]
+    report = report_of(forest).to_json()
+    if currency == "pure" and name in WITH_DELTA:
+        with pytest.raises(ParameterError, match="it has no price in epsilon"):
+            spent_elsewhere(report, facts(ledger, currency))
+        return
+    price = ledger.charge(currency, forest).units
+    assert spent_elsewhere(report, facts(ledger, currency)).units == price > 0
+
+
+def test_the_command_charges_a_report_once(ledger, helpers, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("DPFOREST_LEDGER", f"sqlite:///{tmp_path}/claims.ledger")
+    monkeypatch.setenv("DPFOREST_ACTOR", "olga")
+    with helpers.ledger_at(tmp_path / "claims.ledger") as made:
+        made.register("claims", domain=KNOWN, rho=10, delta=1e-6)
+        report_of(PURE["trees"]).to_json(tmp_path / "report.json")
+        command = ["ledger", "import", str(tmp_path / "report.json"), "--into", "claims"]
+        assert main([*command, "--reason", "in a notebook"]) == 0
+        price = made.charge("claims", PURE["trees"]).units
+        assert made.status("claims").spent == price
+        said = made.log("claims")[-1].body.source
+        assert said == "MultinomialForestClassifier, fitted without the ledger. in a notebook"
+        assert main(command) == 2 and "was imported before" in capsys.readouterr().err
+        assert main([*command[:-1], "other"]) == 2
+        assert made.status("claims").spent == price
+
+
+def test_what_is_of_another_kind_is_refused(ledger, helpers):
+    known = facts(ledger, "rho")
+    forest = PURE["trees"]
+    other = MultinomialForestClassifier(
+        epsilon=1, n_estimators=1, max_depth=1,
+        domain=Domain(features={"a": (0, 9), "b": (0, 8)}, classes=[0, 1]),
+    )  # fmt: skip
+    unit = MultinomialForestClassifier(
+        epsilon=1, domain=KNOWN, n_estimators=1, max_depth=1, max_records_per_unit=2
+    )
+    in_it = MultinomialForestClassifier(
+        epsilon=1, domain=KNOWN, n_estimators=1, max_depth=1, accountant=ledger.accountant("rho")
+    )
+    # What it keeps to is its (epsilon, delta), whatever it releases first: no rho bounds it.
+    bought = PrivateForestClassifier(epsilon=1, delta=1e-6, domain=UNKNOWN)
+    text = report_of(forest).to_json()
+    for given, said in [
+        (report_of(other).to_json(), "its domain is not the data set's"),
+        (report_of(unit).to_json(), "its privacy unit is not the data set's"),
+        (report_of(bought).to_json(), "it has no price in rho"),
+        (report_of(in_it).to_json(), "its fit stands in a ledger"),
+        (text.replace('"MultinomialForestClassifier"', '"AnotherClassifier"', 1), "own entries"),
+        ("{}", "not a dpforest-report"),
+        ("absent.json", "there is none"),
+    ]:
+        with pytest.raises(ParameterError, match=said):
+            spent_elsewhere(given, known)

@@ -1,0 +1,111 @@
+"""Help comes at once, names every command, and loads nothing that only fits need."""
+
+from __future__ import annotations
+
+import re
+import resource
+import subprocess
+import sys
+import tomllib
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from dpforest.__main__ import main
+from dpforest.exceptions import (
+    ApprovalMissing,
+    BudgetExceeded,
+    DomainError,
+    LedgerDamaged,
+    LedgerError,
+    LedgerFrozen,
+    LedgerUnreachable,
+    MissingExtraError,
+    ParameterError,
+)
+from dpforest.ledger.command_line import COMMANDS, exit_code
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+NAMED = (
+    "init|status|log|plan|request|approve|revoke|reserve|void|recover|verify|export|import|backup"
+    "|page"
+)
+HELP = (
+    "import sys; from dpforest.__main__ import main\n"
+    "try: main({words!r})\n"
+    "except SystemExit: pass\n"
+)
+
+
+def test_the_commands_are_those_that_are_promised():
+    assert list(COMMANDS) == NAMED.split("|")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself(command, capsys):
+    with pytest.raises(SystemExit, match="^0$"):
+        main(["ledger", command, "--help"])
+    said = capsys.readouterr()
+    assert COMMANDS[command][0][1:] in " ".join(said.out.split()) and not said.err
+    for option in ("--ledger", "--as", "--key", "--json"):
+        assert option in said.out
+
+
+@pytest.mark.parametrize("words", [["--help"], ["ledger", "--help"], ["ledger", "init", "--help"]])
+def test_help_loads_nothing_heavy(words):
+    code = HELP.format(words=words) + "print(*sys.modules, file=sys.stderr)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = {name.split(".")[0] for name in run.stderr.split()}
+    assert "usage:" in run.stdout
+    assert not loaded & {"numpy", "numba", "sklearn", "pydantic", "sqlite3", "psycopg", "jinja2"}
+
+
+def seconds(code: str) -> float:
+    """Least of a few measurements of the processor's time that a fresh interpreter takes."""
+    found = []
+    for _ in range(5):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        found.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return min(found)
+
+
+def test_help_takes_less_than_a_fifth_of_a_second():
+    assert seconds(HELP.format(words=["ledger", "--help"])) - seconds("pass") < 0.2
+
+
+@pytest.mark.parametrize(
+    ("refusal", "code"),
+    [
+        (ParameterError("cap", 1, "must be", "do"), 2),
+        (DomainError("classes", "must be", "do"), 2),
+        (LedgerError("is no", "do"), 2),
+        (MissingExtraError("jinja2", "report", "a page"), 2),
+        (BudgetExceeded("rho 1", "rho 0.5"), 3),
+        (ApprovalMissing("needs one", "ask"), 4),
+        (LedgerDamaged("is not whole", "restore"), 5),
+        (LedgerFrozen("is frozen", "recover"), 5),
+        (LedgerUnreachable("cannot be read", "wait"), 6),
+    ],
+)
+def test_exit_codes_tell_refusals_apart(refusal, code):
+    assert exit_code(refusal) == code
+
+
+def test_the_script_and_the_module_are_one_program():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    module, _, function = project["scripts"]["dpforest"].partition(":")
+    assert getattr(import_module(module), function) is main
+
+
+@pytest.mark.parametrize(
+    ("called", "shown"),
+    [("/usr/bin/dpforest", "dpforest"), ("/x/__main__.py", "python -m dpforest")],
+)
+def test_help_shows_the_name_that_was_called(called, shown, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", [called])
+    with pytest.raises(SystemExit, match="^0$"):
+        main(["--help"])
+    assert re.match(rf"usage: {shown} \[-h\]", capsys.readouterr().out)

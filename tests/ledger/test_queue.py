@@ -1,0 +1,188 @@
+"""The queue of writers: first come, first served, and nobody waits for the dead."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import time
+
+import pytest
+
+from dpforest.ledger import queue
+from dpforest.ledger.queue import FairQueue, QueueTimeout
+
+FORK = multiprocessing.get_context("fork")
+pytestmark = [
+    pytest.mark.skipif(not queue.SUPPORTED, reason="needs locks that only Linux has"),
+    pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning"),
+]
+
+
+@pytest.fixture
+def path(tmp_path):
+    ledger = tmp_path / "a.ledger"
+    ledger.touch(mode=0o640)
+    return ledger
+
+
+def queue_of(path):
+    return FairQueue(path.with_name("a.ledger-queue"), path)
+
+
+def drawn(path):
+    """How many numbers were drawn."""
+    file = path.with_name("a.ledger-queue")
+    return int.from_bytes(file.read_bytes()[:8], "little") if file.exists() else 0
+
+
+def waiting(path, action):
+    """A child that draws the next number and then runs something in its turn."""
+    before = drawn(path)
+
+    def work():
+        with queue_of(path).turn(30):
+            action()
+
+    child = FORK.Process(target=work)
+    child.start()
+    end = time.monotonic() + 20
+    while drawn(path) == before:
+        assert time.monotonic() < end
+        time.sleep(0.001)
+    return child
+
+
+def sink(path):
+    """A file that children write their names to."""
+    file = path.with_name("order")
+    return file, lambda name: os.write(
+        os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND), name.encode()
+    )
+
+
+def test_turns_come_in_the_order_of_arrival(path):
+    file, say = sink(path)
+    with queue_of(path).turn(5):
+        children = [waiting(path, lambda name=name: say(name)) for name in "abcdefgh"]
+        assert not file.exists()
+    [child.join(30) for child in children]
+    assert file.read_text() == "abcdefgh"
+
+
+def test_nobody_is_passed_who_waits_behind_somebody_dead(path):
+    """The dead one's byte is free, but the one before it still has its turn."""
+    file, say = sink(path)
+    with queue_of(path).turn(5):
+        dead = waiting(path, lambda: say("dead"))
+        last = waiting(path, lambda: say("last"))
+        os.kill(dead.pid, signal.SIGKILL)
+        dead.join(10)
+        last.join(0.2)
+        assert not file.exists()
+        say("first ")
+    last.join(10)
+    assert file.read_text() == "first last"
+
+
+def test_a_killed_holder_gives_its_turn_away(path):
+    holder = waiting(path, lambda: time.sleep(60))
+    with pytest.raises(QueueTimeout), queue_of(path).turn(0.1):
+        pass
+    os.kill(holder.pid, signal.SIGKILL)
+    with queue_of(path).turn(10):
+        holder.join(10)
+
+
+def test_whoever_gave_up_is_in_nobodys_way(path):
+    file, say = sink(path)
+    own = queue_of(path)
+    with own.turn(5):
+        with pytest.raises(QueueTimeout), own.turn(0.05):
+            pass
+        children = [waiting(path, lambda name=name: say(name)) for name in "ab"]
+    [child.join(10) for child in children]
+    assert file.read_text() == "ab"
+
+
+def test_a_child_does_not_keep_its_parents_turn(path):
+    """Locks belong to the opening of a file, which a fork shares."""
+    reader, writer = os.pipe()
+
+    def parent():
+        with queue_of(path).turn(5):
+            if not os.fork():
+                os.write(writer, b"x")
+                time.sleep(10)
+                os._exit(0)
+            os.read(reader, 1)
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    process = FORK.Process(target=parent)
+    process.start()
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    with queue_of(path).turn(5):
+        pass
+
+
+def test_turns_come_where_no_thread_can_be_started(path, monkeypatch):
+    """As in Python 3.12 and later, where stores are closed while the interpreter ends."""
+
+    def refuse(thread):
+        raise RuntimeError("can't create new thread at interpreter shutdown")
+
+    holder = waiting(path, lambda: time.sleep(0.3))
+    monkeypatch.setattr("threading.Thread.start", refuse)
+    with pytest.raises(QueueTimeout), queue_of(path).turn(0.05):
+        pass
+    with queue_of(path).turn(10):
+        pass
+    holder.join(10)
+
+
+@pytest.mark.parametrize("content", [b"", b"\0" * 8, b"\xff" * 8, b"no counter at all", b"\5"])
+def test_any_counter_will_do(path, content):
+    file, say = sink(path)
+    with queue_of(path).turn(5):
+        children = [waiting(path, lambda: say("a"))]
+        path.with_name("a.ledger-queue").write_bytes(content)
+        with pytest.raises(QueueTimeout), queue_of(path).turn(0.05):
+            pass
+    [child.join(10) for child in children]
+    with queue_of(path).turn(5):
+        assert file.read_text() == "a"
+
+
+def test_the_door_lets_one_in(path):
+    with queue_of(path).door(5) as is_alone:
+        assert is_alone
+        with pytest.raises(QueueTimeout), queue_of(path).door(0.05):
+            pass
+        with queue_of(path).turn(5):  # another lock
+            pass
+    with queue_of(path).door(5):
+        pass
+
+
+def test_the_queue_has_the_rights_of_the_ledger(path):
+    with queue_of(path).turn(5):
+        pass
+    assert path.with_name("a.ledger-queue").stat().st_mode & 0o777 == 0o640
+
+
+def test_without_such_locks_everybody_goes_without(path, monkeypatch):
+    monkeypatch.setattr(queue, "SUPPORTED", False)
+    with queue_of(path).turn(1), queue_of(path).turn(1), queue_of(path).door(1) as is_alone:
+        assert not is_alone
+    assert not path.with_name("a.ledger-queue").exists()
+
+
+def test_nothing_stays_open(path):
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(3):
+        with queue_of(path).turn(5), pytest.raises(QueueTimeout), queue_of(path).turn(0.01):
+            pass
+    end = time.monotonic() + 10
+    while len(os.listdir("/proc/self/fd")) > before and time.monotonic() < end:
+        time.sleep(0.01)
+    assert len(os.listdir("/proc/self/fd")) == before and not queue._open

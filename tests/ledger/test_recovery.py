@@ -1,0 +1,545 @@
+"""A ledger that is behind or forked is found by what people hold, and brought up to date."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from dpforest.exceptions import (
+    BudgetExceeded,
+    LedgerDamaged,
+    LedgerFrozen,
+    LedgerUnreachable,
+    ParameterError,
+)
+from dpforest.ledger import to_units
+from dpforest.ledger.witness import Stake, place_of
+from dpforest.report.digests import digest_of
+
+
+@pytest.fixture(scope="module")
+def helpers(load_helper):
+    return load_helper(Path(__file__).parent / "helpers.py")
+
+
+@pytest.fixture
+def book(helpers, tmp_path):
+    """A ledger with one settled fit of rho 1/10; made again at another path by ``copied``."""
+    ledger = helpers.registered(helpers.ledger_at(tmp_path / "claims.ledger"))
+    ledger.first = fit(helpers, ledger, "1/8")
+    yield ledger
+    ledger.close()
+
+
+def fit(helpers, ledger, rho, end="settle", **others):
+    """Reserve, start and settle; return a report's JSON as of its last entry."""
+    reserved = ledger.write("claims", reserve_body(helpers, rho, **others))
+    if end == "reserve":
+        return reserved.entry.id
+    stake = Stake.of(reserved.entry, reserved.state)
+    return report_of(stake, ledger, reserved.entry.id, end)
+
+
+def reserve_body(helpers, rho, **others):
+    from dpforest.ledger.entries import ReserveBody
+
+    return ReserveBody(charge=helpers.charge(Fraction(rho), **others), token="cd" * 32)
+
+
+def report_of(stake, ledger, reserve, end="settle"):
+    """A report as far as a witness goes: where the fit stands, and a digest over all of it."""
+    from dpforest.ledger.entries import SettleBody, StartBody
+
+    written = ledger.write("claims", StartBody(reserve=reserve, part=0))
+    if end == "settle":
+        written = ledger.write("claims", SettleBody(reserve=reserve, part=0, outcome="done"))
+    place = place_of(stake, written.entry, written.state).model_dump(mode="json")
+    return sealed({"format": "dpforest-report", "basis": {"ledger": place}})
+
+
+def sealed(data):
+    return json.dumps(data | {"digest": digest_of(data)})
+
+
+def copied(helpers, ledger, tmp_path, name="backup.ledger"):
+    """A backup of a ledger, opened as it would be after it was restored."""
+    path = tmp_path / name
+    ledger.backup(path)
+    return helpers.ledger_at(path)
+
+
+def spent(ledger):
+    return Fraction(ledger.status("claims").spent, 2**128)
+
+
+NONE_RAN = "no fit ran here since the backup was restored"
+
+
+def went_on(ledger, witnesses):
+    """Say if it goes on by these reports, and an owner's word where they cannot show the fork."""
+    found = ledger.recover("claims", witnesses)
+    if found.frozen and not found.missing:
+        found = ledger.recover("claims", write_off=0, reason=NONE_RAN)
+    return not found.frozen
+
+
+def verdicts(ledger, *witnesses):
+    return [one.verdict for one in ledger.verify(witnesses).findings]
+
+
+# -- what is found --------------------------------------------------------------------------------
+
+
+def test_a_whole_ledger_agrees_with_its_reports(helpers, book):
+    second = fit(helpers, book, "1/4", end="start")
+    assert verdicts(book, book.first, second, book.export_json()) == ["agrees"] * 3
+    assert book.recover("claims", [book.first, second]).words == "nothing is missing"
+    assert len(book.chain("claims").entries) == 6  # nothing was written
+
+
+def test_a_restored_backup_is_whole_and_a_report_shows_that_it_is_behind(helpers, book, tmp_path):
+    old = copied(helpers, book, tmp_path)
+    later = fit(helpers, book, "1/4")
+    assert old.verify([book.first]).entries == {"claims": 4}
+    with pytest.raises(LedgerDamaged, match=r"names entry 6, and the ledger ends at entry 3"):
+        old.verify([book.first, later])
+    with pytest.raises(LedgerDamaged, match="ends at entry 3"):
+        old.verify([book.export_json()])
+
+
+def test_a_backup_that_went_on_is_a_fork(helpers, book, tmp_path):
+    old = copied(helpers, book, tmp_path)
+    later = fit(helpers, book, "1/4")
+    fit(helpers, old, "1/32")
+    with pytest.raises(LedgerDamaged, match="names another entry 6 than the ledger has"):
+        old.verify([later])
+
+
+def test_a_book_that_was_written_anew_is_another_ledger(helpers, book, tmp_path):
+    anew = helpers.registered(helpers.ledger_at(tmp_path / "anew.ledger"))
+    assert anew.verify().entries == {"claims": 1}
+    with pytest.raises(ParameterError, match=f"is of another ledger .'{book.id}'.*written anew"):
+        anew.verify([book.first])
+    with pytest.raises(ParameterError, match="is of another ledger"):
+        anew.recover("claims", [book.first])
+
+
+def test_a_witness_of_a_data_set_that_is_not_asked_for_is_not_passed_over(helpers, book):
+    helpers.registered(book, name="visits")
+    export = book.export_json()
+    for ask in (
+        lambda one: book.verify([one], ["visits"]),
+        lambda one: book.recover("visits", one),
+    ):
+        with pytest.raises(ParameterError, match="is of data set 'claims', which is not asked for"):
+            ask(book.first)
+        assert ask(export)  # an export speaks of all
+    book.close()
+
+
+# -- recovering -----------------------------------------------------------------------------------
+
+
+def test_reports_of_all_that_was_lost_bring_the_ledger_up_to_date(helpers, book, tmp_path):
+    old = copied(helpers, book, tmp_path)
+    lost = [fit(helpers, book, "1/4"), fit(helpers, book, "1/16", end="start")]
+    found = old.recover("claims", lost)
+    # No report shows that the first fit is in both chains, so it may count twice.
+    assert found.frozen and len(found.charged_again) == 2
+    assert (found.missing, found.unproven) == (0, to_units(Fraction(1, 8)))
+    assert "no report shows which fits ran here since the restore" in found.words
+    found = old.recover("claims", write_off=0, reason=NONE_RAN)
+    assert not found.frozen and found.words == "it goes on: 0 lost reserves count again"
+    assert spent(old) == spent(book)
+    assert verdicts(old, book.first, *lost) == ["agrees", "imported", "imported"]
+    assert old.recover("claims", lost).words == "nothing is missing"
+    assert spent(old) == spent(book)
+    fit(helpers, old, "1/64")  # it goes on
+
+
+def test_it_stays_frozen_until_the_missing_is_given(helpers, book, tmp_path):
+    old = copied(helpers, book, tmp_path)
+    second, third = fit(helpers, book, "1/4"), fit(helpers, book, "1/16")
+    found = old.recover("claims", [third])
+    assert found.frozen and found.missing == to_units(Fraction(1, 4))
+    assert "rho 0.25 is missing" in found.words
+    with pytest.raises(LedgerFrozen, match="names entry 9, and the ledger ends at entry 3"):
+        fit(helpers, old, "1/100")
+    # Nobody who gives nothing lets it go on.
+    assert old.recover("claims").frozen and old.recover("claims", [book.first]).frozen
+    assert old.recover("claims", [third]).missing == to_units(Fraction(1, 4))
+    assert went_on(old, [second])
+    assert spent(old) == spent(book) and not old.status("claims").frozen
+
+
+def test_who_speaks_of_less_asks_for_no_less(helpers, book, tmp_path):
+    old = copied(helpers, book, tmp_path)
+    _, second, third = (fit(helpers, book, rho) for rho in ("1/16", "1/16", "1/4"))
+    assert old.recover("claims", [third]).missing == to_units(Fraction(1, 8))
+    assert old.recover("claims", [second]).missing == to_units(Fraction(1, 16))
+
+
+def test_what_nobody_holds_is_written_off(helpers, book, tmp_path):
+    old = copied(helpers, book, tmp_path)
+    fit(helpers, book, "1/4")
+    third = fit(helpers, book, "1/16")
+    with pytest.raises(ParameterError, match="write_off='0.1': is below what is missing, rho 0.25"):
+        old.recover("claims", [third], write_off="0.1", reason="its report was lost")
+    assert old.status("claims").frozen
+    with pytest.raises(ParameterError, match="reason='': must be given"):
+        old.recover("claims", [third], write_off="5/16")
+    found = old.recover("claims", write_off="5/16", reason="its report was lost")
+    assert found.written_off == to_units(Fraction(5, 16)) and not found.frozen
+    assert spent(old) == Fraction(1, 8) + Fraction(1, 16) + Fraction(5, 16)
+    last = [entry.body for entry in old.log("claims") if entry.kind == "import"][-1]
+    assert last.write_off and last.source == "its report was lost"
+
+
+def test_an_export_is_written_back_to_the_byte(helpers, book, tmp_path):
+    old = copied(helpers, book, tmp_path)
+    later = fit(helpers, book, "1/4")
+    book.policy("claims", cap="1/2")
+    found = old.recover("claims", [book.export_json()])
+    assert found.restored == 4 and not found.charged_again
+    assert old.log("claims", 0, 8) == book.log("claims")
+    assert old.status("claims").cap == to_units(Fraction(1, 2))
+    assert verdicts(old, later, book.first) == ["agrees"] * 2
+
+
+def test_a_fork_counts_both_branches(helpers, book, tmp_path):
+    old = copied(helpers, book, tmp_path)
+    fit(helpers, book, "1/4")
+    lost = fit(helpers, book, "1/16")
+    fit(helpers, old, "1/32")
+    witnesses = [lost, book.export_json()]
+    assert not old.recover("claims", witnesses).frozen
+    assert spent(old) == spent(book) + Fraction(1, 32)
+    assert old.recover("claims", witnesses).words == "nothing is missing"
+
+
+def test_where_the_fork_began_is_not_guessed_from_reports(helpers, book, tmp_path):
+    old = copied(helpers, book, tmp_path)
+    lost = [fit(helpers, book, "1/4"), fit(helpers, book, "1/16")]
+    fit(helpers, old, "1/32")
+    # Nothing shows that both branches have the first fit, so it may count twice.
+    assert old.recover("claims", lost).missing == to_units(Fraction(1, 8))
+    assert old.recover("claims", [book.first]).missing == to_units(Fraction(1, 8))
+    assert not old.recover("claims", [book.export_json()]).frozen
+    assert spent(old) == spent(book) + Fraction(1, 32)
+
+
+def test_a_report_after_the_fork_says_nothing_of_the_lost_chain(helpers, book, tmp_path):
+    old = copied(helpers, book, tmp_path)
+    fit(helpers, book, "1/4")  # nobody holds its report
+    lost = fit(helpers, book, "1/16")
+    own = fit(helpers, old, "1/4", end="start")
+    for rho in ("1/8", "1/64"):
+        fit(helpers, old, rho)
+    found = old.recover("claims", [book.first, own, lost])
+    assert found.frozen and found.missing >= to_units(Fraction(1, 4))
+
+
+def test_a_later_witness_of_the_same_loss_is_charged_too(helpers, book, tmp_path):
+    old = copied(helpers, book, tmp_path)
+    second, third = fit(helpers, book, "1/4"), fit(helpers, book, "1/16")
+    assert went_on(old, [second])
+    fit(helpers, old, "1/128")
+    with pytest.raises(LedgerDamaged, match="another entry 9|names entry 9"):
+        old.verify([third])
+    assert not old.recover("claims", [second, third]).frozen
+    assert spent(old) == spent(book) + Fraction(1, 128)
+
+
+def test_a_reserve_that_began_on_the_lost_chain_never_comes_back(helpers, book, tmp_path):
+    reserve = book.reserve("claims", helpers.charge(Fraction(1, 4)))
+    old = copied(helpers, book, tmp_path)
+    state = book.chain("claims").state
+    lost = report_of(Stake.of(reserve.entry, state), book, reserve.id, "start")
+    assert went_on(old, [lost])
+    # The reserve stands beside its import until somebody gives it back: what began counts on.
+    assert spent(old) == spent(book) + Fraction(1, 4)
+    old.void("claims", reserve.id, reason="not begun here")
+    assert spent(old) == spent(book) and verdicts(old, lost) == ["imported"]
+
+
+def test_a_reserve_that_is_charged_again_hides_nothing_that_is_missing(helpers, book, tmp_path):
+    reserve = book.reserve("claims", helpers.charge(Fraction(1, 4)))
+    old = copied(helpers, book, tmp_path)
+    began = report_of(
+        Stake.of(reserve.entry, book.chain("claims").state), book, reserve.id, "settle"
+    )
+    fit(helpers, book, "1/4")  # nobody holds its report
+    last = fit(helpers, book, "1/16")
+    found = old.recover("claims", [began, last])
+    assert found.frozen and found.missing == to_units(Fraction(1, 4))
+
+
+def test_a_bare_word_to_go_on_accounts_for_nothing(helpers, book, tmp_path):
+    reserve = book.reserve("claims", helpers.charge(Fraction(1, 16)))
+    book.start("claims", reserve.id)
+    old = copied(helpers, book, tmp_path)
+    fit(helpers, book, "1/4")
+    last = fit(helpers, book, "1/32")
+    assert old.recover("claims", [last]).frozen
+    old.checkpoint("claims", frozen=False, reason="the owner lets it go on")
+    with pytest.raises(LedgerDamaged, match="names"):
+        old.verify([book.export_json()])
+    assert old.recover("claims", [last]).missing == to_units(Fraction(1, 4))
+
+
+def edited(report, **change):
+    """A report whose amounts somebody wrote anew, with a digest to match."""
+    data = json.loads(report)
+    del data["digest"]
+    data["basis"]["ledger"] |= change
+    return sealed(data)
+
+
+def test_an_edited_amount_refunds_no_reserve(helpers, book, tmp_path):
+    reserve = book.reserve("claims", helpers.charge(Fraction(1, 4)))
+    old = copied(helpers, book, tmp_path)
+    lost = report_of(Stake.of(reserve.entry, book.chain("claims").state), book, reserve.id)
+    less = edited(lost, charged="1/1000000", before="0", in_all="1/1000000")
+    assert went_on(old, [less])
+    again = [entry.body for entry in old.log("claims") if entry.kind == "import"]
+    assert [body.units for body in again] == [to_units(Fraction(1, 4))]
+    assert spent(old) >= spent(book)
+    assert reserve.id in {one.id for one in old.status("claims").reserves}
+
+
+def test_fits_made_since_the_restore_never_stand_for_lost_ones(helpers, book, tmp_path):
+    old = copied(helpers, book, tmp_path)
+    fit(helpers, book, "1/4")  # nobody holds its report
+    lost = fit(helpers, book, "1/16")
+    fit(helpers, old, "1/4")  # its entries are before the one that the report names
+    found = old.recover("claims", [lost])
+    assert found.frozen and found.unproven >= to_units(Fraction(1, 4))
+    assert old.recover("claims").frozen and old.recover("claims", [lost, book.first]).frozen
+    assert not old.recover("claims", [book.export_json()]).frozen
+    assert spent(old) == spent(book) + Fraction(1, 4)
+
+
+def test_an_owner_says_what_ran_here_since_the_restore(helpers, book, tmp_path):
+    old = copied(helpers, book, tmp_path)
+    fit(helpers, book, "1/4")
+    lost = fit(helpers, book, "1/16")
+    fit(helpers, old, "1/4")
+    assert old.recover("claims", [lost]).frozen
+    old.recover("claims", write_off="1/4", reason="one fit of rho 1/4 ran since the restore")
+    assert spent(old) == spent(book) + Fraction(1, 4)
+    assert verdicts(old, lost) == ["imported"]
+    later = fit(helpers, book, "1/32")
+    assert not old.recover("claims", [lost, later]).frozen
+    assert spent(old) == spent(book) + Fraction(1, 4)
+
+
+def test_a_fit_that_began_before_the_backup_shows_that_it_is_behind(helpers, book, tmp_path):
+    """Its reserve is in the backup, so nothing of it is charged again; what came after is lost."""
+    from dpforest.ledger.entries import SettleBody, StartBody
+
+    written = book.write("claims", reserve_body(helpers, "1/16"))
+    stake, reserve = Stake.of(written.entry, written.state), written.entry.id
+    book.write("claims", StartBody(reserve=reserve, part=0))
+    old = copied(helpers, book, tmp_path)
+    fit(helpers, book, "1/4")
+    ended = book.write("claims", SettleBody(reserve=reserve, part=0, outcome="done"))
+    place = place_of(stake, ended.entry, ended.state).model_dump(mode="json")
+    report = sealed({"format": "dpforest-report", "basis": {"ledger": place}})
+    with pytest.raises(LedgerDamaged, match="names entry 9, and the ledger ends at entry 5"):
+        old.verify([report])
+    assert old.recover("claims", [report]).missing == to_units(Fraction(1, 4))
+    old.recover("claims", write_off="1/4", reason="its report was lost")
+    assert spent(old) == spent(book) and verdicts(old, report) == ["imported"]
+
+
+def test_what_was_voided_here_and_began_there_is_charged(helpers, book, tmp_path):
+    reserve = book.reserve("claims", helpers.charge(Fraction(1, 4)))
+    old = copied(helpers, book, tmp_path)
+    old.void("claims", reserve.id, reason="it seemed not begun")
+    lost = report_of(
+        Stake.of(reserve.entry, book.chain("claims").state), book, reserve.id, "settle"
+    )
+    old.recover("claims", [book.first, lost])
+    assert spent(old) == spent(book)
+
+
+def test_a_reserve_is_charged_once_however_many_speak_of_it(helpers, book, tmp_path):
+    old = copied(helpers, book, tmp_path)
+    charge = helpers.charge(Fraction(1, 4), parts=2)
+    from dpforest.ledger.entries import ReserveBody, StartBody
+
+    written = book.write("claims", ReserveBody(charge=charge, token="cd" * 32))
+    stake = Stake.of(written.entry, written.state)
+    reports = []
+    for part in (0, 1):
+        begun = book.write("claims", StartBody(reserve=written.entry.id, part=part))
+        place = place_of(stake, begun.entry, begun.state).model_dump(mode="json")
+        reports.append(sealed({"format": "dpforest-report", "basis": {"ledger": place}}))
+    assert len(old.recover("claims", reports[:1]).charged_again) == 1
+    assert not old.recover("claims", reports).charged_again
+    assert spent(old) == spent(book) and verdicts(old, *reports) == ["imported"] * 2
+
+
+def test_a_table_with_blocks_needs_an_export_or_an_owners_word(helpers, tmp_path):
+    ledger = helpers.registered(
+        helpers.ledger_at(tmp_path / "claims.ledger"), max_blocks_per_unit=1
+    )
+    for name in ("2024", "2025"):
+        ledger.add_block("claims", name, cap="1/2")
+    fit(helpers, ledger, "1/8", blocks=("2024",))
+    old = copied(helpers, ledger, tmp_path)
+    lost = fit(helpers, ledger, "1/4", blocks=("2025",))
+    fit(helpers, ledger, "1/128", blocks=("2024",))  # no total of a unit shows it
+    found = old.recover("claims", [lost])
+    assert found.frozen and "each block" in found.words and len(found.charged_again) == 1
+    assert old.recover("claims").frozen
+    assert not old.recover("claims", [ledger.export_json()]).frozen
+    one, other = (at.status("claims").blocks for at in (ledger, old))
+    assert [block.spent for block in one] == [block.spent for block in other]
+
+
+def test_a_block_that_was_lost_is_charged_to_the_whole_table(helpers, tmp_path):
+    ledger = helpers.registered(
+        helpers.ledger_at(tmp_path / "claims.ledger"), max_blocks_per_unit=2
+    )
+    old = copied(helpers, ledger, tmp_path)
+    ledger.add_block("claims", "2024", cap="1/2")
+    lost = fit(helpers, ledger, "1/8", blocks=("2024",))
+    assert not old.recover("claims", [lost]).frozen
+    assert spent(old) == spent(ledger)
+
+
+def test_only_owners_recover(helpers, book, tmp_path):
+    old = copied(helpers, book, tmp_path)
+    lost = fit(helpers, book, "1/4")
+    ana = helpers.ledger_at(tmp_path / "backup.ledger", actor="ana")
+    for witness in (lost, book.export_json()):
+        with pytest.raises(ParameterError, match="actor='ana': must be an owner"):
+            ana.recover("claims", [witness])
+    assert old.status("claims").number == 3
+    assert ana.verify([book.first])  # and everybody verifies
+
+
+def test_an_owner_writes_off_what_was_spent_elsewhere(book):
+    found = book.recover("claims", write_off="0.25", reason="a fit before there was a ledger")
+    assert found.written_off == to_units(Fraction(1, 4)) and not found.frozen
+    assert spent(book) == Fraction(1, 8) + Fraction(1, 4)
+    assert not any(entry.kind == "checkpoint" for entry in book.log("claims"))
+
+
+def test_what_was_spent_elsewhere_counts_beyond_the_cap(helpers, book, tmp_path):
+    old = copied(helpers, book, tmp_path)
+    lost = fit(helpers, book, "3/4")
+    fit(helpers, old, "1/4")
+    old.recover("claims", [lost, book.export_json()])
+    assert spent(old) > 1
+    with pytest.raises(BudgetExceeded):
+        fit(helpers, old, "1/1000000")
+
+
+@pytest.mark.parametrize("steps", range(1, 5))
+def test_a_recovery_that_dies_leaves_nothing_open(helpers, book, tmp_path, steps, monkeypatch):
+    """Frozen, or whole; and what is begun again ends where one run would have."""
+    old = copied(helpers, book, tmp_path)
+    lost = [fit(helpers, book, "1/4"), fit(helpers, book, "1/16")]
+    left, write = [steps], type(old).write
+
+    def dying(self, *args, **kwargs):
+        if not left[0]:
+            raise LedgerUnreachable("it died", "Try again")
+        left[0] -= 1
+        return write(self, *args, **kwargs)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(old), "write", dying)
+        if steps < 4:
+            with pytest.raises(LedgerUnreachable):
+                went_on(old, lost)
+            assert old.status("claims").frozen
+        else:
+            assert went_on(old, lost)
+    assert went_on(old, lost)
+    assert spent(old) == spent(book)
+
+
+# -- what is refused ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        ("{}", "neither a privacy report nor an export"),
+        ("{", "not JSON"),
+        ("absent.json", "there is none"),
+        (sealed({"format": "dpforest-report", "basis": {}}), "charged to no ledger"),
+        (sealed({"format": "dpforest-report", "basis": {"ledger": {}}}), "not what a report says"),
+        (sealed({"format": "dpforest-report", "basis": {"ledger": 1}}), "not what a report says"),
+    ],
+)
+def test_what_is_no_witness_is_refused(book, made, said):
+    with pytest.raises(ParameterError, match=said):
+        book.verify([made])
+    with pytest.raises(ParameterError, match=said):
+        book.recover("claims", [made])
+    assert book.status("claims").number == 3
+
+
+def test_a_report_that_somebody_changed_is_refused(book):
+    changed = book.first.replace('"number": 3', '"number": 4')
+    assert changed != book.first
+    with pytest.raises(ParameterError, match="its digest belongs to another text"):
+        book.verify([changed])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"number": "3"}, {"number": True}, {"number": 0}, {"hash": "x"}, {"charged": 0.5},
+     {"ledger": "\x1b[2J"}, {"data_set": "a\nb"}, {"reserve": "r"}, {"blocks": ["\x1b[31m"]},
+     {"charged": "inf"}, {"in_all": "-1"}, {"blocks": None}, {"key": "ab", "signature": "cd"}],
+    ids=str,
+)  # fmt: skip
+def test_a_place_of_another_form_is_refused(book, change):
+    data = json.loads(book.first)
+    del data["digest"]
+    data["basis"]["ledger"] |= change
+    with pytest.raises(ParameterError, match="cannot be read"):
+        book.verify([sealed(data)])
+
+
+def test_a_signature_is_checked(helpers, tmp_path):
+    pytest.importorskip("cryptography")
+    from dpforest.ledger import Signer
+
+    signer = Signer.new()
+    path = tmp_path / "signed.ledger"
+    ledger = helpers.ledger_at(path, signer=signer)
+    helpers.registered(ledger, owners={"olga": signer.public_key})
+    report = fit(helpers, ledger, "1/8")
+    found = ledger.verify([report])
+    assert found.signed == {"claims": 4} == found.entries
+    data = json.loads(report)
+    del data["digest"]
+    signature = data["basis"]["ledger"]["signature"]
+    data["basis"]["ledger"]["signature"] = signature[:-1] + ("0" if signature[-1] != "0" else "1")
+    with pytest.raises(ParameterError, match="not signed with the key"):
+        ledger.verify([sealed(data)])
+
+
+def test_a_damaged_chain_is_not_recovered(helpers, book, tmp_path):
+    import sqlite3
+
+    later = fit(helpers, book, "1/4")
+    book.close()
+    path = tmp_path / "claims.ledger"
+    with sqlite3.connect(path) as connection:
+        connection.execute("DROP TRIGGER entries_are_never_changed")
+        connection.execute("UPDATE entries SET text = replace(text, 'olga', 'anna') WHERE number=2")
+    connection.close()
+    shutil.copy(path, tmp_path / "kept")
+    for ask in (lambda: book.recover("claims", [later]), lambda: book.verify()):
+        with pytest.raises(LedgerDamaged, match="entry 2 of data set 'claims' has not the hash"):
+            ask()
