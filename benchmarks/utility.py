@@ -55,7 +55,7 @@ import dpforest
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 5.0)
 #: For tables of more than `common.records.MOST_ROWS` records.
 SEEDS_OF_LONG_TABLES = 3
-STRATEGIES = ("auto", "rules", "one_shot", "combined", "refitted", "multinomial")
+STRATEGIES = ("auto", "rules", "one_shot", "combined", "refitted", "boosted", "multinomial")
 
 
 @dataclass(frozen=True)

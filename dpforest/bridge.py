@@ -90,6 +90,10 @@ class Part(Protocol[T_contra]):
     """Some of what was counted, that is noised by itself; stands beside its query."""
 
     @property
+    def query(self) -> Query | View[Any]:
+        """The one that was asked."""
+
+    @property
     def sensitivity(self) -> Sensitivity:
         """Largest change of the part by one record; the docstring has the proof."""
 
@@ -148,12 +152,15 @@ class Sealed(Generic[T]):
         ------
         PlanError
             If the role was not asked for or was used, its event is no noise or for a smaller
-            sensitivity, alternatives are left, or the part is of another query than was asked.
+            sensitivity, alternatives are left, or the part is of another query than was asked or
+            says no sensitivity. Of a part that is refused so nothing is made.
         """
-        if getattr(part, "query", self.__question) is not self.__question:
-            raise PlanError("the part is of another query than was asked")
-        counts = self._counts(part)
-        grant = self._taken(role, None if part is None else part.sensitivity)
+        if part is None:
+            counts, grant = _for_noise(reveal(self.__secret)), self._taken(role)
+        else:
+            # Paid for before anything is made of what was counted.
+            grant = self._taken(role, self._moved(part))
+            counts = _for_noise(part.counts(reveal(self.__secret)))
         if isinstance(grant.event, GeometricNoise):
             return Released(add_geometric_noise(counts, grant, self.__words(role)))
         return Released(add_discrete_gaussian_noise(counts, grant, self.__words(role)))
@@ -189,14 +196,14 @@ class Sealed(Generic[T]):
         makers = families.makers(reveal(self.__secret))
         return select_exponential_streamed(makers, families.unit, grant, self.__words(role))
 
-    def _counts(self, part: Part[T] | None) -> NDArray[np.int64]:
-        whole = reveal(self.__secret)
-        counts: Any = whole if part is None else part.counts(whole)
-        if not isinstance(counts, np.ndarray) or counts.dtype != np.int64:
-            raise PlanError("noise goes on the counts of a query")
-        if counts.ndim > 2:
-            raise PlanError("one of the alternatives is released: take it by at(...)")
-        return counts
+    def _moved(self, part: Part[T]) -> Sensitivity:
+        """How far one record moves a part, which must be of this query and say so."""
+        if getattr(part, "query", None) is not self.__question:
+            raise PlanError("the part is of another query than was asked")
+        sensitivity: Any = part.sensitivity
+        if not isinstance(sensitivity, Sensitivity):
+            raise PlanError("the part does not say how far one record moves it")
+        return sensitivity
 
     def _taken(self, role: str, needed: Sensitivity | Fraction | None = None) -> Grant:
         """The grant of a role, which is used up with it."""
@@ -212,6 +219,15 @@ class Sealed(Generic[T]):
 
     def __repr__(self) -> str:
         return f"<sealed, paid for {', '.join(map(repr, self.__grants)) or 'nothing'}>"
+
+
+def _for_noise(counts: Any) -> NDArray[np.int64]:
+    """Counts that noise may go on."""
+    if not isinstance(counts, np.ndarray) or counts.dtype != np.int64:
+        raise PlanError("noise goes on the counts of a query")
+    if counts.ndim > 2:
+        raise PlanError("one of the alternatives is released: take it by at(...)")
+    return counts
 
 
 def _covers(event: Event, moved: Sensitivity | Fraction | None) -> bool:

@@ -1,4 +1,4 @@
-"""A boosted tree as it grows: public boxes and splits, and secret sums of the level above.
+"""A boosted tree as it grows: its boxes and splits, which are public.
 
 Of two siblings the one with fewer records, as far as is public, is counted; the other one has
 what its parent has more.
@@ -6,21 +6,14 @@ what its parent has more.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.trees.base import TableFacts
-from dpforest.trees.boosted.kernels.histograms import both_siblings
-from dpforest.trees.boosted.queries import (
-    Gradients,
-    LeafSums,
-    LevelSums,
-    NodeSums,
-    SplitScore,
-)
+from dpforest.trees.boosted.parts import NodeSums, Siblings, SplitScore, Workspace
+from dpforest.trees.boosted.queries import Gradients, LeafSums, LevelSums
 from dpforest.trees.multinomial.cells import Boxes
 from dpforest.trees.multinomial.segments import Heap, Splits
 from dpforest.trees.random.bins import Bins
@@ -78,20 +71,6 @@ def _n_values(facts: TableFacts, feature: int) -> int:
     return int(facts.n_codes[feature]) - int(facts.has_missing_code[feature])
 
 
-class Workspace:
-    """Memory for the sums of a level and of the one above, used again for every tree."""
-
-    def __init__(self) -> None:
-        self._held = [np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)]
-
-    def sums(self, level: int, shape: tuple[int, ...]) -> NDArray[np.int64]:
-        """An array for a level, with anything in it; that of the level above is left alone."""
-        size, which = math.prod(shape), level % 2
-        if self._held[which].size < size:
-            self._held[which] = np.empty(size, dtype=np.int64)
-        return self._held[which][:size].reshape(shape)
-
-
 class Growth:
     """A growing tree.
 
@@ -105,12 +84,9 @@ class Growth:
 
     def __init__(self, gradients: Gradients, candidates: Candidates, workspace: Workspace) -> None:
         self._gradients, self._candidates = gradients, candidates
-        self._workspace, self._boxes = workspace, candidates.root()
+        self._siblings, self._boxes = Siblings(gradients, workspace), candidates.root()
         self._splits: list[Splits] = []
         self._counted = np.zeros(1, dtype=np.int64)
-        #: Secret: sums of the nodes, and of their bins, of the last level that was released of.
-        self._totals: NDArray[np.int64] | None = None
-        self._bins: NDArray[np.int64] | None = None
 
     @property
     def heap(self) -> Heap:
@@ -128,11 +104,11 @@ class Growth:
 
     def sums(self, query: LevelSums | LeafSums) -> NodeSums:
         """The part of what was counted that gets noise."""
-        return NodeSums(query, lambda counted: self._totals_of(query, counted))
+        return NodeSums(query, self._siblings)
 
     def score(self, query: LevelSums, centres: NDArray[np.int64]) -> SplitScore:
         """Score of a level's splits, by released centres."""
-        return SplitScore(query, centres, self._boxes, lambda own: self._bins_of(query, own))
+        return SplitScore(query, centres, self._boxes, self._siblings)
 
     def split(self, places: NDArray[np.int64]) -> None:
         """Split the nodes at released bins, -1 where there was no candidate; public."""
@@ -159,33 +135,3 @@ class Growth:
         large_left = ordered & (2.0 * edge[cells] > before + edge[first + high])
         # Where there is no split all records go left.
         return 2 * nodes + (large_left | ~known)
-
-    def _totals_of(
-        self, query: LevelSums | LeafSums, counted: NDArray[np.int64]
-    ) -> NDArray[np.int64]:
-        """Sums over all nodes of a level; secret, and kept for the next one."""
-        own = query.parted(counted)[1] if isinstance(query, LevelSums) else counted
-        if self._totals is None or not query.level:
-            self._totals = own
-        elif self._totals.shape[0] == own.shape[0]:
-            totals = np.empty((2 * own.shape[0], own.shape[1]), dtype=np.int64)
-            both_siblings(self._totals, own, query.counted, totals)
-            self._totals = totals
-        return self._totals
-
-    def _bins_of(self, query: LevelSums, counted: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Sums over the bins of all nodes of a level; secret, and kept for the next one."""
-        own, _ = query.parted(counted)
-        self._totals_of(query, counted)
-        if self._bins is None or not query.level:
-            self._bins = own
-            return own
-        n_parents, n_bins, width = own.shape
-        sums = self._workspace.sums(query.level, (2 * n_parents, n_bins, width))
-        flat = n_bins * width
-        both_siblings(
-            self._bins.reshape(-1, flat), own.reshape(-1, flat), query.counted,
-            sums.reshape(-1, flat),
-        )  # fmt: skip
-        self._bins = sums
-        return sums

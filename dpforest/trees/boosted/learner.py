@@ -12,8 +12,9 @@ from dpforest.accounting.releases import LearnerBudget, Plan
 from dpforest.bridge import Bridge
 from dpforest.records.base import Released
 from dpforest.trees.base import TableFacts
-from dpforest.trees.boosted.growth import Candidates, Growth, Workspace
+from dpforest.trees.boosted.growth import Candidates, Growth
 from dpforest.trees.boosted.model import BoostedModel
+from dpforest.trees.boosted.parts import Workspace
 from dpforest.trees.boosted.plan import BoostedShape, Role, build_plan
 from dpforest.trees.boosted.queries import STEPS, BoostedMove, Gradients
 from dpforest.trees.boosted.settings import BoostedSettings

@@ -1,4 +1,4 @@
-"""Sums of clipped residuals over bins and nodes of a growing tree, and scores of its splits.
+"""Sums of clipped residuals over bins and nodes of a growing tree.
 
 A record's residuals and curvatures follow from what was released before and its own codes and
 label, so one record changes no other's. They are rounded toward zero to a public lattice.
@@ -7,7 +7,6 @@ label, so one record changes no other's. They are rounded toward zero to a publi
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -17,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.records.base import Chunk, Sensitivity
-from dpforest.records.rows import Rows
 from dpforest.trees.boosted.kernels.gradients import class_gradients, odds_gradients
 from dpforest.trees.boosted.kernels.histograms import (
     add_node_steps,
@@ -27,8 +25,6 @@ from dpforest.trees.boosted.kernels.histograms import (
     node_histograms,
     node_sums,
 )
-from dpforest.trees.boosted.kernels.scores import score_splits
-from dpforest.trees.multinomial.cells import Boxes
 from dpforest.trees.multinomial.kernels.leaves import route_records
 from dpforest.trees.multinomial.segments import Heap, Segments, Splits
 from dpforest.trees.random.bins import Bins
@@ -36,8 +32,6 @@ from dpforest.trees.refitted.queries import Move, ScoreHistory
 
 #: Steps of a residual of 1.
 STEPS = 2**12
-#: Scores are multiplied by a whole number a node, at most twice this.
-FACTOR_STEPS = 2**8
 
 _BINS, _ROWS, _NODES = "listed bins", "gradients", "nodes"
 
@@ -88,7 +82,7 @@ class Lattice:
 
     @property
     def score_range(self) -> Fraction:
-        """Range of `SplitScore`, in residuals of 1: four times the largest residual."""
+        """Range of ``parts.SplitScore``, in residuals of 1: four times the largest residual."""
         return Fraction(4 * self.most, STEPS)
 
 
@@ -202,7 +196,7 @@ class LevelSums:
 
         **Relation**: add or remove one record. **Proof**: it lies in one node, and adds its row
         to the node and part of it to one bin of each feature. What is released of the bins are
-        choices (`SplitScore`), of the nodes their sums (`NodeSums`). **Tests**:
+        choices (``parts.SplitScore``), of the nodes their sums (``parts.NodeSums``). **Tests**:
         tests/trees/boosted/test_boosted_sums.py.
         """
         row, times = self.gradients.lattice.row, self.bins.starts.size
@@ -296,102 +290,3 @@ class LeafSums:
         node_sums(nodes.order, nodes.starts, self.counted, rows, sums)
         sums *= unit_row(lattice)
         return sums
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class NodeSums:
-    """Sums over all nodes of a level, or leaves: residuals, curvatures, records.
-
-    Attributes
-    ----------
-    query : LevelSums or LeafSums
-        The one that was asked.
-    of_all : callable
-        From what it counted to all nodes, shape (n_nodes, 2 C + 1).
-    """
-
-    query: LevelSums | LeafSums
-    of_all: Callable[[NDArray[np.int64]], NDArray[np.int64]]
-
-    @property
-    def sensitivity(self) -> Sensitivity:
-        """Largest change by one record: its row (`Lattice.row`), in the one node where it lies.
-
-        **Relation**: add or remove one record. **Proof**: a node that was not counted has what its
-        parent has more, so these are the sums over the records of each node, exactly. **Tests**:
-        tests/trees/boosted/test_boosted_sums.py.
-        """
-        return self.query.gradients.lattice.row
-
-    def counts(self, counted: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Sums over all nodes; secret."""
-        return self.of_all(counted)
-
-
-def node_factors(centres: NDArray[np.int64], most: int) -> NDArray[np.int64]:
-    """Whole numbers that the scores of each node are multiplied by, so that all have one range.
-
-    Parameters
-    ----------
-    centres : ndarray of int64, shape (n_nodes, C)
-    most : int
-        `Lattice.most`.
-    """
-    sizes = np.abs(centres).sum(axis=1)
-    if centres.shape[1] > 1:
-        sizes //= 2
-    return FACTOR_STEPS * 2 * most // (most + sizes)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SplitScore:
-    """Score of all splits of every node: how far they send centred residuals apart.
-
-    With C the released centre of a node, x the sum of r - C over a child's records: half the L1
-    of x over classes, of both children. One column: ``|x|`` of both.
-
-    Notes
-    -----
-    **Relation**: add or remove one record. **Range**: 4 c, c the largest residual. **Proof**: the
-    record lies in one node, and of every candidate in one child, whose x moves by r - C. Half the
-    L1 of that is at most a = c + half the L1 of C (one column: c + |C|), so each score moves by
-    something in [-a, a]. All in whole steps: residuals are rounded toward zero, so that c holds,
-    centres are whole and add up to nothing, as r does; so half the L1 is whole. A node's scores
-    are multiplied by the whole number `node_factors`, at most FACTOR_STEPS 2 c / a, and one step is
-    worth 1 / FACTOR_STEPS as much: a times that is at most 2 c. **Tests**:
-    tests/trees/boosted/test_boosted_sums.py.
-
-    Attributes
-    ----------
-    query : LevelSums
-        The one that was asked.
-    centres : ndarray of int64, shape (n_nodes, C)
-    boxes : Boxes
-    of_all : callable
-        From what was counted to sums over the bins of all nodes.
-    """
-
-    query: LevelSums
-    centres: NDArray[np.int64]
-    boxes: Boxes
-    of_all: Callable[[NDArray[np.int64]], NDArray[np.int64]]
-
-    @property
-    def unit(self) -> Fraction:
-        """Worth of one step."""
-        return Fraction(1, STEPS * FACTOR_STEPS)
-
-    @property
-    def score_range(self) -> Fraction:
-        """Largest minus smallest change by one record."""
-        return self.query.gradients.lattice.score_range
-
-    def rows(self, counted: NDArray[np.int64]) -> Rows:
-        """A row a node, a candidate a bin; secret."""
-        sums, boxes, lattice = self.of_all(counted), self.boxes, self.query.gradients.lattice
-        scores = np.empty(sums.shape[:2], dtype=np.float64)
-        score_splits(
-            sums, lattice.n_columns, self.centres, node_factors(self.centres, lattice.most),
-            boxes.offsets, boxes.ordered, boxes.low, boxes.high, boxes.alive, scores,
-        )  # fmt: skip
-        return Rows.of_table(scores)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -10,10 +11,11 @@ import pytest
 
 from dpforest.accounting import BudgetAccountant
 from dpforest.accounting.releases import LearnerBudget
-from dpforest.bridge import Sealed
+from dpforest.bridge import PlanError, Sealed
 from dpforest.exceptions import ModelFormatError, ParameterError
 from dpforest.mechanisms.entropy import SeededSource
-from dpforest.records.base import MemoryRecords
+from dpforest.records.base import MemoryRecords, Sensitivity
+from dpforest.trees.boosted import plan as boosted_plan
 from dpforest.trees.boosted.growth import Growth
 from dpforest.trees.boosted.learner import BoostedForest
 from dpforest.trees.boosted.model import BoostedModel
@@ -149,6 +151,30 @@ def test_a_table_without_structure_stays_at_its_prior(facts_of, table_of):
     odds = model.log_odds(table_of(facts, 500).codes)
     shares = 1 / (1 + np.exp(odds[:, 0] - odds[:, 1]))
     assert abs(shares.mean() - 0.7) < 0.05 and shares.std() < 0.15
+
+
+@pytest.mark.parametrize("role", [Role.NODES, Role.LEAVES])
+@pytest.mark.parametrize(("n_codes", "n_classes"), SHAPES)
+def test_a_plan_that_understates_sums_is_refused(
+    facts_of, table_of, monkeypatch, n_codes, n_classes, role
+):
+    facts, priced = facts_of(n_codes, n_classes), boosted_plan._sums
+
+    def understated(shape, which, level, rho):
+        row = shape.lattice.row
+        less = Sensitivity(row.l1, row.l2_squared - (which == role))
+        return priced(replace(shape, lattice=Stated(less)), which, level, rho)
+
+    monkeypatch.setattr(boosted_plan, "_sums", understated)
+    with pytest.raises(PlanError, match=f"the event of '{role}' is for less than one record moves"):
+        run(SMALL, facts, table_of(facts, 50))
+
+
+@dataclass(frozen=True)
+class Stated:
+    """A lattice whose rows are as large as is said."""
+
+    row: Sensitivity
 
 
 @pytest.mark.parametrize(("n_codes", "n_classes"), SHAPES)

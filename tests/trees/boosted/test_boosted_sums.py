@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpforest.records.base import Chunk, rows_of
-from dpforest.trees.boosted.growth import Candidates, Growth, Workspace
+from dpforest.bridge import PlanError
+from dpforest.records.base import Chunk, Sensitivity, rows_of
+from dpforest.trees.boosted.growth import Candidates, Growth
 from dpforest.trees.boosted.kernels.gradients import class_gradients, odds_gradients
-from dpforest.trees.boosted.queries import (
+from dpforest.trees.boosted.parts import (
     FACTOR_STEPS,
+    NodeSums,
+    Siblings,
+    SplitScore,
+    Workspace,
+    node_factors,
+)
+from dpforest.trees.boosted.queries import (
     STEPS,
     BoostedMove,
     Gradients,
     Lattice,
+    LeafSums,
     LevelSums,
-    SplitScore,
-    node_factors,
 )
 from dpforest.trees.boosted.steps import centres
 from dpforest.trees.random.bins import public_bins
@@ -213,6 +222,80 @@ def test_sums_do_not_depend_on_chunks_or_on_what_they_kept(facts_of, table_of, n
     assert np.array_equal(after.rows(chunk), after.rows(Chunk(table)))
 
 
+class AllCounted:
+    """Siblings where every node was counted."""
+
+    def bins(self, query, counted):
+        return query.parted(counted)[0]
+
+
+def largest_share(part, tables):
+    """Largest change of a part from each table to the next, over what it says."""
+    shares = []
+    sums = [part(table).astype(object) for table in tables]
+    for one, two in pairwise(sums):
+        said, moved = part.sensitivity, (two - one).ravel()
+        shares += [sum(map(abs, moved)) / said.l1, sum(moved**2) / said.l2_squared]
+    return max(shares)
+
+
+class Remade:
+    """Sums of a tree's level as they are of any table, made from the root down."""
+
+    def __init__(self, growth, level):
+        self.growth, self.level = growth, level
+        self.sensitivity = growth.sums(growth.leaves()).sensitivity
+
+    def __call__(self, table):
+        chunk, made = Chunk(table), self.growth
+        siblings = Siblings(made._gradients, Workspace())
+        heap = made.heap
+        for level in range(self.level + 1):
+            own = [part[: 2**level - 1] for part in heap]
+            counted = made.counted[level]
+            leaf = level == self.level
+            query = (
+                LeafSums(made._gradients, heap, level, counted)
+                if leaf
+                else LevelSums(made._gradients, made._candidates.bins, tuple(own), level, counted)
+            )
+            sums = NodeSums(query, siblings).counts(query.count(chunk))
+        return sums
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+@pytest.mark.parametrize("scale", [0.5, 900.0])
+def test_one_record_moves_all_nodes_by_what_their_part_says(facts_of, table_of, n_classes, scale):
+    table = table_of(facts_of(CODES, n_classes), 60, seed=n_classes)
+    growth = growth_of(facts_of(CODES, n_classes), n_classes, scale)
+    growth.counted = [growth._counted]
+    generator = np.random.default_rng(4)
+    for level in range(3):
+        growth.split(generator.integers(0, 5, 2**level))
+        growth.counted.append(growth._counted)
+    part = Remade(growth, 3)
+    tables = [rows_of(table, 0, n) for n in range(20, 60)]
+    assert largest_share(part, tables) <= 1
+    # What says half of it is found out.
+    said = part.sensitivity
+    part.sensitivity = Sensitivity(said.l1 / 2, said.l2_squared / 2)
+    assert scale < 1 or largest_share(part, tables) > 1
+
+
+def test_sums_of_another_tree_or_level_are_not_put_together(facts_of, table_of):
+    facts = facts_of(CODES, 3)
+    growth, other = growth_of(facts, 3), growth_of(facts, 3)
+    chunk = Chunk(table_of(facts, 60))
+    query, foreign = growth.level(), other.level()
+    with pytest.raises(PlanError, match="one tree"):
+        growth.sums(foreign).counts(foreign.count(chunk))
+    deeper = replace(query, level=1)
+    for part in (growth.sums(deeper).counts, growth.score(deeper, np.zeros((1, 3), "i8")).rows):
+        with pytest.raises(PlanError, match="one level after the other"):
+            part(query.count(chunk))
+    growth.sums(query).counts(query.count(chunk))
+
+
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("scale", [0.5, 900.0])
 def test_one_record_moves_scores_and_sums_by_what_is_paid_for(facts_of, table_of, n_classes, scale):
@@ -232,7 +315,7 @@ def test_one_record_moves_scores_and_sums_by_what_is_paid_for(facts_of, table_of
             fresh = LevelSums(query.gradients, query.bins, query.heap, query.level,
                               np.arange(2**query.level))  # fmt: skip
             counted = fresh.count(Chunk(rows_of(table, 0, n)))
-            score = SplitScore(fresh, own, growth._boxes, lambda c: fresh.parted(c)[0])
+            score = SplitScore(fresh, own, growth._boxes, AllCounted())
             return score, score.rows(counted).scores, fresh.parted(counted)[1]
 
         for n in range(50, 80):
@@ -263,8 +346,6 @@ def test_centres_are_whole_and_add_up_to_nothing(sums, size):
 
 
 def test_a_code_that_no_declared_value_has_is_no_candidate(facts_of, table_of):
-    from dataclasses import replace
-
     facts = replace(facts_of([5, -4], 2), unknown=(-1, 2))
     growth = growth_of(facts, 2)
     query = growth.level()
