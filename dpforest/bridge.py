@@ -197,7 +197,7 @@ class Sealed(Generic[T]):
         return select_exponential_streamed(makers, families.unit, grant, self.__words(role))
 
     def _moved(self, part: Part[T]) -> Sensitivity:
-        """How far one record moves a part, which must be of this query and say so."""
+        """Largest change of a part by one record, as it says itself; it must be of this query."""
         if getattr(part, "query", None) is not self.__question:
             raise PlanError("the part is of another query than was asked")
         sensitivity: Any = part.sensitivity

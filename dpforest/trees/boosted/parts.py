@@ -1,4 +1,4 @@
-"""What is released of a level's sums: those of its nodes with noise, and splits by their scores.
+"""Parts of a level's sums that are released: those of its nodes, and splits by their scores.
 
 Of two siblings one is counted; what the other one has is what their parent has more.
 """
