@@ -7,15 +7,26 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from dpforest.accounting.events import DiscreteGaussianNoise, GeometricNoise
 from dpforest.accounting.releases import Release, Round, once, priced_noise
 from dpforest.bridge import Bridge
-from dpforest.records.base import ClassCounts
+from dpforest.records.base import ClassCounts, Sensitivity
 from dpforest.trees.base import PRIOR_ROLE, prior_text
 
+#: Noise on counts, in either currency.
+CountNoise = GeometricNoise | DiscreteGaussianNoise
 
-def prior_round(owner: str, unit: int, rho: Fraction) -> Round:
-    """Ask for class counts, for at most a rho."""
-    event = priced_noise(ClassCounts(unit).sensitivity.l2_squared, rho)
+
+def count_noise(sensitivity: Sensitivity, share: Fraction, pure: bool) -> CountNoise:
+    """Noise that costs at most a share: of epsilon where it is pure, else of rho."""
+    if pure:
+        return GeometricNoise(share, sensitivity.l1)
+    return priced_noise(sensitivity.l2_squared, share)
+
+
+def prior_round(owner: str, unit: int, share: Fraction, pure: bool = False) -> Round:
+    """Ask for class counts, for at most a share: of epsilon where it is pure, else of rho."""
+    event = count_noise(ClassCounts(unit).sensitivity, share, pure)
     return once(owner, Release(PRIOR_ROLE, event, says=prior_text(unit > 1)))
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dpforest.trees.base import TableFacts
 from dpforest.trees.boosted.parts import NodeSums, Siblings, SplitScore, Workspace
-from dpforest.trees.boosted.queries import Gradients, LeafSums, LevelSums
+from dpforest.trees.boosted.queries import Additions, LeafSums, LevelSums
 from dpforest.trees.multinomial.cells import Boxes
 from dpforest.trees.multinomial.segments import Heap, Splits
 from dpforest.trees.random.bins import Bins
@@ -76,13 +76,13 @@ class Growth:
 
     Parameters
     ----------
-    gradients : Gradients
+    gradients : Additions
     candidates : Candidates
     workspace : Workspace
         Of this tree and those before it.
     """
 
-    def __init__(self, gradients: Gradients, candidates: Candidates, workspace: Workspace) -> None:
+    def __init__(self, gradients: Additions, candidates: Candidates, workspace: Workspace) -> None:
         self._gradients, self._candidates = gradients, candidates
         self._siblings, self._boxes = Siblings(gradients, workspace), candidates.root()
         self._splits: list[Splits] = []

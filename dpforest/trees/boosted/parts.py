@@ -17,7 +17,7 @@ from dpforest.records.base import Sensitivity
 from dpforest.records.rows import Rows
 from dpforest.trees.boosted.kernels.histograms import both_siblings
 from dpforest.trees.boosted.kernels.scores import score_splits
-from dpforest.trees.boosted.queries import STEPS, Gradients, LeafSums, LevelSums
+from dpforest.trees.boosted.queries import STEPS, Additions, LeafSums, LevelSums
 from dpforest.trees.multinomial.cells import Boxes
 
 #: Scores are multiplied by a whole number a node, at most twice this.
@@ -48,14 +48,14 @@ class Siblings:
 
     Parameters
     ----------
-    gradients : Gradients
+    gradients : Additions
         Of the tree.
     workspace : Workspace
     """
 
     __slots__ = ("__bins", "__gradients", "__totals", "__workspace")
 
-    def __init__(self, gradients: Gradients, workspace: Workspace) -> None:
+    def __init__(self, gradients: Additions, workspace: Workspace) -> None:
         self.__gradients, self.__workspace = gradients, workspace
         nothing = np.empty((0, 0), dtype=np.int64)
         self.__totals, self.__bins = (-1, nothing), (-1, nothing)

@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,6 +86,21 @@ class Lattice:
         return Fraction(4 * self.most, STEPS)
 
 
+class Additions(Protocol):
+    """Whole numbers that records add to the sums of a tree."""
+
+    @property
+    def lattice(self) -> Lattice:
+        """Sizes of what a record may add."""
+
+    @property
+    def history(self) -> tuple[Move, ...]:
+        """Released steps that they follow from."""
+
+    def rows(self, chunk: Chunk) -> NDArray[np.int32]:
+        """What each record of a chunk adds, shape (n, 2 C); secret, and kept."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Gradients:
     """Residuals and curvatures of records, from released scores.
@@ -98,6 +113,11 @@ class Gradients:
 
     scored: ScoreHistory
     lattice: Lattice
+
+    @property
+    def history(self) -> tuple[Move, ...]:
+        """Steps that the scores are made of."""
+        return self.scored.moves
 
     def rows(self, chunk: Chunk) -> NDArray[np.int32]:
         """Residuals, then curvatures, of a chunk's records, shape (n, 2 C); secret, and kept."""
@@ -179,7 +199,7 @@ class LevelSums:
         parent has more.
     """
 
-    gradients: Gradients
+    gradients: Additions
     bins: Bins
     heap: Heap
     level: int
@@ -188,7 +208,7 @@ class LevelSums:
     @property
     def history(self) -> tuple[Move, ...]:
         """Steps that it shares with queries before it."""
-        return self.gradients.scored.moves
+        return self.gradients.history
 
     @property
     def sensitivity(self) -> Sensitivity:
@@ -264,7 +284,7 @@ def listed_bins(
 class LeafSums:
     """Sums of residuals, curvatures and records over one of each two sibling leaves."""
 
-    gradients: Gradients
+    gradients: Additions
     heap: Heap
     level: int
     counted: NDArray[np.int64]
@@ -272,7 +292,7 @@ class LeafSums:
     @property
     def history(self) -> tuple[Move, ...]:
         """Steps that it shares with queries before it."""
-        return self.gradients.scored.moves
+        return self.gradients.history
 
     @property
     def sensitivity(self) -> Sensitivity:

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.accounting.releases import LearnerBudget, Release, Round, once, priced_noise
+from dpforest.accounting.releases import LearnerBudget, Release, Round, once
 from dpforest.bridge import Bridge
 from dpforest.records.base import CodeCounts, Released
 from dpforest.trees.base import TableFacts
+from dpforest.trees.prior import count_noise
 
 #: What the histograms are asked for as.
 QUANTILES_ROLE = "quantiles"
@@ -93,9 +94,9 @@ def quantiles_are_affordable(facts: TableFacts, budget: LearnerBudget, share: Fr
     return noise * 16 < facts.approximate_rows / 3
 
 
-def quantiles_round(owner: str, facts: TableFacts, rho: Fraction) -> Round:
-    """Ask for the histograms of all ordered features, for at most a rho."""
-    event = priced_noise(ordered_codes(facts).sensitivity.l2_squared, rho)
+def quantiles_round(owner: str, facts: TableFacts, share: Fraction, pure: bool = False) -> Round:
+    """Ask for the histograms of all ordered features, for a share of pure epsilon or of rho."""
+    event = count_noise(ordered_codes(facts).sensitivity, share, pure)
     text = "one noisy histogram of each ordered feature"
     return once(owner, Release(QUANTILES_ROLE, event, says=text))
 
