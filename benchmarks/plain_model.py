@@ -50,7 +50,7 @@ _SMALL = {
         RefittedSettings(fixed_size=RefittedSize(3, 4, 24), start_signal=1e-9)
     ),
 }
-_NEED_DELTA = ("refitted",)
+_NEED_DELTA = ("refitted", "boosted")
 _DRAWN: dict[str, dict[str, Any]] = {
     "multinomial forest": {},
     "multinomial forest, lattice": {"thresholds": "lattice"},

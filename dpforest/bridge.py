@@ -86,6 +86,21 @@ class Score(Protocol[T_contra]):
         """Scored candidates, a row a cell; secret."""
 
 
+class Part(Protocol[T_contra]):
+    """Some of what was counted, that is noised by itself; stands beside its query."""
+
+    @property
+    def query(self) -> Query | View[Any]:
+        """The one that was asked."""
+
+    @property
+    def sensitivity(self) -> Sensitivity:
+        """Largest change of the part by one record; the docstring has the proof."""
+
+    def counts(self, counted: T_contra) -> NDArray[np.int64]:
+        """The part; secret."""
+
+
 class Families(Protocol[T_contra]):
     """Sets of candidates that are too large to write down; see ``mechanisms.streamed``."""
 
@@ -123,22 +138,29 @@ class Sealed(Generic[T]):
         secret: Secret[T] = Secret(raw[operator.index(place)])
         return Sealed(secret, self.__grants, self.__words, self.__question)
 
-    def noised(self, role: str) -> Released:
+    def noised(self, role: str, part: Part[T] | None = None) -> Released:
         """The counts with the noise that was paid for.
 
         Parameters
         ----------
         role : str
             Of geometric or Gaussian noise whose sensitivity is at least the query's.
+        part : Part, optional
+            What is released alone, by its own sensitivity.
 
         Raises
         ------
         PlanError
             If the role was not asked for or was used, its event is no noise or for a smaller
-            sensitivity, or alternatives are left.
+            sensitivity, alternatives are left, or the part is of another query than was asked or
+            says no sensitivity. Of a part that is refused so nothing is made.
         """
-        counts = self._counts()
-        grant = self._taken(role)
+        if part is None:
+            counts, grant = _for_noise(reveal(self.__secret)), self._taken(role)
+        else:
+            # Paid for before anything is made of what was counted.
+            grant = self._taken(role, self._moved(part))
+            counts = _for_noise(part.counts(reveal(self.__secret)))
         if isinstance(grant.event, GeometricNoise):
             return Released(add_geometric_noise(counts, grant, self.__words(role)))
         return Released(add_discrete_gaussian_noise(counts, grant, self.__words(role)))
@@ -174,15 +196,16 @@ class Sealed(Generic[T]):
         makers = families.makers(reveal(self.__secret))
         return select_exponential_streamed(makers, families.unit, grant, self.__words(role))
 
-    def _counts(self) -> NDArray[np.int64]:
-        counts: Any = reveal(self.__secret)
-        if not isinstance(counts, np.ndarray) or counts.dtype != np.int64:
-            raise PlanError("noise goes on the counts of a query")
-        if counts.ndim > 2:
-            raise PlanError("one of the alternatives is released: take it by at(...)")
-        return counts
+    def _moved(self, part: Part[T]) -> Sensitivity:
+        """Largest change of a part by one record, as it says itself; it must be of this query."""
+        if getattr(part, "query", None) is not self.__question:
+            raise PlanError("the part is of another query than was asked")
+        sensitivity: Any = part.sensitivity
+        if not isinstance(sensitivity, Sensitivity):
+            raise PlanError("the part does not say how far one record moves it")
+        return sensitivity
 
-    def _taken(self, role: str, needed: Fraction | None = None) -> Grant:
+    def _taken(self, role: str, needed: Sensitivity | Fraction | None = None) -> Grant:
         """The grant of a role, which is used up with it."""
         if role not in self.__grants:
             raise PlanError(f"{role!r} was not asked for with this question, or was released")
@@ -196,6 +219,15 @@ class Sealed(Generic[T]):
 
     def __repr__(self) -> str:
         return f"<sealed, paid for {', '.join(map(repr, self.__grants)) or 'nothing'}>"
+
+
+def _for_noise(counts: Any) -> NDArray[np.int64]:
+    """Counts that noise may go on."""
+    if not isinstance(counts, np.ndarray) or counts.dtype != np.int64:
+        raise PlanError("noise goes on the counts of a query")
+    if counts.ndim > 2:
+        raise PlanError("one of the alternatives is released: take it by at(...)")
+    return counts
 
 
 def _covers(event: Event, moved: Sensitivity | Fraction | None) -> bool:

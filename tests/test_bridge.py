@@ -828,3 +828,81 @@ def test_records_and_what_is_made_of_them_are_in_no_log():
         assert "7" not in repr(secret) and "7" not in f"{secret}"
     with pytest.raises(TypeError):
         Secret(table).__getstate__()
+
+
+@dataclass(frozen=True)
+class Half:
+    """The first half of what was counted."""
+
+    query: object
+    sensitivity: Sensitivity = ONE
+
+    def counts(self, counted):
+        return counted[: counted.size // 2]
+
+
+def test_a_part_is_noised_by_its_own_sensitivity():
+    asked = Asked(np.array([5, 7, 9, 11], dtype=np.int64), Sensitivity(F(4), F(4)))
+    sealed = bridge_of(once("learner", Release("sums", GAUSS))).ask(asked, "sums")
+    part = Half(asked)
+    with pytest.raises(PlanError, match="for less than one record moves"):
+        sealed.noised("sums")
+    with pytest.raises(PlanError, match="for less than one record moves"):
+        sealed.noised("sums", replace(part, sensitivity=Sensitivity(F(1), F(101, 100))))
+    with pytest.raises(PlanError, match="the part is of another query"):
+        sealed.noised("sums", Half(Asked(np.zeros(4, dtype=np.int64))))
+    assert sealed.noised("sums", part).shape == (2,)
+    with pytest.raises(PlanError, match="was released"):
+        sealed.noised("sums", part)
+
+
+@dataclass(frozen=True)
+class Watched(Half):
+    """A part that tells when it is made."""
+
+    made: list = field(default_factory=list)
+
+    def counts(self, counted):
+        self.made.append(1)
+        return super().counts(counted)
+
+
+@pytest.mark.parametrize("event", [GAUSS, COUNT, PICK])
+@pytest.mark.parametrize(
+    "moved",
+    [
+        Sensitivity(F(1001, 1000), F(1001, 1000)),
+        Sensitivity(F(2), F(2)),
+        None,
+        F(1),
+        F(1, 100),
+    ],
+)
+def test_a_part_whose_event_understates_it_is_refused_before_it_is_made(event, moved):
+    asked = Asked(np.array([5, 7, 9, 11], dtype=np.int64))
+    sealed = bridge_of(once("learner", Release("sums", event))).ask(asked, "sums")
+    part = Watched(asked, moved)
+    with pytest.raises(PlanError, match="less than one record moves|does not say how far"):
+        sealed.noised("sums", part)
+    assert not part.made
+    if event is not PICK:
+        assert sealed.noised("sums", replace(part, sensitivity=ONE)).shape == (2,)
+
+
+def test_a_part_that_names_no_query_or_was_not_paid_for_is_not_made():
+    asked = Asked(np.array([5, 7, 9, 11], dtype=np.int64))
+    sealed = bridge_of(once("learner", Release("sums", GAUSS))).ask(asked, "sums")
+    for role, part, word in [
+        ("sums", Watched(None), "of another query"),
+        ("sums", Watched(replace(asked)), "of another query"),
+        ("others", Watched(asked), "not asked for"),
+    ]:
+        with pytest.raises(PlanError, match=word):
+            sealed.noised(role, part)
+        assert not part.made
+    sealed.noised("sums", Watched(asked))
+    late = Watched(asked)
+    for part in (late, None):
+        with pytest.raises(PlanError, match="was released"):
+            sealed.noised("sums", part)
+    assert not late.made

@@ -43,6 +43,8 @@ DESIGN = (PACKAGE.parent / "docs" / "design.md").read_text(encoding="utf-8")
 N_RECORDS = 997
 MOST = 8
 ROLES = (Role.PRIOR, Role.QUANTILES, Role.GRAM, Role.GRADIENT, Role.SELECTION, Role.SUMS)
+#: Files that list a role for several learners, beside the learner's own plan.
+SHARED = {Role.PRIOR: {"trees/prior.py"}, Role.QUANTILES: {"trees/random/bins.py"}}
 #: The stages of a fit, beside the number of a question: before the first, and between two.
 DOOR, BETWEEN = -1, -2
 
@@ -209,8 +211,15 @@ def test_a_unit_of_budget_passes_the_files_of_the_design(walks, role):
     drawn = set(path_in("One unit of budget"))
     if role == Role.SELECTION:
         drawn = drawn - {"mechanisms/noise.py"} | {"mechanisms/selection.py"}
-    assert walks.of_role(role) == drawn
+    assert walks.of_role(role) - SHARED.get(role, set()) == drawn
     assert len(drawn) <= MOST
+
+
+@pytest.mark.parametrize("role", SHARED)
+def test_what_other_learners_list_too_is_in_the_design(walks, role):
+    first = section("One unit of budget").split("\n2. ")[0]
+    assert all(f"`{name}` for `{role}`" in " ".join(first.split()) for name in SHARED[role])
+    assert walks.of_role(role) >= SHARED[role]
 
 
 def test_the_plan_is_handed_on_by_the_files_of_the_design(walks):

@@ -23,8 +23,9 @@ import numpy as np
 from dpforest import Domain
 from dpforest.domain.schema import CategoricalFeature, NumericFeature
 
-#: Longer tables are cut to this many records, drawn once for all seeds.
-MOST_ROWS = 50_000
+#: Records of a long table's part that is a table of its own, ``name@50000``, drawn once for all
+#: seeds.
+PART_ROWS = 50_000
 TEST_SHARE = 0.25
 #: The draw that the stored results of the other packages were made with.
 _CUT_SEED = 20240501
@@ -89,22 +90,31 @@ def facts_of_tables(folder: Path, task: str) -> Iterator[tuple[str, dict[str, An
             yield path.stem, facts
 
 
+def part_of(name: str) -> str:
+    """Name of a long table's part."""
+    return f"{name}@{PART_ROWS}"
+
+
 def read_records(folder: Path, name: str) -> tuple[dict[str, Any], np.ndarray, list[str]]:
-    """One table's metadata, features and targets as texts, cut to `MOST_ROWS` records."""
-    facts = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
-    header, rows = _read_rows(folder / f"{name}.csv.gz")
+    """One table's metadata, features and targets as texts.
+
+    It is whole, but where its name says how many records there are: ``covertype@50000``.
+    """
+    table, _, most = name.partition("@")
+    facts = json.loads((folder / f"{table}.json").read_text(encoding="utf-8"))
+    header, rows = _read_rows(folder / f"{table}.csv.gz", int(most) if most else None)
     columns = dict(zip(header, map(np.array, zip(*rows, strict=True)), strict=True))
     X = np.column_stack([_numbers(column, columns[column["name"]]) for column in facts["columns"]])
     return facts, X, columns["target"].tolist()
 
 
-def _read_rows(path: Path) -> tuple[list[str], list[list[str]]]:
+def _read_rows(path: Path, most: int | None) -> tuple[list[str], list[list[str]]]:
     with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
         lines = file.readlines()
     header, body = lines[0], lines[1:]
-    if len(body) > MOST_ROWS:
+    if most is not None and len(body) > most:
         order = np.random.RandomState(_CUT_SEED).permutation(len(body))
-        body = [body[place] for place in np.sort(order[:MOST_ROWS])]
+        body = [body[place] for place in np.sort(order[:most])]
     return next(csv.reader([header])), list(csv.reader(body))
 
 

@@ -15,11 +15,12 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from common.models import GRID
+from common.records import part_of
 from common.sources import REPOSITORY, Sources, code_of
 
 Line = dict[str, Any]
@@ -130,8 +131,10 @@ def bench_folder() -> Path:
     return Path(os.environ.get("DPFOREST_BENCH", REPOSITORY.parent / "shared" / "bench"))
 
 
-def stored_peers() -> Iterator[Line]:
+def stored_peers(tables: Collection[str]) -> Iterator[Line]:
     """Stored results in our form, each with its configuration and its split's fingerprint.
+
+    Of a long table they are those of its part, if that is one of our tables.
 
     Where a package is for two classes only, those for more are of one model a class against the
     rest, at its part of the budget.
@@ -140,7 +143,7 @@ def stored_peers() -> Iterator[Line]:
         if row["estimator"] in _STORED and "acc" in row:
             model, defaults = _STORED[row["estimator"]]
             yield {
-                "dataset": row["dataset"],
+                "dataset": part if (part := part_of(row["dataset"])) in tables else row["dataset"],
                 "model": model,
                 "choice": row["config"],
                 "default": row["config"] in defaults,

@@ -13,11 +13,12 @@ from pathlib import Path
 import numpy as np
 
 from common.records import (
-    MOST_ROWS,
+    PART_ROWS,
     TEST_SHARE,
     Records,
     Split,
     facts_of_tables,
+    part_of,
     positions_domain,
     read_records,
 )
@@ -45,18 +46,19 @@ class Facts:
     n_classes: int
 
     @property
-    def is_cut(self) -> bool:
-        """Whether only a part of the table is used."""
-        return self.n_rows > MOST_ROWS
+    def is_long(self) -> bool:
+        """Whether a part of the table is a table of its own."""
+        return self.n_rows > PART_ROWS
 
 
 def classification_tables(folder: Path) -> dict[str, Facts]:
-    """The classification tables of a folder by name, short ones first."""
-    found = [
+    """The classification tables of a folder by name, short ones first; parts of long ones too."""
+    whole = [
         Facts(name, facts["n_rows"], len(facts["classes"]))
         for name, facts in facts_of_tables(folder, "classification")
     ]
-    return {facts.name: facts for facts in sorted(found, key=lambda f: (f.n_rows, f.name))}
+    parts = [Facts(part_of(f.name), PART_ROWS, f.n_classes) for f in whole if f.is_long]
+    return {facts.name: facts for facts in sorted(whole + parts, key=lambda f: (f.n_rows, f.name))}
 
 
 class Table(Records):
@@ -70,7 +72,7 @@ class Table(Records):
 
 @lru_cache(maxsize=1)
 def load_table(folder: Path, name: str) -> Table:
-    """Read one table; a long one is cut to `MOST_ROWS` records."""
+    """Read one table, or a long one's part."""
     facts, X, targets = read_records(folder, name)
     places = {str(label): place for place, label in enumerate(facts["classes"])}
     labels = np.array([places[text.strip()] for text in targets])

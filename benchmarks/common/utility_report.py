@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from common.records import part_of
 from common.results import (
     Line,
     as_choice,
@@ -108,7 +109,7 @@ def gather(
     for line in own:
         if line["model"] in names and line["model"].startswith(OURS + REFERENCES):
             report.add(line, line["model"])
-    others = _others(own, sets)
+    others = _others(own, sets, tables)
     for line in defaults_of(others):
         report.add(line, line["model"])
     for line in best_of_grids(others):
@@ -119,13 +120,13 @@ def gather(
     return report
 
 
-def _others(own: list[Line], sets: list[str]) -> list[Line]:
+def _others(own: list[Line], sets: list[str], tables: dict[str, Facts]) -> list[Line]:
     """Other packages' results on our splits."""
     splits = {(line["dataset"], line["seed"]): line["split"] for line in own}
     ran = [as_choice(line) for line in own if not line["model"].startswith(OURS + REFERENCES)]
     stored = [
         line
-        for line in stored_peers()
+        for line in stored_peers(tables)
         if splits.get((line["dataset"], line["seed"])) == line["split"]
     ]
     return [line for line in stored + ran if line["dataset"] in sets]
@@ -161,6 +162,7 @@ def _head(report: Report) -> str:
         "# Utility\n\nWritten by `benchmarks/utility.py`: stratified 75/25 splits that all models "
         f"share, up to {len(seeds)} of them; ε under add/remove; AUC is the mean of one class "
         "against the rest; the Brier score sums squares over the classes (half of that for two). "
+        f"A name with `{part_of('')}` is that many records of a table, drawn once. "
         f"The command:\n\n    {command}"
     )
 

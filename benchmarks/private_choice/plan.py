@@ -97,7 +97,7 @@ def build_plan(
 
 def default_candidates(facts: TableFacts, budget: LearnerBudget) -> tuple[str, ...]:
     """The two learners between which the public rule decides for such a budget."""
-    if budget.delta and pick_strategy(facts, budget) == "refitted":
+    if budget.delta and pick_strategy(facts, budget) in ("refitted", "boosted"):
         return "one_shot", "refitted"
     return "rules", "one_shot" if facts.n_classes > MANY_CLASSES else "combined"
 

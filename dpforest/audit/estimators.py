@@ -131,6 +131,7 @@ OF_STRATEGIES: tuple[dict[str, Any], ...] = (
     {"strategy": "one_shot"},
     {"strategy": "one_shot", "delta": DELTA},
     {"strategy": "refitted", "delta": DELTA},
+    {"strategy": "boosted", "delta": DELTA},
     {"strategy": "combined"},
     {"strategy": "multinomial"},
 )
@@ -142,6 +143,7 @@ OF_UNITS: tuple[dict[str, Any], ...] = tuple(
         {"strategy": "one_shot"},
         {"strategy": "one_shot", "delta": DELTA},
         {"strategy": "refitted", "delta": DELTA},
+        {"strategy": "boosted", "delta": DELTA},
         {"strategy": "combined"},
         {"strategy": "multinomial"},
     )
@@ -160,6 +162,7 @@ OF_SIZES: tuple[tuple[float, dict[str, Any]], ...] = (
     (HOPELESS_ROWS, {"strategy": "rules"}),
     (MOST_ROWS, {"strategy": "rules"}),
     (MOST_ROWS, {"strategy": "refitted", "delta": DELTA}),
+    (MOST_ROWS, {"strategy": "boosted", "delta": DELTA}),
     (ROWS, {"strategy": "multinomial", "delta": DELTA}),
 )
 

@@ -8,7 +8,7 @@ from dpforest.accounting.releases import LearnerBudget
 from dpforest.checks import check_choice
 from dpforest.estimators.fit_plan import Wanted
 from dpforest.exceptions import ParameterError
-from dpforest.trees.strategies import STRATEGIES
+from dpforest.trees.strategies import NEED_DELTA, STRATEGIES
 
 _STRATEGIES = ("auto", *STRATEGIES)
 
@@ -21,6 +21,6 @@ def by_strategy(budget: LearnerBudget, strategy: Any) -> Wanted:
     ParameterError, ParameterTypeError
     """
     name = check_choice(strategy, "strategy", _STRATEGIES)
-    if name == "refitted" and not budget.delta:
+    if name in NEED_DELTA and not budget.delta:
         raise ParameterError("strategy", name, "needs delta > 0", 'Give a delta, or use "one_shot"')
     return Wanted(budget, name)

@@ -114,6 +114,7 @@ class _Writer:
             "rules": self._rules,
             "one_shot": self._one_shot,
             "refitted": self._refitted,
+            "boosted": self._boosted,
             "combined": self._combined,
             "multinomial": self._multinomial,
         }
@@ -130,13 +131,11 @@ class _Writer:
             start = [self._table(place, part) for place, part in enumerate(parts)]
         return self._masked(model.base, start, model.trees, model.steps)
 
+    def _boosted(self, model: Any) -> Plain:
+        return self._trees(model.base, None, _ranged(model), model.steps)
+
     def _multinomial(self, model: Any) -> Plain:
-        forest, values = model.forest, model.values
-        trees = [
-            RangedSplits(forest.feature[t], forest.low[t], forest.high[t])
-            for t in range(forest.n_trees)
-        ]
-        return self._trees(values.base, None, trees, values.values)
+        return self._trees(model.values.base, None, _ranged(model.forest), model.values.values)
 
     def _combined(self, model: Any) -> Plain:
         parts = [self._rules(model.rules, graded=False), self._one_shot(model.forest)]
@@ -213,3 +212,11 @@ class _Writer:
             "missing": by_code[codes.missing].tolist(),
             "unknown": by_code[codes.unknown].tolist(),
         }
+
+
+def _ranged(forest: Any) -> list[RangedSplits]:
+    """Splits of trees that send ranges of codes left."""
+    return [
+        RangedSplits(forest.feature[t], forest.low[t], forest.high[t])
+        for t in range(forest.n_trees)
+    ]

@@ -49,6 +49,9 @@ class TableFacts:
         What a record adds to class counts in all: 1, or the steps of a regression's target.
     in_memory : bool
         Whether all records can be looked at at once.
+    unknown : tuple of int
+        Of each feature the code that no declared value has, -1 where there is none. Empty where
+        no feature has one.
     """
 
     n_codes: NDArray[np.int64]
@@ -59,6 +62,7 @@ class TableFacts:
     approximate_rows: float | None
     unit: int = 1
     in_memory: bool = True
+    unknown: tuple[int, ...] = ()
 
     @property
     def n_features(self) -> int:
@@ -69,6 +73,10 @@ class TableFacts:
     def offsets(self) -> NDArray[np.int64]:
         """Flat position of code 0 of each feature, and the total, shape (D + 1,)."""
         return np.concatenate([[0], np.cumsum(self.n_codes)]).astype(np.int64)
+
+    def unknown_code(self, feature: int) -> int:
+        """Code of a feature that no declared value has; -1 where there is none."""
+        return self.unknown[feature] if self.unknown else -1
 
 
 def counted(of_means: bool) -> str:

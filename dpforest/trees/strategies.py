@@ -35,6 +35,7 @@ STRATEGIES: dict[str, Strategy] = {
     "rules": Strategy("dpforest.trees.rules", "RulesLearner", "RuleModel"),
     "one_shot": Strategy("dpforest.trees.one_shot", "OneShotForest", "OneShotModel"),
     "refitted": Strategy("dpforest.trees.refitted", "RefittedForest", "RefittedModel"),
+    "boosted": Strategy("dpforest.trees.boosted", "BoostedForest", "BoostedModel"),
     "combined": Strategy("dpforest.trees.combined", "CombinedLearner", "CombinedModel"),
     "multinomial": Strategy("dpforest.trees.multinomial", "MultinomialForest", "MultinomialModel"),
 }
@@ -43,6 +44,9 @@ STRATEGIES: dict[str, Strategy] = {
 #: R sqrt(2 / K) from which refitted forests pass selected rules, and R for a regression.
 REFITTED_SIGNAL = 300.0
 REFITTED_SIGNAL_OF_MEANS = 400.0
+#: R sqrt(2 / K) from which boosted forests pass refitted ones, of more than two classes: random
+#: trees have no more to say then. Of two classes some tables are better served by either.
+BOOSTED_SIGNAL = 6000.0
 #: R from which, in pure epsilon, rules beside a one-shot forest pass rules alone: of two classes,
 #: and of more.
 COMBINED_SIGNAL_OF_TWO = 2500.0
@@ -57,21 +61,28 @@ ONE_SHOT_SIGNAL = 500.0
 NOT_STREAMED = frozenset({"rules", "combined"})
 
 
+#: Strategies that add Gaussian noise alone, which no pure epsilon pays for.
+NEED_DELTA = frozenset({"refitted", "boosted"})
+
+
 def pick_strategy(facts: TableFacts, budget: LearnerBudget) -> str:
     """The learner that serves this budget best, from public quantities only.
 
     Rules are drawn at the whole pure epsilon, so they win where the budget is small for the
-    table; sums of many noisy tables win above, or beside them. The limits are in
+    table; sums of many noisy tables win above, or beside them, and trees whose splits are drawn
+    win where records are many. The limits are in
     R = n / sigma_1 (``LearnerBudget.signal``), with a delta in R sqrt(2 / K) for K classes;
     docs/private_forest.md says how they were found.
     """
     signal = budget.signal(facts.approximate_rows or 1.0)
+    share = 2 / max(facts.n_classes, 2)
+    if budget.delta and facts.n_classes > 2 and signal * share**0.5 >= BOOSTED_SIGNAL:
+        return "boosted"
     if facts.unit > 1 or not facts.in_memory:
         # Means need no labels: tables of one-shot forests hold out where rules would guess. And
         # rules look at all records at once.
         enough = budget.delta and signal >= REFITTED_SIGNAL_OF_MEANS
         return "refitted" if enough else "one_shot"
-    share = 2 / max(facts.n_classes, 2)
     if budget.delta:
         return "refitted" if signal * share**0.5 >= REFITTED_SIGNAL else "rules"
     if facts.n_classes > MANY_CLASSES:

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from dpforest.trees.boosted.learner import BoostedForest
+from dpforest.trees.boosted.settings import BoostedSettings, BoostedSize
 from dpforest.trees.combined.learner import CombinedLearner
 from dpforest.trees.combined.plan import CombinedSettings
 from dpforest.trees.refitted.learner import RefittedForest
@@ -24,6 +26,7 @@ QUICK = {
     "rules": RULES,
     "combined": CombinedLearner(CombinedSettings(weights=(0.0, 1.0), rules=RULES)),
     "refitted": RefittedForest(RefittedSettings(fixed_size=RefittedSize(2, 2, 2))),
+    "boosted": BoostedForest(BoostedSettings(fixed_size=BoostedSize(2, 2))),
 }
 
 

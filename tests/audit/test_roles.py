@@ -47,6 +47,11 @@ CORNERS = [(a, b, c) for a in (0.0, 3.0) for b in (0.0, 10.0) for c in (0.0, 1.0
 #: of it where nothing stands here: every release of counts. Scores and residuals move by all of it
 #: only at places that such small fits do not come to; tests of their own kernels do.
 REACHED: dict[str, float] = {
+    # Clipped residuals and largest curvatures do not meet in one record, and a centre that lies
+    # as far out as may be is rare.
+    "node sums": 0.9,
+    "residual leaf sums": 0.9,
+    "residual split selection": 0.5,
     "feature selection": 0.5,
     "value selection": 0.35,
     "split selection": 0.5,

@@ -93,7 +93,8 @@ def cluster():
         yield client
 
 
-STRATEGIES = [("one_shot", 0), ("one_shot", 1e-6), ("refitted", 1e-6), ("multinomial", 0)]
+STRATEGIES = [("one_shot", 0), ("one_shot", 1e-6), ("refitted", 1e-6), ("boosted", 1e-6),
+              ("multinomial", 0)]  # fmt: skip
 
 
 @pytest.mark.parametrize(

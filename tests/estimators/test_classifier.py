@@ -36,6 +36,7 @@ KINDS = [
     pytest.param("rules", DELTA, id="rules with delta"),
     pytest.param("combined", 0, id="combined"),
     pytest.param("refitted", DELTA, id="refitted"),
+    pytest.param("boosted", DELTA, id="boosted"),
     pytest.param("multinomial", 0, id="multinomial"),
     pytest.param("multinomial", DELTA, id="multinomial with delta"),
     pytest.param("one_shot", 0, id="one_shot"),
@@ -276,7 +277,9 @@ def test_refitting_without_delta_is_refused(make_forest, poisoned):
 
 
 def test_auto_takes_what_the_budget_carries(make_forest, table, declared):
-    for rows, delta, expected in ((60, 0, "rules"), (60, DELTA, "rules"), (9e4, DELTA, "refitted")):
+    pure = (60, 0, "rules"), (60, DELTA, "rules")
+    many = ((9e4, DELTA, "refitted"),)
+    for rows, delta, expected in (*pure, *many):
         domain = declared.model_copy(update={"approximate_rows": int(rows)})
         forest = make_forest(delta=delta, domain=domain).fit(*table(40))
         assert forest.strategy_ == forest.plan().strategy == expected

@@ -9,7 +9,14 @@ from dpforest import Domain, PrivateForestClassifier, PrivateForestRegressor
 from dpforest.exceptions import ParameterError
 from dpforest.trees.partial import partial_scores, range_sends_left
 
-KINDS = [("rules", 0), ("one_shot", 0), ("combined", 0), ("refitted", 1e-6), ("multinomial", 0)]
+KINDS = [
+    ("rules", 0),
+    ("one_shot", 0),
+    ("combined", 0),
+    ("refitted", 1e-6),
+    ("boosted", 1e-6),
+    ("multinomial", 0),
+]
 FEATURES = {"age": (0, 100), "kind": ["a", "b", "c"], "noise": (0.0, 1.0)}
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
@@ -22,6 +24,7 @@ KINDS = [
     ("combined", 0),
     ("combined", "1e-6"),
     ("refitted", "1e-6"),
+    ("boosted", "1e-6"),
     ("multinomial", 0),
     ("multinomial", "1e-6"),
 ]
@@ -95,7 +98,11 @@ def test_the_rule_goes_by_public_signal_alone(domain):
     both = LearnerBudget(Fraction(1), Fraction(1, 10**6))
     assert pick_strategy(few, pure) == pick_strategy(few, both) == "rules"
     assert (pick_strategy(many, pure), pick_strategy(many, both)) == ("combined", "refitted")
-    names = "rules", "one_shot", "refitted", "combined", "multinomial"
+    for rows, streamed in product((3e4, 4e4), (False, True)):
+        three = replace(facts_of(domain, rows), n_classes=3, in_memory=not streamed)
+        assert pick_strategy(three, both) == ("refitted" if rows == 3e4 else "boosted")
+        assert pick_strategy(replace(three, n_classes=2), both) == "refitted"
+    names = "rules", "one_shot", "refitted", "boosted", "combined", "multinomial"
     assert set(STRATEGIES) == set(names)
 
 
@@ -163,7 +170,7 @@ def test_a_plan_needs_a_domain():
 def test_what_cannot_be_planned_is_refused(domain):
     with pytest.raises(ParameterError, match="strategy='refitted': needs delta > 0"):
         PrivateForestClassifier(epsilon=1, strategy="refitted").plan(domain)
-    for strategy in ("boosted", None, ["rules"]):
+    for strategy in ("bagged", None, ["rules"]):
         with pytest.raises(ParameterError, match="strategy=.*must be one of 'auto', 'rules'"):
             PrivateForestClassifier(epsilon=1, strategy=strategy).plan(domain)
 

@@ -52,6 +52,7 @@ STRATEGIES = [
     {"strategy": "one_shot"},
     {"strategy": "one_shot", "delta": DELTA},
     {"strategy": "refitted", "delta": DELTA},
+    {"strategy": "boosted", "delta": DELTA},
     {"strategy": "multinomial"},
 ]
 MULTINOMIAL = [

@@ -23,12 +23,14 @@ from dpforest import (
 )
 from dpforest.domain.cells import lattice_of
 from dpforest.plain import reader as plain_reader
+from dpforest.trees.boosted.learner import BoostedForest
+from dpforest.trees.boosted.settings import BoostedSettings, BoostedSize
 from dpforest.trees.combined import CombinedLearner, CombinedSettings
 from dpforest.trees.refitted.learner import RefittedForest
 from dpforest.trees.refitted.settings import RefittedSettings, RefittedSize
 from dpforest.trees.rules.learner import RulesLearner
 from dpforest.trees.rules.settings import RulesSettings
-from dpforest.trees.strategies import STRATEGIES
+from dpforest.trees.strategies import NEED_DELTA, STRATEGIES
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "plain_model.md"
@@ -44,7 +46,6 @@ FEATURES = [
     {"name": "grade", "kind": "categorical", "categories": ["1", "2", "4"], "missing": True},
     {"name": "married", "kind": "categorical", "categories": ["True", "False"]},
 ]  # fmt: skip
-NEED_DELTA = ("refitted",)
 KINDS = [*STRATEGIES, "refitted with a start", "prior alone"]
 #: Forests whose splits are drawn: by how thresholds and leaves are.
 DRAWN = {
@@ -57,6 +58,7 @@ SMALL = {
     "rules": RulesLearner(RulesSettings(n_sums=12, n_cuts=7)),
     "combined": CombinedLearner(CombinedSettings(rules=RulesLearner(RulesSettings(n_sums=8)))),
     "refitted": RefittedForest(RefittedSettings(fixed_size=RefittedSize(3, 4, 12))),
+    "boosted": BoostedForest(BoostedSettings(fixed_size=BoostedSize(3, 6))),
 }
 STARTED = RefittedForest(RefittedSettings(fixed_size=RefittedSize(3, 4, 6), start_signal=1e-9))
 N = 500

@@ -42,6 +42,7 @@ PRIVATE = [
     {"strategy": "combined"},
     {"strategy": "one_shot", "delta": DELTA},
     {"strategy": "refitted", "delta": DELTA},
+    {"strategy": "boosted", "delta": DELTA},
     {"strategy": "multinomial", "delta": DELTA},
     {"strategy": "rules", "delta": DELTA},
     {"strategy": "auto", "rows": None},

@@ -22,10 +22,12 @@ import dpforest
 from dpforest.streams import BatchStream, CSVStream
 
 #: Strategies of the private forests; that of `MultinomialForestClassifier` is named apart.
-STRATEGIES = ("rules", "one_shot", "refitted", "combined", "multinomial", "auto")
+STRATEGIES = ("rules", "one_shot", "refitted", "boosted", "combined", "multinomial", "auto")
 PUBLISHED = "MultinomialForestClassifier"
 #: Those that look at families of trees, which grow quickly with the features.
 _OF_FAMILIES = ("rules", "combined", "auto")
+#: Those that a pure epsilon cannot pay for.
+NEED_DELTA = ("refitted", "boosted")
 N_CLASSES = {"two": 2, "three": 3}
 TASKS = (*N_CLASSES, "target")
 DELTA = 1e-6
@@ -251,10 +253,10 @@ def _declared_cases() -> Iterator[Case]:
     for task in TASKS:
         for strategy in STRATEGIES:
             lean = None if strategy == "auto" else "one" if strategy in _OF_FAMILIES else "few"
-            if strategy != "refitted":
+            if strategy not in NEED_DELTA:
                 yield _private(strategy, task, "epsilon", rows=200, lean=lean)
             # Rules and what is combined with them spend the pure epsilon with a delta too.
-            own = lean if strategy in ("one_shot", "refitted", "multinomial") else None
+            own = lean if strategy in ("one_shot", *NEED_DELTA, "multinomial") else None
             yield _private(strategy, task, "delta", rows=200, delta=DELTA, lean=own)
 
 
@@ -281,6 +283,7 @@ def _size_cases() -> Iterator[Case]:
         yield _private(strategy, task, "many", **ways)
     for task in ("two", "target"):
         yield _private("refitted", task, "many", **ways, delta=DELTA)
+        yield _private("boosted", task, "many", **ways, delta=DELTA)
     # To certify so many rounds takes long; what is charged to an accountant of others is not.
     yield _private("refitted", "three", "many", table="wide", rows=2000, epsilon=10, delta=DELTA,
                    shared=True)  # fmt: skip
@@ -295,6 +298,7 @@ def _reading_cases() -> Iterator[Case]:
         ways: dict[str, Any] = {"reading": reading, "table": "wide"}
         yield _private("one_shot", "three", reading, rows=200, **ways)
         yield _private("refitted", "target", reading, rows=200, delta=DELTA, reading=reading)
+        yield _private("boosted", "three", reading, rows=200, delta=DELTA, **ways)
         yield _private("multinomial", "two", reading, delta=DELTA, **ways)
         yield _private("auto", "two", reading, rows=200, delta=DELTA, shared=True, **ways)
         yield _published("two", reading, reading=reading)

@@ -21,6 +21,8 @@ from dpforest.domain.targets import TARGET_STEPS
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.observation import Observer, set_observer
 from dpforest.records.base import MemoryRecords, Query, RecordsAround, Secret
+from dpforest.trees.boosted.learner import BoostedForest
+from dpforest.trees.boosted.settings import BoostedSettings, BoostedSize
 from dpforest.trees.combined import CombinedLearner, CombinedSettings
 from dpforest.trees.one_shot import OneShotForest
 from dpforest.trees.one_shot.settings import OneShotSettings, OneShotSize
@@ -34,6 +36,7 @@ DELTA = Fraction(1, 10**6)
 RULES = RulesLearner(RulesSettings(n_sums=6, n_cuts=5))
 FOREST = OneShotForest(OneShotSettings(fixed_size=OneShotSize(4, 3, (2,))))
 ROUNDS = RefittedForest(RefittedSettings(fixed_size=RefittedSize(3, 4, 3)))
+BOOSTED = BoostedForest(BoostedSettings(fixed_size=BoostedSize(3, 3)))
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,7 @@ ALL_OF_ROUNDS = {
     "prior", "quantiles", "linear start: Gram matrix", "linear start: gradient", "tree selection",
     "leaf sums",
 }  # fmt: skip
+OF_TREES = {"prior", "node sums", "residual split selection", "residual leaf sums"}
 CASES = {
     "one-shot, prior and leaves": Case(FOREST, {"prior", LEAVES}, rows=50),
     "one-shot, all": Case(FOREST, ALL_OF_ONE_SHOT, rows=1e5),
@@ -71,6 +75,12 @@ CASES = {
     "refitted, all": Case(ROUNDS, ALL_OF_ROUNDS, Fraction(8), DELTA, 3e4),
     "refitted, all, four classes": Case(ROUNDS, ALL_OF_ROUNDS, Fraction(8), DELTA, 1e5, 4),
     "refitted, means": Case(ROUNDS, ALL_OF_ROUNDS, Fraction(8), DELTA, 1e6, **MEANS),
+    "boosted, public bins": Case(BOOSTED, OF_TREES, delta=DELTA),
+    "boosted, all": Case(BOOSTED, {"quantiles", *OF_TREES}, Fraction(8), DELTA, 3e4),
+    "boosted, all, four classes": Case(
+        BOOSTED, {"quantiles", *OF_TREES}, Fraction(8), DELTA, 1e5, 4
+    ),
+    "boosted, means": Case(BOOSTED, {"quantiles", *OF_TREES}, Fraction(8), DELTA, 1e6, **MEANS),
     "rules, class shares": Case(RULES, {"prior"}, rows=3),
     "rules, one stage": Case(RULES, {"rules, stage 1"}, rows=40),
     "rules, counted": Case(RULES, {"rules, stage 1", "leaf counts"}, rows=1000),

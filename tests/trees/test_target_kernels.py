@@ -258,7 +258,7 @@ def test_one_record_moves_refitted_releases_as_priced(place, monkeypatch):
     check_sensitivity(prior_event, prior - fewer)
     # The first round's sums: base scores come from the prior, and are made up here, so that both
     # tables have the same released values.
-    monkeypatch.setattr(refitted_learner, "_base_scores", lambda _: np.array([0.3]))
+    monkeypatch.setattr(refitted_learner, "base_scores", lambda _: np.array([0.3]))
     with_it = releases.of(learner, CONCENTRATED, table)
     without_it = releases.of(learner, CONCENTRATED, without(table, place))
     event, sums = with_it[1]

@@ -154,8 +154,10 @@ class StreamedRecords:
     def _keep(self, chunk: Chunk, number: int) -> None:
         """Keep a chunk if all before it are kept and it fits with what countings keep of it."""
         table = chunk.table
-        # Codes once more, a feature a row, and their sizes; scores in doubles and residuals.
-        size = table.__sizeof__() + table.codes.nbytes + table.n_codes.nbytes
+        # Codes once more, a feature a row, and their sizes, or the bins of each record; scores in
+        # doubles and residuals.
+        a_bin = 2 if table.offsets[-1] <= 2**16 else 4
+        size = table.__sizeof__() + table.codes.size * a_bin + table.n_codes.nbytes
         size += 24 * table.n_records * table.n_classes
         if number == len(self._kept) and size <= self._room:
             self._room -= size

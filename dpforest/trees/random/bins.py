@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.accounting.releases import LearnerBudget
+from dpforest.accounting.releases import LearnerBudget, Release, Round, once, priced_noise
 from dpforest.bridge import Bridge
 from dpforest.records.base import CodeCounts, Released
 from dpforest.trees.base import TableFacts
@@ -91,6 +91,13 @@ def quantiles_are_affordable(facts: TableFacts, budget: LearnerBudget, share: Fr
     else:
         noise = 2**0.5 * float(n_ordered / (share * budget.epsilon))
     return noise * 16 < facts.approximate_rows / 3
+
+
+def quantiles_round(owner: str, facts: TableFacts, rho: Fraction) -> Round:
+    """Ask for the histograms of all ordered features, for at most a rho."""
+    event = priced_noise(ordered_codes(facts).sensitivity.l2_squared, rho)
+    text = "one noisy histogram of each ordered feature"
+    return once(owner, Release(QUANTILES_ROLE, event, says=text))
 
 
 def asked_bins(bridge: Bridge, facts: TableFacts, max_bins: int) -> Bins:

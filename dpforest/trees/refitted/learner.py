@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from dpforest.accounting.releases import LearnerBudget, Plan
 from dpforest.bridge import Bridge
-from dpforest.records.base import ClassCounts, Released
+from dpforest.records.base import Released
 from dpforest.trees.base import TableFacts
+from dpforest.trees.prior import base_scores, released_prior
 from dpforest.trees.random.bins import Bins, asked_bins
 from dpforest.trees.random.trees import RandomTrees, draw_random_trees
 from dpforest.trees.refitted.linear_start import fit_linear_start
@@ -29,7 +30,6 @@ from dpforest.trees.refitted.settings import RefittedSettings
 from dpforest.trees.refitted.steps import (
     centred,
     curvature_per_record,
-    n_score_columns,
     shrunk_steps,
 )
 
@@ -61,9 +61,9 @@ class RefittedForest:
         released values and the record's own codes, so the residuals of one record change no
         other's. Sensitivities: ``queries``, ``records.base``. **Tests**: tests/trees/refitted.
         """
-        prior = _released_prior(bridge, facts.unit)
+        prior = released_prior(bridge, facts.unit)
         bins = asked_bins(bridge, facts, shape.settings.max_bins)
-        code_values, history = None, ScoreHistory(_base_scores(prior))
+        code_values, history = None, ScoreHistory(base_scores(prior))
         if bridge.has(Role.GRAM):
             n_gradients = shape.settings.n_gradients
             code_values, history = fit_linear_start(
@@ -124,16 +124,3 @@ class _Rounds:
             settings.clip,
         )
         return settings.step * steps, np.maximum(sizes, 0.0)
-
-
-def _released_prior(bridge: Bridge, unit: int) -> NDArray[np.float64]:
-    """Class counts with noise, none below the noise, shape (K,); a record counts for ``unit``."""
-    counts = bridge.ask(ClassCounts(unit), Role.PRIOR).noised(Role.PRIOR)
-    variance = bridge.event(Role.PRIOR).variance / unit**2
-    return np.maximum(counts / unit, max(1.0, (variance * counts.size) ** 0.5))
-
-
-def _base_scores(prior: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Log-odds of the released prior."""
-    logs = np.log(prior / prior.sum())
-    return logs[1:] - logs[:1] if n_score_columns(prior.size) == 1 else logs

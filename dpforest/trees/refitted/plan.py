@@ -18,9 +18,10 @@ from dpforest.accounting.releases import (
 )
 from dpforest.accounting.tightening import tightened
 from dpforest.exceptions import ParameterError
-from dpforest.records.base import ClassCounts, Sensitivity
-from dpforest.trees.base import PRIOR_ROLE, TableFacts, prior_text
-from dpforest.trees.random.bins import QUANTILES_ROLE, ordered_codes, quantiles_are_affordable
+from dpforest.records.base import Sensitivity
+from dpforest.trees.base import PRIOR_ROLE, TableFacts
+from dpforest.trees.prior import prior_round
+from dpforest.trees.random.bins import QUANTILES_ROLE, quantiles_are_affordable, quantiles_round
 from dpforest.trees.refitted.design import n_columns
 from dpforest.trees.refitted.queries import (
     LeanOfTrees,
@@ -109,10 +110,10 @@ def _plan_of_rho(
     size = settings.size(signal, rows, facts.n_classes)
     shape = RefittedShape(facts.n_classes, size.depth, size.n_candidates, size.n_rounds, settings)
     share = rho * settings.prior_share
-    rounds, left = [_prior(facts, share)], rho - share
+    rounds, left = [prior_round(OWNER, facts.unit, share)], rho - share
     if quantiles_are_affordable(facts, budget, settings.quantile_share):
         share = rho * settings.quantile_share
-        rounds.append(_quantiles(facts, share))
+        rounds.append(quantiles_round(OWNER, facts, share))
         left -= share
     if settings.starts_linearly(signal, n_columns(facts), facts.n_classes):
         share = rho * settings.start_share
@@ -120,17 +121,6 @@ def _plan_of_rho(
         left -= share
     rounds.append(_each_round(shape, left))
     return Plan(tuple(rounds), shape, _words(shape, {r.role for o in rounds for r in o.releases}))
-
-
-def _prior(facts: TableFacts, share: Fraction) -> Round:
-    event = _noise(ClassCounts(facts.unit).sensitivity, share)
-    return once(OWNER, Release(Role.PRIOR, event, says=prior_text(facts.unit > 1)))
-
-
-def _quantiles(facts: TableFacts, share: Fraction) -> Round:
-    event = _noise(ordered_codes(facts).sensitivity, share)
-    text = "one noisy histogram of each ordered feature"
-    return once(OWNER, Release(Role.QUANTILES, event, says=text))
 
 
 def _start(facts: TableFacts, share: Fraction, settings: RefittedSettings) -> list[Round]:

@@ -20,7 +20,7 @@ from dpforest.estimators.classifier import PrivateForestClassifier
 from dpforest.estimators.multinomial import MultinomialForestClassifier
 from dpforest.estimators.regressor import PrivateForestRegressor
 from dpforest.records.streams.batches import BatchStream
-from dpforest.trees.strategies import NOT_STREAMED
+from dpforest.trees.strategies import NEED_DELTA, NOT_STREAMED
 from support.roles import (
     CURRENCIES,
     PUBLISHED,
@@ -53,6 +53,7 @@ ROWS: dict[str, tuple[float | None, ...]] = {
     "rules": (1e4, HOPELESS, None),
     "one_shot": (1e4, HOPELESS, None),
     "refitted": (1e4, None),
+    "boosted": (1e4, None),
     "combined": (1e4, HOPELESS, None),
     "multinomial": (1.0, None),
     # With a delta "auto" takes one-shot forests in a pure epsilon where there are not many rows.
@@ -168,7 +169,7 @@ def private_cases() -> Iterator[RoleCase]:
         for strategy, rows in (ROWS_OF_TARGETS if task == "target" else ROWS).items():
             if reading != "memory" and strategy in NOT_STREAMED:
                 continue
-            if currency == "epsilon" and strategy in ("refitted", "auto"):
+            if currency == "epsilon" and strategy in (*NEED_DELTA, "auto"):
                 continue  # refused, and "auto" picks what strategies by name are
             if strategy == "auto" and reading == "memory" and task != "target":
                 continue

@@ -26,7 +26,7 @@ from dpforest.estimators.fitting import Fit
 from dpforest.exceptions import BudgetExceeded
 from dpforest.report.digests import digest_of
 from dpforest.streams import BatchStream
-from dpforest.trees.strategies import STRATEGIES
+from dpforest.trees.strategies import NEED_DELTA, STRATEGIES
 
 pytestmark = pytest.mark.usefixtures("quick_learners")
 N = 60
@@ -87,13 +87,13 @@ KINDS: dict[str, Any] = {
         for name in ("auto", *STRATEGIES)
     },
 }
-CERTIFIED = {("refitted", DELTA), ("one_shot", DELTA)}
+CERTIFIED = {("refitted", DELTA), ("boosted", DELTA), ("one_shot", DELTA)}
 
 
 @pytest.mark.parametrize("delta", [0, DELTA])
 @pytest.mark.parametrize("kind", KINDS)
 def test_two_fits_and_failed_ones_between(kind, delta, monkeypatch):
-    if kind == "refitted" and not delta:
+    if kind in NEED_DELTA and not delta:
         with pytest.raises(ValueError, match="needs delta"):
             fitted(KINDS[kind](delta=delta))
         return

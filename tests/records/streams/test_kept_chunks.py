@@ -43,7 +43,8 @@ def stream_of(n_features: int, n_classes: int, memory_limit: int) -> BatchStream
 
 @pytest.mark.parametrize("n_features", [2, 150])
 @pytest.mark.parametrize("n_classes", [0, 2, 3])
-def test_what_is_kept_stays_within_the_memory_limit(n_features, n_classes, monkeypatch):
+@pytest.mark.parametrize("strategy", ["refitted", "boosted"])
+def test_what_is_kept_stays_within_the_memory_limit(n_features, n_classes, strategy, monkeypatch):
     held, total = [], StreamedRecords._sum
 
     def counted(self, counting):
@@ -58,6 +59,6 @@ def test_what_is_kept_stays_within_the_memory_limit(n_features, n_classes, monke
     if n_classes:
         kind, of = PrivateForestClassifier, {"classes": list(map(float, range(n_classes)))}
     domain = Domain(features=features, approximate_rows=2000, **of)
-    forest = kind(epsilon=2, delta=1e-6, strategy="refitted", domain=domain, random_state=0)
+    forest = kind(epsilon=2, delta=1e-6, strategy=strategy, domain=domain, random_state=0)
     forest.fit(stream_of(n_features, n_classes or 5, limit))
     assert limit / 5 < max(held) <= limit

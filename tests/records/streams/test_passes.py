@@ -29,6 +29,8 @@ KINDS = {
     "one shot, quantiles": (PrivateForestClassifier, MANY, {"strategy": "one_shot"}),
     "refitted": (PrivateForestClassifier, CLASSES, {"strategy": "refitted", "delta": 1e-6}),
     "refitted, linear": (PrivateForestClassifier, MANY, {"strategy": "refitted", "delta": 1e-6}),
+    "boosted": (PrivateForestClassifier, CLASSES, {"strategy": "boosted", "delta": 1e-6}),
+    "boosted, quantiles": (PrivateForestClassifier, MANY, {"strategy": "boosted", "delta": 1e-6}),
     "means": (PrivateForestRegressor, NUMBERS, {"strategy": "one_shot"}),
 }  # fmt: skip
 

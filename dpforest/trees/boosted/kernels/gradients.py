@@ -1,0 +1,94 @@
+"""Residuals and curvatures of records on a lattice of whole numbers, made of their scores."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpforest.kernels.compiling import kernel
+from dpforest.trees.random.kernels.block_math import exp_of
+from dpforest.trees.refitted.kernels.residuals import _exponentials
+
+_BLOCK = 512
+#: Log-odds beyond which a residual is none.
+_MOST = 700.0
+
+
+@kernel(error_model="numpy")
+def class_gradients(
+    scores: NDArray, labels: NDArray, steps: int, most: int, bend_steps: int, rows: NDArray
+) -> None:
+    """Clipped residuals and curvatures of every record of more than two classes, rounded to zero.
+
+    With p the softmax of the scores and s = min(1, (most / steps) / (1 - p_y)), the residuals are
+    r_k = -floor(p_k s steps) for k != y, and r_y the sum of the others' sizes. So a row sums to
+    nothing, and half its L1 is at most ``most``; that is kept by force. The curvatures are
+    floor(p_k (1 - p_k) bend_steps).
+
+    Parameters
+    ----------
+    scores : float64 array of shape (n, K)
+    labels : uint array of shape (n,)
+    steps, most, bend_steps : int
+    rows : int32 array of shape (n, 2 K), overwritten
+        Residuals, then curvatures.
+    """
+    n_columns = scores.shape[1]
+    raised = np.empty((n_columns, _BLOCK))
+    total, scratch = np.empty(_BLOCK), np.empty(_BLOCK)
+    clip = most / steps
+    for first in range(0, scores.shape[0], _BLOCK):
+        count = min(_BLOCK, scores.shape[0] - first)
+        _exponentials(scores[first : first + count], raised, total, scratch)
+        for i in range(count):
+            row, label = rows[first + i], np.int64(labels[first + i])
+            far = 1.0 - raised[label, i] / total[i]
+            factor = clip / far * steps if far > clip else float(steps)
+            room = np.int64(most)
+            for k in range(n_columns):
+                share = raised[k, i] / total[i]
+                # The comparison is false for NaN too, which would break the bounds.
+                share = share if 0.0 <= share <= 1.0 else 0.0
+                row[n_columns + k] = np.int32(share * (1.0 - share) * bend_steps)
+                wanted = np.int64(share * factor) if k != label else np.int64(0)
+                taken = wanted if wanted < room else room
+                row[k] = -taken
+                room -= taken
+            row[label] = most - room
+
+
+@kernel(error_model="numpy")
+def odds_gradients(
+    scores: NDArray,
+    labels: NDArray,
+    unit: int,
+    steps: int,
+    most: int,
+    bend_steps: int,
+    rows: NDArray,
+) -> None:
+    """The same of one column of log-odds: label less expectation, cut to ``most`` steps.
+
+    Parameters
+    ----------
+    scores : float64 array of shape (n, 1)
+    labels : integer array of shape (n,)
+        Classes 0 and 1, or targets between 0 and ``unit``.
+    unit, steps, most, bend_steps : int
+    rows : int32 array of shape (n, 2), overwritten
+        Residual, within ``most`` in size, and curvature.
+    """
+    raised, scratch = np.empty(_BLOCK), np.empty(_BLOCK)
+    for first in range(0, scores.shape[0], _BLOCK):
+        count = min(_BLOCK, scores.shape[0] - first)
+        for i in range(count):
+            raised[i] = min(-scores[first + i, 0], _MOST)
+        exp_of(raised[:count], scratch)
+        for i in range(count):
+            row, score = rows[first + i], scores[first + i, 0]
+            share = 1.0 / (1.0 + raised[i])
+            apart = labels[first + i] / unit - share
+            known = score == score and -1.0 <= apart <= 1.0  # false for NaN
+            kept = np.int64(apart * steps) if known else 0
+            row[0] = min(max(kept, -most), most)
+            row[1] = np.int32(share * (1.0 - share) * bend_steps) if known else 0

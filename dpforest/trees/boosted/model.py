@@ -1,0 +1,148 @@
+"""A fitted boosted forest: released values only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpforest.trees.base import LogOddsModel, TableFacts
+from dpforest.trees.boosted.steps import SCORE_STEPS
+from dpforest.trees.multinomial.kernels.predict import sum_leaf_values
+from dpforest.trees.partial import (
+    partial_scores,
+    range_sends_left,
+    shown_codes,
+    with_both_classes,
+)
+from dpforest.trees.refitted.steps import n_score_columns
+from dpforest.trees.stored import LARGEST, reading, real_numbers, require, whole_numbers
+
+_KIND = "boosted forest"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BoostedModel(LogOddsModel):
+    """Scores of a record: a base, and the steps of its leaves.
+
+    Attributes
+    ----------
+    n_classes, n_features : int
+    base : ndarray of float64, shape (C,)
+        C = 1 (log-odds of class 1) for two classes, else one a class.
+    feature : ndarray of int32, shape (n_trees, 2**depth - 1)
+        In heap order; -1 sends all left.
+    low, high : ndarray of int64, shape (n_trees, 2**depth - 1)
+        A record goes left if ``low <= code <= high``.
+    steps : ndarray of float64, shape (n_trees, n_leaves, C)
+        Multiples of 1 / SCORE_STEPS, so their sums are exact.
+    sizes : ndarray of float64, shape (n_trees, n_leaves)
+        Released sizes of leaves, nothing where the noise made them negative.
+    """
+
+    n_classes: int
+    n_features: int
+    base: NDArray[np.float64]
+    feature: NDArray[np.int32]
+    low: NDArray[np.int64]
+    high: NDArray[np.int64]
+    steps: NDArray[np.float64]
+    sizes: NDArray[np.float64]
+
+    @property
+    def n_trees(self) -> int:
+        """Number of trees."""
+        return int(self.feature.shape[0])
+
+    @property
+    def depth(self) -> int:
+        """Number of levels of splits in every tree."""
+        return int(self.feature.shape[1] + 1).bit_length() - 1
+
+    def log_odds(self, codes: NDArray[Any]) -> NDArray[np.float64]:
+        """Class scores of coded records, shape (n, n_classes); softmax makes them probabilities."""
+        flat = np.ascontiguousarray(codes)
+        scores = np.empty((flat.shape[0], self.base.size), dtype=np.float64)
+        sum_leaf_values(flat, self.feature, self.low, self.high, self.depth, self.steps, scores)
+        return with_both_classes(scores + self.base)
+
+    def feature_importances(self) -> NDArray[np.float64]:
+        """Share of the spread of scores that each feature's splits make.
+
+        A split counts by how far apart its children's mean steps are and by the released sizes
+        of both.
+        """
+        shares = np.zeros(self.n_features)
+        sizes, values = self.sizes, self.steps * self.sizes[:, :, None]
+        for level in reversed(range(self.depth)):
+            n_nodes = 1 << level
+            pairs = sizes.reshape(sizes.shape[0], n_nodes, 2, -1).sum(axis=3)
+            totals = values.reshape(sizes.shape[0], n_nodes, 2, -1, values.shape[2]).sum(axis=3)
+            means = totals / np.maximum(pairs, 1e-9)[..., None]
+            apart = ((means[:, :, 0] - means[:, :, 1]) ** 2).sum(axis=2)
+            weight = pairs.prod(axis=2) / np.maximum(pairs.sum(axis=2), 1e-9)
+            features = self.feature[:, n_nodes - 1 : 2 * n_nodes - 1]
+            used = features >= 0
+            np.add.at(shares, features[used], (apart * weight)[used])
+        total = shares.sum()
+        return shares / total if total > 0 else shares
+
+    def partial_scores(self, feature: int, facts: TableFacts) -> NDArray[np.float64]:
+        """Mean class scores at every shown code of one feature, shape (codes, n_classes)."""
+        n_codes = int(facts.n_codes[feature])
+        codes = np.arange(n_codes)
+        if facts.ordered[feature]:
+            codes = shown_codes(n_codes, bool(facts.has_missing_code[feature]))
+        sent_left = range_sends_left(self.low, self.high, codes)
+        scores = partial_scores(
+            feature, codes.size, self.feature, sent_left, self.sizes, self.steps
+        )
+        return with_both_classes(scores + self.base)
+
+    def to_data(self) -> dict[str, Any]:
+        """The model as JSON-ready data; ``from_data`` reads it back."""
+        return {
+            "kind": "boosted",
+            "n_classes": self.n_classes,
+            "base": self.base.tolist(),
+            "feature": self.feature.tolist(),
+            "low": self.low.tolist(),
+            "high": self.high.tolist(),
+            "steps": np.rint(self.steps * SCORE_STEPS).astype(np.int64).tolist(),
+            "sizes": self.sizes.tolist(),
+        }
+
+    @classmethod
+    def from_data(cls, data: dict[str, Any], facts: TableFacts) -> BoostedModel:
+        """Read what ``to_data`` wrote, checked against the public facts.
+
+        Raises
+        ------
+        ModelFormatError
+        """
+        with reading(_KIND):
+            n_classes, n_codes = facts.n_classes, facts.n_codes
+            require(data["kind"] == "boosted", _KIND, "it is of another kind")
+            require(data["n_classes"] == n_classes, _KIND, "its classes are not the domain's")
+            n_trees, n_nodes = shape = np.shape(data["feature"])
+            complete = n_trees > 0 and n_nodes > 0 and n_nodes & (n_nodes + 1) == 0
+            require(complete, _KIND, "its trees are not complete")
+            feature = whole_numbers(data["feature"], shape, _KIND, -1, n_codes.size - 1, np.int32)
+            most = int(n_codes.max()) - 1
+            low, high = (whole_numbers(data[k], shape, _KIND, 0, most) for k in ("low", "high"))
+            inside = (feature == -1) | ((low <= high) & (high < n_codes[feature]))
+            require(inside.all(), _KIND, "a split lies outside its feature")
+            n_columns, leaves = n_score_columns(n_classes), (n_trees, n_nodes + 1)
+            steps = whole_numbers(data["steps"], (*leaves, n_columns), _KIND, -(2**40), 2**40)
+            return cls(
+                n_classes=n_classes,
+                n_features=facts.n_features,
+                base=real_numbers(data["base"], (n_columns,), "base of scores"),
+                feature=feature,
+                low=low,
+                high=high,
+                steps=steps / SCORE_STEPS,
+                sizes=real_numbers(data["sizes"], leaves, "sizes of leaves", 0.0, LARGEST),
+            )

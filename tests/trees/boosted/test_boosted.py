@@ -1,0 +1,283 @@
+"""The boosted forest: its plan is its cost, training keeps to it, and it learns."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpforest.accounting import BudgetAccountant
+from dpforest.accounting.releases import LearnerBudget
+from dpforest.bridge import PlanError, Sealed
+from dpforest.exceptions import ModelFormatError, ParameterError
+from dpforest.mechanisms.entropy import SeededSource
+from dpforest.records.base import MemoryRecords, Sensitivity
+from dpforest.trees.boosted import plan as boosted_plan
+from dpforest.trees.boosted.growth import Growth
+from dpforest.trees.boosted.learner import BoostedForest
+from dpforest.trees.boosted.model import BoostedModel
+from dpforest.trees.boosted.plan import Role
+from dpforest.trees.boosted.settings import MAX_DEPTH, BoostedSettings, BoostedSize
+from dpforest.trees.boosted.steps import (
+    SCORE_STEPS,
+    Scales,
+    combined_levels,
+    in_score_steps,
+    newton_steps,
+)
+from dpforest.trees.training import train_on
+
+DELTA = Fraction(1, 10**6)
+SMALL = BoostedForest(BoostedSettings(fixed_size=BoostedSize(3, 5)))
+SHAPES = [
+    pytest.param([40, -5, 7, -2], 2, id="binary"),
+    pytest.param([-3, 20, 9], 4, id="4 classes"),
+]
+
+
+def releases_of(plan):
+    """Every release of a plan, in the order of training."""
+    return [release for one in plan.rounds for release in one.releases * one.times]
+
+
+def run(learner, facts, table, epsilon=Fraction(2), seed=1, n_threads=1):
+    plan = learner.plan(facts, LearnerBudget(epsilon, DELTA))
+    accountant = BudgetAccountant(epsilon, DELTA)
+    done = []
+    with accountant.open_scope("fit", reserve=plan.loss) as scope:
+        records = MemoryRecords(table, n_threads)
+        model = train_on(
+            learner, plan, scope, SeededSource(seed), records, facts, lambda: done.append(1)
+        )
+        assert scope.loss == plan.loss
+    return model, plan, accountant, len(done)
+
+
+@pytest.mark.parametrize(("n_codes", "n_classes"), SHAPES)
+@pytest.mark.parametrize("rows", [None, 30_000.0])
+def test_training_asks_for_exactly_what_was_planned(facts_of, table_of, n_codes, n_classes, rows):
+    facts = facts_of(n_codes, n_classes, rows)
+    model, plan, accountant, done = run(SMALL, facts, table_of(facts, 400))
+    assert accountant.loss.rho == plan.loss.rho == sum(part.loss.rho for part in plan.parts)
+    quantiles = Role.QUANTILES in {release.role for release in releases_of(plan)}
+    assert quantiles == (rows is not None)
+    # A pass a level, and one for the leaves.
+    assert done == plan.n_steps == 1 + quantiles + 5 * (3 + 1)
+    asked = [(e.role, e.mechanism, e.cells, e.level) for e in accountant.ledger]
+    assert asked == [(r.role, r.event.mechanism, r.cells, r.level) for r in releases_of(plan)]
+    assert model.steps.shape[:2] == (5, 8)
+
+
+@pytest.mark.parametrize("epsilon", ["0.01", "0.1", "1", "10"])
+@pytest.mark.parametrize("rows", [None, 100.0, 1e4, 1e6])
+def test_a_plan_uses_its_budget_and_never_more(facts_of, epsilon, rows):
+    for n_classes in (2, 7):
+        budget = LearnerBudget(Fraction(epsilon), DELTA)
+        plan = BoostedForest().plan(facts_of([40, -5, 7, -2], n_classes, rows), budget)
+        assert budget.rho * Fraction(999, 1000) < plan.loss.rho <= budget.rho
+
+
+def test_the_plan_is_made_of_public_facts(facts_of):
+    facts = facts_of([40, -5], 2, 5000.0)
+    budget = LearnerBudget(Fraction(1), DELTA)
+    assert BoostedForest().plan(facts, budget) == BoostedForest().plan(facts, budget)
+    words = BoostedForest().plan(facts, budget).describe()
+    assert all(isinstance(text, str) for text in words.values())
+
+
+def test_larger_signals_buy_larger_forests(facts_of):
+    budget = LearnerBudget(Fraction(1), DELTA)
+    plans = [BoostedForest().plan(facts_of([40, -5], 2, n), budget) for n in (1e3, 1e5, 1e7)]
+    sizes = [plan.shape.n_rounds * 2**plan.shape.depth for plan in plans]
+    assert sizes == sorted(set(sizes))
+
+
+def test_trees_are_as_deep_as_the_sums_of_a_level_fit_in_memory():
+    settings = BoostedSettings()
+    depths = [settings.size(1e12, n_cells, 7).depth for n_cells in (100, 10**4, 10**6)]
+    assert depths == sorted(depths, reverse=True) and depths[0] == MAX_DEPTH and depths[2] < 8
+
+
+def test_without_delta_there_is_no_boosted_forest(facts_of):
+    with pytest.raises(ParameterError, match="must be positive for a boosted forest"):
+        BoostedForest().plan(facts_of([4], 2), LearnerBudget(Fraction(1), Fraction(0)))
+
+
+@pytest.mark.parametrize("depth", [0, MAX_DEPTH + 1])
+def test_depths_that_are_none_are_refused(depth):
+    with pytest.raises(ParameterError, match=f"depth={depth}: must be from 1 to {MAX_DEPTH}"):
+        BoostedSize(depth, 4)
+
+
+@pytest.mark.parametrize(("n_codes", "n_classes"), SHAPES)
+@pytest.mark.parametrize("n_records", [0, 1, 200])
+def test_tables_without_records_or_with_one_class_make_a_model(
+    facts_of, table_of, n_codes, n_classes, n_records
+):
+    facts = facts_of(n_codes, n_classes, 30_000.0)
+    table = table_of(facts, n_records, labels=np.ones(n_records))
+    model, plan, accountant, _ = run(SMALL, facts, table)
+    assert accountant.loss.rho == plan.loss.rho
+    assert np.isfinite(model.log_odds(table_of(facts, 50).codes)).all()
+
+
+@pytest.mark.parametrize("depth", [1, 6])
+def test_features_that_leave_no_candidate_send_all_left(facts_of, table_of, depth):
+    facts = facts_of([-1, -2], 2, 30_000.0)
+    learner = BoostedForest(BoostedSettings(fixed_size=BoostedSize(depth, 3)))
+    model, _, _, _ = run(learner, facts, table_of(facts, 100))
+    assert (model.feature == -1).any() == (depth > 1)
+    assert np.isfinite(model.log_odds(table_of(facts, 50).codes)).all()
+
+
+@pytest.mark.parametrize(("n_codes", "n_classes"), SHAPES)
+def test_it_learns_with_a_generous_budget(facts_of, table_of, n_codes, n_classes):
+    learner = BoostedForest(BoostedSettings(fixed_size=BoostedSize(5, 20)))
+    facts = facts_of(n_codes, n_classes, 20_000.0)
+    model, _, _, _ = run(learner, facts, table_of(facts, 20_000), Fraction(20))
+    unseen = table_of(facts, 5000, seed=9)
+    hits = (model.log_odds(unseen.codes).argmax(axis=1) == unseen.labels).mean()
+    share = np.bincount(unseen.labels).max() / 5000
+    assert hits > share + 0.5 * (0.95 - share)
+
+
+def test_a_table_without_structure_stays_at_its_prior(facts_of, table_of):
+    facts = facts_of([40, -5], 2, 20_000.0)
+    labels = np.random.default_rng(2).random(20_000) < 0.7
+    model, _, _, _ = run(BoostedForest(), facts, table_of(facts, 20_000, labels=labels))
+    odds = model.log_odds(table_of(facts, 500).codes)
+    shares = 1 / (1 + np.exp(odds[:, 0] - odds[:, 1]))
+    assert abs(shares.mean() - 0.7) < 0.05 and shares.std() < 0.15
+
+
+@pytest.mark.parametrize("role", [Role.NODES, Role.LEAVES])
+@pytest.mark.parametrize(("n_codes", "n_classes"), SHAPES)
+def test_a_plan_that_understates_sums_is_refused(
+    facts_of, table_of, monkeypatch, n_codes, n_classes, role
+):
+    facts, priced = facts_of(n_codes, n_classes), boosted_plan._sums
+
+    def understated(shape, which, level, rho):
+        row = shape.lattice.row
+        less = Sensitivity(row.l1, row.l2_squared - (which == role))
+        return priced(replace(shape, lattice=Stated(less)), which, level, rho)
+
+    monkeypatch.setattr(boosted_plan, "_sums", understated)
+    with pytest.raises(PlanError, match=f"the event of '{role}' is for less than one record moves"):
+        run(SMALL, facts, table_of(facts, 50))
+
+
+@dataclass(frozen=True)
+class Stated:
+    """A lattice whose rows are as large as is said."""
+
+    row: Sensitivity
+
+
+@pytest.mark.parametrize(("n_codes", "n_classes"), SHAPES)
+def test_centres_follow_from_what_was_released(facts_of, table_of, monkeypatch, n_codes, n_classes):
+    facts, noised, score = facts_of(n_codes, n_classes), Sealed.noised, Growth.score
+    seen: list[list[np.ndarray]] = []
+
+    def made_up(sealed, role, part=None):
+        shape = noised(sealed, role, part).shape
+        return np.random.default_rng(len(seen[-1])).integers(1, 10**5, shape)
+
+    def watched(growth, query, centres):
+        seen[-1].append(centres)
+        return score(growth, query, centres)
+
+    monkeypatch.setattr(Sealed, "noised", made_up)
+    monkeypatch.setattr(Growth, "score", watched)
+    for n_records in (100, 300):
+        seen.append([])
+        run(SMALL, facts, table_of(facts, n_records, seed=n_records))
+    assert len(seen[0]) == 15 and any(centres.any() for centres in seen[0])
+    assert all(map(np.array_equal, *seen))
+
+
+@pytest.mark.parametrize(("n_codes", "n_classes"), SHAPES)
+def test_threads_make_the_same_forest(facts_of, table_of, monkeypatch, n_codes, n_classes):
+    monkeypatch.setattr("dpforest.records.base.RECORDS_A_THREAD", 50)
+    facts = facts_of(n_codes, n_classes, 30_000.0)
+    table = table_of(facts, 400)
+    one, three = (run(SMALL, facts, table, n_threads=n)[0].to_data() for n in (1, 3))
+    assert one == three
+
+
+@pytest.mark.parametrize(("n_codes", "n_classes"), SHAPES)
+def test_a_model_is_stored_and_read_back(facts_of, table_of, n_codes, n_classes):
+    facts = facts_of(n_codes, n_classes, 3000.0)
+    model, _, _, _ = run(SMALL, facts, table_of(facts, 400))
+    data = json.loads(json.dumps(model.to_data(), allow_nan=False))
+    again = BoostedModel.from_data(data, facts)
+    codes = table_of(facts, 100).codes
+    assert np.array_equal(model.log_odds(codes), again.log_odds(codes))
+    assert np.array_equal(model.feature_importances(), again.feature_importances())
+    assert model.feature_importances().sum() == pytest.approx(1.0)
+    for feature, size in enumerate(facts.n_codes):
+        assert model.partial_scores(feature, facts).shape == (size, n_classes)
+
+
+DAMAGE = {
+    "a feature that is none": lambda data: data["feature"][0].__setitem__(0, 99),
+    "a code that is none": lambda data: data["high"][0].__setitem__(0, 10**6),
+    "an upside-down range": lambda data: data["low"][0].__setitem__(0, 39),
+    "a missing node": lambda data: [part.pop() for part in data["feature"]],
+    "steps of another shape": lambda data: data["steps"].pop(),
+    "a step that is no whole number": lambda data: data["steps"][0][0].__setitem__(0, 0.5),
+    "a negative size": lambda data: data["sizes"][0].__setitem__(0, -1.0),
+    "other classes": lambda data: data.__setitem__("n_classes", 3),
+    "another kind": lambda data: data.__setitem__("kind", "refitted"),
+    "no base": lambda data: data.pop("base"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
+def test_damaged_models_are_refused(facts_of, table_of, damage):
+    facts = facts_of([40, -5, 7], 2, 3000.0)
+    data = run(SMALL, facts, table_of(facts, 300))[0].to_data()
+    data["high"][0][0], data["low"][0][0], data["feature"][0][0] = 7, 0, 0
+    damage(data)
+    with pytest.raises(ModelFormatError):
+        BoostedModel.from_data(data, facts)
+
+
+# -- steps ---------------------------------------------------------------------------------------
+
+
+def test_levels_are_combined_by_their_noise():
+    generator = np.random.default_rng(1)
+    leaves = generator.normal(size=(8, 3), scale=100)
+    exact = [leaves.reshape(n, -1, 3).sum(axis=1) for n in (2, 4, 8)]
+    noise, errors, said = [4.0, 9.0, 1.0], [], []
+    for _ in range(4000):
+        seen = [e + generator.normal(size=e.shape, scale=v**0.5) for e, v in
+                zip(exact, noise, strict=True)]  # fmt: skip
+        found = combined_levels(seen, noise)
+        errors.append([((s - e) ** 2).mean() for (s, _), e in zip(found, exact, strict=True)])
+        said = [v for _, v in found]
+    assert said == pytest.approx([1 / (1 / 4 + 1 / (2 * said[1])), 1 / (1 / 9 + 1 / 2), 1.0])
+    assert np.mean(errors, axis=0) == pytest.approx(said, rel=0.05)
+
+
+def test_without_noise_a_step_is_newton_s():
+    sums = np.array([[30.0, 10.0, 5.0], [-8.0, 4.0, 5.0]])
+    steps = newton_steps([(sums, 1e-12)], Scales(10.0, 2.0, 1.0), 0.6, 50.0)
+    assert steps[:, 0] == pytest.approx([3 / 5, -0.8 / 2])
+    assert np.abs(newton_steps([(sums, 1e-12)], Scales(10.0, 2.0, 1.0), 0.6, 0.1)).max() == 0.1
+
+
+def test_drowned_steps_stay_near_nothing():
+    sums = np.array([[30.0, 10.0, 5.0], [-8.0, 4.0, 5.0]])
+    steps = newton_steps([(sums, 1e12)], Scales(10.0, 2.0, 1.0), 0.6, 3.0)
+    assert np.abs(steps).max() < 1e-4
+
+
+def test_steps_are_multiples_whose_sums_are_exact():
+    steps = in_score_steps(np.random.default_rng(1).normal(size=1000))
+    assert np.array_equal(steps * SCORE_STEPS, np.rint(steps * SCORE_STEPS))
+    assert steps.sum() == steps[::-1].sum()
