@@ -3,7 +3,8 @@
 A reserve is set aside when the plan is made, and counts as spent from then on. Its start is written
 before the first record is read. What fails before that is voided by the process that reserved it;
 whatever happens after, the whole reserve stays spent. Between start and settlement the ledger is
-not asked: the fit has books of its own in memory, which grant its plan and nothing else.
+not asked: the fit has books of its own in memory, which grant its plan and nothing else. A reserve
+that somebody made before may be taken up instead (:mod:`dpforest.ledger.taking`).
 
 Held by tests/ledger/test_accountant.py and tests/estimators/test_ledger_fits.py.
 """
@@ -96,6 +97,8 @@ class Book(Protocol):
     def reserve(self, data_set: str, charge: Charge, *, request: str = "") -> Held: ...
 
     def write(self, data_set: str, body: Body) -> Written: ...
+
+    def as_written(self, data_set: str, entry_id: str) -> Written: ...
 
 
 # -- ceilings -------------------------------------------------------------------------------------
@@ -231,17 +234,22 @@ class LedgerAccountant(LedgerCeiling):
 
 
 class Reserve:
-    """A reserve that stands in a ledger, as the process that made it knows it.
+    """A reserve that stands in a ledger, as the process knows it that made it or takes it up.
 
     Attributes
     ----------
     stake : Stake
     """
 
-    def __init__(self, ceiling: LedgerCeiling, charge: Charge, request: str = "") -> None:
-        self._ledger, self._data_set = ceiling.ledger, ceiling.data_set
-        held = self._ledger.reserve(self._data_set, charge, request=request)
-        self._token, self.stake = held.token, Stake.of(held.entry, held.state)
+    def __init__(self, ledger: Book, data_set: str, stake: Stake, token: str = "") -> None:
+        self._ledger, self._data_set = ledger, data_set
+        self.stake, self._token = stake, token
+
+    @classmethod
+    def made(cls, ledger: Book, data_set: str, charge: Charge, request: str = "") -> Self:
+        """Set budget aside; it counts as spent from now on."""
+        held = ledger.reserve(data_set, charge, request=request)
+        return cls(ledger, data_set, Stake.of(held.entry, held.state), held.token)
 
     def start(self, part: int) -> LedgerPlace:
         """Write down that a fit begins; durable when this returns."""
@@ -390,7 +398,8 @@ class _OwnReservation(LedgerReservation):
         self._charge, self._request = charge, ceiling.request
 
     def __enter__(self) -> Self:
-        self._reserve = Reserve(self._ceiling, self._charge, self._request)
+        at = self._ceiling
+        self._reserve = Reserve.made(at.ledger, at.data_set, self._charge, self._request)
         return self
 
     def _claimed(self) -> tuple[Reserve, int]:

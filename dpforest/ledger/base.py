@@ -16,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import uuid
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn, Self
@@ -39,7 +40,7 @@ from dpforest.ledger.opening import open_store
 from dpforest.ledger.signatures import Signer
 from dpforest.ledger.state import DataSetState
 from dpforest.ledger.status import DataSetStatus, status_of
-from dpforest.ledger.store import Head, Locked, Store
+from dpforest.ledger.store import Head, Locked, Row, Store
 
 
 @dataclass(frozen=True)
@@ -159,6 +160,23 @@ class LedgerBase:
         row = self._store.find(checked_id(entry_id, "entry_id"))
         return None if row is None else entry_of(row)
 
+    def as_written(self, data_set: str, entry_id: str) -> Written:
+        """An entry that stands, and the state that it left, from the first entry on.
+
+        Raises
+        ------
+        ParameterError
+            If the data set has no such entry.
+        """
+        entry = self.find(entry_id)
+        if entry is None or entry.data_set != data_set:
+            raise ParameterError(
+                "entry_id", entry_id, f"is no entry of data set {data_set!r}", "Look at its log"
+            )
+        return Written(
+            entry, self._state_after(self._store.rows(data_set, 0, entry.number + 1), entry)
+        )
+
     def chain(self, data_set: str) -> Chain:
         """All entries of a data set, checked whole against each other, the rules and the head.
 
@@ -255,15 +273,14 @@ class LedgerBase:
             known = locked.find(said.id)
             if known is not None:
                 entry = _the_same(entry_of(known), said)
-                return Written(entry, self._state_after(locked, entry))
+                return Written(entry, self._state_after(locked.rows(0, entry.number + 1), entry))
             place = self._locked_place(locked, said)
             entry, state = linked(place, said)
             locked.append(row_of(entry), head_of(entry, state))
         return Written(entry, state)
 
-    def _state_after(self, locked: Locked, entry: Entry) -> DataSetState:
-        """The state after an entry that stands already, whatever stands behind it."""
-        rows = locked.rows(0, entry.number + 1)
+    def _state_after(self, rows: Sequence[Row], entry: Entry) -> DataSetState:
+        """The state after an entry that stands already, by the rows up to it."""
         return checked_chain(rows, None, self.id, entry.data_set).state
 
     def _locked_place(self, locked: Locked, said: Said) -> Place | None:

@@ -244,8 +244,9 @@ def _may_stand_alone(state: DataSetState, prices: Sequence[FitPrice], together: 
 class Campaign(LedgerCeiling):
     """One reserve for several fits, to be given to each of them as ``accountant``.
 
-    Made by ``BudgetLedger.campaign``, which has reserved all of it. A fit takes the part whose plan
-    is its own, once; a fit of another plan is refused before anything is read.
+    Made by ``BudgetLedger.campaign``, which has reserved all of it or took such a reserve up. A fit
+    takes the part whose plan is its own, once; a fit of another plan is refused before anything is
+    read.
 
     Attributes
     ----------
@@ -254,13 +255,13 @@ class Campaign(LedgerCeiling):
         How many of its fits have not begun.
     """
 
-    def __init__(self, ledger: Any, data_set: str, facts: OpenBody, charge: Charge, request: str):
+    def __init__(self, ledger: Any, data_set: str, facts: OpenBody, reserve: Reserve) -> None:
         super().__init__(ledger, data_set, facts)
-        self.reserve = Reserve(self, charge, request)
+        self.reserve = reserve
         self._lock = threading.Lock()
-        self._waiting = dict(enumerate(charge.parts))
+        self._waiting = dict(enumerate(reserve.stake.charge.parts))
         # Of a certified list: lines that no fit has claimed.
-        self._lines = lines_of(charge.releases)
+        self._lines = lines_of(reserve.stake.charge.releases)
 
     @property
     def left(self) -> int:

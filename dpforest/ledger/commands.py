@@ -261,7 +261,10 @@ def _reserve(ledger: BudgetLedger, chosen: argparse.Namespace) -> Answer:
     charge = Charge.from_json(chosen.plan)
     made = ledger.reserve(chosen.data_set, charge, request=chosen.request)
     data = {"reserve": made.id, "token": made.token} | _written(made.entry)
-    aside = f"to give it back before a fit has started: --token {made.token}"
+    aside = (
+        f'its fit takes it up: ledger.accountant("{chosen.data_set}", reserve="{made.id}")\n'
+        f"to give it back before a fit has started: --token {made.token}"
+    )
     return Answer(made.id, data, aside)
 
 

@@ -45,7 +45,7 @@ from dpforest.ledger.amounts import to_units
 from dpforest.ledger.entries import MOST_PARTS, Charge, Part, Repeated
 from dpforest.ledger.facts import domain_digest
 from dpforest.ledger.words import checked_blocks, checked_purpose
-from dpforest.report.digests import digest_of
+from dpforest.report.digests import canonical_bytes, digest_of
 
 Currency = Literal["rho", "epsilon"]
 
@@ -359,9 +359,10 @@ def listed_amount(charge: Charge, currency: Currency) -> Amount:
     return sum((loss.epsilon * times for loss, times in losses), Fraction(0)) * size
 
 
-def lines_of(releases: Iterable[Repeated]) -> Counter[str]:
+def lines_of(releases: Iterable[Repeated]) -> Counter[bytes]:
     """Lines of a list, and how often each stands there: their order says nothing."""
-    return Counter(one.model_dump_json() for one in releases)
+    # A store gives parameters back in the order of their names.
+    return Counter(canonical_bytes(one.model_dump(mode="json")) for one in releases)
 
 
 def _read_repeat(one: Repeated) -> Repeat | None:

@@ -11,7 +11,7 @@ import pytest
 from dpforest import BudgetExceeded, BudgetLedger, Domain, PrivateForestClassifier
 from dpforest.accounting.rationals import exact_text
 from dpforest.exceptions import ParameterError
-from dpforest.ledger.accountant import LedgerCeiling
+from dpforest.ledger.accountant import LedgerCeiling, Reserve
 from dpforest.ledger.amounts import to_units
 from dpforest.ledger.campaign import Campaign
 from dpforest.ledger.pricing import stands_alone
@@ -179,7 +179,7 @@ def test_a_part_of_another_price_is_not_claimed(book):
     # An edited plan file: its own figures agree, and it lists no releases.
     edited = {"rho": exact_text(Fraction(9, 2**128)), "units": 9, "releases": ()}
     paid = charge.model_copy(update=edited | {"parts": (cheap,) * 3})
-    campaign = Campaign(book, name, book.status(name).facts, paid, "")
+    campaign = Campaign(book, name, book.status(name).facts, Reserve.made(book, name, paid))
     with pytest.raises(ParameterError, match="another price or other releases"):
         campaign.claim(forest()._priced(campaign))
     assert campaign.left == 3
@@ -214,7 +214,7 @@ def certified(book):
 def test_a_certificate_of_fewer_fits_pays_for_no_more_of_them(book):
     name, charge = certified(book)
     fewer = charge.model_copy(update={"releases": charge.releases[: len(charge.releases) // 6]})
-    campaign = Campaign(book, name, book.status(name).facts, fewer, "")
+    campaign = Campaign(book, name, book.status(name).facts, Reserve.made(book, name, fewer))
     price = forest(strategy="one_shot")._priced(campaign)
     assert campaign.claim(price) == 0
     with pytest.raises(ParameterError, match="another price or other releases"):
