@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Literal, NoReturn, Protocol, Self
 
-from dpforest.accounting.figures import figure_up
+from dpforest.accounting.figures import figure_charged
 from dpforest.accounting.fits import LastingCeiling
 from dpforest.accounting.ledger import Budget
 from dpforest.accounting.rationals import exact_text
@@ -372,7 +372,7 @@ class LedgerReservation(Reservation):
         reserve, part = self._claimed()
         self.failure = _STAYS_SPENT.format(
             place=self._ceiling.charged_to, currency=self._ceiling.facts.currency,
-            amount=figure_up(reserve.stake.charged),
+            amount=figure_charged(reserve.stake.charged),
         )  # fmt: skip
         try:
             reserve.settle(part, "failed")

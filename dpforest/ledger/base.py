@@ -168,6 +168,7 @@ class LedgerBase:
         ParameterError
             If the data set has no such entry.
         """
+        self._place(data_set)
         entry = self.find(entry_id)
         if entry is None or entry.data_set != data_set:
             raise ParameterError(

@@ -38,7 +38,10 @@ from dpforest.ledger.charges import charged, check_charge
 from dpforest.ledger.entries import Charge, OpenBody, Part
 from dpforest.ledger.pricing import FitPrice, campaign_epsilon, charge_of, lines_of, repeated
 from dpforest.ledger.state import DataSetState
+from dpforest.ledger.words import several
 
+#: Words for whether a single fit fits.
+_ALL_OR_NONE = ("it does not fit", "it fits")
 #: What rounding of all charges of years comes to at most.
 _NARROW = Fraction(1, 2**64)
 
@@ -103,9 +106,9 @@ class BatchPlan:
     def __str__(self) -> str:
         n, name, left = len(self.prices), self.currency, figure_down(self.remaining)
         lines = [
-            f"data set {self.data_set!r}: {n} fits, nothing was charged",
+            f"data set {self.data_set!r}: {several(n, 'fit')}, nothing was charged",
             f"  {name} = {figure_up(self.total)} in all; {name} = {left} remains: "
-            f"one by one {self.fits} of {n} fit",
+            + (f"one by one {self.fits} of {n} fit" if n > 1 else _ALL_OR_NONE[self.fits]),
             f"  the cap was declared as ({', '.join(map(figure_up, self.cap))})",
         ]
         if self.together < math.inf:
@@ -124,9 +127,9 @@ class BatchPlan:
             )
         if self.waits and self.fits < len(self.prices):
             yield (
-                f"  {self.waits} of them wait for a released value, mostly the number of records, "
-                "and are charged the most that they may come to: declare approximate_rows in the "
-                "domain"
+                f"  {several(self.waits, 'of them waits', 'of them wait')} for a released value, "
+                "mostly the number of records, and is charged the most that it may come to: "
+                "declare approximate_rows in the domain"
             )
         if self.approvals:
             yield f"  approvals of owners that each needs, or a campaign of them: {self.approvals}"
@@ -301,8 +304,9 @@ class Campaign(LedgerCeiling):
             left = len(self._waiting)
         raise ParameterError(
             "accountant", self.charged_to,
-            f"is a campaign of {len(self.reserve.stake.charge.parts)} fits, and none of the "
-            f"{left} that are left is of this plan ({price.plan[:12]}…)",
+            f"is a campaign of {several(len(self.reserve.stake.charge.parts), 'fit')}, of which "
+            f"{left} {'is' if left == 1 else 'are'} left and none is of this plan "
+            f"({price.plan[:12]}…)",
             "Fit a clone of a forest that was announced, each as often as it was, or announce a "
             "campaign of its own",
         )  # fmt: skip
@@ -326,7 +330,8 @@ class Campaign(LedgerCeiling):
             self._lines += lines_of(repeated(price))
 
     def __repr__(self) -> str:
-        return f"<campaign of {len(self.reserve.stake.charge.parts)} fits on {self.charged_to}>"
+        fits = several(len(self.reserve.stake.charge.parts), "fit")
+        return f"<campaign of {fits} on {self.charged_to}>"
 
 
 class _PartReservation(LedgerReservation):

@@ -170,7 +170,8 @@ def charged(state: DataSetState, actor: str, charge: Charge) -> tuple[DataSetSta
     quota = after.quotas.get(actor)
     if quota is not None and after.used[actor] > quota:
         left = quota - state.used.get(actor, 0)
-        raise _exceeded(state, amount, left, f"the quota of {actor!r}, which is policy")
+        what = f"the quota of {actor!r}, which is policy"
+        raise _exceeded(state, amount, left, what, "Ask for less, or an owner for a larger quota")
     return after, amount
 
 
@@ -202,17 +203,19 @@ def _room(state: DataSetState, named: tuple[str, ...]) -> int:
     )
 
 
-def _exceeded(state: DataSetState, asked: int, left: int, what: str = "") -> BudgetExceeded:
+def _exceeded(
+    state: DataSetState, asked: int, left: int, what: str = "", repair: str = _LESS
+) -> BudgetExceeded:
     where = f"data set {state.name!r}" + (f", {what}" if what else "")
     currency = state.facts.currency
     loss = loss_of(currency, fraction_of(asked))
     remaining = Budget.left(loss_of(currency, fraction_of(max(left, 0))))
     close = 0 < asked - left < _ROUNDING
-    return BudgetExceeded(loss, remaining, where, _ROUNDED if close else "", _LESS)
+    return BudgetExceeded(loss, remaining, where, _ROUNDED if close else "", repair)
 
 
 def loss_of(currency: str, amount: Fraction) -> PrivacyLoss:
-    """An amount of a data set's currency as a privacy loss."""
+    """An amount of a data set's currency as a privacy loss, which says nothing of the other."""
     if currency == "rho":
         return PrivacyLoss.concentrated(amount)
-    return PrivacyLoss.pure(amount)
+    return PrivacyLoss(amount, _INFINITE, Fraction(0))

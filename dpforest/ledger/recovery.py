@@ -33,7 +33,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from dpforest.accounting.figures import figure_up
+from dpforest.accounting.figures import figure_charged
 from dpforest.accounting.rationals import to_rational
 from dpforest.exceptions import LedgerDamaged, ParameterError
 from dpforest.ledger.amounts import fraction_of, to_units
@@ -54,6 +54,7 @@ from dpforest.ledger.needs import (
 from dpforest.ledger.rules import check_owner
 from dpforest.ledger.store import Store
 from dpforest.ledger.testimony import Spend, Testimony, read_testimonies, spend_of
+from dpforest.ledger.words import several
 
 _WORDS = {
     "behind": "names entry {number}, and the ledger ends at entry {end}",
@@ -110,7 +111,7 @@ class LedgerVerification:
 
     def __str__(self) -> str:
         lines = [
-            f"data set {name!r}: {count} {'entry is' if count == 1 else 'entries are'} whole, "
+            f"data set {name!r}: {several(count, 'entry is', 'entries are')} whole, "
             f"{self.signed[name]} of them signed"
             for name, count in self.entries.items()
         ]
@@ -464,8 +465,8 @@ def _waiting(chain: Chain, gap: int, unproven: int) -> str:
 
 
 def _goes_on(ledger: LedgerCore, found: Recovery, write_off: WriteOff | None) -> Recovery:
-    count = len(found.charged_again)
-    words = f"{count} lost reserve{' counts' if count == 1 else 's count'} again"
+    words = several(len(found.charged_again), "lost reserve counts", "lost reserves count")
+    words += " again"
     if found.written_off:
         words += f", and {_figure(found.written_off)} was written off"
     ledger.checkpoint(found.data_set, frozen=False, reason=write_off.reason if write_off else words)
@@ -473,8 +474,8 @@ def _goes_on(ledger: LedgerCore, found: Recovery, write_off: WriteOff | None) ->
 
 
 def _entries(count: int) -> str:
-    return f"{count} entr{'y was' if count == 1 else 'ies were'}"
+    return several(count, "entry was", "entries were")
 
 
 def _figure(units: int) -> str:
-    return figure_up(fraction_of(units))
+    return figure_charged(fraction_of(units))

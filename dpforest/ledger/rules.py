@@ -37,6 +37,7 @@ from dpforest.ledger.entries import (
     damaged,
 )
 from dpforest.ledger.state import Block, DataSetState, Held, Pending
+from dpforest.ledger.words import several
 from dpforest.report.digests import digest_of
 
 T = TypeVar("T")
@@ -341,8 +342,9 @@ def _approved(state: DataSetState, actor: str, body: ReserveBody) -> Pending | N
     if len(given) < state.approvals:
         more = state.approvals - len(given)
         raise _missing(
-            state, f"request {body.request} has {len(given)} of {state.approvals} approvals",
-            f"Wait until {more} more of its owners, other than yourself, approve of it",
+            state,
+            f"request {body.request} has {len(given)} of {several(state.approvals, 'approval')}",
+            f"Wait until {several(more, 'more owner approves', 'more owners approve')} of it",
         )  # fmt: skip
     return pending
 

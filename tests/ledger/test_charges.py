@@ -326,3 +326,22 @@ def test_no_certificate_stands_for_blocks_or_pure_epsilon(declared, helpers):
     declared.say(e.BlockBody(name="2024", by="arrival", cap=1), "olga")
     asked = helpers.charge(9, alone=True, epsilon="1", delta="0", blocks=("2024",))
     refused(declared, asked, parameter="alone")
+
+
+def test_a_refusal_speaks_of_the_data_sets_own_currency(helpers):
+    for currency, other in (("rho", "epsilon"), ("epsilon", "rho")):
+        opened = helpers.cap_facts(
+            currency, *(("1", 0, None) if other == "rho" else (None, "1e-6", 1))
+        )
+        chain = helpers.PureChain(**opened)
+        with pytest.raises(BudgetExceeded) as refusal:
+            chain.reserve(helpers.charge(2, currency))
+        assert f"requested ({currency}=2), but only ({currency}=1) is left" in str(refusal.value)
+        assert other not in str(refusal.value)
+
+
+def test_a_quota_that_is_passed_is_no_cap_for_life(helpers):
+    chain = helpers.PureChain()
+    chain.say(e.PolicyBody(quotas={"ana": 2**127}), "olga")
+    with pytest.raises(BudgetExceeded, match="quota of 'ana'.*an owner for a larger quota"):
+        chain.reserve(helpers.charge(Fraction(3, 4)))

@@ -231,7 +231,7 @@ def test_an_owner_revokes_any_request_and_others_do_not(strict, helpers):
     request = strict.say(e.RequestBody(charge=asked), "ana")
     refused(strict, e.RevokeBody(request=request), "eve", parameter="actor")
     approve(strict, request, "olga", asked)
-    with pytest.raises(ApprovalMissing, match="1 of 2 approvals.*Wait until 1 more of its owners"):
+    with pytest.raises(ApprovalMissing, match="1 of 2 approvals.*Wait until 1 more owner approves"):
         strict.reserve(asked, request=request)
     strict.say(e.RevokeBody(request=request, reason="stale"), "oscar")
     assert not strict.state.requests
