@@ -323,7 +323,7 @@ def _cap(state: DataSetState) -> str:
 
 
 def _left(state: DataSetState) -> str:
-    """What remains, never more than there is."""
+    """Amount that remains, never more than there is."""
     return f"{_SIGNS[state.facts.currency]} = {figure_down(fraction_of(state.remaining))}"
 
 

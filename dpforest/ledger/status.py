@@ -120,7 +120,7 @@ class DataSetStatus(Frozen):
 
 
 def left_of(remaining: int, cap: int, currency: str = "") -> str:
-    """What remains of a cap, in figures: never more than there is, the cap as it was declared."""
+    """Figures of what remains of a cap: never more than there is, the cap as it was declared."""
     left, whole = figure_down(fraction_of(remaining)), figure_cap(fraction_of(cap))
     if remaining == cap and left != whole:
         return f"all of {currency} {whole}".replace("  ", " ")
