@@ -94,6 +94,8 @@ class Book(Protocol):
 
     def status(self, data_set: str) -> DataSetStatus: ...
 
+    def room(self, data_set: str, blocks: Sequence[str] = ()) -> int: ...
+
     def reserve(self, data_set: str, charge: Charge, *, request: str = "") -> Held: ...
 
     def write(self, data_set: str, body: Body) -> Written: ...
@@ -214,13 +216,8 @@ class LedgerAccountant(LedgerCeiling):
 
         In the currency of the data set, and never more than the actor's quota leaves.
         """
-        status = self.ledger.status(self.data_set)
-        named = [block.remaining for block in status.blocks if block.name in self.blocks]
-        # Of one block its own rule says what is left; several may be of one unit.
-        room = named if len(named) == 1 else [status.remaining, *named]
-        if (quota := status.quotas.get(self.ledger.actor)) is not None:
-            room.append(max(quota - status.used.get(self.ledger.actor, 0), 0))
-        return Budget.left(loss_of(self.facts.currency, fraction_of(min(room))))
+        room = self.ledger.room(self.data_set, self.blocks)
+        return Budget.left(loss_of(self.facts.currency, fraction_of(room)))
 
     def reservation(self, price: FitPrice) -> Reservation:
         charge = charge_of((price,), self.facts.currency, self.purpose, self.blocks)

@@ -63,7 +63,8 @@ class BatchPlan:
     prices : tuple of Fraction
         Of each fit, exactly; their sum is what they are charged one by one.
     remaining : Fraction
-        What the data set, or each of the blocks that were named, may still be charged.
+        What the data set, or each of the blocks that were named, may still be charged, and no
+        more than the actor's quota leaves.
     fits : int
         How many of them would be granted one by one, in their order.
     cap : (Fraction, Fraction)
@@ -156,7 +157,7 @@ def batch_plan(
         data_set=state.name,
         currency=facts.currency,
         prices=tuple(price.amount(facts.currency) for price in prices),
-        remaining=_remaining(state, blocks),
+        remaining=fraction_of(state.room(blocks, actor)),
         fits=fits,
         cap=_declared(facts),
         together=together,
@@ -182,7 +183,7 @@ def campaign_charge(
     """
     _check_fixed(prices)
     charge = charge_of(prices, state.facts.currency, purpose, blocks)
-    if charge.units <= state.remaining:
+    if charge.units <= state.room(charge.blocks):
         return charge
     together = _together(state, prices)
     if not _may_stand_alone(state, prices, together):
@@ -199,12 +200,6 @@ def _check_fixed(prices: Sequence[FitPrice]) -> None:
             "beforehand",
             "Declare approximate_rows in the domain, or fit them one by one",
         )  # fmt: skip
-
-
-def _remaining(state: DataSetState, blocks: Sequence[str]) -> Fraction:
-    """Amount that may still be charged to each of some blocks, or to the whole table."""
-    named = [state.remaining_of(name) for name in blocks if name in state.blocks]
-    return fraction_of(min([state.remaining, *named]))
 
 
 def _fitting(

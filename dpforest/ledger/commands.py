@@ -208,7 +208,7 @@ def _plan(ledger: BudgetLedger, chosen: argparse.Namespace) -> Answer:
         "fits": len(charge.parts),
         "currency": state.facts.currency,
         "units": str(charge.units),
-        "remaining": str(ledger.status(chosen.data_set).remaining),
+        "remaining": str(state.room(charge.blocks, ledger.actor)),
         "granted": not why,
         "alone": charge.alone,
         "plans": [part.plan for part in charge.parts],

@@ -185,4 +185,4 @@ class BudgetLedger(LedgerDesk):
         return Campaign(self, data_set, state.facts, made)
 
     def _state(self, data_set: str) -> DataSetState:
-        return self._place(data_set).state
+        return self._end(data_set).state

@@ -152,7 +152,7 @@ def _block(state: DataSetState, name: str) -> dict[str, str]:
         "name": name,
         "cap": figure_cap(fraction_of(block.cap)),
         "spent": figure_charged(fraction_of(state.spent + block.spent)),
-        "remains": figure_down(fraction_of(state.remaining_of(name))),
+        "remains": figure_down(fraction_of(state.room([name]))),
     }
 
 

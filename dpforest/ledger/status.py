@@ -165,7 +165,7 @@ def _block(state: DataSetState, name: str) -> BlockStatus:
         name=name,
         cap=block.cap,
         spent=state.spent + block.spent,
-        remaining=state.remaining_of(name),
+        remaining=state.room([name]),
     )
 
 

@@ -88,6 +88,8 @@ def cases():
         yield name, "entry_id", IDS, {}
     yield "as_written", "entry_id", [NOBODY], {}
     yield "as_written", "data_set", [*NAMES, "visits"], {}
+    yield "room", "data_set", [*NAMES, "visits"], {}
+    yield "room", "blocks", [["2026"], [7], "2026", 7], {}
 
 
 #: Arguments that are right, and methods that write an entry.
@@ -110,6 +112,7 @@ READS = {
     "status": lambda h, ids: {},
     "log": lambda h, ids: {},
     "chain": lambda h, ids: {},
+    "room": lambda h, ids: {},
     "find": lambda h, ids: {"entry_id": NOBODY},
     "as_written": lambda h, ids: {"entry_id": ids["held"]},
 }

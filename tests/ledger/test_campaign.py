@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import threading
 from fractions import Fraction
@@ -266,3 +267,29 @@ def test_a_batch_says_why_it_does_not_fit_and_whose_word_it_needs(book):
     unknown = DOMAIN.model_copy(update={"approximate_rows": None})
     waiting = book.plan(registered(book, "waits", epsilon="0.01"), forest(domain=unknown))
     assert waiting.fits == 0 and "declare approximate_rows" in str(waiting)
+
+
+def test_a_certificate_is_worked_out_before_the_lock_is_held(book, monkeypatch):
+    """It may take seconds, in which nobody else could write."""
+    from dpforest.ledger import pricing
+
+    name, charge = certified(book)
+    pricing._certified.cache_clear()
+    held, asked, locked, bound = [], [], book._store.locked, pricing.delta_bound
+
+    @contextlib.contextmanager
+    def watched(data_set):
+        with locked(data_set) as one:
+            held.append(True)
+            yield one
+            held.pop()
+
+    def counted(*args):
+        asked.append(bool(held))
+        return bound(*args)
+
+    monkeypatch.setattr(book._store, "locked", watched)
+    monkeypatch.setattr(pricing, "delta_bound", counted)
+    book.request(name, charge)
+    book.reserve(name, charge)
+    assert asked == [False]
