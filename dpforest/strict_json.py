@@ -125,7 +125,8 @@ def json_text(given: str | PathLike[str], refuse: Refuse, limits: Limits = LIMIT
 def name_of(given: Any) -> str:
     """Name of what was given to be read, for people: a file's, or what else it is."""
     if isinstance(given, (str, PathLike)):
-        return "a text" if str(given).lstrip().startswith("{") else Path(given).name
+        name = "a text" if str(given).lstrip().startswith("{") else Path(given).name
+        return "".join(letter if letter.isprintable() else "?" for letter in name)
     return f"a {type(given).__name__}"
 
 
