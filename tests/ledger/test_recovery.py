@@ -489,6 +489,25 @@ def test_a_fit_that_began_before_the_backup_shows_that_it_is_behind(helpers, boo
     assert spent(old) == spent(book) and verdicts(old, report) == ["imported"]
 
 
+def test_a_ledger_is_behind_though_as_much_was_given_back_as_was_lost(helpers, book, tmp_path):
+    from dpforest.ledger.entries import SettleBody, StartBody
+
+    spare = book.reserve("claims", helpers.charge(Fraction(1, 4)))
+    began = book.write("claims", reserve_body(helpers, "1/16"))
+    book.write("claims", StartBody(reserve=began.entry.id, part=0))
+    old = copied(helpers, book, tmp_path)
+    book.void("claims", spare.id, token=spare.token)
+    fit(helpers, book, "1/4")  # nobody holds its report
+    ended = book.write("claims", SettleBody(reserve=began.entry.id, part=0, outcome="done"))
+    place = place_of(Stake.of(began.entry, began.state), ended.entry, ended.state)
+    report = sealed(
+        {"format": "dpforest-report", "basis": {"ledger": place.model_dump(mode="json")}}
+    )
+    assert spent(old) == spent(book)
+    with pytest.raises(LedgerDamaged, match="and the ledger ends at entry"):
+        old.verify([report])
+
+
 def test_what_was_voided_here_and_began_there_is_charged(helpers, book, tmp_path):
     reserve = book.reserve("claims", helpers.charge(Fraction(1, 4)))
     old = copied(helpers, book, tmp_path)
