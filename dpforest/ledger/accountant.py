@@ -214,7 +214,8 @@ class LedgerAccountant(LedgerCeiling):
     def remaining(self) -> Budget:
         """Budget that the data set, or the blocks that are named, may still be charged.
 
-        In the currency of the data set, and never more than the actor's quota leaves.
+        In the currency of the data set, and never more than the actor's quota leaves. The other
+        amount is infinite, and says nothing.
         """
         room = self.ledger.room(self.data_set, self.blocks)
         return Budget.left(loss_of(self.facts.currency, fraction_of(room)))
