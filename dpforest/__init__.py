@@ -6,8 +6,9 @@ than the packages it stands on.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from dpforest.lazy import lazy_names
 
 __version__ = "0.1.0.dev2"
 
@@ -189,16 +190,4 @@ __all__ = [
     "verify_report",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return import_module(f"dpforest.{name}")
-    if name not in _HOMES:
-        raise AttributeError(f"module 'dpforest' has no attribute {name!r}")
-    value = getattr(import_module(_HOMES[name]), name)
-    globals()[name] = value  # the next look-up is a plain one
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazy_names(__name__, _HOMES | dict.fromkeys(_MODULES, ""))

@@ -469,7 +469,8 @@ class Bridge:
         except BaseException:
             self._cursor.place = before
             raise
-        self._asked |= {release.role: release.event for release in step.releases}
+        for release in step.releases:
+            self._asked[release.role] = release.event
         return grants
 
     def _granted(self, one: Round, step: Step) -> dict[str, Grant]:
@@ -658,8 +659,8 @@ def ask_together(
 
 def _check_sides(bridges: Sequence[Bridge], question: Query | View[Any]) -> None:
     """Refuse a question by other sides than those that the bridges drew, where they drew any."""
-    drawn = tuple([bridge._side for bridge in bridges])
-    if all([side.rows is None for side in drawn]):
+    if not any([bridge._side.rows for bridge in bridges]):
         return
+    drawn = tuple([bridge._side for bridge in bridges])
     if getattr(question, "sides", None) != drawn:
         raise PlanError("a round with a partition is asked about by the bridge's own sides: side")

@@ -122,6 +122,14 @@ def json_text(given: str | PathLike[str], refuse: Refuse, limits: Limits = LIMIT
         raise refuse(_unreadable(given, "it holds no text")) from None
 
 
+def name_of(given: Any) -> str:
+    """Name of what was given to be read, for people: a file's, or what else it is."""
+    if isinstance(given, (str, PathLike)):
+        name = "a text" if str(given).lstrip().startswith("{") else Path(given).name
+        return "".join(letter if letter.isprintable() else "?" for letter in name)
+    return f"a {type(given).__name__}"
+
+
 def _unreadable(given: str | PathLike[str], reason: str) -> str:
     path = str(given)
     # What is no path may be a text, which is nobody's business.

@@ -22,6 +22,7 @@ LAYERS = {
     "processes": 0,
     "strict_json": 0,
     "kernels": 0,
+    "lazy": 0,
     "checks": 1,
     "domain": 2,
     "accounting": 2,
@@ -109,7 +110,7 @@ def test_imports_go_one_way(path):
 
 #: What consistent forests stand on beside themselves; of the private ones the guarantee alone.
 NEAR_CONSISTENT = (
-    "dpforest.checks.", "dpforest.consistent.", "dpforest.exceptions.",
+    "dpforest.checks.", "dpforest.consistent.", "dpforest.exceptions.", "dpforest.lazy.",
     "dpforest.report.guarantee.", "dpforest.kernels.", "dpforest.mechanisms.entropy.",
 )  # fmt: skip
 

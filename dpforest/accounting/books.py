@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import threading
 from fractions import Fraction
@@ -14,6 +15,7 @@ from dpforest.accounting.figures import figure_up
 from dpforest.accounting.ledger import Budget
 from dpforest.accounting.losses import NO_LOSS, ZERO, Amount, PrivacyLoss
 from dpforest.accounting.rationals import check_length, is_long, to_rational
+from dpforest.accounting.requests import Asked, Granted, Request, read_request
 from dpforest.exceptions import BudgetExceeded, ParameterError, ParameterTypeError, ScopeError
 from dpforest.processes import this_process
 from dpforest.strict_json import is_writable
@@ -64,6 +66,7 @@ class Books:
         self._process = this_process()
         self._prices: dict[int, tuple[Event, PrivacyLoss]] = {}
         self._sums: dict[tuple[int, int], tuple[PrivacyLoss, PrivacyLoss, PrivacyLoss]] = {}
+        self._asked: dict[tuple[int, ...], tuple[tuple[Request, ...], Asked]] = {}
 
     @classmethod
     def begun(cls, epsilon: Any, delta: Any, name: Any) -> Self:
@@ -102,6 +105,28 @@ class Books:
         return conversion_method() if self.delta else "none: delta is 0"
 
     # -- deciding -----------------------------------------------------------------------
+
+    def asked_of(self, requests: tuple[Request, ...]) -> Asked:
+        """Requests read, priced and added up; the trees of a forest make the same ones.
+
+        Read once: what is priced, what is recorded and what is granted are the same objects. Kept
+        by identity like prices, where they are several, as long as there are few, and of our own
+        frozen types only.
+        """
+        key = tuple(map(id, requests))
+        known = self._asked.get(key)
+        if known is not None:
+            return known[1]
+        entries = tuple([self._entry(request) for request in requests])
+        losses = [entry.loss for entry in entries]
+        asked = Asked(entries, functools.reduce(self.sum_of, losses) if losses else NO_LOSS)
+        if len(requests) > 1 and len(self._asked) < _MOST_SUMS and all(map(_stays, requests)):
+            self._asked[key] = requests, asked
+        return asked
+
+    def _entry(self, request: Request) -> Granted:
+        event, role, cells, level = read_request(request)
+        return Granted(event, self.price_of(event), role, cells, level)
 
     def price_of(self, event: Event) -> PrivacyLoss:
         """Loss of an event; plans ask for the same object again and again.
@@ -196,3 +221,10 @@ class Books:
     def _cap(self, delta_spent: Fraction) -> PrivacyLoss:
         """The most that may be charged in each amount, where so much of delta is spent."""
         return PrivacyLoss(self.epsilon, self._rho_cap(delta_spent), self.delta)
+
+
+def _stays(request: Request) -> bool:
+    """True if a request is as it was read whenever it is read: its parts are of plain types."""
+    plain = type(request.role) is str and type(request.cells) is int
+    plain = plain and (request.level is None or type(request.level) is int)
+    return plain and type(request) is Request and type(request.event) in _OWN_EVENTS

@@ -1,7 +1,9 @@
 """Amounts of budget in texts: six digits, never on the side that flatters.
 
 What was spent, is claimed or is asked for is rounded up, what may be spent or remains is rounded
-down, each in decimal. A number with at most six digits is written as it is.
+down, each in decimal. A number with at most six digits is written as it is. Amounts that a ledger
+keeps are such numbers rounded to its units; :func:`figure_charged` and :func:`figure_cap` write
+them as they were declared.
 """
 
 from __future__ import annotations
@@ -11,6 +13,8 @@ from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Dec
 from fractions import Fraction
 
 _DIGITS = 6
+#: Share of an amount that rounding to a ledger's units may come to, over years of charges.
+_NARROW = Fraction(1, 2**64)
 
 
 def figure_up(value: Fraction | float) -> str:
@@ -27,6 +31,22 @@ def figure_up(value: Fraction | float) -> str:
 def figure_down(value: Fraction | float) -> str:
     """Write what may be spent or remains, rounded down to six digits; see :func:`figure_up`."""
     return _figure(value, ROUND_FLOOR)
+
+
+def figure_charged(value: Fraction) -> str:
+    """Write what was charged to a ledger, rounded up to six digits.
+
+    A ledger rounds charges up to its units of 2^-128. That is not shown: 0.1 is written as 0.1.
+    """
+    return figure_up(value * (1 - _NARROW))
+
+
+def figure_cap(value: Fraction) -> str:
+    """Write a cap or a quota of a ledger as it was declared, else rounded down to six digits.
+
+    Never for what remains: there a unit less is room that is not there.
+    """
+    return figure_down(value * (1 + _NARROW))
 
 
 def _figure(value: Fraction | float, rounding: str) -> str:

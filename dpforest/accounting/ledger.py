@@ -65,6 +65,7 @@ class Budget:
         amounts = {"epsilon": self.epsilon, "delta": self.delta, "rho": self.rho}
         # An epsilon that does not exist says nothing beside a rho that does, nor does a delta of 0.
         without = {"epsilon"} if self.epsilon == math.inf > self.rho else set()
+        without |= {"rho"} if self.rho == math.inf > self.epsilon else set()
         without |= set() if self.delta else {"delta"}
         shown = (f"{name}={figure(a)}" for name, a in amounts.items() if name not in without)
         return f"({', '.join(shown)})"

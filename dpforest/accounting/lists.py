@@ -32,7 +32,8 @@ from dpforest.accounting.releases import (
     loss_of,
     repeats,
 )
-from dpforest.accounting.scopes import Granted, Request, Scope, SequentialScope
+from dpforest.accounting.requests import Granted
+from dpforest.accounting.scopes import Request, Scope, SequentialScope
 from dpforest.accounting.units import group_loss
 from dpforest.exceptions import BudgetExceeded, ParameterError, ScopeError
 from dpforest.observation import observe_grants
@@ -329,7 +330,7 @@ def grant_steps(scope: Scope, steps: Sequence[Step], owner: str) -> tuple[dict[s
 def _granted_each(
     scope: Scope, steps: Sequence[Step], owner: str, request_all: Any
 ) -> tuple[dict[str, Grant], ...]:
-    requests = [Request(r.event, r.role, r.cells, r.level) for s in steps for r in s.releases]
+    requests = tuple(chain.from_iterable([step.requests for step in steps]))
     made = request_all(requests, owner) if requests else []
     return _by_step(steps, made)
 

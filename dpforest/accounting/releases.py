@@ -16,6 +16,7 @@ from dpforest.accounting.conversion import rho_of_epsilon
 from dpforest.accounting.events import DiscreteGaussianNoise, Event
 from dpforest.accounting.losses import NO_LOSS, PrivacyLoss
 from dpforest.accounting.rationals import shortened_down
+from dpforest.accounting.requests import Request
 from dpforest.accounting.scopes import mixed
 
 Shape = TypeVar("Shape")
@@ -114,14 +115,25 @@ class Step:
     """Releases that one question pays for: one pass over the records.
 
     A step without releases counts something that later steps need; nothing of it is released.
+
+    Attributes
+    ----------
+    releases : tuple of Release
+    roles : tuple of str
+        Theirs, in order.
+    requests : tuple of Request
+        Theirs, in order.
     """
 
     releases: tuple[Release, ...]
+    # Made once: a hundred trees ask for the same steps.
+    roles: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    requests: tuple[Request, ...] = field(init=False, repr=False, compare=False)
 
-    @property
-    def roles(self) -> tuple[str, ...]:
-        """Roles in order."""
-        return tuple([release.role for release in self.releases])
+    def __post_init__(self) -> None:
+        requests = [Request(r.event, r.role, r.cells, r.level) for r in self.releases]
+        object.__setattr__(self, "roles", tuple([release.role for release in self.releases]))
+        object.__setattr__(self, "requests", tuple(requests))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Requests, sides and probabilities as callers write them, read before anything is spent."""
+"""Requests, sides and probabilities as callers write them, and as scopes read and keep them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpforest.accounting.events import Event
-from dpforest.accounting.losses import ZERO
+from dpforest.accounting.losses import ZERO, PrivacyLoss
 from dpforest.accounting.rationals import to_rational
 from dpforest.exceptions import ParameterError, ParameterTypeError
 
@@ -30,6 +30,33 @@ class Request:
     role: str
     cells: int = 1
     level: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Granted:
+    """A granted request, as the scope keeps it."""
+
+    event: Event
+    loss: PrivacyLoss
+    role: str
+    cells: int
+    level: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Requests that are made together, read and priced.
+
+    Attributes
+    ----------
+    entries : tuple of Granted
+        What the scope will keep of them.
+    loss : PrivacyLoss
+        Their sum.
+    """
+
+    entries: tuple[Granted, ...]
+    loss: PrivacyLoss
 
 
 def read_request(request: Any) -> tuple[Event, str, int, int | None]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Flag, auto
 from fractions import Fraction
@@ -30,8 +30,8 @@ from dpforest.accounting.grants import Grant
 from dpforest.accounting.ledger import Budget, LedgerEntry, LossRecord, ScopeKind, ScopeRecord
 from dpforest.accounting.losses import NO_LOSS, Amount, PrivacyLoss
 from dpforest.accounting.rationals import check_length, exact_text, mixture_epsilon
+from dpforest.accounting.requests import Asked, Granted, read_probability, read_sides
 from dpforest.accounting.requests import Request as Request
-from dpforest.accounting.requests import read_probability, read_request, read_sides
 from dpforest.exceptions import (
     BudgetExceeded,
     DPForestError,
@@ -53,17 +53,6 @@ class State(Flag):
     KEPT = auto()
     #: An error ended it after something was granted.
     FAILED = auto()
-
-
-@dataclass(frozen=True, slots=True)
-class Granted:
-    """A granted request, as the scope keeps it."""
-
-    event: Event
-    loss: PrivacyLoss
-    role: str
-    cells: int
-    level: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -534,15 +523,12 @@ class SequentialScope(Scope):
         ScopeError
             If the scope is closed, or is certified for other releases.
         """
-        # Read once: what is priced, what is recorded and what is granted are the same objects.
-        asked = [read_request(request) for request in requests]
+        given = tuple(requests)
         with self._books.lock:
-            entries = [
-                Granted(event, self._books.price_of(event), role, cells, level)
-                for event, role, cells, level in asked
-            ]
+            asked = self._books.asked_of(given)
+            entries = asked.entries
             self._check_open()
-            inner, added = self._added_up(entries)
+            inner, added = self._added_up(asked)
             changes = self._changes(inner, added)
             self._check(changes, entries[0].loss if len(entries) == 1 else added)
             # First what is spent, then the entries, then grants: a crash in between leaves the
@@ -554,15 +540,12 @@ class SequentialScope(Scope):
         observe_grants(granted, owner)
         return granted
 
-    def _added_up(self, entries: Sequence[Granted]) -> tuple[PrivacyLoss, PrivacyLoss]:
+    def _added_up(self, asked: Asked) -> tuple[PrivacyLoss, PrivacyLoss]:
         """Spending here with these entries, and what they add to it."""
-        total = self._books.sum_of
-        inner, added = self._inner, NO_LOSS
-        for entry in entries:
-            counted = self._counted(entry.loss)
-            inner = total(inner, counted)
-            added = counted if added is NO_LOSS else total(added, counted)
-        return inner, added
+        added = asked.loss
+        if not self._adds_up:
+            added = sum((self._counted(entry.loss) for entry in asked.entries), NO_LOSS)
+        return self._books.sum_of(self._inner, added), added
 
     def _counted(self, loss: PrivacyLoss, child: Scope | None = None) -> PrivacyLoss:
         """Loss that a request, or what a child is charged, counts as here."""

@@ -5,8 +5,9 @@ Public names are loaded when they are first used, as those of ``dpforest`` are.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from dpforest.lazy import lazy_names
 
 if TYPE_CHECKING:
     from dpforest.consistent.brf import BRFClassifier, BRFRegressor
@@ -17,15 +18,15 @@ if TYPE_CHECKING:
     from dpforest.consistent.safe_bayesian import SafeBayesianForestClassifier
 
 _HOMES = {
-    "BRFClassifier": "brf",
-    "BRFRegressor": "brf",
-    "DMRFClassifier": "dmrf",
-    "DMRFRegressor": "dmrf",
-    "Denil14Classifier": "denil14",
-    "MRF2019Classifier": "mrf2019",
-    "MRF2019Regressor": "mrf2019",
-    "MRFClassifier": "mrf",
-    "SafeBayesianForestClassifier": "safe_bayesian",
+    "BRFClassifier": "dpforest.consistent.brf",
+    "BRFRegressor": "dpforest.consistent.brf",
+    "DMRFClassifier": "dpforest.consistent.dmrf",
+    "DMRFRegressor": "dpforest.consistent.dmrf",
+    "Denil14Classifier": "dpforest.consistent.denil14",
+    "MRF2019Classifier": "dpforest.consistent.mrf2019",
+    "MRF2019Regressor": "dpforest.consistent.mrf2019",
+    "MRFClassifier": "dpforest.consistent.mrf",
+    "SafeBayesianForestClassifier": "dpforest.consistent.safe_bayesian",
 }
 
 __all__ = [
@@ -40,12 +41,4 @@ __all__ = [
     "SafeBayesianForestClassifier",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'dpforest.consistent' has no attribute {name!r}")
-    return getattr(import_module(f"dpforest.consistent.{_HOMES[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -5,8 +5,9 @@ Public names are loaded when they are first used, as those of ``dpforest`` are.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from dpforest.lazy import lazy_names
 
 if TYPE_CHECKING:
     from dpforest.ledger.amounts import UNITS, fraction_of, to_units
@@ -15,16 +16,16 @@ if TYPE_CHECKING:
     from dpforest.ledger.signatures import Signer
 
 _HOMES = {
-    "UNITS": "amounts",
-    "BudgetLedger": "ledger",
-    "Charge": "entries",
-    "Entry": "entries",
-    "Kind": "entries",
-    "Part": "entries",
-    "Repeated": "entries",
-    "Signer": "signatures",
-    "fraction_of": "amounts",
-    "to_units": "amounts",
+    "UNITS": "dpforest.ledger.amounts",
+    "BudgetLedger": "dpforest.ledger.ledger",
+    "Charge": "dpforest.ledger.entries",
+    "Entry": "dpforest.ledger.entries",
+    "Kind": "dpforest.ledger.entries",
+    "Part": "dpforest.ledger.entries",
+    "Repeated": "dpforest.ledger.entries",
+    "Signer": "dpforest.ledger.signatures",
+    "fraction_of": "dpforest.ledger.amounts",
+    "to_units": "dpforest.ledger.amounts",
 }
 
 __all__ = [
@@ -40,12 +41,4 @@ __all__ = [
     "to_units",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'dpforest.ledger' has no attribute {name!r}")
-    return getattr(import_module(f"dpforest.ledger.{_HOMES[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

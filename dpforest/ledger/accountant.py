@@ -3,7 +3,8 @@
 A reserve is set aside when the plan is made, and counts as spent from then on. Its start is written
 before the first record is read. What fails before that is voided by the process that reserved it;
 whatever happens after, the whole reserve stays spent. Between start and settlement the ledger is
-not asked: the fit has books of its own in memory, which grant its plan and nothing else.
+not asked: the fit has books of its own in memory, which grant its plan and nothing else. A reserve
+that somebody made before may be taken up instead (:mod:`dpforest.ledger.taking`).
 
 Held by tests/ledger/test_accountant.py and tests/estimators/test_ledger_fits.py.
 """
@@ -16,7 +17,7 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Literal, NoReturn, Protocol, Self
 
-from dpforest.accounting.figures import figure_up
+from dpforest.accounting.figures import figure_charged
 from dpforest.accounting.fits import LastingCeiling
 from dpforest.accounting.ledger import Budget
 from dpforest.accounting.rationals import exact_text
@@ -93,9 +94,13 @@ class Book(Protocol):
 
     def status(self, data_set: str) -> DataSetStatus: ...
 
+    def room(self, data_set: str, blocks: Sequence[str] = ()) -> int: ...
+
     def reserve(self, data_set: str, charge: Charge, *, request: str = "") -> Held: ...
 
     def write(self, data_set: str, body: Body) -> Written: ...
+
+    def as_written(self, data_set: str, entry_id: str) -> Written: ...
 
 
 # -- ceilings -------------------------------------------------------------------------------------
@@ -209,15 +214,11 @@ class LedgerAccountant(LedgerCeiling):
     def remaining(self) -> Budget:
         """Budget that the data set, or the blocks that are named, may still be charged.
 
-        In the currency of the data set, and never more than the actor's quota leaves.
+        In the currency of the data set, and never more than the actor's quota leaves. The other
+        amount is infinite, and says nothing.
         """
-        status = self.ledger.status(self.data_set)
-        named = [block.remaining for block in status.blocks if block.name in self.blocks]
-        # Of one block its own rule says what is left; several may be of one unit.
-        room = named if len(named) == 1 else [status.remaining, *named]
-        if (quota := status.quotas.get(self.ledger.actor)) is not None:
-            room.append(max(quota - status.used.get(self.ledger.actor, 0), 0))
-        return Budget.left(loss_of(self.facts.currency, fraction_of(min(room))))
+        room = self.ledger.room(self.data_set, self.blocks)
+        return Budget.left(loss_of(self.facts.currency, fraction_of(room)))
 
     def reservation(self, price: FitPrice) -> Reservation:
         charge = charge_of((price,), self.facts.currency, self.purpose, self.blocks)
@@ -231,17 +232,22 @@ class LedgerAccountant(LedgerCeiling):
 
 
 class Reserve:
-    """A reserve that stands in a ledger, as the process that made it knows it.
+    """A reserve that stands in a ledger, as the process knows it that made it or takes it up.
 
     Attributes
     ----------
     stake : Stake
     """
 
-    def __init__(self, ceiling: LedgerCeiling, charge: Charge, request: str = "") -> None:
-        self._ledger, self._data_set = ceiling.ledger, ceiling.data_set
-        held = self._ledger.reserve(self._data_set, charge, request=request)
-        self._token, self.stake = held.token, Stake.of(held.entry, held.state)
+    def __init__(self, ledger: Book, data_set: str, stake: Stake, token: str = "") -> None:
+        self._ledger, self._data_set = ledger, data_set
+        self.stake, self._token = stake, token
+
+    @classmethod
+    def made(cls, ledger: Book, data_set: str, charge: Charge, request: str = "") -> Self:
+        """Set budget aside; it counts as spent from now on."""
+        held = ledger.reserve(data_set, charge, request=request)
+        return cls(ledger, data_set, Stake.of(held.entry, held.state), held.token)
 
     def start(self, part: int) -> LedgerPlace:
         """Write down that a fit begins; durable when this returns."""
@@ -364,7 +370,7 @@ class LedgerReservation(Reservation):
         reserve, part = self._claimed()
         self.failure = _STAYS_SPENT.format(
             place=self._ceiling.charged_to, currency=self._ceiling.facts.currency,
-            amount=figure_up(reserve.stake.charged),
+            amount=figure_charged(reserve.stake.charged),
         )  # fmt: skip
         try:
             reserve.settle(part, "failed")
@@ -390,7 +396,8 @@ class _OwnReservation(LedgerReservation):
         self._charge, self._request = charge, ceiling.request
 
     def __enter__(self) -> Self:
-        self._reserve = Reserve(self._ceiling, self._charge, self._request)
+        at = self._ceiling
+        self._reserve = Reserve.made(at.ledger, at.data_set, self._charge, self._request)
         return self
 
     def _claimed(self) -> tuple[Reserve, int]:

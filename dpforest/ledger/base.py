@@ -16,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import uuid
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn, Self
@@ -25,21 +26,33 @@ from pydantic import ValidationError
 from dpforest.exceptions import LedgerUnreachable, LedgerWarning, ParameterError, ParameterTypeError
 from dpforest.ledger.chain import (
     Chain,
-    Place,
+    End,
     Said,
     checked_chain,
+    end_of,
     entry_of,
     head_of,
     linked,
-    place_of,
     row_of,
 )
-from dpforest.ledger.entries import Body, Entry, OpenBody, damaged, is_id, is_name
+from dpforest.ledger.charges import check_known
+from dpforest.ledger.entries import (
+    Body,
+    Entry,
+    OpenBody,
+    RequestBody,
+    ReserveBody,
+    damaged,
+    is_id,
+    is_name,
+)
 from dpforest.ledger.opening import open_store
+from dpforest.ledger.pricing import stands_alone
 from dpforest.ledger.signatures import Signer
 from dpforest.ledger.state import DataSetState
 from dpforest.ledger.status import DataSetStatus, status_of
-from dpforest.ledger.store import Head, Locked, Store
+from dpforest.ledger.store import Head, Locked, Row, Store
+from dpforest.ledger.words import checked_blocks
 
 
 @dataclass(frozen=True)
@@ -146,18 +159,49 @@ class LedgerBase:
         LedgerDamaged
             If its end is not what was written.
         """
-        place = self._place(data_set)
-        return status_of(place.state, place.hash, self.url)
+        end = self._end(data_set)
+        return status_of(end.state, end.hash, self.url)
+
+    def room(self, data_set: str, blocks: Sequence[str] = ()) -> int:
+        """Units that this actor may still be charged, of 2^-128 of the currency each.
+
+        Parameters
+        ----------
+        data_set : str
+        blocks : sequence of str
+            Blocks that are read together, of a table that grows; none means the whole table.
+        """
+        state, named = self._end(data_set).state, checked_blocks(blocks)
+        check_known(state, named)
+        return state.room(named, self._actor)
 
     def log(self, data_set: str, start: int = 0, end: int | None = None) -> tuple[Entry, ...]:
         """Entries with ``start <= number < end``, oldest first, each checked by itself."""
-        self._place(data_set)
+        self._end(data_set)
         return tuple(entry_of(row, data_set) for row in self._store.rows(data_set, start, end))
 
     def find(self, entry_id: str) -> Entry | None:
         """The entry of a UUID, or None."""
         row = self._store.find(checked_id(entry_id, "entry_id"))
         return None if row is None else entry_of(row)
+
+    def as_written(self, data_set: str, entry_id: str) -> Written:
+        """An entry that stands, and the state that it left, from the first entry on.
+
+        Raises
+        ------
+        ParameterError
+            If the data set has no such entry.
+        """
+        self._end(data_set)
+        entry = self.find(entry_id)
+        if entry is None or entry.data_set != data_set:
+            raise ParameterError(
+                "entry_id", entry_id, f"is no entry of data set {data_set!r}", "Look at its log"
+            )
+        return Written(
+            entry, self._state_after(self._store.rows(data_set, 0, entry.number + 1), entry)
+        )
 
     def chain(self, data_set: str) -> Chain:
         """All entries of a data set, checked whole against each other, the rules and the head.
@@ -182,10 +226,10 @@ class LedgerBase:
         if head is None or head.number < length - 1:
             raise damaged(f"its head points at entry {number} of more", self.id, data_set)
 
-    def _place(self, data_set: str) -> Place:
+    def _end(self, data_set: str) -> End:
         name = checked_name(data_set, "data_set")
         head = self._head(name)
-        return place_of(head, self._store.rows(name, head.number, head.number + 1), self.id)
+        return end_of(head, self._store.rows(name, head.number, head.number + 1), self.id)
 
     def _head(self, data_set: str) -> Head:
         head = self._store.head(data_set)
@@ -240,6 +284,7 @@ class LedgerBase:
         name = checked_name(data_set, "data_set")
         chosen = str(uuid.uuid4()) if entry_id is None else checked_id(entry_id, "entry_id")
         said = Said(name, chosen, self._actor, body, self._signer)
+        _work_out(body)
         try:
             written = self._append(said)
         except LedgerUnreachable as error:
@@ -255,22 +300,21 @@ class LedgerBase:
             known = locked.find(said.id)
             if known is not None:
                 entry = _the_same(entry_of(known), said)
-                return Written(entry, self._state_after(locked, entry))
-            place = self._locked_place(locked, said)
-            entry, state = linked(place, said)
+                return Written(entry, self._state_after(locked.rows(0, entry.number + 1), entry))
+            end = self._locked_end(locked, said)
+            entry, state = linked(end, said)
             locked.append(row_of(entry), head_of(entry, state))
         return Written(entry, state)
 
-    def _state_after(self, locked: Locked, entry: Entry) -> DataSetState:
-        """The state after an entry that stands already, whatever stands behind it."""
-        rows = locked.rows(0, entry.number + 1)
+    def _state_after(self, rows: Sequence[Row], entry: Entry) -> DataSetState:
+        """The state after an entry that stands already, by the rows up to it."""
         return checked_chain(rows, None, self.id, entry.data_set).state
 
-    def _locked_place(self, locked: Locked, said: Said) -> Place | None:
+    def _locked_end(self, locked: Locked, said: Said) -> End | None:
         head = locked.head
         if head is not None:
             rows = locked.rows(head.number, head.number + 2)
-            return place_of(head, rows, self.id)
+            return end_of(head, rows, self.id)
         if locked.rows(0, 1):
             raise damaged("its head is not there", self.id, said.data_set)
         if not isinstance(said.body, OpenBody):
@@ -311,6 +355,12 @@ class LedgerBase:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self
+
+
+def _work_out(body: Body) -> None:
+    """Work a certificate out before the store's lock is held, under which the rules ask for it."""
+    if isinstance(body, (RequestBody, ReserveBody)) and body.charge.alone:
+        stands_alone(body.charge)
 
 
 def _warn_of_clock(entry: Entry) -> None:

@@ -38,7 +38,10 @@ from dpforest.ledger.charges import charged, check_charge
 from dpforest.ledger.entries import Charge, OpenBody, Part
 from dpforest.ledger.pricing import FitPrice, campaign_epsilon, charge_of, lines_of, repeated
 from dpforest.ledger.state import DataSetState
+from dpforest.ledger.words import several
 
+#: Words for whether a single fit fits.
+_ALL_OR_NONE = ("it does not fit", "it fits")
 #: What rounding of all charges of years comes to at most.
 _NARROW = Fraction(1, 2**64)
 
@@ -60,7 +63,8 @@ class BatchPlan:
     prices : tuple of Fraction
         Of each fit, exactly; their sum is what they are charged one by one.
     remaining : Fraction
-        What the data set, or each of the blocks that were named, may still be charged.
+        What the data set, or each of the blocks that were named, may still be charged, and no
+        more than the actor's quota leaves.
     fits : int
         How many of them would be granted one by one, in their order.
     cap : (Fraction, Fraction)
@@ -103,9 +107,9 @@ class BatchPlan:
     def __str__(self) -> str:
         n, name, left = len(self.prices), self.currency, figure_down(self.remaining)
         lines = [
-            f"data set {self.data_set!r}: {n} fits, nothing was charged",
+            f"data set {self.data_set!r}: {several(n, 'fit')}, nothing was charged",
             f"  {name} = {figure_up(self.total)} in all; {name} = {left} remains: "
-            f"one by one {self.fits} of {n} fit",
+            + (f"one by one {self.fits} of {n} fit" if n > 1 else _ALL_OR_NONE[self.fits]),
             f"  the cap was declared as ({', '.join(map(figure_up, self.cap))})",
         ]
         if self.together < math.inf:
@@ -124,9 +128,9 @@ class BatchPlan:
             )
         if self.waits and self.fits < len(self.prices):
             yield (
-                f"  {self.waits} of them wait for a released value, mostly the number of records, "
-                "and are charged the most that they may come to: declare approximate_rows in the "
-                "domain"
+                f"  {several(self.waits, 'of them waits', 'of them wait')} for a released value, "
+                "mostly the number of records, and is charged the most that it may come to: "
+                "declare approximate_rows in the domain"
             )
         if self.approvals:
             yield f"  approvals of owners that each needs, or a campaign of them: {self.approvals}"
@@ -153,7 +157,7 @@ def batch_plan(
         data_set=state.name,
         currency=facts.currency,
         prices=tuple(price.amount(facts.currency) for price in prices),
-        remaining=_remaining(state, blocks),
+        remaining=fraction_of(state.room(blocks, actor)),
         fits=fits,
         cap=_declared(facts),
         together=together,
@@ -179,7 +183,7 @@ def campaign_charge(
     """
     _check_fixed(prices)
     charge = charge_of(prices, state.facts.currency, purpose, blocks)
-    if charge.units <= state.remaining:
+    if charge.units <= state.room(charge.blocks):
         return charge
     together = _together(state, prices)
     if not _may_stand_alone(state, prices, together):
@@ -196,12 +200,6 @@ def _check_fixed(prices: Sequence[FitPrice]) -> None:
             "beforehand",
             "Declare approximate_rows in the domain, or fit them one by one",
         )  # fmt: skip
-
-
-def _remaining(state: DataSetState, blocks: Sequence[str]) -> Fraction:
-    """Amount that may still be charged to each of some blocks, or to the whole table."""
-    named = [state.remaining_of(name) for name in blocks if name in state.blocks]
-    return fraction_of(min([state.remaining, *named]))
 
 
 def _fitting(
@@ -244,8 +242,9 @@ def _may_stand_alone(state: DataSetState, prices: Sequence[FitPrice], together: 
 class Campaign(LedgerCeiling):
     """One reserve for several fits, to be given to each of them as ``accountant``.
 
-    Made by ``BudgetLedger.campaign``, which has reserved all of it. A fit takes the part whose plan
-    is its own, once; a fit of another plan is refused before anything is read.
+    Made by ``BudgetLedger.campaign``, which has reserved all of it or took such a reserve up. A fit
+    takes the part whose plan is its own, once; a fit of another plan is refused before anything is
+    read.
 
     Attributes
     ----------
@@ -254,13 +253,13 @@ class Campaign(LedgerCeiling):
         How many of its fits have not begun.
     """
 
-    def __init__(self, ledger: Any, data_set: str, facts: OpenBody, charge: Charge, request: str):
+    def __init__(self, ledger: Any, data_set: str, facts: OpenBody, reserve: Reserve) -> None:
         super().__init__(ledger, data_set, facts)
-        self.reserve = Reserve(self, charge, request)
+        self.reserve = reserve
         self._lock = threading.Lock()
-        self._waiting = dict(enumerate(charge.parts))
+        self._waiting = dict(enumerate(reserve.stake.charge.parts))
         # Of a certified list: lines that no fit has claimed.
-        self._lines = lines_of(charge.releases)
+        self._lines = lines_of(reserve.stake.charge.releases)
 
     @property
     def left(self) -> int:
@@ -300,8 +299,9 @@ class Campaign(LedgerCeiling):
             left = len(self._waiting)
         raise ParameterError(
             "accountant", self.charged_to,
-            f"is a campaign of {len(self.reserve.stake.charge.parts)} fits, and none of the "
-            f"{left} that are left is of this plan ({price.plan[:12]}…)",
+            f"is a campaign of {several(len(self.reserve.stake.charge.parts), 'fit')}, of which "
+            f"{left} {'is' if left == 1 else 'are'} left and none is of this plan "
+            f"({price.plan[:12]}…)",
             "Fit a clone of a forest that was announced, each as often as it was, or announce a "
             "campaign of its own",
         )  # fmt: skip
@@ -325,7 +325,8 @@ class Campaign(LedgerCeiling):
             self._lines += lines_of(repeated(price))
 
     def __repr__(self) -> str:
-        return f"<campaign of {len(self.reserve.stake.charge.parts)} fits on {self.charged_to}>"
+        fits = several(len(self.reserve.stake.charge.parts), "fit")
+        return f"<campaign of {fits} on {self.charged_to}>"
 
 
 class _PartReservation(LedgerReservation):

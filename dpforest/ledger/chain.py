@@ -70,7 +70,7 @@ class Said:
 
 
 @dataclass(frozen=True)
-class Place:
+class End:
     """End of a chain: the last entry's hash, and the state after it."""
 
     hash: str
@@ -83,12 +83,12 @@ def now() -> str:
     return clock.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-def linked(place: Place | None, said: Said) -> tuple[Entry, DataSetState]:
+def linked(end: End | None, said: Said) -> tuple[Entry, DataSetState]:
     """The next entry of a chain, and the state after it.
 
     Parameters
     ----------
-    place : Place or None
+    end : End or None
         Its end; None where there is no chain yet.
     said : Said
 
@@ -97,10 +97,10 @@ def linked(place: Place | None, said: Said) -> tuple[Entry, DataSetState]:
     BudgetExceeded, ApprovalMissing, LedgerFrozen, ParameterError
         If the rules refuse it.
     """
-    clock, last = now(), place.state.time if place else ""
+    clock, last = now(), end.state.time if end else ""
     draft = Entry(
         data_set=said.data_set,
-        number=place.state.number + 1 if place else 0,
+        number=end.state.number + 1 if end else 0,
         id=said.id,
         kind=said.kind,
         # Texts of one form, so the later time is the larger text.
@@ -109,9 +109,9 @@ def linked(place: Place | None, said: Said) -> tuple[Entry, DataSetState]:
         actor=said.actor,
         key=said.key,
         body=said.body,
-        previous=place.hash if place else "",
+        previous=end.hash if end else "",
     )
-    state = applied(place.state if place else None, draft)
+    state = applied(end.state if end else None, draft)
     whole = draft.model_copy(update={"state": state.digest()})
     digest = whole.hashed()
     signature = said.signer.sign(digest) if said.signer else ""
@@ -152,7 +152,7 @@ def entry_of(row: Row, data_set: str = "") -> Entry:
     return entry
 
 
-def place_of(head: Head, last: Sequence[Row], ledger: str) -> Place:
+def end_of(head: Head, last: Sequence[Row], ledger: str) -> End:
     """The end of a chain, checked as far as its last row tells.
 
     Parameters
@@ -174,7 +174,7 @@ def place_of(head: Head, last: Sequence[Row], ledger: str) -> Place:
     state = read_state(head.state, name)
     if state.facts.ledger != ledger:
         raise damaged("it is a chain of another ledger", ledger, name)
-    return Place(head.hash, state)
+    return End(head.hash, state)
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ from dpforest.exceptions import BudgetExceeded, ParameterError
 from dpforest.ledger.amounts import fraction_of, to_units
 from dpforest.ledger.entries import Charge
 from dpforest.ledger.pricing import listed_amount, stands_alone
-from dpforest.ledger.state import Block, DataSetState, sum_of_largest
+from dpforest.ledger.state import Block, DataSetState
 
 #: So many units are no more than what rounding up years of charges may come to.
 _ROUNDING = 2**64
@@ -73,19 +73,25 @@ def _same(parameter: str, given: Any, wanted: Any, rule: str, repair: str) -> No
 
 
 def _check_blocks(state: DataSetState, named: tuple[str, ...]) -> None:
-    known = ", ".join(map(repr, list(state.blocks)[:10])) or "none"
+    known = check_known(state, named)
     if len(set(named)) != len(named):
         raise ParameterError("blocks", named, "names a block twice", "Name each block once")
-    if unknown := [name for name in named if name not in state.blocks]:
-        raise ParameterError(
-            "blocks", tuple(unknown), f"are no blocks of data set {state.name!r}",
-            f"Name some of its blocks ({known}), or add a block first",
-        )  # fmt: skip
     if state.blocks and not named:
         raise ParameterError(
             "blocks", named, f"must be named, since data set {state.name!r} grows in blocks",
             f"Name the blocks that are read, of {known}",
         )  # fmt: skip
+
+
+def check_known(state: DataSetState, named: Iterable[str]) -> str:
+    """Refuse blocks that a data set has not; return the names of some that it has."""
+    known = ", ".join(map(repr, list(state.blocks)[:10])) or "none"
+    if unknown := [name for name in named if name not in state.blocks]:
+        raise ParameterError(
+            "blocks", tuple(unknown), f"are no blocks of data set {state.name!r}",
+            f"Name some of its blocks ({known}), or add a block first",
+        )  # fmt: skip
+    return known
 
 
 def _check_price(state: DataSetState, charge: Charge) -> None:
@@ -161,16 +167,16 @@ def charged(state: DataSetState, actor: str, charge: Charge) -> tuple[DataSetSta
         raise _exceeded(state, state.facts.cap, state.cap, "a certificate is for the first cap")
     after = shifted(state, actor, amount, charge.blocks)
     if after.total > after.cap:
-        raise _exceeded(state, amount, _room(state, charge.blocks))
+        raise _exceeded(state, amount, state.room_under_cap(charge.blocks))
     for name in charge.blocks:
         block = after.blocks[name]
         if after.spent + block.spent > block.cap:
-            left = block.cap - state.spent - state.blocks[name].spent
-            raise _exceeded(state, amount, left, f"block {name!r}")
+            raise _exceeded(state, amount, state.room_of_block(name), f"block {name!r}")
     quota = after.quotas.get(actor)
     if quota is not None and after.used[actor] > quota:
-        left = quota - state.used.get(actor, 0)
-        raise _exceeded(state, amount, left, f"the quota of {actor!r}, which is policy")
+        left = state.room_of(actor)
+        what = f"the quota of {actor!r}, which is policy"
+        raise _exceeded(state, amount, left, what, "Ask for less, or an owner for a larger quota")
     return after, amount
 
 
@@ -188,31 +194,19 @@ def _added(block: Block, amount: int) -> Block:
     return block.model_copy(update={"spent": block.spent + amount})
 
 
-def _room(state: DataSetState, named: tuple[str, ...]) -> int:
-    """Most that each of some blocks, or the table, may still be charged within the cap."""
-    if not named:
-        return state.cap - state.total
-    others = [block.spent for name, block in state.blocks.items() if name not in named]
-    own = [state.blocks[name].spent for name in named]
-    room = state.cap - state.spent
-    # The k costliest of the named and the rest of the others must fit, for each k.
-    return min(
-        (room - sum_of_largest(own, k) - sum_of_largest(others, state.most_blocks - k)) // k
-        for k in range(1, min(len(own), state.most_blocks) + 1)
-    )
-
-
-def _exceeded(state: DataSetState, asked: int, left: int, what: str = "") -> BudgetExceeded:
+def _exceeded(
+    state: DataSetState, asked: int, left: int, what: str = "", repair: str = _LESS
+) -> BudgetExceeded:
     where = f"data set {state.name!r}" + (f", {what}" if what else "")
     currency = state.facts.currency
     loss = loss_of(currency, fraction_of(asked))
     remaining = Budget.left(loss_of(currency, fraction_of(max(left, 0))))
     close = 0 < asked - left < _ROUNDING
-    return BudgetExceeded(loss, remaining, where, _ROUNDED if close else "", _LESS)
+    return BudgetExceeded(loss, remaining, where, _ROUNDED if close else "", repair)
 
 
 def loss_of(currency: str, amount: Fraction) -> PrivacyLoss:
-    """An amount of a data set's currency as a privacy loss."""
+    """An amount of a data set's currency as a privacy loss, which says nothing of the other."""
     if currency == "rho":
         return PrivacyLoss.concentrated(amount)
-    return PrivacyLoss.pure(amount)
+    return PrivacyLoss(amount, _INFINITE, Fraction(0))

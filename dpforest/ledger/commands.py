@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dpforest.accounting.figures import figure_down, figure_up
+from dpforest.accounting.figures import figure_cap, figure_charged, figure_down, figure_up
 from dpforest.accounting.rationals import parse_amount
 from dpforest.domain.domain import Domain
 from dpforest.exceptions import BudgetExceeded, LedgerFrozen, ParameterError
@@ -30,6 +30,8 @@ from dpforest.ledger.ledger import BudgetLedger
 from dpforest.ledger.opening import open_store
 from dpforest.ledger.signatures import Signer
 from dpforest.ledger.status import DataSetStatus
+from dpforest.ledger.telling import told
+from dpforest.ledger.words import several
 
 
 @dataclass(frozen=True)
@@ -146,12 +148,12 @@ def _status_words(status: DataSetStatus) -> str:
     currency = status.facts.currency
     requests = [
         f"  request {one.id} of {one.actor!r} ({one.purpose or 'no purpose'}): "
-        f"{currency} {_up(one.units)}, {len(one.approvals)} of {status.approvals} approvals"
+        f"{currency} {_up(one.units)}, {_approvals(len(one.approvals), status)}"
         for one in status.requests
     ]
     reserves = [
         f"  reserve {one.id} of {one.actor!r}: {currency} {_up(one.units)}, "
-        f"{len(one.started)} of {len(one.plans)} fits have started"
+        f"{len(one.started)} of {several(len(one.plans), 'fit')} begun"
         for one in status.reserves
     ]
     head = f"  head: entry {status.number}, {status.hash}"
@@ -160,8 +162,8 @@ def _status_words(status: DataSetStatus) -> str:
 
 def _status_data(status: DataSetStatus) -> dict[str, Any]:
     figures = {
-        "cap": figure_down(fraction_of(status.cap)),
-        "spent": figure_up(fraction_of(status.spent)),
+        "cap": figure_cap(fraction_of(status.cap)),
+        "spent": figure_charged(fraction_of(status.spent)),
         "remaining": figure_down(fraction_of(status.remaining)),
     }
     return status.model_dump(mode="json") | {"figures": figures}
@@ -184,18 +186,9 @@ def _line(entry: Entry) -> str:
     about = entry.id
     if entry.kind is not Kind.RESERVE:
         about = getattr(body, "reserve", "") or getattr(body, "request", "") or entry.id
-    text = next((t for name in _TEXTS if (t := getattr(body, name, ""))), "")
-    charge = getattr(body, "charge", None)
-    if isinstance(charge, Charge):
-        text = f"{_up(charge.units)} {charge.purpose}"
-    elif hasattr(body, "units"):
-        text = f"{_up(body.units)} {text}"
     mark = " signed" if entry.signature else ""
     line = f"{entry.number:>5} {entry.time[:19]}Z {entry.kind.value:<10} {entry.actor}{mark}"
-    return f"{line} {about} {text}".rstrip()
-
-
-_TEXTS = ("reason", "text", "source", "outcome", "name", "unit")
+    return f"{line} {about} {told(entry)}".rstrip()
 
 
 # -- plans ----------------------------------------------------------------------------------------
@@ -215,7 +208,7 @@ def _plan(ledger: BudgetLedger, chosen: argparse.Namespace) -> Answer:
         "fits": len(charge.parts),
         "currency": state.facts.currency,
         "units": str(charge.units),
-        "remaining": str(ledger.status(chosen.data_set).remaining),
+        "remaining": str(state.room(charge.blocks, ledger.actor)),
         "granted": not why,
         "alone": charge.alone,
         "plans": [part.plan for part in charge.parts],
@@ -225,7 +218,7 @@ def _plan(ledger: BudgetLedger, chosen: argparse.Namespace) -> Answer:
 
 
 def _price(charge: Charge, currency: str) -> str:
-    fits = f"{len(charge.parts)} fit{'s' if len(charge.parts) > 1 else ''}"
+    fits = several(len(charge.parts), "fit")
     if charge.alone:
         epsilon, delta = (figure_up(parse_amount(a)) for a in (charge.epsilon, charge.delta))
         return f"{fits}: by one certificate epsilon {epsilon} at delta {delta}, and the whole cap"
@@ -247,7 +240,7 @@ def _approve(ledger: BudgetLedger, chosen: argparse.Namespace) -> Answer:
     if found is not None:
         words += (
             f": {found.purpose or 'no purpose'}, {status.facts.currency} {_up(found.units)}, by "
-            f"{found.actor!r}; {len(found.approvals)} of {status.approvals} approvals"
+            f"{found.actor!r}; {_approvals(len(found.approvals), status)}"
         )
     return Answer(words, _written(entry))
 
@@ -261,7 +254,10 @@ def _reserve(ledger: BudgetLedger, chosen: argparse.Namespace) -> Answer:
     charge = Charge.from_json(chosen.plan)
     made = ledger.reserve(chosen.data_set, charge, request=chosen.request)
     data = {"reserve": made.id, "token": made.token} | _written(made.entry)
-    aside = f"to give it back before a fit has started: --token {made.token}"
+    aside = (
+        f'its fit takes it up: ledger.accountant("{chosen.data_set}", reserve="{made.id}")\n'
+        f"to give it back before a fit has started: --token {made.token}"
+    )
     return Answer(made.id, data, aside)
 
 
@@ -351,13 +347,16 @@ def _written(entry: Entry) -> dict[str, Any]:
     return {"entry": entry.number, "id": entry.id, "hash": entry.hash}
 
 
+def _approvals(given: int, status: DataSetStatus) -> str:
+    return f"{given} of {several(status.approvals, 'approval')}"
+
+
 def _entries(counts: dict[str, int]) -> str:
-    total = sum(counts.values())
-    return f"{total} entr{'y was' if total == 1 else 'ies were'}"
+    return several(sum(counts.values()), "entry was", "entries were")
 
 
 def _up(units: int) -> str:
-    return figure_up(fraction_of(units))
+    return figure_charged(fraction_of(units))
 
 
 _RUNS: dict[str, Callable[[BudgetLedger, argparse.Namespace], Answer]] = {

@@ -269,7 +269,7 @@ class LedgerCore(LedgerBase):
         """
         checked_id(request, "request")
         if charge is None:
-            pending = self._place(data_set).state.requests.get(request)
+            pending = self._end(data_set).state.requests.get(request)
             charge = charge_digest(pending.charge) if pending else "0" * 64
         body = self._body(ApproveBody, request=request, charge=charge)
         return self._write(data_set, body, entry_id)

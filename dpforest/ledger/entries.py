@@ -25,7 +25,7 @@ from dpforest.accounting.frozen import ExactText, Frozen
 from dpforest.exceptions import LedgerDamaged, ParameterError
 from dpforest.ledger.amounts import Units
 from dpforest.report.digests import canonical_bytes
-from dpforest.strict_json import is_writable, parse_object, read_object
+from dpforest.strict_json import is_writable, name_of, parse_object, read_object
 
 #: Version of what an entry holds.
 VERSION: Literal[1] = 1
@@ -207,22 +207,22 @@ class Charge(Frozen):
         ParameterError
             If it is something else.
         """
-        data = read_object(given, _no_plan)
+
+        def refuse(rule: str) -> ParameterError:
+            return ParameterError(
+                "plan", name_of(given), f"cannot be read as a plan file: {rule}",
+                "Write one with ledger.charge(data_set, forests, purpose=...).to_json(path)",
+            )  # fmt: skip
+
+        data = read_object(given, refuse)
         if set(data) != {"format", "version", "charge"} or data["format"] != PLAN_FORMAT:
-            raise _no_plan(f"it is no {PLAN_FORMAT}")
+            raise refuse(f"it is no {PLAN_FORMAT}")
         if data["version"] != VERSION:
-            raise _no_plan("it is of another version")
+            raise refuse("it is of another version")
         try:
             return cls.model_validate(data["charge"])
         except ValidationError as error:
-            raise _no_plan(_reason(error)) from None
-
-
-def _no_plan(rule: str) -> ParameterError:
-    return ParameterError(
-        "plan", None, f"cannot be read as a plan file: {rule}",
-        "Write one with ledger.charge(data_set, forests, purpose=...).to_json(path)",
-    )  # fmt: skip
+            raise refuse(_reason(error)) from None
 
 
 class OpenBody(Frozen):

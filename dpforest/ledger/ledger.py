@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dpforest.ledger.accountant import LedgerAccountant, Tariff
+from dpforest.ledger.accountant import LedgerAccountant, Reserve, Tariff
 from dpforest.ledger.campaign import (
     BatchPlan,
     Campaign,
@@ -17,7 +17,13 @@ from dpforest.ledger.desk import LedgerDesk
 from dpforest.ledger.entries import Charge
 from dpforest.ledger.pricing import charge_of
 from dpforest.ledger.state import DataSetState
-from dpforest.ledger.words import checked_blocks, checked_purpose, checked_request
+from dpforest.ledger.taking import ReserveAccountant, check_covers, taken_up
+from dpforest.ledger.words import (
+    checked_blocks,
+    checked_purpose,
+    checked_request,
+    checked_reserve,
+)
 
 
 class BudgetLedger(LedgerDesk):
@@ -42,6 +48,7 @@ class BudgetLedger(LedgerDesk):
         purpose: str = "",
         blocks: Sequence[str] = (),
         request: str = "",
+        reserve: str = "",
     ) -> LedgerAccountant:
         """An ``accountant`` for estimators, whose fits are charged to a data set.
 
@@ -54,13 +61,25 @@ class BudgetLedger(LedgerDesk):
             Blocks that are read, of a table that grows.
         request : str
             Id of an approved request, where the data set asks for approvals. It pays for one fit.
+        reserve : str
+            Id of a reserve that this actor made, such as by ``dpforest ledger reserve``. It pays
+            for one fit, of the plan that it was made for. Purpose, blocks and request are the
+            reserve's, and may be left out.
 
         Returns
         -------
         LedgerAccountant
-            Nothing is charged until a fit is planned. Each fit has a reserve of its own.
+            Nothing is charged until a fit is planned. Without ``reserve``, each fit has a reserve
+            of its own.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such reserve, it has begun, or it is of another actor or purpose.
         """
         facts = self._state(data_set).facts
+        if held := checked_reserve(reserve):
+            return ReserveAccountant(self, data_set, facts, held, purpose, blocks, request)
         return LedgerAccountant(self, data_set, facts, purpose, blocks, request)
 
     def plan(
@@ -122,6 +141,7 @@ class BudgetLedger(LedgerDesk):
         blocks: Sequence[str] = (),
         streamed: bool | None = None,
         request: str = "",
+        reserve: str = "",
     ) -> Campaign:
         """Reserve several fits together; their plans are fixed from now on.
 
@@ -135,6 +155,8 @@ class BudgetLedger(LedgerDesk):
             Whether records will be read pass by pass. None asks each forest.
         request : str
             Id of an approved request of this very campaign.
+        reserve : str
+            Id of a reserve of this very campaign that this actor made, to be taken up.
 
         Returns
         -------
@@ -144,17 +166,23 @@ class BudgetLedger(LedgerDesk):
         Raises
         ------
         BudgetExceeded
-            If they do not fit together; nothing is charged.
+            If they do not fit together, or under the reserve; nothing is charged.
         ParameterError
-            If a plan waits for a released value.
+            If a plan waits for a released value, or the reserve is of something else.
         """
-        what, named, asked = (
-            checked_purpose(purpose), checked_blocks(blocks), checked_request(request),
+        what, named, asked, held = (
+            checked_purpose(purpose), checked_blocks(blocks),
+            checked_request(request), checked_reserve(reserve),
         )  # fmt: skip
         state = self._state(data_set)
         prices = priced_forests(Tariff(data_set, state.facts), forests, streamed)
-        charge = campaign_charge(state, prices, what, named)
-        return Campaign(self, data_set, state.facts, charge, asked)
+        if held:
+            made = taken_up(self, data_set, held, what, named, asked)
+            check_covers(made.stake, prices, state.facts)
+        else:
+            charge = campaign_charge(state, prices, what, named)
+            made = Reserve.made(self, data_set, charge, asked)
+        return Campaign(self, data_set, state.facts, made)
 
     def _state(self, data_set: str) -> DataSetState:
-        return self._place(data_set).state
+        return self._end(data_set).state

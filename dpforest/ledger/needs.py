@@ -16,7 +16,7 @@ Held by tests/ledger/test_recovery.py and test_recovery_claim.py.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -74,17 +74,12 @@ def verdict_at(chain: Chain, number: int, digest: str) -> Verdict:
     return "agrees" if chain.entries[number].hash == digest else "forked"
 
 
-def imports_of(chain: Chain) -> Iterator[ImportBody]:
-    """All imports of a chain, in order."""
-    return (entry.body for entry in chain.entries if isinstance(entry.body, ImportBody))
-
-
 def need_of(chain: Chain, others: Sequence[Testimony]) -> Need:
     """Amounts that must count, by these witnesses of a lost chain and by those given before."""
     kept, settled = kept_need(chain), settled_by(chain)
     witnessed = max((kept.witnessed, *(one.total for one in others)))
     if chain.state.blocks:
-        return Need(witnessed=witnessed, is_told=all(one.whole for one in others))
+        return Need(witnessed=witnessed, is_told=_is_shown(kept, others))
     if not others or witnessed <= settled.witnessed:
         return kept
     units = witnessed + _own_since_the_fork(chain, others, kept, settled)
@@ -92,6 +87,14 @@ def need_of(chain: Chain, others: Sequence[Testimony]) -> Need:
     is_fork = is_fork or min(first_other(chain, one) for one in others) <= _end(chain)
     # Nobody's word makes a chain that other entries were seen of the beginning of the lost one.
     return Need(units, min(units, witnessed) if not is_fork else units, witnessed)
+
+
+def _is_shown(kept: Need, others: Sequence[Testimony]) -> bool:
+    """Say if exports show all that these witnesses speak of, and those given before."""
+    whole = [one for one in others if one.whole]
+    shown = {place for one in whole for place in one.hashes.items()}
+    latest = max((one.total for one in whole), default=0)
+    return latest >= kept.witnessed and all(shown.issuperset(o.hashes.items()) for o in others)
 
 
 def _own_since_the_fork(
@@ -112,23 +115,34 @@ def kept_need(chain: Chain) -> Need:
     """Amounts that the freeze which holds asks for."""
     if chain.state.frozen:
         for entry in reversed(chain.entries):
-            if isinstance(body := entry.body, CheckpointBody):
+            if not isinstance(body := entry.body, CheckpointBody):
+                continue
+            if not body.frozen:
+                break
+            # An owner may freeze it once more, for reasons of his own: that takes nothing back.
+            if body.needed or body.witnessed:
                 return Need(body.needed, body.at_least or body.needed, body.witnessed)
     return Need()
 
 
 def settled_by(chain: Chain) -> Settled:
     """The last recovery after which the data set went on."""
-    found, witnessed = Settled(), -1
+    found, asked = Settled(), Need(witnessed=-1)
     for entry in chain.entries:
         if not isinstance(body := entry.body, CheckpointBody):
             continue
-        if body.frozen:
-            witnessed = body.witnessed or witnessed
-        elif witnessed > found.witnessed:
+        if chain.state.blocks:
+            # No total shows that several blocks are accounted for; the recovery says so itself.
+            if not body.frozen and body.witnessed > max(found.witnessed, 0):
+                found = Settled(entry.number, body.witnessed)
+        elif body.frozen:
+            named = body.needed or body.witnessed
+            asked = Need(0, body.at_least or body.needed, body.witnessed) if named else asked
+        elif asked.witnessed > found.witnessed:
             # An owner may let it go on while something is missing, and that settles nothing.
             now = counted(chain, entry.number)
-            found = Settled(entry.number, witnessed, now) if now >= witnessed else found
+            if now >= max(asked.witnessed, asked.at_least):
+                found = Settled(entry.number, asked.witnessed, now)
     return found
 
 

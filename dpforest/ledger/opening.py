@@ -6,6 +6,7 @@ from pathlib import Path
 
 from dpforest.exceptions import ParameterError, ParameterTypeError
 from dpforest.ledger.store import Store
+from dpforest.strict_json import name_of
 
 
 def open_store(
@@ -66,7 +67,8 @@ def open_store(
         return PostgresqlStore(url, create=create, identity=identity)
     raise ParameterError(
         "url",
-        f"{kind}://…",
+        # Of what else it is, no more than its kind: it may hold a password.
+        f"{kind}://…" if "://" in url else name_of(url) if "=" not in url else "…",
         "must begin with sqlite:/// or postgresql://",
         'Write "sqlite:///claims.ledger" for a file in this folder',
     )

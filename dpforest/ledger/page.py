@@ -14,11 +14,13 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from dpforest.accounting.figures import figure_down, figure_up
+from dpforest.accounting.figures import figure_cap, figure_charged, figure_down, figure_up
 from dpforest.accounting.rationals import parse_amount
 from dpforest.ledger.amounts import fraction_of
-from dpforest.ledger.entries import Entry, ImportBody, Kind
+from dpforest.ledger.entries import CheckpointBody, Entry, ImportBody, Kind, PolicyBody, SettleBody
 from dpforest.ledger.state import DataSetState
+from dpforest.ledger.telling import GUARANTEES, changes, standing
+from dpforest.ledger.words import several
 from dpforest.report.page import environment
 
 _SIGNS = {"rho": "ρ", "epsilon": "ε"}
@@ -66,11 +68,12 @@ def _book(state: DataSetState, entries: Sequence[Entry]) -> dict[str, Any]:
         "sentence": _sentence(state),
         "spent_share": f"{figure_up(100 * share)} %",
         "spent_width": f"{float(min(share, Fraction(1))) * _WIDTH:.1f}",
-        "budget": _budget(state),
+        "budget": _budget(state, entries),
         "blocks": [_block(state, name) for name in state.blocks],
         "releases": _releases(entries),
         "requests": _requests(state, entries),
         "people": _people(state, entries),
+        "changes": _changes(entries),
         "rules": _rules(state),
         "head": _head(entries[-1]),
     }
@@ -88,33 +91,38 @@ def _status(state: DataSetState) -> str:
 
 
 def _sentence(state: DataSetState) -> str:
-    spent = f"{_up(state, state.total)} of {_down(state, state.cap)} is spent, and "
-    remains = f"{_down(state, state.remaining)} remains."
     if state.total > state.cap:
-        return f"{spent}nothing remains. The guarantee below no longer covers everything."
-    return spent + remains
+        # To the last digit: it may be just above.
+        spent = f"{_SIGNS[state.facts.currency]} = {figure_up(fraction_of(state.total))}"
+        return (
+            f"{spent} of {_cap(state)} is spent, and nothing remains. The guarantee below no "
+            "longer covers everything."
+        )
+    return f"{_up(state, state.total)} of {_cap(state)} is spent, and {_left(state)} remains."
 
 
-def _budget(state: DataSetState) -> dict[str, str]:
+def _budget(state: DataSetState, entries: Sequence[Entry]) -> dict[str, str]:
     facts = state.facts
     rows = {
-        "guarantee": _guarantee(state),
-        "cap": _down(state, state.cap) + ("" if state.cap == facts.cap else ", lowered"),
+        "guarantee": _guarantee(state, entries),
+        "cap": _cap(state) + ("" if state.cap == facts.cap else ", lowered"),
         "spent": _up(state, state.total),
-        "remains": _down(state, state.remaining),
+        "remains": _left(state),
     }
     if state.blocks:
         rows["charged to the whole table"] = _up(state, state.spent)
     return rows
 
 
-def _guarantee(state: DataSetState) -> str:
+def _guarantee(state: DataSetState, entries: Sequence[Entry]) -> str:
     facts = state.facts
     if state.total > state.cap:
         return "passed by what was spent elsewhere"
     epsilon, delta = parse_amount(facts.epsilon), parse_amount(facts.delta)
     at = f" at δ = {figure_up(delta)}" if delta else ""
-    return f"ε = {figure_up(epsilon)}{at}, for all releases together, whoever makes them"
+    lacking = sum(isinstance(e.body, SettleBody) and bool(e.body.guarantee) for e in entries)
+    but = f", but for {several(lacking, 'fit')} without a guarantee of its own" if lacking else ""
+    return f"ε = {figure_up(epsilon)}{at}, for all releases together, whoever makes them{but}"
 
 
 def _rules(state: DataSetState) -> dict[str, str]:
@@ -142,9 +150,9 @@ def _block(state: DataSetState, name: str) -> dict[str, str]:
     block = state.blocks[name]
     return {
         "name": name,
-        "cap": figure_down(fraction_of(block.cap)),
-        "spent": figure_up(fraction_of(state.spent + block.spent)),
-        "remains": figure_down(fraction_of(state.remaining_of(name))),
+        "cap": figure_cap(fraction_of(block.cap)),
+        "spent": figure_charged(fraction_of(state.spent + block.spent)),
+        "remains": figure_down(fraction_of(state.room([name]))),
     }
 
 
@@ -154,15 +162,15 @@ def _people(state: DataSetState, entries: Sequence[Entry]) -> list[dict[str, str
         {
             "name": name,
             "role": "owner" if name in state.owners else "analyst",
-            "spent": figure_up(fraction_of(state.used.get(name, 0))),
-            "quota": figure_down(fraction_of(state.quotas[name])) if name in state.quotas else "–",
+            "spent": figure_charged(fraction_of(state.used.get(name, 0))),
+            "quota": figure_cap(fraction_of(state.quotas[name])) if name in state.quotas else "–",
         }
         for name in names
     ]
     # No analyst's: so that the column adds up.
     others = sum(entry.body.units for entry in entries if isinstance(entry.body, ImportBody))
     if others:
-        spent = figure_up(fraction_of(others))
+        spent = figure_charged(fraction_of(others))
         words = "imported, charged again or written off"
         people.append({"name": words, "role": "–", "spent": spent, "quota": "–"})
     return people
@@ -184,6 +192,7 @@ class _Line:
     approved_by: list[str] = field(default_factory=list)
     started: int = 0
     outcomes: list[str] = field(default_factory=list)
+    lacking: list[str] = field(default_factory=list)
     voided_by: str = ""
 
     @property
@@ -198,14 +207,17 @@ class _Line:
             return "reserved"
         done, failed = self.outcomes.count("done"), self.outcomes.count("failed")
         counts = {"done": done, "failed": failed, "started": self.started - done - failed}
-        return ", ".join(f"{n}{of} {word}" if of else word for word, n in counts.items() if n)
+        ends = ", ".join(f"{n}{of} {word}" if of else word for word, n in counts.items() if n)
+        which = {GUARANTEES[name]: self.lacking.count(name) for name in GUARANTEES}
+        without = "; ".join(f"{words}: {n}{of}" if of else words for words, n in which.items() if n)
+        return f"{ends} ({without})" if without else ends
 
     @property
     def amount(self) -> str:
         """Figure of what it counts as."""
         if self.voided_by:
             return "given back"
-        return "the whole cap" if self.alone else figure_up(fraction_of(self.units))
+        return "the whole cap" if self.alone else figure_charged(fraction_of(self.units))
 
     def shown(self) -> dict[str, str]:
         """Cells of its row."""
@@ -246,6 +258,7 @@ def _follow(lines: dict[str, _Line], approvals: dict[str, list[str]], entry: Ent
         lines[body.reserve].started += 1
     elif entry.kind is Kind.SETTLE:
         lines[body.reserve].outcomes.append(body.outcome)
+        lines[body.reserve].lacking += [body.guarantee] if body.guarantee else []
     elif entry.kind is Kind.VOID:
         lines[body.reserve].voided_by = entry.actor
     elif entry.kind is Kind.APPROVE:
@@ -261,6 +274,21 @@ def _import_kind(body: ImportBody) -> str:
     return "charged again for a lost fit: " if body.reserve else "imported: "
 
 
+def _changes(entries: Iterable[Entry]) -> list[dict[str, str]]:
+    """Rows of all changes of the rules, and of what stopped the data set or let it go on."""
+    return [
+        {
+            "number": str(entry.number),
+            "date": _date(entry),
+            "who": entry.actor,
+            "what": changes(body) if isinstance(body, PolicyBody) else standing(body),
+            "why": body.reason or "not said",
+        }
+        for entry in entries
+        if isinstance(body := entry.body, (PolicyBody, CheckpointBody))
+    ]
+
+
 def _requests(state: DataSetState, entries: Iterable[Entry]) -> list[dict[str, str]]:
     return [
         {
@@ -269,7 +297,7 @@ def _requests(state: DataSetState, entries: Iterable[Entry]) -> list[dict[str, s
             "date": _date(entry),
             "who": entry.actor,
             "purpose": entry.body.charge.purpose or "not said",  # type: ignore[union-attr]
-            "amount": figure_up(fraction_of(entry.body.charge.units)),  # type: ignore[union-attr]
+            "amount": figure_charged(fraction_of(entry.body.charge.units)),  # type: ignore[union-attr]
             "approvals": _approvals(state, entry.id),
         }
         for entry in entries
@@ -287,11 +315,16 @@ def _approvals(state: DataSetState, request: str) -> str:
 
 
 def _up(state: DataSetState, units: int) -> str:
-    return f"{_SIGNS[state.facts.currency]} = {figure_up(fraction_of(units))}"
+    return f"{_SIGNS[state.facts.currency]} = {figure_charged(fraction_of(units))}"
 
 
-def _down(state: DataSetState, units: int) -> str:
-    return f"{_SIGNS[state.facts.currency]} = {figure_down(fraction_of(units))}"
+def _cap(state: DataSetState) -> str:
+    return f"{_SIGNS[state.facts.currency]} = {figure_cap(fraction_of(state.cap))}"
+
+
+def _left(state: DataSetState) -> str:
+    """Amount that remains, never more than there is."""
+    return f"{_SIGNS[state.facts.currency]} = {figure_down(fraction_of(state.remaining))}"
 
 
 def _date(entry: Entry) -> str:

@@ -9,6 +9,9 @@ from pathlib import Path
 
 from dpforest.exceptions import LedgerUnreachable
 
+#: Advice where there is no ledger yet, to a shell and to Python.
+CREATE = "Create it once: `dpforest ledger init`, or BudgetLedger.open(url, ..., create=True)"
+
 #: Types of ``statfs`` on Linux. FUSE is among them: what stands behind it cannot be told.
 NETWORK = {
     0x6969: "NFS",
@@ -51,7 +54,7 @@ def _problem(path: Path, create: bool) -> tuple[str, str] | None:
     if not folder.is_dir():
         return "its folder is not there", "Make the folder, or name another place"
     if not path.exists() and not create:
-        return "there is no ledger at this place", "Create it once with create=True"
+        return "there is no ledger at this place", CREATE
     if not os.access(folder, os.W_OK | os.X_OK):
         return (
             "its folder may not be written by this user, and a ledger writes files beside its own",

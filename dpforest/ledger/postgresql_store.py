@@ -15,6 +15,7 @@ from dpforest.exceptions import (
     MissingExtraError,
     ParameterError,
 )
+from dpforest.ledger.places import CREATE
 from dpforest.ledger.sql_store import HEAD, Box, SqlStore
 from dpforest.ledger.steps import passed
 from dpforest.ledger.store import Head
@@ -168,9 +169,7 @@ class PostgresqlStore(SqlStore):
     def _bring_up(self, connection: psycopg.Connection) -> None:
         """Refuse a database without a ledger; migrate one of an earlier release."""
         if not self._has_tables(connection):
-            raise LedgerUnreachable(
-                "there is no ledger in this database", "Create it once with create=True", self.url
-            )
+            raise LedgerUnreachable("there is no ledger in this database", CREATE, self.url)
         if not self._is_newest(connection):
             connection.execute("BEGIN")
             connection.execute(_LOCK_TABLES)

@@ -25,6 +25,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Literal, Protocol
 
 from dpforest.accounting.certificate_record import EventRecord
@@ -36,6 +37,7 @@ from dpforest.accounting.certificates import (
     grouped,
 )
 from dpforest.accounting.events import Event, ExponentialSelection, read_event
+from dpforest.accounting.frozen import ExactText, Frozen
 from dpforest.accounting.losses import NO_LOSS, Amount, PrivacyLoss
 from dpforest.accounting.rationals import exact_text, parse_finite
 from dpforest.accounting.releases import LearnerBudget, Plan, Release, Round
@@ -45,7 +47,7 @@ from dpforest.ledger.amounts import to_units
 from dpforest.ledger.entries import MOST_PARTS, Charge, Part, Repeated
 from dpforest.ledger.facts import domain_digest
 from dpforest.ledger.words import checked_blocks, checked_purpose
-from dpforest.report.digests import digest_of
+from dpforest.report.digests import canonical_bytes, digest_of
 
 Currency = Literal["rho", "epsilon"]
 
@@ -336,13 +338,35 @@ def campaign_epsilon(prices: Sequence[FitPrice], delta: Fraction) -> Amount:
 
 
 def stands_alone(charge: Charge) -> bool:
-    """Say if the certificate that a charge stands by follows from its own list of releases."""
-    repeats = tuple(_read_repeat(one) for one in charge.releases)
+    """Say if the certificate that a charge stands by follows from its own list of releases.
+
+    That may take seconds, so the answers to the last few are kept: a ledger asks before it holds
+    its store's lock, and once more under it.
+    """
+    return _certified(charge.model_dump_json(include=_CERTIFIED), charge.records_per_unit)
+
+
+#: Parts of a charge that its certificate follows from, beside the number of records of a unit.
+_CERTIFIED = {"releases", "epsilon", "delta"}
+
+
+class _Listed(Frozen):
+    """A list of releases, and the certificate that it is said to have."""
+
+    epsilon: ExactText
+    delta: ExactText
+    releases: tuple[Repeated, ...]
+
+
+@lru_cache(maxsize=8)
+def _certified(text: str, records_per_unit: int) -> bool:
+    said = _Listed.model_validate_json(text)
+    repeats = tuple(_read_repeat(one) for one in said.releases)
     listed = tuple(repeat for repeat in repeats if repeat is not None)
     if not listed or len(listed) < len(repeats):
         return False
-    unit = grouped(tuple(levelled(listed)), charge.records_per_unit)
-    epsilon, delta = parse_finite(charge.epsilon), parse_finite(charge.delta)
+    unit = grouped(tuple(levelled(listed)), records_per_unit)
+    epsilon, delta = parse_finite(said.epsilon), parse_finite(said.delta)
     return 0 < delta < 1 and delta_bound(unit, epsilon, delta, MOST_CAMPAIGN_WORK) <= delta
 
 
@@ -359,9 +383,10 @@ def listed_amount(charge: Charge, currency: Currency) -> Amount:
     return sum((loss.epsilon * times for loss, times in losses), Fraction(0)) * size
 
 
-def lines_of(releases: Iterable[Repeated]) -> Counter[str]:
+def lines_of(releases: Iterable[Repeated]) -> Counter[bytes]:
     """Lines of a list, and how often each stands there: their order says nothing."""
-    return Counter(one.model_dump_json() for one in releases)
+    # A store gives parameters back in the order of their names.
+    return Counter(canonical_bytes(one.model_dump(mode="json")) for one in releases)
 
 
 def _read_repeat(one: Repeated) -> Repeat | None:

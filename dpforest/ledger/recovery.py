@@ -12,7 +12,8 @@ since both were one.
 
 **Proof.** :func:`dpforest.ledger.needs.need_of` bounds that sum from above: ``in_all`` of a witness
 is what was spent by its entry, and what was spent here is bounded as it says there. The freeze
-keeps the sum, and the data set goes on only if what counts is not below it. An export shows which
+keeps the sum, and the data set goes on only if what counts is not below it. (A reserve that has not
+begun here counts until somebody gives it back.) An export shows which
 entries both chains have. Reports never do, however late their entries: after a restore this chain
 may have gone on with fits of its own. So with reports alone all of this chain counts beside all of
 the lost one, or an owner says by ``write_off`` what was spent here since the restore.
@@ -33,19 +34,18 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from dpforest.accounting.figures import figure_up
+from dpforest.accounting.figures import figure_charged
 from dpforest.accounting.rationals import to_rational
 from dpforest.exceptions import LedgerDamaged, ParameterError
 from dpforest.ledger.amounts import fraction_of, to_units
 from dpforest.ledger.chain import Chain, row_of
 from dpforest.ledger.core import LedgerCore
-from dpforest.ledger.entries import CheckpointBody, Kind
+from dpforest.ledger.entries import CheckpointBody, ImportBody, Kind
 from dpforest.ledger.exporting import extend, is_prefix
 from dpforest.ledger.needs import (
     Need,
     Verdict,
     counted,
-    imports_of,
     kept_need,
     need_of,
     settled_by,
@@ -54,6 +54,7 @@ from dpforest.ledger.needs import (
 from dpforest.ledger.rules import check_owner
 from dpforest.ledger.store import Store
 from dpforest.ledger.testimony import Spend, Testimony, read_testimonies, spend_of
+from dpforest.ledger.words import several
 
 _WORDS = {
     "behind": "names entry {number}, and the ledger ends at entry {end}",
@@ -110,7 +111,7 @@ class LedgerVerification:
 
     def __str__(self) -> str:
         lines = [
-            f"data set {name!r}: {count} {'entry is' if count == 1 else 'entries are'} whole, "
+            f"data set {name!r}: {several(count, 'entry is', 'entries are')} whole, "
             f"{self.signed[name]} of them signed"
             for name, count in self.entries.items()
         ]
@@ -222,13 +223,27 @@ def _is_accounted_for(chain: Chain, testimony: Testimony) -> bool:
         if verdict_at(chain, spend.number, spend.hash) != "agrees"
     ]
     named = _named(chain)
-    by_name = bool(others) and all({one.id, one.hash} & named for one in others)
-    return by_name or settled_by(chain).witnessed >= testimony.total
+    settled = settled_by(chain)
+    if settled.witnessed >= testimony.total:
+        return True
+    again = [max(named.get(one.id, -1), named.get(one.hash, -1)) for one in others]
+    if min(again, default=-1) < 0:
+        return False
+    # A fit may be charged again by its name while what was spent before it is missing.
+    if chain.state.blocks:
+        return max(again) < settled.number
+    return need_of(chain, [testimony]).at_least <= counted(chain)
 
 
-def _named(chain: Chain) -> set[str]:
-    """Reserves, and hashes of entries, of lost chains that were charged again."""
-    return {name for body in imports_of(chain) for name in (body.reserve, body.witness)} - {""}
+def _named(chain: Chain) -> dict[str, int]:
+    """Reserves, and hashes of entries, of lost chains that were charged again, and where."""
+    return {
+        name: entry.number
+        for entry in chain.entries
+        if isinstance(body := entry.body, ImportBody)
+        for name in (body.reserve, body.witness)
+        if name
+    }
 
 
 def _lost(chain: Chain, testimony: Testimony) -> Iterator[Spend]:
@@ -338,9 +353,11 @@ def recover(
     lost = _all_lost(chain, testimonies)
     findings = [(one, compared(chain, one)) for one in testimonies]
     others = [(one, found) for one, found in findings if found.verdict != "agrees"]
-    need = need_of(chain, [one for one, _ in others])
-    told = need.is_told and bool(others)
     new = any(found.verdict in ("behind", "forked") for _, found in others)
+    # Blocks have no totals that could show that all of it was accounted for before.
+    open_ = new or chain.state.frozen or not chain.state.blocks
+    need = need_of(chain, [one for one, _ in others] if open_ else [])
+    told = need.is_told and bool(others)
     if not (lost or chain.state.frozen or need.units > counted(chain) or not need.is_told or new):
         return _written_off(ledger, data_set, restored, write_off)
     # In this order a crash anywhere leaves the data set frozen, or charged too much.
@@ -464,17 +481,19 @@ def _waiting(chain: Chain, gap: int, unproven: int) -> str:
 
 
 def _goes_on(ledger: LedgerCore, found: Recovery, write_off: WriteOff | None) -> Recovery:
-    count = len(found.charged_again)
-    words = f"{count} lost reserve{' counts' if count == 1 else 's count'} again"
+    words = several(len(found.charged_again), "lost reserve counts", "lost reserves count")
+    words += " again"
     if found.written_off:
         words += f", and {_figure(found.written_off)} was written off"
-    ledger.checkpoint(found.data_set, frozen=False, reason=write_off.reason if write_off else words)
+    why, kept = write_off.reason if write_off else words, kept_need(ledger.chain(found.data_set))
+    # Unlike an owner's bare word this says what was accounted for.
+    ledger.checkpoint(found.data_set, frozen=False, reason=why, witnessed=kept.witnessed)
     return replace(found, words=f"it goes on: {words}")
 
 
 def _entries(count: int) -> str:
-    return f"{count} entr{'y was' if count == 1 else 'ies were'}"
+    return several(count, "entry was", "entries were")
 
 
 def _figure(units: int) -> str:
-    return figure_up(fraction_of(units))
+    return figure_charged(fraction_of(units))

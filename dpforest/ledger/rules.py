@@ -37,6 +37,7 @@ from dpforest.ledger.entries import (
     damaged,
 )
 from dpforest.ledger.state import Block, DataSetState, Held, Pending
+from dpforest.ledger.words import several
 from dpforest.report.digests import digest_of
 
 T = TypeVar("T")
@@ -187,14 +188,21 @@ def _owners_after(state: DataSetState, body: PolicyBody) -> dict[str, str]:
 
 
 def _check_keys_after(state: DataSetState, entry: Entry, owners: dict[str, str]) -> None:
-    """A key is replaced or dropped by an owner who signs: else a key would protect nobody."""
-    if state.owners[entry.actor]:
+    """Once an owner has a key, keys are given, replaced and dropped by owners who sign.
+
+    Else a key would protect nobody: whoever writes in the name of an owner without one would give
+    a key to an owner of his own making, who then replaces all others.
+    """
+    if state.owners[entry.actor] or not any(state.owners.values()):
         return
-    for name, key in state.owners.items():
-        if key and owners.get(name) != key:
+    for name in (*state.owners, *owners):
+        key = state.owners.get(name, "")
+        if key != owners.get(name, ""):
+            who = f"{entry.actor!r}, who has none,"
             raise ParameterError(
                 "remove_owners" if name not in owners else "add_owners", name,
-                f"has a key, and {entry.actor!r}, who has none, can neither replace nor drop it",
+                f"has a key, and {who} can neither replace nor drop it" if key
+                else f"cannot be given a key by an owner who has none ({entry.actor!r})",
                 "Let an owner do so who signs with a key that the data set knows",
             )  # fmt: skip
 
@@ -341,8 +349,9 @@ def _approved(state: DataSetState, actor: str, body: ReserveBody) -> Pending | N
     if len(given) < state.approvals:
         more = state.approvals - len(given)
         raise _missing(
-            state, f"request {body.request} has {len(given)} of {state.approvals} approvals",
-            f"Wait until {more} more of its owners, other than yourself, approve of it",
+            state,
+            f"request {body.request} has {len(given)} of {several(state.approvals, 'approval')}",
+            f"Wait until {several(more, 'more owner approves', 'more owners approve')} of it",
         )  # fmt: skip
     return pending
 

@@ -214,7 +214,7 @@ class SqliteStore(SqlStore):
     def _not_ours(self) -> LedgerUnreachable:
         return LedgerUnreachable(
             "the file is of SQLite, but holds no ledger",
-            "Name the ledger's own file, or a new one and create=True",
+            "Name the ledger's own file, or create one in a new file with `dpforest ledger init`",
             self.url,
         )
 

@@ -147,16 +147,45 @@ class DataSetState(Frozen):
     @property
     def remaining(self) -> int:
         """Units that every record of the table may still be charged."""
-        return max(self.cap - self.total, 0)
+        return self.room()
 
-    def remaining_of(self, block: str) -> int:
-        """Units that one block may still be charged, where no other is."""
-        named = self.blocks[block]
-        others = [other.spent for name, other in self.blocks.items() if name != block]
-        # Beside it a unit may be in the costliest of the others.
-        beside = sum_of_largest(others, self.most_blocks - 1)
-        of_table = self.cap - self.spent - beside - named.spent
-        return max(min(named.cap - self.spent - named.spent, of_table), 0)
+    def room(self, named: Iterable[str] = (), actor: str = "") -> int:
+        """Units that may still be charged to each of some blocks at once, or to the whole table.
+
+        Parameters
+        ----------
+        named : iterable of str
+            Blocks of the data set.
+        actor : str
+            Whoever spends, if a quota is to be heeded.
+        """
+        names = tuple(named)
+        rooms = [self.room_under_cap(names), *map(self.room_of_block, names)]
+        if actor in self.quotas:
+            rooms.append(self.room_of(actor))
+        return max(min(rooms), 0)
+
+    def room_of(self, actor: str) -> int:
+        """Units that an analyst's quota leaves."""
+        return self.quotas[actor] - self.used.get(actor, 0)
+
+    def room_of_block(self, name: str) -> int:
+        """Units that a block's own cap leaves."""
+        block = self.blocks[name]
+        return block.cap - self.spent - block.spent
+
+    def room_under_cap(self, named: tuple[str, ...] = ()) -> int:
+        """Units that the data set's cap leaves for each of some blocks, or the whole table."""
+        if not named or self.total > self.cap:
+            return self.cap - self.total
+        others = [block.spent for name, block in self.blocks.items() if name not in named]
+        own = [self.blocks[name].spent for name in named]
+        left = self.cap - self.spent
+        # The k costliest of the named and the rest of the others must fit, for each k.
+        return min(
+            (left - sum_of_largest(own, k) - sum_of_largest(others, self.most_blocks - k)) // k
+            for k in range(1, min(len(own), self.most_blocks) + 1)
+        )
 
     @property
     def text(self) -> str:

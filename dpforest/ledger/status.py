@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dpforest.accounting.figures import figure_down, figure_up
+from dpforest.accounting.figures import figure_cap, figure_down, figure_up
 from dpforest.accounting.frozen import Frozen
 from dpforest.accounting.rationals import parse_amount
 from dpforest.ledger.amounts import Units, fraction_of
@@ -104,15 +104,10 @@ class DataSetStatus(Frozen):
         delta = parse_amount(self.facts.delta)
         promised = f"epsilon={guarantee}" + (f", delta={figure_up(delta)}" if delta else "")
         lines = [
-            f"data set {self.data_set!r}: {currency} {figure_down(fraction_of(self.remaining))} "
-            f"of {figure_down(fraction_of(self.cap))} is left ({promised} in all, "
-            f"for {self.facts.unit})"
+            f"data set {self.data_set!r}: {left_of(self.remaining, self.cap, currency)} is left "
+            f"({promised} in all, for {self.facts.unit})"
         ]
-        lines += [
-            f"  block {b.name!r}: {figure_down(fraction_of(b.remaining))} of "
-            f"{figure_down(fraction_of(b.cap))} is left"
-            for b in self.blocks
-        ]
+        lines += [f"  block {b.name!r}: {left_of(b.remaining, b.cap)} is left" for b in self.blocks]
         if self.spent > self.cap:
             lines.append(
                 f"  {currency} {figure_up(fraction_of(self.spent))} is spent, which is more than "
@@ -122,6 +117,14 @@ class DataSetStatus(Frozen):
         if self.frozen:
             lines.append(f"  frozen: {self.why_frozen}")
         return "\n".join(lines)
+
+
+def left_of(remaining: int, cap: int, currency: str = "") -> str:
+    """Figures of what remains of a cap: never more than there is, the cap as it was declared."""
+    left, whole = figure_down(fraction_of(remaining)), figure_cap(fraction_of(cap))
+    if remaining == cap and left != whole:
+        return f"all of {currency} {whole}".replace("  ", " ")
+    return f"{currency} {left} of {whole}".strip()
 
 
 def status_of(state: DataSetState, head: str, url: str) -> DataSetStatus:
@@ -162,7 +165,7 @@ def _block(state: DataSetState, name: str) -> BlockStatus:
         name=name,
         cap=block.cap,
         spent=state.spent + block.spent,
-        remaining=state.remaining_of(name),
+        remaining=state.room([name]),
     )
 
 

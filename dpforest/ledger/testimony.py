@@ -12,7 +12,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 from dpforest.accounting.rationals import parse_finite
@@ -23,7 +22,7 @@ from dpforest.ledger.entries import Charge, Entry, is_hex, is_id, is_name
 from dpforest.ledger.exporting import FORMAT, LIMITS, Export, export_of
 from dpforest.ledger.signatures import verifier
 from dpforest.report.digests import digest_of
-from dpforest.strict_json import read_object
+from dpforest.strict_json import name_of, read_object
 
 _REPAIR = "Give the JSON of a privacy report of a fit that was charged to a ledger, or an export"
 
@@ -121,9 +120,7 @@ def _read(given: Any) -> list[Testimony]:
 
 def _source(given: Any) -> str:
     """Name of a witness for people."""
-    if isinstance(given, (str, PathLike)) and not str(given).lstrip().startswith("{"):
-        return Path(given).name
-    return "a report" if hasattr(given, "to_json") else "a text"
+    return "a report" if hasattr(given, "to_json") else name_of(given)
 
 
 # -- reports --------------------------------------------------------------------------------------

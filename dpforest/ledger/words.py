@@ -15,6 +15,11 @@ from dpforest.exceptions import ParameterError, ParameterTypeError
 from dpforest.ledger.entries import is_id, is_name, is_text
 
 
+def several(count: int, one: str, more: str = "") -> str:
+    """A number of things in words: ``1 fit``, ``2 fits``, ``3 entries``."""
+    return f"{count} {one if count == 1 else more or one + 's'}"
+
+
 def checked_purpose(value: Any) -> str:
     """Purpose of fits, in words."""
     if not isinstance(value, str):
@@ -44,9 +49,18 @@ def checked_blocks(values: Any) -> tuple[str, ...]:
 
 def checked_request(value: Any) -> str:
     """Id of a request, or an empty text."""
+    return _checked_id("request", value)
+
+
+def checked_reserve(value: Any) -> str:
+    """Id of a reserve, or an empty text."""
+    return _checked_id("reserve", value)
+
+
+def _checked_id(kind: str, value: Any) -> str:
     if not isinstance(value, str) or (value and not is_id(value)):
         raise ParameterError(
-            "request", value, "must be the id of a request, a UUID in small letters",
-            "Give what ledger.request(...) returned as its id, or leave it out",
+            kind, value, f"must be the id of a {kind}, a UUID in small letters",
+            f"Give what ledger.{kind}(...) returned as its id, or leave it out",
         )  # fmt: skip
     return value

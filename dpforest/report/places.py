@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from dpforest.accounting.figures import figure_down, figure_up
+from dpforest.accounting.figures import figure_cap, figure_charged, figure_down, figure_up
 from dpforest.accounting.rationals import parse_finite
 from dpforest.report.record import LedgerPlace
 
@@ -53,7 +53,7 @@ def place_rows(place: LedgerPlace) -> dict[str, str]:
         "charged to this data set before": _spent(place, place.before),
         "charged for this fit": _charged(place),
         "charged in all": _spent(place, place.in_all),
-        "cap": f"{place.currency} = {figure_down(parse_finite(place.cap))}, {_declared(place)}",
+        "cap": f"{place.currency} = {figure_cap(parse_finite(place.cap))}, {_declared(place)}",
         "remaining": f"{place.currency} = {_left(place.remaining)}",
     }
     if place.blocks:
@@ -73,7 +73,7 @@ def _identities(place: LedgerPlace) -> dict[str, str]:
 
 
 def _spent(place: LedgerPlace, amount: str) -> str:
-    return f"{place.currency} = {figure_up(parse_finite(amount))}"
+    return f"{place.currency} = {figure_charged(parse_finite(amount))}"
 
 
 def _charged(place: LedgerPlace) -> str:
@@ -108,6 +108,8 @@ def promise(place: LedgerPlace, unit: str) -> str:
     words = {"place": name[0].upper() + name[1:]}
     words |= {"epsilon": figure_up(epsilon), "delta": figure_up(delta)}
     if parse_finite(place.in_all) > parse_finite(place.cap):
+        # Both to the last digit: one may be just above the other.
         cap = f"{place.currency} = {figure_down(parse_finite(place.cap))}"
-        return _PASSED.format(spent=_spent(place, place.in_all), cap=cap, **words)
+        spent = f"{place.currency} = {figure_up(parse_finite(place.in_all))}"
+        return _PASSED.format(spent=spent, cap=cap, **words)
     return _PROMISE.format(unit=unit, **words) + (_ALONE if place.alone else "")

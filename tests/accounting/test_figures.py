@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpforest.accounting import BudgetAccountant, GeometricNoise, PrivacyLoss
-from dpforest.accounting.figures import figure_down, figure_up
+from dpforest.accounting.figures import figure_cap, figure_charged, figure_down, figure_up
 from dpforest.accounting.fits import register_fit
 from dpforest.exceptions import BudgetExceeded, RepeatedFitWarning
 from dpforest.report.guarantee import make_guarantee
@@ -90,3 +90,18 @@ def test_the_warning_of_repeated_fits_rounds_up():
     register_fit("nearly", "Forest", PrivacyLoss.pure(NEARLY_HALF))
     with pytest.warns(RepeatedFitWarning, match=r"together spent epsilon = 1.00001, if"):
         register_fit("nearly", "Forest", PrivacyLoss.pure(NEARLY_HALF))
+
+
+@settings(derandomize=True, max_examples=200, deadline=None)
+@given(st.integers(1, 10**6), st.integers(-6, 6), st.integers(1, 1000))
+def test_amounts_of_a_ledger_are_written_as_they_were_declared(digits, power, charges):
+    declared = F(digits) * F(10) ** power
+    unit = F(1, 2**128)
+    up = math.ceil(declared / unit) * unit
+    shown = figure_up(declared)
+    assert figure_charged(up) == shown == figure_cap(math.floor(declared / unit) * unit)
+    # A sum of charges is never written below what they were asked at.
+    assert F(figure_charged(charges * up)) >= charges * declared
+    # What is larger by more than rounding is written as larger.
+    assert F(figure_charged(up * (1 + F(1, 2**60)))) > declared
+    assert F(figure_cap(up * (1 - F(1, 2**60)))) < declared

@@ -297,6 +297,39 @@ class TestSeveralAtOnce:
             assert grant.event.epsilon == accountant.loss.epsilon
             assert grant.cells == accountant.ledger[0].cells == 1
 
+    def test_the_same_requests_are_priced_once(self):
+        accountant, event = BudgetAccountant(20), geometric("1/10")
+        requests = [Request(event, "one"), Request(event, "two", 4, 2)]
+        for tree in range(5):
+            with accountant.open_scope(f"tree {tree}") as scope:
+                made = scope.request_all(requests)
+            assert [(g.role, g.cells, g.level) for g in made] == [("one", 1, None), ("two", 4, 2)]
+        assert accountant.loss.epsilon == 1 and len(accountant.ledger) == 10
+        assert len(accountant._books._asked) == 1
+
+    def test_a_request_that_changes_is_priced_anew(self):
+        dearer = type("Dearer", (Event,), {"loss": property(lambda self: next(losses))})
+        losses = map(PrivacyLoss.pure, [F(1), F(2), F(3), F(4)])
+        accountant, requests = BudgetAccountant(20), [Request(dearer(), "test")] * 2
+        for _ in range(2):
+            accountant.request_all(requests)
+        assert accountant.loss.epsilon == 10
+
+    def test_cells_that_change_are_counted_anew(self):
+        class Growing:
+            cells = 0
+
+            def __index__(self):
+                self.cells += 1
+                return self.cells
+
+        accountant, requests = (
+            BudgetAccountant(20),
+            [Request(geometric("1/10"), "a", Growing())] * 2,
+        )
+        granted = [grant.cells for _ in range(2) for grant in accountant.request_all(requests)]
+        assert granted == [entry.cells for entry in accountant.ledger] == [1, 2, 3, 4]
+
     @pytest.mark.parametrize("other", [None, "ab", geometric("1/10"), {}])
     def test_other_things_are_refused(self, accountant, other):
         with pytest.raises(ParameterTypeError, match="requests=.*must be of Request only"):

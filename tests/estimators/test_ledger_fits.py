@@ -714,7 +714,10 @@ def test_a_fit_needs_the_approval_of_its_very_plan(forest_of, table, poisoned):
     asked = ledger.request("claims", ledger.charge("claims", forest, purpose="churn"))
     accountant = ledger.accountant("claims", purpose="churn", request=asked.id)
     forest.set_params(accountant=accountant)
-    with pytest.raises(ApprovalMissing, match="0 of 1 approvals"):
+    with pytest.raises(
+        ApprovalMissing,
+        match="has 0 of 1 approval. Wait until 1 more owner approves of it",
+    ):
         forest.fit(*poisoned())
     with BudgetLedger.open(ledger.url, actor="olga") as olga:
         olga.approve("claims", asked.id)
@@ -791,7 +794,7 @@ def test_a_campaign_is_one_reserve_and_each_fit_claims_its_own_part(announced, t
 def test_a_plan_that_was_not_announced_is_refused(announced, poisoned):
     campaign, forest, _, ledger = announced
     changed = clone(forest).set_params(accountant=campaign, epsilon=0.9)
-    with pytest.raises(ParameterError, match="none of the 3 that are left is of this plan"):
+    with pytest.raises(ParameterError, match="of which 3 are left and none is of this plan"):
         changed.fit(*poisoned())
     assert kinds(ledger) == ["reserve"] and campaign.left == 3
 

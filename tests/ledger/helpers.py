@@ -13,7 +13,7 @@ from dpforest.accounting.events import GeometricNoise
 from dpforest.accounting.rationals import exact_text
 from dpforest.ledger import BudgetLedger, Charge, Part, Signer, to_units
 from dpforest.ledger import entries as e
-from dpforest.ledger.chain import Place, Said, linked
+from dpforest.ledger.chain import End, Said, linked
 from dpforest.ledger.entries import Repeated
 from dpforest.ledger.facts import cap_facts, domain_digest
 from dpforest.ledger.rules import charge_digest, token_digest
@@ -95,7 +95,7 @@ class PureChain:
         said = Said(self.name, str(uuid.uuid4()), actor, body, signer)
         entry, state = linked(self.place, said)
         self.entries.append(entry)
-        self.place = Place(entry.hash, state)
+        self.place = End(entry.hash, state)
         return entry.id
 
     @property

@@ -86,14 +86,14 @@ def test_a_tariff_refuses_before_anything_is_planned(book):
 
 
 def test_a_reserve_knows_what_was_spent_before_it(book):
-    accountant, charge = book.accountant("claims"), book.charge("claims", forest_of(book))
-    first, second = (Reserve(accountant, charge) for _ in range(2))
+    charge = book.charge("claims", forest_of(book))
+    first, second = (Reserve.made(book, "claims", charge) for _ in range(2))
     each = fraction_of(charge.units)
     assert (first.stake.before, second.stake.before) == (0, each)
     assert first.start(0).in_all == first.settle(0, "failed").in_all
     second.void("never begun")
     assert fraction_of(book.chain("claims").state.total) == each
-    third = Reserve(accountant, charge)
+    third = Reserve.made(book, "claims", charge)
     place = third.start(0)
     assert parse_amount(place.before) == each and parse_amount(place.in_all) == 2 * each
     assert (place.number, place.entry, place.part, place.parts) == (7, "start", 0, 1)

@@ -84,7 +84,12 @@ def cases():
             yield name, "entry_id", [i for i in IDS if i is not None], {}
     for name in ("status", "log", "chain"):
         yield name, "data_set", [*NAMES, "visits"], {}
-    yield "find", "entry_id", IDS, {}
+    for name in ("find", "as_written"):
+        yield name, "entry_id", IDS, {}
+    yield "as_written", "entry_id", [NOBODY], {}
+    yield "as_written", "data_set", [*NAMES, "visits"], {}
+    yield "room", "data_set", [*NAMES, "visits"], {}
+    yield "room", "blocks", [["2026"], [7], "2026", 7], {}
 
 
 #: Arguments that are right, and methods that write an entry.
@@ -107,7 +112,9 @@ READS = {
     "status": lambda h, ids: {},
     "log": lambda h, ids: {},
     "chain": lambda h, ids: {},
+    "room": lambda h, ids: {},
     "find": lambda h, ids: {"entry_id": NOBODY},
+    "as_written": lambda h, ids: {"entry_id": ids["held"]},
 }
 #: What takes no argument, or is no entry.
 OTHERS = {"open", "create", "close", "id", "url", "actor", "data_sets", "backup", "write"}

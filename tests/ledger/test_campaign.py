@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import threading
 from fractions import Fraction
@@ -11,7 +12,7 @@ import pytest
 from dpforest import BudgetExceeded, BudgetLedger, Domain, PrivateForestClassifier
 from dpforest.accounting.rationals import exact_text
 from dpforest.exceptions import ParameterError
-from dpforest.ledger.accountant import LedgerCeiling
+from dpforest.ledger.accountant import LedgerCeiling, Reserve
 from dpforest.ledger.amounts import to_units
 from dpforest.ledger.campaign import Campaign
 from dpforest.ledger.pricing import stands_alone
@@ -179,7 +180,7 @@ def test_a_part_of_another_price_is_not_claimed(book):
     # An edited plan file: its own figures agree, and it lists no releases.
     edited = {"rho": exact_text(Fraction(9, 2**128)), "units": 9, "releases": ()}
     paid = charge.model_copy(update=edited | {"parts": (cheap,) * 3})
-    campaign = Campaign(book, name, book.status(name).facts, paid, "")
+    campaign = Campaign(book, name, book.status(name).facts, Reserve.made(book, name, paid))
     with pytest.raises(ParameterError, match="another price or other releases"):
         campaign.claim(forest()._priced(campaign))
     assert campaign.left == 3
@@ -214,7 +215,7 @@ def certified(book):
 def test_a_certificate_of_fewer_fits_pays_for_no_more_of_them(book):
     name, charge = certified(book)
     fewer = charge.model_copy(update={"releases": charge.releases[: len(charge.releases) // 6]})
-    campaign = Campaign(book, name, book.status(name).facts, fewer, "")
+    campaign = Campaign(book, name, book.status(name).facts, Reserve.made(book, name, fewer))
     price = forest(strategy="one_shot")._priced(campaign)
     assert campaign.claim(price) == 0
     with pytest.raises(ParameterError, match="another price or other releases"):
@@ -266,3 +267,29 @@ def test_a_batch_says_why_it_does_not_fit_and_whose_word_it_needs(book):
     unknown = DOMAIN.model_copy(update={"approximate_rows": None})
     waiting = book.plan(registered(book, "waits", epsilon="0.01"), forest(domain=unknown))
     assert waiting.fits == 0 and "declare approximate_rows" in str(waiting)
+
+
+def test_a_certificate_is_worked_out_before_the_lock_is_held(book, monkeypatch):
+    """It may take seconds, in which nobody else could write."""
+    from dpforest.ledger import pricing
+
+    name, charge = certified(book)
+    pricing._certified.cache_clear()
+    held, asked, locked, bound = [], [], book._store.locked, pricing.delta_bound
+
+    @contextlib.contextmanager
+    def watched(data_set):
+        with locked(data_set) as one:
+            held.append(True)
+            yield one
+            held.pop()
+
+    def counted(*args):
+        asked.append(bool(held))
+        return bound(*args)
+
+    monkeypatch.setattr(book._store, "locked", watched)
+    monkeypatch.setattr(pricing, "delta_bound", counted)
+    book.request(name, charge)
+    book.reserve(name, charge)
+    assert asked == [False]

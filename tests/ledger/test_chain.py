@@ -8,7 +8,7 @@ import pytest
 
 from dpforest.exceptions import LedgerDamaged
 from dpforest.ledger import chain as module
-from dpforest.ledger.chain import checked_chain, head_of, place_of, row_of
+from dpforest.ledger.chain import checked_chain, end_of, head_of, row_of
 from dpforest.ledger.entries import Kind, NoteBody
 
 
@@ -64,7 +64,7 @@ def test_a_chain_of_another_ledger_or_data_set_is_found(whole, rows, helpers):
     with pytest.raises(LedgerDamaged):
         check(whole, rows, helpers, data_set="others")
     with pytest.raises(LedgerDamaged, match="another ledger"):
-        place_of(head(whole), rows[-1:], "11111111-0000-4000-8000-000000000000")
+        end_of(head(whole), rows[-1:], "11111111-0000-4000-8000-000000000000")
 
 
 def rehashed(entry, **changes):
@@ -101,7 +101,7 @@ def test_an_entry_that_breaks_a_rule_is_found_even_with_all_hashes_right(whole, 
 
 def test_a_head_of_another_entry_is_found(whole, rows, helpers):
     good = head(whole)
-    assert place_of(good, rows[-1:], helpers.LEDGER).state == whole.state
+    assert end_of(good, rows[-1:], helpers.LEDGER).state == whole.state
     older = head_of(whole.entries[-2], whole.state)
     for bad, last in [
         (dataclasses.replace(good, number=good.number - 1), rows[-1:]),
@@ -112,7 +112,7 @@ def test_a_head_of_another_entry_is_found(whole, rows, helpers):
         (good, rows[-2:]),
     ]:
         with pytest.raises(LedgerDamaged):
-            place_of(bad, last, helpers.LEDGER)
+            end_of(bad, last, helpers.LEDGER)
 
 
 def test_time_never_runs_back(helpers, monkeypatch):

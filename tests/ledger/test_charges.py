@@ -5,13 +5,17 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from dpforest import Domain
 from dpforest.exceptions import BudgetExceeded, ParameterError
 from dpforest.ledger import entries as e
 from dpforest.ledger.amounts import UNITS, to_units
+from dpforest.ledger.charges import charged
 from dpforest.ledger.facts import cap_facts, domain_digest
+from dpforest.ledger.state import Block
 
 TENTH = Fraction(1, 10)
 
@@ -269,11 +273,60 @@ def test_what_remains_of_a_block_can_be_spent_and_no_more(growing, helpers):
     growing.reserve(helpers.charge(Fraction(1, 2), blocks=("2024",)))
     growing.reserve(helpers.charge(Fraction(1, 4), blocks=("2025",)))
     for name in ("2024", "2025", "2026"):
-        left = Fraction(growing.state.remaining_of(name), UNITS)
+        left = Fraction(growing.state.room([name]), UNITS)
         more = left + Fraction(1, UNITS)
         refused(growing, helpers.charge(more, blocks=(name,)), BudgetExceeded)
         reserve = growing.reserve(helpers.charge(left, blocks=(name,)))
         growing.say(e.VoidBody(reserve=reserve, token=helpers.TOKEN))
+
+
+UNIT = st.integers(0, 12)
+
+
+@settings(max_examples=150, deadline=None)
+@given(UNIT, st.lists(st.tuples(st.integers(0, 40), UNIT), min_size=1, max_size=4),
+       st.sets(st.integers(0, 3)), st.integers(1, 3), st.one_of(st.none(), UNIT), UNIT)  # fmt: skip
+# Another block has passed the cap, as imports may.
+@example(2, [(40, 0), (40, 12)], {0}, 1, None, 0)
+def test_the_room_is_the_largest_charge_that_is_granted(
+    helpers, spent, pairs, named, most, quota, used
+):
+    """Of the table or of several blocks at once, overspent or not, with a quota or without."""
+    blocks = {str(n): Block(cap=cap, spent=own) for n, (cap, own) in enumerate(pairs)}
+    chain = helpers.PureChain(max_blocks_per_unit=most)
+    state = chain.state.model_copy(
+        update={"cap": 10, "spent": spent, "blocks": blocks, "used": {"ana": used}}
+        | ({} if quota is None else {"quotas": {"ana": quota}})
+    )
+    names = tuple(str(n) for n in sorted(named) if n < len(pairs))
+    room = state.room(names, "ana")
+    asked = [helpers.charge(Fraction(n, UNITS), blocks=names) for n in (room, room + 1)]
+    if room:
+        after, _ = charged(state, "ana", asked[0])
+        assert after.total <= after.cap
+    with pytest.raises(BudgetExceeded) as refusal:
+        charged(state, "ana", asked[1])
+    assert refusal.value.remaining.exact.rho >= Fraction(room, UNITS)
+    assert state.remaining == max(state.cap - state.total, 0)
+
+
+def test_all_say_the_same_of_what_remains(helpers, tmp_path):
+    ledger = helpers.registered(helpers.ledger_at(tmp_path / "a.ledger"), max_blocks_per_unit=2)
+    for name in ("2024", "2025", "2026"):
+        ledger.add_block("claims", name, cap="0.5")
+    ledger.reserve("claims", helpers.charge("0.4", blocks=("2024", "2025")))
+    state = ledger.chain("claims").state
+    for named in (["2026"], ["2024"], ["2025", "2026"], ["2024", "2025", "2026"]):
+        room = state.room(named)
+        assert ledger.room("claims", named) == room > 0
+        left = ledger.accountant("claims", blocks=named).remaining.exact.rho
+        assert left == Fraction(room, UNITS)
+    # A unit that is in the block is in one other at most.
+    assert Fraction(state.room(["2026"]), UNITS) == Fraction(1, 2)
+    assert ledger.room("claims") < state.room(["2026"])
+    ledger.policy("claims", quotas={"olga": "0.41"})
+    assert Fraction(ledger.room("claims", ["2026"]), UNITS) <= Fraction(1, 100)
+    ledger.close()
 
 
 # -- alone -----------------------------------------------------------------------------
@@ -326,3 +379,22 @@ def test_no_certificate_stands_for_blocks_or_pure_epsilon(declared, helpers):
     declared.say(e.BlockBody(name="2024", by="arrival", cap=1), "olga")
     asked = helpers.charge(9, alone=True, epsilon="1", delta="0", blocks=("2024",))
     refused(declared, asked, parameter="alone")
+
+
+def test_a_refusal_speaks_of_the_data_sets_own_currency(helpers):
+    for currency, other in (("rho", "epsilon"), ("epsilon", "rho")):
+        opened = helpers.cap_facts(
+            currency, *(("1", 0, None) if other == "rho" else (None, "1e-6", 1))
+        )
+        chain = helpers.PureChain(**opened)
+        with pytest.raises(BudgetExceeded) as refusal:
+            chain.reserve(helpers.charge(2, currency))
+        assert f"requested ({currency}=2), but only ({currency}=1) is left" in str(refusal.value)
+        assert other not in str(refusal.value)
+
+
+def test_a_quota_that_is_passed_is_no_cap_for_life(helpers):
+    chain = helpers.PureChain()
+    chain.say(e.PolicyBody(quotas={"ana": 2**127}), "olga")
+    with pytest.raises(BudgetExceeded, match="quota of 'ana'.*an owner for a larger quota"):
+        chain.reserve(helpers.charge(Fraction(3, 4)))

@@ -71,11 +71,11 @@ def test_a_life_of_a_data_set_on_both_stores(good, url, monkeypatch, here):
     assert "rho 1 of 1 is left" in good(INIT, "--approvals", "1", "--unit", "a person")
     assert "it fits; nothing was charged" in good("plan claims churn.json")
     request = good("request claims churn.json --as ana")
-    assert request in good("status") and "0 of 1 approvals" in good("status claims")
+    assert request in good("status") and "0 of 1 approval" in good("status claims")
     good(f"approve claims {request}")
     good(f"revoke claims {request}")
     approved = good(f"approve claims {request} --as oscar")
-    assert approved == "approved as entry 4: churn, rho 0.25, by 'ana'; 1 of 1 approvals"
+    assert approved == "approved as entry 4: churn, rho 0.25, by 'ana'; 1 of 1 approval"
     reserve = good(f"reserve claims churn.json --request {request} --as ana")
     assert "rho 0.75 of 1 is left" in good("status claims") and reserve in good("status claims")
     good(f"void claims {reserve} --reason mistaken")
@@ -213,6 +213,7 @@ def test_5_while_it_waits_to_be_recovered(ask, good, load_helper, helpers, here)
 def test_6_for_an_unreachable_store(ask, here):
     code, _, err = ask("status")
     assert code == 6 and "there is no ledger at this place" in err
+    assert "Create it once: `dpforest ledger init`" in err
     assert ask("status --ledger sqlite:///absent/claims.ledger")[0] == 6
     pytest.importorskip("psycopg")
     assert ask("status --ledger postgresql://nobody@127.0.0.1:1/none")[0] == 6
@@ -222,7 +223,9 @@ def test_6_for_an_unreachable_store(ask, here):
     ("line", "said"),
     [
         ("status absent", "data_set='absent': is no data set of this ledger"),
-        ("status --ledger file.ledger", "must begin with sqlite:/// or postgresql://"),
+        ("status --ledger file.ledger", "url='file.ledger': must begin with sqlite:/// or post"),
+        ("status --ledger host=here,password=secret", "url='…': must begin with sqlite:///"),
+        ("status --ledger mysql://me:secret@here", "url='mysql://…': must begin with"),
         ("init claims --rho 1 --delta 1e-6", "--domain=None: must be given"),
         (INIT, "is registered already"),
         (INIT.replace("claims", "b") + " --epsilon 1", "and not both"),
@@ -230,7 +233,7 @@ def test_6_for_an_unreachable_store(ask, here):
         (INIT.replace("claims", "b").replace("domain.json", "none.json"), "there is none"),
         (INIT.replace("claims", "b") + " --approvals 2", "less than the number of owners"),
         ("log claims --last 0", "must be 1 or more"),
-        ("plan claims domain.json", "no dpforest-charge"),
+        ("plan claims domain.json", "plan='domain.json': cannot be read as a plan file: it is no"),
         ("plan claims absent.json", "there is none"),
         ("approve claims 00000000-0000-0000-0000-000000000000", "is no open request"),
         ("void claims 00000000-0000-0000-0000-000000000000", "is no reserve"),
@@ -286,6 +289,24 @@ def test_entries_are_signed_with_a_key(good, ask, here):
     assert ask("reserve claims churn.json")[0] == 2
     good("reserve claims churn.json --key olga.key")
     assert json.loads(good("verify --json"))["signed"] == {"claims": 2}
+
+
+def test_the_log_says_what_changed_and_how_fits_ended(good, helpers, here):
+    from dpforest.ledger.entries import SettleBody
+
+    good(INIT)
+    with helpers.ledger_at(Path("claims.ledger")) as ledger:
+        ledger.policy("claims", approvals=1, quotas={"ana": "0.04"}, reason="two look")
+        ledger.policy("claims", approvals=0)
+        reserve = ledger.reserve("claims", helpers.charge("0.1")).id
+        ledger.start("claims", reserve)
+        body = SettleBody(reserve=reserve, part=0, outcome="done", guarantee="void")
+        ledger.write("claims", body)
+    lines = good("log claims").splitlines()
+    assert lines[1].endswith("quota of 'ana' 0.04; approvals that a fit needs: 1: two look")
+    assert lines[2].endswith("approvals that a fit needs: 0")
+    assert lines[3].endswith(f"{reserve} 0.1")
+    assert lines[5].endswith("done (its own guarantee is void)")
 
 
 def test_the_login_is_the_actor_where_nobody_says_otherwise(good, monkeypatch):

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+from dpforest import BudgetLedger
 from dpforest.__main__ import main
 from dpforest.ledger.command_line import ACTOR_VARIABLE, COMMANDS, EXIT_CODES, URL_VARIABLE
 
@@ -139,6 +140,9 @@ def test_the_page_does_what_it_says(ran):
     assert "it fits; nothing was charged" in said and "given back" in said
     assert names["report"].basis.ledger.data_set == "claims"
     assert names["campaign"].left == 1
+    with BudgetLedger.open(f"sqlite:///{folder}/claims.ledger", actor="olga") as book:
+        begun = {entry.body.reserve for entry in book.log("claims") if entry.kind == "start"}
+    assert (folder / "reserve.txt").read_text().strip() in begun
     assert names["ten"].fits == 10 and names["ten"].cap == (Fraction("1.66"), Fraction(1, 10**5))
     assert (folder / "olga.key").stat().st_mode & 0o77 == 0
 

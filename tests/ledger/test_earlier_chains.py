@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dpforest.ledger.chain import Head, Row, checked_chain, place_of
+from dpforest.ledger.chain import Head, Row, checked_chain, end_of
 from dpforest.ledger.entries import VERSION, Kind
 
 CHAINS = sorted(Path(__file__).parent.glob("chain_version_*.json"))
@@ -30,7 +30,7 @@ def test_an_earlier_chain_is_whole(path):
     chain = checked_chain(rows, head, stored["ledger"], stored["data_set"])
     assert {entry.kind for entry in chain.entries} == set(Kind)
     assert chain.state.text == stored["state"]
-    assert place_of(head, rows[-1:], stored["ledger"]).state == chain.state
+    assert end_of(head, rows[-1:], stored["ledger"]).state == chain.state
 
 
 def row_from(number, one):

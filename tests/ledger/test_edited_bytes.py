@@ -14,7 +14,7 @@ import pytest
 
 from dpforest.exceptions import LedgerDamaged, LedgerError
 from dpforest.ledger import Signer
-from dpforest.ledger.chain import checked_chain, entry_of, head_of, place_of, row_of
+from dpforest.ledger.chain import checked_chain, end_of, entry_of, head_of, row_of
 from dpforest.ledger.entries import NoteBody
 
 COLUMNS = ("data_set", "number", "id", "kind", "text", "hash", "signature", "key")
@@ -79,7 +79,7 @@ def test_every_byte_of_the_state_that_a_head_keeps(whole, helpers):
     for other in edits(head.state):
         bad = dataclasses.replace(head, state=other)
         with pytest.raises(LedgerDamaged):
-            place_of(bad, rows[-1:], helpers.LEDGER)
+            end_of(bad, rows[-1:], helpers.LEDGER)
 
 
 # -- in the stores ---------------------------------------------------------------------

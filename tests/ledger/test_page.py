@@ -11,6 +11,7 @@ import pytest
 from dpforest.accounting.figures import figure_down, figure_up
 from dpforest.exceptions import LedgerDamaged, MissingExtraError
 from dpforest.ledger import fraction_of
+from dpforest.ledger.entries import SettleBody
 from dpforest.report import page as report_page
 
 pytest.importorskip("jinja2")
@@ -99,6 +100,49 @@ def test_who_spent_it_adds_up(helpers, report_tests, tmp_path):
     assert "charged again for a lost fit: entry 9 of the lost chain" in [
         r[3] for r in rows if r[3:]
     ]
+    ledger.close()
+
+
+def test_changes_of_the_rules_are_shown(helpers, report_tests, tmp_path):
+    ledger = helpers.registered(helpers.ledger_at(tmp_path / "rules.ledger"), rho="0.04")
+    assert "Changes of the rules" not in ledger.page()
+    ledger.policy("claims", approvals=1, quotas={"ana": "0.03"}, reason="two look")
+    ledger.policy("claims", approvals=0)
+    ledger.checkpoint("claims", frozen=True, reason="an entry is missing")
+    ledger.checkpoint("claims", frozen=False, reason="it was found")
+    rows = [row[:1] + row[2:] for row in report_tests.Page(ledger.page()).rows]
+    assert ["1", "olga", "quota of 'ana' 0.03; approvals that a fit needs: 1", "two look"] in rows
+    assert ["2", "olga", "approvals that a fit needs: 0", "not said"] in rows
+    assert ["3", "olga", "frozen", "an entry is missing"] in rows
+    assert ["4", "olga", "goes on", "it was found"] in rows
+    assert "ρ = 0 of ρ = 0.04 is spent, and ρ = 0.0399999 remains" in ledger.page()
+    ledger.close()
+
+
+def test_fits_without_a_guarantee_are_shown(helpers, report_tests, tmp_path):
+    ledger = helpers.registered(helpers.ledger_at(tmp_path / "void.ledger"))
+
+    def fitted(guarantee, parts=1):
+        charge = helpers.charge("1/64", purpose=guarantee or "well", parts=parts)
+        reserve = ledger.reserve("claims", charge).id
+        ledger.start("claims", reserve)
+        body = SettleBody(reserve=reserve, part=0, outcome="done", guarantee=guarantee)
+        ledger.write("claims", body)
+
+    fitted("")
+    page = report_tests.Page(ledger.page())
+    assert any(row[:1] == ["guarantee"] and row[1].endswith("makes them") for row in page.rows)
+    fitted("void", parts=2)
+    fitted("demonstration")
+    page = report_tests.Page(ledger.page())
+    states = {row[3]: row[5] for row in page.rows if len(row) == 7 and row[0] != "entry"}
+    assert states == {
+        "well": "done",
+        "void": "1 of 2 done (its own guarantee is void: 1 of 2)",
+        "demonstration": "done (a demonstration only)",
+    }
+    but = "but for 2 fits without a guarantee of its own"
+    assert any(row[:1] == ["guarantee"] and row[1].endswith(but) for row in page.rows)
     ledger.close()
 
 

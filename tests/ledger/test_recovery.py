@@ -291,6 +291,139 @@ def test_a_bare_word_to_go_on_accounts_for_nothing(helpers, book, tmp_path):
     assert old.recover("claims", [last]).missing == to_units(Fraction(1, 4))
 
 
+def test_a_witness_of_what_is_missing_fails_verify_though_its_own_fit_is_charged(
+    helpers, book, tmp_path
+):
+    old = copied(helpers, book, tmp_path)
+    fit(helpers, book, "1/4")  # nobody holds its report
+    last = fit(helpers, book, "1/16")
+    assert old.recover("claims", [last]).missing == to_units(Fraction(1, 4))
+    for _ in range(2):
+        with pytest.raises(LedgerDamaged, match="names entry 9"):
+            old.verify([last])
+        if old.status("claims").frozen:
+            old.checkpoint("claims", frozen=False, reason="the owner lets it go on")
+    assert old.recover("claims", [last]).missing == to_units(Fraction(1, 4))
+    old.recover("claims", write_off="1/4", reason="its report was lost")
+    assert verdicts(old, last) == ["imported"]
+
+
+def test_a_bare_word_does_not_settle_a_fork(helpers, book, tmp_path):
+    old = copied(helpers, book, tmp_path)
+    fit(helpers, book, "1/4")  # nobody holds its report
+    last = fit(helpers, book, "1/16")
+    for rho in ("1/8", "1/8", "1/8"):
+        fit(helpers, old, rho)
+    found = old.recover("claims", [last])
+    assert found.frozen and spent(old) > Fraction(7, 16) and found.missing
+    old.checkpoint("claims", frozen=False, reason="the owner lets it go on")
+    with pytest.raises(LedgerDamaged, match="names another entry 9"):
+        old.verify([last])
+
+
+def test_another_freeze_drops_nothing_that_is_missing(helpers, book, tmp_path):
+    old = copied(helpers, book, tmp_path)
+    second, third = fit(helpers, book, "1/16"), fit(helpers, book, "1/4")
+    fit(helpers, book, "1/8")  # nobody holds its report
+    last = fit(helpers, book, "1/32")
+    assert old.recover("claims", [last]).frozen
+    old.checkpoint("claims", frozen=True, reason="we are still looking")
+    assert old.recover("claims", [second, third]).missing == to_units(Fraction(1, 8))
+    with pytest.raises(ParameterError, match="is below what is missing"):
+        old.recover("claims", write_off=0, reason=NONE_RAN)
+
+
+def in_blocks(helpers, tmp_path):
+    ledger = helpers.registered(
+        helpers.ledger_at(tmp_path / "claims.ledger"), max_blocks_per_unit=1
+    )
+    for name in ("2024", "2025"):
+        ledger.add_block("claims", name, cap="1/2")
+    return ledger
+
+
+def test_an_export_from_before_a_report_does_not_account_for_blocks(helpers, tmp_path):
+    ledger = in_blocks(helpers, tmp_path)
+    old = copied(helpers, ledger, tmp_path)
+    fit(helpers, old, "1/64", blocks=("2024",))
+    fit(helpers, ledger, "1/16", blocks=("2024",))
+    early = ledger.export_json()
+    fit(helpers, ledger, "1/8", blocks=("2025",))  # nobody holds its report
+    last = fit(helpers, ledger, "1/8", blocks=("2025",))
+    assert old.recover("claims", [last]).frozen
+    assert old.recover("claims", [early]).frozen
+    assert old.recover("claims", [early, last]).frozen
+    assert not old.recover("claims", [ledger.export_json(), last]).frozen
+    blocks = {one.name: one.spent for one in old.status("claims").blocks}
+    assert blocks["2025"] >= to_units(Fraction(1, 4))
+
+
+def test_blocks_that_were_recovered_stay_so(helpers, tmp_path):
+    ledger = in_blocks(helpers, tmp_path)
+    old = copied(helpers, ledger, tmp_path)
+    fit(helpers, old, "1/64", blocks=("2024",))
+    lost = fit(helpers, ledger, "1/8", blocks=("2025",))
+    assert not old.recover("claims", [ledger.export_json()]).frozen
+    number = old.status("claims").number
+    for witnesses in ([lost], [ledger.export_json()], [ledger.export_json(), lost]):
+        assert old.recover("claims", witnesses).words == "nothing is missing"
+        assert set(verdicts(old, *witnesses)) == {"imported"}
+    assert old.status("claims").number == number
+
+
+def test_later_fits_in_blocks_do_not_stand_for_lost_ones(helpers, tmp_path):
+    ledger = in_blocks(helpers, tmp_path)
+    began = ledger.write("claims", reserve_body(helpers, "1/64", blocks=("2024",)))
+    from dpforest.ledger.entries import SettleBody, StartBody
+
+    reserve = began.entry.id
+    ledger.write("claims", StartBody(reserve=reserve, part=0))
+    old = copied(helpers, ledger, tmp_path)
+    fit(helpers, ledger, "1/8", blocks=("2024",))  # nobody holds its report
+    ended = ledger.write("claims", SettleBody(reserve=reserve, part=0, outcome="done"))
+    place = place_of(Stake.of(began.entry, began.state), ended.entry, ended.state)
+    place = place.model_dump(mode="json")
+    report = sealed({"format": "dpforest-report", "basis": {"ledger": place}})
+    assert old.recover("claims", [report]).frozen
+    old.checkpoint("claims", frozen=False, reason="the owner lets it go on")
+    fit(helpers, old, "1/4", blocks=("2025",))
+    with pytest.raises(LedgerDamaged, match="names"):
+        old.verify([report])
+
+
+def test_a_fit_in_blocks_that_is_charged_again_vouches_for_no_other(helpers, tmp_path):
+    ledger = in_blocks(helpers, tmp_path)
+    old = copied(helpers, ledger, tmp_path)
+    fit(helpers, ledger, "1/8", blocks=("2024",))  # nobody holds its report
+    last = fit(helpers, ledger, "1/64", blocks=("2025",))
+    assert old.recover("claims", [last]).frozen
+    old.checkpoint("claims", frozen=False, reason="the owner lets it go on")
+    fit(helpers, old, "1/4", blocks=("2025",))
+    with pytest.raises(LedgerDamaged, match="names"):
+        old.verify([last])
+    assert not old.recover("claims", [ledger.export_json()]).frozen
+    assert verdicts(old, last) == ["imported"]
+
+
+def test_a_recovery_of_blocks_that_died_is_ended(helpers, tmp_path, monkeypatch):
+    ledger = in_blocks(helpers, tmp_path)
+    old = copied(helpers, ledger, tmp_path)
+    fit(helpers, old, "1/64", blocks=("2024",))
+    fit(helpers, ledger, "1/8", blocks=("2025",))
+    export = ledger.export_json()
+    with monkeypatch.context() as patch:
+        patch.setattr(type(old), "checkpoint", lambda *_, **__: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            old.recover("claims", [export])
+    assert old.status("claims").frozen and not old.recover("claims", [export]).frozen
+
+
+def test_a_name_of_a_file_has_no_power(book, tmp_path):
+    path = tmp_path / "a\x1b[2Jb.json"
+    path.write_text(book.first)
+    assert book.verify([path]).findings[0].source == "a?[2Jb.json"
+
+
 def edited(report, **change):
     """A report whose amounts somebody wrote anew, with a digest to match."""
     data = json.loads(report)
@@ -354,6 +487,25 @@ def test_a_fit_that_began_before_the_backup_shows_that_it_is_behind(helpers, boo
     assert old.recover("claims", [report]).missing == to_units(Fraction(1, 4))
     old.recover("claims", write_off="1/4", reason="its report was lost")
     assert spent(old) == spent(book) and verdicts(old, report) == ["imported"]
+
+
+def test_a_ledger_is_behind_though_as_much_was_given_back_as_was_lost(helpers, book, tmp_path):
+    from dpforest.ledger.entries import SettleBody, StartBody
+
+    spare = book.reserve("claims", helpers.charge(Fraction(1, 4)))
+    began = book.write("claims", reserve_body(helpers, "1/16"))
+    book.write("claims", StartBody(reserve=began.entry.id, part=0))
+    old = copied(helpers, book, tmp_path)
+    book.void("claims", spare.id, token=spare.token)
+    fit(helpers, book, "1/4")  # nobody holds its report
+    ended = book.write("claims", SettleBody(reserve=began.entry.id, part=0, outcome="done"))
+    place = place_of(Stake.of(began.entry, began.state), ended.entry, ended.state)
+    report = sealed(
+        {"format": "dpforest-report", "basis": {"ledger": place.model_dump(mode="json")}}
+    )
+    assert spent(old) == spent(book)
+    with pytest.raises(LedgerDamaged, match="and the ledger ends at entry"):
+        old.verify([report])
 
 
 def test_what_was_voided_here_and_began_there_is_charged(helpers, book, tmp_path):

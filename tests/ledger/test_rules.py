@@ -231,7 +231,7 @@ def test_an_owner_revokes_any_request_and_others_do_not(strict, helpers):
     request = strict.say(e.RequestBody(charge=asked), "ana")
     refused(strict, e.RevokeBody(request=request), "eve", parameter="actor")
     approve(strict, request, "olga", asked)
-    with pytest.raises(ApprovalMissing, match="1 of 2 approvals.*Wait until 1 more of its owners"):
+    with pytest.raises(ApprovalMissing, match="1 of 2 approvals.*Wait until 1 more owner approves"):
         strict.reserve(asked, request=request)
     strict.say(e.RevokeBody(request=request, reason="stale"), "oscar")
     assert not strict.state.requests
@@ -389,10 +389,25 @@ def test_a_key_is_replaced_or_dropped_only_by_an_owner_who_signs(change, paramet
     chain = helpers.PureChain(actor="oscar", owners=owners)
     error = refused(chain, e.PolicyBody(**change), "oscar", parameter=parameter)
     assert "'oscar', who has none" in str(error)
-    # What leaves keys as they are is open to every owner, and a key may be added.
+    # What leaves keys as they are is open to every owner.
     chain.say(e.PolicyBody(approvals=1, add_owners={"olga": own.public_key, "pia": ""}), "oscar")
-    chain.say(e.PolicyBody(add_owners={"pia": "cd" * 32}), "oscar")
     chain.say(e.PolicyBody(**change), "otto", other)
+
+
+def test_nobody_makes_an_owner_with_a_key_to_replace_the_others(helpers):
+    pytest.importorskip("cryptography", reason="the extra ledger-signatures is not installed")
+    from dpforest.ledger import Signer
+
+    own, other = Signer.new(), Signer.new()
+    chain = helpers.PureChain(actor="oscar", owners={"olga": "", "oscar": ""})
+    # The first key may be given by anybody: there is none yet that it could replace.
+    chain.say(e.PolicyBody(add_owners={"olga": own.public_key}), "oscar")
+    for name in ("mallory", "oscar"):
+        given = e.PolicyBody(add_owners={name: other.public_key})
+        error = refused(chain, given, "oscar", parameter="add_owners")
+        assert "cannot be given a key by an owner who has none ('oscar')" in str(error)
+    chain.say(e.PolicyBody(add_owners={"oscar": other.public_key}), "olga", own)
+    chain.say(e.PolicyBody(add_owners={"pia": "cd" * 32}), "oscar", other)
 
 
 def test_nobody_opens_a_data_set_twice(chain, helpers):

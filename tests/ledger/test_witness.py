@@ -178,8 +178,10 @@ def test_a_certificate_that_does_not_follow_is_refused(tmp_path):
         prices = [forest._priced(tariff)] * 9
         epsilon, delta = Fraction(campaign_epsilon(prices, Fraction("1e-6"))), Fraction("1e-6")
         with pytest.raises(ParameterError, match="certificate that the charge stands by"):
-            Reserve(tariff, charge_of(prices, "rho", alone=(epsilon / 2, delta)))
-        place = Reserve(tariff, charge_of(prices, "rho", alone=(epsilon, delta))).start(0)
+            Reserve.made(book, "claims", charge_of(prices, "rho", alone=(epsilon / 2, delta)))
+        place = Reserve.made(
+            book, "claims", charge_of(prices, "rho", alone=(epsilon, delta))
+        ).start(0)
         assert place.alone and not list(witness_problems(book.chain("claims"), place))
 
 

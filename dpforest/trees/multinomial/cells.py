@@ -22,6 +22,7 @@ from dpforest.trees.multinomial.kernels.routing import (
 )
 from dpforest.trees.multinomial.kernels.scoring import joint_scores, score_level
 from dpforest.trees.multinomial.kernels.stages import best_scores, chosen_scores
+from dpforest.trees.multinomial.memory import NewCounts, new_counts
 from dpforest.trees.multinomial.segments import Segments, Splits
 
 #: Raw counts and scores of a level are held for at most this many bytes at a time.
@@ -138,13 +139,13 @@ class LevelCells:
         """Cells of all features together."""
         return int(self.table.offsets[-1])
 
-    def count(self, segments: Segments) -> LevelCells:
+    def count(self, segments: Segments, room: NewCounts = new_counts) -> LevelCells:
         """Raw counts of every node, unless they are there already or do not fit in memory."""
         if self.counts is not None:
             return replace(self, segments=segments)
         if self._bytes_of(self.n_nodes) > MEMORY_LIMIT:
             return replace(self, segments=segments, parents=None)
-        counts = np.empty((self.n_nodes, self.total, self.table.n_classes), dtype=np.int32)
+        counts = room((self.n_nodes, self.total, self.table.n_classes))
         table, order, starts = self.table, segments.order, segments.starts
         if self.parents is None:
             self._count_into(counts, segments, 0)

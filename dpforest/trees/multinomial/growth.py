@@ -27,6 +27,7 @@ from dpforest.trees.multinomial.cells import MEMORY_LIMIT, LevelCells
 from dpforest.trees.multinomial.criteria import Criterion
 from dpforest.trees.multinomial.kernels.leaves import leaf_counts, route_records, routed_leaf_counts
 from dpforest.trees.multinomial.lattice import LevelLattice
+from dpforest.trees.multinomial.memory import NewCounts, new_counts
 from dpforest.trees.multinomial.queries import (
     ONE_COUNT,
     BestOfFeatures,
@@ -65,7 +66,7 @@ class Level(CountedLevel, Protocol):
     ) -> NDArray[np.int64]:
         """Codes of the candidates at these places of the boxes; -1 without feature; public."""
 
-    def count(self, segments: Segments) -> Self:
+    def count(self, segments: Segments, room: NewCounts = new_counts) -> Self:
         """The level with its records."""
 
     def scored(self, criterion: Criterion) -> ScoredLevel:
@@ -166,11 +167,15 @@ class GrowthInMemory(Growth):
     side : Side
     root : callable
         Counts the root; trees on the same records share it.
+    room : callable
+        Gives the arrays that the counts of the other levels are written to.
     """
 
-    def __init__(self, side: Side, root: CountRoot = count_root) -> None:
+    def __init__(
+        self, side: Side, root: CountRoot = count_root, room: NewCounts = new_counts
+    ) -> None:
         super().__init__(side)
-        self._root = root
+        self._root, self._room = root, room
         self._segments = Segments.of_root(np.empty(0, dtype=np.int32))
         self._estimation: NDArray[np.int32] | None = None
 
@@ -189,7 +194,8 @@ class GrowthInMemory(Growth):
             self._nodes = self._root(table, self._segments)
         else:
             self._segments = self._segments.split(table.codes, self._splits[-1])
-            self._nodes = self._nodes.children(self._splits[-1]).count(self._segments)
+            below = self._nodes.children(self._splits[-1])
+            self._nodes = below.count(self._segments, self._room)
         return self._nodes
 
     def _leaf_counts(self, table: Table) -> NDArray[np.int64]:

@@ -42,6 +42,7 @@ from dpforest.trees.multinomial.kernels.lattice import (
     split_words,
 )
 from dpforest.trees.multinomial.kernels.scoring import joint_scores
+from dpforest.trees.multinomial.memory import NewCounts, new_counts
 from dpforest.trees.multinomial.segments import Segments, Splits
 
 
@@ -104,9 +105,9 @@ class LevelLattice:
         # Each side gives -1 where the other has the code.
         return np.maximum(codes, self.values.nth_candidates(values, places))
 
-    def count(self, segments: Segments) -> LevelLattice:
+    def count(self, segments: Segments, room: NewCounts = new_counts) -> LevelLattice:
         """Records of every node in the order of each feature, and counts of categorical values."""
-        values = None if self.values is None else self.values.count(segments)
+        values = None if self.values is None else self.values.count(segments, room)
         words = self._root_words(segments) if self.words is None else self._split_words(segments)
         return replace(self, values=values, segments=segments, words=words)
 

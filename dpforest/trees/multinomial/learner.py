@@ -34,6 +34,7 @@ from dpforest.trees.multinomial.growth import (
     trees_at_once,
 )
 from dpforest.trees.multinomial.heaps import ReleasedTree, ReleasedTrees
+from dpforest.trees.multinomial.memory import LevelMemory
 from dpforest.trees.multinomial.model import MultinomialModel
 from dpforest.trees.multinomial.plan import (
     FEATURE,
@@ -117,10 +118,11 @@ def noise_variance(event: Event) -> float:
 def _grown_alone(shape: ForestShape, bridge: Bridge) -> list[ReleasedTree]:
     # Trees that draw sides of their own share no count.
     root: CountRoot = count_root if shape.partition is not None else SharedRoot()
+    room = LevelMemory()
 
     def grow(copy: BridgeCopy) -> ReleasedTree:
         with copy as tree:
-            return grown(shape, tree, GrowthInMemory(tree.side, root))
+            return grown(shape, tree, GrowthInMemory(tree.side, root, room))
 
     return _in_threads(grow, bridge.copies(), bridge.n_threads)
 

@@ -22,6 +22,7 @@ from dpforest.trees.multinomial import growth as grower
 from dpforest.trees.multinomial.criteria import CRITERIA
 from dpforest.trees.multinomial.growth import GrowthInMemory, SharedRoot, count_root
 from dpforest.trees.multinomial.learner import grown
+from dpforest.trees.multinomial.memory import LevelMemory, new_counts
 from dpforest.trees.multinomial.plan import FEATURE, VALUE, TreeEvents, forest_plan
 from dpforest.trees.multinomial.queries import Side
 
@@ -54,16 +55,29 @@ def random_table(twins):
     return make
 
 
-def grow(table, plan, source, epsilon=10**6, root=count_root, step_done=lambda: None):
+def nothing():
+    """Tell nobody."""
+
+
+def grow(table, plan, source, epsilon=10**6, root=count_root, step_done=nothing, room=new_counts):
     """A tree of a plan with the source's own words."""
     with BudgetAccountant(epsilon).open_scope("tree") as scope:
-        return grow_in(scope, table, plan, source, root, step_done)
+        return grow_in(scope, table, plan, source, root, step_done, room)
 
 
-def grow_in(scope, table, plan, source, root=count_root, step_done=lambda: None):
+def grow_in(scope, table, plan, source, root=count_root, step_done=nothing, room=new_counts):
     records = MemoryRecords(table)
     with BridgeCopy(plan.rounds[0], 0, scope, records, source, step_done) as tree:
-        return grown(plan.shape, tree, GrowthInMemory(tree.side, root))
+        return grown(plan.shape, tree, GrowthInMemory(tree.side, root, room))
+
+
+def test_trees_that_share_memory_are_those_that_do_not(random_table):
+    plan, room, table = plan_of(4), LevelMemory(), table_of(*random_table())
+    for seed in range(3):
+        alone = grow(table, plan, SeededSource(seed))
+        shared = grow(table, plan, SeededSource(seed), room=room)
+        for name in ("feature", "high", "counts"):
+            assert np.array_equal(getattr(alone, name), getattr(shared, name)), name
 
 
 def draw_sides(n_records, plan, source):
@@ -261,9 +275,9 @@ def spied(monkeypatch, table, plan, accountant, seen):
         seen.extend(("granted", one.role, one.level, one.cells) for one in requests)
         return grants
 
-    def spy_count(self, segments):
+    def spy_count(self, segments, *room):
         seen.append(("counted", self.n_nodes))
-        return count(self, segments)
+        return count(self, segments, *room)
 
     def spy_leaves(*args):
         seen.append(("counted leaves",))

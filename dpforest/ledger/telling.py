@@ -1,0 +1,119 @@
+"""Entries told to people in a few words: what changed, for how much, and how a fit ended.
+
+Held by tests/ledger/test_telling.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from dpforest.accounting.figures import figure_cap, figure_charged, figure_up
+from dpforest.accounting.rationals import parse_amount
+from dpforest.ledger.amounts import fraction_of
+from dpforest.ledger.entries import (
+    BlockBody,
+    CheckpointBody,
+    Entry,
+    ImportBody,
+    Kind,
+    OpenBody,
+    PolicyBody,
+    RequestBody,
+    ReserveBody,
+    SettleBody,
+)
+
+#: How a fit ended whose own guarantee does not hold as it was planned.
+GUARANTEES = {"void": "its own guarantee is void", "demonstration": "a demonstration only"}
+
+
+def told(entry: Entry) -> str:
+    """Words for what an entry says, apart from its kind, its time and whoever wrote it.
+
+    Parameters
+    ----------
+    entry : Entry
+    """
+    return _WORDS[entry.kind](entry.body).strip()
+
+
+def changes(body: PolicyBody) -> str:
+    """Words for what a policy changes, without its reason."""
+    return "; ".join(_changes(body)) or "nothing changed"
+
+
+def _changes(body: PolicyBody) -> Iterator[str]:
+    if body.cap is not None:
+        yield f"cap {_cap(body.cap)}"
+    for name, cap in body.block_caps.items():
+        yield f"cap of block {name!r} {_cap(cap)}"
+    for name, most in body.quotas.items():
+        yield f"no quota of {name!r}" if most is None else f"quota of {name!r} {_cap(most)}"
+    if body.approvals is not None:
+        yield f"approvals that a fit needs: {body.approvals}"
+    for name, key in body.add_owners.items():
+        yield f"owner {name!r} {f'with key {key[:12]}…' if key else 'without a key'}"
+    for name in body.remove_owners:
+        yield f"{name!r} is no owner"
+
+
+def ending(body: SettleBody) -> str:
+    """Words for how a fit ended."""
+    return body.outcome + (f" ({GUARANTEES[body.guarantee]})" if body.guarantee else "")
+
+
+def standing(body: CheckpointBody) -> str:
+    """Words for what a checkpoint does."""
+    return "frozen" if body.frozen else "goes on"
+
+
+def _with_reason(words: str, reason: str) -> str:
+    return f"{words}: {reason}" if reason else words
+
+
+def _cap(units: int) -> str:
+    return figure_cap(fraction_of(units))
+
+
+def _charged(body: RequestBody | ReserveBody) -> str:
+    return f"{figure_charged(fraction_of(body.charge.units))} {body.charge.purpose}"
+
+
+def _opened(body: OpenBody) -> str:
+    epsilon, delta = (figure_up(parse_amount(a)) for a in (body.epsilon, body.delta))
+    return f"cap {_cap(body.cap)} {body.currency} (epsilon {epsilon}, delta {delta}), {body.unit}"
+
+
+def _block(body: BlockBody) -> str:
+    return f"{body.name} by {body.by}, cap {_cap(body.cap)}"
+
+
+def _import(body: ImportBody) -> str:
+    kind = "written off: " if body.write_off else ""
+    return f"{figure_charged(fraction_of(body.units))} {kind}{body.source}"
+
+
+def _none(body: Any) -> str:
+    return ""
+
+
+def _reason(body: Any) -> str:
+    return str(body.reason)
+
+
+_WORDS: dict[Kind, Callable[[Any], str]] = {
+    Kind.OPEN: _opened,
+    Kind.POLICY: lambda body: _with_reason(changes(body), body.reason),
+    Kind.BLOCK: _block,
+    Kind.REQUEST: _charged,
+    Kind.APPROVE: _none,
+    Kind.REVOKE: _reason,
+    Kind.RESERVE: _charged,
+    Kind.START: _none,
+    Kind.SETTLE: ending,
+    Kind.VOID: _reason,
+    Kind.IMPORT: _import,
+    Kind.CHECKPOINT: lambda body: _with_reason(standing(body), body.reason),
+    Kind.NOTE: lambda body: str(body.text),
+}
