@@ -46,8 +46,15 @@ STRATEGIES: dict[str, Strategy] = {
 REFITTED_SIGNAL = 300.0
 REFITTED_SIGNAL_OF_MEANS = 400.0
 #: R sqrt(2 / K) from which boosted forests pass refitted ones, of more than two classes: random
-#: trees have no more to say then. Of two classes some tables are better served by either.
+#: trees have no more to say then.
 BOOSTED_SIGNAL = 6000.0
+#: R and records from which they do of two classes, how many features it takes, and what share of
+#: them is ordered. Drawn splits follow a few hundred records too closely; of few features a random
+#: tree uses enough; and values of a category are split off one by one.
+BOOSTED_SIGNAL_OF_TWO = 500.0
+BOOSTED_ROWS = 2000.0
+BOOSTED_FEATURES = 18
+BOOSTED_ORDERED = 0.1
 #: R from which, in pure epsilon, rules beside a one-shot forest pass rules alone: of two classes,
 #: and of more.
 COMBINED_SIGNAL_OF_TWO = 2500.0
@@ -77,7 +84,7 @@ def pick_strategy(facts: TableFacts, budget: LearnerBudget) -> str:
     """
     signal = budget.signal(facts.approximate_rows or 1.0)
     share = 2 / max(facts.n_classes, 2)
-    if budget.delta and facts.n_classes > 2 and signal * share**0.5 >= BOOSTED_SIGNAL:
+    if budget.delta and _is_for_boosting(facts, signal):
         return "boosted"
     if facts.unit > 1 or not facts.in_memory:
         # Means need no labels: tables of one-shot forests hold out where rules would guess. And
@@ -90,6 +97,15 @@ def pick_strategy(facts: TableFacts, budget: LearnerBudget) -> str:
         return "one_shot" if signal * share >= ONE_SHOT_SIGNAL else "rules"
     limit = COMBINED_SIGNAL_OF_TWO if facts.n_classes <= 2 else COMBINED_SIGNAL
     return "combined" if signal >= limit else "rules"
+
+
+def _is_for_boosting(facts: TableFacts, signal: float) -> bool:
+    """True if drawn splits are worth their price."""
+    if facts.n_classes > 2:
+        return signal * (2 / facts.n_classes) ** 0.5 >= BOOSTED_SIGNAL
+    many = signal >= BOOSTED_SIGNAL_OF_TWO and (facts.approximate_rows or 0.0) >= BOOSTED_ROWS
+    wide = facts.n_features >= BOOSTED_FEATURES and facts.ordered.mean() >= BOOSTED_ORDERED
+    return facts.unit == 1 and many and wide
 
 
 def spends_pure_epsilon(strategy: str) -> bool:

@@ -92,6 +92,25 @@ def test_the_count_takes_its_share_at_most(epsilon, delta):
     assert count_event(LearnerBudget(epsilon, Fraction(0))).loss.epsilon == COUNT_SHARE * epsilon
 
 
+def check_rule_of_two(facts, budget):
+    """Boosted forests of two classes take rows, features, and ordered ones among them."""
+    for rows, wide, ordered, unit, picked in [
+        (1e4, 18, 2, 1, "boosted"),
+        (2e3, 18, 2, 1, "refitted"),
+        (1e4, 17, 17, 1, "refitted"),
+        (1e4, 18, 1, 1, "refitted"),
+        (1e4, 18, 18, 2**16, "refitted"),
+    ]:
+        many = replace(
+            facts, n_codes=np.full(wide, 4), ordered=np.arange(wide) < ordered,
+            has_missing_code=np.zeros(wide, dtype=bool), scaled=[None] * wide,
+            unknown=(-1,) * wide, approximate_rows=rows, unit=unit,
+        )  # fmt: skip
+        assert pick_strategy(many, budget) == picked, (rows, wide, ordered, unit)
+        few = replace(many, approximate_rows=1999.0)
+        assert pick_strategy(few, LearnerBudget(Fraction(10), budget.delta)) == "refitted"
+
+
 def test_the_rule_goes_by_public_signal_alone(domain):
     few, many = facts_of(domain, 50.0), facts_of(domain, 1e5)
     pure = LearnerBudget(Fraction(1), Fraction(0))
@@ -102,6 +121,7 @@ def test_the_rule_goes_by_public_signal_alone(domain):
         three = replace(facts_of(domain, rows), n_classes=3, in_memory=not streamed)
         assert pick_strategy(three, both) == ("refitted" if rows == 3e4 else "boosted")
         assert pick_strategy(replace(three, n_classes=2), both) == "refitted"
+    check_rule_of_two(facts_of(domain, 1e5), both)
     names = "rules", "one_shot", "refitted", "boosted", "combined", "multinomial"
     assert set(STRATEGIES) == set(names)
 

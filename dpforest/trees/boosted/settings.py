@@ -81,27 +81,41 @@ class BoostedSettings:
     step_clip: float = 3.0
     stretch_of_many: float = 1.15
 
-    def size(self, signal: float, n_cells: int, n_classes: int) -> BoostedSize:
+    def size(self, signal: float, n_features: int, n_cells: int, n_classes: int) -> BoostedSize:
         """Size by the public signal R, as deep as the sums of a level fit in memory.
 
-        Chosen by hand on adult, brfss_diabetes, covertype, electricity, higgs_sample and
-        telco_churn, so figures on these flatter it.
+        Chosen by hand; docs/utility.md names the tables, so figures on these flatter it.
 
         Parameters
         ----------
         signal : float
+        n_features : int
         n_cells : int
             Bins of all features, at most.
         n_classes : int
         """
         if self.fixed_size is not None:
             return self.fixed_size
-        bits = math.log2(max(signal, 1.0))
-        # Two classes often differ by many weak effects, which small trees add up.
-        wanted = round(0.6 * bits - 2.5 if n_classes == 2 else 1.25 * bits - 9.7)
+        wanted = self.depth(signal, n_features, n_classes)
         most = int(math.log2(MEMORY_LIMIT / (8 * n_cells * (n_classes + 4)))) + 1
-        depth = max(1, min(max(wanted, 4), most, MAX_DEPTH))
-        return BoostedSize(depth, max(8, round(24 * (signal / 1e5) ** 0.3)))
+        return BoostedSize(max(1, min(wanted, most, MAX_DEPTH)), self.rounds(signal, n_classes))
+
+    def depth(self, signal: float, n_features: int, n_classes: int) -> int:
+        """Depth by the public signal R, wherever memory allows it.
+
+        Two classes often differ by many weak effects, which small trees add up; the fewer features
+        there are, the more must be in what several of them say together.
+        """
+        bits = math.log2(max(signal, 1.0))
+        if n_classes == 2:
+            return max(2, round(0.7 * bits - 4.1 + math.log2(20 / min(n_features, 28))))
+        return max(4, round(1.25 * bits - 9.7))
+
+    def rounds(self, signal: float, n_classes: int) -> int:
+        """Rounds by the public signal R."""
+        if n_classes == 2:
+            return max(16, round(24 * (signal / 1e4) ** 0.15))
+        return max(24, round(24 * (signal / 1e5) ** 0.3))
 
     def stretch(self, n_classes: int) -> float:
         """Factor of all steps once the last is released."""

@@ -97,7 +97,7 @@ def test_larger_signals_buy_larger_forests(facts_of):
 
 def test_trees_are_as_deep_as_the_sums_of_a_level_fit_in_memory():
     settings = BoostedSettings()
-    depths = [settings.size(1e12, n_cells, 7).depth for n_cells in (100, 10**4, 10**6)]
+    depths = [settings.size(1e12, 4, n_cells, 7).depth for n_cells in (100, 10**4, 10**6)]
     assert depths == sorted(depths, reverse=True) and depths[0] == MAX_DEPTH and depths[2] < 8
 
 
