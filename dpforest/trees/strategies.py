@@ -36,7 +36,6 @@ STRATEGIES: dict[str, Strategy] = {
     "one_shot": Strategy("dpforest.trees.one_shot", "OneShotForest", "OneShotModel"),
     "refitted": Strategy("dpforest.trees.refitted", "RefittedForest", "RefittedModel"),
     "boosted": Strategy("dpforest.trees.boosted", "BoostedForest", "BoostedModel"),
-    "tree": Strategy("dpforest.trees.greedy", "GreedyTree", "GreedyModel"),
     "combined": Strategy("dpforest.trees.combined", "CombinedLearner", "CombinedModel"),
     "multinomial": Strategy("dpforest.trees.multinomial", "MultinomialForest", "MultinomialModel"),
 }
@@ -70,7 +69,7 @@ NOT_STREAMED = frozenset({"rules", "combined"})
 
 
 #: Strategies that add Gaussian noise alone, which no pure epsilon pays for.
-NEED_DELTA = frozenset({"refitted", "boosted"})
+NEED_DELTA = frozenset({"refitted"})
 
 
 def pick_strategy(facts: TableFacts, budget: LearnerBudget) -> str:

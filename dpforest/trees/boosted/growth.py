@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.trees.base import TableFacts
+from dpforest.trees.boosted.counts import CountScore, NodeCounts
 from dpforest.trees.boosted.parts import NodeSums, Siblings, SplitScore, Workspace
 from dpforest.trees.boosted.queries import Additions, LeafSums, LevelSums
 from dpforest.trees.multinomial.cells import Boxes
@@ -105,6 +106,14 @@ class Growth:
     def sums(self, query: LevelSums | LeafSums) -> NodeSums:
         """The part of what was counted that gets noise."""
         return NodeSums(query, self._siblings)
+
+    def counts(self, query: LevelSums | LeafSums) -> NodeCounts:
+        """The part of what was counted that gets noise, of a tree on class counts."""
+        return NodeCounts(query, self._siblings)
+
+    def apart(self, query: LevelSums, shares: NDArray[np.int64]) -> CountScore:
+        """Score of a level's splits, by released class shares, of a tree on class counts."""
+        return CountScore(query, shares, self._boxes, self._siblings)
 
     def score(self, query: LevelSums, centres: NDArray[np.int64]) -> SplitScore:
         """Score of a level's splits, by released centres."""

@@ -12,12 +12,14 @@ from dpforest.accounting.releases import LearnerBudget, Plan
 from dpforest.bridge import Bridge
 from dpforest.records.base import Released
 from dpforest.trees.base import TableFacts
+from dpforest.trees.boosted.counts import Memberships
 from dpforest.trees.boosted.growth import Candidates, Growth
 from dpforest.trees.boosted.model import BoostedModel
 from dpforest.trees.boosted.parts import Workspace
 from dpforest.trees.boosted.plan import BoostedShape, Role, build_plan
 from dpforest.trees.boosted.queries import STEPS, BoostedMove, Gradients
-from dpforest.trees.boosted.settings import BoostedSettings
+from dpforest.trees.boosted.settings import BoostedSettings, PureSettings
+from dpforest.trees.boosted.shares import leaf_shares, whole_shares
 from dpforest.trees.boosted.steps import (
     Scales,
     centres,
@@ -40,16 +42,17 @@ class BoostedForest:
 
     Parameters
     ----------
-    settings : BoostedSettings
-        The defaults are meant for all tables.
+    settings, pure_settings : BoostedSettings
+        With a delta, and in pure epsilon. The defaults are meant for all tables.
     """
 
     settings: BoostedSettings = field(default_factory=BoostedSettings)
+    pure_settings: BoostedSettings = field(default_factory=PureSettings)
     name: ClassVar[str] = "boosted"
 
     def plan(self, facts: TableFacts, budget: LearnerBudget) -> Plan[BoostedShape]:
         """Make a plan that costs at most the budget, from public facts alone."""
-        return build_plan(facts, budget, self.settings)
+        return build_plan(facts, budget, self.settings if budget.delta else self.pure_settings)
 
     def train(self, shape: BoostedShape, bridge: Bridge, facts: TableFacts) -> BoostedModel:
         """Ask for what was planned, and make a model of it.
@@ -62,12 +65,17 @@ class BoostedForest:
         other's. Sensitivities and ranges: ``queries``, ``records.base``. **Tests**:
         tests/trees/boosted.
         """
-        history = ScoreHistory(base_scores(released_prior(bridge, facts.unit)))
+        prior = released_prior(bridge, facts.unit)
+        history = ScoreHistory(base_scores(prior))
         bins = asked_bins(bridge, facts, shape.settings.max_bins)
         candidates, workspace, grown = Candidates.of(bins, facts), Workspace(), list[Grown]()
-        for number in range(shape.n_rounds):
-            growth = Growth(Gradients(history, shape.lattice), candidates, workspace)
-            tree = _grown(shape, bridge, growth)
+        for number in range(shape.first + shape.n_rounds):
+            if number < shape.first:
+                growth = Growth(Memberships(shape.n_classes), candidates, workspace)
+                tree = _counted(shape, bridge, growth, prior)
+            else:
+                growth = Growth(Gradients(history, shape.lattice), candidates, workspace)
+                tree = _grown(shape, bridge, growth)
             history = history.then(BoostedMove(number, tree[0], tree[1]))
             grown.append(tree)
         heaps, steps, sizes = zip(*grown, strict=True)
@@ -78,6 +86,29 @@ class BoostedForest:
             in_score_steps(shape.settings.stretch(shape.n_classes) * np.stack(steps)),
             np.stack(sizes),
         )  # fmt: skip
+
+
+def _counted(
+    shape: BoostedShape, bridge: Bridge, growth: Growth, prior: NDArray[np.float64]
+) -> Grown:
+    """Grow a tree on class counts: its steps lead from the prior to the shares of its leaves."""
+    released, shares = list[tuple[Released, float]](), whole_shares(prior[None])
+    for level in range(shape.depth):
+        query = growth.level()
+        roles = (Role.COUNTED_NODES, Role.COUNTED_SPLITS) if level else (Role.COUNTED_SPLITS,)
+        counted = bridge.ask(query, *roles)
+        if level:
+            counts = counted.noised(Role.COUNTED_NODES, growth.counts(query))
+            released.append((counts, bridge.event(Role.COUNTED_NODES).variance))
+            shares = whole_shares(counts)
+        growth.split(counted.chosen(Role.COUNTED_SPLITS, growth.apart(query, shares)))
+    leaves = growth.leaves()
+    counts = bridge.ask(leaves, Role.COUNTED_LEAVES).noised(
+        Role.COUNTED_LEAVES, growth.counts(leaves)
+    )
+    released.append((counts, bridge.event(Role.COUNTED_LEAVES).variance))
+    found, sizes = leaf_shares(prior, [c for c, _ in released], [v for _, v in released])
+    return growth.heap, in_score_steps(np.log(found) - base_scores(prior)), sizes
 
 
 def _grown(shape: BoostedShape, bridge: Bridge, growth: Growth) -> Grown:

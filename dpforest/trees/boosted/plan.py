@@ -7,20 +7,23 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpforest.accounting.events import ExponentialSelection
+from dpforest.accounting.events import Event, ExponentialSelection, PermuteAndFlipSelection
 from dpforest.accounting.rationals import sqrt_in_steps
-from dpforest.accounting.releases import LearnerBudget, Plan, Release, Round, Step, priced_noise
+from dpforest.accounting.releases import LearnerBudget, Plan, Release, Round, Step
 from dpforest.accounting.tightening import tightened
-from dpforest.exceptions import ParameterError
+from dpforest.records.base import Sensitivity
 from dpforest.trees.base import PRIOR_ROLE, TableFacts
+from dpforest.trees.boosted.counts import ONE_COUNT, CountScore
 from dpforest.trees.boosted.queries import Lattice
 from dpforest.trees.boosted.settings import BoostedSettings
-from dpforest.trees.prior import prior_round
+from dpforest.trees.prior import count_noise, prior_round
 from dpforest.trees.random.bins import QUANTILES_ROLE, quantiles_are_affordable, quantiles_round
 from dpforest.trees.refitted.steps import n_score_columns
 
 OWNER = "boosted"
 _ROOT_SCALE = 2**40
+#: Steps of a level's share, so that sums of rationals stay short.
+_WEIGHTS = 2**10
 
 
 class Role:
@@ -31,6 +34,9 @@ class Role:
     NODES = "node sums"
     SPLITS = "residual split selection"
     LEAVES = "residual leaf sums"
+    COUNTED_NODES = "node counts"
+    COUNTED_SPLITS = "class split selection"
+    COUNTED_LEAVES = "leaf counts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +46,8 @@ class BoostedShape:
     Attributes
     ----------
     n_classes, depth, n_rounds : int
+    first : bool
+        Whether a tree on class counts comes before the rounds.
     lattice : Lattice
     settings : BoostedSettings
     """
@@ -47,6 +55,7 @@ class BoostedShape:
     n_classes: int
     depth: int
     n_rounds: int
+    first: bool
     lattice: Lattice
     settings: BoostedSettings
 
@@ -61,33 +70,35 @@ def build_plan(
     facts : TableFacts
         Without ``approximate_rows`` the smallest size is taken, without quantiles.
     budget : LearnerBudget
+        Pure epsilon pays for permute-and-flip and geometric noise, (epsilon, delta) for the
+        exponential mechanism and discrete Gaussian noise.
     settings : BoostedSettings
-
-    Raises
-    ------
-    ParameterError
-        When delta is 0.
+        For that budget.
     """
     if not budget.delta:
-        rule = "must be positive for a boosted forest"
-        raise ParameterError("delta", 0, rule, 'Give a delta, or use strategy="auto"')
-    return tightened(lambda rho: _plan_of_rho(facts, budget, settings, rho), budget)
+        return _plan_of_total(facts, budget, settings, budget.epsilon)
+    return tightened(lambda rho: _plan_of_total(facts, budget, settings, rho), budget)
 
 
-def _plan_of_rho(
-    facts: TableFacts, budget: LearnerBudget, settings: BoostedSettings, rho: Fraction
+def _plan_of_total(
+    facts: TableFacts, budget: LearnerBudget, settings: BoostedSettings, total: Fraction
 ) -> Plan[BoostedShape]:
-    """The plan whose shares are those of a rho; its size follows from the budget."""
-    shape = _shape(facts, budget, settings)
-    share = rho * settings.prior_share
-    rounds, left = [prior_round(OWNER, facts.unit, share)], rho - share
+    """The plan whose shares are those of a total; its size follows from the budget."""
+    shape, pure = _shape(facts, budget, settings), not budget.delta
+    share = total * settings.prior_share
+    rounds, left = [prior_round(OWNER, facts.unit, share, pure)], total - share
     buys = quantiles_are_affordable(facts, budget, settings.quantile_share)
     if buys:
-        share = rho * settings.quantile_share
-        rounds.append(quantiles_round(OWNER, facts, share))
+        share = total * settings.quantile_share
+        rounds.append(quantiles_round(OWNER, facts, share, pure))
         left -= share
-    rounds.append(_each_round(shape, left / shape.n_rounds))
-    return Plan(tuple(rounds), shape, _words(shape, buys))
+    if shape.first:
+        share = left * settings.first_share
+        rounds.append(Round(OWNER, _steps(_counted(shape, pure), share)))
+        left -= share
+    steps = _steps(_boosted(shape, pure), left / shape.n_rounds)
+    rounds.append(Round(OWNER, steps, shape.n_rounds))
+    return Plan(tuple(rounds), shape, _words(shape, buys, pure))
 
 
 def _shape(facts: TableFacts, budget: LearnerBudget, settings: BoostedSettings) -> BoostedShape:
@@ -101,48 +112,90 @@ def _shape(facts: TableFacts, budget: LearnerBudget, settings: BoostedSettings) 
     n_columns = n_score_columns(facts.n_classes)
     clip, bend = settings.scales(facts.n_classes)
     lattice = Lattice.of(n_columns, clip, bend, settings.mass)
-    return BoostedShape(facts.n_classes, size.depth, size.n_rounds, lattice, settings)
+    first = settings.first(facts.n_classes) > 0
+    return BoostedShape(facts.n_classes, size.depth, size.n_rounds, first, lattice, settings)
 
 
-def _each_round(shape: BoostedShape, rho: Fraction) -> Round:
+@dataclass(frozen=True, slots=True)
+class _Tree:
+    """Kind of tree: its roles and what one record moves, for what is asked at each level."""
+
+    shape: BoostedShape
+    pure: bool
+    nodes: str
+    splits: str
+    leaves: str
+    score_range: Fraction
+    sums: Sensitivity
+    what: str
+    times: str
+
+
+def _boosted(shape: BoostedShape, pure: bool) -> _Tree:
+    what, times = "residual sums, curvatures and sizes", f", {shape.n_rounds} times"
+    score_range, row = shape.lattice.score_range, shape.lattice.row
+    return _Tree(
+        shape, pure, Role.NODES, Role.SPLITS, Role.LEAVES, score_range, row, what, times
+    )  # fmt: skip
+
+
+def _counted(shape: BoostedShape, pure: bool) -> _Tree:
+    return _Tree(
+        shape, pure, Role.COUNTED_NODES, Role.COUNTED_SPLITS, Role.COUNTED_LEAVES,
+        CountScore.score_range, ONE_COUNT, "class counts", "",
+    )  # fmt: skip
+
+
+def _steps(tree: _Tree, total: Fraction) -> tuple[Step, ...]:
     """A tree: at each level sums of its nodes and their splits, then the sums of its leaves."""
-    settings, depth = shape.settings, shape.depth
-    to_splits = rho * settings.selection_share
-    to_nodes = rho * settings.node_share if depth > 1 else Fraction(0)
+    settings, depth = tree.shape.settings, tree.shape.depth
+    to_splits = total * settings.selection_share
+    to_nodes = total * settings.node_share if depth > 1 else Fraction(0)
     steps = []
-    for level in range(depth):
-        own = [_splits(shape, level, to_splits / depth)]
+    for level, part in enumerate(_downward(depth, settings.downward)):
+        own = [_splits(tree, level, to_splits * part)]
         if level:
-            own.insert(0, _sums(shape, Role.NODES, level, to_nodes / (depth - 1)))
+            own.insert(0, _sums(tree, tree.nodes, level, to_nodes / (depth - 1)))
         steps.append(Step(tuple(own)))
-    left = rho - to_splits - to_nodes
-    steps.append(Step((_sums(shape, Role.LEAVES, depth, left),)))
-    return Round(OWNER, tuple(steps), shape.n_rounds)
+    left = total - to_splits - to_nodes
+    steps.append(Step((_sums(tree, tree.leaves, depth, left),)))
+    return tuple(steps)
 
 
-def _splits(shape: BoostedShape, level: int, rho: Fraction) -> Release:
-    epsilon = sqrt_in_steps(8 * rho, _ROOT_SCALE)
-    event = ExponentialSelection(epsilon, shape.lattice.score_range)
-    text = f"splits of {shape.n_rounds} trees with {shape.depth} levels"
-    return Release(Role.SPLITS, event, 2**level, level, text)
+def _downward(depth: int, ratio: float) -> list[Fraction]:
+    """Share of each level."""
+    weights = [round(_WEIGHTS * ratio**level) for level in range(depth)]
+    return [Fraction(weight, sum(weights)) for weight in weights]
 
 
-def _sums(shape: BoostedShape, role: str, level: int, rho: Fraction) -> Release:
-    event = priced_noise(shape.lattice.row.l2_squared, rho)
-    of_what = f"{2**level} leaves" if role == Role.LEAVES else "nodes"
-    text = f"noisy residual sums, curvatures and sizes of {of_what}, {shape.n_rounds} times"
-    return Release(role, event, 2**level, level, text)
+def _splits(tree: _Tree, level: int, share: Fraction) -> Release:
+    event: Event
+    if tree.pure:
+        event = PermuteAndFlipSelection(share, tree.score_range)
+    else:
+        event = ExponentialSelection(sqrt_in_steps(8 * share, _ROOT_SCALE), tree.score_range)
+    n_trees = tree.shape.n_rounds if tree.times else 1
+    text = f"splits of {n_trees} tree{'s' * (n_trees > 1)} with {tree.shape.depth} levels"
+    return Release(tree.splits, event, 2**level, level, text)
 
 
-def _words(shape: BoostedShape, buys: bool) -> dict[str, str]:
+def _sums(tree: _Tree, role: str, level: int, share: Fraction) -> Release:
+    event = count_noise(tree.sums, share, tree.pure)
+    of_what = f"{2**level} leaves" if role == tree.leaves else "nodes"
+    return Release(role, event, 2**level, level, f"noisy {tree.what} of {of_what}{tree.times}")
+
+
+def _words(shape: BoostedShape, buys: bool, pure: bool) -> dict[str, str]:
     """The plan in words, for the report."""
     bins = "private quantiles" if buys else "merged public cells"
+    noise, currency = ("geometric", "epsilon") if pure else ("discrete Gaussian", "rho")
+    first = f"a tree of depth {shape.depth} drawn by class counts, then " if shape.first else ""
     return {
-        "rounds": f"{shape.n_rounds} trees of depth {shape.depth}",
+        "rounds": f"{first}{shape.n_rounds} trees of depth {shape.depth}",
         "structure": "splits drawn by what is left to explain",
         "thresholds": f"{bins}, at most {shape.settings.max_bins} bins a feature",
         "start": "log-odds of the noisy prior",
-        "leaves": "clipped residuals rounded toward zero to a lattice, discrete Gaussian noise",
-        "budget shares add up in": "rho",
-        "composed by": "addition in rho",
+        "leaves": f"clipped residuals rounded toward zero to a lattice, {noise} noise",
+        "budget shares add up in": currency,
+        "composed by": f"addition in {currency}",
     }

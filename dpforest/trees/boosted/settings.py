@@ -46,6 +46,10 @@ class BoostedSettings:
         Of what is left for the rounds; the rest is for leaves. Each level spends as much on its
         splits as another: a list of equal selections is one that can be composed as a whole,
         which is worth more than spending on the levels where it would serve most.
+    first_share : Fraction
+        Of what is left for the rounds: for a first tree on class counts, of more than two classes.
+    downward : float
+        What a level spends on its splits, as a multiple of the level above.
     max_bins : int
     clip, clip_of_many : Fraction
         Largest residual of up to three classes; half of their L1 where there are three, and of
@@ -69,6 +73,8 @@ class BoostedSettings:
     quantile_share: Fraction = Fraction(2, 100)
     selection_share: Fraction = Fraction(55, 100)
     node_share: Fraction = Fraction(17, 100)
+    first_share: Fraction = Fraction(0)
+    downward: float = 1.0
     max_bins: int = 48
     clip: Fraction = Fraction(7, 10)
     clip_of_many: Fraction = Fraction(1, 2)
@@ -117,6 +123,10 @@ class BoostedSettings:
             return max(16, round(24 * (signal / 1e4) ** 0.15))
         return max(24, round(24 * (signal / 1e5) ** 0.3))
 
+    def first(self, n_classes: int) -> Fraction:
+        """Share of a first tree on class counts."""
+        return self.first_share if n_classes > 2 else Fraction(0)
+
     def stretch(self, n_classes: int) -> float:
         """Factor of all steps once the last is released."""
         return self.stretch_of_many if n_classes > 2 else 1.0
@@ -125,3 +135,29 @@ class BoostedSettings:
         """Clip of residuals, and what a curvature counts for."""
         clip = self.clip_of_many if n_classes > 3 else self.clip
         return clip, self.bend_of_many if n_classes > 2 else self.bend
+
+
+@dataclass(frozen=True, slots=True)
+class PureSettings(BoostedSettings):
+    """Choices in pure epsilon, where every tree costs its share of it: few trees, the first deep.
+
+    The attributes are those of `BoostedSettings`; shares are of epsilon.
+    """
+
+    prior_share: Fraction = Fraction(2, 100)
+    quantile_share: Fraction = Fraction(4, 100)
+    first_share: Fraction = Fraction(50, 100)
+    downward: float = 1.2
+    max_bins: int = 32
+    step: float = 1.2
+    spread: float = 0.5
+    stretch_of_many: float = 1.0
+
+    def depth(self, signal: float, n_features: int, n_classes: int) -> int:
+        """Depth by the public signal R, wherever memory allows it."""
+        bits = math.log2(max(signal, 1.0))
+        return max(2, round(bits - 9.0)) if n_classes == 2 else max(3, round(bits - 7.8))
+
+    def rounds(self, signal: float, n_classes: int) -> int:
+        """Trees, beside the first one on counts."""
+        return 6 if n_classes == 2 else 3

@@ -9,7 +9,11 @@ from numpy.typing import NDArray
 
 from dpforest.trees.boosted.queries import STEPS
 from dpforest.trees.boosted.steps import combined_levels
-from dpforest.trees.greedy.settings import GreedySettings
+
+#: Records of its parent that a node's shares are mixed with, and weight of the noise beside them.
+_RECORDS, _NOISE = 2.0, 1.5
+#: Smallest share of a class in a leaf.
+_LEAST = 1e-6
 
 
 def whole_shares(counts: NDArray[np.floating | np.int64]) -> NDArray[np.int64]:
@@ -33,14 +37,12 @@ def leaf_shares(
     prior: NDArray[np.float64],
     released: Sequence[NDArray[np.int64]],
     variances: Sequence[float],
-    unit: int,
-    settings: GreedySettings,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Class shares and sizes of the leaves.
 
     A node's counts are its own release and the sums of those below, by their noise. From the root
     downward its shares are mixed with its parent's, with weight n^2 / (n^2 + b n + c v) of its own:
-    n records, v the variance of their noise.
+    n records, v the variance of the noise on n.
 
     Returns
     -------
@@ -50,10 +52,9 @@ def leaf_shares(
     shares = (prior / prior.sum())[None]
     estimates = combined_levels(released, variances)
     for counts, variance in estimates:
-        own = np.maximum(counts / unit, 0.0)
-        noise = variance / unit**2 * own.shape[1]
+        own = np.maximum(counts, 0.0)
         n = own.sum(axis=1, keepdims=True)
-        weight = n**2 / (n**2 + settings.own_records * n + settings.own_noise * noise)
+        weight = n**2 / (n**2 + _RECORDS * n + _NOISE * variance * own.shape[1])
         parents = np.repeat(shares, 2, axis=0)
         shares = parents + weight * (own / np.maximum(n, 1e-9) - parents)
-    return np.maximum(shares, 1e-6), np.maximum(estimates[-1][0].sum(axis=1) / unit, 0.0)
+    return np.maximum(shares, _LEAST), np.maximum(estimates[-1][0].sum(axis=1), 0.0)

@@ -1,4 +1,8 @@
-"""What records add to the sums of a greedy tree, and what is released of them."""
+"""Class counts of a tree's nodes: what records add to them, and what is released of them.
+
+In pure epsilon a first tree is grown on counts, where there are more than two classes: a record
+adds one count to a node, and much more to the sums of residuals and curvatures.
+"""
 
 from __future__ import annotations
 
@@ -13,44 +17,39 @@ from dpforest.records.base import Chunk, Sensitivity
 from dpforest.records.rows import Rows
 from dpforest.trees.boosted.kernels.scores import score_splits
 from dpforest.trees.boosted.parts import FACTOR_STEPS, Siblings
-from dpforest.trees.boosted.queries import STEPS, LeafSums, LevelSums
-from dpforest.trees.boosted.queries import Lattice as Lattice
+from dpforest.trees.boosted.queries import STEPS, Lattice, LeafSums, LevelSums
 from dpforest.trees.multinomial.cells import Boxes
 from dpforest.trees.refitted.queries import Move
 
+#: One record in one count.
+ONE_COUNT = Sensitivity(Fraction(1), Fraction(1))
 _ROWS = "memberships"
 
 
 @dataclass(frozen=True, slots=True)
 class Memberships:
-    """Each record's class, as `STEPS` in one column; a target's two parts, `STEPS` in all.
+    """Class of each record, as `STEPS` in one of the columns.
 
     Attributes
     ----------
-    n_columns : int
-        Classes; 2 for a regression.
+    n_classes : int
     """
 
-    n_columns: int
+    n_classes: int
     history: ClassVar[tuple[Move, ...]] = ()
 
     @property
     def lattice(self) -> Lattice:
-        """Sizes of what a record may add: whole steps that are not negative, `STEPS` in all."""
-        return Lattice(self.n_columns, STEPS, 0, 1)
+        """Sizes of what a record may add: `STEPS` in one column, nothing in the others."""
+        return Lattice(self.n_classes, STEPS, 0, 1)
 
     def rows(self, chunk: Chunk) -> NDArray[np.int32]:
         """What each record of a chunk adds, shape (n, 2 K), the last K nothing; secret, kept."""
         rows = chunk.kept.get(_ROWS)
         if rows is None:
             table = chunk.table
-            rows = np.zeros((table.n_records, 2 * self.n_columns), dtype=np.int32)
-            if table.targets is None:
-                rows[np.arange(table.n_records), table.labels] = STEPS
-            else:
-                # Targets lie between 0 and the unit, so both parts are whole and not negative.
-                rows[:, 1] = table.targets.astype(np.int64) * STEPS // table.unit
-                rows[:, 0] = STEPS - rows[:, 1]
+            rows = np.zeros((table.n_records, 2 * self.n_classes), dtype=np.int32)
+            rows[np.arange(table.n_records), table.labels] = STEPS
             chunk.kept[_ROWS] = rows
         found: NDArray[np.int32] = rows
         return found
@@ -63,34 +62,29 @@ class NodeCounts:
     Attributes
     ----------
     query : LevelSums or LeafSums
-        The one that was asked.
+        The one that was asked, of `Memberships`.
     siblings : Siblings
         Of the tree.
-    n_columns : int
-    unit : int
-        What a record counts for: 1, or `STEPS` in two parts for a target.
     """
 
     query: LevelSums | LeafSums
     siblings: Siblings
-    n_columns: int
-    unit: int
 
     @property
     def sensitivity(self) -> Sensitivity:
-        """One record adds ``unit`` in all to the counts of the one node where it lies.
+        """One record adds 1 to one count of the one node where it lies.
 
-        **Relation**: add or remove one record. **Proof**: as `ClassCounts`; a node that was not
-        counted has what its parent has more, so these are the counts of each node's records,
-        exactly. A class's counts are whole multiples of `STEPS`, which are taken out. **Tests**:
-        tests/trees/greedy/test_greedy_counts.py.
+        **Relation**: add or remove one record. **Proof**: a node that was not counted has what its
+        parent has more, so these are the counts of each node's records, exactly; `STEPS` a
+        record, which are taken out. **Tests**: tests/trees/boosted/test_boosted_counts.py.
         """
-        return Sensitivity(Fraction(self.unit), Fraction(self.unit) ** 2)
+        return ONE_COUNT
 
     def counts(self, counted: NDArray[np.int64]) -> NDArray[np.int64]:
         """Counts of all nodes; secret."""
-        sums = self.siblings.totals(self.query, counted)[:, : self.n_columns]
-        return np.ascontiguousarray(sums // (STEPS // self.unit))
+        n_classes = self.query.gradients.lattice.n_columns
+        sums = self.siblings.totals(self.query, counted)[:, :n_classes]
+        return np.ascontiguousarray(sums // STEPS)
 
 
 def share_factors(shares: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -113,18 +107,17 @@ class CountScore:
     Notes
     -----
     **Relation**: add or remove one record. **Range**: 2. **Proof**: the record lies in one node,
-    and of every candidate in one child, whose x moves by e - C, e the record's own shares. Both
-    add up to 1 and are not negative, so half the L1 of e - C is the sum over classes of what e
-    has more than C, at most a = 1 - min C (e is a mixture of single classes k, for which that is
-    1 - C_k, and the L1 is convex). So each score moves by something in [-a, a]. A node's scores
-    are multiplied by the whole number `share_factors`, at most FACTOR_STEPS / a, and one step is
-    worth 1 / FACTOR_STEPS as much. All in whole steps; e and C add up to STEPS exactly. **Tests**:
-    tests/trees/greedy/test_greedy_counts.py.
+    and of every candidate in one child, whose x moves by e - C, e a 1 in its class y. C is not
+    negative and adds up to 1, so half the L1 of that is 1 - C_y, at most a = 1 - min C; each score
+    moves by something in [-a, a]. A node's scores are multiplied by the whole number
+    `share_factors`, at most FACTOR_STEPS / a, and one step is worth 1 / FACTOR_STEPS as much. All
+    in whole steps: e and C add up to STEPS, so x adds up to nothing, and half its L1 is whole.
+    **Tests**: tests/trees/boosted/test_boosted_counts.py.
 
     Attributes
     ----------
     query : LevelSums
-        The one that was asked.
+        The one that was asked, of `Memberships`.
     shares : ndarray of int64, shape (n_nodes, K)
         Whole steps, not negative, `STEPS` in all.
     boxes : Boxes
