@@ -150,7 +150,7 @@ class PureSettings(BoostedSettings):
     downward: float = 1.2
     max_bins: int = 32
     step: float = 1.2
-    spread: float = 0.5
+    spread: float = 0.6
     stretch_of_many: float = 1.0
 
     def depth(self, signal: float, n_features: int, n_classes: int) -> int:
@@ -160,4 +160,4 @@ class PureSettings(BoostedSettings):
 
     def rounds(self, signal: float, n_classes: int) -> int:
         """Trees, beside the first one on counts."""
-        return 6 if n_classes == 2 else 3
+        return 6 if n_classes == 2 else 2
