@@ -437,8 +437,9 @@ def _check_accountant(accountant: Any) -> None:
     if not isinstance(accountant, ours) and not is_diffprivlib_accountant(accountant):
         raise ParameterTypeError(
             "accountant", type(accountant).__name__,
-            "must be a BudgetAccountant, a ledger's, a diffprivlib.BudgetAccountant or None",
-            "Open one with BudgetAccountant(epsilon=..., delta=...)",
+            "must be a BudgetAccountant, a ledger's accountant, a diffprivlib.BudgetAccountant "
+            "or None",
+            "Open one with BudgetAccountant(epsilon=..., delta=...) or ledger.accountant(data_set)",
         )  # fmt: skip
 
 

@@ -405,9 +405,7 @@ def checked_signer(value: Any) -> Signer | None:
     return value
 
 
-def checked_id(value: Any, parameter: str) -> str:
+def checked_id(value: Any, parameter: str, repair: str = "Use str(uuid.uuid4())") -> str:
     if not is_id(value):
-        raise ParameterError(
-            parameter, value, "must be a UUID in small letters", "Use str(uuid.uuid4())"
-        )
+        raise ParameterError(parameter, value, "must be a UUID in small letters", repair)
     return str(value)

@@ -43,6 +43,10 @@ from dpforest.ledger.rules import charge_digest, token_digest
 from dpforest.ledger.state import DataSetState
 from dpforest.relations import relations_of
 
+#: Where a reserve's and a request's IDs are found.
+_RESERVE_REPAIR = "Give the id that ledger.reserve(...) returned; the status names those that stand"
+_REQUEST_REPAIR = "Give the id that ledger.request(...) returned; the status names those that wait"
+
 
 @dataclass(frozen=True)
 class Reserved:
@@ -245,6 +249,7 @@ class LedgerCore(LedgerBase):
             Needed where an owner voids it.
         entry_id : str, optional
         """
+        checked_id(reserve, "reserve", _RESERVE_REPAIR)
         body = self._body(VoidBody, reserve=reserve, token=token, reason=reason)
         return self._write(data_set, body, entry_id)
 
@@ -267,7 +272,7 @@ class LedgerCore(LedgerBase):
             that the request has now.
         entry_id : str, optional
         """
-        checked_id(request, "request")
+        checked_id(request, "request", _REQUEST_REPAIR)
         if charge is None:
             pending = self._end(data_set).state.requests.get(request)
             charge = charge_digest(pending.charge) if pending else "0" * 64
@@ -281,6 +286,7 @@ class LedgerCore(LedgerBase):
 
         A request is taken back by whoever made it, or by an owner who has not approved of it.
         """
+        checked_id(request, "request", _REQUEST_REPAIR)
         body = self._body(RevokeBody, request=request, reason=reason)
         return self._write(data_set, body, entry_id)
 

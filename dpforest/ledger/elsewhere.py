@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from os import PathLike
 from typing import Any
 
@@ -20,7 +21,7 @@ from dpforest.ledger.entries import OpenBody
 from dpforest.ledger.facts import domain_digest
 from dpforest.report.making import report_digest
 from dpforest.report.report import PrivacyReport
-from dpforest.strict_json import json_text
+from dpforest.strict_json import Refuse, json_text, name_of
 
 _REPAIR = "Charge it by hand, with ledger.charge_elsewhere(...) and what it cost"
 
@@ -59,42 +60,43 @@ def spent_elsewhere(given: str | PathLike[str], facts: OpenBody) -> SpentElsewhe
         If it is no report, does not hold, is of another domain or unit, is in a ledger already, or
         has no price in this currency.
     """
-    report = _read(given)
-    _check(report, facts)
+    refuse = partial(_refused, name_of(given))
+    report = _read(given, refuse)
+    _check(report, facts, refuse)
     loss = claimed_loss(report.composition, Fraction(report.basis.delta))
-    amount = _amount(report, loss, facts.currency)
+    amount = _amount(report, loss, facts.currency, refuse)
     units = to_units(amount, facts.currency)
     return SpentElsewhere(units, report.digest, f"{report.estimator}, fitted without the ledger.")
 
 
-def _read(given: Any) -> PrivacyReport:
+def _read(given: Any, refuse: Refuse) -> PrivacyReport:
     try:
-        report = PrivacyReport.from_json(json_text(given, _refused))
+        report = PrivacyReport.from_json(json_text(given, refuse))
     except ModelFormatError as error:
-        raise _refused(str(error)) from None
+        raise refuse(str(error)) from None
     if report.digest != report_digest(report) or verify_composition(report.composition):
-        raise _refused("it does not follow from its own entries")
+        raise refuse("it does not follow from its own entries")
     return report
 
 
-def _refused(rule: str) -> ParameterError:
-    return ParameterError("file", None, f"cannot be charged: {rule}", _REPAIR)
+def _refused(file: str, rule: str) -> ParameterError:
+    return ParameterError("file", file, f"cannot be charged: {rule}", _REPAIR)
 
 
-def _check(report: PrivacyReport, facts: OpenBody) -> None:
+def _check(report: PrivacyReport, facts: OpenBody, refuse: Refuse) -> None:
     if report.basis.ledger is not None:
-        raise _refused("its fit stands in a ledger (give it to recover as a witness)")
+        raise refuse("its fit stands in a ledger (give it to recover as a witness)")
     if domain_digest(Domain.model_validate(report.domain)) != facts.domain:
-        raise _refused("its domain is not the data set's")
+        raise refuse("its domain is not the data set's")
     if report.facts.records_per_unit != facts.max_records_per_unit:
-        raise _refused("its privacy unit is not the data set's")
+        raise refuse("its privacy unit is not the data set's")
 
 
-def _amount(report: PrivacyReport, loss: PrivacyLoss, currency: str) -> Fraction:
+def _amount(report: PrivacyReport, loss: PrivacyLoss, currency: str, refuse: Refuse) -> Fraction:
     """Price of the fit beside others."""
     caps = [cap.loss for cap in report.composition.caps] or [loss]
     # Which of its caps a fit kept to may follow from released values: the larger one counts.
     counted = max(one.rho if currency == "rho" else one.epsilon for one in caps)
     if math.isinf(counted) or (currency == "epsilon" and loss.delta):
-        raise _refused(f"it has no price in {currency}")
+        raise refuse(f"it has no price in {currency}")
     return Fraction(counted)

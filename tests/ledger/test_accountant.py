@@ -49,6 +49,12 @@ def test_a_fit_on_each_store(book):
         assert fraction_of(other.chain("claims").state.total) == 4 * each
 
 
+def test_a_ledger_given_for_its_accountant_is_told_what_to_write(book):
+    forest = forest_of(book).set_params(accountant=book)
+    with pytest.raises(ParameterTypeError, match=r"ledger\.accountant\(data_set\)"):
+        forest.fit(X, Y)
+
+
 def test_an_accountant_says_where_it_charges(book):
     accountant = book.accountant("claims", purpose="churn", blocks=("2024",), request="")
     words = f"data set 'claims' of ledger {book.id}"

@@ -52,6 +52,13 @@ def test_every_command_explains_itself(command, capsys):
         assert option in said.out
 
 
+@pytest.mark.parametrize("command", ["init", "recover", "verify"])
+def test_options_that_may_be_repeated_say_so(command, capsys):
+    with pytest.raises(SystemExit, match="^0$"):
+        main(["ledger", command, "--help"])
+    assert "several times for several" in " ".join(capsys.readouterr().out.split())
+
+
 @pytest.mark.parametrize("words", [["--help"], ["ledger", "--help"], ["ledger", "init", "--help"]])
 def test_help_loads_nothing_heavy(words):
     code = HELP.format(words=words) + "print(*sys.modules, file=sys.stderr)"
