@@ -63,7 +63,7 @@ LAYERS = [
 ]
 WITHOUT = {
     "what a private model does with released values": """
-        trees/boosted/model trees/boosted/steps
+        trees/boosted/model trees/boosted/steps trees/boosted/shares
         trees/combined/model trees/multinomial/heaps trees/multinomial/model
         trees/one_shot/model
         trees/partial trees/refitted/model

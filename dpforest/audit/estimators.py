@@ -131,6 +131,7 @@ OF_STRATEGIES: tuple[dict[str, Any], ...] = (
     {"strategy": "one_shot"},
     {"strategy": "one_shot", "delta": DELTA},
     {"strategy": "refitted", "delta": DELTA},
+    {"strategy": "boosted"},
     {"strategy": "boosted", "delta": DELTA},
     {"strategy": "combined"},
     {"strategy": "multinomial"},

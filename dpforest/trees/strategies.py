@@ -54,6 +54,12 @@ BOOSTED_SIGNAL_OF_TWO = 500.0
 BOOSTED_ROWS = 2000.0
 BOOSTED_FEATURES = 18
 BOOSTED_ORDERED = 0.1
+#: In pure epsilon: R from which boosted trees pass all others of two classes, of two where the
+#: table is as wide as above, and of a regression; R sqrt(2 / K) of more, up to `MANY_CLASSES`.
+PURE_BOOSTED_SIGNAL = 60000.0
+PURE_BOOSTED_SIGNAL_OF_WIDE = 15000.0
+PURE_BOOSTED_SIGNAL_OF_MEANS = 15000.0
+PURE_BOOSTED_SIGNAL_OF_MANY = 35000.0
 #: R from which, in pure epsilon, rules beside a one-shot forest pass rules alone: of two classes,
 #: and of more.
 COMBINED_SIGNAL_OF_TWO = 2500.0
@@ -83,7 +89,7 @@ def pick_strategy(facts: TableFacts, budget: LearnerBudget) -> str:
     """
     signal = budget.signal(facts.approximate_rows or 1.0)
     share = 2 / max(facts.n_classes, 2)
-    if budget.delta and _is_for_boosting(facts, signal):
+    if (_is_for_boosting if budget.delta else _is_for_pure_boosting)(facts, signal):
         return "boosted"
     if facts.unit > 1 or not facts.in_memory:
         # Means need no labels: tables of one-shot forests hold out where rules would guess. And
@@ -99,12 +105,27 @@ def pick_strategy(facts: TableFacts, budget: LearnerBudget) -> str:
 
 
 def _is_for_boosting(facts: TableFacts, signal: float) -> bool:
-    """True if drawn splits are worth their price."""
+    """True if drawn splits are worth their price, with a delta."""
     if facts.n_classes > 2:
         return signal * (2 / facts.n_classes) ** 0.5 >= BOOSTED_SIGNAL
     many = signal >= BOOSTED_SIGNAL_OF_TWO and (facts.approximate_rows or 0.0) >= BOOSTED_ROWS
-    wide = facts.n_features >= BOOSTED_FEATURES and facts.ordered.mean() >= BOOSTED_ORDERED
-    return facts.unit == 1 and many and wide
+    return facts.unit == 1 and many and _is_wide(facts)
+
+
+def _is_for_pure_boosting(facts: TableFacts, signal: float) -> bool:
+    """True if drawn splits are worth their price, in pure epsilon."""
+    if facts.n_classes > 2:
+        enough = signal * (2 / facts.n_classes) ** 0.5 >= PURE_BOOSTED_SIGNAL_OF_MANY
+        return enough and facts.n_classes <= MANY_CLASSES
+    if facts.unit > 1:
+        return signal >= PURE_BOOSTED_SIGNAL_OF_MEANS
+    limit = PURE_BOOSTED_SIGNAL_OF_WIDE if _is_wide(facts) else PURE_BOOSTED_SIGNAL
+    return signal >= limit
+
+
+def _is_wide(facts: TableFacts) -> bool:
+    """True if random trees would waste much on features that say little."""
+    return facts.n_features >= BOOSTED_FEATURES and bool(facts.ordered.mean() >= BOOSTED_ORDERED)
 
 
 def spends_pure_epsilon(strategy: str) -> bool:

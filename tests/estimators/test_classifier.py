@@ -37,6 +37,7 @@ KINDS = [
     pytest.param("combined", 0, id="combined"),
     pytest.param("refitted", DELTA, id="refitted"),
     pytest.param("boosted", DELTA, id="boosted"),
+    pytest.param("boosted", 0, id="boosted, pure"),
     pytest.param("multinomial", 0, id="multinomial"),
     pytest.param("multinomial", DELTA, id="multinomial with delta"),
     pytest.param("one_shot", 0, id="one_shot"),

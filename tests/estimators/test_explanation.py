@@ -15,6 +15,7 @@ KINDS = [
     ("combined", 0),
     ("refitted", 1e-6),
     ("boosted", 1e-6),
+    ("boosted", 0),
     ("multinomial", 0),
 ]
 FEATURES = {"age": (0, 100), "kind": ["a", "b", "c"], "noise": (0.0, 1.0)}

@@ -25,6 +25,7 @@ KINDS = [
     ("combined", "1e-6"),
     ("refitted", "1e-6"),
     ("boosted", "1e-6"),
+    ("boosted", "0"),
     ("multinomial", 0),
     ("multinomial", "1e-6"),
 ]
@@ -111,12 +112,31 @@ def check_rule_of_two(facts, budget):
         assert pick_strategy(few, LearnerBudget(Fraction(10), budget.delta)) == "refitted"
 
 
+@pytest.mark.parametrize(("rows", "wide", "n_classes", "unit", "picked"), [
+    (6e4, 17, 2, 1, "boosted"), (5.9e4, 17, 2, 1, "combined"),
+    (1.5e4, 18, 2, 1, "boosted"), (1.4e4, 18, 2, 1, "combined"),
+    (1.5e4, 3, 2, 2**16, "boosted"), (1.4e4, 3, 2, 2**16, "one_shot"),
+    (7e4, 3, 8, 1, "boosted"), (6.9e4, 3, 8, 1, "combined"), (1e6, 30, 13, 1, "one_shot"),
+])  # fmt: skip
+def test_the_rule_of_a_pure_epsilon(domain, rows, wide, n_classes, unit, picked):
+    budget = LearnerBudget(Fraction(2**0.5), Fraction(0))  # R is the number of rows
+    facts = replace(
+        facts_of(domain, 1e5), n_codes=np.full(wide, 4), ordered=np.arange(wide) < 2,
+        has_missing_code=np.zeros(wide, dtype=bool), scaled=[None] * wide, unknown=(-1,) * wide,
+        approximate_rows=rows * 1.0001, unit=unit, n_classes=n_classes,
+    )  # fmt: skip
+    assert pick_strategy(facts, budget) == picked
+    streamed = pick_strategy(replace(facts, in_memory=False), budget)
+    assert streamed == ("one_shot" if picked == "combined" else picked)
+
+
 def test_the_rule_goes_by_public_signal_alone(domain):
     few, many = facts_of(domain, 50.0), facts_of(domain, 1e5)
     pure = LearnerBudget(Fraction(1), Fraction(0))
     both = LearnerBudget(Fraction(1), Fraction(1, 10**6))
     assert pick_strategy(few, pure) == pick_strategy(few, both) == "rules"
-    assert (pick_strategy(many, pure), pick_strategy(many, both)) == ("combined", "refitted")
+    picked = pick_strategy(replace(many, approximate_rows=8e4), pure), pick_strategy(many, both)
+    assert picked == ("combined", "refitted")
     for rows, streamed in product((3e4, 4e4), (False, True)):
         three = replace(facts_of(domain, rows), n_classes=3, in_memory=not streamed)
         assert pick_strategy(three, both) == ("refitted" if rows == 3e4 else "boosted")

@@ -53,6 +53,7 @@ STRATEGIES = [
     {"strategy": "one_shot", "delta": DELTA},
     {"strategy": "refitted", "delta": DELTA},
     {"strategy": "boosted", "delta": DELTA},
+    {"strategy": "boosted"},
     {"strategy": "multinomial"},
 ]
 MULTINOMIAL = [

@@ -32,6 +32,7 @@ KINDS = [
     {"strategy": "combined"},
     {"strategy": "refitted", "delta": DELTA},
     {"strategy": "boosted", "delta": DELTA},
+    {"strategy": "boosted"},
     {"strategy": "multinomial"},
     {"strategy": "multinomial", "delta": DELTA},
     {"strategy": "one_shot"},

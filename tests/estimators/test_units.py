@@ -43,6 +43,7 @@ PRIVATE = [
     {"strategy": "one_shot", "delta": DELTA},
     {"strategy": "refitted", "delta": DELTA},
     {"strategy": "boosted", "delta": DELTA},
+    {"strategy": "boosted"},
     {"strategy": "multinomial", "delta": DELTA},
     {"strategy": "rules", "delta": DELTA},
     {"strategy": "auto", "rows": None},

@@ -22,7 +22,7 @@ from dpforest.mechanisms.entropy import SeededSource
 from dpforest.observation import Observer, set_observer
 from dpforest.records.base import MemoryRecords, Query, RecordsAround, Secret
 from dpforest.trees.boosted.learner import BoostedForest
-from dpforest.trees.boosted.settings import BoostedSettings, BoostedSize
+from dpforest.trees.boosted.settings import BoostedSettings, BoostedSize, PureSettings
 from dpforest.trees.combined import CombinedLearner, CombinedSettings
 from dpforest.trees.one_shot import OneShotForest
 from dpforest.trees.one_shot.settings import OneShotSettings, OneShotSize
@@ -36,7 +36,9 @@ DELTA = Fraction(1, 10**6)
 RULES = RulesLearner(RulesSettings(n_sums=6, n_cuts=5))
 FOREST = OneShotForest(OneShotSettings(fixed_size=OneShotSize(4, 3, (2,))))
 ROUNDS = RefittedForest(RefittedSettings(fixed_size=RefittedSize(3, 4, 3)))
-BOOSTED = BoostedForest(BoostedSettings(fixed_size=BoostedSize(3, 3)))
+BOOSTED = BoostedForest(
+    BoostedSettings(fixed_size=BoostedSize(3, 3)), PureSettings(fixed_size=BoostedSize(3, 2))
+)
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,7 @@ ALL_OF_ROUNDS = {
     "leaf sums",
 }  # fmt: skip
 OF_TREES = {"prior", "node sums", "residual split selection", "residual leaf sums"}
+OF_COUNTS = {"node counts", "class split selection", "leaf counts"}
 CASES = {
     "one-shot, prior and leaves": Case(FOREST, {"prior", LEAVES}, rows=50),
     "one-shot, all": Case(FOREST, ALL_OF_ONE_SHOT, rows=1e5),
@@ -81,6 +84,13 @@ CASES = {
         BOOSTED, {"quantiles", *OF_TREES}, Fraction(8), DELTA, 1e5, 4
     ),
     "boosted, means": Case(BOOSTED, {"quantiles", *OF_TREES}, Fraction(8), DELTA, 1e6, **MEANS),
+    "boosted, pure": Case(BOOSTED, {"quantiles", *OF_TREES}, Fraction(8), rows=3e4),
+    "boosted, pure, four classes": Case(
+        BOOSTED, {"quantiles", *OF_TREES, *OF_COUNTS}, Fraction(8), rows=1e5, n_classes=4
+    ),
+    "boosted, pure, means": Case(
+        BOOSTED, {"quantiles", *OF_TREES}, Fraction(8), rows=1e6, **MEANS
+    ),
     "rules, class shares": Case(RULES, {"prior"}, rows=3),
     "rules, one stage": Case(RULES, {"rules, stage 1"}, rows=40),
     "rules, counted": Case(RULES, {"rules, stage 1", "leaf counts"}, rows=1000),

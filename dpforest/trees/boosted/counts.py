@@ -44,7 +44,7 @@ class Memberships:
         return Lattice(self.n_classes, STEPS, 0, 1)
 
     def rows(self, chunk: Chunk) -> NDArray[np.int32]:
-        """What each record of a chunk adds, shape (n, 2 K), the last K nothing; secret, kept."""
+        """Addition of each record of a chunk, shape (n, 2 K), the last K nothing; secret, kept."""
         rows = chunk.kept.get(_ROWS)
         if rows is None:
             table = chunk.table

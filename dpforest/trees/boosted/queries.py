@@ -98,7 +98,7 @@ class Additions(Protocol):
         """Released steps that they follow from."""
 
     def rows(self, chunk: Chunk) -> NDArray[np.int32]:
-        """What each record of a chunk adds, shape (n, 2 C); secret, and kept."""
+        """Addition of each record of a chunk, shape (n, 2 C); secret, and kept."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

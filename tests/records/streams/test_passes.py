@@ -30,6 +30,7 @@ KINDS = {
     "refitted": (PrivateForestClassifier, CLASSES, {"strategy": "refitted", "delta": 1e-6}),
     "refitted, linear": (PrivateForestClassifier, MANY, {"strategy": "refitted", "delta": 1e-6}),
     "boosted": (PrivateForestClassifier, CLASSES, {"strategy": "boosted", "delta": 1e-6}),
+    "boosted, pure": (PrivateForestClassifier, CLASSES, {"strategy": "boosted"}),
     "boosted, quantiles": (PrivateForestClassifier, MANY, {"strategy": "boosted", "delta": 1e-6}),
     "means": (PrivateForestRegressor, NUMBERS, {"strategy": "one_shot"}),
 }  # fmt: skip

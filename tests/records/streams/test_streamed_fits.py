@@ -65,7 +65,7 @@ def make(kind, **parameters):
 
 KINDS = [
     "multinomial", "multinomial published", ("multinomial", 0), ("one_shot", 0),
-    ("one_shot", 1e-6), ("refitted", 1e-6), ("boosted", 1e-6),
+    ("one_shot", 1e-6), ("refitted", 1e-6), ("boosted", 1e-6), ("boosted", 0),
 ]  # fmt: skip
 
 
