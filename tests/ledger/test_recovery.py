@@ -593,7 +593,7 @@ def test_what_was_spent_elsewhere_counts_beyond_the_cap(helpers, book, tmp_path)
         fit(helpers, old, "1/1000000")
 
 
-@pytest.mark.parametrize("steps", range(1, 5))
+@pytest.mark.parametrize("steps", range(1, 6))
 def test_a_recovery_that_dies_leaves_nothing_open(helpers, book, tmp_path, steps, monkeypatch):
     """Frozen, or whole; and what is begun again ends where one run would have."""
     old = copied(helpers, book, tmp_path)
@@ -608,7 +608,7 @@ def test_a_recovery_that_dies_leaves_nothing_open(helpers, book, tmp_path, steps
 
     with monkeypatch.context() as patch:
         patch.setattr(type(old), "write", dying)
-        if steps < 4:
+        if steps < 5:
             with pytest.raises(LedgerUnreachable):
                 went_on(old, lost)
             assert old.status("claims").frozen
@@ -695,3 +695,27 @@ def test_a_damaged_chain_is_not_recovered(helpers, book, tmp_path):
     for ask in (lambda: book.recover("claims", [later]), lambda: book.verify()):
         with pytest.raises(LedgerDamaged, match="entry 2 of data set 'claims' has not the hash"):
             ask()
+
+
+def test_a_fit_that_begins_while_a_recovery_starts_stands_for_no_lost_one(
+    helpers, book, tmp_path, monkeypatch
+):
+    """The data set is stopped first, and only then is added up what must count."""
+    restored = copied(helpers, book, tmp_path)
+    fit(helpers, book, "1/16")
+    export = book.export_json()
+    fit(helpers, book, "1/16")
+    last = fit(helpers, book, "1/16")
+    fit(helpers, restored, "1/1000")  # so that this chain is no beginning of the other
+    analyst = helpers.ledger_at(tmp_path / "backup.ledger", actor="ana")
+    write, meanwhile = restored.write, []
+
+    def late(data_set, body, *others):
+        if not meanwhile:
+            meanwhile.append(fit(helpers, analyst, "1/16"))
+        return write(data_set, body, *others)
+
+    monkeypatch.setattr(restored, "write", late)
+    assert restored.recover("claims", [export, last]).frozen
+    missing = Fraction(restored.recover("claims", [export, last]).missing, 2**128)
+    assert spent(restored) + missing >= Fraction(1, 8) + 4 * Fraction(1, 16) + Fraction(1, 1000)
