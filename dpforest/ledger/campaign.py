@@ -372,9 +372,10 @@ def priced_forests(
     if not several:
         raise ParameterError("forests", several, "must name a forest", "Give at least one")
     for forest in several:
-        if not hasattr(forest, "_priced"):
+        if isinstance(forest, type) or not hasattr(forest, "_priced"):
             raise ParameterTypeError(
-                "forests", type(forest).__name__, "must be private estimators of dpforest",
+                "forests", getattr(forest, "__name__", type(forest).__name__),
+                "must be private estimators of dpforest",
                 "Give forests as they would be fitted",
             )  # fmt: skip
     return tuple(forest._priced(tariff, streamed) for forest in several)

@@ -12,6 +12,7 @@ from os import PathLike
 from typing import Any
 
 from dpforest.accounting.losses import PrivacyLoss
+from dpforest.accounting.rationals import parse_finite
 from dpforest.accounting.verify import claimed_loss, verify_composition
 from dpforest.domain.domain import Domain
 from dpforest.exceptions import ModelFormatError, ParameterError
@@ -61,7 +62,7 @@ def spent_elsewhere(given: str | PathLike[str], facts: OpenBody) -> SpentElsewhe
     """
     report = _read(given)
     _check(report, facts)
-    loss = claimed_loss(report.composition, Fraction(report.basis.delta))
+    loss = claimed_loss(report.composition, _delta(report))
     amount = _amount(report, loss, facts.currency)
     units = to_units(amount, facts.currency)
     return SpentElsewhere(units, report.digest, f"{report.estimator}, fitted without the ledger.")
@@ -84,10 +85,24 @@ def _refused(rule: str) -> ParameterError:
 def _check(report: PrivacyReport, facts: OpenBody) -> None:
     if report.basis.ledger is not None:
         raise _refused("its fit stands in a ledger (give it to recover as a witness)")
-    if domain_digest(Domain.model_validate(report.domain)) != facts.domain:
+    if domain_digest(_domain(report)) != facts.domain:
         raise _refused("its domain is not the data set's")
     if report.facts.records_per_unit != facts.max_records_per_unit:
         raise _refused("its privacy unit is not the data set's")
+
+
+def _domain(report: PrivacyReport) -> Domain:
+    try:
+        return Domain.model_validate(report.domain)
+    except ValueError:
+        raise _refused("its domain is none") from None
+
+
+def _delta(report: PrivacyReport) -> Fraction:
+    try:
+        return parse_finite(report.basis.delta)
+    except ValueError:
+        raise _refused("its delta is no amount") from None
 
 
 def _amount(report: PrivacyReport, loss: PrivacyLoss, currency: str) -> Fraction:

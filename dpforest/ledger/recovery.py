@@ -11,12 +11,15 @@ lost chain up to the last entry that a witness speaks of, together with what was
 since both were one.
 
 **Proof.** :func:`dpforest.ledger.needs.need_of` bounds that sum from above: ``in_all`` of a witness
-is what was spent by its entry, and what was spent here is bounded as it says there, after the
-data set was stopped. The freeze keeps the sum, and the data set goes on only if what counts is not below it. (A reserve that has not
-begun here counts until somebody gives it back.) An export shows which
+is what was spent by its entry, and what was spent here is bounded as it says there, after the data
+set was stopped. The freeze keeps the sum, and the data set goes on only if what counts is not below
+it. (A reserve that has not begun here counts until somebody gives it back.) An export shows which
 entries both chains have. Reports never do, however late their entries: after a restore this chain
 may have gone on with fits of its own. So with reports alone all of this chain counts beside all of
 the lost one, or an owner says by ``write_off`` what was spent here since the restore.
+
+Where a backup was restored twice, fits ran on two lost chains. Totals of both have a common part
+that nobody can tell from reports, so only exports or an owner's word bring both back.
 
 A total over blocks is a maximum and bounds no single block. So a data set with blocks goes on only
 with an export of the lost chain, or by its owner's word.

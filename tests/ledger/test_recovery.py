@@ -719,3 +719,10 @@ def test_a_fit_that_begins_while_a_recovery_starts_stands_for_no_lost_one(
     assert restored.recover("claims", [export, last]).frozen
     missing = Fraction(restored.recover("claims", [export, last]).missing, 2**128)
     assert spent(restored) + missing >= Fraction(1, 8) + 4 * Fraction(1, 16) + Fraction(1, 1000)
+
+
+@pytest.mark.parametrize("change", [{"charged": "0"}, {"in_all": "1/100"}])
+def test_a_report_of_no_charge_is_no_witness(book, change):
+    with pytest.raises(ParameterError, match="not what a report says"):
+        book.recover("claims", [edited(book.first, **change)])
+    assert not book.status("claims").frozen
