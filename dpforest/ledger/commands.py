@@ -210,10 +210,14 @@ def _plan(ledger: BudgetLedger, chosen: argparse.Namespace) -> Answer:
         "remaining": str(state.room(charge.blocks, ledger.actor)),
         "granted": not why,
         "alone": charge.alone,
+        "approvals": state.approvals,
+        "frozen": state.frozen,
         "plans": [part.plan for part in charge.parts],
     }
     verdict = f"it does not fit: {why}" if why else "it fits; nothing was charged"
-    return Answer(f"{_price(charge, state.facts.currency)}; {verdict}", data)
+    waits = [f"; needs {several(state.approvals, 'approval')}"] if state.approvals else []
+    waits += [f"; waits, since the data set is frozen ({state.why_frozen})"] if state.frozen else []
+    return Answer(f"{_price(charge, state.facts.currency)}; {verdict}{''.join(waits)}", data)
 
 
 def _price(charge: Charge, currency: str) -> str:

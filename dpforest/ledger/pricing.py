@@ -370,7 +370,7 @@ def _certified(text: str, records_per_unit: int) -> bool:
         return False
     unit = grouped(tuple(levelled(listed)), records_per_unit)
     epsilon, delta = parse_amount(said.epsilon), parse_amount(said.delta)
-    if isinstance(epsilon, float) or not 0 < delta < 1:
+    if isinstance(epsilon, float) or isinstance(delta, float) or not 0 < delta < 1:
         return False
     return delta_bound(unit, epsilon, delta, MOST_CAMPAIGN_WORK) <= delta
 
@@ -382,14 +382,15 @@ def listed_amount(charge: Charge, currency: Currency) -> Amount:
     A fit whose plan waits for a released value, or whose records are on sides, lists nothing.
     """
     scale = charge.records_per_unit ** (2 if currency == "rho" else 1) * _FINE
+    known = (repeat for repeat in map(_read_repeat, charge.releases) if repeat is not None)
+    # What is there no times costs nothing, also where one time would cost without end.
+    events = [(event, repeat.times) for repeat in known if repeat.times for event in repeat.events]
     steps = 0
-    for repeat in map(_read_repeat, charge.releases):
-        # Nothing is as often there as no times, also where one time would cost without end.
-        for event in repeat.events if repeat is not None and repeat.times else ():
-            amount = event.loss.rho if currency == "rho" else event.loss.epsilon
-            if isinstance(amount, float):
-                return math.inf
-            steps += math.floor(amount * repeat.times * scale)
+    for event, times in events:
+        amount = event.loss.rho if currency == "rho" else event.loss.epsilon
+        if isinstance(amount, float):
+            return math.inf
+        steps += math.floor(amount * times * scale)
     return Fraction(steps, _FINE)
 
 

@@ -726,3 +726,14 @@ def test_a_report_of_no_charge_is_no_witness(book, change):
     with pytest.raises(ParameterError, match="not what a report says"):
         book.recover("claims", [edited(book.first, **change)])
     assert not book.status("claims").frozen
+
+
+def test_exports_of_several_lost_chains_bring_all_of_them_back(helpers, book, tmp_path):
+    """Reports alone do not: what is common to their totals cannot be told."""
+    again, now = copied(helpers, book, tmp_path), copied(helpers, book, tmp_path, "now.ledger")
+    first = [fit(helpers, book, "1/16") for _ in range(3)][-1]
+    second = [fit(helpers, again, "1/16") for _ in range(2)][-1]
+    assert now.recover("claims", [first, second]).frozen
+    assert not now.recover("claims", [book.export_json(), again.export_json()]).frozen
+    assert spent(now) == Fraction(1, 8) + 5 * Fraction(1, 16)
+    assert verdicts(now, first, second) == ["imported"] * 2
