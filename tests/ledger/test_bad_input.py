@@ -323,3 +323,11 @@ def test_a_delta_without_end_is_an_error_of_ours(helpers, tmp_path):
         pytest.raises(ParameterError, match="^delta="),
     ):
         book.request("claims", helpers.charge("1/10", "epsilon", delta="inf"))
+
+
+def test_what_is_listed_no_times_costs_nothing(helpers, tmp_path):
+    from dpforest.accounting.events import GeometricNoise
+
+    none = listed(helpers, (GeometricNoise(math.inf, Fraction(1)), 0))
+    with helpers.registered(helpers.ledger_at(tmp_path / "claims.ledger")) as book:
+        assert book.reserve("claims", helpers.charge("1/10", releases=none))
