@@ -708,14 +708,15 @@ def test_a_fit_that_begins_while_a_recovery_starts_stands_for_no_lost_one(
     last = fit(helpers, book, "1/16")
     fit(helpers, restored, "1/1000")  # so that this chain is no beginning of the other
     analyst = helpers.ledger_at(tmp_path / "backup.ledger", actor="ana")
-    write, meanwhile = restored.write, []
+    write, meanwhile = type(restored).write, []
 
-    def late(data_set, body, *others):
+    def late(ledger, *said):
         if not meanwhile:
-            meanwhile.append(fit(helpers, analyst, "1/16"))
-        return write(data_set, body, *others)
+            meanwhile.append("it begins")
+            fit(helpers, analyst, "1/16")
+        return write(ledger, *said)
 
-    monkeypatch.setattr(restored, "write", late)
+    monkeypatch.setattr(type(restored), "write", late)
     assert restored.recover("claims", [export, last]).frozen
     missing = Fraction(restored.recover("claims", [export, last]).missing, 2**128)
     assert spent(restored) + missing >= Fraction(1, 8) + 4 * Fraction(1, 16) + Fraction(1, 1000)
