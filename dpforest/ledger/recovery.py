@@ -389,12 +389,12 @@ class _Case:
 
     @property
     def is_told(self) -> bool:
-        """Whether witnesses tell all that is missing."""
+        """True if witnesses tell all that is missing."""
         return self.need.is_told and bool(self.others)
 
     @property
     def is_settled(self) -> bool:
-        """Whether nothing is missing, as far as witnesses show."""
+        """True if nothing is missing, as far as witnesses show."""
         open_ = self.lost or self.chain.state.frozen or _is_new(self.others)
         return not open_ and self.need.is_told and self.need.units <= counted(self.chain)
 
