@@ -13,6 +13,7 @@ from os import PathLike
 from typing import Any
 
 from dpforest.accounting.losses import PrivacyLoss
+from dpforest.accounting.rationals import parse_finite
 from dpforest.accounting.verify import claimed_loss, verify_composition
 from dpforest.domain.domain import Domain
 from dpforest.exceptions import ModelFormatError, ParameterError
@@ -60,11 +61,18 @@ def spent_elsewhere(given: str | PathLike[str], facts: OpenBody) -> SpentElsewhe
         If it is no report, does not hold, is of another domain or unit, is in a ledger already, or
         has no price in this currency.
     """
+<<<<<<< HEAD
     refuse = partial(_refused, name_of(given))
     report = _read(given, refuse)
     _check(report, facts, refuse)
     loss = claimed_loss(report.composition, Fraction(report.basis.delta))
     amount = _amount(report, loss, facts.currency, refuse)
+=======
+    report = _read(given)
+    _check(report, facts)
+    loss = claimed_loss(report.composition, _delta(report))
+    amount = _amount(report, loss, facts.currency)
+>>>>>>> 6f4fe08
     units = to_units(amount, facts.currency)
     return SpentElsewhere(units, report.digest, f"{report.estimator}, fitted without the ledger.")
 
@@ -85,14 +93,38 @@ def _refused(file: str, rule: str) -> ParameterError:
 
 def _check(report: PrivacyReport, facts: OpenBody, refuse: Refuse) -> None:
     if report.basis.ledger is not None:
+<<<<<<< HEAD
         raise refuse("its fit stands in a ledger (give it to recover as a witness)")
     if domain_digest(Domain.model_validate(report.domain)) != facts.domain:
         raise refuse("its domain is not the data set's")
+=======
+        raise _refused("its fit stands in a ledger (give it to recover as a witness)")
+    if domain_digest(_domain(report)) != facts.domain:
+        raise _refused("its domain is not the data set's")
+>>>>>>> 6f4fe08
     if report.facts.records_per_unit != facts.max_records_per_unit:
         raise refuse("its privacy unit is not the data set's")
 
 
+<<<<<<< HEAD
 def _amount(report: PrivacyReport, loss: PrivacyLoss, currency: str, refuse: Refuse) -> Fraction:
+=======
+def _domain(report: PrivacyReport) -> Domain:
+    try:
+        return Domain.model_validate(report.domain)
+    except ValueError:
+        raise _refused("its domain is none") from None
+
+
+def _delta(report: PrivacyReport) -> Fraction:
+    try:
+        return parse_finite(report.basis.delta)
+    except ValueError:
+        raise _refused("its delta is no amount") from None
+
+
+def _amount(report: PrivacyReport, loss: PrivacyLoss, currency: str) -> Fraction:
+>>>>>>> 6f4fe08
     """Price of the fit beside others."""
     caps = [cap.loss for cap in report.composition.caps] or [loss]
     # Which of its caps a fit kept to may follow from released values: the larger one counts.
