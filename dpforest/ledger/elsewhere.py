@@ -61,18 +61,11 @@ def spent_elsewhere(given: str | PathLike[str], facts: OpenBody) -> SpentElsewhe
         If it is no report, does not hold, is of another domain or unit, is in a ledger already, or
         has no price in this currency.
     """
-<<<<<<< HEAD
     refuse = partial(_refused, name_of(given))
     report = _read(given, refuse)
     _check(report, facts, refuse)
-    loss = claimed_loss(report.composition, Fraction(report.basis.delta))
+    loss = claimed_loss(report.composition, _delta(report, refuse))
     amount = _amount(report, loss, facts.currency, refuse)
-=======
-    report = _read(given)
-    _check(report, facts)
-    loss = claimed_loss(report.composition, _delta(report))
-    amount = _amount(report, loss, facts.currency)
->>>>>>> 6f4fe08
     units = to_units(amount, facts.currency)
     return SpentElsewhere(units, report.digest, f"{report.estimator}, fitted without the ledger.")
 
@@ -93,38 +86,28 @@ def _refused(file: str, rule: str) -> ParameterError:
 
 def _check(report: PrivacyReport, facts: OpenBody, refuse: Refuse) -> None:
     if report.basis.ledger is not None:
-<<<<<<< HEAD
         raise refuse("its fit stands in a ledger (give it to recover as a witness)")
-    if domain_digest(Domain.model_validate(report.domain)) != facts.domain:
+    if domain_digest(_domain(report, refuse)) != facts.domain:
         raise refuse("its domain is not the data set's")
-=======
-        raise _refused("its fit stands in a ledger (give it to recover as a witness)")
-    if domain_digest(_domain(report)) != facts.domain:
-        raise _refused("its domain is not the data set's")
->>>>>>> 6f4fe08
     if report.facts.records_per_unit != facts.max_records_per_unit:
         raise refuse("its privacy unit is not the data set's")
 
 
-<<<<<<< HEAD
-def _amount(report: PrivacyReport, loss: PrivacyLoss, currency: str, refuse: Refuse) -> Fraction:
-=======
-def _domain(report: PrivacyReport) -> Domain:
+def _domain(report: PrivacyReport, refuse: Refuse) -> Domain:
     try:
         return Domain.model_validate(report.domain)
     except ValueError:
-        raise _refused("its domain is none") from None
+        raise refuse("its domain is none") from None
 
 
-def _delta(report: PrivacyReport) -> Fraction:
+def _delta(report: PrivacyReport, refuse: Refuse) -> Fraction:
     try:
         return parse_finite(report.basis.delta)
     except ValueError:
-        raise _refused("its delta is no amount") from None
+        raise refuse("its delta is no amount") from None
 
 
-def _amount(report: PrivacyReport, loss: PrivacyLoss, currency: str) -> Fraction:
->>>>>>> 6f4fe08
+def _amount(report: PrivacyReport, loss: PrivacyLoss, currency: str, refuse: Refuse) -> Fraction:
     """Price of the fit beside others."""
     caps = [cap.loss for cap in report.composition.caps] or [loss]
     # Which of its caps a fit kept to may follow from released values: the larger one counts.
