@@ -66,7 +66,7 @@ class Books:
         self._process = this_process()
         self._prices: dict[int, tuple[Event, PrivacyLoss]] = {}
         self._sums: dict[tuple[int, int], tuple[PrivacyLoss, PrivacyLoss, PrivacyLoss]] = {}
-        self._asked: dict[tuple[int, ...], tuple[tuple[Request, ...], Asked]] = {}
+        self._requests_read: dict[tuple[int, ...], tuple[tuple[Request, ...], Asked]] = {}
 
     @classmethod
     def begun(cls, epsilon: Any, delta: Any, name: Any) -> Self:
@@ -114,14 +114,15 @@ class Books:
         frozen types only.
         """
         key = tuple(map(id, requests))
-        known = self._asked.get(key)
+        known = self._requests_read.get(key)
         if known is not None:
             return known[1]
         entries = tuple([self._entry(request) for request in requests])
         losses = [entry.loss for entry in entries]
         asked = Asked(entries, functools.reduce(self.sum_of, losses) if losses else NO_LOSS)
-        if len(requests) > 1 and len(self._asked) < _MOST_SUMS and all(map(_stays, requests)):
-            self._asked[key] = requests, asked
+        several = 1 < len(requests) and len(self._requests_read) < _MOST_SUMS
+        if several and all(map(_stays, requests)):
+            self._requests_read[key] = requests, asked
         return asked
 
     def _entry(self, request: Request) -> Granted:

@@ -12,7 +12,7 @@ import numpy as np
 _PLAIN = (int, float, complex, str, bytes, bool, type(None), Fraction)
 # Which object it is, not what it knows: an identity drawn for each, locks of processes, and prices
 # and sums by the place in memory of an event or a loss (the events are in the ledger).
-_IDENTITY = frozenset({"_lineage", "_lock", "_process", "_prices", "_sums"})
+_IDENTITY = frozenset({"_lineage", "_lock", "_process", "_prices", "_sums", "_requests_read"})
 _OPAQUE = (type, types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType)
 
 

@@ -23,6 +23,7 @@ from typing import Any, NoReturn, Self
 
 from pydantic import ValidationError
 
+from dpforest.checks import check_integer
 from dpforest.exceptions import LedgerUnreachable, LedgerWarning, ParameterError, ParameterTypeError
 from dpforest.ledger.chain import (
     Chain,
@@ -53,6 +54,9 @@ from dpforest.ledger.state import DataSetState
 from dpforest.ledger.status import DataSetStatus, status_of
 from dpforest.ledger.store import Head, Locked, Row, Store
 from dpforest.ledger.words import checked_blocks
+
+#: More entries than any chain has.
+_MOST_ENTRIES = 10**9
 
 
 @dataclass(frozen=True)
@@ -178,6 +182,9 @@ class LedgerBase:
     def log(self, data_set: str, start: int = 0, end: int | None = None) -> tuple[Entry, ...]:
         """Entries with ``start <= number < end``, oldest first, each checked by itself."""
         self._end(data_set)
+        check_integer(start, "start", 0, _MOST_ENTRIES)
+        if end is not None:
+            check_integer(end, "end", 0, _MOST_ENTRIES)
         return tuple(entry_of(row, data_set) for row in self._store.rows(data_set, start, end))
 
     def find(self, entry_id: str) -> Entry | None:

@@ -337,17 +337,26 @@ class _PartReservation(LedgerReservation):
     def __init__(self, campaign: Campaign, price: FitPrice) -> None:
         super().__init__(campaign)
         self._campaign, self._price = campaign, price
+        # Whether another process has begun this part, of a reserve that both took up.
+        self._is_gone = False
 
     def __enter__(self) -> _PartReservation:
         self._part = self._campaign.claim(self._price)
         return self
+
+    def start(self) -> None:
+        try:
+            super().start()
+        except ParameterError as error:
+            self._is_gone = error.parameter == "part"
+            raise
 
     def _claimed(self) -> tuple[Reserve, int]:
         return self._campaign.reserve, self._part
 
     def _give_back(self) -> None:
         # A part that may have begun is not begun again.
-        if not self._unsure:
+        if not self._unsure and not self._is_gone:
             self._campaign.unclaim(self._part, self._price)
 
 
@@ -372,9 +381,10 @@ def priced_forests(
     if not several:
         raise ParameterError("forests", several, "must name a forest", "Give at least one")
     for forest in several:
-        if not hasattr(forest, "_priced"):
+        if isinstance(forest, type) or not hasattr(forest, "_priced"):
             raise ParameterTypeError(
-                "forests", type(forest).__name__, "must be private estimators of dpforest",
+                "forests", getattr(forest, "__name__", type(forest).__name__),
+                "must be private estimators of dpforest",
                 "Give forests as they would be fitted",
             )  # fmt: skip
     return tuple(forest._priced(tariff, streamed) for forest in several)

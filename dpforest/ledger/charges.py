@@ -116,12 +116,21 @@ def price_of(state: DataSetState, charge: Charge) -> Amount:
     """The price of a charge in the currency of a data set, exactly."""
     if state.facts.currency == "rho":
         return parse_amount(charge.rho)
-    if parse_finite(charge.delta):
+    if _delta_of(charge):
         raise ParameterError(
             "delta", charge.delta, f"must be 0, since data set {state.name!r} counts pure epsilon",
             "Fit with delta=0",
         )  # fmt: skip
     return parse_amount(charge.epsilon)
+
+
+def _delta_of(charge: Charge) -> Fraction:
+    delta = parse_amount(charge.delta)
+    if not 0 <= delta < 1:
+        raise ParameterError(
+            "delta", charge.delta, "must be at least 0 and below 1", "Let the ledger price the plan"
+        )
+    return Fraction(delta)
 
 
 def _check_alone(state: DataSetState, charge: Charge) -> None:
@@ -135,10 +144,10 @@ def _check_alone(state: DataSetState, charge: Charge) -> None:
         )  # fmt: skip
     within = (
         parse_amount(charge.epsilon) <= parse_amount(facts.epsilon)
-        and parse_finite(charge.delta) <= parse_finite(facts.delta)
+        and _delta_of(charge) <= parse_finite(facts.delta)
     )  # fmt: skip
     if not within:
-        requested = PrivacyLoss(parse_amount(charge.epsilon), _INFINITE, parse_finite(charge.delta))
+        requested = PrivacyLoss(parse_amount(charge.epsilon), _INFINITE, _delta_of(charge))
         declared = PrivacyLoss(parse_amount(facts.epsilon), _INFINITE, parse_finite(facts.delta))
         raise BudgetExceeded(
             requested, declared, f"data set {state.name!r}", "as one certified list", _LESS

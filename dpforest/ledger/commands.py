@@ -14,7 +14,6 @@ import json
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from dpforest.accounting.figures import figure_cap, figure_charged, figure_down, figure_up
@@ -24,7 +23,7 @@ from dpforest.exceptions import BudgetExceeded, LedgerFrozen, ParameterError
 from dpforest.ledger.amounts import fraction_of
 from dpforest.ledger.charges import charged, check_charge
 from dpforest.ledger.elsewhere import spent_elsewhere
-from dpforest.ledger.entries import Charge, Entry, Kind
+from dpforest.ledger.entries import Charge, Entry, Kind, write_file
 from dpforest.ledger.exporting import read_export
 from dpforest.ledger.ledger import BudgetLedger
 from dpforest.ledger.opening import open_store
@@ -211,10 +210,14 @@ def _plan(ledger: BudgetLedger, chosen: argparse.Namespace) -> Answer:
         "remaining": str(state.room(charge.blocks, ledger.actor)),
         "granted": not why,
         "alone": charge.alone,
+        "approvals": state.approvals,
+        "frozen": state.frozen,
         "plans": [part.plan for part in charge.parts],
     }
     verdict = f"it does not fit: {why}" if why else "it fits; nothing was charged"
-    return Answer(f"{_price(charge, state.facts.currency)}; {verdict}", data)
+    waits = [f"; needs {several(state.approvals, 'approval')}"] if state.approvals else []
+    waits += [f"; waits, since the data set is frozen ({state.why_frozen})"] if state.frozen else []
+    return Answer(f"{_price(charge, state.facts.currency)}; {verdict}{''.join(waits)}", data)
 
 
 def _price(charge: Charge, currency: str) -> str:
@@ -300,7 +303,7 @@ def _recover(ledger: BudgetLedger, chosen: argparse.Namespace) -> Answer:
 
 def _export(ledger: BudgetLedger, chosen: argparse.Namespace) -> Answer:
     text = ledger.export_json()
-    _save(chosen.file, text)
+    write_file(chosen.file, text)
     counts = {name: ledger.status(name).number + 1 for name in ledger.data_sets}
     return Answer(f"{chosen.file}: {_entries(counts)} written", {"entries": counts})
 
@@ -327,20 +330,11 @@ def _backup(ledger: BudgetLedger, chosen: argparse.Namespace) -> Answer:
 def _page(ledger: BudgetLedger, chosen: argparse.Namespace) -> Answer:
     names = None if chosen.data_set is None else (chosen.data_set,)
     text = ledger.page(data_sets=names)
-    _save(chosen.file, text)
+    write_file(chosen.file, text)
     return Answer(f"{chosen.file}: {len(text.encode())} bytes", {"file": chosen.file})
 
 
 # -- words ----------------------------------------------------------------------------------------
-
-
-def _save(path: str, text: str) -> None:
-    try:
-        Path(path).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise ParameterError(
-            "file", path, f"cannot be written ({type(error).__name__})", "Name another place"
-        ) from None
 
 
 def _written(entry: Entry) -> dict[str, Any]:

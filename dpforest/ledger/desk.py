@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
+from dpforest.exceptions import ParameterTypeError
 from dpforest.ledger.core import LedgerCore
+from dpforest.ledger.entries import write_file
 from dpforest.ledger.exporting import export_text, read_export, restore
 from dpforest.ledger.page import ledger_html
 from dpforest.ledger.recovery import LedgerVerification, Recovery, WriteOff, recover, verify
@@ -43,7 +44,7 @@ class LedgerDesk(LedgerCore):
         ParameterError
             If a witness cannot be read.
         """
-        return verify(self, witnesses, data_sets)
+        return verify(self, witnesses, _named(data_sets))
 
     def recover(
         self,
@@ -145,12 +146,24 @@ class LedgerDesk(LedgerCore):
         LedgerDamaged
             If an entry is not as it was written.
         """
-        names = self.data_sets if data_sets is None else data_sets
+        named = _named(data_sets)
+        names = self.data_sets if named is None else named
         chains = [self.chain(name) for name in names]
         return _written(ledger_html(self.id, [(c.state, c.entries) for c in chains]), path)
 
 
+def _named(data_sets: Any) -> tuple[str, ...] | None:
+    """Names of some data sets, or None for all of them."""
+    if data_sets is None:
+        return None
+    if isinstance(data_sets, str) or not isinstance(data_sets, Sequence):
+        raise ParameterTypeError(
+            "data_sets", data_sets, "must be a list of names", 'Write data_sets=["claims"]'
+        )
+    return tuple(data_sets)
+
+
 def _written(text: str, path: str | PathLike[str] | None) -> str:
     if path is not None:
-        Path(path).write_text(text, encoding="utf-8")
+        write_file(path, text)
     return text

@@ -13,6 +13,7 @@ from os import PathLike
 from typing import Any
 
 from dpforest.accounting.losses import PrivacyLoss
+from dpforest.accounting.rationals import parse_finite
 from dpforest.accounting.verify import claimed_loss, verify_composition
 from dpforest.domain.domain import Domain
 from dpforest.exceptions import ModelFormatError, ParameterError
@@ -63,7 +64,7 @@ def spent_elsewhere(given: str | PathLike[str], facts: OpenBody) -> SpentElsewhe
     refuse = partial(_refused, name_of(given))
     report = _read(given, refuse)
     _check(report, facts, refuse)
-    loss = claimed_loss(report.composition, Fraction(report.basis.delta))
+    loss = claimed_loss(report.composition, _delta(report, refuse))
     amount = _amount(report, loss, facts.currency, refuse)
     units = to_units(amount, facts.currency)
     return SpentElsewhere(units, report.digest, f"{report.estimator}, fitted without the ledger.")
@@ -86,10 +87,24 @@ def _refused(file: str, rule: str) -> ParameterError:
 def _check(report: PrivacyReport, facts: OpenBody, refuse: Refuse) -> None:
     if report.basis.ledger is not None:
         raise refuse("its fit stands in a ledger (give it to recover as a witness)")
-    if domain_digest(Domain.model_validate(report.domain)) != facts.domain:
+    if domain_digest(_domain(report, refuse)) != facts.domain:
         raise refuse("its domain is not the data set's")
     if report.facts.records_per_unit != facts.max_records_per_unit:
         raise refuse("its privacy unit is not the data set's")
+
+
+def _domain(report: PrivacyReport, refuse: Refuse) -> Domain:
+    try:
+        return Domain.model_validate(report.domain)
+    except ValueError:
+        raise refuse("its domain is none") from None
+
+
+def _delta(report: PrivacyReport, refuse: Refuse) -> Fraction:
+    try:
+        return parse_finite(report.basis.delta)
+    except ValueError:
+        raise refuse("its delta is no amount") from None
 
 
 def _amount(report: PrivacyReport, loss: PrivacyLoss, currency: str, refuse: Refuse) -> Fraction:

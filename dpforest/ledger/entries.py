@@ -40,6 +40,17 @@ _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9
 _HEX = re.compile(r"(?:[0-9a-f]{2})*")
 
 
+def write_file(path: str | PathLike[str], text: str) -> None:
+    """Write a text to a file; ParameterError where that cannot be."""
+    try:
+        Path(path).write_text(text, encoding="utf-8")
+    except (OSError, ValueError, TypeError) as error:  # a null character is a ValueError
+        raise ParameterError(
+            "path", path, f"cannot be written ({type(error).__name__})",
+            "Name a file in a folder that you may write to",
+        ) from None  # fmt: skip
+
+
 class Kind(StrEnum):
     """Kinds of entries."""
 
@@ -195,7 +206,7 @@ class Charge(Frozen):
         data = {"format": PLAN_FORMAT, "version": VERSION, "charge": self.model_dump(mode="json")}
         text = json.dumps(data, indent=1) + "\n"
         if path is not None:
-            Path(path).write_text(text, encoding="utf-8")
+            write_file(path, text)
         return text
 
     @classmethod

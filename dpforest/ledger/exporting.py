@@ -16,6 +16,7 @@ from typing import Any
 
 from dpforest.exceptions import ParameterError
 from dpforest.ledger.chain import Chain, checked_chain, head_of, row_of
+from dpforest.ledger.entries import is_id
 from dpforest.ledger.rules import applied
 from dpforest.ledger.store import Row, Store
 from dpforest.report.digests import canonical_bytes
@@ -90,7 +91,7 @@ def export_of(data: dict[str, Any]) -> Export:
     if data.get("format") != FORMAT or data.get("version") != VERSION or set(data) != _KEYS:
         raise refused(f"it is no {FORMAT} of version {VERSION}")
     ledger, data_sets = data["ledger"], data["data_sets"]
-    if not isinstance(ledger, str) or not isinstance(data_sets, dict):
+    if not is_id(ledger) or not isinstance(data_sets, dict):
         raise refused("its parts are not those of one")
     return Export(
         ledger,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
 from dpforest.exceptions import ParameterError, ParameterTypeError
@@ -77,7 +79,8 @@ def open_store(
 def _path_of(place: str, url: str) -> Path:
     """Path of the file, from what stands behind ``sqlite://``."""
     name = place.removeprefix("/")
-    if not place.startswith("/") or not name or "?" in name or "\0" in name or name == ":memory:":
+    odd = "?" in name or name == ":memory:" or not _may_be_a_path(name)
+    if not place.startswith("/") or not name or odd:
         raise ParameterError(
             "url",
             url,
@@ -85,3 +88,14 @@ def _path_of(place: str, url: str) -> Path:
             'Write "sqlite:///claims.ledger", or "sqlite:////" and a whole path',
         )
     return Path(name)
+
+
+def _may_be_a_path(name: str) -> bool:
+    """Say if the system takes a name at all: no null, no half of a character, not too long."""
+    try:
+        os.stat(name)
+    except ValueError:
+        return False
+    except OSError as error:
+        return error.errno != errno.ENAMETOOLONG
+    return True

@@ -79,14 +79,20 @@ class PostgresqlStore(SqlStore):
 
         try:
             given = conninfo_to_dict(url)
-        except self._psycopg.Error:
+            is_read = True
+        except (self._psycopg.Error, UnicodeError):
+            given, is_read = {}, False
+        # Where an @ or a / of a password was not escaped, the rest of it was read as a place.
+        misread = any("@" in str(given.get(name, "")) for name in ("host", "port", "dbname"))
+        if not is_read or misread:
             # Neither the url nor the driver's words: a password may stand in them.
             raise ParameterError(
                 "url",
                 "postgresql://…",
                 "cannot be read",
-                'Write "postgresql://user@host:5432/database"',
-            ) from None
+                'Write "postgresql://user@host:5432/database", and %40 and %2F for an @ and a / '
+                "in a password",
+            )
         own: dict[str, str | int] = {
             "connect_timeout": 10,
             "application_name": "dpforest ledger",

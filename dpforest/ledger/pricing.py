@@ -39,7 +39,7 @@ from dpforest.accounting.certificates import (
 from dpforest.accounting.events import Event, ExponentialSelection, read_event
 from dpforest.accounting.frozen import ExactText, Frozen
 from dpforest.accounting.losses import NO_LOSS, Amount, PrivacyLoss
-from dpforest.accounting.rationals import exact_text, parse_finite
+from dpforest.accounting.rationals import exact_text, parse_amount
 from dpforest.accounting.releases import LearnerBudget, Plan, Release, Round
 from dpforest.domain.domain import Domain
 from dpforest.exceptions import ParameterError
@@ -53,6 +53,9 @@ Currency = Literal["rho", "epsilon"]
 
 #: Work in which a campaign is composed (``certificates.MOST_WORK``): some seconds, once.
 MOST_CAMPAIGN_WORK = 8 * MOST_WORK
+
+#: Steps of one in which listed releases are added up, fine beside the units of a ledger.
+_FINE = 2**256
 
 #: Parameters that decide nothing of what is released, and those that stand in a plan exactly.
 _NOT_PLANNED = frozenset({"n_jobs", "verbose", "epsilon", "delta", "max_records_per_unit"})
@@ -366,21 +369,29 @@ def _certified(text: str, records_per_unit: int) -> bool:
     if not listed or len(listed) < len(repeats):
         return False
     unit = grouped(tuple(levelled(listed)), records_per_unit)
-    epsilon, delta = parse_finite(said.epsilon), parse_finite(said.delta)
-    return 0 < delta < 1 and delta_bound(unit, epsilon, delta, MOST_CAMPAIGN_WORK) <= delta
+    epsilon, delta = parse_amount(said.epsilon), parse_amount(said.delta)
+    if isinstance(epsilon, float) or isinstance(delta, float) or not 0 < delta < 1:
+        return False
+    return delta_bound(unit, epsilon, delta, MOST_CAMPAIGN_WORK) <= delta
 
 
 def listed_amount(charge: Charge, currency: Currency) -> Amount:
     """Sum of the releases that a charge lists, of a unit: no price is below it.
 
+    Each is rounded down, so that whoever writes a plan file cannot make the sum a long one.
     A fit whose plan waits for a released value, or whose records are on sides, lists nothing.
     """
-    size = charge.records_per_unit
+    scale = charge.records_per_unit ** (2 if currency == "rho" else 1) * _FINE
     known = (repeat for repeat in map(_read_repeat, charge.releases) if repeat is not None)
-    losses = [(event.loss, repeat.times) for repeat in known for event in repeat.events]
-    if currency == "rho":
-        return sum((loss.rho * times for loss, times in losses), Fraction(0)) * size**2
-    return sum((loss.epsilon * times for loss, times in losses), Fraction(0)) * size
+    # What is there no times costs nothing, also where one time would cost without end.
+    events = [(event, repeat.times) for repeat in known if repeat.times for event in repeat.events]
+    steps = 0
+    for event, times in events:
+        amount = event.loss.rho if currency == "rho" else event.loss.epsilon
+        if isinstance(amount, float):
+            return math.inf
+        steps += math.floor(amount * times * scale)
+    return Fraction(steps, _FINE)
 
 
 def lines_of(releases: Iterable[Repeated]) -> Counter[bytes]:

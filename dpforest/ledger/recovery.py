@@ -11,12 +11,15 @@ lost chain up to the last entry that a witness speaks of, together with what was
 since both were one.
 
 **Proof.** :func:`dpforest.ledger.needs.need_of` bounds that sum from above: ``in_all`` of a witness
-is what was spent by its entry, and what was spent here is bounded as it says there. The freeze
-keeps the sum, and the data set goes on only if what counts is not below it. (A reserve that has not
-begun here counts until somebody gives it back.) An export shows which
+is what was spent by its entry, and what was spent here is bounded as it says there, after the data
+set was stopped. The freeze keeps the sum, and the data set goes on only if what counts is not below
+it. (A reserve that has not begun here counts until somebody gives it back.) An export shows which
 entries both chains have. Reports never do, however late their entries: after a restore this chain
 may have gone on with fits of its own. So with reports alone all of this chain counts beside all of
 the lost one, or an owner says by ``write_off`` what was spent here since the restore.
+
+Where a backup was restored twice, fits ran on two lost chains. Totals of both have a common part
+that nobody can tell from reports, so only exports or an owner's word bring both back.
 
 A total over blocks is a maximum and bounds no single block. So a data set with blocks goes on only
 with an export of the lost chain, or by its owner's word.
@@ -349,23 +352,62 @@ def recover(
     testimonies = _asked(ledger, read_testimonies(witnesses), (data_set,))
     check_owner(ledger.chain(data_set).state, ledger.actor)
     restored = sum(_restored(ledger, store, one) for one in testimonies)
-    chain = ledger.chain(data_set)
-    lost = _all_lost(chain, testimonies)
-    findings = [(one, compared(chain, one)) for one in testimonies]
-    others = [(one, found) for one, found in findings if found.verdict != "agrees"]
-    new = any(found.verdict in ("behind", "forked") for _, found in others)
-    # Blocks have no totals that could show that all of it was accounted for before.
-    open_ = new or chain.state.frozen or not chain.state.blocks
-    need = need_of(chain, [one for one, _ in others] if open_ else [])
-    told = need.is_told and bool(others)
-    if not (lost or chain.state.frozen or need.units > counted(chain) or not need.is_told or new):
+    case = _Case.of(ledger.chain(data_set), testimonies)
+    if case.is_settled:
         return _written_off(ledger, data_set, restored, write_off)
+    why = case.why
+    if not case.chain.state.frozen:
+        # Before anything is added up: a fit that others begin meanwhile is one of this chain.
+        ledger.write(data_set, CheckpointBody(frozen=True, reason=why))
+        case = _Case.of(ledger.chain(data_set), testimonies)
     # In this order a crash anywhere leaves the data set frozen, or charged too much.
-    _freeze(ledger, chain, [found for _, found in others], need)
-    for spend in lost:
-        _charge_again(ledger, chain, spend)
-    found = Recovery(data_set, restored, tuple(lost))
-    return _decided(ledger, found, told, write_off)
+    _keep(ledger, case, why)
+    for spend in case.lost:
+        _charge_again(ledger, case.chain, spend)
+    found = Recovery(data_set, restored, tuple(case.lost))
+    return _decided(ledger, found, case.is_told, write_off)
+
+
+@dataclass(frozen=True)
+class _Case:
+    """A chain and what witnesses show that it has not."""
+
+    chain: Chain
+    lost: list[Spend]
+    others: list[Finding]
+    need: Need
+
+    @classmethod
+    def of(cls, chain: Chain, testimonies: Sequence[Testimony]) -> _Case:
+        compares = [(one, compared(chain, one)) for one in testimonies]
+        others = [(one, found) for one, found in compares if found.verdict != "agrees"]
+        # Blocks have no totals that could show that all of it was accounted for before.
+        open_ = _is_new(found for _, found in others)
+        open_ = open_ or chain.state.frozen or not chain.state.blocks
+        need = need_of(chain, [one for one, _ in others] if open_ else [])
+        return cls(chain, _all_lost(chain, testimonies), [found for _, found in others], need)
+
+    @property
+    def is_told(self) -> bool:
+        """True if witnesses tell all that is missing."""
+        return self.need.is_told and bool(self.others)
+
+    @property
+    def is_settled(self) -> bool:
+        """True if nothing is missing, as far as witnesses show."""
+        open_ = self.lost or self.chain.state.frozen or _is_new(self.others)
+        return not open_ and self.need.is_told and self.need.units <= counted(self.chain)
+
+    @property
+    def why(self) -> str:
+        """Reason of a freeze, in printable words."""
+        wrong = [f"{found.source} {found.words}" for found in self.others]
+        why = "; ".join(wrong)[:900] or self.chain.state.why_frozen
+        return "".join(letter if letter.isprintable() else "?" for letter in why)
+
+
+def _is_new(findings: Iterable[Finding]) -> bool:
+    return any(found.verdict in ("behind", "forked") for found in findings)
 
 
 def _restored(ledger: LedgerCore, store: Store, testimony: Testimony) -> int:
@@ -399,20 +441,19 @@ def _written_off(
     )  # fmt: skip
 
 
-def _freeze(ledger: LedgerCore, chain: Chain, others: Iterable[Finding], need: Need) -> None:
-    """Stop all spending, and keep what must count as spent before it goes on."""
-    if chain.state.frozen and replace(need, is_told=True) == kept_need(chain):
+def _keep(ledger: LedgerCore, case: _Case, why: str) -> None:
+    """Keep what must count as spent before the frozen data set goes on."""
+    need = case.need
+    if replace(need, is_told=True) == kept_need(case.chain):
         return
-    wrong = [f"{found.source} {found.words}" for found in others]
-    why = "; ".join(wrong)[:900] or chain.state.why_frozen
     body = CheckpointBody(
         frozen=True,
-        reason="".join(letter if letter.isprintable() else "?" for letter in why),
+        reason=why,
         needed=need.units,
         witnessed=need.witnessed,
         at_least=need.at_least,
     )
-    ledger.write(chain.state.name, body)
+    ledger.write(case.chain.state.name, body)
 
 
 def _charge_again(ledger: LedgerCore, chain: Chain, spend: Spend) -> None:

@@ -76,7 +76,7 @@ class Signer:
         """Write the secret to a new file that its owner alone may read."""
         try:
             file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        except OSError as error:
+        except (OSError, ValueError, TypeError) as error:  # a null character is a ValueError
             raise ParameterError(
                 "path", str(path), f"cannot be made ({type(error).__name__})",
                 "Name a new file in a folder that you may write to",

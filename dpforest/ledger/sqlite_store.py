@@ -290,12 +290,13 @@ class SqliteStore(SqlStore):
         LedgerUnreachable
             If there is a file at this place, or it cannot be written.
         """
-        target = Path(path)
         try:
+            target = Path(path)
             os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-        except OSError as error:
+        except (OSError, ValueError, TypeError) as error:  # a null character is a ValueError
+            reason = getattr(error, "strerror", None) or "this is no path"
             raise LedgerUnreachable(
-                f"the backup cannot be written ({error.strerror})",
+                f"the backup cannot be written ({reason})",
                 "Name a new file in a folder that this user may write",
                 self.url,
             ) from None

@@ -15,7 +15,7 @@ from os import PathLike
 from typing import Any
 
 from dpforest.accounting.rationals import parse_finite
-from dpforest.exceptions import ParameterError
+from dpforest.exceptions import ParameterError, ParameterTypeError
 from dpforest.ledger.amounts import to_units
 from dpforest.ledger.chain import Chain
 from dpforest.ledger.entries import Charge, Entry, is_hex, is_id, is_name
@@ -98,6 +98,10 @@ def read_testimonies(witnesses: Iterable[Any]) -> list[Testimony]:
     """
     if isinstance(witnesses, (str, PathLike)) or hasattr(witnesses, "to_json"):
         witnesses = [witnesses]
+    if not isinstance(witnesses, Iterable):
+        raise ParameterTypeError(
+            "witnesses", witnesses, "must be reports, exports or their files", _REPAIR
+        )
     return [one for given in witnesses for one in _read(given)]
 
 
@@ -110,7 +114,10 @@ def _read(given: Any) -> list[Testimony]:
 
     data = read_object(text, refuse, LIMITS)
     if data.get("format") == FORMAT:
-        return _of_export(export_of(data), source)
+        export = export_of(data)
+        if not export.chains:
+            raise refuse("it is an export without a data set")
+        return _of_export(export, source)
     if data.get("format") != "dpforest-report":
         raise refuse("it is neither a privacy report nor an export of a ledger")
     if data.pop("digest", None) != digest_of(data):
@@ -145,6 +152,8 @@ def _of_place(place: dict[str, Any], source: str) -> Testimony:
     charged, total = (_units(place[name]) for name in ("charged", "in_all"))
     ledger, name, reserve = place["ledger"], place["data_set"], place["reserve"]
     blocks = tuple(place["blocks"])
+    if not 0 < charged <= total:
+        raise ValueError
     if not (is_id(ledger) and is_id(reserve) and all(map(is_name, (name, *blocks)))):
         raise ValueError
     spend = Spend(reserve, charged, blocks, number, digest)

@@ -305,7 +305,7 @@ class TestSeveralAtOnce:
                 made = scope.request_all(requests)
             assert [(g.role, g.cells, g.level) for g in made] == [("one", 1, None), ("two", 4, 2)]
         assert accountant.loss.epsilon == 1 and len(accountant.ledger) == 10
-        assert len(accountant._books._asked) == 1
+        assert len(accountant._books._requests_read) == 1
 
     def test_a_request_that_changes_is_priced_anew(self):
         dearer = type("Dearer", (Event,), {"loss": property(lambda self: next(losses))})

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import math
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from dpforest import Domain, PrivateForestClassifier
+from dpforest import BudgetExceeded, BudgetLedger, Domain, PrivateForestClassifier
 from dpforest.exceptions import DPForestError, ParameterError
 from dpforest.ledger.campaign import priced_forests
 from dpforest.ledger.core import LedgerCore
@@ -239,3 +240,94 @@ def test_too_many_fits_of_a_campaign(file_ledger):
     file_ledger.register("visits", domain=PRICED, epsilon=1, delta="1e-6")
     with pytest.raises(ParameterError, match="1000 fits of one reserve"):
         charge_of([*priced_forests(file_ledger.accountant("visits"), forest)] * 1001, "rho")
+
+
+#: Files and lists that cannot be, each in what it is given to; all of them end in errors of ours.
+UNUSABLE = {
+    "witnesses that are none": lambda book, charge, there: book.verify(5),
+    "a witness of a recovery": lambda book, charge, there: book.recover("claims", 5),
+    "no list of data sets": lambda book, charge, there: book.verify([], 5),
+    "a page of no list": lambda book, charge, there: book.page(data_sets="claims"),
+    "a page nowhere": lambda book, charge, there: book.page(there / "none" / "x.html"),
+    "an export nowhere": lambda book, charge, there: book.export_json(there / "none" / "x"),
+    "an export to no path": lambda book, charge, there: book.export_json(5),
+    "a plan nowhere": lambda book, charge, there: charge.to_json(there / "none" / "x"),
+    "a backup to no path": lambda book, charge, there: book.backup(5),
+    "a backup with a null": lambda book, charge, there: book.backup("a\0b"),
+    "a log from no number": lambda book, charge, there: book.log("claims", "a"),
+    "a log from beyond": lambda book, charge, there: book.log("claims", 10**30),
+    "a log to beyond": lambda book, charge, there: book.log("claims", 0, 10**30),
+    "a class and no forest": lambda book, charge, there: book.plan(
+        "claims", PrivateForestClassifier
+    ),
+    "a place of half a character": lambda book, charge, there: BudgetLedger.open(
+        "sqlite:///a\ud800", actor="a", create=True
+    ),
+    "a place of too long a name": lambda book, charge, there: BudgetLedger.open(
+        "sqlite:///" + "x" * 5000, actor="a", create=True
+    ),
+    "an export of a name that is none": lambda book, charge, there: book.import_json(
+        '{"format": "dpforest-ledger", "version": 1, "ledger": "\\u001b[31m", "data_sets": {}}'
+    ),
+    "an export of nothing as a witness": lambda book, charge, there: book.verify(
+        [f'{{"format": "dpforest-ledger", "version": 1, "ledger": "{book.id}", "data_sets": {{}}}}']
+    ),
+}
+
+
+@pytest.mark.parametrize("what", UNUSABLE)
+def test_what_cannot_be_read_or_written_is_an_error_of_ours(helpers, tmp_path, what):
+    with helpers.registered(helpers.ledger_at(tmp_path / "claims.ledger")) as book:
+        with pytest.raises(DPForestError):
+            UNUSABLE[what](book, helpers.charge("1/10"), tmp_path)
+        assert len(book.log("claims")) == 1
+
+
+def listed(helpers, *lines):
+    """Lines of a plan file, each an event and how often it is there."""
+    from dpforest.accounting.certificate_record import EventRecord
+    from dpforest.ledger.entries import Repeated
+
+    return tuple(Repeated(releases=(EventRecord.of(e),), times=n) for e, n in lines)
+
+
+def test_no_line_of_a_plan_file_hides_another(helpers, tmp_path):
+    """What costs without end is listed no times, or beside what no float can hold."""
+    from dpforest.accounting.events import DiscreteGaussianNoise, GeometricNoise
+
+    dear, one = (GeometricNoise(Fraction(5), Fraction(1)), 1000), Fraction(1)
+    endless = GeometricNoise(math.inf, one)
+    for currency, none in (("epsilon", DiscreteGaussianNoise(one, one)), ("rho", endless)):
+        path = tmp_path / f"{currency}.ledger"
+        with helpers.registered(helpers.ledger_at(path), currency=currency) as book:
+            huge = (GeometricNoise(Fraction(10**900), one), 10**9), (endless, 1)
+            for lines in ((dear, (none, 0)), huge):
+                charge = helpers.charge("1/10", currency, releases=listed(helpers, *lines))
+                with pytest.raises(ParameterError, match="add up to more"):
+                    book.reserve("claims", charge)
+
+
+@pytest.mark.parametrize("change", [{"epsilon": "inf"}, {"delta": "inf"}, {"delta": "-1"}])
+def test_a_certificate_without_end_is_an_error_of_ours(helpers, tmp_path, change):
+    charge = helpers.charge("1/10", alone=True, **({"epsilon": "1"} | change))
+    with (
+        helpers.registered(helpers.ledger_at(tmp_path / "claims.ledger")) as book,
+        pytest.raises(BudgetExceeded if "epsilon" in change else ParameterError),
+    ):
+        book.request("claims", charge)
+
+
+def test_a_delta_without_end_is_an_error_of_ours(helpers, tmp_path):
+    with (
+        helpers.registered(helpers.ledger_at(tmp_path / "a.ledger"), currency="epsilon") as book,
+        pytest.raises(ParameterError, match="^delta="),
+    ):
+        book.request("claims", helpers.charge("1/10", "epsilon", delta="inf"))
+
+
+def test_what_is_listed_no_times_costs_nothing(helpers, tmp_path):
+    from dpforest.accounting.events import GeometricNoise
+
+    none = listed(helpers, (GeometricNoise(math.inf, Fraction(1)), 0))
+    with helpers.registered(helpers.ledger_at(tmp_path / "claims.ledger")) as book:
+        assert book.reserve("claims", helpers.charge("1/10", releases=none))

@@ -335,3 +335,13 @@ def test_the_whole_program_from_a_shell(here):
     env = os.environ | {"PYTHONPATH": str(HERE.parents[1])}
     run = subprocess.run(command, capture_output=True, text=True, env=env)
     assert run.returncode == 6 and run.stdout == "" and "Traceback" not in run.stderr
+
+
+def test_a_plan_says_what_it_waits_for(good, here, helpers):
+    good(INIT)
+    with helpers.ledger_at(here / "claims.ledger") as ledger:
+        assert "need" not in good("plan claims churn.json")
+        ledger.policy("claims", approvals=1)
+        assert good("plan claims churn.json").rstrip().endswith("; needs 1 approval")
+        ledger.checkpoint("claims", frozen=True, reason="a restore")
+        assert "waits, since the data set is frozen (a restore)" in good("plan claims churn.json")

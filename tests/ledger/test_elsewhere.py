@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from dpforest import (
 from dpforest.__main__ import main
 from dpforest.exceptions import ParameterError
 from dpforest.ledger.elsewhere import spent_elsewhere
+from dpforest.report.digests import digest_of
 
 HERE = Path(__file__).parent
 NOBODY = np.empty((0, 2)), np.empty(0)
@@ -120,3 +122,14 @@ def test_what_is_of_another_kind_is_refused(ledger, helpers):
         name = "a text" if given.startswith("{") else given
         with pytest.raises(ParameterError, match=f"^file='{name}': .*{said}"):
             spent_elsewhere(given, known)
+
+
+@pytest.mark.parametrize(
+    ("place", "value"), [(("domain", "classes"), ["x"]), (("basis", "delta"), "inf")]
+)
+def test_a_report_of_no_domain_or_delta_is_an_error_of_ours(ledger, place, value):
+    data = json.loads(report_of(PURE["rules"]).to_json())
+    del data["digest"]
+    data[place[0]][place[1]] = value
+    with pytest.raises(ParameterError, match="cannot be charged"):
+        spent_elsewhere(json.dumps(data | {"digest": digest_of(data)}), facts(ledger, "pure"))

@@ -593,7 +593,7 @@ def test_what_was_spent_elsewhere_counts_beyond_the_cap(helpers, book, tmp_path)
         fit(helpers, old, "1/1000000")
 
 
-@pytest.mark.parametrize("steps", range(1, 5))
+@pytest.mark.parametrize("steps", range(1, 6))
 def test_a_recovery_that_dies_leaves_nothing_open(helpers, book, tmp_path, steps, monkeypatch):
     """Frozen, or whole; and what is begun again ends where one run would have."""
     old = copied(helpers, book, tmp_path)
@@ -608,7 +608,7 @@ def test_a_recovery_that_dies_leaves_nothing_open(helpers, book, tmp_path, steps
 
     with monkeypatch.context() as patch:
         patch.setattr(type(old), "write", dying)
-        if steps < 4:
+        if steps < 5:
             with pytest.raises(LedgerUnreachable):
                 went_on(old, lost)
             assert old.status("claims").frozen
@@ -695,3 +695,46 @@ def test_a_damaged_chain_is_not_recovered(helpers, book, tmp_path):
     for ask in (lambda: book.recover("claims", [later]), lambda: book.verify()):
         with pytest.raises(LedgerDamaged, match="entry 2 of data set 'claims' has not the hash"):
             ask()
+
+
+def test_a_fit_that_begins_while_a_recovery_starts_stands_for_no_lost_one(
+    helpers, book, tmp_path, monkeypatch
+):
+    """The data set is stopped first, and only then is added up what must count."""
+    restored = copied(helpers, book, tmp_path)
+    fit(helpers, book, "1/16")
+    export = book.export_json()
+    fit(helpers, book, "1/16")
+    last = fit(helpers, book, "1/16")
+    fit(helpers, restored, "1/1000")  # so that this chain is no beginning of the other
+    analyst = helpers.ledger_at(tmp_path / "backup.ledger", actor="ana")
+    write, meanwhile = type(restored).write, []
+
+    def late(ledger, *said):
+        if not meanwhile:
+            meanwhile.append("it begins")
+            fit(helpers, analyst, "1/16")
+        return write(ledger, *said)
+
+    monkeypatch.setattr(type(restored), "write", late)
+    assert restored.recover("claims", [export, last]).frozen
+    missing = Fraction(restored.recover("claims", [export, last]).missing, 2**128)
+    assert spent(restored) + missing >= Fraction(1, 8) + 4 * Fraction(1, 16) + Fraction(1, 1000)
+
+
+@pytest.mark.parametrize("change", [{"charged": "0"}, {"in_all": "1/100"}])
+def test_a_report_of_no_charge_is_no_witness(book, change):
+    with pytest.raises(ParameterError, match="not what a report says"):
+        book.recover("claims", [edited(book.first, **change)])
+    assert not book.status("claims").frozen
+
+
+def test_exports_of_several_lost_chains_bring_all_of_them_back(helpers, book, tmp_path):
+    """Reports alone do not: what is common to their totals cannot be told."""
+    again, now = copied(helpers, book, tmp_path), copied(helpers, book, tmp_path, "now.ledger")
+    first = [fit(helpers, book, "1/16") for _ in range(3)][-1]
+    second = [fit(helpers, again, "1/16") for _ in range(2)][-1]
+    assert now.recover("claims", [first, second]).frozen
+    assert not now.recover("claims", [book.export_json(), again.export_json()]).frozen
+    assert spent(now) == Fraction(1, 8) + 5 * Fraction(1, 16)
+    assert verdicts(now, first, second) == ["imported"] * 2

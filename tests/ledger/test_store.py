@@ -482,6 +482,8 @@ def test_a_value_of_another_type_is_damage(store, monkeypatch):
     [
         "claims.ledger", "", "sqlite:claims", "sqlite://claims", "sqlite://", "sqlite:///",
         "sqlite:///:memory:", "sqlite:///a?mode=ro", "mysql://a/b", "postgresql://u:secret@[::1/a",
+        "postgresql://u:sec/secret@127.0.0.1:1/a", "postgresql://u:sec@secret@127.0.0.1:1/a",
+        "postgresql://u:sec/ret@x/secret@127.0.0.1:1/a",
     ],
 )  # fmt: skip
 def test_places_of_no_kind_are_refused(url):

@@ -340,3 +340,16 @@ def test_a_certificate_of_other_releases_is_not_taken_up(file_book):
     book.void("fresh", reserve, reason="edited")
     whole = book.reserve("fresh", charge).id
     assert book.campaign("fresh", many, reserve=whole).left == 6
+
+
+def test_processes_that_share_a_campaign_each_run_a_part(book):
+    """What another one has begun is not tried again."""
+    kept = book.reserve("claims", book.charge("claims", [forest()] * 2)).id
+    first, second = (book.campaign("claims", [forest()] * 2, reserve=kept) for _ in range(2))
+    forest(accountant=first).fit(X, Y)
+    late = forest(accountant=second)
+    with pytest.raises(ParameterError, match="has begun before"):
+        late.fit(X, Y)
+    assert second.left == 1
+    late.fit(X, Y)
+    assert kinds(book) == ["reserve", "start", "settle", "start", "settle"]
