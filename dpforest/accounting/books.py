@@ -120,7 +120,7 @@ class Books:
         entries = tuple([self._entry(request) for request in requests])
         losses = [entry.loss for entry in entries]
         asked = Asked(entries, functools.reduce(self.sum_of, losses) if losses else NO_LOSS)
-        several = 1 < len(requests) and len(self._requests_read) < _MOST_SUMS
+        several = len(requests) > 1 and len(self._requests_read) < _MOST_SUMS
         if several and all(map(_stays, requests)):
             self._requests_read[key] = requests, asked
         return asked
