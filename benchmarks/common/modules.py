@@ -142,7 +142,7 @@ class Module:
     def texts(self) -> set[str]:
         """Its texts, where modules are imported by name; else none."""
         words = {word for path in paths_of(self.tree) for word in path}
-        if not words & {"import_module", "__import__"}:
+        if not words & {"import_module", "__import__", "lazy_names"}:
             return set()
         found = (one.value for one in ast.walk(self.tree) if isinstance(one, ast.Constant))
         return {text for text in found if isinstance(text, str)}

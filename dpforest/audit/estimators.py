@@ -163,6 +163,7 @@ OF_SIZES: tuple[tuple[float, dict[str, Any]], ...] = (
     (HOPELESS_ROWS, {"strategy": "rules"}),
     (MOST_ROWS, {"strategy": "rules"}),
     (MOST_ROWS, {"strategy": "refitted", "delta": DELTA}),
+    (MOST_ROWS, {"strategy": "boosted"}),
     (MOST_ROWS, {"strategy": "boosted", "delta": DELTA}),
     (ROWS, {"strategy": "multinomial", "delta": DELTA}),
 )
@@ -182,6 +183,7 @@ def estimator_parts() -> tuple[AuditPart, ...]:
     return (
         *parts,
         estimator_part(PrivateForestClassifier, three, label="three classes", strategy="one_shot"),
+        estimator_part(PrivateForestClassifier, three, label="three classes", strategy="boosted"),
         estimator_part(PrivateForestRegressor, least, **_declared(LEAST_ROWS, "one_shot")),
     )
 

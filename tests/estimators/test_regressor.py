@@ -187,8 +187,9 @@ def test_a_shared_accountant_refuses_before_data(make_forest, poisoned):
 
 
 def test_auto_picks_by_the_signal(make_forest):
-    for rows, delta in ((100, 0), (10**6, 0), (100, DELTA)):
+    for rows, delta in ((100, 0), (1000, 0), (100, DELTA)):
         assert make_forest(delta=delta, domain=domain_of(rows)).plan().strategy == "one_shot"
+    assert make_forest(domain=domain_of(10**6)).plan().strategy == "boosted"
     signal = LearnerBudget(Fraction(8), Fraction(DELTA)).signal(1.0)
     rows = int(REFITTED_SIGNAL_OF_MEANS / signal * 1.3)
     assert make_forest(delta=DELTA, domain=domain_of(rows)).plan().strategy == "refitted"
