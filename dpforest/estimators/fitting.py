@@ -372,14 +372,15 @@ class Fit:
 
     @contextmanager
     def _unfitted_on_failure(self) -> Iterator[list[Scope]]:
-        """Leave nothing of a fit that failed or was interrupted but what it cost."""
+        """Leave nothing of a fit that failed or was interrupted but what it cost.
+
+        What it released is handed over at its end, all at once.
+        """
         opened: list[Scope] = []
         self.estimator.__dict__.pop("_failure", None)
         try:
             yield opened
         except BaseException:
-            if not hasattr(self.estimator, "guarantee_"):
-                forget(self.estimator)
             granted = _failure_of(opened[0].record()) if opened else ""
             self.estimator._failure = self.reservation.failure or granted
             raise

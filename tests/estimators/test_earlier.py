@@ -81,7 +81,10 @@ def test_a_model_of_another_strategy_than_was_paid_for_is_refused():
         )
         for strategy in ("auto", "one_shot")
     }
-    auto, other = stored["auto"], stored["one_shot"]
+    other, asked = stored["one_shot"], stored["one_shot"]["parameters"] | {"strategy": "rules"}
+    with pytest.raises(ModelFormatError, match="another strategy than its parameters ask for"):
+        PrivateForestClassifier.from_json(json.dumps(other | {"parameters": asked}))
+    auto = stored["auto"]
     assert auto["released"]["strategy"] == "rules"
     with pytest.raises(ModelFormatError, match="its ledger paid for"):
         PrivateForestClassifier.from_json(json.dumps(auto | {"released": other["released"]}))
