@@ -70,7 +70,7 @@ WITHOUT = {
         trees/rules/model estimators/explanation plain/writing
         estimators/outcome""",
     "public facts, settings and sizes": """
-        trees/boosted/settings trees/one_shot/settings trees/passes
+        trees/one_shot/settings trees/passes
         trees/refitted/settings trees/rules/settings domain/complaints domain/files
         domain/matrix estimators/names estimators/forecast trees/base""",
     "structures drawn from public words, and the place of a record in them": """

@@ -43,8 +43,8 @@ class Workspace:
 class Siblings:
     """Sums over all nodes of a level of one tree, and over their bins.
 
-    They are made of what was counted and of the level above, and kept for the level below. Nobody
-    is given them but `NodeSums` and `SplitScore`, which only the bridge makes use of.
+    They are made of what was counted and of the level above, and kept for the level below. They are
+    handed out for that very count alone, which only the bridge has.
 
     Parameters
     ----------
@@ -53,10 +53,11 @@ class Siblings:
     workspace : Workspace
     """
 
-    __slots__ = ("__bins", "__gradients", "__totals", "__workspace")
+    __slots__ = ("__bins", "__counted", "__gradients", "__totals", "__workspace")
 
     def __init__(self, gradients: Additions, workspace: Workspace) -> None:
         self.__gradients, self.__workspace = gradients, workspace
+        self.__counted: NDArray[np.int64] | None = None
         nothing = np.empty((0, 0), dtype=np.int64)
         self.__totals, self.__bins = (-1, nothing), (-1, nothing)
 
@@ -74,7 +75,8 @@ class Siblings:
             own = query.parted(counted)[1] if isinstance(query, LevelSums) else counted
             if query.level:
                 own = _of_both(above, own, query, np.empty((2 * own.shape[0], own.shape[1]), "i8"))
-            self.__totals = query.level, own
+            self.__totals, self.__counted = (query.level, own), counted
+        self._check_counted(counted)
         return self.__totals[1]
 
     def bins(self, query: LevelSums, counted: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -95,6 +97,11 @@ class Siblings:
                 own = _of_both(above, own, query, self.__workspace.sums(query.level, shape))
             self.__bins = query.level, own
         return self.__bins[1]
+
+    def _check_counted(self, counted: NDArray[np.int64]) -> None:
+        """Refuse to hand out what is kept to somebody who has not what it was made of."""
+        if counted is not self.__counted:
+            raise PlanError("sums are handed out for the very count that they were made of")
 
     def _check(self, query: LevelSums | LeafSums, level: int) -> None:
         """Refuse what would be added to sums of other records, or of other residuals."""

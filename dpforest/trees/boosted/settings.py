@@ -21,7 +21,7 @@ class BoostedSize:
     Raises
     ------
     ParameterError
-        Where trees are deeper than ``MAX_DEPTH``.
+        Where trees are deeper than ``MAX_DEPTH``, or there is no round.
     """
 
     depth: int
@@ -32,6 +32,8 @@ class BoostedSize:
         if not 0 < self.depth <= MAX_DEPTH:
             rule = f"must be from 1 to {MAX_DEPTH}"
             raise ParameterError("depth", self.depth, rule, "Give a smaller size")
+        if self.n_rounds < 1:
+            raise ParameterError("n_rounds", self.n_rounds, "must be at least 1", "Give some")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,12 @@ class BoostedSettings:
     stretch_of_many : float
         What the sum of all steps is multiplied by once the last is released, where there are more
         than two classes: a limited number of shrunk steps ends before the records are explained.
+
+    Raises
+    ------
+    ParameterError
+        Where a share is none, shares leave nothing, or a clip, bend or mass is not above 0 and at
+        most 1: so scores of fewer than 2**31 records are exact in doubles, and sums in 64 bits.
     """
 
     prior_share: Fraction = Fraction(1, 100)
@@ -86,6 +94,19 @@ class BoostedSettings:
     spread: float = 1.0
     step_clip: float = 3.0
     stretch_of_many: float = 1.15
+
+    def __post_init__(self) -> None:
+        """Check what sums, scores and prices take for granted."""
+        for name in ("clip", "clip_of_many", "bend", "bend_of_many", "mass"):
+            _check_part(name, getattr(self, name), most=1)
+        _check_part("prior_share", self.prior_share)
+        _check_part("prior_share + quantile_share", self.prior_share + self.quantile_share)
+        _check_part("selection_share", self.selection_share)
+        _check_part("node_share", self.node_share)
+        _check_part("selection_share + node_share", self.selection_share + self.node_share)
+        if not 0 <= self.first_share < 1:
+            rule = "must be at least 0 and below 1"
+            raise ParameterError("first_share", self.first_share, rule, "Give a smaller share")
 
     def size(self, signal: float, n_features: int, n_cells: int, n_classes: int) -> BoostedSize:
         """Size by the public signal R, as deep as the sums of a level fit in memory.
@@ -161,3 +182,10 @@ class PureSettings(BoostedSettings):
     def rounds(self, signal: float, n_classes: int) -> int:
         """Trees, beside the first one on counts."""
         return 6 if n_classes == 2 else 2
+
+
+def _check_part(name: str, value: Fraction, most: int | None = None) -> None:
+    """Refuse what is not above 0 and below 1; 1 itself is fine where it is the most."""
+    if not (0 < value < 1 or value == most):
+        rule = f"must be above 0 and {'at most' if most else 'below'} 1"
+        raise ParameterError(name, value, rule, "Give a part of 1")
