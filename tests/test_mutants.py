@@ -66,7 +66,7 @@ WITHOUT = {
         trees/boosted/model trees/boosted/steps trees/boosted/shares
         trees/combined/model trees/multinomial/heaps trees/multinomial/model
         trees/one_shot/model
-        trees/partial trees/refitted/model
+        trees/partial trees/importances trees/refitted/model
         trees/rules/model estimators/explanation plain/writing
         estimators/outcome""",
     "public facts, settings and sizes": """

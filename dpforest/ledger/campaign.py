@@ -377,14 +377,14 @@ def priced_forests(
     ParameterError, ParameterTypeError
         If one is no forest, or is not of the data set.
     """
-    several = list(forests) if isinstance(forests, Iterable) else [forests]
-    if not several:
-        raise ParameterError("forests", several, "must name a forest", "Give at least one")
-    for forest in several:
+    named = list(forests) if isinstance(forests, Iterable) else [forests]
+    if not named:
+        raise ParameterError("forests", named, "must name a forest", "Give at least one")
+    for forest in named:
         if isinstance(forest, type) or not hasattr(forest, "_priced"):
             raise ParameterTypeError(
                 "forests", getattr(forest, "__name__", type(forest).__name__),
                 "must be private estimators of dpforest",
                 "Give forests as they would be fitted",
             )  # fmt: skip
-    return tuple(forest._priced(tariff, streamed) for forest in several)
+    return tuple(forest._priced(tariff, streamed) for forest in named)

@@ -18,7 +18,10 @@ CountNoise = GeometricNoise | DiscreteGaussianNoise
 
 
 def count_noise(sensitivity: Sensitivity, share: Fraction, pure: bool) -> CountNoise:
-    """Noise that costs at most a share: of epsilon where it is pure, else of rho."""
+    """Noise that costs at most a share: of epsilon where it is pure, else of rho.
+
+    A variance is rounded up.
+    """
     if pure:
         return GeometricNoise(share, sensitivity.l1)
     return priced_noise(sensitivity.l2_squared, share)

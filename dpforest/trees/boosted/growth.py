@@ -11,11 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dpforest.bridge import Part, Score
 from dpforest.trees.base import TableFacts
 from dpforest.trees.boosted.counts import CountScore, NodeCounts
-from dpforest.trees.boosted.parts import NodeSums, Siblings, SplitScore, Workspace
+from dpforest.trees.boosted.parts import NodeSums, Siblings, SplitScore
 from dpforest.trees.boosted.queries import Additions, LeafSums, LevelSums
 from dpforest.trees.multinomial.cells import Boxes
+from dpforest.trees.multinomial.memory import LevelMemory
 from dpforest.trees.multinomial.segments import Heap, Splits
 from dpforest.trees.random.bins import Bins
 
@@ -79,13 +81,13 @@ class Growth:
     ----------
     gradients : Additions
     candidates : Candidates
-    workspace : Workspace
+    memory : LevelMemory
         Of this tree and those before it.
     """
 
-    def __init__(self, gradients: Additions, candidates: Candidates, workspace: Workspace) -> None:
+    def __init__(self, gradients: Additions, candidates: Candidates, memory: LevelMemory) -> None:
         self._gradients, self._candidates = gradients, candidates
-        self._siblings, self._boxes = Siblings(gradients, workspace), candidates.root()
+        self._siblings, self._boxes = Siblings(gradients, memory), candidates.root()
         self._splits: list[Splits] = []
         self._counted = np.zeros(1, dtype=np.int64)
 
@@ -103,19 +105,11 @@ class Growth:
         """The leaves, to be counted."""
         return LeafSums(self._gradients, self.heap, len(self._splits), self._counted)
 
-    def sums(self, query: LevelSums | LeafSums) -> NodeSums:
+    def sums(self, query: LevelSums | LeafSums) -> Part[NDArray[np.int64]]:
         """The part of what was counted that gets noise."""
         return NodeSums(query, self._siblings)
 
-    def counts(self, query: LevelSums | LeafSums) -> NodeCounts:
-        """The part of what was counted that gets noise, of a tree on class counts."""
-        return NodeCounts(query, self._siblings)
-
-    def apart(self, query: LevelSums, shares: NDArray[np.int64]) -> CountScore:
-        """Score of a level's splits, by released class shares, of a tree on class counts."""
-        return CountScore(query, shares, self._boxes, self._siblings)
-
-    def score(self, query: LevelSums, centres: NDArray[np.int64]) -> SplitScore:
+    def score(self, query: LevelSums, centres: NDArray[np.int64]) -> Score[NDArray[np.int64]]:
         """Score of a level's splits, by released centres."""
         return SplitScore(query, centres, self._boxes, self._siblings)
 
@@ -144,3 +138,15 @@ class Growth:
         large_left = ordered & (2.0 * edge[cells] > before + edge[first + high])
         # Where there is no split all records go left.
         return 2 * nodes + (large_left | ~known)
+
+
+class CountedGrowth(Growth):
+    """A tree on class counts as it grows; its centres are class shares."""
+
+    def sums(self, query: LevelSums | LeafSums) -> Part[NDArray[np.int64]]:
+        """The part of what was counted that gets noise."""
+        return NodeCounts(query, self._siblings)
+
+    def score(self, query: LevelSums, centres: NDArray[np.int64]) -> Score[NDArray[np.int64]]:
+        """Score of a level's splits, by released class shares."""
+        return CountScore(query, centres, self._boxes, self._siblings)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -13,10 +15,9 @@ from dpforest.bridge import Bridge
 from dpforest.records.base import Released
 from dpforest.trees.base import TableFacts
 from dpforest.trees.boosted.counts import Memberships
-from dpforest.trees.boosted.growth import Candidates, Growth
+from dpforest.trees.boosted.growth import Candidates, CountedGrowth, Growth
 from dpforest.trees.boosted.model import BoostedModel
-from dpforest.trees.boosted.parts import Workspace
-from dpforest.trees.boosted.plan import BoostedShape, Role, build_plan
+from dpforest.trees.boosted.plan import BY_COUNTS, BY_RESIDUALS, BoostedShape, TreeRoles, build_plan
 from dpforest.trees.boosted.queries import STEPS, BoostedMove, Gradients
 from dpforest.trees.boosted.settings import BoostedSettings, PureSettings
 from dpforest.trees.boosted.shares import leaf_shares, whole_shares
@@ -27,6 +28,7 @@ from dpforest.trees.boosted.steps import (
     in_score_steps,
     newton_steps,
 )
+from dpforest.trees.multinomial.memory import LevelMemory
 from dpforest.trees.multinomial.segments import Heap
 from dpforest.trees.prior import base_scores, released_prior
 from dpforest.trees.random.bins import asked_bins
@@ -68,13 +70,13 @@ class BoostedForest:
         prior = released_prior(bridge, facts.unit)
         history = ScoreHistory(base_scores(prior))
         bins = asked_bins(bridge, facts, shape.settings.max_bins)
-        candidates, workspace, grown = Candidates.of(bins, facts), Workspace(), list[Grown]()
+        candidates, memory, grown = Candidates.of(bins, facts), LevelMemory(np.int64), list[Grown]()
         for number in range(shape.first + shape.n_rounds):
             if number < shape.first:
-                growth = Growth(Memberships(shape.n_classes), candidates, workspace)
+                growth: Growth = CountedGrowth(Memberships(shape.n_classes), candidates, memory)
                 tree = _counted(shape, bridge, growth, prior)
             else:
-                growth = Growth(Gradients(history, shape.lattice), candidates, workspace)
+                growth = Growth(Gradients(history, shape.lattice), candidates, memory)
                 tree = _grown(shape, bridge, growth)
             history = history.then(BoostedMove(number, tree[0], tree[1]))
             grown.append(tree)
@@ -92,51 +94,55 @@ def _counted(
     shape: BoostedShape, bridge: Bridge, growth: Growth, prior: NDArray[np.float64]
 ) -> Grown:
     """Grow a tree on class counts: its steps lead from the prior to the shares of its leaves."""
-    released, shares = list[tuple[Released, float]](), whole_shares(prior[None])
-    for level in range(shape.depth):
-        query = growth.level()
-        roles = (Role.COUNTED_NODES, Role.COUNTED_SPLITS) if level else (Role.COUNTED_SPLITS,)
-        counted = bridge.ask(query, *roles)
-        if level:
-            counts = counted.noised(Role.COUNTED_NODES, growth.counts(query))
-            released.append((counts, bridge.event(Role.COUNTED_NODES).variance))
-            shares = whole_shares(counts)
-        growth.split(counted.chosen(Role.COUNTED_SPLITS, growth.apart(query, shares)))
-    leaves = growth.leaves()
-    counts = bridge.ask(leaves, Role.COUNTED_LEAVES).noised(
-        Role.COUNTED_LEAVES, growth.counts(leaves)
-    )
-    released.append((counts, bridge.event(Role.COUNTED_LEAVES).variance))
-    found, sizes = leaf_shares(prior, [c for c, _ in released], [v for _, v in released])
+    released = _released(shape, bridge, growth, BY_COUNTS, whole_shares(prior[None]), whole_shares)
+    found, sizes = leaf_shares(prior, *released)
     return growth.heap, in_score_steps(np.log(found) - base_scores(prior)), sizes
 
 
 def _grown(shape: BoostedShape, bridge: Bridge, growth: Growth) -> Grown:
-    """Ask for one level after the other and then for the leaves, and release each."""
-    lattice, released = shape.lattice, list[tuple[Released, float]]()
-    own = np.zeros((1, lattice.n_columns), dtype=np.int64)
-    for level in range(shape.depth):
-        query = growth.level()
-        roles = (Role.NODES, Role.SPLITS) if level else (Role.SPLITS,)
-        counted = bridge.ask(query, *roles)
-        if level:
-            sums = counted.noised(Role.NODES, growth.sums(query))
-            released.append((sums, bridge.event(Role.NODES).variance))
-            own = centres(sums, lattice.most, lattice.mass)
-        growth.split(counted.chosen(Role.SPLITS, growth.score(query, own)))
-    leaves = growth.leaves()
-    sums = bridge.ask(leaves, Role.LEAVES).noised(Role.LEAVES, growth.sums(leaves))
-    released.append((sums, bridge.event(Role.LEAVES).variance))
-    return growth.heap, *_leaves(shape, released)
-
-
-def _leaves(
-    shape: BoostedShape, released: list[tuple[Released, float]]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Steps and sizes of the leaves, made of all that was released of a tree."""
+    """Grow a tree on residuals: its steps are shrunk Newton steps."""
     settings, lattice = shape.settings, shape.lattice
-    estimates = combined_levels([s for s, _ in released], [v for _, v in released])
+    start = np.zeros((1, lattice.n_columns), dtype=np.int64)
+    centre = partial(centres, most=lattice.most, record=lattice.mass)
+    released = _released(shape, bridge, growth, BY_RESIDUALS, start, centre)
+    estimates = combined_levels(*released)
     scales = Scales(STEPS, lattice.bend, lattice.mass)
     steps = newton_steps(estimates, scales, settings.spread, settings.step_clip)
     sizes = np.maximum(estimates[-1][0][:, -1] / lattice.mass, 0.0)
-    return in_score_steps(settings.step / shape.n_rounds**0.5 * steps), sizes
+    return growth.heap, in_score_steps(settings.step / shape.n_rounds**0.5 * steps), sizes
+
+
+def _released(
+    shape: BoostedShape,
+    bridge: Bridge,
+    growth: Growth,
+    roles: TreeRoles,
+    own: NDArray[np.int64],
+    centre: Callable[[Released], NDArray[np.int64]],
+) -> tuple[list[Released], list[float]]:
+    """Ask for one level after the other and then for the leaves: released sums, with variances.
+
+    Parameters
+    ----------
+    shape, bridge, growth
+    roles : TreeRoles
+        What is asked for.
+    own : ndarray of int64, shape (1, C)
+        Centre of the root.
+    centre : callable
+        From the released sums of a level's nodes to their centres.
+    """
+    released, variances = list[Released](), list[float]()
+    for level in range(shape.depth):
+        query = growth.level()
+        counted = bridge.ask(query, *((roles.nodes, roles.splits) if level else (roles.splits,)))
+        if level:
+            released.append(counted.noised(roles.nodes, growth.sums(query)))
+            variances.append(bridge.event(roles.nodes).variance)
+            own = centre(released[-1])
+        growth.split(counted.chosen(roles.splits, growth.score(query, own)))
+    leaves = growth.leaves()
+    counted = bridge.ask(leaves, roles.leaves)
+    released.append(counted.noised(roles.leaves, growth.sums(leaves)))
+    variances.append(bridge.event(roles.leaves).variance)
+    return released, variances

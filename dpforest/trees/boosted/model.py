@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dpforest.trees.base import LogOddsModel, TableFacts
 from dpforest.trees.boosted.steps import SCORE_STEPS
+from dpforest.trees.importances import in_shares, spread_by_feature
 from dpforest.trees.multinomial.kernels.predict import sum_leaf_values
 from dpforest.trees.partial import (
     partial_scores,
@@ -74,20 +75,8 @@ class BoostedModel(LogOddsModel):
         A split counts by how far apart its children's mean steps are and by the released sizes
         of both.
         """
-        shares = np.zeros(self.n_features)
-        sizes, values = self.sizes, self.steps * self.sizes[:, :, None]
-        for level in reversed(range(self.depth)):
-            n_nodes = 1 << level
-            pairs = sizes.reshape(sizes.shape[0], n_nodes, 2, -1).sum(axis=3)
-            totals = values.reshape(sizes.shape[0], n_nodes, 2, -1, values.shape[2]).sum(axis=3)
-            means = totals / np.maximum(pairs, 1e-9)[..., None]
-            apart = ((means[:, :, 0] - means[:, :, 1]) ** 2).sum(axis=2)
-            weight = pairs.prod(axis=2) / np.maximum(pairs.sum(axis=2), 1e-9)
-            features = self.feature[:, n_nodes - 1 : 2 * n_nodes - 1]
-            used = features >= 0
-            np.add.at(shares, features[used], (apart * weight)[used])
-        total = shares.sum()
-        return shares / total if total > 0 else shares
+        spread = spread_by_feature(self.n_features, self.feature, self.sizes, self.steps)
+        return in_shares(spread)
 
     def partial_scores(self, feature: int, facts: TableFacts) -> NDArray[np.float64]:
         """Mean class scores at every shown code of one feature, shape (codes, n_classes)."""

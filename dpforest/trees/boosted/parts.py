@@ -5,7 +5,6 @@ Of two siblings one is counted; what the other one has is what their parent has 
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -19,25 +18,10 @@ from dpforest.trees.boosted.kernels.histograms import both_siblings
 from dpforest.trees.boosted.kernels.scores import score_splits
 from dpforest.trees.boosted.queries import STEPS, Additions, LeafSums, LevelSums
 from dpforest.trees.multinomial.cells import Boxes
+from dpforest.trees.multinomial.memory import LevelMemory
 
 #: Scores are multiplied by a whole number a node, at most twice this.
 FACTOR_STEPS = 2**8
-
-
-class Workspace:
-    """Memory for the sums of a level and of the one above, used again for every tree."""
-
-    __slots__ = ("__held",)
-
-    def __init__(self) -> None:
-        self.__held = [np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)]
-
-    def sums(self, level: int, shape: tuple[int, ...]) -> NDArray[np.int64]:
-        """An array for a level, with anything in it; that of the level above is left alone."""
-        size, which = math.prod(shape), level % 2
-        if self.__held[which].size < size:
-            self.__held[which] = np.empty(size, dtype=np.int64)
-        return self.__held[which][:size].reshape(shape)
 
 
 class Siblings:
@@ -50,13 +34,14 @@ class Siblings:
     ----------
     gradients : Additions
         Of the tree.
-    workspace : Workspace
+    memory : LevelMemory
+        For sums over bins; of this tree and those before it.
     """
 
-    __slots__ = ("__bins", "__counted", "__gradients", "__totals", "__workspace")
+    __slots__ = ("__bins", "__counted", "__gradients", "__memory", "__totals")
 
-    def __init__(self, gradients: Additions, workspace: Workspace) -> None:
-        self.__gradients, self.__workspace = gradients, workspace
+    def __init__(self, gradients: Additions, memory: LevelMemory) -> None:
+        self.__gradients, self.__memory = gradients, memory
         self.__counted: NDArray[np.int64] | None = None
         nothing = np.empty((0, 0), dtype=np.int64)
         self.__totals, self.__bins = (-1, nothing), (-1, nothing)
@@ -94,7 +79,7 @@ class Siblings:
             own = query.parted(counted)[0]
             if query.level:
                 shape = 2 * own.shape[0], *own.shape[1:]
-                own = _of_both(above, own, query, self.__workspace.sums(query.level, shape))
+                own = _of_both(above, own, query, self.__memory(shape))
             self.__bins = query.level, own
         return self.__bins[1]
 

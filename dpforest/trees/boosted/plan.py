@@ -40,6 +40,19 @@ class Role:
 
 
 @dataclass(frozen=True, slots=True)
+class TreeRoles:
+    """Requests of one kind of tree: sums of its nodes, their splits, sums of its leaves."""
+
+    nodes: str
+    splits: str
+    leaves: str
+
+
+BY_RESIDUALS = TreeRoles(Role.NODES, Role.SPLITS, Role.LEAVES)
+BY_COUNTS = TreeRoles(Role.COUNTED_NODES, Role.COUNTED_SPLITS, Role.COUNTED_LEAVES)
+
+
+@dataclass(frozen=True, slots=True)
 class BoostedShape:
     """Sizes of a boosted forest, and how released values become steps.
 
@@ -122,9 +135,7 @@ class _Tree:
 
     shape: BoostedShape
     pure: bool
-    nodes: str
-    splits: str
-    leaves: str
+    roles: TreeRoles
     score_range: Fraction
     sums: Sensitivity
     what: str
@@ -134,16 +145,11 @@ class _Tree:
 def _boosted(shape: BoostedShape, pure: bool) -> _Tree:
     what, times = "residual sums, curvatures and sizes", f", {shape.n_rounds} times"
     score_range, row = shape.lattice.score_range, shape.lattice.row
-    return _Tree(
-        shape, pure, Role.NODES, Role.SPLITS, Role.LEAVES, score_range, row, what, times
-    )  # fmt: skip
+    return _Tree(shape, pure, BY_RESIDUALS, score_range, row, what, times)
 
 
 def _counted(shape: BoostedShape, pure: bool) -> _Tree:
-    return _Tree(
-        shape, pure, Role.COUNTED_NODES, Role.COUNTED_SPLITS, Role.COUNTED_LEAVES,
-        CountScore.score_range, ONE_COUNT, "class counts", "",
-    )  # fmt: skip
+    return _Tree(shape, pure, BY_COUNTS, CountScore.score_range, ONE_COUNT, "class counts", "")
 
 
 def _steps(tree: _Tree, total: Fraction) -> tuple[Step, ...]:
@@ -155,10 +161,10 @@ def _steps(tree: _Tree, total: Fraction) -> tuple[Step, ...]:
     for level, part in enumerate(_downward(depth, settings.downward)):
         own = [_splits(tree, level, to_splits * part)]
         if level:
-            own.insert(0, _sums(tree, tree.nodes, level, to_nodes / (depth - 1)))
+            own.insert(0, _sums(tree, tree.roles.nodes, level, to_nodes / (depth - 1)))
         steps.append(Step(tuple(own)))
     left = total - to_splits - to_nodes
-    steps.append(Step((_sums(tree, tree.leaves, depth, left),)))
+    steps.append(Step((_sums(tree, tree.roles.leaves, depth, left),)))
     return tuple(steps)
 
 
@@ -176,12 +182,12 @@ def _splits(tree: _Tree, level: int, share: Fraction) -> Release:
         event = ExponentialSelection(sqrt_in_steps(8 * share, _ROOT_SCALE), tree.score_range)
     n_trees = tree.shape.n_rounds if tree.times else 1
     text = f"splits of {n_trees} tree{'s' * (n_trees > 1)} with {tree.shape.depth} levels"
-    return Release(tree.splits, event, 2**level, level, text)
+    return Release(tree.roles.splits, event, 2**level, level, text)
 
 
 def _sums(tree: _Tree, role: str, level: int, share: Fraction) -> Release:
     event = count_noise(tree.sums, share, tree.pure)
-    of_what = f"{2**level} leaves" if role == tree.leaves else "nodes"
+    of_what = f"{2**level} leaves" if role == tree.roles.leaves else "nodes"
     return Release(role, event, 2**level, level, f"noisy {tree.what} of {of_what}{tree.times}")
 
 

@@ -45,13 +45,13 @@ class BoostedSettings:
     prior_share, quantile_share : Fraction
         Of the whole; the second only where quantiles are bought.
     selection_share, node_share : Fraction
-        Of what is left for the rounds; the rest is for leaves. Each level spends as much on its
-        splits as another: a list of equal selections is one that can be composed as a whole,
-        which is worth more than spending on the levels where it would serve most.
+        Of what is left for the rounds; the rest is for leaves.
     first_share : Fraction
         Of what is left for the rounds: for a first tree on class counts, of more than two classes.
     downward : float
-        What a level spends on its splits, as a multiple of the level above.
+        What a level spends on its splits, as a multiple of the level above. 1 with a delta: a list
+        of equal selections is one that can be composed as a whole, which is worth more than
+        spending on the levels where it would serve most.
     max_bins : int
     clip, clip_of_many : Fraction
         Largest residual of up to three classes; half of their L1 where there are three, and of

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.trees.base import LogOddsModel, TableFacts
+from dpforest.trees.importances import in_shares, spread_by_feature
 from dpforest.trees.partial import mask_sends_left, partial_scores, with_both_classes
 from dpforest.trees.random.trees import RandomTrees
 from dpforest.trees.stored import reading, real_numbers, require
@@ -52,20 +53,8 @@ class OneShotModel(LogOddsModel):
         A split counts by how far apart its children's mean values are and by the released
         masses of both.
         """
-        shares = np.zeros(self.n_features)
-        weighted = self.values * self.masses[:, :, None]
-        n_trees, _, n_columns = self.values.shape
-        for level in range(self.trees.depth):
-            n_nodes = 1 << level
-            pairs = self.masses.reshape(n_trees, n_nodes, 2, -1).sum(axis=3)
-            totals = weighted.reshape(n_trees, n_nodes, 2, -1, n_columns).sum(axis=3)
-            means = totals / np.maximum(pairs, 1e-12)[..., None]
-            apart = ((means[:, :, 0] - means[:, :, 1]) ** 2).sum(axis=2)
-            weight = pairs.prod(axis=2) / np.maximum(pairs.sum(axis=2), 1e-12)
-            features = self.trees.feature[:, n_nodes - 1 : 2 * n_nodes - 1]
-            np.add.at(shares, features, apart * weight)
-        total = shares.sum()
-        return shares / total if total > 0 else shares
+        released = self.masses, self.values
+        return in_shares(spread_by_feature(self.n_features, self.trees.feature, *released, 1e-12))
 
     def partial_scores(self, feature: int, facts: TableFacts) -> NDArray[np.float64]:
         """Mean class scores at every code of one feature, shape (n_codes, n_classes)."""

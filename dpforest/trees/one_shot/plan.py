@@ -10,12 +10,11 @@ from dpforest.accounting.events import (
     DiscreteGaussianNoise,
     Event,
     ExponentialSelection,
-    GeometricNoise,
 )
 from dpforest.accounting.rationals import sqrt_in_steps
-from dpforest.accounting.releases import LearnerBudget, Plan, Release, Round, once, priced_noise
+from dpforest.accounting.releases import LearnerBudget, Plan, Release, Round, once
 from dpforest.accounting.tightening import tightened
-from dpforest.records.base import ClassCounts, Sensitivity
+from dpforest.records.base import ClassCounts
 from dpforest.records.rows import Totals
 from dpforest.trees.base import (
     MEDIAN_ROLE,
@@ -26,13 +25,11 @@ from dpforest.trees.base import (
 )
 from dpforest.trees.one_shot.queries import MedianRank, tables_sensitivity
 from dpforest.trees.one_shot.settings import N_SCORE_BINS, OneShotSettings, OneShotSize
+from dpforest.trees.prior import CountNoise, count_noise
 from dpforest.trees.random.bins import QUANTILES_ROLE, ordered_codes, quantiles_are_affordable
 
 OWNER = "one_shot"
 _ROOT_SCALE = 2**40
-
-#: Noise on counts, in either currency.
-CountNoise = GeometricNoise | DiscreteGaussianNoise
 
 
 class Role:
@@ -100,16 +97,20 @@ def _plan_of_total(
     left = total
     if quantiles_are_affordable(facts, budget, settings.quantile_share):
         share = total * settings.quantile_share
-        events[Role.QUANTILES] = _noise(ordered_codes(facts).sensitivity, share, budget)
+        events[Role.QUANTILES] = count_noise(
+            ordered_codes(facts).sensitivity, share, not budget.delta
+        )
         left -= share
     calibration, share = _calibration(facts, budget, settings, signal, total)
     left -= share
     if calibration is None or facts.unit > 1:
         share = total * _prior_share(facts, settings, signal)
-        events = {Role.PRIOR: _noise(ClassCounts(facts.unit).sensitivity, share, budget)} | events
+        events = {
+            Role.PRIOR: count_noise(ClassCounts(facts.unit).sensitivity, share, not budget.delta)
+        } | events
         left -= share
     leaves = tables_sensitivity(size.n_trees, facts.unit)
-    events[Role.LEAVES] = _noise(leaves, left, budget)
+    events[Role.LEAVES] = count_noise(leaves, left, not budget.delta)
     if calibration is not None:
         events[Role.CALIBRATION] = calibration
     bound = math.log(facts.n_classes) + settings.bound_over_even(signal)
@@ -124,7 +125,7 @@ def _mean_alone(
     rows = facts.approximate_rows
     if not budget.delta and rows is not None and settings.draws_median(budget.signal(rows)):
         return {Role.MEDIAN: ExponentialSelection(total, MedianRank.score_range)}
-    return {Role.PRIOR: _noise(ClassCounts(facts.unit).sensitivity, total, budget)}
+    return {Role.PRIOR: count_noise(ClassCounts(facts.unit).sensitivity, total, not budget.delta)}
 
 
 def _prior_share(facts: TableFacts, settings: OneShotSettings, signal: float) -> Fraction:
@@ -143,7 +144,7 @@ def _calibration(
         return None, Fraction(0)
     if facts.n_classes == 2:
         share = total * settings.histogram_share
-        return _noise(tables_sensitivity(1, facts.unit), share, budget), share
+        return count_noise(tables_sensitivity(1, facts.unit), share, not budget.delta), share
     share = total * settings.selection_share
     epsilon = sqrt_in_steps(8 * share, _ROOT_SCALE) if budget.delta else share
     return ExponentialSelection(epsilon, Totals.score_range), share
@@ -153,13 +154,6 @@ def _needed_signal(facts: TableFacts, settings: OneShotSettings) -> float:
     if facts.unit > 1:
         return settings.target_histogram_signal
     return settings.histogram_signal if facts.n_classes == 2 else settings.selection_signal
-
-
-def _noise(sensitivity: Sensitivity, share: Fraction, budget: LearnerBudget) -> CountNoise:
-    """Noise that costs at most ``share``; a variance is rounded up."""
-    if not budget.delta:
-        return GeometricNoise(share, sensitivity.l1)
-    return priced_noise(sensitivity.l2_squared, share)
 
 
 def _planned(

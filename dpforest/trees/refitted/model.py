@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.trees.base import LogOddsModel, TableFacts
+from dpforest.trees.importances import in_shares, spread_by_feature
 from dpforest.trees.partial import mask_sends_left, partial_scores, with_both_classes
 from dpforest.trees.random.trees import RandomTrees
 from dpforest.trees.refitted.kernels.linear import add_code_values
@@ -61,23 +62,13 @@ class RefittedModel(LogOddsModel):
         A split counts by how far apart its children's mean steps are and by the released sizes
         of both; a feature's code values by their variance over its codes.
         """
-        shares = np.zeros(self.offsets.size - 1)
-        sizes, values = self.sizes, self.steps * self.sizes[:, :, None]
-        for level in reversed(range(self.trees.depth)):
-            n_nodes = 1 << level
-            pairs = sizes.reshape(sizes.shape[0], n_nodes, 2, -1).sum(axis=3)
-            totals = values.reshape(*values.shape[:1], n_nodes, 2, -1, values.shape[2]).sum(axis=3)
-            means = totals / np.maximum(pairs, 1e-9)[..., None]
-            apart = ((means[:, :, 0] - means[:, :, 1]) ** 2).sum(axis=2)
-            weight = pairs.prod(axis=2) / np.maximum(pairs.sum(axis=2), 1e-9)
-            features = self.trees.feature[:, n_nodes - 1 : 2 * n_nodes - 1]
-            np.add.at(shares, features, apart * weight)
+        n_features, released = self.offsets.size - 1, (self.sizes, self.steps)
+        spread = spread_by_feature(n_features, self.trees.feature, *released)
         if self.code_values is not None:
-            rows = float(sizes.sum(axis=1).mean())
+            rows = float(self.sizes.sum(axis=1).mean())
             parts = np.split(self.code_values, self.offsets[1:-1])
-            shares += rows * np.array([part.var(axis=0).sum() for part in parts])
-        total = shares.sum()
-        return shares / total if total > 0 else shares
+            spread += rows * np.array([part.var(axis=0).sum() for part in parts])
+        return in_shares(spread)
 
     def partial_scores(self, feature: int, facts: TableFacts) -> NDArray[np.float64]:
         """Mean class scores at every code of one feature, shape (n_codes, n_classes).

@@ -17,7 +17,7 @@ from dpforest.exceptions import ModelFormatError, ParameterError
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.records.base import MemoryRecords, Sensitivity
 from dpforest.trees.boosted import plan as boosted_plan
-from dpforest.trees.boosted.growth import Growth
+from dpforest.trees.boosted.growth import CountedGrowth, Growth
 from dpforest.trees.boosted.learner import BoostedForest
 from dpforest.trees.boosted.model import BoostedModel
 from dpforest.trees.boosted.plan import Role
@@ -229,30 +229,15 @@ def test_a_plan_that_understates_sums_is_refused(
         run(SMALL, facts, table_of(facts, 50), delta=delta)
 
 
-def test_shares_follow_from_what_was_released(facts_of, table_of, monkeypatch):
-    facts, noised, apart = facts_of([-3, 20, 9], 4), Sealed.noised, Growth.apart
-    seen: list[list[np.ndarray]] = []
-
-    def made_up(sealed, role, part=None):
-        shape = noised(sealed, role, part).shape
-        return np.random.default_rng(len(seen[-1])).integers(1, 10**5, shape)
-
-    def watched(growth, query, shares):
-        seen[-1].append(shares)
-        return apart(growth, query, shares)
-
-    monkeypatch.setattr(Sealed, "noised", made_up)
-    monkeypatch.setattr(Growth, "apart", watched)
-    for n_records in (100, 300):
-        seen.append([])
-        run(SMALL, facts, table_of(facts, n_records, seed=n_records), delta=Fraction(0))
-    assert len(seen[0]) == 3 and seen[0][2].shape == (4, 4)
-    assert all(map(np.array_equal, *seen))
-
-
-@pytest.mark.parametrize(("n_codes", "n_classes"), SHAPES)
-def test_centres_follow_from_what_was_released(facts_of, table_of, monkeypatch, n_codes, n_classes):
-    facts, noised, score = facts_of(n_codes, n_classes), Sealed.noised, Growth.score
+@pytest.mark.parametrize(("kind", "delta", "n_codes", "n_classes", "n_levels", "deepest"), [
+    pytest.param(Growth, DELTA, [40, -5, 7, -2], 2, 15, (4, 1), id="binary"),
+    pytest.param(Growth, DELTA, [-3, 20, 9], 4, 15, (4, 4), id="4 classes"),
+    pytest.param(CountedGrowth, 0, [-3, 20, 9], 4, 3, (4, 4), id="class counts"),
+])  # fmt: skip
+def test_centres_follow_from_what_was_released(
+    facts_of, table_of, monkeypatch, kind, delta, n_codes, n_classes, n_levels, deepest
+):
+    facts, noised, score = facts_of(n_codes, n_classes), Sealed.noised, kind.score
     seen: list[list[np.ndarray]] = []
 
     def made_up(sealed, role, part=None):
@@ -264,11 +249,12 @@ def test_centres_follow_from_what_was_released(facts_of, table_of, monkeypatch, 
         return score(growth, query, centres)
 
     monkeypatch.setattr(Sealed, "noised", made_up)
-    monkeypatch.setattr(Growth, "score", watched)
+    monkeypatch.setattr(kind, "score", watched)
     for n_records in (100, 300):
         seen.append([])
-        run(SMALL, facts, table_of(facts, n_records, seed=n_records))
-    assert len(seen[0]) == 15 and any(centres.any() for centres in seen[0])
+        run(SMALL, facts, table_of(facts, n_records, seed=n_records), delta=Fraction(delta))
+    assert len(seen[0]) == n_levels and any(centres.any() for centres in seen[0])
+    assert seen[0][2].shape == deepest
     assert all(map(np.array_equal, *seen))
 
 

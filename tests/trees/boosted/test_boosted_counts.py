@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 from dpforest.records.base import Chunk, rows_of
 from dpforest.trees.boosted.counts import CountScore, Memberships, NodeCounts, share_factors
-from dpforest.trees.boosted.growth import Candidates, Growth
-from dpforest.trees.boosted.parts import FACTOR_STEPS, Siblings, Workspace
+from dpforest.trees.boosted.growth import Candidates, CountedGrowth
+from dpforest.trees.boosted.parts import FACTOR_STEPS, Siblings
 from dpforest.trees.boosted.queries import STEPS, LeafSums, LevelSums
 from dpforest.trees.boosted.shares import leaf_shares, whole_shares
+from dpforest.trees.multinomial.memory import LevelMemory
 from dpforest.trees.random.bins import public_bins
 
 CODES = [12, -5, 7, 2, -2]
@@ -24,7 +25,7 @@ CLASSES = [3, 7]
 
 def growth_of(facts):
     candidates = Candidates.of(public_bins(facts, 6), facts)
-    return Growth(Memberships(facts.n_classes), candidates, Workspace())
+    return CountedGrowth(Memberships(facts.n_classes), candidates, LevelMemory(np.int64))
 
 
 def nodes_of(table, heap, level):
@@ -67,13 +68,13 @@ def test_counts_and_scores_are_those_of_slow_twins_at_every_level(facts_of, tabl
     for level in range(4):
         query = growth.level() if level < 3 else growth.leaves()
         counted = query.count(chunk)
-        counts, expected = growth.counts(query).counts(counted), np.zeros((2**level, n_classes))
+        counts, expected = growth.sums(query).counts(counted), np.zeros((2**level, n_classes))
         np.add.at(expected, (nodes_of(table, query.heap, level), table.labels), 1)
         assert np.array_equal(counts, expected)
         if level == 3:
             break
         shares = whole_shares(generator.normal(size=(2**level, n_classes), scale=50))
-        scores = growth.apart(query, shares).rows(counted).scores
+        scores = growth.score(query, shares).rows(counted).scores
         twin = twin_scores(table, growth, query, shares)
         assert np.array_equal(scores.reshape(twin.shape), twin)
         growth.split(np.array([generator.choice(np.flatnonzero(row > -np.inf)) for row in twin]))
@@ -119,7 +120,7 @@ def test_one_record_adds_one_count_to_one_node(facts_of, table_of, n_classes):
         counted.append(growth._counted)
 
     def leaves_of(part):
-        chunk, siblings = Chunk(part), Siblings(growth._gradients, Workspace())
+        chunk, siblings = Chunk(part), Siblings(growth._gradients, LevelMemory(np.int64))
         for level in range(4):
             rows, heap = growth._gradients, tuple(own[: 2**level - 1] for own in growth.heap)
             kind = LeafSums(rows, growth.heap, level, counted[level])

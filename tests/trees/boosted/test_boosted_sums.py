@@ -13,14 +13,13 @@ from hypothesis import strategies as st
 
 from dpforest.bridge import PlanError
 from dpforest.records.base import Chunk, Sensitivity, rows_of
-from dpforest.trees.boosted.growth import Candidates, Growth
+from dpforest.trees.boosted.growth import Candidates, CountedGrowth, Growth
 from dpforest.trees.boosted.kernels.gradients import class_gradients, odds_gradients
 from dpforest.trees.boosted.parts import (
     FACTOR_STEPS,
     NodeSums,
     Siblings,
     SplitScore,
-    Workspace,
     node_factors,
 )
 from dpforest.trees.boosted.queries import (
@@ -32,6 +31,7 @@ from dpforest.trees.boosted.queries import (
     LevelSums,
 )
 from dpforest.trees.boosted.steps import centres
+from dpforest.trees.multinomial.memory import LevelMemory
 from dpforest.trees.random.bins import public_bins
 from dpforest.trees.refitted.queries import ScoreHistory
 from dpforest.trees.refitted.steps import n_score_columns
@@ -130,7 +130,7 @@ def history_of(n_classes, scale=2.0):
 def growth_of(facts, n_classes, scale=2.0):
     candidates = Candidates.of(public_bins(facts, 6), facts)
     gradients = Gradients(history_of(n_classes, scale), lattice_of(n_classes))
-    return Growth(gradients, candidates, Workspace())
+    return Growth(gradients, candidates, LevelMemory(np.int64))
 
 
 def twin_scores(table, growth, query, own_centres):
@@ -248,7 +248,7 @@ class Remade:
 
     def __call__(self, table):
         chunk, made = Chunk(table), self.growth
-        siblings = Siblings(made._gradients, Workspace())
+        siblings = Siblings(made._gradients, LevelMemory(np.int64))
         heap = made.heap
         for level in range(self.level + 1):
             own = [part[: 2**level - 1] for part in heap]
@@ -303,7 +303,8 @@ def test_sums_are_handed_out_for_the_very_count_alone(facts_of, table_of):
     counted = query.count(chunk)
     score = growth.score(query, np.zeros((1, 3), "i8"))
     score.rows(counted)  # paid for: what the bridge does for a choice
-    for part in (growth.sums(query).counts, growth.counts(query).counts, score.rows):
+    counts = CountedGrowth.sums(growth, query)
+    for part in (growth.sums(query).counts, counts.counts, score.rows):
         for other in (None, counted.copy()):
             with pytest.raises(PlanError, match="the very count"):
                 part(other)
