@@ -59,6 +59,13 @@ from dpforest.ledger.words import checked_blocks
 _MOST_ENTRIES = 10**9
 
 
+class ChainGrown(Exception):
+    """A chain has other entries at its end than those that an entry was made for.
+
+    It never reaches the user: whoever asks for it reads the chain again.
+    """
+
+
 @dataclass(frozen=True)
 class Written:
     """An entry that stands, and the state of its data set after it."""
@@ -274,7 +281,9 @@ class LedgerBase:
     def _write(self, data_set: str, body: Body, entry_id: str | None) -> Entry:
         return self.write(data_set, body, entry_id).entry
 
-    def write(self, data_set: str, body: Body, entry_id: str | None = None) -> Written:
+    def write(
+        self, data_set: str, body: Body, entry_id: str | None = None, after: str = ""
+    ) -> Written:
         """Append one entry, once, whatever the store answers.
 
         Parameters
@@ -282,33 +291,43 @@ class LedgerBase:
         data_set : str
         body : Body
         entry_id : str, optional
+        after : str
+            Hash of the entry that it must follow, where it was worked out from the chain up to
+            that one. By default it follows whatever is the last.
 
         Returns
         -------
         Written
             Durable.
+
+        Raises
+        ------
+        ChainGrown
+            If another entry is the last; nothing was written.
         """
         name = checked_name(data_set, "data_set")
         chosen = str(uuid.uuid4()) if entry_id is None else checked_id(entry_id, "entry_id")
         said = Said(name, chosen, self._actor, body, self._signer)
         _work_out(body)
         try:
-            written = self._append(said)
+            written = self._append(said, after)
         except LedgerUnreachable as error:
             if not error.unanswered:
                 raise
             # Under the lock, which waits for what may still be on its way.
-            written = self._append(said)
+            written = self._append(said, after)
         _warn_of_clock(written.entry)
         return written
 
-    def _append(self, said: Said) -> Written:
+    def _append(self, said: Said, after: str) -> Written:
         with self._store.locked(said.data_set) as locked:
             known = locked.find(said.id)
             if known is not None:
                 entry = _the_same(entry_of(known), said)
                 return Written(entry, self._state_after(locked.rows(0, entry.number + 1), entry))
             end = self._locked_end(locked, said)
+            if after and (end is None or end.hash != after):
+                raise ChainGrown
             entry, state = linked(end, said)
             locked.append(row_of(entry), head_of(entry, state))
         return Written(entry, state)

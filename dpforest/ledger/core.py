@@ -374,6 +374,7 @@ class LedgerCore(LedgerBase):
         write_off: bool = False,
         reserve: str = "",
         entry_id: str | None = None,
+        after: str = "",
     ) -> Entry:
         """Charge what was spent outside of this chain, or what it lost; it counts for ever.
 
@@ -393,6 +394,8 @@ class LedgerCore(LedgerBase):
         reserve : str
             Entry of a lost chain that is charged again here.
         entry_id : str, optional
+        after : str
+            Hash of the entry that it must follow; for :mod:`dpforest.ledger.recovery`.
         """
         body = self._body(
             ImportBody,
@@ -403,7 +406,7 @@ class LedgerCore(LedgerBase):
             write_off=write_off,
             reserve=reserve,
         )
-        return self._write(data_set, body, entry_id)
+        return self.write(data_set, body, entry_id, after).entry
 
     def checkpoint(
         self,
@@ -413,16 +416,23 @@ class LedgerCore(LedgerBase):
         reason: str,
         needed: int = 0,
         witnessed: int = 0,
+        heard: Sequence[str] = (),
         entry_id: str | None = None,
+        after: str = "",
     ) -> Entry:
         """Freeze a data set, or let it go on, as one of its owners.
 
-        ``needed`` and ``witnessed`` are for :mod:`dpforest.ledger.recovery`.
+        ``needed``, ``witnessed``, ``heard`` and ``after`` are for :mod:`dpforest.ledger.recovery`.
         """
         body = self._body(
-            CheckpointBody, frozen=frozen, reason=reason, needed=needed, witnessed=witnessed
+            CheckpointBody,
+            frozen=frozen,
+            reason=reason,
+            needed=needed,
+            witnessed=witnessed,
+            heard=_names(heard, "heard"),
         )
-        return self._write(data_set, body, entry_id)
+        return self.write(data_set, body, entry_id, after).entry
 
     def note(self, data_set: str, text: str, *, entry_id: str | None = None) -> Entry:
         """Write some words into the chain, for people."""

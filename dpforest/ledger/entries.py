@@ -442,6 +442,8 @@ class CheckpointBody(Frozen):
         lost chain; see :mod:`dpforest.ledger.recovery`.
     at_least : int
         Units that must count even by an owner's word; 0 where it is ``needed`` itself.
+    heard : tuple of str
+        Hashes of the entries of lost chains that witnesses speak of, all that were heard so far.
     """
 
     frozen: Flag
@@ -449,6 +451,7 @@ class CheckpointBody(Frozen):
     needed: Units = 0
     witnessed: Units = 0
     at_least: Units = 0
+    heard: tuple[Digest, ...] = ()
 
 
 class NoteBody(Frozen):

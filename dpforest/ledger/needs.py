@@ -11,13 +11,17 @@ on this chain since both were one. Then W + O must count. O is the least of thes
 
 A reserve that a lost chain began and that is held here too is charged again, and then counts once.
 
+An amount does not tell one lost chain from another, nor what its blocks were charged. So what a
+witness speaks of is known by its hashes: a recovery keeps those of all witnesses that it heard, and
+a witness is settled where it speaks of nothing else than a recovery that accounted for all of them.
+
 Held by tests/ledger/test_recovery.py and test_recovery_claim.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from dpforest.ledger.chain import Chain
@@ -41,30 +45,41 @@ class Need:
         Largest total of a lost chain that a witness speaks of.
     is_told : bool
         Whether the witnesses can tell.
+    heard : frozenset of str
+        Hashes of the entries of lost chains that witnesses speak of.
     """
 
     units: int = 0
     at_least: int = 0
     witnessed: int = 0
     is_told: bool = True
+    heard: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
 class Settled:
-    """An earlier recovery, as of the entry by which the data set went on.
+    """Earlier recoveries: the one of the largest total, and what all of them heard.
 
     Attributes
     ----------
     number : int
+        Of the entry by which the data set went on.
     witnessed : int
         Largest total of a lost chain that was accounted for; -1 before any recovery.
     counted : int
         What counted by then.
+    heard : frozenset of str
+        Hashes of the entries of lost chains that were accounted for, by all recoveries.
     """
 
     number: int = -1
     witnessed: int = -1
     counted: int = 0
+    heard: frozenset[str] = frozenset()
+
+    def has(self, chain: Chain, testimony: Testimony) -> bool:
+        """Say if all that a witness speaks of, and the chain has not, was accounted for."""
+        return self.heard.issuperset(hashes_beside(chain, testimony))
 
 
 def verdict_at(chain: Chain, number: int, digest: str) -> Verdict:
@@ -74,27 +89,38 @@ def verdict_at(chain: Chain, number: int, digest: str) -> Verdict:
     return "agrees" if chain.entries[number].hash == digest else "forked"
 
 
+def hashes_beside(chain: Chain, testimony: Testimony) -> set[str]:
+    """Hashes of the entries that a witness speaks of and this chain has not."""
+    hashes = testimony.hashes.items()
+    return {digest for number, digest in hashes if verdict_at(chain, number, digest) != "agrees"}
+
+
 def need_of(chain: Chain, others: Sequence[Testimony]) -> Need:
     """Amounts that must count, by these witnesses of a lost chain and by those given before."""
     kept, settled = kept_need(chain), settled_by(chain)
+    others = [one for one in others if not settled.has(chain, one)]
     witnessed = max((kept.witnessed, *(one.total for one in others)))
+    heard = kept.heard.union(*(hashes_beside(chain, one) for one in others))
     if chain.state.blocks:
-        return Need(witnessed=witnessed, is_told=_is_shown(kept, others))
-    if not others or witnessed <= settled.witnessed:
+        return Need(witnessed=witnessed, is_told=_is_shown(kept, others), heard=heard)
+    if not others:
         return kept
     units = witnessed + _own_since_the_fork(chain, others, kept, settled)
     is_fork = kept.units > 0 and kept.units == kept.at_least
     is_fork = is_fork or min(first_other(chain, one) for one in others) <= _end(chain)
     # Nobody's word makes a chain that other entries were seen of the beginning of the lost one.
-    return Need(units, min(units, witnessed) if not is_fork else units, witnessed)
+    return Need(units, min(units, witnessed) if not is_fork else units, witnessed, heard=heard)
 
 
 def _is_shown(kept: Need, others: Sequence[Testimony]) -> bool:
     """Say if exports show all that these witnesses speak of, and those given before."""
     whole = [one for one in others if one.whole]
-    shown = {place for one in whole for place in one.hashes.items()}
+    shown = {digest for one in whole for digest in one.hashes.values()}
     latest = max((one.total for one in whole), default=0)
-    return latest >= kept.witnessed and all(shown.issuperset(o.hashes.items()) for o in others)
+    # The total is for freezes from before hashes were kept.
+    if latest < kept.witnessed or not shown >= kept.heard:
+        return False
+    return all(shown.issuperset(one.hashes.values()) for one in others)
 
 
 def _own_since_the_fork(
@@ -120,30 +146,49 @@ def kept_need(chain: Chain) -> Need:
             if not body.frozen:
                 break
             # An owner may freeze it once more, for reasons of his own: that takes nothing back.
-            if body.needed or body.witnessed:
-                return Need(body.needed, body.at_least or body.needed, body.witnessed)
+            if found := _asked_for(body):
+                return found
     return Need()
 
 
+def _asked_for(body: CheckpointBody) -> Need | None:
+    """What a freeze asks for; None where it was for other reasons."""
+    if not (body.needed or body.witnessed or body.heard):
+        return None
+    least, heard = body.at_least or body.needed, frozenset(body.heard)
+    return Need(body.needed, least, body.witnessed, heard=heard)
+
+
 def settled_by(chain: Chain) -> Settled:
-    """The last recovery after which the data set went on."""
-    found, asked = Settled(), Need(witnessed=-1)
+    """Recoveries after which the data set went on, with what they asked for accounted for."""
+    found, asked = Settled(), None
     for entry in chain.entries:
         if not isinstance(body := entry.body, CheckpointBody):
             continue
-        if chain.state.blocks:
-            # No total shows that several blocks are accounted for; the recovery says so itself.
-            if not body.frozen and body.witnessed > max(found.witnessed, 0):
-                found = Settled(entry.number, body.witnessed)
-        elif body.frozen:
-            named = body.needed or body.witnessed
-            asked = Need(0, body.at_least or body.needed, body.witnessed) if named else asked
-        elif asked.witnessed > found.witnessed:
-            # An owner may let it go on while something is missing, and that settles nothing.
-            now = counted(chain, entry.number)
-            if now >= max(asked.witnessed, asked.at_least):
-                found = Settled(entry.number, asked.witnessed, now)
+        if body.frozen:
+            # Another freeze takes nothing back.
+            asked = _asked_for(body) or asked
+            continue
+        found, asked = _settled_at(chain, entry.number, body, found, asked), None
     return found
+
+
+def _settled_at(
+    chain: Chain, number: int, body: CheckpointBody, found: Settled, asked: Need | None
+) -> Settled:
+    """What is settled once a data set goes on; an owner's bare word settles nothing."""
+    if chain.state.blocks:
+        # No total shows that several blocks are accounted for; the recovery says so itself.
+        return replace(found, heard=found.heard.union(body.heard))
+    if asked is None or not (body.heard or body.witnessed):
+        return found
+    now = counted(chain, number)
+    if now < max(asked.witnessed, asked.at_least):
+        return found
+    heard = found.heard | asked.heard
+    if asked.witnessed <= found.witnessed:
+        return replace(found, heard=heard)
+    return Settled(number, asked.witnessed, now, heard)
 
 
 def counted(chain: Chain, end: int | None = None) -> int:

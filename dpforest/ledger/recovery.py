@@ -41,6 +41,7 @@ from dpforest.accounting.figures import figure_charged
 from dpforest.accounting.rationals import to_rational
 from dpforest.exceptions import LedgerDamaged, ParameterError
 from dpforest.ledger.amounts import fraction_of, to_units
+from dpforest.ledger.base import ChainGrown
 from dpforest.ledger.chain import Chain, row_of
 from dpforest.ledger.core import LedgerCore
 from dpforest.ledger.entries import CheckpointBody, ImportBody, Kind
@@ -49,6 +50,7 @@ from dpforest.ledger.needs import (
     Need,
     Verdict,
     counted,
+    hashes_beside,
     kept_need,
     need_of,
     settled_by,
@@ -64,11 +66,14 @@ _WORDS = {
     "forked": "names another entry {number} than the ledger has",
 }
 _GIVE = (
-    "Give recover the reports that people hold, or an export; or let an owner write an amount off"
+    "Give the reports that people hold, or an export of the lost chain: `dpforest ledger recover "
+    "DATA_SET --witness FILE …` or ledger.recover(data_set, witnesses=[…]). Or let an owner write "
+    "an amount off: --write-off AMOUNT --reason WHY"
 )
 _SAY = (
-    "Give an export of the lost chain; or let an owner write off what was spent here since the "
-    "restore, which is 0 if no fit ran since, with a reason"
+    "Give an export of the lost chain (--witness FILE, witnesses=[…]). Or let an owner write off "
+    "what was spent here since the restore, which is 0 if no fit ran since: --write-off AMOUNT "
+    "--reason WHY, or write_off= and reason="
 )
 
 
@@ -220,28 +225,28 @@ def _is_accounted_for(chain: Chain, testimony: Testimony) -> bool:
     """Say if all that a witness speaks of was charged again, or a recovery has settled it."""
     if list(_lost(chain, testimony)):
         return False
-    others = [
-        spend
-        for spend in testimony.spends
-        if verdict_at(chain, spend.number, spend.hash) != "agrees"
-    ]
-    named = _named(chain)
-    settled = settled_by(chain)
-    if settled.witnessed >= testimony.total:
+    if settled_by(chain).has(chain, testimony):
         return True
-    again = [max(named.get(one.id, -1), named.get(one.hash, -1)) for one in others]
-    if min(again, default=-1) < 0:
+    if chain.state.blocks:
+        # No total of a unit shows what each block was charged.
         return False
     # A fit may be charged again by its name while what was spent before it is missing.
-    if chain.state.blocks:
-        return max(again) < settled.number
-    return need_of(chain, [testimony]).at_least <= counted(chain)
+    if not _is_charged_again(chain, testimony):
+        return False
+    return need_of(chain, [testimony]).units <= counted(chain)
 
 
-def _named(chain: Chain) -> dict[str, int]:
-    """Reserves, and hashes of entries, of lost chains that were charged again, and where."""
+def _is_charged_again(chain: Chain, testimony: Testimony) -> bool:
+    """Say if each fit of a witness that the chain has not was charged again by its name."""
+    beside, named = hashes_beside(chain, testimony), _named(chain)
+    others = [spend for spend in testimony.spends if spend.hash in beside]
+    return bool(others) and all(one.id in named or one.hash in named for one in others)
+
+
+def _named(chain: Chain) -> set[str]:
+    """Reserves, and hashes of entries, of lost chains that were charged again."""
     return {
-        name: entry.number
+        name
         for entry in chain.entries
         if isinstance(body := entry.body, ImportBody)
         for name in (body.reserve, body.witness)
@@ -352,20 +357,173 @@ def recover(
     testimonies = _asked(ledger, read_testimonies(witnesses), (data_set,))
     check_owner(ledger.chain(data_set).state, ledger.actor)
     restored = sum(_restored(ledger, store, one) for one in testimonies)
-    case = _Case.of(ledger.chain(data_set), testimonies)
-    if case.is_settled:
-        return _written_off(ledger, data_set, restored, write_off)
-    why = case.why
-    if not case.chain.state.frozen:
-        # Before anything is added up: a fit that others begin meanwhile is one of this chain.
-        ledger.write(data_set, CheckpointBody(frozen=True, reason=why))
-        case = _Case.of(ledger.chain(data_set), testimonies)
-    # In this order a crash anywhere leaves the data set frozen, or charged too much.
-    _keep(ledger, case, why)
-    for spend in case.lost:
-        _charge_again(ledger, case.chain, spend)
-    found = Recovery(data_set, restored, tuple(case.lost))
-    return _decided(ledger, found, case.is_told, write_off)
+    found, known = Recovery(data_set, restored), None
+    while True:
+        step = _Step(ledger, found, testimonies, write_off, known)
+        try:
+            return step.taken()
+        except ChainGrown:
+            # Somebody else wrote, such as another owner who recovers with other witnesses. What he
+            # wrote stands, and all is worked out anew with it.
+            found, known = step.found, step.known
+
+
+class _Step:
+    """A recovery from one reading of the chain on.
+
+    Every entry is written only where the chain ends as it was read, so nothing is decided by what
+    is no longer so.
+
+    Attributes
+    ----------
+    found : Recovery
+        What this recovery has done so far.
+    known : frozenset of str
+        Hashes of what witnesses spoke of when it began.
+    """
+
+    def __init__(
+        self,
+        ledger: LedgerCore,
+        found: Recovery,
+        testimonies: Sequence[Testimony],
+        write_off: WriteOff | None,
+        known: frozenset[str] | None,
+    ) -> None:
+        self.ledger, self.found, self.write_off = ledger, found, write_off
+        self._name, self._testimonies = found.data_set, testimonies
+        self._read()
+        # As the witnesses found it, before an entry of this recovery stands in it.
+        self._why = self.case.why
+        self.known = self.case.need.heard if known is None else known
+
+    def _read(self) -> None:
+        self.case = _Case.of(self.ledger.chain(self._name), self._testimonies)
+        self._end = self.case.chain.entries[-1].hash
+
+    def taken(self) -> Recovery:
+        """Result of the recovery; ChainGrown where somebody else wrote meanwhile."""
+        if self.case.is_settled:
+            return self._settled()
+        if not self.case.chain.state.frozen:
+            # Before anything is added up: a fit that others begin meanwhile is one of this chain.
+            body = CheckpointBody(frozen=True, reason=self._why)
+            self.ledger.write(self._name, body)
+            self._read()
+        # In this order a crash anywhere leaves the data set frozen, or charged too much.
+        self._keep()
+        for spend in self.case.lost:
+            self._charge_again(spend)
+        return self._decided()
+
+    def _settled(self) -> Recovery:
+        """Result where no witness shows that anything is missing."""
+        found = self.found
+        words = "nothing is missing"
+        if found.restored:
+            words = f"{_entries(found.restored)} restored from an export"
+        if self.write_off and self.write_off.units and not found.written_off:
+            found = self._written_off(self.write_off)
+        if found.written_off:
+            words += f"; {_figure(found.written_off)} was written off"
+        return replace(found, words=words)
+
+    def _keep(self) -> None:
+        """Keep what must count as spent before the frozen data set goes on."""
+        need, chain = self.case.need, self.case.chain
+        if replace(need, is_told=True) == kept_need(chain):
+            return
+        body = CheckpointBody(
+            frozen=True,
+            reason=self._why,
+            needed=need.units,
+            witnessed=need.witnessed,
+            at_least=need.at_least,
+            heard=tuple(sorted(need.heard)),
+        )
+        self._end = self.ledger.write(self._name, body, after=self._end).entry.hash
+
+    def _charge_again(self, spend: Spend) -> None:
+        chain, units, blocks = self.case.chain, spend.units, spend.blocks
+        if (own := _own_reserve(chain, spend.id)) is not None:
+            # Nobody signed the amount that a report names, and this chain knows the reserve's own.
+            units, blocks = max(units, own.units), own.blocks
+        # A block may be lost too: then the whole table is charged, which is never less.
+        known = all(name in chain.state.blocks for name in blocks)
+        self._end = self.ledger.charge_elsewhere(
+            self._name,
+            units,
+            f"entry {spend.number} of the lost chain",
+            witness=spend.hash,
+            blocks=blocks if known else (),
+            reserve=spend.id,
+            after=self._end,
+        ).hash
+        self.found = replace(self.found, charged_again=(*self.found.charged_again, spend))
+
+    def _written_off(self, write_off: WriteOff) -> Recovery:
+        self._end = self.ledger.charge_elsewhere(
+            self._name, write_off.units, write_off.reason, write_off=True, after=self._end
+        ).hash
+        self.found = replace(self.found, written_off=write_off.units)
+        return self.found
+
+    def _decided(self) -> Recovery:
+        """Let the data set go on where all is accounted for, or keep it frozen."""
+        chain = self._as_left()
+        kept, now = kept_need(chain), counted(chain)
+        gap, unproven = max(0, kept.at_least - now), max(0, kept.units - now)
+        if self.write_off is None:
+            waits = bool(unproven) or not self.case.is_told
+        else:
+            # Nobody's word is of what others showed after he gave it.
+            waits = not kept.heard <= self.known or (gap > 0 and self.found.written_off > 0)
+        if waits:
+            words = _waiting(chain, gap, unproven)
+            return replace(
+                self.found, frozen=True, missing=gap, unproven=unproven, words=words
+            )  # fmt: skip
+        if self.write_off is not None:
+            self._by_word(self.write_off, gap)
+        return self._goes_on(kept)
+
+    def _by_word(self, write_off: WriteOff, gap: int) -> None:
+        """Write off what an owner says; too little leaves the data set frozen."""
+        if self.found.written_off:
+            return
+        if write_off.units < gap:
+            currency = self.case.chain.state.facts.currency
+            raise ParameterError(
+                "write_off", write_off.given,
+                f"is below what is missing, {currency} {_figure(gap)}",
+                f"Write off at least {fraction_of(gap)}, or give more reports",
+            )  # fmt: skip
+        if write_off.units:
+            self._written_off(write_off)
+
+    def _as_left(self) -> Chain:
+        """The chain as this recovery left it."""
+        chain = self.ledger.chain(self._name)
+        if chain.entries[-1].hash != self._end:
+            raise ChainGrown
+        return chain
+
+    def _goes_on(self, kept: Need) -> Recovery:
+        found = self.found
+        words = several(len(found.charged_again), "lost reserve counts", "lost reserves count")
+        words += " again"
+        if found.written_off:
+            words += f", and {_figure(found.written_off)} was written off"
+        # Unlike an owner's bare word this says what was accounted for.
+        self.ledger.checkpoint(
+            self._name,
+            frozen=False,
+            reason=self.write_off.reason if self.write_off else words,
+            witnessed=kept.witnessed,
+            heard=tuple(sorted(kept.heard)),
+            after=self._end,
+        )
+        return replace(found, words=f"it goes on: {words}")
 
 
 @dataclass(frozen=True)
@@ -381,10 +539,7 @@ class _Case:
     def of(cls, chain: Chain, testimonies: Sequence[Testimony]) -> _Case:
         compares = [(one, compared(chain, one)) for one in testimonies]
         others = [(one, found) for one, found in compares if found.verdict != "agrees"]
-        # Blocks have no totals that could show that all of it was accounted for before.
-        open_ = _is_new(found for _, found in others)
-        open_ = open_ or chain.state.frozen or not chain.state.blocks
-        need = need_of(chain, [one for one, _ in others] if open_ else [])
+        need = need_of(chain, [one for one, _ in others])
         return cls(chain, _all_lost(chain, testimonies), [found for _, found in others], need)
 
     @property
@@ -415,7 +570,11 @@ def _restored(ledger: LedgerCore, store: Store, testimony: Testimony) -> int:
     whole, name = testimony.whole, testimony.data_set
     if whole is None or not is_prefix(store.rows(name), [row_of(e) for e in whole.entries]):
         return 0
-    added = extend(store, whole, name)
+    try:
+        added = extend(store, whole, name)
+    except ParameterError:
+        # Somebody else wrote meanwhile, so it is no beginning any more. It is compared as it is.
+        return 0
     if added:
         ledger.note(name, f"{_entries(added)} restored from an export ({testimony.source})")
     return added
@@ -427,82 +586,10 @@ def _all_lost(chain: Chain, testimonies: Iterable[Testimony]) -> list[Spend]:
     return list(found.values())
 
 
-def _written_off(
-    ledger: LedgerCore, data_set: str, restored: int, write_off: WriteOff | None
-) -> Recovery:
-    """Result where no witness shows that anything is missing."""
-    words = f"{_entries(restored)} restored from an export" if restored else "nothing is missing"
-    if write_off is None or not write_off.units:
-        return Recovery(data_set, restored, words=words)
-    _write_off(ledger, data_set, write_off)
-    return Recovery(
-        data_set, restored, written_off=write_off.units,
-        words=f"{words}; {_figure(write_off.units)} was written off",
-    )  # fmt: skip
-
-
-def _keep(ledger: LedgerCore, case: _Case, why: str) -> None:
-    """Keep what must count as spent before the frozen data set goes on."""
-    need = case.need
-    if replace(need, is_told=True) == kept_need(case.chain):
-        return
-    body = CheckpointBody(
-        frozen=True,
-        reason=why,
-        needed=need.units,
-        witnessed=need.witnessed,
-        at_least=need.at_least,
-    )
-    ledger.write(case.chain.state.name, body)
-
-
-def _charge_again(ledger: LedgerCore, chain: Chain, spend: Spend) -> None:
-    units, blocks = spend.units, spend.blocks
-    if (own := _own_reserve(chain, spend.id)) is not None:
-        # Nobody signed the amount that a report names, and this chain knows the reserve's own.
-        units, blocks = max(units, own.units), own.blocks
-    # A block may be lost too: then the whole table is charged, which is never less.
-    known = all(name in chain.state.blocks for name in blocks)
-    ledger.charge_elsewhere(
-        chain.state.name,
-        units,
-        f"entry {spend.number} of the lost chain",
-        witness=spend.hash,
-        blocks=blocks if known else (),
-        reserve=spend.id,
-    )
-
-
 def _own_reserve(chain: Chain, reserve: str) -> Spend | None:
     """Budget that this chain itself set aside under a reserve's name, voided or not."""
     entries = (e for e in chain.entries if e.kind is Kind.RESERVE and e.id == reserve)
     return next((spend_of(entry, chain.state.facts.cap) for entry in entries), None)
-
-
-def _write_off(ledger: LedgerCore, data_set: str, write_off: WriteOff) -> None:
-    ledger.charge_elsewhere(data_set, write_off.units, write_off.reason, write_off=True)
-
-
-def _decided(
-    ledger: LedgerCore, found: Recovery, told: bool, write_off: WriteOff | None
-) -> Recovery:
-    """Let the data set go on where all is accounted for, or keep it frozen."""
-    chain = ledger.chain(found.data_set)
-    kept, now = kept_need(chain), counted(chain)
-    gap, unproven = max(0, kept.at_least - now), max(0, kept.units - now)
-    if write_off is None and (unproven or not told):
-        words = _waiting(chain, gap, unproven)
-        return replace(found, frozen=True, missing=gap, unproven=unproven, words=words)
-    if write_off is not None and write_off.units < gap:
-        raise ParameterError(
-            "write_off", write_off.given,
-            f"is below what is missing, {chain.state.facts.currency} {_figure(gap)}",
-            f"Write off at least {fraction_of(gap)}, or give more reports",
-        )  # fmt: skip
-    off = write_off.units if write_off else 0
-    if write_off and off:
-        _write_off(ledger, found.data_set, write_off)
-    return _goes_on(ledger, replace(found, written_off=off), write_off)
 
 
 def _waiting(chain: Chain, gap: int, unproven: int) -> str:
@@ -519,17 +606,6 @@ def _waiting(chain: Chain, gap: int, unproven: int) -> str:
     else:
         why = f"no witness says that nothing else is missing ({chain.state.why_frozen}). {_GIVE}"
     return f"it stays frozen: {why}"
-
-
-def _goes_on(ledger: LedgerCore, found: Recovery, write_off: WriteOff | None) -> Recovery:
-    words = several(len(found.charged_again), "lost reserve counts", "lost reserves count")
-    words += " again"
-    if found.written_off:
-        words += f", and {_figure(found.written_off)} was written off"
-    why, kept = write_off.reason if write_off else words, kept_need(ledger.chain(found.data_set))
-    # Unlike an owner's bare word this says what was accounted for.
-    ledger.checkpoint(found.data_set, frozen=False, reason=why, witnessed=kept.witnessed)
-    return replace(found, words=f"it goes on: {words}")
 
 
 def _entries(count: int) -> str:

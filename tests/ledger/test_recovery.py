@@ -533,6 +533,9 @@ def test_a_reserve_is_charged_once_however_many_speak_of_it(helpers, book, tmp_p
         reports.append(sealed({"format": "dpforest-report", "basis": {"ledger": place}}))
     assert len(old.recover("claims", reports[:1]).charged_again) == 1
     assert not old.recover("claims", reports).charged_again
+    with pytest.raises(LedgerDamaged, match="names another entry"):
+        old.verify(reports)  # no owner has said yet what ran here since the restore
+    old.recover("claims", write_off=0, reason=NONE_RAN)
     assert spent(old) == spent(book) and verdicts(old, *reports) == ["imported"] * 2
 
 
@@ -710,11 +713,11 @@ def test_a_fit_that_begins_while_a_recovery_starts_stands_for_no_lost_one(
     analyst = helpers.ledger_at(tmp_path / "backup.ledger", actor="ana")
     write, meanwhile = type(restored).write, []
 
-    def late(ledger, *said):
+    def late(ledger, *said, **others):
         if not meanwhile:
             meanwhile.append("it begins")
             fit(helpers, analyst, "1/16")
-        return write(ledger, *said)
+        return write(ledger, *said, **others)
 
     monkeypatch.setattr(type(restored), "write", late)
     assert restored.recover("claims", [export, last]).frozen
