@@ -7,11 +7,12 @@ from os import PathLike
 from typing import Any
 
 from dpforest.exceptions import ParameterTypeError
+from dpforest.ledger.comparing import LedgerVerification, verify
 from dpforest.ledger.core import LedgerCore
 from dpforest.ledger.entries import write_file
 from dpforest.ledger.exporting import export_text, read_export, restore
 from dpforest.ledger.page import ledger_html
-from dpforest.ledger.recovery import LedgerVerification, Recovery, WriteOff, recover, verify
+from dpforest.ledger.recovery import Recovery, WriteOff, recover
 
 
 class LedgerDesk(LedgerCore):

@@ -1,8 +1,4 @@
-"""Comparing a ledger with what people hold, and bringing it up to date where it is behind.
-
-A restored backup is a whole chain that ends too early. Nothing in it says so, but a report of a
-fit that came later does: it names an entry that the chain has not (the ledger is *behind*), or that
-is another one in it (the ledger was *forked*).
+"""Bringing a ledger up to date that is behind, or was forked, with what people hold.
 
 **Claim.** Let a data set have no blocks, let witnesses speak of one lost chain, and let the amounts
 that they name be true (an entry's signature covers its hash alone). After :func:`recover` has let
@@ -24,6 +20,11 @@ that nobody can tell from reports, so only exports or an owner's word bring both
 A total over blocks is a maximum and bounds no single block. So a data set with blocks goes on only
 with an export of the lost chain, or by its owner's word.
 
+**Several owners may recover at once**, each with other witnesses. What must count is worked out
+from the whole chain, and written only where the chain still ends as it was read: the store looks at
+its end under the lock under which it appends. Else it is worked out anew, so what any of them heard
+is in what the last of them asks for. An owner's word is of what was heard when he gave it.
+
 What the lost chain held after the last entry that a witness names, nobody can know here. That is
 why officers keep reports, and why exports and the page exist.
 
@@ -32,251 +33,32 @@ Held by tests/ledger/test_recovery.py, and the claim by test_recovery_claim.py o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 from dpforest.accounting.figures import figure_charged
 from dpforest.accounting.rationals import to_rational
-from dpforest.exceptions import LedgerDamaged, ParameterError
+from dpforest.exceptions import ParameterError
 from dpforest.ledger.amounts import fraction_of, to_units
 from dpforest.ledger.base import ChainGrown
 from dpforest.ledger.chain import Chain, row_of
+from dpforest.ledger.comparing import GIVE, Finding, asked_of, compared, lost_of
 from dpforest.ledger.core import LedgerCore
-from dpforest.ledger.entries import CheckpointBody, ImportBody, Kind
+from dpforest.ledger.entries import CheckpointBody, Kind
 from dpforest.ledger.exporting import extend, is_prefix
-from dpforest.ledger.needs import (
-    Need,
-    Verdict,
-    counted,
-    hashes_beside,
-    kept_need,
-    need_of,
-    settled_by,
-    verdict_at,
-)
+from dpforest.ledger.needs import Need, counted, kept_need, need_of
 from dpforest.ledger.rules import check_owner
 from dpforest.ledger.store import Store
 from dpforest.ledger.testimony import Spend, Testimony, read_testimonies, spend_of
 from dpforest.ledger.words import several
 
-_WORDS = {
-    "behind": "names entry {number}, and the ledger ends at entry {end}",
-    "forked": "names another entry {number} than the ledger has",
-}
-_GIVE = (
-    "Give the reports that people hold, or an export of the lost chain: `dpforest ledger recover "
-    "DATA_SET --witness FILE …` or ledger.recover(data_set, witnesses=[…]). Or let an owner write "
-    "an amount off: --write-off AMOUNT --reason WHY"
-)
 _SAY = (
     "Give an export of the lost chain (--witness FILE, witnesses=[…]). Or let an owner write off "
     "what was spent here since the restore, which is 0 if no fit ran since: --write-off AMOUNT "
     "--reason WHY, or write_off= and reason="
 )
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One witness, and how it compares.
-
-    Attributes
-    ----------
-    source : str
-    data_set : str
-    number : int
-        Entry that decides.
-    verdict : {"agrees", "imported", "behind", "forked"}
-        ``imported``: what it bears witness of was lost, and was charged again.
-    words : str
-    """
-
-    source: str
-    data_set: str
-    number: int
-    verdict: Verdict
-    words: str
-
-
-@dataclass(frozen=True)
-class LedgerVerification:
-    """Findings of :func:`verify`.
-
-    Attributes
-    ----------
-    ledger : str
-    entries, signed : dict of int
-        How many entries of each data set were checked, and how many of them are signed.
-    findings : tuple of Finding
-        One for each witness and data set.
-    """
-
-    ledger: str
-    entries: dict[str, int]
-    signed: dict[str, int]
-    findings: tuple[Finding, ...] = ()
-
-    def __str__(self) -> str:
-        lines = [
-            f"data set {name!r}: {several(count, 'entry is', 'entries are')} whole, "
-            f"{self.signed[name]} of them signed"
-            for name, count in self.entries.items()
-        ]
-        lines += [f"{one.source}: {one.words}" for one in self.findings]
-        return "\n".join(lines) or "the ledger has no data set"
-
-
-def verify(
-    ledger: LedgerCore, witnesses: Iterable[Any] = (), data_sets: Sequence[str] | None = None
-) -> LedgerVerification:
-    """Check every entry of a ledger, and compare it with what people hold.
-
-    Parameters
-    ----------
-    ledger : BudgetLedger
-    witnesses : iterable of PrivacyReport, str or path
-        Reports and exports, or paths of them.
-    data_sets : sequence of str, optional
-        By default all of them.
-
-    Returns
-    -------
-    LedgerVerification
-
-    Raises
-    ------
-    LedgerDamaged
-        If an entry is not as it was written, or a witness shows that entries are missing or others.
-    ParameterError
-        If a witness cannot be read, or is of another ledger or of a data set that is not asked
-        for.
-    """
-    names = ledger.data_sets if data_sets is None else data_sets
-    testimonies = read_testimonies(witnesses)
-    chains = {name: ledger.chain(name) for name in names}
-    asked = _asked(ledger, testimonies, data_sets)
-    findings = tuple(_finding(chains, one) for one in asked)
-    wrong = [one for one in findings if one.verdict not in ("agrees", "imported")]
-    if wrong:
-        shown = "; ".join(f"{one.source} {one.words}" for one in wrong[:3])
-        more = f"; and {len(wrong) - 3} more" if len(wrong) > 3 else ""
-        raise LedgerDamaged(shown + more, _GIVE, ledger.url, wrong[0].data_set)
-    return LedgerVerification(
-        ledger=ledger.id,
-        entries={name: len(chain.entries) for name, chain in chains.items()},
-        signed={n: sum(bool(e.signature) for e in c.entries) for n, c in chains.items()},
-        findings=findings,
-    )
-
-
-def _asked(
-    ledger: LedgerCore, testimonies: Iterable[Testimony], data_sets: Sequence[str] | None
-) -> list[Testimony]:
-    """Testimonies of some data sets; no witness is left aside without a word."""
-    testimonies = list(testimonies)
-    for one in testimonies:
-        if one.ledger != ledger.id:
-            raise ParameterError(
-                "witnesses", one.source, f"is of another ledger ({one.ledger!r}, not {ledger.id})",
-                "Compare it with the ledger that it names; if there never was but one, this one "
-                "was written anew",
-            )  # fmt: skip
-    found = [one for one in testimonies if data_sets is None or one.data_set in data_sets]
-    heard = {one.source for one in found if one.whole}
-    for one in testimonies:
-        # An export speaks of every data set, and a report of one.
-        if one not in found and not (one.whole and one.source in heard):
-            raise ParameterError(
-                "witnesses", one.source, f"is of data set {one.data_set!r}, which is not asked for",
-                "Name its data set, or leave the witness out",
-            )  # fmt: skip
-    return found
-
-
-# -- comparing ------------------------------------------------------------------------------------
-
-
-def _finding(chains: dict[str, Chain], testimony: Testimony) -> Finding:
-    chain = chains.get(testimony.data_set)
-    if chain is None:
-        words = f"is of data set {testimony.data_set!r}, which the ledger has not"
-        return Finding(testimony.source, testimony.data_set, testimony.last, "behind", words)
-    return compared(chain, testimony)
-
-
-def compared(chain: Chain, testimony: Testimony) -> Finding:
-    """One witness of this data set against its chain."""
-    source, name = testimony.source, testimony.data_set
-    for number, digest in sorted(testimony.hashes.items()):
-        verdict = verdict_at(chain, number, digest)
-        if verdict == "agrees":
-            continue
-        if _is_accounted_for(chain, testimony):
-            words = f"names entry {number} of the lost chain, which is accounted for"
-            return Finding(source, name, number, "imported", words)
-        words = _WORDS[verdict].format(number=number, end=chain.state.number)
-        return Finding(source, name, number, verdict, words)
-    words = f"agrees with the ledger at entry {testimony.last}"
-    return Finding(source, name, testimony.last, "agrees", words)
-
-
-def _is_accounted_for(chain: Chain, testimony: Testimony) -> bool:
-    """Say if all that a witness speaks of was charged again, or a recovery has settled it."""
-    if list(_lost(chain, testimony)):
-        return False
-    if settled_by(chain).has(chain, testimony):
-        return True
-    if chain.state.blocks:
-        # No total of a unit shows what each block was charged.
-        return False
-    # A fit may be charged again by its name while what was spent before it is missing.
-    if not _is_charged_again(chain, testimony):
-        return False
-    return need_of(chain, [testimony]).units <= counted(chain)
-
-
-def _is_charged_again(chain: Chain, testimony: Testimony) -> bool:
-    """Say if each fit of a witness that the chain has not was charged again by its name."""
-    beside, named = hashes_beside(chain, testimony), _named(chain)
-    others = [spend for spend in testimony.spends if spend.hash in beside]
-    return bool(others) and all(one.id in named or one.hash in named for one in others)
-
-
-def _named(chain: Chain) -> set[str]:
-    """Reserves, and hashes of entries, of lost chains that were charged again."""
-    return {
-        name
-        for entry in chain.entries
-        if isinstance(body := entry.body, ImportBody)
-        for name in (body.reserve, body.witness)
-        if name
-    }
-
-
-def _lost(chain: Chain, testimony: Testimony) -> Iterator[Spend]:
-    """Spending that a witness speaks of, and that neither the chain nor an import of it has."""
-    imported = _named(chain)
-    ids = {entry.id: entry for entry in chain.entries}
-    for spend in testimony.spends:
-        if spend.id in imported or spend.hash in imported:
-            continue
-        if verdict_at(chain, spend.number, spend.hash) == "agrees":
-            continue
-        if spend.id not in ids or _could_come_back(chain, spend.id):
-            yield spend
-
-
-def _could_come_back(chain: Chain, reserve: str) -> bool:
-    """Say if a reserve that is known to have begun could still be voided, or was."""
-    held = chain.state.reserves.get(reserve)
-    if held is not None:
-        return not held.started
-    voids: Iterable[Any] = (entry.body for entry in chain.entries if entry.kind is Kind.VOID)
-    return any(body.reserve == reserve for body in voids)
-
-
-# -- recovering -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -354,10 +136,11 @@ def recover(
     write_off: WriteOff | None = None,
 ) -> Recovery:
     """Bring a data set up to date with what people hold; see :meth:`BudgetLedger.recover`."""
-    testimonies = _asked(ledger, read_testimonies(witnesses), (data_set,))
-    check_owner(ledger.chain(data_set).state, ledger.actor)
-    restored = sum(_restored(ledger, store, one) for one in testimonies)
-    found, known = Recovery(data_set, restored), None
+    testimonies = asked_of(ledger, read_testimonies(witnesses), (data_set,))
+    chain = ledger.chain(data_set)
+    check_owner(chain.state, ledger.actor)
+    known = kept_need(chain).heard.union(*(one.hashes.values() for one in testimonies))
+    found = Recovery(data_set, sum(_restored(ledger, store, one) for one in testimonies))
     while True:
         step = _Step(ledger, found, testimonies, write_off, known)
         try:
@@ -365,7 +148,7 @@ def recover(
         except ChainGrown:
             # Somebody else wrote, such as another owner who recovers with other witnesses. What he
             # wrote stands, and all is worked out anew with it.
-            found, known = step.found, step.known
+            found = step.found
 
 
 class _Step:
@@ -378,8 +161,6 @@ class _Step:
     ----------
     found : Recovery
         What this recovery has done so far.
-    known : frozenset of str
-        Hashes of what witnesses spoke of when it began.
     """
 
     def __init__(
@@ -388,14 +169,14 @@ class _Step:
         found: Recovery,
         testimonies: Sequence[Testimony],
         write_off: WriteOff | None,
-        known: frozenset[str] | None,
+        known: frozenset[str],
     ) -> None:
-        self.ledger, self.found, self.write_off = ledger, found, write_off
+        self.ledger, self.found = ledger, found
         self._name, self._testimonies = found.data_set, testimonies
+        self.write_off, self._known = write_off, known
         self._read()
         # As the witnesses found it, before an entry of this recovery stands in it.
         self._why = self.case.why
-        self.known = self.case.need.heard if known is None else known
 
     def _read(self) -> None:
         self.case = _Case.of(self.ledger.chain(self._name), self._testimonies)
@@ -476,8 +257,8 @@ class _Step:
         if self.write_off is None:
             waits = bool(unproven) or not self.case.is_told
         else:
-            # Nobody's word is of what others showed after he gave it.
-            waits = not kept.heard <= self.known or (gap > 0 and self.found.written_off > 0)
+            # Nobody's word is of what others showed after he had given it.
+            waits = not kept.heard <= self._known or (gap > 0 and self.found.written_off > 0)
         if waits:
             words = _waiting(chain, gap, unproven)
             return replace(
@@ -582,7 +363,7 @@ def _restored(ledger: LedgerCore, store: Store, testimony: Testimony) -> int:
 
 def _all_lost(chain: Chain, testimonies: Iterable[Testimony]) -> list[Spend]:
     """Lost spending, each reserve once."""
-    found = {spend.id: spend for one in testimonies for spend in _lost(chain, one)}
+    found = {spend.id: spend for one in testimonies for spend in lost_of(chain, one)}
     return list(found.values())
 
 
@@ -595,16 +376,16 @@ def _own_reserve(chain: Chain, reserve: str) -> Spend | None:
 def _waiting(chain: Chain, gap: int, unproven: int) -> str:
     currency = chain.state.facts.currency
     if gap:
-        why = f"{currency} {_figure(gap)} is missing. {_GIVE}"
+        why = f"{currency} {_figure(gap)} is missing. {GIVE}"
     elif unproven:
         why = (
             "no report shows which fits ran here since the restore, so up to "
             f"{currency} {_figure(unproven)} may be missing. {_SAY}"
         )
     elif chain.state.blocks:
-        why = f"what is missing in each block cannot be told from reports. {_GIVE}"
+        why = f"what is missing in each block cannot be told from reports. {GIVE}"
     else:
-        why = f"no witness says that nothing else is missing ({chain.state.why_frozen}). {_GIVE}"
+        why = f"no witness says that nothing else is missing ({chain.state.why_frozen}). {GIVE}"
     return f"it stays frozen: {why}"
 
 

@@ -741,3 +741,136 @@ def test_exports_of_several_lost_chains_bring_all_of_them_back(helpers, book, tm
     assert not now.recover("claims", [book.export_json(), again.export_json()]).frozen
     assert spent(now) == Fraction(1, 8) + 5 * Fraction(1, 16)
     assert verdicts(now, first, second) == ["imported"] * 2
+
+
+# -- what was imported, and what only looks so ----------------------------------------------------
+
+
+def begun(helpers, ledger, rho, **others):
+    """Reserve and start; return what makes the report of its end, whenever that comes."""
+    from dpforest.ledger.entries import SettleBody, StartBody
+
+    held = ledger.write("claims", reserve_body(helpers, rho, **others))
+    ledger.write("claims", StartBody(reserve=held.entry.id, part=0))
+
+    def ended(at):
+        said = at.write("claims", SettleBody(reserve=held.entry.id, part=0, outcome="done"))
+        place = place_of(Stake.of(held.entry, held.state), said.entry, said.state)
+        basis = {"ledger": place.model_dump(mode="json")}
+        return sealed({"format": "dpforest-report", "basis": basis})
+
+    return ended
+
+
+def test_a_newer_lost_chain_of_a_smaller_total_is_not_imported(helpers, book, tmp_path):
+    spare = book.reserve("claims", helpers.charge(Fraction(1, 4)))
+    old = copied(helpers, book, tmp_path)
+    lost = fit(helpers, book, "1/4")
+    assert went_on(old, [lost]) and verdicts(old, lost) == ["imported"]
+    ended = begun(helpers, old, "1/64")
+    again = copied(helpers, old, tmp_path, "again.ledger")
+    old.void("claims", spare.id, reason="nobody needs it")
+    fit(helpers, old, "1/8")  # nobody holds its report
+    newer = ended(old)
+    with pytest.raises(LedgerDamaged, match="and the ledger ends at entry"):
+        again.verify([newer])
+    assert verdicts(again, lost) == ["imported"]
+    # Without the spare reserve here too, the amount shows what is missing.
+    again.void("claims", spare.id, reason="nobody needs it")
+    found = again.recover("claims", [newer])
+    assert found.frozen and found.missing == to_units(Fraction(1, 8))
+    again.recover("claims", write_off="1/8", reason="its report was lost")
+    assert verdicts(again, lost, newer) == ["imported"] * 2
+    assert spent(again) == spent(old)
+
+
+def test_a_later_fit_in_another_block_is_not_imported_by_its_total(helpers, tmp_path):
+    ledger = in_blocks(helpers, tmp_path)
+    ended = begun(helpers, ledger, "1/64", blocks=("2024",))
+    old = copied(helpers, ledger, tmp_path)
+    fit(helpers, old, "1/512", blocks=("2024",))
+    fit(helpers, ledger, "1/4", blocks=("2024",))
+    early = ledger.export_json()
+    assert not old.recover("claims", [early]).frozen
+    fit(helpers, ledger, "1/8", blocks=("2025",))  # nobody holds its report
+    later = ended(ledger)  # its total is that of block 2024, as before
+    with pytest.raises(LedgerDamaged, match="names"):
+        old.verify([later])
+    assert verdicts(old, early) == ["imported"]
+    assert old.recover("claims", [later]).frozen
+    assert not old.recover("claims", [ledger.export_json()]).frozen
+    assert set(verdicts(old, early, later, ledger.export_json())) == {"imported"}
+    blocks = {one.name: one.spent for one in old.status("claims").blocks}
+    assert blocks["2025"] == to_units(Fraction(1, 8))
+
+
+def test_a_newer_lost_chain_of_blocks_is_not_imported(helpers, tmp_path):
+    ledger = in_blocks(helpers, tmp_path)
+    old = copied(helpers, ledger, tmp_path)
+    fit(helpers, old, "1/512", blocks=("2024",))
+    fit(helpers, ledger, "1/4", blocks=("2024",))
+    assert not old.recover("claims", [ledger.export_json()]).frozen
+    ended = begun(helpers, old, "1/64", blocks=("2025",))
+    again = copied(helpers, old, tmp_path, "again.ledger")
+    fit(helpers, old, "1/8", blocks=("2025",))  # nobody holds its report
+    newer = ended(old)
+    with pytest.raises(LedgerDamaged, match="and the ledger ends at entry"):
+        again.verify([newer])
+    assert again.recover("claims", [newer]).frozen
+    again.recover("claims", write_off="1/8", reason="a fit in block 2025")
+    assert verdicts(again, newer) == ["imported"]
+
+
+def test_an_export_of_as_large_a_total_does_not_account_for_blocks(helpers, tmp_path):
+    ledger = in_blocks(helpers, tmp_path)
+    old = copied(helpers, ledger, tmp_path)
+    fit(helpers, old, "1/512", blocks=("2024",))
+    fit(helpers, ledger, "1/4", blocks=("2024",))
+    early = ledger.export_json()
+    fit(helpers, ledger, "1/8", blocks=("2025",))  # nobody holds its report
+    last = fit(helpers, ledger, "1/64", blocks=("2025",))
+    assert old.recover("claims", [last]).frozen
+    assert old.recover("claims", [early]).frozen
+    assert not old.recover("claims", [ledger.export_json()]).frozen
+
+
+def test_a_recovery_vouches_for_no_fit_in_blocks_that_it_did_not_hear_of(helpers, tmp_path):
+    ledger = in_blocks(helpers, tmp_path)
+    old = copied(helpers, ledger, tmp_path)
+    fit(helpers, old, "1/512", blocks=("2024",))
+    fit(helpers, ledger, "1/4", blocks=("2024",))
+    early = ledger.export_json()
+    fit(helpers, ledger, "1/8", blocks=("2025",))  # nobody holds its report
+    last = fit(helpers, ledger, "1/64", blocks=("2025",))
+    assert old.recover("claims", [last]).frozen
+    old.checkpoint("claims", frozen=False, reason="the owner lets it go on")
+    assert not old.recover("claims", [early]).frozen
+    with pytest.raises(LedgerDamaged, match="names"):
+        old.verify([last])
+    assert verdicts(old, early) == ["imported"]
+
+
+def test_a_bare_word_and_own_fits_account_for_nothing(helpers, book, tmp_path):
+    ended = begun(helpers, book, "1/64")
+    old = copied(helpers, book, tmp_path)
+    fit(helpers, book, "1/8")  # nobody holds its report
+    last = ended(book)
+    assert old.recover("claims", [last]).frozen
+    old.checkpoint("claims", frozen=False, reason="the owner lets it go on")
+    fit(helpers, old, "1/8")
+    for frozen in (True, False):
+        old.checkpoint("claims", frozen=frozen, reason="we were still looking")
+    with pytest.raises(LedgerDamaged, match="names"):
+        old.verify([last])
+
+
+def test_a_fit_that_is_charged_again_is_not_imported_before_what_ran_here_is_known(
+    helpers, book, tmp_path
+):
+    old = copied(helpers, book, tmp_path)
+    fit(helpers, book, "1/4")  # nobody holds its report
+    last = fit(helpers, book, "1/16")
+    fit(helpers, old, "1/4")  # as much as is missing
+    assert old.recover("claims", [last]).frozen
+    with pytest.raises(LedgerDamaged, match="names"):
+        old.verify([last])
