@@ -62,13 +62,19 @@ class Budget:
 
     def __str__(self) -> str:
         figure = figure_down if self.left_over else figure_up
+        return f"({', '.join(f'{name}={figure(a)}' for name, a in self._shown().items())})"
+
+    def __repr__(self) -> str:
+        return f"Budget({', '.join(f'{name}={a!r}' for name, a in self._shown().items())})"
+
+    def _shown(self) -> dict[str, float]:
+        """Amounts that say something."""
         amounts = {"epsilon": self.epsilon, "delta": self.delta, "rho": self.rho}
         # An epsilon that does not exist says nothing beside a rho that does, nor does a delta of 0.
         without = {"epsilon"} if self.epsilon == math.inf > self.rho else set()
         without |= {"rho"} if self.rho == math.inf > self.epsilon else set()
         without |= set() if self.delta else {"delta"}
-        shown = (f"{name}={figure(a)}" for name, a in amounts.items() if name not in without)
-        return f"({', '.join(shown)})"
+        return {name: amount for name, amount in amounts.items() if name not in without}
 
 
 class LossRecord(Frozen):

@@ -59,11 +59,16 @@ from dpforest.ledger.words import checked_blocks
 _MOST_ENTRIES = 10**9
 
 
-class ChainGrown(Exception):
-    """A chain has other entries at its end than those that an entry was made for.
+class ChainGrown(ParameterError):
+    """A chain does not end with the entry that another one must follow; nothing was written."""
 
-    It never reaches the user: whoever asks for it reads the chain again.
-    """
+    def __init__(self, after: str) -> None:
+        super().__init__(
+            "after", after, "is not the hash of the last entry", "Read the chain again, and decide"
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.value,)
 
 
 @dataclass(frozen=True)
@@ -156,7 +161,7 @@ class LedgerBase:
         """Names of all data sets."""
         return self._store.data_sets()
 
-    def status(self, data_set: str) -> DataSetStatus:
+    def status(self, data_set: str | None = None) -> DataSetStatus:
         """A data set as it stands: cap, spent, remaining, blocks, owners, requests, reserves.
 
         Parameters
@@ -166,10 +171,15 @@ class LedgerBase:
         Raises
         ------
         ParameterError
-            If there is no such data set.
+            If there is no such data set, or none is named; it names some that there are.
         LedgerDamaged
             If its end is not what was written.
         """
+        if data_set is None:
+            raise ParameterError(
+                "data_set", None, f"must be named: this ledger has {self._some_names()}",
+                "Write ledger.status(name) for each of ledger.data_sets",
+            )  # fmt: skip
         end = self._end(data_set)
         return status_of(end.state, end.hash, self.url)
 
@@ -257,11 +267,13 @@ class LedgerBase:
         return head
 
     def _unknown(self, data_set: str) -> ParameterError:
-        names = ", ".join(map(repr, self.data_sets[:10])) or "none"
         return ParameterError(
-            "data_set", data_set, f"is no data set of this ledger (it has {names})",
+            "data_set", data_set, f"is no data set of this ledger (it has {self._some_names()})",
             "Register it once, or open the ledger that it is in",
         )  # fmt: skip
+
+    def _some_names(self) -> str:
+        return ", ".join(map(repr, self.data_sets[:10])) or "none"
 
     # -- writing ------------------------------------------------------------------------
 
@@ -327,7 +339,7 @@ class LedgerBase:
                 return Written(entry, self._state_after(locked.rows(0, entry.number + 1), entry))
             end = self._locked_end(locked, said)
             if after and (end is None or end.hash != after):
-                raise ChainGrown
+                raise ChainGrown(after)
             entry, state = linked(end, said)
             locked.append(row_of(entry), head_of(entry, state))
         return Written(entry, state)

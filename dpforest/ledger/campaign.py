@@ -80,6 +80,8 @@ class BatchPlan:
         How many owners must approve of each, or of a campaign of them.
     waits : int
         How many of them wait for a number of records that they buy first.
+    why_frozen : str
+        Reason for which the data set is frozen, so that none of them begins; else empty.
     """
 
     data_set: str
@@ -93,6 +95,7 @@ class BatchPlan:
     plans: tuple[str, ...]
     approvals: int = 0
     waits: int = 0
+    why_frozen: str = ""
 
     @property
     def total(self) -> Fraction:
@@ -101,7 +104,7 @@ class BatchPlan:
 
     @property
     def granted(self) -> bool:
-        """True if all of them fit, one by one or as a campaign."""
+        """True if all of them fit, one by one or as a campaign, once the data set is not frozen."""
         return self.fits == len(self.prices) or self.alone
 
     def __str__(self) -> str:
@@ -134,6 +137,8 @@ class BatchPlan:
             )
         if self.approvals:
             yield f"  approvals of owners that each needs, or a campaign of them: {self.approvals}"
+        if self.why_frozen:
+            yield f"  none of them begins, since the data set is frozen ({self.why_frozen})"
 
 
 def batch_plan(
@@ -165,6 +170,7 @@ def batch_plan(
         plans=tuple(price.plan for price in prices),
         approvals=state.approvals,
         waits=sum(price.waits for price in prices),
+        why_frozen=state.why_frozen,
     )
 
 

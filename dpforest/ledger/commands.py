@@ -265,8 +265,13 @@ def _reserve(ledger: BudgetLedger, chosen: argparse.Namespace) -> Answer:
 
 
 def _void(ledger: BudgetLedger, chosen: argparse.Namespace) -> Answer:
+    status = ledger.status(chosen.data_set)
     entry = ledger.void(chosen.data_set, chosen.reserve, token=chosen.token, reason=chosen.reason)
-    return Answer(f"given back as entry {entry.number}", _written(entry))
+    found = next((one for one in status.reserves if one.id == chosen.reserve), None)
+    words = f"given back as entry {entry.number}"
+    if found is not None:
+        words += f": {status.facts.currency} {_up(found.units)}, reserved by {found.actor!r}"
+    return Answer(words, _written(entry))
 
 
 # -- checking, recovering, copies -----------------------------------------------------------------

@@ -37,14 +37,18 @@ from dpforest.ledger.entries import (
     SettleBody,
     StartBody,
     VoidBody,
+    is_hex,
 )
 from dpforest.ledger.facts import cap_facts, domain_digest
 from dpforest.ledger.rules import charge_digest, token_digest
 from dpforest.ledger.state import DataSetState
 from dpforest.relations import relations_of
 
-#: Where a reserve's and a request's IDs are found.
+#: Where a reserve's and a request's IDs are found, and what a reserve's token is.
 _RESERVE_REPAIR = "Give the id that ledger.reserve(...) returned; the status names those that stand"
+_TOKEN_REPAIR = (
+    "Give the token that was handed out beside the reserve's id; an owner gives a reason instead"
+)
 _REQUEST_REPAIR = "Give the id that ledger.request(...) returned; the status names those that wait"
 
 
@@ -238,18 +242,21 @@ class LedgerCore(LedgerBase):
         reason: str = "",
         entry_id: str | None = None,
     ) -> Entry:
-        """Give a reserve back of which no fit began.
+        """Give a reserve back of which no fit began: by its token, or as an owner with a reason.
 
         Parameters
         ----------
         data_set, reserve : str
         token : str
-            The reserve's secret, where its own process voids it.
+            The reserve's secret, as :meth:`reserve` returned it.
         reason : str
-            Needed where an owner voids it.
+            Needed where an owner gives it back without the token.
         entry_id : str, optional
         """
         checked_id(reserve, "reserve", _RESERVE_REPAIR)
+        if token != "" and not is_hex(token, 32):
+            # Not shown: it may be a token all but for a letter.
+            raise ParameterError("token", None, "is not 64 hexadecimal digits", _TOKEN_REPAIR)
         body = self._body(VoidBody, reserve=reserve, token=token, reason=reason)
         return self._write(data_set, body, entry_id)
 

@@ -152,7 +152,7 @@ def kept_need(chain: Chain) -> Need:
 
 
 def _asked_for(body: CheckpointBody) -> Need | None:
-    """What a freeze asks for; None where it was for other reasons."""
+    """The amounts that a freeze asks for; None where it was for other reasons."""
     if not (body.needed or body.witnessed or body.heard):
         return None
     least, heard = body.at_least or body.needed, frozenset(body.heard)
@@ -176,7 +176,7 @@ def settled_by(chain: Chain) -> Settled:
 def _settled_at(
     chain: Chain, number: int, body: CheckpointBody, found: Settled, asked: Need | None
 ) -> Settled:
-    """What is settled once a data set goes on; an owner's bare word settles nothing."""
+    """The settled, once a data set goes on; an owner's bare word settles nothing."""
     if chain.state.blocks:
         # No total shows that several blocks are accounted for; the recovery says so itself.
         return replace(found, heard=found.heard.union(body.heard))

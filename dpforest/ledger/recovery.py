@@ -286,7 +286,7 @@ class _Step:
         """The chain as this recovery left it."""
         chain = self.ledger.chain(self._name)
         if chain.entries[-1].hash != self._end:
-            raise ChainGrown
+            raise ChainGrown(self._end)
         return chain
 
     def _goes_on(self, kept: Need) -> Recovery:

@@ -15,7 +15,9 @@ import hmac
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from dpforest.accounting.figures import figure_cap, figure_charged
 from dpforest.exceptions import ApprovalMissing, LedgerFrozen, ParameterError
+from dpforest.ledger.amounts import fraction_of
 from dpforest.ledger.charges import charged, check_charge, shifted
 from dpforest.ledger.entries import (
     ApproveBody,
@@ -85,7 +87,7 @@ def applied(state: DataSetState | None, entry: Entry) -> DataSetState:
 def _opened(entry: Entry, body: OpenBody) -> DataSetState:
     if body.cap <= 0:
         raise ParameterError(
-            "cap", body.cap, "comes to nothing in the currency of the data set",
+            "cap", _cap_figure(body.cap), "comes to nothing in the currency of the data set",
             "Give a larger epsilon, or a larger delta",
         )  # fmt: skip
     _check_approvals(body.approvals, body.owners)
@@ -119,7 +121,8 @@ def _check_actor(state: DataSetState, entry: Entry) -> None:
     if state.frozen and entry.kind not in _WHILE_FROZEN:
         raise LedgerFrozen(
             f"the data set is frozen ({state.why_frozen})",
-            "Its owners import what the reports that people hold show, and let it go on",
+            "One of its owners gives the reports that people hold: `dpforest ledger recover "
+            "DATA_SET --witness FILE …`, or ledger.recover(data_set, witnesses=[…])",
             state.facts.ledger,
             state.name,
         )
@@ -227,13 +230,21 @@ def _known_block(state: DataSetState, parameter: str, name: str) -> Block:
 def _check_cap(parameter: str, cap: int, present: int, spent: int) -> None:
     if cap > present:
         raise ParameterError(
-            parameter, cap, "must not be above the present cap", "A cap can only be lowered"
-        )
+            parameter, _cap_figure(cap),
+            f"must not be above the present cap, {_cap_figure(present)}",
+            "A cap can only be lowered",
+        )  # fmt: skip
     if cap < spent:
         raise ParameterError(
-            parameter, cap, "must not be below what is spent",
-            "What is spent stays spent: lower the cap to that at most",
+            parameter, _cap_figure(cap),
+            f"must not be below what is spent, {figure_charged(fraction_of(spent))}",
+            "What is spent stays spent: give a cap that holds it",
         )  # fmt: skip
+
+
+def _cap_figure(cap: int) -> str:
+    """A cap as it was declared, in the currency of the data set."""
+    return figure_cap(fraction_of(cap))
 
 
 def _block(state: DataSetState, entry: Entry, body: BlockBody) -> DataSetState:
@@ -251,7 +262,9 @@ def _block(state: DataSetState, entry: Entry, body: BlockBody) -> DataSetState:
             "Register the data set with the most blocks that a unit's records are in",
         )  # fmt: skip
     if body.cap <= 0:
-        raise ParameterError("cap", body.cap, "must be positive", "Give the block a budget")
+        raise ParameterError(
+            "cap", _cap_figure(body.cap), "must be positive", "Give the block a budget"
+        )
     blocks = {**state.blocks, body.name: Block(cap=body.cap)}
     return state.model_copy(update={"blocks": blocks, "blocks_by": body.by})
 
@@ -393,8 +406,10 @@ def _with_reserve(state: DataSetState, name: str, held: Held | None) -> DataSetS
 def _held(state: DataSetState, reserve: str) -> Held:
     if reserve not in state.reserves:
         raise ParameterError(
-            "reserve", reserve, f"is no reserve of data set {state.name!r} that is held",
-            "It was voided, settled or never made: reserve budget, and use the id it returns",
+            "reserve", reserve,
+            f"is no reserve of data set {state.name!r} that is held: it was given back, settled or "
+            "never made",
+            "Name one that `dpforest ledger status` shows, or ledger.status(data_set).reserves",
         )  # fmt: skip
     return state.reserves[reserve]
 
@@ -444,8 +459,9 @@ def _void(state: DataSetState, entry: Entry, body: VoidBody) -> DataSetState:
     held = _held(state, body.reserve)
     if held.started:
         raise ParameterError(
-            "reserve", body.reserve, "has begun, and what has begun never comes back",
-            "Leave it spent",
+            "reserve", body.reserve,
+            "has a fit that has begun, and what has begun never comes back",
+            "Leave it: all of it stays spent",
         )  # fmt: skip
     _check_voider(state, entry, body, held)
     after = _with_reserve(
@@ -458,19 +474,27 @@ def _void(state: DataSetState, entry: Entry, body: VoidBody) -> DataSetState:
 
 
 def _check_voider(state: DataSetState, entry: Entry, body: VoidBody, held: Held) -> None:
-    """Own process by its secret, or an owner with a reason."""
+    """Refuse who has neither the token, nor is an owner with a reason."""
     if body.token:
         if not hmac.compare_digest(token_digest(body.token), held.token):
             raise ParameterError(
-                "token", None, "is not the secret of this reserve",
-                "Let its own process void it, or an owner with a reason",
+                "token", None, "is not the token that was handed out with this reserve",
+                "Give the token of this very reserve, or none: then an owner gives it back with a "
+                "reason",
             )  # fmt: skip
         return
-    check_owner(state, entry.actor)
+    if entry.actor not in state.owners:
+        names = ", ".join(map(repr, list(state.owners)[:10]))
+        raise ParameterError(
+            "actor", entry.actor,
+            f"gives no token of this reserve, and is no owner of data set {state.name!r}",
+            f"Give the token that was handed out with it, or ask an owner ({names})",
+        )  # fmt: skip
     if not body.reason:
         raise ParameterError(
-            "reason", body.reason, "must be given where an owner voids a reserve",
-            "Say why nothing of it has begun",
+            "reason", body.reason,
+            "must be given where an owner gives a reserve back without its token",
+            "Say why none of its fits will begin",
         )  # fmt: skip
 
 

@@ -78,6 +78,9 @@ def test_an_accountant_says_what_remains(tmp_path):
             ledger.policy(currency, quotas={"ana": "0.01"})
             assert getattr(accountant.remaining.exact, currency) <= Fraction(1, 100)
             assert getattr(accountant.remaining.exact, currency) > Fraction(1, 101)
+            left = getattr(accountant.remaining, currency)
+            assert repr(accountant.remaining) == f"Budget({currency}={left!r})"
+            assert "inf" not in f"{accountant.remaining} {accountant.remaining!r} {accountant!r}"
 
 
 def test_a_tariff_refuses_before_anything_is_planned(book):

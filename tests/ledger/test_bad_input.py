@@ -75,6 +75,9 @@ def cases():
     yield "charge_elsewhere", "blocks", [["2026"], [7], "2026", 7], {}
     yield "charge_elsewhere", "write_off", ["x", 2, None], {}
     yield "charge_elsewhere", "reserve", ["x", 7, None, [NOBODY]], {}
+    for name in ("charge_elsewhere", "checkpoint"):
+        yield name, "after", ["x", "ab" * 32, 7], {}
+    yield "checkpoint", "heard", [["x"], [7], "ab" * 32, 7, None], {}
     for units in ("needed", "witnessed"):
         yield "checkpoint", units, [-1, 1.5, "x", None, True, 10**99], {}
     yield "checkpoint", "frozen", ["x", None, 2, False], {}

@@ -265,6 +265,10 @@ def test_a_batch_says_why_it_does_not_fit_and_whose_word_it_needs(book):
     assert asked.granted and str(asked).endswith("or a campaign of them: 2")
     assert "declare approximate_rows" not in str(asked)
     unknown = DOMAIN.model_copy(update={"approximate_rows": None})
+    assert "frozen" not in str(asked)
+    book.checkpoint("claims", frozen=True, reason="a backup was restored")
+    frozen = book.plan("claims", forest(epsilon="0.1", delta=0, strategy="one_shot"))
+    assert str(frozen).endswith("the data set is frozen (a backup was restored)")
     waiting = book.plan(registered(book, "waits", epsilon="0.01"), forest(domain=unknown))
     assert waiting.fits == 0 and "declare approximate_rows" in str(waiting)
 

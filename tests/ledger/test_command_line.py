@@ -78,7 +78,8 @@ def test_a_life_of_a_data_set_on_both_stores(good, url, monkeypatch, here):
     assert approved == "approved as entry 4: churn, rho 0.25, by 'ana'; 1 of 1 approval"
     reserve = good(f"reserve claims churn.json --request {request} --as ana")
     assert "rho 0.75 of 1 is left" in good("status claims") and reserve in good("status claims")
-    good(f"void claims {reserve} --reason mistaken")
+    given = good(f"void claims {reserve} --reason mistaken")
+    assert given == "given back as entry 6: rho 0.25, reserved by 'ana'"
     assert "rho 1 of 1 is left" in good("status claims")
     kinds = [line.split()[2] for line in good("log claims").splitlines()]
     assert kinds == ["open", "request", "approve", "revoke", "approve", "reserve", "void"]
@@ -239,6 +240,10 @@ def test_6_for_an_unreachable_store(ask, here):
         ("void claims 00000000-0000-0000-0000-000000000000", "is no reserve"),
         ("approve claims 7", "Give the id that ledger.request(...) returned"),
         ("revoke claims 7", "Give the id that ledger.request(...) returned"),
+        (
+            "void claims 00000000-0000-0000-0000-000000000000 --token 1c",
+            "token=None: is not 64 hexadecimal digits",
+        ),
         ("void claims 7", "Give the id that ledger.reserve(...) returned"),
         ("recover claims --witness domain.json", "neither a privacy report nor an export"),
         ("recover claims --write-off 1", "reason='': must be given"),

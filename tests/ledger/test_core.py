@@ -44,6 +44,28 @@ def test_the_life_of_a_fit(ledger, helpers):
     assert reserved.token not in repr(reserved)
 
 
+def test_a_status_without_a_name_names_the_data_sets(ledger, helpers):
+    helpers.registered(ledger, name="visits")
+    with pytest.raises(ParameterError, match="data_set=None: must be named.* 'claims', 'visits'"):
+        ledger.status()
+
+
+def test_an_entry_follows_the_one_that_it_was_made_for(ledger, helpers):
+    last = ledger.status("claims").hash
+    first = ledger.checkpoint("claims", frozen=True, reason="wait", after=last)
+    for write in (
+        lambda: ledger.checkpoint("claims", frozen=False, reason="on", after=last),
+        lambda: ledger.charge_elsewhere("claims", 7, "a report", after=last),
+    ):
+        with pytest.raises(ParameterError, match="after='.*': is not the hash of the last entry"):
+            write()
+    assert ledger.status("claims").hash == first.hash
+    # An entry that stands already is returned, whatever came after it.
+    ledger.note("claims", "wait")
+    body = first.body
+    assert ledger.write("claims", body, first.id, last).entry == first
+
+
 @pytest.mark.parametrize("after", ["reserve", "start", "settle"])
 def test_a_reserve_is_charged_whatever_becomes_of_its_process(after, url, ledger, helpers):
     """Another process sees it spent; nothing of this one's memory is needed."""

@@ -107,7 +107,9 @@ def test_a_restored_backup_is_whole_and_a_report_shows_that_it_is_behind(helpers
     assert old.verify([book.first]).entries == {"claims": 4}
     with pytest.raises(LedgerDamaged, match=r"names entry 6, and the ledger ends at entry 3"):
         old.verify([book.first, later])
-    with pytest.raises(LedgerDamaged, match="ends at entry 3"):
+    with pytest.raises(
+        LedgerDamaged, match="ends at entry 3.*`dpforest ledger recover DATA_SET --w"
+    ):
         old.verify([book.export_json()])
 
 
@@ -169,6 +171,9 @@ def test_it_stays_frozen_until_the_missing_is_given(helpers, book, tmp_path):
     assert "rho 0.25 is missing" in found.words
     with pytest.raises(LedgerFrozen, match="names entry 9, and the ledger ends at entry 3"):
         fit(helpers, old, "1/100")
+    with pytest.raises(LedgerFrozen, match=r"ledger.recover\(data_set, witnesses=\[…\]\)"):
+        fit(helpers, old, "1/100")
+    assert "--witness FILE" in found.words and "--write-off AMOUNT" in found.words
     # Nobody who gives nothing lets it go on.
     assert old.recover("claims").frozen and old.recover("claims", [book.first]).frozen
     assert old.recover("claims", [third]).missing == to_units(Fraction(1, 4))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 
 import pytest
 
 from dpforest.exceptions import ApprovalMissing, BudgetExceeded, LedgerFrozen, ParameterError
 from dpforest.ledger import entries as e
-from dpforest.ledger.amounts import to_units
+from dpforest.ledger.amounts import cap_in_units, to_units
 from dpforest.ledger.rules import MOST_REQUESTS, charge_digest, token_digest
 
 HALF, TENTH = Fraction(1, 2), Fraction(1, 10)
@@ -253,6 +254,37 @@ def test_a_cap_is_only_lowered_and_never_below_what_is_spent(chain, helpers):
     chain.say(e.PolicyBody(cap=cap // 2), "olga")
     refused(chain, reserving(helpers, Fraction(1, 2**128)), "ana", BudgetExceeded)
     refused(chain, e.PolicyBody(cap=cap), "olga", parameter="cap")
+
+
+def test_refusals_of_a_cap_speak_in_the_currency_and_not_in_units(helpers):
+    chain = helpers.PureChain(max_blocks_per_unit=1)
+    block = e.BlockBody(name="2026", by="arrival", cap=to_units(HALF))
+    chain.say(block, "olga")
+    chain.reserve(helpers.charge(TENTH, blocks=("2026",)))
+    chain.say(e.PolicyBody(cap=cap_in_units(Fraction(4, 10))), "olga")
+    third, more = cap_in_units(Fraction(1, 30)), cap_in_units(Fraction(7, 10))
+    for parameter, body, said in [
+        ("cap", e.PolicyBody(cap=more), "cap='0.7': must not be above the present cap, 0.4"),
+        ("cap", e.PolicyBody(cap=third), "cap='0.0333333': must not be below what is spent, 0.1"),
+        ("block_caps['2026']", e.PolicyBody(block_caps={"2026": more}), "present cap, 0.5"),
+        ("cap", e.BlockBody(name="2027", by="arrival", cap=0), "cap='0': must be positive"),
+    ]:
+        error = refused(chain, body, "olga", parameter=parameter)
+        assert said in str(error) and not re.search(r"[0-9]{9}", str(error))
+
+
+def test_refusals_to_give_a_reserve_back_say_what_to_give(chain, helpers):
+    reserve = chain.reserve(helpers.charge(TENTH))
+    for actor, words, said in [
+        ("ana", {"reason": "please"}, "Give the token that was handed out with it, or ask an own"),
+        ("ana", {"token": "ee" * 32}, "not the token that was handed out with this reserve"),
+        ("olga", {}, "reason='': must be given where an owner gives a reserve back without its to"),
+    ]:
+        assert said in str(refused(chain, e.VoidBody(reserve=reserve, **words), actor))
+    chain.say(e.VoidBody(reserve=reserve, token=helpers.TOKEN))
+    error = refused(chain, e.VoidBody(reserve=reserve, token=helpers.TOKEN), "ana")
+    assert "given back, settled or never made" in str(error)
+    assert "reserve budget" not in str(error)
 
 
 def test_a_quota_is_within_the_cap_and_worded_as_policy(chain, helpers):
