@@ -154,8 +154,8 @@ def recover(
 class _Step:
     """A recovery from one reading of the chain on.
 
-    Every entry is written only where the chain ends as it was read, so nothing is decided by what
-    is no longer so.
+    Every entry but the freeze, which is safe at any time, is written only where the chain ends as
+    it was read, so nothing is decided by what is no longer so.
 
     Attributes
     ----------

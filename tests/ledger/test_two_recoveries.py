@@ -1,6 +1,7 @@
 """Owners who recover one data set at the same time forget nothing that either of them showed.
 
-The other recovery runs, whole, right after any reading of the chain by the first one.
+The other recovery runs, whole, right after any step of the first one: a reading of the chain, or an
+entry.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ import pytest
 from dpforest.ledger import BudgetLedger, to_units
 from dpforest.ledger.opening import open_store
 
-#: More readings than a recovery makes, so that the other one also runs after all of them.
-READINGS = range(1, 9)
+#: More steps than a recovery has, so that the other one also runs after all of them.
+STEPS = range(1, 11)
 
 
 @pytest.fixture(scope="module")
@@ -53,19 +54,23 @@ def export_identity(export):
     return read_export(export).ledger
 
 
-def at_once(first, second, reading, monkeypatch, *given, **word):
-    """The first owner's recovery, with the second's inside, right after a reading of the chain."""
-    read, count, results = first.chain, [0], []
+def at_once(first, second, step, monkeypatch, *given, **word):
+    """The first owner's recovery, with the second's inside, right after one of its steps."""
+    count, results = [0], []
 
-    def chain(name):
-        found = read(name)
-        count[0] += 1
-        if count[0] == reading:
-            results.append(second())
-        return found
+    def followed(method):
+        def stepped(*arguments, **others):
+            found = method(*arguments, **others)
+            count[0] += 1
+            if count[0] == step:
+                results.append(second())
+            return found
+
+        return stepped
 
     with monkeypatch.context() as patch:
-        patch.setattr(first, "chain", chain)
+        for name in ("chain", "write"):
+            patch.setattr(first, name, followed(getattr(first, name)))
         found = first.recover("claims", *given, **word)
     if not results:
         results.append(second())
@@ -76,10 +81,10 @@ def imports(ledger):
     return [entry.body for entry in ledger.log("claims") if entry.kind == "import"]
 
 
-@pytest.mark.parametrize("reading", READINGS)
+@pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("exported", [False, True], ids=["a report", "an export"])
 def test_what_the_other_owner_shows_meanwhile_is_asked_for(
-    helpers, recovery, book, restored, monkeypatch, reading, exported
+    helpers, recovery, book, restored, monkeypatch, step, exported
 ):
     recovery.fit(helpers, book, "1/8")
     olga, oscar = restored(book.export_json())
@@ -88,7 +93,7 @@ def test_what_the_other_owner_shows_meanwhile_is_asked_for(
     early = book.export_json() if exported else early
     recovery.fit(helpers, book, "1/4")  # nobody holds its report
     last = recovery.fit(helpers, book, "1/64")
-    at_once(olga, lambda: oscar.recover("claims", [last]), reading, monkeypatch, [early])
+    at_once(olga, lambda: oscar.recover("claims", [last]), step, monkeypatch, [early])
     lost = Fraction(1, 8) + Fraction(1, 16) + Fraction(1, 4) + Fraction(1, 64)
     waits = olga.recover("claims")
     assert waits.frozen and recovery.spent(olga) + Fraction(waits.missing, 2**128) >= lost
@@ -97,9 +102,9 @@ def test_what_the_other_owner_shows_meanwhile_is_asked_for(
     assert recovery.spent(olga) == recovery.spent(book) + Fraction(1, 512)
 
 
-@pytest.mark.parametrize("reading", READINGS)
+@pytest.mark.parametrize("step", STEPS)
 def test_an_owners_word_is_not_of_what_is_shown_meanwhile(
-    helpers, recovery, book, restored, monkeypatch, reading
+    helpers, recovery, book, restored, monkeypatch, step
 ):
     recovery.fit(helpers, book, "1/8")
     olga, oscar = restored(book.export_json())
@@ -107,7 +112,7 @@ def test_an_owners_word_is_not_of_what_is_shown_meanwhile(
     recovery.fit(helpers, book, "1/4")  # nobody holds its report
     last = recovery.fit(helpers, book, "1/64")
     at_once(
-        olga, lambda: oscar.recover("claims", [last]), reading, monkeypatch, [early],
+        olga, lambda: oscar.recover("claims", [last]), step, monkeypatch, [early],
         write_off="1/512", reason=recovery.NONE_RAN,
     )  # fmt: skip
     assert olga.status("claims").frozen
@@ -117,9 +122,9 @@ def test_an_owners_word_is_not_of_what_is_shown_meanwhile(
     assert missing + sum(offs) == to_units(Fraction(1, 4))
 
 
-@pytest.mark.parametrize("reading", READINGS)
+@pytest.mark.parametrize("step", STEPS)
 def test_a_fit_in_blocks_that_is_shown_meanwhile_is_not_passed_over(
-    helpers, recovery, tmp_path, restored, monkeypatch, reading
+    helpers, recovery, tmp_path, restored, monkeypatch, step
 ):
     folder = tmp_path / "lost"
     folder.mkdir()
@@ -130,7 +135,7 @@ def test_a_fit_in_blocks_that_is_shown_meanwhile_is_not_passed_over(
     early = book.export_json()
     recovery.fit(helpers, book, "1/8", blocks=("2025",))  # nobody holds its report
     last = recovery.fit(helpers, book, "1/64", blocks=("2025",))
-    at_once(olga, lambda: oscar.recover("claims", [last]), reading, monkeypatch, [early])
+    at_once(olga, lambda: oscar.recover("claims", [last]), step, monkeypatch, [early])
     assert olga.status("claims").frozen and olga.recover("claims", [early]).frozen
     assert len({body.reserve for body in imports(olga)}) == len(imports(olga)) == 2
     assert not olga.recover("claims", [book.export_json()]).frozen
@@ -139,10 +144,8 @@ def test_a_fit_in_blocks_that_is_shown_meanwhile_is_not_passed_over(
     book.close()
 
 
-@pytest.mark.parametrize("reading", READINGS)
-def test_one_reserve_is_charged_once_by_both(
-    helpers, recovery, book, restored, monkeypatch, reading
-):
+@pytest.mark.parametrize("step", STEPS)
+def test_one_reserve_is_charged_once_by_both(helpers, recovery, book, restored, monkeypatch, step):
     """One owner holds the report of its start, and the other that of its end."""
     from dpforest.ledger.entries import SettleBody, StartBody
     from dpforest.ledger.witness import Stake, place_of
@@ -158,7 +161,7 @@ def test_one_reserve_is_charged_once_by_both(
         place = place_of(Stake.of(held.entry, held.state), said.entry, said.state)
         basis = {"ledger": place.model_dump(mode="json")}
         reports.append(recovery.sealed({"format": "dpforest-report", "basis": basis}))
-    at_once(olga, lambda: oscar.recover("claims", reports[1:]), reading, monkeypatch, reports[:1])
+    at_once(olga, lambda: oscar.recover("claims", reports[1:]), step, monkeypatch, reports[:1])
     assert [body.units for body in imports(olga)] == [to_units(Fraction(1, 4))]
 
 
