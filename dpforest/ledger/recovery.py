@@ -204,7 +204,8 @@ class _Step:
         if found.restored:
             words = f"{_entries(found.restored)} restored from an export"
         if self.write_off and self.write_off.units and not found.written_off:
-            found = self._written_off(self.write_off)
+            # Nothing rests on where it stands, and while fits run the chain never stands still.
+            found = self._written_off(self.write_off, after="")
         if found.written_off:
             words += f"; {_figure(found.written_off)} was written off"
         return replace(found, words=words)
@@ -242,9 +243,9 @@ class _Step:
         ).hash
         self.found = replace(self.found, charged_again=(*self.found.charged_again, spend))
 
-    def _written_off(self, write_off: WriteOff) -> Recovery:
+    def _written_off(self, write_off: WriteOff, after: str) -> Recovery:
         self._end = self.ledger.charge_elsewhere(
-            self._name, write_off.units, write_off.reason, write_off=True, after=self._end
+            self._name, write_off.units, write_off.reason, write_off=True, after=after
         ).hash
         self.found = replace(self.found, written_off=write_off.units)
         return self.found
@@ -280,7 +281,7 @@ class _Step:
                 f"Write off at least {fraction_of(gap)}, or give more reports",
             )  # fmt: skip
         if write_off.units:
-            self._written_off(write_off)
+            self._written_off(write_off, self._end)
 
     def _as_left(self) -> Chain:
         """The chain as this recovery left it."""

@@ -592,6 +592,21 @@ def test_an_owner_writes_off_what_was_spent_elsewhere(book):
     assert not any(entry.kind == "checkpoint" for entry in book.log("claims"))
 
 
+def test_what_is_written_off_does_not_wait_for_fits(helpers, book, monkeypatch):
+    """The chain grows after every reading, and a write-off comes through all the same."""
+    read = book.chain
+
+    def grown(name):
+        found = read(name)
+        if found.state.number < 100:
+            book.note(name, "a fit of somebody else")
+        return found
+
+    monkeypatch.setattr(book, "chain", grown)
+    book.recover("claims", write_off="1/4", reason="a fit before there was a ledger")
+    assert spent(book) == Fraction(3, 8) and book.status("claims").number < 10
+
+
 def test_what_was_spent_elsewhere_counts_beyond_the_cap(helpers, book, tmp_path):
     old = copied(helpers, book, tmp_path)
     lost = fit(helpers, book, "3/4")
