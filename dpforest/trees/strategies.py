@@ -36,6 +36,7 @@ STRATEGIES: dict[str, Strategy] = {
     "one_shot": Strategy("dpforest.trees.one_shot", "OneShotForest", "OneShotModel"),
     "refitted": Strategy("dpforest.trees.refitted", "RefittedForest", "RefittedModel"),
     "boosted": Strategy("dpforest.trees.boosted", "BoostedForest", "BoostedModel"),
+    "additive": Strategy("dpforest.trees.additive", "AdditiveForest", "AdditiveModel"),
     "combined": Strategy("dpforest.trees.combined", "CombinedLearner", "CombinedModel"),
     "multinomial": Strategy("dpforest.trees.multinomial", "MultinomialForest", "MultinomialModel"),
 }

@@ -1,0 +1,110 @@
+"""A fitted additive model: released values only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpforest.trees.base import LogOddsModel, TableFacts
+from dpforest.trees.boosted.steps import SCORE_STEPS
+from dpforest.trees.importances import in_shares
+from dpforest.trees.partial import with_both_classes
+from dpforest.trees.refitted.kernels.linear import add_code_values
+from dpforest.trees.refitted.steps import n_score_columns
+from dpforest.trees.stored import LARGEST, reading, real_numbers, require, whole_numbers
+
+_KIND = "additive model"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AdditiveModel(LogOddsModel):
+    """Scores of a record: a base, and what each of its codes is worth.
+
+    Attributes
+    ----------
+    n_classes : int
+    offsets : ndarray of int64, shape (D + 1,)
+    base : ndarray of float64, shape (C,)
+        C = 1 (log-odds of class 1) for two classes, else one a class.
+    code_values : ndarray of float64, shape (total codes, C)
+        Multiples of 1 / SCORE_STEPS, so their sums are exact.
+    sizes : ndarray of float64, shape (total codes,)
+        Records of each code, about, from released counts of bins.
+    """
+
+    n_classes: int
+    offsets: NDArray[np.int64]
+    base: NDArray[np.float64]
+    code_values: NDArray[np.float64]
+    sizes: NDArray[np.float64]
+
+    def log_odds(self, codes: NDArray[Any]) -> NDArray[np.float64]:
+        """Class scores of coded records, shape (n, n_classes); softmax makes them probabilities."""
+        flat = np.ascontiguousarray(codes)
+        scores = np.zeros((flat.shape[0], self.base.size))
+        add_code_values(flat, self.offsets, self.code_values, scores)
+        return with_both_classes(scores + self.base)
+
+    def feature_importances(self) -> NDArray[np.float64]:
+        """Share of the spread of scores that each feature's curve makes over the records."""
+        spread = [
+            float((sizes[:, None] * (values - self._mean(values, sizes)) ** 2).sum())
+            for values, sizes in self._parts()
+        ]
+        return in_shares(np.array(spread))
+
+    def partial_scores(self, feature: int, facts: TableFacts) -> NDArray[np.float64]:
+        """Mean class scores at every code of one feature, shape (n_codes, n_classes)."""
+        parts = self._parts()
+        others = sum((self._mean(*part) for f, part in enumerate(parts) if f != feature), self.base)
+        return with_both_classes(parts[feature][0] + others)
+
+    def _parts(self) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+        """Values and sizes of each feature's codes."""
+        at = self.offsets[1:-1]
+        pairs = zip(np.split(self.code_values, at), np.split(self.sizes, at), strict=True)
+        return list(pairs)
+
+    @staticmethod
+    def _mean(values: NDArray[np.float64], sizes: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Mean of a curve over the records, shape (C,)."""
+        found: NDArray[np.float64] = (sizes @ values) / max(float(sizes.sum()), 1e-300)
+        return found
+
+    def to_data(self) -> dict[str, Any]:
+        """The model as JSON-ready data; ``from_data`` reads it back."""
+        return {
+            "kind": "additive",
+            "n_classes": self.n_classes,
+            "offsets": self.offsets.tolist(),
+            "base": self.base.tolist(),
+            "code_values": np.rint(self.code_values * SCORE_STEPS).astype(np.int64).tolist(),
+            "sizes": self.sizes.tolist(),
+        }
+
+    @classmethod
+    def from_data(cls, data: dict[str, Any], facts: TableFacts) -> AdditiveModel:
+        """Read what ``to_data`` wrote, checked against the public facts.
+
+        Raises
+        ------
+        ModelFormatError
+        """
+        with reading(_KIND):
+            n_classes, offsets = facts.n_classes, facts.offsets
+            require(data["kind"] == "additive", _KIND, "it is of another kind")
+            require(data["n_classes"] == n_classes, _KIND, "its classes are not the domain's")
+            require(data["offsets"] == offsets.tolist(), _KIND, "its codes are not the domain's")
+            total, n_columns = int(offsets[-1]), n_score_columns(n_classes)
+            shape = (total, n_columns)
+            values = whole_numbers(data["code_values"], shape, _KIND, -(2**40), 2**40)
+            return cls(
+                n_classes=n_classes,
+                offsets=offsets,
+                base=real_numbers(data["base"], (n_columns,), "base of scores"),
+                code_values=values / SCORE_STEPS,
+                sizes=real_numbers(data["sizes"], (total,), "sizes of codes", 0.0, LARGEST),
+            )

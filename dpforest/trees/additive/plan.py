@@ -1,0 +1,114 @@
+"""The plan of an additive model: one list of releases, made from public facts alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpforest.accounting.releases import LearnerBudget, Plan, Release, Round, Step, once
+from dpforest.accounting.tightening import tightened
+from dpforest.trees.additive.queries import counts_sensitivity, residuals_sensitivity
+from dpforest.trees.additive.settings import AdditiveSettings
+from dpforest.trees.base import PRIOR_ROLE, TableFacts
+from dpforest.trees.boosted.queries import Lattice
+from dpforest.trees.prior import count_noise, prior_round
+from dpforest.trees.random.bins import Bins, public_bins
+from dpforest.trees.refitted.steps import n_score_columns
+
+OWNER = "additive"
+#: Curvatures and records are not summed with residuals here: they count for the least there is.
+_NOTHING = Fraction(0)
+
+
+class Role:
+    """Requests, in the ledger's words."""
+
+    PRIOR = PRIOR_ROLE
+    COUNTS = "records by bins"
+    SUMS = "residual sums of a feature"
+
+
+@dataclass(frozen=True, slots=True)
+class AdditiveShape:
+    """Sizes of an additive model, and how released values become curves.
+
+    Attributes
+    ----------
+    n_classes, n_cycles : int
+    lattice : Lattice
+    settings : AdditiveSettings
+    """
+
+    n_classes: int
+    n_cycles: int
+    lattice: Lattice
+    settings: AdditiveSettings
+
+
+def build_plan(
+    facts: TableFacts, budget: LearnerBudget, settings: AdditiveSettings
+) -> Plan[AdditiveShape]:
+    """Make a plan that costs at most the budget, from public facts alone.
+
+    Parameters
+    ----------
+    facts : TableFacts
+    budget : LearnerBudget
+        Pure epsilon pays for geometric, (epsilon, delta) for discrete Gaussian noise.
+    settings : AdditiveSettings
+    """
+    if not budget.delta:
+        return _plan_of_total(facts, budget, settings, budget.epsilon)
+    return tightened(lambda rho: _plan_of_total(facts, budget, settings, rho), budget)
+
+
+def _plan_of_total(
+    facts: TableFacts, budget: LearnerBudget, settings: AdditiveSettings, total: Fraction
+) -> Plan[AdditiveShape]:
+    """The plan whose shares are those of a total."""
+    pure, of_means = not budget.delta, facts.unit > 1
+    clip = settings.clip_of_means if of_means else settings.clip
+    lattice = Lattice.of(n_score_columns(facts.n_classes), clip, _NOTHING, _NOTHING)
+    n_cycles = settings.n_cycles(facts.n_features, pure)
+    shape = AdditiveShape(facts.n_classes, n_cycles, lattice, settings)
+    signal = budget.signal(facts.approximate_rows or 0.0)
+    prior = total * settings.prior(signal, of_means, pure)
+    counts = total * settings.count_share
+    bins = public_bins(facts, settings.max_bins)
+    rounds = (
+        prior_round(OWNER, facts.unit, prior, pure),
+        once(OWNER, _counts(facts, counts, pure)),
+        Round(OWNER, _cycle(shape, bins, total - prior - counts, pure), n_cycles),
+    )
+    return Plan(rounds, shape, _words(shape, pure))
+
+
+def _counts(facts: TableFacts, share: Fraction, pure: bool) -> Release:
+    """One noisy histogram of each feature, over its bins."""
+    event = count_noise(counts_sensitivity(facts.n_features), share, pure)
+    return Release(Role.COUNTS, event, says="noisy counts of records in the bins of each feature")
+
+
+def _cycle(shape: AdditiveShape, bins: Bins, share: Fraction, pure: bool) -> tuple[Step, ...]:
+    """Sums over the bins of each feature in turn, all with the same noise."""
+    n_features = bins.starts.size - 1
+    moved = residuals_sensitivity(shape.lattice.n_columns, shape.lattice.most)
+    event = count_noise(moved, share / (shape.n_cycles * n_features), pure)
+    text = f"noisy residual sums over the bins of each feature, {shape.n_cycles} times"
+    sizes = (bins.starts[1:] - bins.starts[:-1]).tolist()
+    return tuple(Step((Release(Role.SUMS, event, size, says=text),)) for size in sizes)
+
+
+def _words(shape: AdditiveShape, pure: bool) -> dict[str, str]:
+    """The plan in words, for the report."""
+    noise, currency = ("geometric", "epsilon") if pure else ("discrete Gaussian", "rho")
+    times = "once" if shape.n_cycles == 1 else f"{shape.n_cycles} times"
+    return {
+        "rounds": f"one curve a feature, corrected {times}",
+        "structure": "no trees: a sum of curves of single features",
+        "thresholds": f"merged public cells, at most {shape.settings.max_bins} bins a feature",
+        "start": "log-odds of the noisy prior",
+        "leaves": f"clipped residuals rounded toward zero to a lattice, {noise} noise",
+        "budget shares add up in": currency,
+        "composed by": f"addition in {currency}",
+    }

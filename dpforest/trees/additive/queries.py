@@ -1,0 +1,118 @@
+"""Sums over the bins of features: records of all of them, and residuals of one at a time.
+
+A record's residuals follow from what was released before and its own codes and label, so one
+record changes no other's. They are clipped, and rounded toward zero to a public lattice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpforest.records.base import Chunk, Sensitivity
+from dpforest.trees.additive.kernels.features import add_by_code, bin_sums
+from dpforest.trees.boosted.kernels.histograms import count_bins
+from dpforest.trees.boosted.queries import Gradients
+from dpforest.trees.random.bins import Bins
+from dpforest.trees.refitted.queries import Move, layout_of
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FeatureMove:
+    """Every code of one feature adds something.
+
+    Attributes
+    ----------
+    feature : int
+    values : ndarray of float64, shape (codes of the feature, C)
+    """
+
+    feature: int
+    values: NDArray[np.float64]
+
+    def move(self, chunk: Chunk, scores: NDArray[np.float64]) -> None:
+        """Add what the codes are worth."""
+        add_by_code(layout_of(chunk)[1][self.feature], self.values, scores)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BinCounts:
+    """Records in each bin of each feature, one feature after the other, shape (total bins,)."""
+
+    bins: Bins
+
+    @property
+    def sensitivity(self) -> Sensitivity:
+        """L1, and L2 squared: the number of features.
+
+        **Relation**: add or remove one record. **Proof**: it lies in one bin of each feature, and
+        the bins are public. **Tests**: tests/trees/additive/test_additive_sums.py.
+        """
+        return counts_sensitivity(self.bins.starts.size - 1)
+
+    def count(self, chunk: Chunk) -> NDArray[np.int64]:
+        """Counts of a chunk."""
+        table, bins = chunk.table, self.bins
+        return count_bins(table.codes, table.offsets, bins.of_code, bins.starts)
+
+
+def counts_sensitivity(n_features: int) -> Sensitivity:
+    """`BinCounts.sensitivity`, from public facts."""
+    return Sensitivity(Fraction(n_features), Fraction(n_features))
+
+
+def residuals_sensitivity(n_columns: int, most: int) -> Sensitivity:
+    """`ResidualSums.sensitivity`, from public facts."""
+    times = 1 if n_columns == 1 else 2
+    return Sensitivity(Fraction(times * most), Fraction(times * most**2))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ResidualSums:
+    """Residuals summed over the bins of one feature, shape (n_bins, C).
+
+    Attributes
+    ----------
+    gradients : Gradients
+    bins : Bins
+    offsets : ndarray of int64, shape (D + 1,)
+        Of codes.
+    feature : int
+    """
+
+    gradients: Gradients
+    bins: Bins
+    offsets: NDArray[np.int64]
+    feature: int
+
+    @property
+    def history(self) -> tuple[Move, ...]:
+        """Steps that it shares with queries before it."""
+        return self.gradients.history
+
+    @property
+    def sensitivity(self) -> Sensitivity:
+        """Largest change by one record, in steps and in steps squared.
+
+        **Relation**: add or remove one record. **Proof**: its scores follow from released values
+        and its own codes, so it changes no other's residuals; it lies in one bin, and adds its
+        residuals there. One column: ``|r| <= most``. More: they add up to nothing and half their
+        L1 is at most ``most``, so the label's own is at most ``most``, and so is the root of the
+        sum of the others' squares: 2 most in L1, 2 most^2 in L2 squared. Both hold after clipping
+        and rounding, which ``boosted.kernels.gradients`` does. **Tests**:
+        tests/trees/additive/test_additive_sums.py.
+        """
+        lattice = self.gradients.lattice
+        return residuals_sensitivity(lattice.n_columns, lattice.most)
+
+    def count(self, chunk: Chunk) -> NDArray[np.int64]:
+        """Sums of a chunk."""
+        feature, starts = self.feature, self.bins.starts
+        n_bins = int(starts[feature + 1] - starts[feature])
+        sums = np.empty((n_bins, self.gradients.lattice.n_columns), dtype=np.int64)
+        of_code = self.bins.of_code[self.offsets[feature] : self.offsets[feature + 1]]
+        bin_sums(layout_of(chunk)[1][feature], of_code, self.gradients.rows(chunk), sums)
+        return sums

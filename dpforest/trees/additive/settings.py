@@ -1,0 +1,93 @@
+"""Choices of the additive model: one fixed default for all tables, nothing learnt from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpforest.exceptions import ParameterError
+
+#: Questions that a training with a delta asks, about.
+MOST_STEPS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class AdditiveSettings:
+    """Shares of the budget, cycles, and how far curves are expected to reach.
+
+    Attributes
+    ----------
+    prior_share, count_share : Fraction
+        Of the whole: for the class shares or the mean, and for records by bins.
+    mean_signal : float
+        R that the mean of a target gets, at least; at most half of the budget.
+    clip, clip_of_means : Fraction
+        Largest residual of two classes, and half of the L1 of more; largest of a target, as a share
+        of its range. A small clip lets in little noise, and most residuals of targets are small.
+    cycles, pure_cycles : int
+        How often each feature is asked for, where features are few; with a delta, and in pure
+        epsilon.
+    max_bins : int
+    reach, reach_of_means : float
+        Standard deviation of a curve, in log-odds, before anything is known.
+    length : float
+        Of its bends, where a feature's bins span 2.
+    line : float
+        Share of its variance that is a straight line.
+    least : float
+        Of an even share of the records that a bin is taken to hold at least.
+    most : float
+        Largest value of a curve, in log-odds.
+
+    Raises
+    ------
+    ParameterError
+        Where a number has no meaning.
+    """
+
+    prior_share: Fraction = Fraction(2, 100)
+    count_share: Fraction = Fraction(5, 100)
+    mean_signal: float = 100.0
+    clip: Fraction = Fraction(7, 10)
+    clip_of_means: Fraction = Fraction(6, 100)
+    cycles: int = 16
+    pure_cycles: int = 3
+    max_bins: int = 32
+    reach: float = 1.0
+    reach_of_means: float = 0.3
+    length: float = 0.5
+    line: float = 0.3
+    least: float = 0.1
+    most: float = 8.0
+
+    def __post_init__(self) -> None:
+        """Check what kernels, plans and sums take for granted."""
+        for name in ("prior_share", "count_share", "clip", "clip_of_means"):
+            _check(name, getattr(self, name), 0 < getattr(self, name) <= 1, "above 0 and at most 1")
+        shares = self.prior_share + self.count_share
+        _check("prior_share + count_share", shares, shares < Fraction(1, 2), "below 1/2")
+        for name in ("cycles", "pure_cycles", "max_bins"):
+            _check(name, getattr(self, name), getattr(self, name) >= 1, "at least 1")
+        for name in ("reach", "reach_of_means", "length", "least", "most"):
+            _check(name, getattr(self, name), 0 < getattr(self, name) < 1e6, "above 0, and finite")
+        _check("line", self.line, 0 <= self.line <= 1, "from 0 to 1")
+
+    def n_cycles(self, n_features: int, pure: bool) -> int:
+        """How often each feature is asked for."""
+        if pure:
+            return self.pure_cycles
+        return max(min(self.cycles, MOST_STEPS // n_features), min(2, self.cycles))
+
+    def prior(self, signal: float, of_means: bool, pure: bool) -> Fraction:
+        """Share of the first release: enough for a mean, which all else is added to."""
+        if not of_means:
+            return self.prior_share
+        part = min(self.mean_signal / max(signal, 1.0), 1.0)
+        wanted = Fraction(part if pure else part**2).limit_denominator(1000)
+        return min(max(wanted, self.prior_share), Fraction(1, 2))
+
+
+def _check(name: str, value: object, fine: bool, rule: str) -> None:
+    """Refuse a setting that has no meaning."""
+    if not fine:
+        raise ParameterError(name, value, f"must be {rule}", "Use the default")
