@@ -12,7 +12,6 @@ from dpforest.trees.additive.settings import AdditiveSettings
 from dpforest.trees.base import PRIOR_ROLE, TableFacts
 from dpforest.trees.boosted.queries import Lattice
 from dpforest.trees.prior import count_noise, prior_round
-from dpforest.trees.random.bins import Bins, public_bins
 from dpforest.trees.refitted.steps import n_score_columns
 
 OWNER = "additive"
@@ -74,11 +73,10 @@ def _plan_of_total(
     signal = budget.signal(facts.approximate_rows or 0.0)
     prior = total * settings.prior(signal, of_means, pure)
     counts = total * settings.count_share
-    bins = public_bins(facts, settings.max_bins)
     rounds = (
         prior_round(OWNER, facts.unit, prior, pure),
         once(OWNER, _counts(facts, counts, pure)),
-        Round(OWNER, _cycle(shape, bins, total - prior - counts, pure), n_cycles),
+        _sums(shape, facts.n_features, total - prior - counts, pure),
     )
     return Plan(rounds, shape, _words(shape, pure))
 
@@ -89,14 +87,13 @@ def _counts(facts: TableFacts, share: Fraction, pure: bool) -> Release:
     return Release(Role.COUNTS, event, says="noisy counts of records in the bins of each feature")
 
 
-def _cycle(shape: AdditiveShape, bins: Bins, share: Fraction, pure: bool) -> tuple[Step, ...]:
+def _sums(shape: AdditiveShape, n_features: int, share: Fraction, pure: bool) -> Round:
     """Sums over the bins of each feature in turn, all with the same noise."""
-    n_features = bins.starts.size - 1
     moved = residuals_sensitivity(shape.lattice.n_columns, shape.lattice.most)
-    event = count_noise(moved, share / (shape.n_cycles * n_features), pure)
+    times = shape.n_cycles * n_features
+    event = count_noise(moved, share / times, pure)
     text = f"noisy residual sums over the bins of each feature, {shape.n_cycles} times"
-    sizes = (bins.starts[1:] - bins.starts[:-1]).tolist()
-    return tuple(Step((Release(Role.SUMS, event, size, says=text),)) for size in sizes)
+    return Round(OWNER, (Step((Release(Role.SUMS, event, says=text),)),), times)
 
 
 def _words(shape: AdditiveShape, pure: bool) -> dict[str, str]:
