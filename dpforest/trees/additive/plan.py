@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
+import numpy as np
+
 from dpforest.accounting.releases import LearnerBudget, Plan, Release, Round, Step, once
 from dpforest.accounting.tightening import tightened
 from dpforest.trees.additive.queries import counts_sensitivity, residuals_sensitivity
@@ -12,6 +14,7 @@ from dpforest.trees.additive.settings import AdditiveSettings
 from dpforest.trees.base import PRIOR_ROLE, TableFacts
 from dpforest.trees.boosted.queries import Lattice
 from dpforest.trees.prior import count_noise, prior_round
+from dpforest.trees.random.bins import public_bins
 from dpforest.trees.refitted.steps import n_score_columns
 
 OWNER = "additive"
@@ -76,7 +79,7 @@ def _plan_of_total(
     rounds = (
         prior_round(OWNER, facts.unit, prior, pure),
         once(OWNER, _counts(facts, counts, pure)),
-        _sums(shape, facts.n_features, total - prior - counts, pure),
+        _sums(shape, facts, total - prior - counts, pure),
     )
     return Plan(rounds, shape, _words(shape, pure))
 
@@ -87,13 +90,17 @@ def _counts(facts: TableFacts, share: Fraction, pure: bool) -> Release:
     return Release(Role.COUNTS, event, says="noisy counts of records in the bins of each feature")
 
 
-def _sums(shape: AdditiveShape, n_features: int, share: Fraction, pure: bool) -> Round:
-    """Sums over the bins of each feature in turn, all with the same noise."""
+def _sums(shape: AdditiveShape, facts: TableFacts, share: Fraction, pure: bool) -> Round:
+    """Sums over the bins of each feature in turn, all with the same noise.
+
+    They are asked for alike, for as many bins as any feature has, so that lists stay short.
+    """
+    n_bins = int(np.diff(public_bins(facts, shape.settings.max_bins).starts).max())
     moved = residuals_sensitivity(shape.lattice.n_columns, shape.lattice.most)
-    times = shape.n_cycles * n_features
+    times = shape.n_cycles * facts.n_features
     event = count_noise(moved, share / times, pure)
     text = f"noisy residual sums over the bins of each feature, {shape.n_cycles} times"
-    return Round(OWNER, (Step((Release(Role.SUMS, event, says=text),)),), times)
+    return Round(OWNER, (Step((Release(Role.SUMS, event, n_bins, says=text),)),), times)
 
 
 def _words(shape: AdditiveShape, pure: bool) -> dict[str, str]:
