@@ -133,6 +133,8 @@ OF_STRATEGIES: tuple[dict[str, Any], ...] = (
     {"strategy": "refitted", "delta": DELTA},
     {"strategy": "boosted"},
     {"strategy": "boosted", "delta": DELTA},
+    {"strategy": "additive"},
+    {"strategy": "additive", "delta": DELTA},
     {"strategy": "combined"},
     {"strategy": "multinomial"},
 )
@@ -145,6 +147,8 @@ OF_UNITS: tuple[dict[str, Any], ...] = tuple(
         {"strategy": "one_shot", "delta": DELTA},
         {"strategy": "refitted", "delta": DELTA},
         {"strategy": "boosted", "delta": DELTA},
+        {"strategy": "additive"},
+        {"strategy": "additive", "delta": DELTA},
         {"strategy": "combined"},
         {"strategy": "multinomial"},
     )
@@ -184,6 +188,7 @@ def estimator_parts() -> tuple[AuditPart, ...]:
         *parts,
         estimator_part(PrivateForestClassifier, three, label="three classes", strategy="one_shot"),
         estimator_part(PrivateForestClassifier, three, label="three classes", strategy="boosted"),
+        estimator_part(PrivateForestClassifier, three, label="three classes", strategy="additive"),
         estimator_part(PrivateForestRegressor, least, **_declared(LEAST_ROWS, "one_shot")),
     )
 

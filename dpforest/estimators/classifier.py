@@ -91,8 +91,8 @@ class PrivateForestClassifier(PrivateClassifier):
     what to learn: selected decision rules where the budget is small for the table, a one-shot
     forest of public random trees with noisy leaves (pure epsilon), or a forest refitted to its
     residuals round by round (with a delta). Many records can carry a boosted forest, whose trees
-    draw their splits. The plan can be read before any data is touched:
-    :meth:`plan`.
+    draw their splits. A sum of curves of single features can be had too. The plan can be read
+    before any data is touched: :meth:`plan`.
 
     Parameters
     ----------
@@ -105,8 +105,8 @@ class PrivateForestClassifier(PrivateClassifier):
         Public facts; None reads them off the data, which voids the guarantee. Its
         ``approximate_rows`` spares buying a noisy number of records.
     strategy : str, default="auto"
-        ``"rules"``, ``"one_shot"``, ``"refitted"``, ``"boosted"``, ``"combined"`` or
-        ``"multinomial"``;
+        ``"rules"``, ``"one_shot"``, ``"refitted"``, ``"boosted"``, ``"additive"``,
+        ``"combined"`` or ``"multinomial"``;
         ``auto`` picks by the public rule R (docs/private_forest.md).
     max_records_per_unit : int, default=1
         Most records that one privacy unit (such as a person) owns: epsilon and delta then hold for

@@ -70,7 +70,7 @@ class Wanted:
             raise ParameterError(
                 "strategy", self.strategy,
                 "looks at all records at once, which a stream does not have",
-                'Use "auto", "one_shot", "refitted", "boosted" or "multinomial"',
+                'Use "auto", "one_shot", "refitted", "boosted", "additive" or "multinomial"',
             )  # fmt: skip
         if self.thresholds == "lattice":
             raise ParameterError(

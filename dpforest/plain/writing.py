@@ -115,6 +115,7 @@ class _Writer:
             "one_shot": self._one_shot,
             "refitted": self._refitted,
             "boosted": self._boosted,
+            "additive": self._additive,
             "combined": self._combined,
             "multinomial": self._multinomial,
         }
@@ -124,15 +125,14 @@ class _Writer:
         return self._masked(model.base, None, model.trees, model.values)
 
     def _refitted(self, model: Any) -> Plain:
-        start = None
-        if model.code_values is not None:
-            columns = self._columns(model.code_values.shape[1])
-            parts = np.split(model.code_values[:, columns], model.offsets[1:-1])
-            start = [self._table(place, part) for place, part in enumerate(parts)]
+        start = None if model.code_values is None else self._start(model)
         return self._masked(model.base, start, model.trees, model.steps)
 
     def _boosted(self, model: Any) -> Plain:
         return self._trees(model.base, None, _ranged(model), model.steps)
+
+    def _additive(self, model: Any) -> Plain:
+        return self._trees(model.base, self._start(model), [], np.zeros((0, 0, model.base.size)))
 
     def _multinomial(self, model: Any) -> Plain:
         return self._trees(model.values.base, None, _ranged(model.forest), model.values.values)
@@ -163,6 +163,12 @@ class _Writer:
             "start": start,
             "trees": plain_trees(trees, values[:, :, own], self._features),
         }
+
+    def _start(self, model: Any) -> list[Plain]:
+        """What each feature adds by its codes."""
+        columns = self._columns(model.code_values.shape[1])
+        parts = np.split(model.code_values[:, columns], model.offsets[1:-1])
+        return [self._table(place, part) for place, part in enumerate(parts)]
 
     def _columns(self, n: int) -> list[int]:
         return [0] if n == 1 else self._order

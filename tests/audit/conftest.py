@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from dpforest.trees.additive.learner import AdditiveForest
+from dpforest.trees.additive.settings import AdditiveSettings
 from dpforest.trees.boosted.learner import BoostedForest
 from dpforest.trees.boosted.settings import BoostedSettings, BoostedSize
 from dpforest.trees.combined.learner import CombinedLearner
@@ -27,6 +29,7 @@ QUICK = {
     "combined": CombinedLearner(CombinedSettings(weights=(0.0, 1.0), rules=RULES)),
     "refitted": RefittedForest(RefittedSettings(fixed_size=RefittedSize(2, 2, 2))),
     "boosted": BoostedForest(BoostedSettings(fixed_size=BoostedSize(2, 2))),
+    "additive": AdditiveForest(AdditiveSettings(cycles=2, pure_cycles=2)),
 }
 
 

@@ -94,7 +94,7 @@ def cluster():
 
 
 STRATEGIES = [("one_shot", 0), ("one_shot", 1e-6), ("refitted", 1e-6), ("boosted", 1e-6),
-              ("boosted", 0),              ("multinomial", 0)]  # fmt: skip
+              ("boosted", 0), ("additive", 1e-6), ("additive", 0), ("multinomial", 0)]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,8 @@ KINDS = [
     ("refitted", "1e-6"),
     ("boosted", "1e-6"),
     ("boosted", "0"),
+    ("additive", "1e-6"),
+    ("additive", "0"),
     ("multinomial", 0),
     ("multinomial", "1e-6"),
 ]
@@ -142,7 +144,7 @@ def test_the_rule_goes_by_public_signal_alone(domain):
         assert pick_strategy(three, both) == ("refitted" if rows == 3e4 else "boosted")
         assert pick_strategy(replace(three, n_classes=2), both) == "refitted"
     check_rule_of_two(facts_of(domain, 1e5), both)
-    names = "rules", "one_shot", "refitted", "boosted", "combined", "multinomial"
+    names = "rules", "one_shot", "refitted", "boosted", "additive", "combined", "multinomial"
     assert set(STRATEGIES) == set(names)
 
 

@@ -54,6 +54,8 @@ STRATEGIES = [
     {"strategy": "refitted", "delta": DELTA},
     {"strategy": "boosted", "delta": DELTA},
     {"strategy": "boosted"},
+    {"strategy": "additive", "delta": DELTA},
+    {"strategy": "additive"},
     {"strategy": "multinomial"},
 ]
 MULTINOMIAL = [

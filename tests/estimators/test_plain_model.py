@@ -23,6 +23,8 @@ from dpforest import (
 )
 from dpforest.domain.cells import lattice_of
 from dpforest.plain import reader as plain_reader
+from dpforest.trees.additive.learner import AdditiveForest
+from dpforest.trees.additive.settings import AdditiveSettings
 from dpforest.trees.boosted.learner import BoostedForest
 from dpforest.trees.boosted.settings import BoostedSettings, BoostedSize
 from dpforest.trees.combined import CombinedLearner, CombinedSettings
@@ -59,6 +61,7 @@ SMALL = {
     "combined": CombinedLearner(CombinedSettings(rules=RulesLearner(RulesSettings(n_sums=8)))),
     "refitted": RefittedForest(RefittedSettings(fixed_size=RefittedSize(3, 4, 12))),
     "boosted": BoostedForest(BoostedSettings(fixed_size=BoostedSize(3, 6))),
+    "additive": AdditiveForest(AdditiveSettings(cycles=3, pure_cycles=2, max_bins=9)),
 }
 STARTED = RefittedForest(RefittedSettings(fixed_size=RefittedSize(3, 4, 6), start_signal=1e-9))
 N = 500

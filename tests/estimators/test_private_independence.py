@@ -33,6 +33,8 @@ KINDS = [
     {"strategy": "refitted", "delta": DELTA},
     {"strategy": "boosted", "delta": DELTA},
     {"strategy": "boosted"},
+    {"strategy": "additive", "delta": DELTA},
+    {"strategy": "additive"},
     {"strategy": "multinomial"},
     {"strategy": "multinomial", "delta": DELTA},
     {"strategy": "one_shot"},

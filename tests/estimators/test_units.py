@@ -44,6 +44,8 @@ PRIVATE = [
     {"strategy": "refitted", "delta": DELTA},
     {"strategy": "boosted", "delta": DELTA},
     {"strategy": "boosted"},
+    {"strategy": "additive", "delta": DELTA},
+    {"strategy": "additive"},
     {"strategy": "multinomial", "delta": DELTA},
     {"strategy": "rules", "delta": DELTA},
     {"strategy": "auto", "rows": None},

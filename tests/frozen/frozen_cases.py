@@ -22,7 +22,9 @@ import dpforest
 from dpforest.streams import BatchStream, CSVStream
 
 #: Strategies of the private forests; that of `MultinomialForestClassifier` is named apart.
-STRATEGIES = ("rules", "one_shot", "refitted", "boosted", "combined", "multinomial", "auto")
+STRATEGIES = (
+    "rules", "one_shot", "refitted", "boosted", "additive", "combined", "multinomial", "auto",
+)  # fmt: skip
 PUBLISHED = "MultinomialForestClassifier"
 #: Those that look at families of trees, which grow quickly with the features.
 _OF_FAMILIES = ("rules", "combined", "auto")
@@ -285,7 +287,10 @@ def _size_cases() -> Iterator[Case]:
         yield _private("refitted", task, "many", **ways, delta=DELTA)
         yield _private("boosted", task, "many", **ways, delta=DELTA)
         yield _private("boosted", task, "many, pure", **ways)
+        yield _private("additive", task, "many", **ways, delta=DELTA)
+        yield _private("additive", task, "many, pure", **ways)
     yield _private("boosted", "three", "many, pure", **ways)
+    yield _private("additive", "three", "many, pure", **ways)
     # To certify so many rounds takes long; what is charged to an accountant of others is not.
     yield _private("refitted", "three", "many", table="wide", rows=2000, epsilon=10, delta=DELTA,
                    shared=True)  # fmt: skip
@@ -301,6 +306,7 @@ def _reading_cases() -> Iterator[Case]:
         yield _private("one_shot", "three", reading, rows=200, **ways)
         yield _private("refitted", "target", reading, rows=200, delta=DELTA, reading=reading)
         yield _private("boosted", "three", reading, rows=200, delta=DELTA, **ways)
+        yield _private("additive", "three", reading, rows=200, delta=DELTA, **ways)
         yield _private("multinomial", "two", reading, delta=DELTA, **ways)
         yield _private("auto", "two", reading, rows=200, delta=DELTA, shared=True, **ways)
         yield _published("two", reading, reading=reading)

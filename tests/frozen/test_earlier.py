@@ -43,7 +43,7 @@ def check_predictions(found: Any, name: str) -> None:
 
 
 #: Strategies that the earlier version did not have.
-SINCE = {"boosted"}
+SINCE = {"boosted", "additive"}
 #: Fits of a strategy that has left the package.
 LEFT = [name for name in named("model.json") if INDEX[name]["strategy"] == "private_selection"]
 

@@ -21,6 +21,8 @@ from dpforest.domain.targets import TARGET_STEPS
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.observation import Observer, set_observer
 from dpforest.records.base import MemoryRecords, Query, RecordsAround, Secret
+from dpforest.trees.additive.learner import AdditiveForest
+from dpforest.trees.additive.settings import AdditiveSettings
 from dpforest.trees.boosted.learner import BoostedForest
 from dpforest.trees.boosted.settings import BoostedSettings, BoostedSize, PureSettings
 from dpforest.trees.combined import CombinedLearner, CombinedSettings
@@ -39,6 +41,7 @@ ROUNDS = RefittedForest(RefittedSettings(fixed_size=RefittedSize(3, 4, 3)))
 BOOSTED = BoostedForest(
     BoostedSettings(fixed_size=BoostedSize(3, 3)), PureSettings(fixed_size=BoostedSize(3, 2))
 )
+ADDITIVE = AdditiveForest(AdditiveSettings(cycles=3, pure_cycles=2, max_bins=9))
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,7 @@ ALL_OF_ROUNDS = {
     "leaf sums",
 }  # fmt: skip
 OF_TREES = {"prior", "node sums", "residual split selection", "residual leaf sums"}
+OF_CURVES = {"prior", "records by bins", "residual sums of a feature"}
 OF_COUNTS = {"node counts", "class split selection", "leaf counts"}
 CASES = {
     "one-shot, prior and leaves": Case(FOREST, {"prior", LEAVES}, rows=50),
@@ -91,6 +95,12 @@ CASES = {
     "boosted, pure, means": Case(
         BOOSTED, {"quantiles", *OF_TREES}, Fraction(8), rows=1e6, **MEANS
     ),
+    "additive": Case(ADDITIVE, OF_CURVES, delta=DELTA, rows=3e4),
+    "additive, four classes": Case(ADDITIVE, OF_CURVES, Fraction(8), DELTA, 3e4, 4),
+    "additive, means": Case(ADDITIVE, OF_CURVES, delta=DELTA, rows=3e4, **MEANS),
+    "additive, pure": Case(ADDITIVE, OF_CURVES, rows=3e4),
+    "additive, pure, four classes": Case(ADDITIVE, OF_CURVES, Fraction(8), rows=3e4, n_classes=4),
+    "additive, pure, means": Case(ADDITIVE, OF_CURVES, rows=3e4, **MEANS),
     "rules, class shares": Case(RULES, {"prior"}, rows=3),
     "rules, one stage": Case(RULES, {"rules, stage 1"}, rows=40),
     "rules, counted": Case(RULES, {"rules, stage 1", "leaf counts"}, rows=1000),
@@ -181,7 +191,9 @@ class Noting(Observer):
         return draw()
 
 
-@pytest.mark.parametrize("name", [n for n in CASES if CASES[n].learner in (FOREST, ROUNDS)])
+@pytest.mark.parametrize(
+    "name", [n for n in CASES if CASES[n].learner in (FOREST, ROUNDS, ADDITIVE)]
+)
 def test_every_release_is_of_a_count_that_was_made_after_its_grant(name, tables, monkeypatch):
     facts, one, _ = tables(CASES[name])
     log: list[tuple[str, Any]] = []

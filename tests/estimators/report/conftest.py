@@ -104,6 +104,7 @@ MAKERS = {
     "one shot in rho": lambda: private("one_shot", delta=1e-6),
     "refitted": lambda: private("refitted", delta=1e-6),
     "boosted": lambda: private("boosted", delta=1e-6),
+    "additive": lambda: private("additive", delta=1e-6),
     "refitted, shared accountant": lambda: private(
         "refitted", delta=1e-6, accountant=BudgetAccountant(3, delta=1e-5)
     ),

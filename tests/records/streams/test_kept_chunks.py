@@ -43,7 +43,7 @@ def stream_of(n_features: int, n_classes: int, memory_limit: int) -> BatchStream
 
 @pytest.mark.parametrize("n_features", [2, 150])
 @pytest.mark.parametrize("n_classes", [0, 2, 3])
-@pytest.mark.parametrize("strategy", ["refitted", "boosted"])
+@pytest.mark.parametrize("strategy", ["refitted", "boosted", "additive"])
 def test_what_is_kept_stays_within_the_memory_limit(n_features, n_classes, strategy, monkeypatch):
     held, total = [], StreamedRecords._sum
 

@@ -32,6 +32,9 @@ KINDS = {
     "boosted": (PrivateForestClassifier, CLASSES, {"strategy": "boosted", "delta": 1e-6}),
     "boosted, pure": (PrivateForestClassifier, CLASSES, {"strategy": "boosted"}),
     "boosted, quantiles": (PrivateForestClassifier, MANY, {"strategy": "boosted", "delta": 1e-6}),
+    "additive": (PrivateForestClassifier, CLASSES, {"strategy": "additive", "delta": 1e-6}),
+    "additive, pure": (PrivateForestClassifier, CLASSES, {"strategy": "additive"}),
+    "additive, means": (PrivateForestRegressor, NUMBERS, {"strategy": "additive"}),
     "means": (PrivateForestRegressor, NUMBERS, {"strategy": "one_shot"}),
 }  # fmt: skip
 

@@ -66,6 +66,7 @@ def make(kind, **parameters):
 KINDS = [
     "multinomial", "multinomial published", ("multinomial", 0), ("one_shot", 0),
     ("one_shot", 1e-6), ("refitted", 1e-6), ("boosted", 1e-6), ("boosted", 0),
+    ("additive", 1e-6), ("additive", 0),
 ]  # fmt: skip
 
 
@@ -84,7 +85,7 @@ def test_a_stream_gives_the_forest_of_its_table(kind, memory_limit):
     assert streamed.privacy_report().guarantee.bounds == whole.privacy_report().guarantee.bounds
 
 
-@pytest.mark.parametrize("strategy", ["one_shot", "refitted", "boosted", "multinomial"])
+@pytest.mark.parametrize("strategy", ["one_shot", "refitted", "boosted", "additive", "multinomial"])
 def test_a_regressor_reads_streams_too(strategy):
     table = frame()
     table["target"] = table["age"].clip(0, 100)
