@@ -55,6 +55,14 @@ BOOSTED_SIGNAL_OF_TWO = 500.0
 BOOSTED_ROWS = 2000.0
 BOOSTED_FEATURES = 18
 BOOSTED_ORDERED = 0.1
+#: R from which they do of two classes with fewer features: random trees have no more to say then.
+BOOSTED_SIGNAL_OF_NARROW = 60_000.0
+#: R / sqrt(D) for D features, and in pure epsilon R / D, from which curves of single features pass
+#: what else there is for a regression: R by which each curve is known. With a delta refitted
+#: forests pass them again from this R.
+CURVE_SIGNAL = 15.0
+PURE_CURVE_SIGNAL = 50.0
+MOST_CURVE_SIGNAL = 2500.0
 #: In pure epsilon: R from which boosted trees pass all others of two classes, of two where the
 #: table is as wide as above, and of a regression; R sqrt(2 / K) of more, up to `MANY_CLASSES`.
 PURE_BOOSTED_SIGNAL = 60000.0
@@ -92,6 +100,8 @@ def pick_strategy(facts: TableFacts, budget: LearnerBudget) -> str:
     share = 2 / max(facts.n_classes, 2)
     if (_is_for_boosting if budget.delta else _is_for_pure_boosting)(facts, signal):
         return "boosted"
+    if facts.unit > 1 and _is_for_curves(facts, signal, pure=not budget.delta):
+        return "additive"
     if facts.unit > 1 or not facts.in_memory:
         # Means need no labels: tables of one-shot forests hold out where rules would guess. And
         # rules look at all records at once.
@@ -109,8 +119,10 @@ def _is_for_boosting(facts: TableFacts, signal: float) -> bool:
     """True if drawn splits are worth their price, with a delta."""
     if facts.n_classes > 2:
         return signal * (2 / facts.n_classes) ** 0.5 >= BOOSTED_SIGNAL
+    if facts.unit > 1:
+        return False
     many = signal >= BOOSTED_SIGNAL_OF_TWO and (facts.approximate_rows or 0.0) >= BOOSTED_ROWS
-    return facts.unit == 1 and many and _is_wide(facts)
+    return many and (_is_wide(facts) or signal >= BOOSTED_SIGNAL_OF_NARROW)
 
 
 def _is_for_pure_boosting(facts: TableFacts, signal: float) -> bool:
@@ -122,6 +134,13 @@ def _is_for_pure_boosting(facts: TableFacts, signal: float) -> bool:
         return signal >= PURE_BOOSTED_SIGNAL_OF_MEANS
     limit = PURE_BOOSTED_SIGNAL_OF_WIDE if _is_wide(facts) else PURE_BOOSTED_SIGNAL
     return signal >= limit
+
+
+def _is_for_curves(facts: TableFacts, signal: float, pure: bool) -> bool:
+    """True if the curve of each feature can be told from noise, and says most there is to say."""
+    if pure:
+        return signal / facts.n_features >= PURE_CURVE_SIGNAL
+    return signal / facts.n_features**0.5 >= CURVE_SIGNAL and signal < MOST_CURVE_SIGNAL
 
 
 def _is_wide(facts: TableFacts) -> bool:

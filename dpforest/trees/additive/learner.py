@@ -14,7 +14,7 @@ from dpforest.trees.additive.model import AdditiveModel
 from dpforest.trees.additive.plan import AdditiveShape, Role, build_plan
 from dpforest.trees.additive.queries import BinCounts, FeatureMove, ResidualSums
 from dpforest.trees.additive.settings import AdditiveSettings
-from dpforest.trees.additive.smoothing import Posterior, covariance, likely_counts
+from dpforest.trees.additive.smoothing import Posterior, covariance, likely_counts, shares_of
 from dpforest.trees.base import TableFacts
 from dpforest.trees.boosted.queries import STEPS, Gradients
 from dpforest.trees.boosted.steps import in_score_steps
@@ -94,6 +94,9 @@ class _Curves:
         self.history = ScoreHistory(self.base)
         self.variance = bridge.event(Role.SUMS).variance / STEPS**2
         bend = _curvature(prior, shape, facts.unit > 1)
+        reach = shape.settings.reach if facts.unit == 1 else shape.settings.reach_of_means
+        self.reaches = reach * np.array(shape.settings.factors)
+        self.evidence = np.zeros((len(sizes), self.reaches.size))
         self.posteriors = [self._posteriors(f, size, bend) for f, size in enumerate(sizes)]
         self.values = [np.zeros((size.size, bend.size)) for size in sizes]
         self.measured = [np.zeros_like(values) for values in self.values]
@@ -104,9 +107,8 @@ class _Curves:
     ) -> list[Posterior]:
         """Posterior means of one feature's curves, by class where there are several."""
         settings, facts = self.shape.settings, self.facts
-        reach = settings.reach if facts.unit == 1 else settings.reach_of_means
         n_values = size.size - int(facts.has_missing_code[feature])
-        before = covariance(size.size, n_values if facts.ordered[feature] else 0, settings, reach)
+        before = covariance(size.size, n_values if facts.ordered[feature] else 0, settings)
         return [Posterior.of(before, size * one) for one in bend]
 
     def correct(self, feature: int, weight: float) -> None:
@@ -122,8 +124,12 @@ class _Curves:
         total, squares = self.weights[feature]
         variance = self.variance * squares / total**2
         measured = self.measured[feature] / total
+        self.evidence[feature] = sum(
+            one.evidence(measured[:, k], variance, self.reaches) for k, one in enumerate(posteriors)
+        )
+        shares = self.reaches, shares_of(self.evidence, feature)
         wanted = np.column_stack(
-            [one.mean(measured[:, k], variance) for k, one in enumerate(posteriors)]
+            [one.mean(measured[:, k], variance, *shares) for k, one in enumerate(posteriors)]
         )
         most = self.shape.settings.most
         self.values[feature] = in_score_steps(np.clip(centred(wanted), -most, most))

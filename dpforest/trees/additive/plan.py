@@ -69,13 +69,13 @@ def _plan_of_total(
 ) -> Plan[AdditiveShape]:
     """The plan whose shares are those of a total."""
     pure, of_means = not budget.delta, facts.unit > 1
-    clip = settings.clip_of_means if of_means else settings.clip
+    signal = budget.signal(facts.approximate_rows or 0.0)
+    clip = settings.clips(settings.strength(signal, facts.n_features, pure), of_means)
     lattice = Lattice.of(n_score_columns(facts.n_classes), clip, _NOTHING, _NOTHING)
     n_cycles = settings.n_cycles(facts.n_features, pure)
     shape = AdditiveShape(facts.n_classes, n_cycles, lattice, settings)
-    signal = budget.signal(facts.approximate_rows or 0.0)
     prior = total * settings.prior(signal, of_means, pure)
-    counts = total * settings.count_share
+    counts = total * (settings.pure_count_share if pure else settings.count_share)
     rounds = (
         prior_round(OWNER, facts.unit, prior, pure),
         once(OWNER, _counts(facts, counts, pure)),

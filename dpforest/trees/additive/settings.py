@@ -9,6 +9,7 @@ from dpforest.exceptions import ParameterError
 
 #: Questions that a training with a delta asks, about.
 MOST_STEPS = 1000
+SHARES = "prior_share", "count_share", "pure_count_share"
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,19 +18,26 @@ class AdditiveSettings:
 
     Attributes
     ----------
-    prior_share, count_share : Fraction
-        Of the whole: for the class shares or the mean, and for records by bins.
+    prior_share, count_share, pure_count_share : Fraction
+        Of the whole: for the class shares or the mean, and for records by bins, with a delta and in
+        pure epsilon.
     mean_signal : float
         R that the mean of a target gets, at least; at most half of the budget.
-    clip, clip_of_means : Fraction
-        Largest residual of two classes, and half of the L1 of more; largest of a target, as a share
-        of its range. A small clip lets in little noise, and most residuals of targets are small.
+    clip : Fraction
+        Largest residual of two classes, and half of the L1 of more.
+    clip_of_means, most_clip_of_means : Fraction
+        Largest residual of a target, as a share of its range, where curves have a strength
+        of ``clip_strength`` or less, and anywhere. A small clip lets in little noise, and most
+        residuals of targets are small; a larger one draws to the mean rather than to the median.
+    clip_strength : float
     cycles, pure_cycles : int
         How often each feature is asked for, where features are few; with a delta, and in pure
         epsilon.
     max_bins : int
     reach, reach_of_means : float
-        Standard deviation of a curve, in log-odds, before anything is known.
+        Standard deviation of a curve, in log-odds, before anything is known: one of these times
+        ``factors``, which one the released sums themselves say.
+    factors : tuple of float
     length : float
         Of its bends, where a feature's bins span 2.
     line : float
@@ -47,14 +55,18 @@ class AdditiveSettings:
 
     prior_share: Fraction = Fraction(2, 100)
     count_share: Fraction = Fraction(5, 100)
+    pure_count_share: Fraction = Fraction(10, 100)
     mean_signal: float = 100.0
     clip: Fraction = Fraction(7, 10)
     clip_of_means: Fraction = Fraction(6, 100)
+    most_clip_of_means: Fraction = Fraction(20, 100)
+    clip_strength: float = 30.0
     cycles: int = 16
     pure_cycles: int = 3
     max_bins: int = 32
     reach: float = 1.0
     reach_of_means: float = 0.3
+    factors: tuple[float, ...] = (0.125, 0.25, 0.5, 1.0, 2.0)
     length: float = 0.5
     line: float = 0.3
     least: float = 0.1
@@ -62,15 +74,32 @@ class AdditiveSettings:
 
     def __post_init__(self) -> None:
         """Check what kernels, plans and sums take for granted."""
-        for name in ("prior_share", "count_share", "clip", "clip_of_means"):
+        for name in (*SHARES, "clip", "clip_of_means", "most_clip_of_means"):
             _check(name, getattr(self, name), 0 < getattr(self, name) <= 1, "above 0 and at most 1")
-        shares = self.prior_share + self.count_share
-        _check("prior_share + count_share", shares, shares < Fraction(1, 2), "below 1/2")
+        for name in SHARES:
+            _check(name, getattr(self, name), getattr(self, name) < Fraction(1, 4), "below 1/4")
         for name in ("cycles", "pure_cycles", "max_bins"):
             _check(name, getattr(self, name), getattr(self, name) >= 1, "at least 1")
         for name in ("reach", "reach_of_means", "length", "least", "most"):
             _check(name, getattr(self, name), 0 < getattr(self, name) < 1e6, "above 0, and finite")
         _check("line", self.line, 0 <= self.line <= 1, "from 0 to 1")
+
+    def strength(self, signal: float, n_features: int, pure: bool) -> float:
+        """R by which each feature's curve is known once all cycles are done.
+
+        The noise on its sums grows with the root of the number of sums, in pure epsilon with the
+        number itself; their mean over cycles has the root of these less.
+        """
+        if pure:
+            return signal / (n_features * self.n_cycles(n_features, pure) ** 0.5)
+        return signal / n_features**0.5
+
+    def clips(self, strength: float, of_means: bool) -> Fraction:
+        """Largest residual."""
+        if not of_means:
+            return self.clip
+        times = Fraction((strength / self.clip_strength) ** 0.5).limit_denominator(1000)
+        return min(max(self.clip_of_means, times * self.clip_of_means), self.most_clip_of_means)
 
     def n_cycles(self, n_features: int, pure: bool) -> int:
         """How often each feature is asked for."""

@@ -17,12 +17,12 @@ from dpforest.trees.additive.settings import AdditiveSettings
 _LINE = 3.0
 #: Added to variances, so that no direction has none.
 _JITTER = 1e-6
+#: Of expectation and maximization.
+_STEPS = 8
 
 
-def covariance(
-    n_bins: int, n_values: int, settings: AdditiveSettings, reach: float
-) -> NDArray[np.float64]:
-    """Covariance of a curve's values at its bins, before anything is known.
+def covariance(n_bins: int, n_values: int, settings: AdditiveSettings) -> NDArray[np.float64]:
+    """Covariance of a curve's values at its bins for a reach of 1, before anything is known.
 
     Parameters
     ----------
@@ -30,7 +30,6 @@ def covariance(
     n_values : int
         Bins in a row, the first; 0 of a categorical feature. The others stand alone.
     settings : AdditiveSettings
-    reach : float
 
     Returns
     -------
@@ -42,15 +41,15 @@ def covariance(
     bends = np.exp(-apart / settings.length)
     lines = _LINE * np.outer(place, place)
     found[:n_values, :n_values] = (1.0 - settings.line) * bends + settings.line * lines
-    return reach**2 * found + _JITTER * np.eye(n_bins)
+    return found + _JITTER * np.eye(n_bins)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Posterior:
     """Posterior means of one curve from noisy values of H times it, whatever their noise.
 
-    With the covariance C beforehand and a measurement m = H t + noise of variance v, the mean of t
-    is C H (H C H + v)^-1 m. H C H is taken apart once.
+    With the covariance r^2 C beforehand and a measurement m = H t + noise of variance v, the mean
+    of t is r^2 C H (r^2 H C H + v)^-1 m. H C H is taken apart once.
 
     Attributes
     ----------
@@ -67,18 +66,57 @@ class Posterior:
 
     @classmethod
     def of(cls, before: NDArray[np.float64], curvature: NDArray[np.float64]) -> Posterior:
-        """Take apart what does not depend on the noise."""
+        """Take apart what depends neither on the noise nor on the reach."""
         seen = curvature[:, None] * before * curvature[None, :]
         roots, vectors = np.linalg.eigh(seen)
         back = (before * curvature[None, :]) @ vectors
         return cls(curvature, np.maximum(roots, 0.0), vectors, back)
 
-    def mean(self, measured: NDArray[np.float64], variance: float) -> NDArray[np.float64]:
-        """Posterior mean of the curve, shape (n_bins,)."""
-        found: NDArray[np.float64] = self.back @ (
-            (self.vectors.T @ measured) / (self.roots + variance)
-        )
+    def evidence(
+        self, measured: NDArray[np.float64], variance: float, reaches: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Log likelihood of what was measured for each reach, up to a constant."""
+        spread = reaches[:, None] ** 2 * self.roots + variance
+        found: NDArray[np.float64] = -0.5 * (
+            np.log(spread) + (self.vectors.T @ measured) ** 2 / spread
+        ).sum(axis=1)
         return found
+
+    def mean(
+        self,
+        measured: NDArray[np.float64],
+        variance: float,
+        reaches: NDArray[np.float64],
+        weights: NDArray[np.float64],
+    ) -> NDArray[np.float64]:
+        """Posterior mean of the curve over reaches of these weights, shape (n_bins,)."""
+        squares = reaches[:, None] ** 2
+        shrunk = weights @ (squares / (squares * self.roots + variance))
+        found: NDArray[np.float64] = self.back @ (shrunk * (self.vectors.T @ measured))
+        return found
+
+
+def shares_of(evidence: NDArray[np.float64], feature: int) -> NDArray[np.float64]:
+    """Probabilities of one feature's reaches, from log likelihoods of the reaches of all.
+
+    How often each reach occurs among features is not known beforehand: it is what makes all
+    evidence likely, as a few steps of expectation and maximization find it, with one feature more
+    of each reach.
+
+    Parameters
+    ----------
+    evidence : ndarray of float64, shape (D, n_reaches)
+        Nothing, all 0, of a feature that was not asked for yet.
+    feature : int
+    """
+    likely = np.exp(evidence - evidence.max(axis=1, keepdims=True))
+    often = np.full(evidence.shape[1], 1.0 / evidence.shape[1])
+    for _ in range(_STEPS):
+        found = likely * often
+        found /= found.sum(axis=1, keepdims=True)
+        often = (found.sum(axis=0) + 1.0) / (evidence.shape[0] + evidence.shape[1])
+    own: NDArray[np.float64] = likely[feature] * often
+    return own / own.sum()
 
 
 def likely_counts(
