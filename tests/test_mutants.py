@@ -64,13 +64,14 @@ LAYERS = [
 WITHOUT = {
     "what a private model does with released values": """
         trees/boosted/model trees/boosted/steps trees/boosted/shares
+        trees/additive/model trees/additive/smoothing
         trees/combined/model trees/multinomial/heaps trees/multinomial/model
         trees/one_shot/model
         trees/partial trees/importances trees/refitted/model
         trees/rules/model estimators/explanation plain/writing
         estimators/outcome""",
     "public facts, settings and sizes": """
-        trees/one_shot/settings trees/passes
+        trees/one_shot/settings trees/additive/settings trees/passes
         trees/refitted/settings trees/rules/settings domain/complaints domain/files
         domain/matrix estimators/names estimators/forecast trees/base""",
     "structures drawn from public words, and the place of a record in them": """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ QUICK = {
     "combined": CombinedLearner(CombinedSettings(weights=(0.0, 1.0), rules=RULES)),
     "refitted": RefittedForest(RefittedSettings(fixed_size=RefittedSize(2, 2, 2))),
     "boosted": BoostedForest(BoostedSettings(fixed_size=BoostedSize(2, 2))),
-    "additive": AdditiveForest(AdditiveSettings(cycles=2, pure_cycles=2)),
+    "additive": AdditiveForest(AdditiveSettings(cycles=2, pure_cycles=2, clip=Fraction(1, 2))),
 }
 
 

@@ -95,12 +95,12 @@ CASES = {
     "boosted, pure, means": Case(
         BOOSTED, {"quantiles", *OF_TREES}, Fraction(8), rows=1e6, **MEANS
     ),
-    "additive": Case(ADDITIVE, OF_CURVES, delta=DELTA, rows=3e4),
-    "additive, four classes": Case(ADDITIVE, OF_CURVES, Fraction(8), DELTA, 3e4, 4),
-    "additive, means": Case(ADDITIVE, OF_CURVES, delta=DELTA, rows=3e4, **MEANS),
-    "additive, pure": Case(ADDITIVE, OF_CURVES, rows=3e4),
-    "additive, pure, four classes": Case(ADDITIVE, OF_CURVES, Fraction(8), rows=3e4, n_classes=4),
-    "additive, pure, means": Case(ADDITIVE, OF_CURVES, rows=3e4, **MEANS),
+    "additive": Case(ADDITIVE, OF_CURVES, delta=DELTA, rows=100),
+    "additive, four classes": Case(ADDITIVE, OF_CURVES, Fraction(8), DELTA, 100, 4),
+    "additive, means": Case(ADDITIVE, OF_CURVES, delta=DELTA, rows=100, **MEANS),
+    "additive, pure": Case(ADDITIVE, OF_CURVES, rows=100),
+    "additive, pure, four classes": Case(ADDITIVE, OF_CURVES, Fraction(8), rows=100, n_classes=4),
+    "additive, pure, means": Case(ADDITIVE, OF_CURVES, rows=100, **MEANS),
     "rules, class shares": Case(RULES, {"prior"}, rows=3),
     "rules, one stage": Case(RULES, {"rules, stage 1"}, rows=40),
     "rules, counted": Case(RULES, {"rules, stage 1", "leaf counts"}, rows=1000),

@@ -54,7 +54,8 @@ ROWS: dict[str, tuple[float | None, ...]] = {
     "one_shot": (1e4, HOPELESS, None),
     "refitted": (1e4, None),
     "boosted": (1e4, None),
-    "additive": (1e4, None),
+    # About as many as there are: sizes of bins are told by them too.
+    "additive": (100.0, None),
     "combined": (1e4, HOPELESS, None),
     "multinomial": (1.0, None),
     # With a delta "auto" takes one-shot forests in a pure epsilon where there are not many rows.
