@@ -19,7 +19,11 @@ from dpforest.trees.base import MEDIAN_ROLE, PRIOR_ROLE
 SIMPLE_SIGNAL = 150.0
 #: What a budget below and above that is enough for; a forest, where a strategy is not named.
 _LITTLE = {"rules": "a simple rule can be learnt, little more"}
-_ENOUGH = {"rules": "enough for selected rules", "combined": "enough for rules beside a forest"}
+_ENOUGH = {
+    "rules": "enough for selected rules",
+    "combined": "enough for rules beside a forest",
+    "additive": "enough for a curve of each feature",
+}
 
 
 class PlannedPart(BaseModel):

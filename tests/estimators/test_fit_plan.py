@@ -102,7 +102,9 @@ def check_rule_of_two(facts, budget):
         (2e3, 18, 2, 1, "refitted"),
         (1e4, 17, 17, 1, "refitted"),
         (1e4, 18, 1, 1, "refitted"),
-        (1e4, 18, 18, 2**16, "refitted"),
+        (1e4, 18, 18, 2**16, "additive"),
+        (1e6, 3, 3, 1, "boosted"),
+        (1e6, 18, 18, 2**16, "refitted"),
     ]:
         many = replace(
             facts, n_codes=np.full(wide, 4), ordered=np.arange(wide) < ordered,
@@ -117,7 +119,7 @@ def check_rule_of_two(facts, budget):
 @pytest.mark.parametrize(("rows", "wide", "n_classes", "unit", "picked"), [
     (6e4, 17, 2, 1, "boosted"), (5.9e4, 17, 2, 1, "combined"),
     (1.5e4, 18, 2, 1, "boosted"), (1.4e4, 18, 2, 1, "combined"),
-    (1.5e4, 3, 2, 2**16, "boosted"), (1.4e4, 3, 2, 2**16, "one_shot"),
+    (1.5e4, 3, 2, 2**16, "boosted"), (1.4e4, 3, 2, 2**16, "additive"),
     (7e4, 3, 8, 1, "boosted"), (6.9e4, 3, 8, 1, "combined"), (1e6, 30, 13, 1, "one_shot"),
 ])  # fmt: skip
 def test_the_rule_of_a_pure_epsilon(domain, rows, wide, n_classes, unit, picked):
@@ -146,6 +148,24 @@ def test_the_rule_goes_by_public_signal_alone(domain):
     check_rule_of_two(facts_of(domain, 1e5), both)
     names = "rules", "one_shot", "refitted", "boosted", "additive", "combined", "multinomial"
     assert set(STRATEGIES) == set(names)
+
+
+@pytest.mark.parametrize(("delta", "wide", "signal", "picked"), [
+    (1e-6, 9, 46.0, "additive"), (1e-6, 9, 44.0, "one_shot"), (1e-6, 1, 2499.0, "additive"),
+    (1e-6, 1, 2501.0, "refitted"), (0, 9, 451.0, "additive"), (0, 9, 449.0, "one_shot"),
+    (0, 200, 9999.0, "one_shot"), (0, 1, 14999.0, "additive"), (0, 1, 15001.0, "boosted"),
+])  # fmt: skip
+def test_a_regression_takes_curves_where_each_can_be_known(domain, delta, wide, signal, picked):
+    budget = LearnerBudget(Fraction(1), Fraction(str(delta)))
+    rows = signal / budget.signal(1.0)
+    facts = replace(
+        facts_of(domain, rows), n_codes=np.full(wide, 4), ordered=np.arange(wide) < 2,
+        has_missing_code=np.zeros(wide, dtype=bool), scaled=[None] * wide, unknown=(-1,) * wide,
+        unit=2**16,
+    )  # fmt: skip
+    assert pick_strategy(facts, budget) == picked
+    assert pick_strategy(replace(facts, in_memory=False), budget) == picked
+    assert pick_strategy(replace(facts, unit=1), budget) != "additive"
 
 
 @pytest.mark.parametrize("strategy", ["rules", "combined"])

@@ -32,7 +32,7 @@ from dpforest.exceptions import (
     ModelFormatError,
     ParameterError,
 )
-from dpforest.trees.strategies import REFITTED_SIGNAL_OF_MEANS
+from dpforest.trees.strategies import MOST_CURVE_SIGNAL
 
 DELTA = "1e-6"
 KINDS = [
@@ -187,11 +187,13 @@ def test_a_shared_accountant_refuses_before_data(make_forest, poisoned):
 
 
 def test_auto_picks_by_the_signal(make_forest):
-    for rows, delta in ((100, 0), (1000, 0), (100, DELTA)):
-        assert make_forest(delta=delta, domain=domain_of(rows)).plan().strategy == "one_shot"
+    for rows, delta, picked in (
+        (10, 0, "one_shot"), (1000, 0, "additive"), (3, DELTA, "one_shot"), (100, DELTA, "additive")
+    ):  # fmt: skip
+        assert make_forest(delta=delta, domain=domain_of(rows)).plan().strategy == picked
     assert make_forest(domain=domain_of(10**6)).plan().strategy == "boosted"
     signal = LearnerBudget(Fraction(8), Fraction(DELTA)).signal(1.0)
-    rows = int(REFITTED_SIGNAL_OF_MEANS / signal * 1.3)
+    rows = int(MOST_CURVE_SIGNAL / signal * 1.3)
     assert make_forest(delta=DELTA, domain=domain_of(rows)).plan().strategy == "refitted"
 
 
@@ -283,7 +285,7 @@ def test_a_drafted_domain_voids_the_guarantee():
 @pytest.mark.parametrize("delta", [0, DELTA])
 def test_a_small_budget_releases_the_mean_alone(delta, make_forest):
     X, y = records()
-    forest = make_forest(epsilon="0.3", delta=delta, random_state=2)
+    forest = make_forest(epsilon="0.2", delta=delta, random_state=2)
     plan = forest.plan()
     assert plan.signal < 150 and [part.name for part in plan.parts] == ["prior"]
     assert "the mean" in plan.details["trees"]
