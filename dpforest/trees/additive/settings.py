@@ -57,7 +57,7 @@ class AdditiveSettings:
     count_share: Fraction = Fraction(5, 100)
     pure_count_share: Fraction = Fraction(10, 100)
     mean_signal: float = 100.0
-    clip: Fraction = Fraction(7, 10)
+    clip: Fraction = Fraction(4, 10)
     clip_of_means: Fraction = Fraction(6, 100)
     most_clip_of_means: Fraction = Fraction(20, 100)
     clip_strength: float = 30.0
