@@ -57,7 +57,7 @@ class AdditiveSettings:
     count_share: Fraction = Fraction(5, 100)
     pure_count_share: Fraction = Fraction(10, 100)
     mean_signal: float = 100.0
-    clip: Fraction = Fraction(4, 10)
+    clip: Fraction = Fraction(7, 10)
     clip_of_means: Fraction = Fraction(6, 100)
     most_clip_of_means: Fraction = Fraction(20, 100)
     clip_strength: float = 30.0
@@ -80,8 +80,11 @@ class AdditiveSettings:
             _check(name, getattr(self, name), getattr(self, name) < Fraction(1, 4), "below 1/4")
         for name in ("cycles", "pure_cycles", "max_bins"):
             _check(name, getattr(self, name), getattr(self, name) >= 1, "at least 1")
-        for name in ("reach", "reach_of_means", "length", "least", "most"):
+        for name in ("reach", "reach_of_means", "length", "least", "most", "clip_strength"):
             _check(name, getattr(self, name), 0 < getattr(self, name) < 1e6, "above 0, and finite")
+        fine = isinstance(self.factors, tuple) and len(self.factors) > 0
+        fine = fine and all(0 < factor < 1e6 for factor in self.factors)
+        _check("factors", self.factors, fine, "a tuple of numbers above 0")
         _check("line", self.line, 0 <= self.line <= 1, "from 0 to 1")
 
     def strength(self, signal: float, n_features: int, pure: bool) -> float:

@@ -222,9 +222,9 @@ def test_curves_are_told_of_the_noise_that_they_have(facts_of, table_of, train, 
     # Of no records all that is measured is noise.
     facts, told, mean = facts_of([60] * 8, 2, 1.0), [], Posterior.mean
 
-    def watched(posterior, measured, variance):
+    def watched(posterior, measured, variance, *shares):
         told.append((measured, variance))
-        return mean(posterior, measured, variance)
+        return mean(posterior, measured, variance, *shares)
 
     monkeypatch.setattr(Posterior, "mean", watched)
     learner = AdditiveForest(AdditiveSettings(cycles=4, pure_cycles=4, max_bins=64))

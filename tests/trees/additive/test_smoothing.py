@@ -8,16 +8,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpforest.trees.additive.settings import AdditiveSettings
-from dpforest.trees.additive.smoothing import Posterior, covariance, likely_counts
+from dpforest.trees.additive.smoothing import Posterior, covariance, likely_counts, shares_of
 
 SETTINGS = AdditiveSettings(length=0.5, line=0.3)
 #: Of a curve, before anything is known.
 REACH = 1.5
 
 
+REACHES = np.array([REACH / 10, REACH])
+SURE = np.array([0.0, 1.0])
+
+
+def mean_of(posterior: Posterior, measured: np.ndarray, variance: float) -> np.ndarray:
+    """The mean for one reach."""
+    return posterior.mean(measured, variance, REACHES, SURE)
+
+
 def posterior_of(n_bins: int, n_values: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """A covariance, and a curvature of records that lie where they may."""
-    before = covariance(n_bins, n_values, SETTINGS, REACH)
+    before = covariance(n_bins, n_values, SETTINGS)
     return before, np.random.default_rng(seed).exponential(50.0, n_bins) + 1.0
 
 
@@ -25,21 +34,33 @@ def posterior_of(n_bins: int, n_values: int, seed: int = 0) -> tuple[np.ndarray,
 def test_means_are_those_of_the_textbook(n_values, missing, variance, seed):
     before, curvature = posterior_of(n_values + missing, n_values, seed)
     measured = np.random.default_rng(seed + 1).normal(size=curvature.size, scale=100.0)
-    H = np.diag(curvature)
-    seen = H @ before @ H + variance * np.eye(curvature.size)
-    expected = before @ H @ np.linalg.solve(seen, measured)
-    found = Posterior.of(before, curvature).mean(measured, variance)
+    H, posterior, weights = (
+        np.diag(curvature),
+        Posterior.of(before, curvature),
+        np.array([0.3, 0.7]),
+    )
+    means, likely = [], []
+    for reach in REACHES:
+        seen = reach**2 * H @ before @ H + variance * np.eye(curvature.size)
+        means.append(reach**2 * before @ H @ np.linalg.solve(seen, measured))
+        sign, size = np.linalg.slogdet(seen)
+        assert sign > 0
+        likely.append(-0.5 * (size + measured @ np.linalg.solve(seen, measured)))
+    expected = weights @ np.array(means)
+    found = posterior.mean(measured, variance, REACHES, weights)
     assert found == pytest.approx(expected, rel=1e-5, abs=1e-6 * np.abs(expected).max())
+    evidence = posterior.evidence(measured, variance, REACHES)
+    assert np.diff(evidence) == pytest.approx(np.diff(likely), rel=1e-4, abs=1e-4)
 
 
 def test_a_mean_is_the_likeliest_curve():
     before, curvature = posterior_of(9, 8)
     measured, variance = np.random.default_rng(3).normal(size=9, scale=40.0), 30.0
-    best = Posterior.of(before, curvature).mean(measured, variance)
+    best = mean_of(Posterior.of(before, curvature), measured, variance)
 
     def cost(curve: np.ndarray) -> float:
         apart = measured - curvature * curve
-        return float(apart @ apart / variance + curve @ np.linalg.solve(before, curve))
+        return float(apart @ apart / variance + curve @ np.linalg.solve(REACH**2 * before, curve))
 
     generator = np.random.default_rng(4)
     for scale in (1e-4, 1e-2, 1.0):
@@ -50,14 +71,14 @@ def test_a_mean_is_the_likeliest_curve():
 def test_without_noise_the_mean_is_what_was_measured():
     before, curvature = posterior_of(9, 8)
     curve = np.linspace(-1, 1, 9) ** 3
-    found = Posterior.of(before, curvature).mean(curvature * curve, 1e-9)
+    found = mean_of(Posterior.of(before, curvature), curvature * curve, 1e-9)
     assert found == pytest.approx(curve, abs=1e-6)
 
 
 def test_drowned_curves_come_to_nothing():
     before, curvature = posterior_of(9, 8)
     posterior = Posterior.of(before, curvature)
-    sizes = [np.abs(posterior.mean(curvature, 10.0**power)).max() for power in range(0, 15, 2)]
+    sizes = [np.abs(mean_of(posterior, curvature, 10.0**p)).max() for p in range(0, 15, 2)]
     assert sizes == sorted(sizes, reverse=True) and sizes[-1] < 1e-6
 
 
@@ -66,27 +87,27 @@ def test_a_missing_value_stands_alone(n_values):
     before, curvature = posterior_of(n_values + 1, n_values)
     assert not before[-1, :-1].any() and not before[:-1, -1].any() and before[-1, -1] > 0
     posterior, measured = Posterior.of(before, curvature), np.ones(n_values + 1)
-    plain = posterior.mean(measured, 10.0)
+    plain = mean_of(posterior, measured, 10.0)
     measured[-1] = 1e6
-    other = posterior.mean(measured, 10.0)
+    other = mean_of(posterior, measured, 10.0)
     assert other[:-1] == pytest.approx(plain[:-1], abs=1e-6) and other[-1] > 100 * plain[-1]
 
 
 def test_categories_stand_alone():
-    before = covariance(5, 0, SETTINGS, REACH)
+    before = covariance(5, 0, SETTINGS)
     assert np.array_equal(before, np.diag(np.diag(before)))
-    assert np.diag(before) == pytest.approx(np.full(5, REACH**2), rel=1e-3)
+    assert np.diag(before) == pytest.approx(np.ones(5), rel=1e-3)
 
 
 def test_neighbours_go_together_and_no_direction_is_impossible():
     for n_values in (1, 2, 5, 32):
-        before = covariance(n_values + 1, n_values, SETTINGS, REACH)
+        before = covariance(n_values + 1, n_values, SETTINGS)
         assert np.array_equal(before, before.T)
         assert np.linalg.eigvalsh(before).min() > 0
-    first = covariance(9, 8, SETTINGS, REACH)[0, :8] / REACH**2
+    first = covariance(9, 8, SETTINGS)[0, :8]
     assert (np.diff(first) < 0).all()
     # One value has no neighbour, and no line.
-    assert covariance(1, 1, SETTINGS, REACH)[0, 0] <= REACH**2 * 1.001
+    assert covariance(1, 1, SETTINGS)[0, 0] <= 1.001
 
 
 def test_likely_counts_lie_between_what_was_said_and_even_ones():
@@ -103,3 +124,25 @@ def test_likely_counts_lie_between_what_was_said_and_even_ones():
 def test_no_rows_still_make_sizes_above_nothing(rows):
     found = likely_counts(np.array([-30.0, 5.0]), rows, 100.0, 0.1)
     assert np.isfinite(found).all() and (found > 0).all()
+
+
+def test_reaches_are_told_by_what_was_measured():
+    """Of 40 curves those of a large reach are found, and the others are not taken for one."""
+    before, curvature = posterior_of(9, 8)
+    posterior, generator = Posterior.of(before, curvature), np.random.default_rng(6)
+    reaches, root, evidence = np.array([0.02, 0.2, 2.0]), np.linalg.cholesky(before), []
+    for feature in range(40):
+        curve = (2.0 if feature < 10 else 0.02) * root @ generator.normal(size=9)
+        measured = curvature * curve + 5.0 * generator.normal(size=9)
+        evidence.append(posterior.evidence(measured, 25.0, reaches))
+    shares = np.array([shares_of(np.array(evidence), feature) for feature in range(40)])
+    assert shares.sum(axis=1) == pytest.approx(np.ones(40))
+    assert shares[:10, 2].min() > 0.9 and shares[10:, 2].max() < 0.01
+
+
+def test_reaches_that_nothing_tells_apart_are_as_likely_as_each_other():
+    assert shares_of(np.zeros((4, 5)), 2) == pytest.approx(np.full(5, 0.2))
+    # What a feature does not say, the others do.
+    evidence = np.zeros((30, 2))
+    evidence[1:, 1] = 20.0
+    assert shares_of(evidence, 0)[1] > 0.9
