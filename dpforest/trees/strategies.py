@@ -63,10 +63,6 @@ BOOSTED_SIGNAL_OF_NARROW = 60_000.0
 CURVE_SIGNAL = 15.0
 PURE_CURVE_SIGNAL = 50.0
 MOST_CURVE_SIGNAL = 2500.0
-#: R up to which, with a delta, curves pass refitted forests of two classes; where records are read
-#: pass by pass, so that there are no rules, curves pass one-shot forests from this R.
-MOST_CURVE_SIGNAL_OF_TWO = 600.0
-STREAMED_CURVE_SIGNAL_OF_TWO = 100.0
 #: In pure epsilon: R from which boosted trees pass all others of two classes, of two where the
 #: table is as wide as above, and of a regression; R sqrt(2 / K) of more, up to `MANY_CLASSES`.
 PURE_BOOSTED_SIGNAL = 60000.0
@@ -104,7 +100,7 @@ def pick_strategy(facts: TableFacts, budget: LearnerBudget) -> str:
     share = 2 / max(facts.n_classes, 2)
     if (_is_for_boosting if budget.delta else _is_for_pure_boosting)(facts, signal):
         return "boosted"
-    if _is_for_curves(facts, signal, pure=not budget.delta):
+    if facts.unit > 1 and _is_for_curves(facts, signal, pure=not budget.delta):
         return "additive"
     if facts.unit > 1 or not facts.in_memory:
         # Means need no labels: tables of one-shot forests hold out where rules would guess. And
@@ -142,12 +138,9 @@ def _is_for_pure_boosting(facts: TableFacts, signal: float) -> bool:
 
 def _is_for_curves(facts: TableFacts, signal: float, pure: bool) -> bool:
     """True if the curve of each feature can be told from noise, and says most there is to say."""
-    if facts.unit > 1:
-        if pure:
-            return signal / facts.n_features >= PURE_CURVE_SIGNAL
-        return signal / facts.n_features**0.5 >= CURVE_SIGNAL and signal < MOST_CURVE_SIGNAL
-    least = REFITTED_SIGNAL if facts.in_memory else STREAMED_CURVE_SIGNAL_OF_TWO
-    return facts.n_classes == 2 and not pure and least <= signal < MOST_CURVE_SIGNAL_OF_TWO
+    if pure:
+        return signal / facts.n_features >= PURE_CURVE_SIGNAL
+    return signal / facts.n_features**0.5 >= CURVE_SIGNAL and signal < MOST_CURVE_SIGNAL
 
 
 def _is_wide(facts: TableFacts) -> bool:
