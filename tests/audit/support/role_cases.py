@@ -64,6 +64,7 @@ ROWS: dict[str, tuple[float | None, ...]] = {
 #: The same for a target: between the two a median is drawn, and a range is bought for trees too.
 ROWS_OF_TARGETS = ROWS | {
     "one_shot": (1e4, 2.0, None),
+    "additive": (100.0, 1e4, None),
     "multinomial": (1e4, None),
     "auto": (100.0, 250.0, 2.0),
 }

@@ -10,6 +10,8 @@ import pytest
 from dpforest import Domain, PrivateForestClassifier, PrivateForestRegressor
 from dpforest.records.streams.passes import StreamedRecords
 from dpforest.streams import BatchStream
+from dpforest.trees.additive.learner import AdditiveForest
+from dpforest.trees.additive.settings import AdditiveSettings
 
 N, BATCH = 1200, 100
 
@@ -44,7 +46,11 @@ def stream_of(n_features: int, n_classes: int, memory_limit: int) -> BatchStream
 @pytest.mark.parametrize("n_features", [2, 150])
 @pytest.mark.parametrize("n_classes", [0, 2, 3])
 @pytest.mark.parametrize("strategy", ["refitted", "boosted", "additive"])
-def test_what_is_kept_stays_within_the_memory_limit(n_features, n_classes, strategy, monkeypatch):
+def test_what_is_kept_stays_within_the_memory_limit(
+    n_features, n_classes, strategy, monkeypatch, use_learners
+):
+    # A pass for each feature and cycle: one cycle holds what all do.
+    use_learners({"additive": AdditiveForest(AdditiveSettings(cycles=1))})
     held, total = [], StreamedRecords._sum
 
     def counted(self, counting):
