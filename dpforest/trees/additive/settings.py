@@ -105,7 +105,7 @@ class AdditiveSettings:
         return min(max(self.clip_of_means, times * self.clip_of_means), self.most_clip_of_means)
 
     def n_cycles(self, n_features: int, pure: bool) -> int:
-        """How often each feature is asked for."""
+        """Times that each feature is asked for."""
         if pure:
             return self.pure_cycles
         return max(min(self.cycles, MOST_STEPS // n_features), min(2, self.cycles))
