@@ -121,7 +121,8 @@ def time_table(table: Framed, repeats: int) -> dict[str, Any]:
     for name in DELTAS:
         getattr(ours[name], ask)(table.frame[:WARM])
     picked = {name: model.strategy_ for name, model in ours.items()}
-    return {"fit": fitted, "predict": ratios(asked, repeats, {"forest"}), "picked": picked}
+    asking = ratios(asked, repeats, {"forest"})
+    return {"fits": fitted, "predictions": asking, "picked": picked}
 
 
 def ratios(actions: Actions, repeats: int, peers: set[str]) -> dict[str, Any]:
@@ -190,7 +191,7 @@ def measure(arguments: argparse.Namespace, results: Results) -> None:
             shape = {"shape": table.frame.shape, "task": table.task}
             line = {**key, **shape, **time_table(table, arguments.repeats)}
             results.add(line)
-            print(line["picked"], line["fit"], line["predict"]["ratio"], flush=True)
+            print(line["picked"], line["fits"], line["predictions"]["ratio"], flush=True)
 
 
 if __name__ == "__main__":

@@ -39,8 +39,8 @@ def write_page(lines: list[Line], page: Path) -> None:
 def summary(tables: list[Line]) -> str:
     """How many of the cells meet their targets."""
     long, short = _by_length(tables)
-    in_time = [line["fit"]["seconds"][fit] <= _limit(line) for line in short for fit in FITS]
-    in_share = [line["fit"]["ratio"]["forest"][fit] <= FIT_TARGET for line in long for fit in FITS]
+    in_time = [line["fits"]["seconds"][fit] <= _limit(line) for line in short for fit in FITS]
+    in_share = [line["fits"]["ratio"]["forest"][fit] <= FIT_TARGET for line in long for fit in FITS]
     asked = [_asked(line, fit) <= PREDICT_TARGET for line in tables for fit in FITS]
     return (
         f"Met, of all tables and both budgets: {_share(in_share)} fits of {LONG_TABLE:,} records or "
@@ -50,10 +50,10 @@ def summary(tables: list[Line]) -> str:
 
 def covertype(tables: list[Line]) -> str:
     """The boosted forest and the pure default on covertype."""
-    found = [line for line in tables if "boosted" in line["fit"]["seconds"]]
+    found = [line for line in tables if "boosted" in line["fits"]["seconds"]]
     if not found:
         return ""
-    fit = found[-1]["fit"]
+    fit = found[-1]["fits"]
     rows = _head("covertype", "seconds", "× forest", "× HistGradientBoosting", "target")
     for name, target in (("boosted", BOOSTED_TARGET), ("pure", PURE_TARGET)):
         forest, boosting = (fit["ratio"][peer][name] for peer in ("forest", "HistGradientBoosting"))
@@ -72,12 +72,12 @@ def long_fits(tables: list[Line]) -> str:
     """Fits of long tables beside the forest's."""
     rows = _head("table", "shape", "budget", "picked", "seconds", "× forest", "target", "turns")
     cells = [(line, fit) for line in _by_length(tables)[0] for fit in FITS]
-    cells.sort(key=lambda cell: -cell[0]["fit"]["ratio"]["forest"][cell[1]])
+    cells.sort(key=lambda cell: -cell[0]["fits"]["ratio"]["forest"][cell[1]])
     for line, fit in cells:
-        ratio = line["fit"]["ratio"]["forest"][fit]
-        seconds = _seconds(line["fit"]["seconds"][fit])
+        ratio = line["fits"]["ratio"]["forest"][fit]
+        seconds = _seconds(line["fits"]["seconds"][fit])
         target = _verdict(ratio, FIT_TARGET)
-        turns = line["fit"]["repeats"]
+        turns = line["fits"]["repeats"]
         rows.append(_row(*_named(line, fit), seconds, _times(ratio), target, turns))
     return "\n".join(rows)
 
@@ -86,10 +86,10 @@ def short_fits(tables: list[Line]) -> str:
     """The slowest fits of short tables."""
     rows = _head("shorter table", "shape", "budget", "picked", "seconds", "× forest", "target, s")
     cells = [(line, fit) for line in _by_length(tables)[1] for fit in FITS]
-    cells.sort(key=lambda cell: -cell[0]["fit"]["seconds"][cell[1]] / _limit(cell[0]))
-    missed = sum(line["fit"]["seconds"][fit] > _limit(line) for line, fit in cells)
+    cells.sort(key=lambda cell: -cell[0]["fits"]["seconds"][cell[1]] / _limit(cell[0]))
+    missed = sum(line["fits"]["seconds"][fit] > _limit(line) for line, fit in cells)
     for line, fit in cells[: missed + SHOWN]:
-        seconds, ratio = (line["fit"]["seconds"][fit], line["fit"]["ratio"]["forest"][fit])
+        seconds, ratio = (line["fits"]["seconds"][fit], line["fits"]["ratio"]["forest"][fit])
         target = _verdict(seconds, _limit(line))
         rows.append(_row(*_named(line, fit), _seconds(seconds), _times(ratio), target))
     return "\n".join(rows)
@@ -103,7 +103,7 @@ def predictions(tables: list[Line]) -> str:
     )
     missed = sum(_asked(*cell) > PREDICT_TARGET for cell in cells)
     for line, fit in cells[: missed + SHOWN]:
-        ratio, seconds = _asked(line, fit), _seconds(line["predict"]["seconds"][fit])
+        ratio, seconds = _asked(line, fit), _seconds(line["predictions"]["seconds"][fit])
         target = _verdict(ratio, PREDICT_TARGET)
         rows.append(_row(*_named(line, fit), seconds, _times(ratio), target))
     return "\n".join(rows)
@@ -132,7 +132,7 @@ def _limit(line: Line) -> float:
 
 
 def _asked(line: Line, fit: str) -> float:
-    return line["predict"]["ratio"]["forest"][fit]
+    return line["predictions"]["ratio"]["forest"][fit]
 
 
 def _named(line: Line, fit: str) -> tuple[str, ...]:
