@@ -15,7 +15,7 @@ from dpforest.kernels.compiling import kernel
 from dpforest.trees.rules.kernels.trees import scaled_up
 
 #: Cuts of a row come in multiples of this.
-_LANES = 64
+_LANES = 32
 #: Records whose comparisons a byte can hold: a multiple of four.
 _MOST = 252
 
