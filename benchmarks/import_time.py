@@ -45,9 +45,7 @@ def seconds(statement: str) -> float:
     return float(run.stdout)
 
 
-def measure(
-    statement: str, pairs: int, against: str = BASE
-) -> tuple[list[float], list[float]]:
+def measure(statement: str, pairs: int, against: str = BASE) -> tuple[list[float], list[float]]:
     """Times of a statement and of another, taken in turn; the order swaps from pair to pair."""
     for side in (statement, against):
         seconds(side)  # bytecode and disk cache
