@@ -184,7 +184,7 @@ def measure(arguments: argparse.Namespace, results: Results) -> None:
         for name, facts in facts_of_tables(arguments.data, task)
         if arguments.tables is None or name in arguments.tables
     ]
-    for n_rows, name, facts in sorted(every, key=lambda entry: entry[:2]):
+    for _, name, facts in sorted(every, key=lambda entry: entry[:2]):
         key = {"part": "table", "table": name}
         if results.missing(**key):
             table = table_of(name, arguments.data, facts)

@@ -43,8 +43,8 @@ def summary(tables: list[Line]) -> str:
     in_share = [line["fits"]["ratio"]["forest"][fit] <= FIT_TARGET for line in long for fit in FITS]
     asked = [_asked(line, fit) <= PREDICT_TARGET for line in tables for fit in FITS]
     return (
-        f"Met, of all tables and both budgets: {_share(in_share)} fits of {LONG_TABLE:,} records or "
-        f"more, {_share(in_time)} fits of shorter tables, {_share(asked)} predictions."
+        f"Met, of all tables and both budgets: {_share(in_share)} fits of {LONG_TABLE:,} records "
+        f"or more, {_share(in_time)} fits of shorter tables, {_share(asked)} predictions."
     )
 
 

@@ -1,4 +1,4 @@
-"""What is encoded beside each other, or once for all cells alike, gets the codes it gets by itself."""
+"""What is encoded beside each other, or once for cells alike, gets the codes it gets alone."""
 
 from __future__ import annotations
 

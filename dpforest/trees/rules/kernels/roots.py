@@ -10,8 +10,8 @@ over neighbours, and counts below a cut are sums of comparisons, a byte a cut.
 from __future__ import annotations
 
 import numpy as np
-from dpforest.kernels.compiling import kernel
 
+from dpforest.kernels.compiling import kernel
 from dpforest.trees.rules.kernels.trees import scaled_up
 
 #: Cuts of a row come in multiples of this.
