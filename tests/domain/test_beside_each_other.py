@@ -9,6 +9,7 @@ import pytest
 
 from dpforest import CategoricalFeature, Domain, NumericFeature
 from dpforest.domain import encoder as encoders
+from dpforest.domain import table as tables
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.series import _MANY_CELLS, repeated_texts
 
@@ -127,3 +128,17 @@ def test_texts_that_are_no_utf_8_are_read_as_bytes():
 def test_few_texts_and_other_types_are_handed_on_one_by_one():
     assert repeated_texts(pa.array(["x", None])) == (["x", None], None)
     assert repeated_texts(pa.array([True] * _MANY_CELLS)).places is None
+
+
+@pytest.mark.parametrize("kind", ["numbers", "array", "texts"])
+def test_who_looks_on_is_told_of_every_column_once(kind, monkeypatch):
+    told = []
+    monkeypatch.setattr(tables, "observe_read", told.append)
+    table, features = numbers(), FEATURES
+    if kind == "array":
+        table = table.to_numpy(dtype=np.float64)
+    if kind == "texts":
+        table = pd.DataFrame({"a": ["x"] * _MANY_CELLS, "b": ["y"] * _MANY_CELLS})
+        features = [CategoricalFeature(name=name, categories=["x", "y"]) for name in "ab"]
+    DomainEncoder(Domain(features=features)).encode_features(table, for_predict=True)
+    assert told == [f"column {index}" for index in range(len(features))]
