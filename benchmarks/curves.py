@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from common import law
+from common.growth_cells import NAMED, with_picked
 from common.growth_report import PAGE, write_report
 from common.growth_tables import part, rows_of
 from common.models import DELTA, rounded_rows
@@ -104,7 +105,7 @@ def models() -> list[Model]:
     """Ours, with a delta and in pure epsilon, and two that are not private."""
     ours = [
         Model(f"{strategy}, {'delta=1e-6' if delta else 'pure'}", private_forest(strategy, delta))
-        for strategy in ("auto", "boosted", "refitted", "one_shot")
+        for strategy in ("auto", *NAMED)
         for delta in (DELTA, 0)
         if delta or strategy != "refitted"  # its noise is Gaussian alone
     ]
@@ -188,16 +189,28 @@ def _cell(
             yield Job(name, model.name, epsilon if model.private else None, rows, draw)
 
 
+def key_of(line: Line) -> tuple[Any, ...]:
+    """What a fit is known by."""
+    return Job(*(line[key] for key in Job.__annotations__)).key
+
+
 def run(asked: argparse.Namespace, file: Store) -> None:
-    """Fit what is not done, and append its lines; stop in time."""
+    """Fit what is not done, and append its lines; stop in time.
+
+    What auto picked is not fitted again under its own name.
+    """
     stop = time.monotonic() + 60 * asked.minutes
     by_name = {model.name: model for model in asked.chosen}
-    done = {Job(*(line[key] for key in Job.__annotations__)).key for line in file.lines()}
+    done = {key_of(line) for line in with_picked(file.lines())}
     todo = [job for job in jobs_of(asked) if job.key not in done]
     with tqdm(todo, unit="fit", mininterval=1, smoothing=0) as progress:
         for job in progress:
+            if job.key in done:
+                continue
             progress.set_postfix_str(f"{job.dataset}, {job.model}", refresh=False)
-            file.append(line_of(job, by_name[job.model], asked.data))
+            line = line_of(job, by_name[job.model], asked.data)
+            file.append(line)
+            done |= {key_of(one) for one in with_picked([line])}
             if time.monotonic() > stop:
                 progress.write("time is up: run the same command again to go on")
                 break

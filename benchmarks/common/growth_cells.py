@@ -12,6 +12,8 @@ from common.results import Line
 
 #: The epsilon at which rows grow.
 EPSILON = 1.0
+#: Strategies that are run by their names too.
+NAMED = ("boosted", "refitted", "one_shot")
 METRICS = ("accuracy", "auc")
 
 
@@ -42,6 +44,16 @@ class Fall:
 Curve = dict[float, Cell]
 #: By (dataset, model).
 Curves = dict[tuple[str, str], Curve]
+
+
+def with_picked(lines: list[Line]) -> list[Line]:
+    """The lines, those of auto also under the name of the learner that it picked."""
+    found = list(lines)
+    for line in lines:
+        name, _, guarantee = line["model"].partition(", ")
+        if name == "auto" and line["strategy"] in NAMED:
+            found.append({**line, "model": f"{line['strategy']}, {guarantee}"})
+    return found
 
 
 def along(lines: list[Line], what: str) -> Curves:
@@ -84,8 +96,20 @@ def falls(curves: Curves, what: str) -> list[Fall]:
     return _worst(found)
 
 
+def last_steps(curves: Curves, what: str) -> list[Fall]:
+    """Of each curve of auto what its last step brings, the least first."""
+    found = []
+    for (dataset, model), curve in curves.items():
+        if model.startswith("auto") and len(curve) > 1:
+            low, high = sorted(curve)[-2:]
+            where = f"{shown(low, what)} → {shown(high, what)}"
+            words = f"{curve[high].strategy} {curve[high].size}".strip()
+            found.append(_fall(dataset, model, where, curve[low], curve[high], words))
+    return sorted(found, key=lambda one: one.accuracy)
+
+
 def behind(curves: Curves, what: str) -> list[Fall]:
-    """Cells where another learner with the same guarantee has more than auto, the worst first."""
+    """Cells where another learner that keeps the promise has more than auto, the worst first."""
     found = []
     for (dataset, model), curve in curves.items():
         if not model.startswith("auto"):
@@ -94,17 +118,19 @@ def behind(curves: Curves, what: str) -> list[Fall]:
             others = _others(curves, dataset, model, place)
             if others:
                 name, best = max(others.items(), key=lambda pair: pair[1].accuracy)
-                words = f"{name.split(',')[0]}, not {cell.strategy}"
+                words = f"{name}, not {cell.strategy}"
                 found.append(_fall(dataset, model, shown(place, what), best, cell, words))
     return _worst(found)
 
 
 def _others(curves: Curves, dataset: str, model: str, place: float) -> dict[str, Cell]:
-    guarantee = model.split(",")[1]
+    """Other private learners; with a delta those without one too, which promise more."""
+    guarantees = {model.split(", ")[1], "pure"}
     return {
         name: curve[place]
         for (table, name), curve in curves.items()
-        if table == dataset and name != model and name.endswith(guarantee) and place in curve
+        if table == dataset and name != model and name.split(", ")[-1] in guarantees
+        if place in curve
     }
 
 

@@ -8,25 +8,54 @@ from typing import Any
 import numpy as np
 
 from common.results import Line
+from common.scale_data import FEATURES
 from common.scale_plots import write_plots
 from common.scale_projection import projection
 from common.tables import REPOSITORY
 
 BEGIN, END = "<!-- results: written by benchmarks/scale.py -->", "<!-- end of results -->"
+BEGIN_AUTO, END_AUTO = "<!-- auto: written by benchmarks/scale.py -->", "<!-- end of auto -->"
 KINDS = {"one_shot": "one-shot", "refitted": "refitted, 24 rounds", "multinomial": "multinomial"}
 Lines = dict[str, Line]
 
 
 def write_report(lines: list[Line]) -> None:
-    """Put tables between the page's marks, and draw the plots beside it."""
-    found = {line["case"]: line for line in lines}
+    """Put tables between the page's marks, and draw the plots beside it.
+
+    What auto took has marks of its own; a part of which there is no line stays as it is.
+    """
     page = REPOSITORY / "docs" / "scale.md"
     text = page.read_text(encoding="utf-8")
-    parts = [machine(found), in_memory(found), from_files(found), on_dask(found)]
-    body = "\n".join([BEGIN, *("\n".join(part) for part in parts), END])
-    before, after = text.split(BEGIN)[0], text.split(END)[1]
-    page.write_text(before + body + after, encoding="utf-8")
-    write_plots(found, page.parent)
+    auto = {line["case"]: line for line in lines if line["case"].startswith("auto/")}
+    found = {line["case"]: line for line in lines if line["case"] not in auto}
+    if auto:
+        text = between(text, BEGIN_AUTO, END_AUTO, [machine(auto), by_auto(auto)])
+    if found:
+        parts = [machine(found), in_memory(found), from_files(found), on_dask(found)]
+        text = between(text, BEGIN, END, parts)
+        write_plots(found, page.parent)
+    page.write_text(text, encoding="utf-8")
+
+
+def between(text: str, begin: str, end: str, parts: list[list[str]]) -> str:
+    """The text with other lines between its marks."""
+    body = "\n".join([begin, *("\n".join(part) for part in parts), end])
+    return text.split(begin)[0] + body + text.split(end)[1]
+
+
+def by_auto(found: Lines) -> list[str]:
+    """Fits of whatever auto picks, from what users have."""
+    words = {"float32": "array of float32", "parquet": "Parquet stream, `memory_limit` 2 GB"}
+    rows = []
+    for name, line in found.items():
+        shown = words[name.split("/")[1]]
+        rows.append(
+            f"| {shown} | {line['rows']:,} × {FEATURES} | {line['strategy']}, {line['size']} | "
+            f"{line['seconds']:.0f} | {cpu(line)} | {megabytes(line['peak_bytes'])} | "
+            f"{line['machine']['load']:g} |"
+        )
+    head = "| from | table | picked | s | CPU s | memory beyond it, MB | load before |"
+    return table(head, rows)
 
 
 def machine(found: Lines) -> list[str]:
