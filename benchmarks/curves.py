@@ -98,7 +98,9 @@ def boosting(domain: Domain, epsilon: float, rows: int) -> Any:
     """scikit-learn's histogram boosting, 60 rounds of large trees; not private."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
-    return HistGradientBoostingClassifier(max_iter=60, max_leaf_nodes=255, random_state=0)
+    return HistGradientBoostingClassifier(
+        max_iter=60, max_leaf_nodes=255, early_stopping=False, random_state=0
+    )
 
 
 def models() -> list[Model]:

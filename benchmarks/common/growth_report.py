@@ -59,7 +59,7 @@ def _head(lines: list[Line]) -> list[str]:
         "larger ones, the test part is always the same. Where `auto` picks a learner, one fit "
         "serves both rows. Cells are accuracy (%) / AUC. Not private: "
         "`RandomForestClassifier(100)`, and "
-        "`HistGradientBoostingClassifier(max_iter=60, max_leaf_nodes=255)`.",
+        "`HistGradientBoostingClassifier(max_iter=60, max_leaf_nodes=255, early_stopping=False)`.",
         "",
     ]
 

@@ -202,4 +202,7 @@ def test_the_table_of_auto_is_written_alone(tmp_path, monkeypatch):
     scale_report.write_report([found])
     text = page.read_text(encoding="utf-8")
     assert text.startswith(kept) and "gone" not in text and text.endswith("rest\n")
-    assert "| array of float32 | 100 × 30 | boosted, 2 trees | 61 | 99.00 | 1,024 | 9.5 |" in text
+    figures = "61 | 99 | 50 | 1,024 | 9.5 | time held, memory held |"
+    assert f"| array of float32 | 100 × 30 | boosted, 2 trees | {figures}" in text
+    found |= {"seconds": 121, "peak_bytes": 2**32 + 1}
+    assert scale_report.aims(found) == "time missed, memory missed"
