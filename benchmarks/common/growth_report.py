@@ -57,7 +57,7 @@ def _head(lines: list[Line]) -> list[str]:
         f"{_number_of_fits(lines)}; ε under add/remove, noise from the operating system, the "
         "number of records declared in its first digit. Parts of fewer rows are the beginning of "
         "larger ones, the test part is always the same. Where `auto` picks a learner, one fit "
-        "serves both rows. Cells are accuracy (%) / AUC. Not private: "
+        "serves both rows. Cells are accuracy (%) / AUC; – was not run. Not private: "
         "`RandomForestClassifier(100)`, and "
         "`HistGradientBoostingClassifier(max_iter=60, max_leaf_nodes=255, early_stopping=False)`.",
         "",
