@@ -14,6 +14,7 @@ import sys
 import tempfile
 
 BASE = "import numpy, numba, sklearn.base, pydantic"
+FOREST = "from sklearn.ensemble import RandomForestClassifier"
 CASES = {
     "import dpforest": "import dpforest",
     "PrivateForestClassifier": "from dpforest import PrivateForestClassifier",
@@ -44,11 +45,13 @@ def seconds(statement: str) -> float:
     return float(run.stdout)
 
 
-def measure(statement: str, pairs: int) -> tuple[list[float], list[float]]:
-    """Times of a statement and of the base, taken in turn; the order swaps from pair to pair."""
+def measure(statement: str, pairs: int, against: str = BASE) -> tuple[list[float], list[float]]:
+    """Times of a statement and of another, taken in turn; the order swaps from pair to pair."""
+    for side in (statement, against):
+        seconds(side)  # bytecode and disk cache
     ours, base = [], []
     for pair in range(pairs):
-        sides = [(ours, statement), (base, BASE)]
+        sides = [(ours, statement), (base, against)]
         for times, side in sides if pair % 2 else reversed(sides):
             times.append(seconds(side))
     return ours, base
@@ -60,7 +63,6 @@ def main() -> None:
     pairs = parser.parse_args().pairs
     print(f"against: {BASE}; {pairs} interleaved pairs, median of ratios")
     for name, statement in CASES.items():
-        seconds(statement)  # bytecode and disk cache
         ours, base = measure(statement, pairs)
         ratios = [own / other for own, other in zip(ours, base, strict=True)]
         print(

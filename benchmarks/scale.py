@@ -26,6 +26,7 @@ _MARK = "RESULT "
 #: By the beginnings of cases' names.
 MADE_BY = {
     "memory/": Sources(("common.scale_cases:in_memory",)),
+    "auto/": Sources(("common.scale_cases:by_auto",)),
     "encoding/": Sources(("common.scale_cases:encoding",)),
     "sklearn/": Sources(("common.scale_cases:scikit_learn",), packages=("scikit-learn",)),
     "stream/": Sources(("common.scale_cases:streamed",)),

@@ -64,8 +64,8 @@ LONG = 10.0
 class Results:
     """Lines that are there already, and the file that new ones go to."""
 
-    def __init__(self, path: Path, again: bool) -> None:
-        self.file = Store(path, lambda line: MADE_BY[line["part"]])
+    def __init__(self, path: Path, again: bool, made_by: dict[str, Sources] = MADE_BY) -> None:
+        self.file = Store(path, lambda line: made_by[line["part"]])
         self.done = set() if again else {key_of(line) for line in self.file.lines()}
 
     def missing(self, **key: Any) -> bool:
@@ -101,6 +101,17 @@ def setting() -> dict[str, Any]:
 
 def timed(actions: Actions, repeats: int, threads: int, long: float = LONG) -> dict[str, Any]:
     """Median seconds by action, and the median ratio of the first to each, turn by turn."""
+    turns = in_turn(actions, repeats, threads, long)
+    ratios = turns[:, :1] / turns
+    return {
+        "repeats": len(turns),
+        "seconds": dict(zip(actions, np.median(turns, axis=0).tolist(), strict=True)),
+        "ratio": dict(zip(actions, np.median(ratios, axis=0).tolist(), strict=True)),
+    }
+
+
+def in_turn(actions: Actions, repeats: int, threads: int, long: float = LONG) -> np.ndarray:
+    """Seconds by turn and action; of long turns there are fewer."""
     from threadpoolctl import threadpool_limits
 
     clock = time.process_time if threads == 1 else time.perf_counter
@@ -117,12 +128,7 @@ def timed(actions: Actions, repeats: int, threads: int, long: float = LONG) -> d
                 repeats = min(repeats, 3)
             if sum(turn) > 6 * long:
                 repeats = 1
-    ratios = [np.array(turn[0]) / turn for turn in turns]
-    return {
-        "repeats": len(turns),
-        "seconds": dict(zip(actions, np.median(turns, axis=0).tolist(), strict=True)),
-        "ratio": dict(zip(actions, np.median(ratios, axis=0).tolist(), strict=True)),
-    }
+    return np.array(turns)
 
 
 def time_fits(

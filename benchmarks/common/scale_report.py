@@ -8,31 +8,71 @@ from typing import Any
 import numpy as np
 
 from common.results import Line
+from common.scale_data import FEATURES
 from common.scale_plots import write_plots
 from common.scale_projection import projection
 from common.tables import REPOSITORY
 
 BEGIN, END = "<!-- results: written by benchmarks/scale.py -->", "<!-- end of results -->"
+BEGIN_AUTO, END_AUTO = "<!-- auto: written by benchmarks/scale.py -->", "<!-- end of auto -->"
 KINDS = {"one_shot": "one-shot", "refitted": "refitted, 24 rounds", "multinomial": "multinomial"}
 Lines = dict[str, Line]
 
 
 def write_report(lines: list[Line]) -> None:
-    """Put tables between the page's marks, and draw the plots beside it."""
-    found = {line["case"]: line for line in lines}
+    """Put tables between the page's marks, and draw the plots beside it.
+
+    What auto took has marks of its own; a part of which there is no line stays as it is.
+    """
     page = REPOSITORY / "docs" / "scale.md"
     text = page.read_text(encoding="utf-8")
-    parts = [machine(found), in_memory(found), from_files(found), on_dask(found)]
-    body = "\n".join([BEGIN, *("\n".join(part) for part in parts), END])
-    before, after = text.split(BEGIN)[0], text.split(END)[1]
-    page.write_text(before + body + after, encoding="utf-8")
-    write_plots(found, page.parent)
+    auto = {line["case"]: line for line in lines if line["case"].startswith("auto/")}
+    found = {line["case"]: line for line in lines if line["case"] not in auto}
+    if auto:
+        text = between(text, BEGIN_AUTO, END_AUTO, [by_auto(auto)])
+    if found:
+        parts = [machine(found), in_memory(found), from_files(found), on_dask(found)]
+        text = between(text, BEGIN, END, parts)
+        write_plots(found, page.parent)
+    page.write_text(text, encoding="utf-8")
+
+
+def between(text: str, begin: str, end: str, parts: list[list[str]]) -> str:
+    """The text with other lines between its marks."""
+    body = "\n".join([begin, *("\n".join(part) for part in parts), end])
+    return text.split(begin)[0] + body + text.split(end)[1]
+
+
+def by_auto(found: Lines) -> list[str]:
+    """Fits of whatever auto picks, from what users have."""
+    words = {"float32": "array of float32", "parquet": "Parquet stream, `memory_limit` 2 GB"}
+    rows = []
+    for name, line in found.items():
+        shown = words[name.split("/")[1]]
+        rows.append(
+            f"| {shown} | {line['rows']:,} × {FEATURES} | {line['strategy']}, {line['size']} | "
+            f"{line['seconds']:.0f} | {line['cpu_seconds']:.0f} | {line['cpu_seconds'] / 2:.0f} | "
+            f"{megabytes(line['peak_bytes'])} | {line['machine']['load']:g} | {aims(line)} |"
+        )
+    head = (
+        "| from | table | picked | s | CPU s | at best, s | memory beyond it, MB | load before | "
+        "aim |"
+    )
+    said = "At best: with both cores free and both threads busy throughout. "
+    said += "Load before a fit is of other work, which went on beside it."
+    return [f"{ran_on(found)}.", "", *table(head, rows), said]
+
+
+def aims(line: Line) -> str:
+    """Whether a fit kept to two minutes and 4 GB."""
+    time, memory = line["seconds"] <= 120, line["peak_bytes"] <= 4 * 2**30
+    words = {True: "held", False: "missed"}
+    return f"time {words[time]}, memory {words[memory]}"
 
 
 def machine(found: Lines) -> list[str]:
     """What it ran on."""
     facts = [line["machine"] for line in found.values()]
-    versions = ", ".join(f"{name} {text}" for name, text in facts[-1]["versions"].items())
     loads = [one["load"] for one in facts]
     cores, low, high = facts[-1]["cores"], min(loads), max(loads)
     beside = f"Load {low:g} to {high:g}, that of the cases themselves."
@@ -42,11 +82,14 @@ def machine(found: Lines) -> list[str]:
             "several times what an idle machine needs. Seconds of the processor and ratios suffer "
             "less."
         )
-    return [
-        f"{facts[-1]['processor']}, {cores} cores, Python {facts[-1]['python']}, {versions}. "
-        f"{beside}",
-        "",
-    ]
+    return [f"{ran_on(found)}. {beside}", ""]
+
+
+def ran_on(found: Lines) -> str:
+    """Processor, cores and versions, of the last line."""
+    facts = list(found.values())[-1]["machine"]
+    versions = "".join(f", {name} {text}" for name, text in facts["versions"].items())
+    return f"{facts['processor']}, {facts['cores']} cores, Python {facts['python']}{versions}"
 
 
 def table(head: str, rows: list[str]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,10 @@ from dpforest.domain.cells import Cells, cells_of, lattice_of
 from dpforest.domain.domain import Domain
 from dpforest.domain.matrix import EncodedMatrix, EncodedTable
 from dpforest.domain.schema import CategoricalFeature, Classes, NumericFeature, NumericTarget
-from dpforest.domain.series import Column
+from dpforest.domain.series import Column, Repeated
 from dpforest.domain.table import (
+    ArrayTable,
+    FrameTable,
     Table,
     check_lengths,
     check_rows,
@@ -32,6 +35,12 @@ _INFINITE_RULE = "a value is infinite"
 _LABEL_RULE = "a label is missing or not one of the declared classes"
 #: Whole numbers below this are looked up in a table of all of them.
 _SMALL_NUMBERS = 4096
+
+#: Records below which columns of numbers are encoded beside each other: to look at each by itself
+#: would take longer than its values do.
+_FEW_RECORDS = 4096
+#: Cells that are encoded beside each other, few enough for fast memory.
+_CELLS_AT_ONCE = 2**15
 
 #: Stands for labels that were left out, where None means that somebody forgot them.
 FEATURES_ONLY: Any = object()
@@ -252,17 +261,51 @@ class DomainEncoder:
         keep = np.ones(n_rows, dtype=np.bool_)
         if selection.table.broken is not None:
             self._apply("X", [(_WIDTH_RULE, selection.table.broken)], keep)
+        if for_predict and n_rows < _FEW_RECORDS and self._encode_numbers(selection, codes):
+            return EncodedMatrix(codes, self.n_codes, self.ordered), keep
         for position, feature in enumerate(self.domain.features):
-            column = selection.column(position)
             if isinstance(feature, CategoricalFeature):
-                codes[:, position], faults = _category_codes(column, feature)
+                codes[:, position], faults = _category_codes(selection.repeated(position), feature)
             else:
                 cells = self.cells[position]
                 assert cells is not None
+                column = selection.column(position)
                 codes[:, position], faults = _numeric_codes(column, feature, cells)
             if not for_predict:
                 self._apply(feature.name, faults, keep)
         return EncodedMatrix(codes, self.n_codes, self.ordered), keep
+
+    def _encode_numbers(self, selection: _Selection, codes: NDArray[Any]) -> bool:
+        """Encode a table of numeric features and plain numbers, all features of a grid at once.
+
+        Returns
+        -------
+        bool
+            False, with nothing done, if the table or the domain is of another kind.
+        """
+        numbers = selection.numbers() if self.ordered.all() else None
+        if numbers is None:
+            return False
+        at_once = max(1, _CELLS_AT_ONCE // max(len(numbers), 1))
+        for of_grid in self._grids.values():
+            feature, cells = self.domain.features[of_grid[0]], self.cells[of_grid[0]]
+            assert isinstance(feature, NumericFeature) and cells is not None
+            for first in range(0, len(of_grid), at_once):
+                positions = of_grid[first : first + at_once]
+                values = numbers[:, positions]
+                found, _ = _numeric_codes(values.ravel(), feature, cells)
+                codes[:, positions] = found.reshape(values.shape)
+        return True
+
+    @cached_property
+    def _grids(self) -> dict[Any, list[int]]:
+        """Places of the numeric features that have the same grid, and mean the same by a gap."""
+        found: dict[Any, list[int]] = {}
+        for position, feature in enumerate(self.domain.features):
+            if isinstance(feature, NumericFeature):
+                key = feature.lower, feature.upper, feature.integer, feature.missing
+                found.setdefault(key, []).append(position)
+        return found
 
     def _apply(self, column: str, faults: _Faults, keep: NDArray[np.bool_]) -> None:
         """Drop the records that break a rule, or raise for the first rule that is broken."""
@@ -283,6 +326,17 @@ class _Selection:
 
     def column(self, position: int) -> Column:
         return self.table.column(self._indices[position])
+
+    def repeated(self, position: int) -> Repeated:
+        if isinstance(self.table, FrameTable):
+            return self.table.repeated(self._indices[position])
+        return Repeated(self.column(position))
+
+    def numbers(self) -> NDArray[np.float64] | None:
+        """All declared columns as doubles, where the table has plain numbers; else None."""
+        if isinstance(self.table, ArrayTable | FrameTable):
+            return self.table.numbers(self._indices)
+        return None
 
     def check(self) -> None:
         """Refuse what the table's schema says of the declared columns."""
@@ -310,7 +364,7 @@ def _n_codes(feature: NumericFeature | CategoricalFeature, cells: Cells | None) 
 
 
 def _category_codes(
-    column: Column, feature: CategoricalFeature
+    column: Repeated, feature: CategoricalFeature
 ) -> tuple[NDArray[np.integer], _Faults]:
     """Codes of a categorical column: categories, then unknown unless ``other``, then missing."""
     n_categories = len(feature.categories)
@@ -319,7 +373,9 @@ def _category_codes(
     lookup = CategoryLookup(
         feature.categories, unknown=unknown, missing=missing, positions=not feature.holds_numbers
     )
-    codes = _look_up(lookup, column, missing)
+    codes = _look_up(lookup, column.values, missing)
+    if column.places is not None:
+        codes = codes[column.places]
     if feature.missing:
         return codes, []
     absent = codes < 0

@@ -8,7 +8,7 @@ values have no meaning, and are not even turned into Python objects: some have n
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,24 @@ from dpforest.domain.values import NO_MEANING
 
 #: A column: numbers as an array, everything else as a list of Python objects.
 Column = NDArray[Any] | list[Any]
+
+#: Cells from which it pays to have Arrow tell a column's texts apart.
+_MANY_CELLS = 1000
+
+
+class Repeated(NamedTuple):
+    """A column by its values, of which several cells may have the same one.
+
+    Attributes
+    ----------
+    values : Column
+    places : integer array of shape (n,), or None
+        Where each cell's value stands, -1 for the last; None where each cell has its own.
+    """
+
+    values: Column
+    places: NDArray[np.integer] | None = None
+
 
 #: Types of Arrow that are handed on as Python objects, by the name of the test for each.
 _ARROW_PLAIN = (
@@ -59,6 +77,42 @@ def series_column(series: Any) -> Column:
     if kind.is_pandas_like():
         return pandas_column(series.to_pandas())
     return arrow_column(series.to_native() if kind.is_pyarrow() else series.to_arrow())
+
+
+def repeated_column(series: Any) -> Repeated:
+    """Values of a narwhals series; each once, for pandas' categories and many texts in Arrow."""
+    kind = series.implementation
+    if kind.is_pandas():
+        return _repeated_of_pandas(series.to_native())
+    if kind.is_pyarrow():
+        return repeated_texts(series.to_native())
+    return Repeated(series_column(series))
+
+
+def _repeated_of_pandas(series: Any) -> Repeated:
+    pandas, dtype = sys.modules["pandas"], series.dtype
+    if isinstance(dtype, pandas.CategoricalDtype):
+        categories = pandas_column(series.cat.categories.to_series())
+        return Repeated([*categories, None], series.cat.codes.to_numpy())
+    if isinstance(dtype, pandas.ArrowDtype) or getattr(dtype, "storage", "") == "pyarrow":
+        return repeated_texts(series.array.__arrow_array__())
+    return Repeated(pandas_column(series))
+
+
+def repeated_texts(values: Any) -> Repeated:
+    """Values of an Arrow array, in chunks or whole; each once if they are many texts."""
+    import pyarrow as pa
+
+    is_text = pa.types.is_string(values.type) or pa.types.is_large_string(values.type)
+    if not is_text or len(values) < _MANY_CELLS:
+        return Repeated(arrow_column(values))
+    chunks = values.chunks if isinstance(values, pa.ChunkedArray) else [values]
+    encoded = pa.chunked_array([chunk.dictionary_encode() for chunk in chunks])
+    chunks = encoded.unify_dictionaries().chunks
+    places = [chunk.indices.fill_null(-1).to_numpy() for chunk in chunks]
+    # A missing cell has the last place.
+    texts = arrow_column(chunks[0].dictionary)
+    return Repeated([*texts, None], np.concatenate(places))
 
 
 def polars_column(series: Any) -> Column:

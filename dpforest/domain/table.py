@@ -8,13 +8,21 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, NoReturn, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.domain.rows import RowTable, cells_of_array, width_of_rows
-from dpforest.domain.series import Column, column_of, is_plain_arrow, series_column
+from dpforest.domain.series import (
+    Column,
+    Repeated,
+    column_of,
+    is_plain_arrow,
+    repeated_column,
+    series_column,
+)
 from dpforest.exceptions import DomainError, ParameterError, ParameterTypeError
 from dpforest.observation import observe_read
 
@@ -65,6 +73,14 @@ class ArrayTable:
         values = self._array[:, index]
         return _array_column(values) if values.ndim == 1 else list(values)
 
+    def numbers(self, indices: Sequence[int]) -> NDArray[np.float64] | None:
+        """Columns side by side as doubles, where all are plain numbers; else None."""
+        array = self._array
+        if type(array) is not np.ndarray or array.ndim != 2 or not _is_plain(array.dtype):
+            return None
+        _observe_all(indices)
+        return _side_by_side(array.astype(np.float64, copy=False), indices)
+
 
 class ListTable(RowTable):
     """Rows that are given one by one."""
@@ -87,17 +103,54 @@ class FrameTable:
         names = tuple(str(name) for name in frame.columns)
         self.names: tuple[str, ...] | None = names
         self._labels = names
-        self._columns = list(frame.iter_columns())
+        self._frame = frame
+        self._has_schema = frame.implementation.is_pyarrow()
         self.n_rows, self.n_columns = frame.shape
+
+    @cached_property
+    def _columns(self) -> list[Any]:
+        return list(self._frame.iter_columns())
 
     def check_column(self, index: int) -> None:
         """Refuse times and nested types of an Arrow schema."""
-        _check_series(self._columns[index], self._labels[index])
+        if self._has_schema:
+            _check_series(self._columns[index], self._labels[index])
 
     def column(self, index: int) -> Column:
         """Values of one column."""
         observe_read(f"column {index}")
         return series_column(self._columns[index])
+
+    def repeated(self, index: int) -> Repeated:
+        """Values of one column, each of them once if the library can tell."""
+        observe_read(f"column {index}")
+        return repeated_column(self._columns[index])
+
+    def numbers(self, indices: Sequence[int]) -> NDArray[np.float64] | None:
+        """Columns side by side as doubles, where all are plain numbers of pandas; else None."""
+        if not self._frame.implementation.is_pandas():
+            return None
+        native = self._frame.to_native()
+        if not all(map(_is_plain, set(native.dtypes))):
+            return None
+        _observe_all(indices)
+        return _side_by_side(native.to_numpy(dtype=np.float64), indices)
+
+
+def _is_plain(dtype: Any) -> bool:
+    """Say if numpy turns every value of a type into the nearest double, without a warning."""
+    return isinstance(dtype, np.dtype) and dtype.kind in "biuf" and dtype.itemsize <= 8
+
+
+def _side_by_side(numbers: NDArray[np.float64], indices: Sequence[int]) -> NDArray[np.float64]:
+    """Columns in an order; no copy where it is the table's own."""
+    every = list(range(numbers.shape[1]))
+    return numbers if list(indices) == every else numbers[:, list(indices)]
+
+
+def _observe_all(indices: Sequence[int]) -> None:
+    for index in indices:
+        observe_read(f"column {index}")
 
 
 def _check_series(series: Any, name: str) -> None:
@@ -286,9 +339,10 @@ def select_columns(table: Table, names: Sequence[str], estimator_name: str) -> t
     position. A table that has some of the declared names but not all is refused:
     reading it by position would mix columns up.
     """
-    if table.names is not None and len(set(table.names)) != len(table.names):
+    given = frozenset(table.names or ())
+    if table.names is not None and len(given) != len(table.names):
         _refuse_repeated_names()
-    absent = [name for name in names if name not in (table.names or ())]
+    absent = [name for name in names if name not in given]
     if table.names is not None and not absent:
         place = {name: index for index, name in enumerate(table.names)}
         return tuple(place[name] for name in names)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,13 +37,15 @@ from dpforest.estimators.sharing import SharedBudget
 from dpforest.exceptions import ParameterTypeError
 from dpforest.ledger.accountant import Tariff
 from dpforest.ledger.pricing import FitPrice
-from dpforest.plain.writing import Link, plain_model
 from dpforest.report.digests import model_fingerprint
 from dpforest.report.guarantee import Guarantee
 from dpforest.report.making import make_report
 from dpforest.report.record import RunFacts
 from dpforest.report.report import PrivacyReport
 from dpforest.trees.base import ReleasedModel
+
+if TYPE_CHECKING:
+    from dpforest.plain.writing import Link
 
 
 class PrivateEstimator(SharedBudget):
@@ -260,6 +262,8 @@ class PrivateEstimator(SharedBudget):
             Where to write the text too.
         """
         check_is_fitted(self)
+        from dpforest.plain.writing import plain_model
+
         return plain_model(self._encoder_, self.strategy_, self.model_, self._link(), path)
 
     def _released(self) -> FitOutcome:

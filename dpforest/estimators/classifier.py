@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,9 @@ from dpforest.estimators.names import check_feature_names
 from dpforest.estimators.outcome import FitOutcome
 from dpforest.estimators.strategies import by_strategy
 from dpforest.exceptions import DomainError
-from dpforest.plain.writing import Link
+
+if TYPE_CHECKING:
+    from dpforest.plain.writing import Link
 
 
 class PrivateClassifier(ClassifierMixin, PrivateEstimator):
@@ -47,6 +49,8 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):
         return weights / weights.sum(axis=1, keepdims=True)
 
     def _link(self) -> Link:
+        from dpforest.plain.writing import Link
+
         content = {"kind": self.model_.link, "classes": self.classes_.tolist()}
         return Link(content, self._order_.tolist())
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,9 @@ from dpforest.estimators.names import check_feature_names
 from dpforest.estimators.outcome import FitOutcome
 from dpforest.estimators.strategies import by_strategy
 from dpforest.exceptions import DomainError
-from dpforest.plain.writing import Link
+
+if TYPE_CHECKING:
+    from dpforest.plain.writing import Link
 
 
 class PrivateForestRegressor(RegressorMixin, PrivateEstimator):
@@ -130,6 +132,8 @@ class PrivateForestRegressor(RegressorMixin, PrivateEstimator):
         return lower * (1.0 - share) + upper * share
 
     def _link(self) -> Link:
+        from dpforest.plain.writing import Link
+
         return Link({"kind": "mean", "range": list(self.target_range_)}, (0, 1))
 
     def _curves(self, scores: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:

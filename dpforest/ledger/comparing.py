@@ -13,7 +13,7 @@ Held by tests/ledger/test_recovery.py.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dpforest.exceptions import LedgerDamaged, ParameterError
@@ -22,6 +22,7 @@ from dpforest.ledger.core import LedgerCore
 from dpforest.ledger.entries import ImportBody, Kind
 from dpforest.ledger.needs import (
     Verdict,
+    begun_beside,
     counted,
     hashes_beside,
     need_of,
@@ -222,10 +223,14 @@ def _named(chain: Chain) -> set[str]:
 
 def lost_of(chain: Chain, testimony: Testimony) -> Iterator[Spend]:
     """Spending that a witness speaks of, and that neither the chain nor an import of it has."""
-    imported = _named(chain)
+    imported, begun = _named(chain), begun_beside(chain, testimony)
     ids = {entry.id: entry for entry in chain.entries}
     for spend in testimony.spends:
         if spend.id in imported or spend.hash in imported:
+            continue
+        if (number := begun.get(spend.id)) is not None:
+            # A reserve that both chains hold pays here for a fit of its own, or comes back.
+            yield replace(spend, number=number, hash=testimony.hashes[number])
             continue
         if verdict_at(chain, spend.number, spend.hash) == "agrees":
             continue

@@ -4,12 +4,15 @@ Let W be the largest total of a lost chain that a witness speaks of, and O a bou
 on this chain since both were one. Then W + O must count. O is the least of these, where each holds:
 
 * what was spent here since an entry that an export shows in both chains; without one, since the
-  data set was opened, because no report shows which entries both have;
+  data set was opened, because no report shows which entries both have. Of a reserve that is older,
+  and began since, the lost chain may have made a fit of its own, unless an export shows all that
+  was heard of;
 * the bound of the freeze that holds, since nothing is spent while it does;
 * where the data set went on after an earlier recovery, what counted then beyond the W of then, and
   what was spent here since: that it went on was either earned or an owner's word.
 
-A reserve that a lost chain began and that is held here too is charged again, and then counts once.
+A reserve that a lost chain began and that stands here too is charged again. It then counts once
+until it begins here as well, and twice from then on, as it paid for two fits.
 
 An amount does not tell one lost chain from another, nor what its blocks were charged. So what a
 witness speaks of is known by its hashes: a recovery keeps those of all witnesses that it heard, and
@@ -20,13 +23,13 @@ Held by tests/ledger/test_recovery.py and test_recovery_claim.py.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from dpforest.ledger.chain import Chain
-from dpforest.ledger.entries import CheckpointBody, Entry, ImportBody
-from dpforest.ledger.testimony import Spend, Testimony, spends_of
+from dpforest.ledger.entries import CheckpointBody, ImportBody
+from dpforest.ledger.testimony import Spend, Testimony, spends_of, starts_of
 
 Verdict = Literal["agrees", "imported", "behind", "forked"]
 
@@ -95,6 +98,15 @@ def hashes_beside(chain: Chain, testimony: Testimony) -> set[str]:
     return {digest for number, digest in hashes if verdict_at(chain, number, digest) != "agrees"}
 
 
+def begun_beside(chain: Chain, testimony: Testimony) -> dict[str, int]:
+    """Reserves of which a fit began by an entry that this chain has not, with its number."""
+    return {
+        reserve: number
+        for number, reserve in testimony.starts.items()
+        if verdict_at(chain, number, testimony.hashes[number]) != "agrees"
+    }
+
+
 def need_of(chain: Chain, others: Sequence[Testimony]) -> Need:
     """Amounts that must count, by these witnesses of a lost chain and by those given before."""
     kept, settled = kept_need(chain), settled_by(chain)
@@ -124,15 +136,18 @@ def _is_shown(kept: Need, others: Sequence[Testimony]) -> bool:
 
 
 def _own_since_the_fork(
-    chain: Chain, others: Iterable[Testimony], kept: Need, settled: Settled
+    chain: Chain, others: Sequence[Testimony], kept: Need, settled: Settled
 ) -> int:
     """Bound on what was spent here since both chains were one."""
     common = max((_last_common(chain, one) for one in others if one.whole), default=0)
-    bounds = [_own(chain, chain.entries[common + 1 :])]
+    older = _begun_since(chain, common)
+    if _is_shown(kept, others):
+        older &= {reserve for one in others for reserve in begun_beside(chain, one)}
+    bounds = [_own(chain, common, older)]
     if kept.units:
         bounds.append(kept.units - kept.witnessed)
     if settled.number > 0:
-        since = _own(chain, chain.entries[settled.number + 1 :])
+        since = _own(chain, settled.number, _begun_since(chain, settled.number))
         bounds.append(settled.counted - settled.witnessed + since)
     return min(bounds)
 
@@ -192,12 +207,13 @@ def _settled_at(
 
 
 def counted(chain: Chain, end: int | None = None) -> int:
-    """Units that count as spent by an entry, a reserve that is charged again counted once."""
+    """Units that count as spent by an entry, without what is charged again and may come back."""
     if chain.state.blocks:
         return chain.state.total
     entries = chain.entries if end is None else chain.entries[: end + 1]
     imports = (e.body for e in entries if isinstance(e.body, ImportBody))
-    again = {body.reserve for body in imports}
+    # What began here as well cannot come back, and paid for a fit of its own.
+    again = {body.reserve for body in imports} - set(starts_of(entries).values())
     cap = chain.state.facts.cap
     return sum(one.units for one in spends_of(entries, cap) if one.id not in again)
 
@@ -214,15 +230,32 @@ def _end(chain: Chain) -> int:
     return end
 
 
-def _own(chain: Chain, since: Sequence[Entry]) -> int:
-    """Units that were spent in some entries, apart from what a lost chain was charged for."""
+def _begun_since(chain: Chain, end: int) -> set[str]:
+    """Reserves of up to an entry of which a fit began after it."""
+    begun = set(starts_of(chain.entries[end + 1 :]).values())
+    return begun & {entry.id for entry in chain.entries[: end + 1]}
+
+
+def _own(chain: Chain, end: int, older: Container[str]) -> int:
+    """Units that were spent after an entry, apart from what a lost chain was charged for.
+
+    Parameters
+    ----------
+    chain : Chain
+    end : int
+        Number of the entry.
+    older : container of str
+        Reserves of up to that entry that count too.
+    """
+    cap, since = chain.state.facts.cap, chain.entries[end + 1 :]
     again = {
         entry.id
         for entry in since
         if isinstance(body := entry.body, ImportBody) and (body.reserve or body.write_off)
     }
-    spends: Iterable[Spend] = spends_of(since, chain.state.facts.cap)
-    return sum(one.units for one in spends if one.id not in again)
+    spends: list[Spend] = [one for one in spends_of(since, cap) if one.id not in again]
+    spends += [one for one in spends_of(chain.entries[: end + 1], cap) if one.id in older]
+    return sum(one.units for one in spends)
 
 
 def _last_common(chain: Chain, testimony: Testimony) -> int:

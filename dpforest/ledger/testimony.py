@@ -18,7 +18,7 @@ from dpforest.accounting.rationals import parse_finite
 from dpforest.exceptions import ParameterError, ParameterTypeError
 from dpforest.ledger.amounts import to_units
 from dpforest.ledger.chain import Chain
-from dpforest.ledger.entries import Charge, Entry, is_hex, is_id, is_name
+from dpforest.ledger.entries import Charge, Entry, StartBody, is_hex, is_id, is_name
 from dpforest.ledger.exporting import FORMAT, LIMITS, Export, export_of
 from dpforest.ledger.signatures import verifier
 from dpforest.report.digests import digest_of
@@ -65,6 +65,8 @@ class Testimony:
     spends : tuple of Spend
     total : int
         What a unit was charged by the last of these entries, in units of the currency.
+    starts : dict of int to str
+        Reserve of which a fit began, for each of these entries that is such a start.
     whole : Chain or None
         The chain of an export.
     """
@@ -75,6 +77,7 @@ class Testimony:
     hashes: dict[int, str]
     spends: tuple[Spend, ...]
     total: int
+    starts: dict[int, str]
     whole: Chain | None = None
 
     @property
@@ -157,7 +160,8 @@ def _of_place(place: dict[str, Any], source: str) -> Testimony:
     if not (is_id(ledger) and is_id(reserve) and all(map(is_name, (name, *blocks)))):
         raise ValueError
     spend = Spend(reserve, charged, blocks, number, digest)
-    return Testimony(source, ledger, name, {number: digest}, (spend,), total)
+    starts = {number: reserve} if place["entry"] == "start" else {}
+    return Testimony(source, ledger, name, {number: digest}, (spend,), total, starts)
 
 
 def _units(amount: Any) -> int:
@@ -186,6 +190,7 @@ def _of_export(export: Export, source: str) -> list[Testimony]:
             hashes={entry.number: entry.hash for entry in chain.entries},
             spends=tuple(spends_of(chain.entries, chain.state.facts.cap)),
             total=chain.state.total,
+            starts=starts_of(chain.entries),
             whole=chain,
         )
         for name, chain in export.chains.items()
@@ -212,6 +217,11 @@ def spends_of(entries: Iterable[Entry], cap: int) -> Iterable[Spend]:
         elif entry.kind == "void":
             found.pop(body.reserve, None)
     return found.values()
+
+
+def starts_of(entries: Iterable[Entry]) -> dict[int, str]:
+    """Reserves of which a fit began, by the number of its ``start``."""
+    return {e.number: e.body.reserve for e in entries if isinstance(e.body, StartBody)}
 
 
 def spend_of(entry: Entry, cap: int) -> Spend:

@@ -1,18 +1,21 @@
-"""The privacy report: one run as data and in words, for somebody who was not there."""
+"""The privacy report: one run as data and in words, for somebody who was not there.
+
+What makes words and pages of it is loaded when somebody asks for them: a fit asks for none.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
 from dpforest.exceptions import MissingExtraError, ModelFormatError
-from dpforest.report.diff import ReportDiff, diff_reports
-from dpforest.report.page import report_html, summary_html
 from dpforest.report.record import VERSION, ReportRecord
-from dpforest.report.text import report_markdown
 from dpforest.strict_json import parse_object
+
+if TYPE_CHECKING:
+    from dpforest.report.diff import ReportDiff
 
 
 class PrivacyReport(ReportRecord):
@@ -76,14 +79,20 @@ class PrivacyReport(ReportRecord):
         ParameterTypeError
             If ``audit`` is something else.
         """
+        from dpforest.report.page import report_html
+
         return _written(report_html(self, audit), path)
 
     def diff(self, other: PrivacyReport) -> ReportDiff:
         """Compare this report with another one; see :func:`dpforest.diff_reports`."""
+        from dpforest.report.diff import diff_reports
+
         return diff_reports(self, other)
 
     def _repr_html_(self) -> str | None:
         """The guarantee in short, for notebooks; None where ``jinja2`` is missing."""
+        from dpforest.report.page import summary_html
+
         try:
             return summary_html(self)
         except MissingExtraError:
@@ -91,6 +100,8 @@ class PrivacyReport(ReportRecord):
 
     def to_markdown(self, path: str | Path | None = None) -> str:
         """Write the report as Markdown, to a file too if ``path`` is given."""
+        from dpforest.report.text import report_markdown
+
         return _written(report_markdown(self), path)
 
     @classmethod

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import ast
+import dataclasses
 import json
 from importlib import import_module
 
 import attack
 import audit
 import consistency
+import curves
 import pytest
 import regression
 import scale
@@ -30,6 +32,7 @@ MAKERS = {
     "attacks.stored": attacks_stored.MADE_BY,
     "audit": {"": audit.SOURCES},
     "consistency": {"": consistency.SOURCES},
+    "curves": curves.MADE_BY,
     "door": None,  # held in test_door.py, since it needs more packages
     "papers.command": {name: sources_of(import_module(TABLES[name])) for name in TABLES},
     "ledger": None,  # of the stores alone, which no fit reaches
@@ -44,7 +47,7 @@ MAKERS = {
 #: What else writes files: pages of the documentation, and what a run itself throws away.
 WRITERS = {
     "attacks.report", "audit", "common.clusters", "common.consistency_report",
-    "common.ledger_report", "common.regression_report",
+    "common.growth_report", "common.ledger_report", "common.regression_report",
     "common.plain_readers", "common.scale_machine", "common.scale_report",
     "common.speed_report", "common.utility_report", "doorway.page", "doorway.readers", "laws",
     "papers.command", "plain_model", "proof_examined", "report_page", "speed",
@@ -147,6 +150,8 @@ REACHED = [
     (scale.MADE_BY["stream/"], "records.streams.passes", "dask.workers"),
     (scale.MADE_BY["dask/"], "dask.workers", "consistent.brf"),
     (variants.SOURCES, "trees.refitted.learner", "consistent.brf"),
+    (curves.MADE_BY["auto"], "trees.boosted.learner", "consistent.brf"),
+    (curves.MADE_BY["random forest"], "domain.schema", "estimators.classifier"),
     (audit.SOURCES, "audit.catalogue", "consistent.brf"),
 ]
 
@@ -185,6 +190,8 @@ def test_results_of_other_packages_depend_on_their_versions():
 def test_every_model_and_case_is_of_a_kind():
     names = [model.name for model in utility.all_models(["auto", "rules"], tuned=True)]
     assert all(any(name.startswith(one) for one in utility.MADE_BY) for name in names)
+    names = [model.name for model in curves.models()]
+    assert all(any(name.startswith(one) for one in curves.MADE_BY) for name in names)
     names = [model.name for model in regression.all_models()]
     assert all(any(name.startswith(one) for one in regression.MADE_BY) for name in names)
     assert all(any(name.startswith(one) for one in scale.MADE_BY) for name in scale_cases.cases())
@@ -295,6 +302,17 @@ def run_consistency(path, monkeypatch):
     return fit.calls
 
 
+def run_curves(path, monkeypatch):
+    fit = Counted(lambda job, *_: {**dataclasses.asdict(job), "strategy": "rules"})
+    monkeypatch.setattr(curves, "line_of", fit)
+    monkeypatch.setattr(curves, "rows_of", lambda folder, name: 20_000)
+    asked = argparse.Namespace(parts=["epsilon", "rows", "law"], sets=["car"], epsilons=[1.0, 5.0],
+                               law_rows=[1000], chosen=curves.models(), fits=2, data=None,
+                               minutes=1.0)  # fmt: skip
+    curves.run(asked, curves.stored(path))
+    return fit.calls
+
+
 def run_variants(path, monkeypatch):
     fit = Counted(lambda folder, line: line)
     monkeypatch.setattr(variants, "fitted", fit)
@@ -371,8 +389,8 @@ def run_scale(path, monkeypatch):
 
 
 RUNS = (
-    run_consistency, run_variants, run_regression, run_utility, run_attack, run_audit, run_speed,
-    run_scale,
+    run_consistency, run_curves, run_variants, run_regression, run_utility, run_attack, run_audit,
+    run_speed, run_scale,
 )  # fmt: skip
 
 

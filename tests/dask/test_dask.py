@@ -377,11 +377,21 @@ def test_workers_forget_records_and_keys_with_the_fit(cluster):
     pytest.fail(f"workers still hold {held}")
 
 
-def test_the_example_runs_and_says_nothing_else():
+EXAMPLES = [("dask_covertype.py", 20_000), ("dask_worker_killed.py", 6000)]
+
+
+@pytest.mark.parametrize(("name", "rows"), EXAMPLES)
+def test_an_example_runs_and_says_nothing_else(name, rows):
     run = subprocess.run(
-        [sys.executable, str(ROOT / "examples" / "dask_covertype.py"), "--rows", "20000"],
+        [sys.executable, str(ROOT / "examples" / name), "--rows", str(rows)],
         capture_output=True, text=True, check=True, timeout=120,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )  # fmt: skip
     assert "warning" not in run.stderr.lower()
+    assert ("was killed on the way" in run.stdout) == ("killed" in name)
     assert run.stdout.splitlines()[-1] == "the same forest, bit for bit"
+
+
+def test_every_example_on_dask_is_run():
+    found = {path.name for path in (ROOT / "examples").glob("dask_*.py")}
+    assert found == {name for name, _ in EXAMPLES}

@@ -271,6 +271,70 @@ def test_a_reserve_that_began_on_the_lost_chain_never_comes_back(helpers, book, 
     assert spent(old) == spent(book) and verdicts(old, lost) == ["imported"]
 
 
+def held(helpers, ledger, rho):
+    """A reserve of which no fit has begun: its stake."""
+    written = ledger.write("claims", reserve_body(helpers, rho))
+    return Stake.of(written.entry, written.state)
+
+
+@pytest.mark.parametrize("done", ["held", "voided", "begun"])
+def test_an_export_shows_what_began_of_a_reserve_that_both_chains_hold(
+    helpers, book, tmp_path, done
+):
+    stake = held(helpers, book, "1/4")
+    old = copied(helpers, book, tmp_path)
+    report_of(stake, book, stake.id, "start")
+    if done == "voided":
+        old.void("claims", stake.id, reason="not begun here")
+    if done == "begun":  # again, so that two fits were made of it
+        report_of(stake, old, stake.id)
+    fit(helpers, old, "1/512")
+    export = book.export_json()
+    found = old.recover("claims", [export])
+    (again,) = found.charged_again
+    assert not found.frozen and (again.id, again.number) == (
+        stake.id,
+        book.chain("claims").state.number,
+    )
+    if done == "held":
+        old.void("claims", stake.id, reason="not begun here")
+    twice = Fraction(1, 4) if done == "begun" else 0
+    assert spent(old) == spent(book) + Fraction(1, 512) + twice
+    assert verdicts(old, export) == ["imported"]
+    assert old.recover("claims", [export]).words == "nothing is missing"
+
+
+def test_a_reserve_that_began_in_both_chains_is_not_passed_over_after_a_recovery(
+    helpers, book, tmp_path
+):
+    stake = held(helpers, book, "1/4")
+    other = copied(helpers, book, tmp_path, "other.ledger")
+    assert went_on(book, [fit(helpers, other, "1/8")])
+    old = copied(helpers, book, tmp_path)
+    lost = report_of(stake, book, stake.id)
+    report_of(stake, old, stake.id)
+    found = old.recover("claims", [lost])
+    assert found.frozen and found.missing == to_units(Fraction(1, 4))
+    with pytest.raises(LedgerDamaged, match="names another entry"):
+        old.verify([lost])
+
+
+def test_a_reserve_that_began_here_does_not_stand_for_a_fit_that_nobody_shows(
+    helpers, book, tmp_path
+):
+    stake = held(helpers, book, "1/4")
+    old = copied(helpers, book, tmp_path)
+    book.void("claims", stake.id, reason="not needed")
+    export = book.export_json()
+    fit(helpers, book, "1/4")  # nobody holds its report
+    last = fit(helpers, book, "1/64")
+    report_of(stake, old, stake.id)
+    found = old.recover("claims", [export, last])
+    assert found.frozen and found.unproven == to_units(Fraction(1, 4))
+    assert not old.recover("claims", [book.export_json()]).frozen
+    assert spent(old) == spent(book) + Fraction(1, 4)
+
+
 def test_a_reserve_that_is_charged_again_hides_nothing_that_is_missing(helpers, book, tmp_path):
     reserve = book.reserve("claims", helpers.charge(Fraction(1, 4)))
     old = copied(helpers, book, tmp_path)

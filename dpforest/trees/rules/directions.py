@@ -42,8 +42,18 @@ class Direction:
         """Values of coded records, shape (n,)."""
         total = np.zeros(codes.shape[0], dtype=np.int64)
         for feature, table in zip(self.features, self.tables, strict=True):
-            total += table[codes[:, feature]]
+            total += table.take(codes[:, feature])
         return total
+
+    def bins(self, columns: NDArray[Any]) -> NDArray[np.integer]:
+        """Bins of records given a feature a row, shape (n,)."""
+        total = self.values(columns.T)
+        if total.size <= self.width:
+            return np.searchsorted(self.thresholds, total)
+        # Fewer values than records: each is looked up once.
+        low = sum(int(table.min()) for table in self.tables)
+        every = np.arange(low, low + self.width)
+        return np.searchsorted(self.thresholds, every).astype(np.uint8).take(total - low)
 
     @property
     def width(self) -> int:
@@ -69,10 +79,11 @@ class Directions:
 
     def bins(self, codes: NDArray[Any]) -> NDArray[np.uint8]:
         """Bins of coded records, shape (n, n_directions): cut k sends bins up to k left."""
-        result = np.empty((codes.shape[0], len(self.members)), dtype=np.uint8)
+        columns = np.ascontiguousarray(codes.T)
+        result = np.empty((len(self.members), codes.shape[0]), dtype=np.uint8)
         for m, direction in enumerate(self.members):
-            result[:, m] = np.searchsorted(direction.thresholds, direction.values(codes))
-        return result
+            result[m] = direction.bins(columns)
+        return np.ascontiguousarray(result.T)
 
 
 def draw_directions(
@@ -155,7 +166,8 @@ def _part(facts: TableFacts, feature: int, source: RandomSource) -> NDArray[np.i
     by_rank = draw_one_below(2, source)
     scaled = facts.scaled[feature]
     if scaled is None:
-        share = np.array([draw_one_below(2, source) for _ in range(n_codes)], dtype=np.float64)
+        # One bit a word, as `draw_one_below` of two takes it.
+        share = (source.words(n_codes) & np.uint64(1)).astype(np.float64)
     elif by_rank:
         # Codes are equal steps of a log scale where the feature has a wide range.
         last = n_codes - 1 - int(facts.has_missing_code[feature])

@@ -20,12 +20,8 @@ from numpy.typing import NDArray
 
 from dpforest.mechanisms.entropy import RandomSource
 from dpforest.mechanisms.streamed import FACTOR_BITS, ROOM, Envelope, Proposal, pick
-from dpforest.trees.rules.kernels.trees import (
-    close_node,
-    count_bins,
-    root_bounds,
-    stump_bounds,
-)
+from dpforest.trees.rules.kernels.roots import root_bounds
+from dpforest.trees.rules.kernels.trees import close_node, count_bins, stump_bounds
 
 #: Bits of a root candidate's integer weight.
 _ROOT_BITS = 40

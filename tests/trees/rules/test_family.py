@@ -19,6 +19,7 @@ from dpforest.mechanisms.streamed import Envelope, select_exponential_streamed
 from dpforest.trees.rules import family as module
 from dpforest.trees.rules.family import BinnedRecords, FamilyWeights, TreeFamily
 from dpforest.trees.rules.kernels import trees as kernels
+from dpforest.trees.rules.kernels.roots import root_bounds
 
 ONE = Fraction(1)
 N_BINS = np.array([3, 2])
@@ -186,7 +187,46 @@ def test_kernel_compiled_and_not_agree(n_classes):
         records.bins, records.labels, records.sizes(), weights.offsets, weights.cut,
         weights.stop, envelope.integers(40), envelope.factors(40),
     )  # fmt: skip
-    assert np.array_equal(kernels.root_bounds(*args), kernels.root_bounds.py_func(*args))
+    assert np.array_equal(root_bounds(*args), root_bounds.py_func(*args))
+
+
+@pytest.mark.parametrize(
+    "n, n_classes, n_bins, c",
+    [
+        (900, 2, [5, 2, 4], 0.2),  # more of a bin than a byte counts
+        (700, 3, [3, 1, 9, 2], 0.01),
+        (37, 7, [2] * 70 + [16], 0.5),  # rows of more than one block of lanes
+        (1, 2, [2, 3], 0.2),
+        (0, 4, [2, 3], 0.2),
+        (20, 2, [1, 1], 0.2),  # no cut at all
+    ],
+)
+def test_bounds_of_root_cuts_are_those_of_each_child_by_itself(n, n_classes, n_bins, c):
+    n_bins = np.array(n_bins)
+    records, weights = records_of(n, n_classes, n_bins), weights_of(n_bins, n_classes)
+    bounds, factors = Envelope(c).integers(n), Envelope(c).factors(n)
+    found = root_bounds(
+        records.bins, records.labels, records.sizes(), weights.offsets, weights.cut,
+        weights.stop, bounds, factors,
+    )  # fmt: skip
+    assert found.shape == (4, int((n_bins - 1).sum()))
+    for number in range(found.shape[1]):
+        direction, cut = weights.locate(number)
+        side = records.bins[:, direction] <= cut
+        for half, part in ((0, records.where(side)), (2, records.where(~side))):
+            assert child_of(part, weights, bounds, factors) == tuple(found[half : half + 2, number])
+
+
+def child_of(records, weights, bounds, factors):
+    """Best score and bound of one child, counted by itself."""
+    n, sizes = records.labels.size, records.sizes()
+    counts = np.zeros((int(weights.offsets[-1]), records.n_classes), dtype=np.int64)
+    kernels.count_bins(records.bins, records.labels, np.arange(n), weights.offsets, counts)
+    n_cuts = int(weights.offsets[-1]) - weights.n_directions
+    scores, products = np.empty(n_cuts, dtype=np.int64), np.empty(n_cuts, dtype=np.int64)
+    kernels.stump_bounds(counts, sizes, weights.offsets, weights.cut, bounds, scores, products)
+    by_score, stops = np.zeros(n + 1, dtype=np.int64), np.empty(records.n_classes, dtype=np.int64)
+    return kernels.close_node(scores, products, sizes, weights.stop, factors, by_score, stops)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 10, 26, 256])
