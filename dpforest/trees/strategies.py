@@ -62,7 +62,7 @@ BOOSTED_SIGNAL_OF_NARROW = 60_000.0
 #: forests pass them again from this R.
 CURVE_SIGNAL = 15.0
 PURE_CURVE_SIGNAL = 50.0
-MOST_CURVE_SIGNAL = 2500.0
+MOST_CURVE_SIGNAL = 3000.0
 #: In pure epsilon: R from which boosted trees pass all others of two classes, of two where the
 #: table is as wide as above, and of a regression; R sqrt(2 / K) of more, up to `MANY_CLASSES`.
 PURE_BOOSTED_SIGNAL = 60000.0

@@ -151,8 +151,8 @@ def test_the_rule_goes_by_public_signal_alone(domain):
 
 
 @pytest.mark.parametrize(("delta", "wide", "signal", "picked"), [
-    (1e-6, 9, 46.0, "additive"), (1e-6, 9, 44.0, "one_shot"), (1e-6, 1, 2499.0, "additive"),
-    (1e-6, 1, 2501.0, "refitted"), (0, 9, 451.0, "additive"), (0, 9, 449.0, "one_shot"),
+    (1e-6, 9, 46.0, "additive"), (1e-6, 9, 44.0, "one_shot"), (1e-6, 1, 2999.0, "additive"),
+    (1e-6, 1, 3001.0, "refitted"), (0, 9, 451.0, "additive"), (0, 9, 449.0, "one_shot"),
     (0, 200, 9999.0, "one_shot"), (0, 1, 14999.0, "additive"), (0, 1, 15001.0, "boosted"),
 ])  # fmt: skip
 def test_a_regression_takes_curves_where_each_can_be_known(domain, delta, wide, signal, picked):
