@@ -20,7 +20,7 @@ from dpforest.trees.additive.learner import AdditiveForest
 from dpforest.trees.additive.plan import Role
 from dpforest.trees.additive.queries import ResidualSums
 from dpforest.trees.additive.settings import MOST_STEPS, AdditiveSettings
-from dpforest.trees.additive.smoothing import Posterior
+from dpforest.trees.additive.smoothing import Posterior, covariance
 from dpforest.trees.boosted.steps import SCORE_STEPS
 
 DELTA = Fraction(1, 10**6)
@@ -283,6 +283,20 @@ def test_a_missing_value_s_curve_is_its_own(facts_of, table_of, train):
     assert told[0][12] > 2.0 and told[0][:12].max() < -0.5
     # The last value is no nearer to what is missing than the others are.
     assert abs(told[0][11] - told[0][:11].mean()) < 0.5
+
+
+def test_no_missing_value_is_in_the_row_of_values(facts_of, table_of, train, monkeypatch):
+    facts, asked = facts_of([13, -4, 9], 2, 3000.0), []
+    assert facts.has_missing_code.any() and facts.ordered.any() and not facts.ordered.all()
+
+    def watched(n_bins: int, n_values: int, settings: AdditiveSettings) -> np.ndarray:
+        asked.append((n_bins, n_values))
+        return covariance(n_bins, n_values, settings)
+
+    monkeypatch.setattr("dpforest.trees.additive.learner.covariance", watched)
+    train(facts, table_of(facts, 50), GENEROUS)
+    values = np.where(facts.ordered, facts.n_codes - facts.has_missing_code, 0)
+    assert asked == list(zip(facts.n_codes.tolist(), values.tolist(), strict=True))
 
 
 @pytest.mark.parametrize("delta", CURRENCIES)
