@@ -64,7 +64,7 @@ LAYERS = [
 WITHOUT = {
     "what a private model does with released values": """
         trees/boosted/model trees/boosted/steps trees/boosted/shares
-        trees/additive/model trees/additive/smoothing
+        trees/additive/model
         trees/combined/model trees/multinomial/heaps trees/multinomial/model
         trees/one_shot/model
         trees/partial trees/importances trees/refitted/model
