@@ -165,7 +165,7 @@ class _Writer:
         }
 
     def _start(self, model: Any) -> list[Plain]:
-        """Table of what each feature adds by its codes."""
+        """Tables of what each feature adds by its codes."""
         columns = self._columns(model.code_values.shape[1])
         parts = np.split(model.code_values[:, columns], model.offsets[1:-1])
         return [self._table(place, part) for place, part in enumerate(parts)]

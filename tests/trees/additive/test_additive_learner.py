@@ -11,7 +11,7 @@ import pytest
 
 from dpforest.accounting.events import DiscreteGaussianNoise, GeometricNoise
 from dpforest.accounting.releases import LearnerBudget
-from dpforest.bridge import Bridge, PlanError
+from dpforest.bridge import Bridge, PlanError, Sealed
 from dpforest.domain.targets import TARGET_STEPS
 from dpforest.exceptions import ParameterError
 from dpforest.records.base import Chunk, Sensitivity
@@ -21,6 +21,7 @@ from dpforest.trees.additive.plan import Role
 from dpforest.trees.additive.queries import ResidualSums
 from dpforest.trees.additive.settings import MOST_STEPS, AdditiveSettings
 from dpforest.trees.additive.smoothing import Posterior, covariance
+from dpforest.trees.boosted.queries import STEPS
 from dpforest.trees.boosted.steps import SCORE_STEPS
 
 DELTA = Fraction(1, 10**6)
@@ -268,21 +269,29 @@ def test_residuals_are_of_the_very_scores_that_the_model_has(
     assert np.array_equal(model.code_values * SCORE_STEPS, np.rint(model.code_values * SCORE_STEPS))
 
 
-def test_a_missing_value_s_curve_is_its_own(facts_of, table_of, train):
-    # Whatever the neighbours say: only records whose value is missing are of class 1.
-    facts = facts_of([13], 2, 6000.0)
-    table = table_of(facts, 6000)
-    codes = np.random.default_rng(3).integers(0, 13, (6000, 1)).astype(np.uint8)
-    table = replace(table, codes=codes, labels=(codes[:, 0] == 12).astype(np.uint8))
-    told: list[np.ndarray] = []
-    model = train(facts, table, GENEROUS, epsilon=500).model
-    told.append(model.code_values[:, 0])
-    rest = replace(table, codes=codes[codes[:, 0] < 12], labels=np.zeros(
-        int((codes < 12).sum()), dtype=np.uint8))  # fmt: skip
-    told.append(train(facts, rest, GENEROUS, epsilon=500).model.code_values[:, 0])
-    assert told[0][12] > 2.0 and told[0][:12].max() < -0.5
-    # The last value is no nearer to what is missing than the others are.
-    assert abs(told[0][11] - told[0][:11].mean()) < 0.5
+@pytest.mark.parametrize("place", [0, -1])
+def test_missing_values_and_categories_stand_alone(facts_of, table_of, train, monkeypatch, place):
+    # Released is that one bin of each feature has much left to explain, and all others nothing.
+    facts, noised = facts_of([13, -4], 2, 6000.0), Sealed.noised
+
+    def made_up(sealed: Any, role: str, part: Any = None) -> Any:
+        found = noised(sealed, role, part)
+        if role == Role.COUNTS:
+            return np.full_like(found, 500)
+        if role == Role.SUMS:
+            found = np.zeros_like(found)
+            found[place] = 200 * STEPS
+        return found
+
+    monkeypatch.setattr(Sealed, "noised", made_up)
+    values = train(facts, table_of(facts, 100)).model.code_values[:, 0]
+    ordered, categories = values[:13], values[13:]
+    assert categories[place] > 0.1 and np.count_nonzero(categories) == 1
+    if place == 0:
+        # Neighbours go along, all the less the farther they are.
+        assert ordered[0] > ordered[2] > 0 and ordered[-1] == 0
+    else:
+        assert ordered[-1] > 0.1 and np.count_nonzero(ordered) == 1
 
 
 def test_no_missing_value_is_in_the_row_of_values(facts_of, table_of, train, monkeypatch):
