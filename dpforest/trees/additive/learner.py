@@ -107,8 +107,10 @@ class _Curves:
     ) -> list[Posterior]:
         """Posterior means of one feature's curves, by class where there are several."""
         settings, facts = self.shape.settings, self.facts
+        if not facts.ordered[feature]:
+            return [Posterior.of_alone(size * one) for one in bend]
         n_values = size.size - int(facts.has_missing_code[feature])
-        before = covariance(size.size, n_values if facts.ordered[feature] else 0, settings)
+        before = covariance(size.size, n_values, settings)
         return [Posterior.of(before, size * one) for one in bend]
 
     def correct(self, feature: int, weight: float) -> None:

@@ -19,6 +19,8 @@ _LINE = 3.0
 _JITTER = 1e-6
 #: Of expectation and maximization.
 _STEPS = 8
+#: Released counts are cut to that, so more records cannot be seen, whatever is declared.
+_MOST_ROWS = 2.0**62
 
 
 def covariance(n_bins: int, n_values: int, settings: AdditiveSettings) -> NDArray[np.float64]:
@@ -49,19 +51,22 @@ class Posterior:
     """Posterior means of one curve from noisy values of H times it, whatever their noise.
 
     With the covariance r^2 C beforehand and a measurement m = H t + noise of variance v, the mean
-    of t is r^2 C H (r^2 H C H + v)^-1 m. H C H is taken apart once.
+    of t is r^2 C H (r^2 H C H + v)^-1 m. H C H is taken apart once. Where all bins stand alone it
+    is diagonal, and nothing is made of the square of their number: there may be 65 000 categories.
 
     Attributes
     ----------
     curvature : ndarray of float64, shape (n_bins,)
         The diagonal H.
     roots : ndarray of float64, shape (n_bins,)
-    vectors, back : ndarray of float64, shape (n_bins, n_bins)
+    vectors : ndarray of float64, shape (n_bins, n_bins), or None
+        None where all bins stand alone.
+    back : ndarray of float64, shape (n_bins, n_bins), or (n_bins,)
     """
 
     curvature: NDArray[np.float64]
     roots: NDArray[np.float64]
-    vectors: NDArray[np.float64]
+    vectors: NDArray[np.float64] | None
     back: NDArray[np.float64]
 
     @classmethod
@@ -72,13 +77,23 @@ class Posterior:
         back = (before * curvature[None, :]) @ vectors
         return cls(curvature, np.maximum(roots, 0.0), vectors, back)
 
+    @classmethod
+    def of_alone(cls, curvature: NDArray[np.float64]) -> Posterior:
+        """The same of bins that all stand alone, whose `covariance` is diagonal."""
+        back = (1.0 + _JITTER) * curvature
+        return cls(curvature, back * curvature, None, back)
+
+    def _turned(self, measured: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What was measured, along the vectors."""
+        return measured if self.vectors is None else self.vectors.T @ measured
+
     def evidence(
         self, measured: NDArray[np.float64], variance: float, reaches: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """Log likelihood of what was measured for each reach, up to a constant."""
         spread = reaches[:, None] ** 2 * self.roots + variance
         found: NDArray[np.float64] = -0.5 * (
-            np.log(spread) + (self.vectors.T @ measured) ** 2 / spread
+            np.log(spread) + self._turned(measured) ** 2 / spread
         ).sum(axis=1)
         return found
 
@@ -92,7 +107,10 @@ class Posterior:
         """Posterior mean of the curve over reaches of these weights, shape (n_bins,)."""
         squares = reaches[:, None] ** 2
         shrunk = weights @ (squares / (squares * self.roots + variance))
-        found: NDArray[np.float64] = self.back @ (shrunk * (self.vectors.T @ measured))
+        wanted = shrunk * self._turned(measured)
+        found: NDArray[np.float64] = (
+            self.back * wanted if self.vectors is None else self.back @ wanted
+        )
         return found
 
 
@@ -128,12 +146,12 @@ def likely_counts(
     ----------
     noisy : ndarray of float64, shape (n_bins,)
     rows : float
-        About as many as there are.
+        About as many as there are, as declared or released: any number.
     variance : float
         Of the noise on one count.
     least : float
         Of an even share that each bin is given at least.
     """
-    even = max(rows, 1.0) / noisy.size
+    even = min(max(rows, 1.0), _MOST_ROWS) / noisy.size
     weight = even**2 / (even**2 + variance)
     return np.maximum(weight * noisy + (1.0 - weight) * even, least * even)

@@ -12,6 +12,7 @@ import pytest
 from dpforest.accounting.events import DiscreteGaussianNoise, GeometricNoise
 from dpforest.accounting.releases import LearnerBudget
 from dpforest.bridge import Bridge, PlanError, Sealed
+from dpforest.domain.schema import MAX_CATEGORIES
 from dpforest.domain.targets import TARGET_STEPS
 from dpforest.exceptions import ParameterError
 from dpforest.records.base import Chunk, Sensitivity
@@ -124,6 +125,14 @@ def test_settings_without_a_meaning_are_refused(name):
 
 #: Settings of which there may be any number.
 COUNTS = {"cycles", "pure_cycles", "max_bins"}
+
+
+@pytest.mark.parametrize("delta", CURRENCIES)
+def test_as_many_categories_as_a_domain_may_have_are_learnt(facts_of, table_of, train, delta):
+    """No matrix of their number squared: that would be tens of gigabytes, after paying."""
+    facts = facts_of([5, -MAX_CATEGORIES], 3, 1e4)
+    model = train(facts, table_of(facts, 300), delta=delta).model
+    assert model.code_values.shape == (5 + MAX_CATEGORIES, 3)
 
 
 # -- what it learns ------------------------------------------------------------------------------
@@ -304,8 +313,10 @@ def test_no_missing_value_is_in_the_row_of_values(facts_of, table_of, train, mon
 
     monkeypatch.setattr("dpforest.trees.additive.learner.covariance", watched)
     train(facts, table_of(facts, 50), GENEROUS)
-    values = np.where(facts.ordered, facts.n_codes - facts.has_missing_code, 0)
-    assert asked == list(zip(facts.n_codes.tolist(), values.tolist(), strict=True))
+    values = facts.n_codes - facts.has_missing_code
+    expected = list(zip(facts.n_codes.tolist(), values.tolist(), strict=True))
+    # Categories all stand alone: no covariance is made of them.
+    assert asked == [one for one, is_row in zip(expected, facts.ordered, strict=True) if is_row]
 
 
 @pytest.mark.parametrize("delta", CURRENCIES)

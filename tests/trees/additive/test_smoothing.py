@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from dpforest.trees.additive.settings import AdditiveSettings
 from dpforest.trees.additive.smoothing import Posterior, covariance, likely_counts, shares_of
+from dpforest.trees.stored import LARGEST
 
 SETTINGS = AdditiveSettings(length=0.5, line=0.3)
 #: Of a curve, before anything is known.
@@ -99,6 +100,17 @@ def test_categories_stand_alone():
     assert np.diag(before) == pytest.approx(np.ones(5), rel=1e-3)
 
 
+def test_categories_are_weighed_as_a_diagonal_is():
+    before, curvature = posterior_of(7, 0)
+    plain, alone = Posterior.of(before, curvature), Posterior.of_alone(curvature)
+    measured, weights = np.random.default_rng(3).normal(size=7, scale=60.0), np.array([0.4, 0.6])
+    for variance in (1e-3, 900.0, 1e6):
+        expected = plain.mean(measured, variance, REACHES, weights)
+        assert alone.mean(measured, variance, REACHES, weights) == pytest.approx(expected)
+        likely = plain.evidence(measured, variance, REACHES)
+        assert alone.evidence(measured, variance, REACHES) == pytest.approx(likely)
+
+
 def test_neighbours_go_together_and_no_direction_is_impossible():
     for n_values in (1, 2, 5, 32):
         before = covariance(n_values + 1, n_values, SETTINGS)
@@ -124,6 +136,12 @@ def test_likely_counts_lie_between_what_was_said_and_even_ones():
 def test_no_rows_still_make_sizes_above_nothing(rows):
     found = likely_counts(np.array([-30.0, 5.0]), rows, 100.0, 0.1)
     assert np.isfinite(found).all() and (found > 0).all()
+
+
+@pytest.mark.parametrize("rows", [1e150, 1e200, 1e308])
+def test_absurdly_many_declared_rows_make_sizes_that_can_be_stored_and_squared(rows):
+    found = likely_counts(np.array([-30.0, 5.0]), rows, 100.0, 0.1)
+    assert (found > 0).all() and (found**2 < LARGEST).all()
 
 
 def test_reaches_are_told_by_what_was_measured():
