@@ -28,12 +28,13 @@ from common.records import facts_of_tables
 from common.sources import Sources
 from common.speed_tables_report import write_page
 from common.tables import REPOSITORY, data_folder
+from speed import DEFAULT_RESULTS as SPEED_RESULTS
 from speed import Actions, Results, in_turn
 
 from dpforest import Domain, PrivateForestClassifier, PrivateForestRegressor
 from dpforest.domain.encoder import DomainEncoder
 
-DEFAULT_RESULTS = REPOSITORY / "benchmarks" / "results" / "speed_tables.jsonl"
+DEFAULT_RESULTS = SPEED_RESULTS.with_stem("speed_tables")
 MADE_BY = {
     "table": Sources(("speed_tables:time_table",), packages=("scikit-learn",)),
     "import": Sources(("speed_tables:time_import",), packages=("scikit-learn", "numba")),

@@ -49,8 +49,9 @@ WRITERS = {
     "attacks.report", "audit", "common.clusters", "common.consistency_report",
     "common.growth_report", "common.ledger_report", "common.regression_report",
     "common.plain_readers", "common.scale_machine", "common.scale_report",
-    "common.speed_report", "common.utility_report", "doorway.page", "doorway.readers", "laws",
-    "papers.command", "plain_model", "proof_examined", "report_page", "speed",
+    "common.speed_report", "common.speed_tables_report", "common.utility_report", "doorway.page",
+    "doorway.readers", "laws", "papers.command", "plain_model", "proof_examined", "report_page",
+    "speed",
 }  # fmt: skip
 WRITING = {"write_text", "write_bytes", "dump", "to_json", "to_csv", "save", "savez", "savetxt"}
 
