@@ -66,7 +66,7 @@ ROWS_OF_TARGETS = ROWS | {
     "one_shot": (1e4, 2.0, None),
     "additive": (100.0, 1e4, None),
     "multinomial": (1e4, None),
-    "auto": (100.0, 250.0, 2.0),
+    "auto": (100.0, 250.0, 8.0, 2.0),
 }
 
 
