@@ -80,7 +80,8 @@ class AdditiveSettings:
             _check(name, getattr(self, name), getattr(self, name) < Fraction(1, 4), "below 1/4")
         for name in ("cycles", "pure_cycles", "max_bins"):
             _check(name, getattr(self, name), getattr(self, name) >= 1, "at least 1")
-        for name in ("reach", "reach_of_means", "length", "least", "most", "clip_strength"):
+        sizes = "reach", "reach_of_means", "length", "least", "most", "clip_strength", "mean_signal"
+        for name in sizes:
             _check(name, getattr(self, name), 0 < getattr(self, name) < 1e6, "above 0, and finite")
         fine = isinstance(self.factors, tuple) and len(self.factors) > 0
         fine = fine and all(0 < factor < 1e6 for factor in self.factors)

@@ -66,8 +66,7 @@ ROWS_OF_TARGETS = ROWS | {
     "one_shot": (1e4, 2.0, None),
     "additive": (100.0, 1e4, None),
     "multinomial": (1e4, None),
-    # So few that no curve can be known, and a mean is bought, or a median.
-    "auto": (100.0, 18.0, 6.0, 2.0),
+    "auto": (100.0, 250.0, 8.0, 2.0),
 }
 
 
