@@ -84,7 +84,7 @@ class Posterior:
         return cls(curvature, back * curvature, None, back)
 
     def _turned(self, measured: NDArray[np.float64]) -> NDArray[np.float64]:
-        """What was measured, along the vectors."""
+        """Measurement along the vectors."""
         return measured if self.vectors is None else self.vectors.T @ measured
 
     def evidence(
