@@ -281,7 +281,7 @@ def test_refitting_without_delta_is_refused(make_forest, poisoned):
 
 def test_auto_takes_what_the_budget_carries(make_forest, table, declared):
     pure = (60, 0, "rules"), (60, DELTA, "rules")
-    many = ((9e4, DELTA, "refitted"),)
+    many = (9e3, DELTA, "refitted"), (9e4, DELTA, "boosted")
     for rows, delta, expected in (*pure, *many):
         domain = declared.model_copy(update={"approximate_rows": int(rows)})
         forest = make_forest(delta=delta, domain=domain).fit(*table(40))
