@@ -9,12 +9,13 @@ import numpy as np
 
 from dpforest.accounting.releases import LearnerBudget, Plan, Release, Round, Step, once
 from dpforest.accounting.tightening import tightened
-from dpforest.trees.additive.queries import counts_sensitivity, residuals_sensitivity
+from dpforest.trees.additive.queries import counts_sensitivity
 from dpforest.trees.additive.settings import AdditiveSettings
 from dpforest.trees.base import PRIOR_ROLE, TableFacts
 from dpforest.trees.boosted.queries import Lattice
 from dpforest.trees.prior import count_noise, prior_round
 from dpforest.trees.random.bins import public_bins
+from dpforest.trees.refitted.queries import residual_sensitivity
 from dpforest.trees.refitted.steps import n_score_columns
 
 OWNER = "additive"
@@ -36,12 +37,16 @@ class AdditiveShape:
 
     Attributes
     ----------
-    n_classes, n_cycles : int
+    n_classes : int
+    n_bins : int
+        Of the feature that has most.
+    n_cycles : int
     lattice : Lattice
     settings : AdditiveSettings
     """
 
     n_classes: int
+    n_bins: int
     n_cycles: int
     lattice: Lattice
     settings: AdditiveSettings
@@ -59,22 +64,30 @@ def build_plan(
         Pure epsilon pays for geometric, (epsilon, delta) for discrete Gaussian noise.
     settings : AdditiveSettings
     """
+    shape = _shape(facts, budget, settings)
     if not budget.delta:
-        return _plan_of_total(facts, budget, settings, budget.epsilon)
-    return tightened(lambda rho: _plan_of_total(facts, budget, settings, rho), budget)
+        return _plan_of_total(shape, facts, budget, budget.epsilon)
+    return tightened(lambda rho: _plan_of_total(shape, facts, budget, rho), budget)
 
 
-def _plan_of_total(
-    facts: TableFacts, budget: LearnerBudget, settings: AdditiveSettings, total: Fraction
-) -> Plan[AdditiveShape]:
-    """The plan whose shares are those of a total."""
+def _shape(facts: TableFacts, budget: LearnerBudget, settings: AdditiveSettings) -> AdditiveShape:
+    """Sizes by the public signal."""
     pure, of_means = not budget.delta, facts.unit > 1
     signal = budget.signal(facts.approximate_rows or 0.0)
     clip = settings.clips(settings.strength(signal, facts.n_features, pure), of_means)
     lattice = Lattice.of(n_score_columns(facts.n_classes), clip, _NOTHING, _NOTHING)
+    n_bins = int(np.diff(public_bins(facts, settings.max_bins).starts).max())
     n_cycles = settings.n_cycles(facts.n_features, pure)
-    shape = AdditiveShape(facts.n_classes, n_cycles, lattice, settings)
-    prior = total * settings.prior(signal, of_means, pure)
+    return AdditiveShape(facts.n_classes, n_bins, n_cycles, lattice, settings)
+
+
+def _plan_of_total(
+    shape: AdditiveShape, facts: TableFacts, budget: LearnerBudget, total: Fraction
+) -> Plan[AdditiveShape]:
+    """The plan whose shares are those of a total."""
+    pure, settings = not budget.delta, shape.settings
+    signal = budget.signal(facts.approximate_rows or 0.0)
+    prior = total * settings.prior(signal, facts.unit > 1, pure)
     counts = total * (settings.pure_count_share if pure else settings.count_share)
     rounds = (
         prior_round(OWNER, facts.unit, prior, pure),
@@ -95,12 +108,11 @@ def _sums(shape: AdditiveShape, facts: TableFacts, share: Fraction, pure: bool) 
 
     They are asked for alike, for as many bins as any feature has, so that lists stay short.
     """
-    n_bins = int(np.diff(public_bins(facts, shape.settings.max_bins).starts).max())
-    moved = residuals_sensitivity(shape.lattice.n_columns, shape.lattice.most)
+    moved = residual_sensitivity(shape.lattice.n_columns, shape.lattice.most)
     times = shape.n_cycles * facts.n_features
     event = count_noise(moved, share / times, pure)
     text = f"noisy residual sums over the bins of each feature, {shape.n_cycles} times"
-    return Round(OWNER, (Step((Release(Role.SUMS, event, n_bins, says=text),)),), times)
+    return Round(OWNER, (Step((Release(Role.SUMS, event, shape.n_bins, says=text),)),), times)
 
 
 def _words(shape: AdditiveShape, pure: bool) -> dict[str, str]:

@@ -13,11 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.records.base import Chunk, Sensitivity
-from dpforest.trees.additive.kernels.features import add_by_code, bin_sums
+from dpforest.trees.additive.kernels.features import bin_sums
 from dpforest.trees.boosted.kernels.histograms import count_bins
 from dpforest.trees.boosted.queries import Gradients
 from dpforest.trees.random.bins import Bins
-from dpforest.trees.refitted.queries import Move, layout_of
+from dpforest.trees.refitted.kernels.linear import add_code_values
+from dpforest.trees.refitted.queries import Move, layout_of, residual_sensitivity
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,7 +36,8 @@ class FeatureMove:
 
     def move(self, chunk: Chunk, scores: NDArray[np.float64]) -> None:
         """Add what the codes are worth."""
-        add_by_code(layout_of(chunk)[1][self.feature], self.values, scores)
+        codes = layout_of(chunk)[1][self.feature][:, None]
+        add_code_values(codes, np.array([0, self.values.shape[0]]), self.values, scores)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,12 +64,6 @@ class BinCounts:
 def counts_sensitivity(n_features: int) -> Sensitivity:
     """`BinCounts.sensitivity`, from public facts."""
     return Sensitivity(Fraction(n_features), Fraction(n_features))
-
-
-def residuals_sensitivity(n_columns: int, most: int) -> Sensitivity:
-    """`ResidualSums.sensitivity`, from public facts."""
-    times = 1 if n_columns == 1 else 2
-    return Sensitivity(Fraction(times * most), Fraction(times * most**2))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,7 +102,7 @@ class ResidualSums:
         tests/trees/additive/test_additive_sums.py.
         """
         lattice = self.gradients.lattice
-        return residuals_sensitivity(lattice.n_columns, lattice.most)
+        return residual_sensitivity(lattice.n_columns, lattice.most)
 
     def count(self, chunk: Chunk) -> NDArray[np.int64]:
         """Sums of a chunk."""

@@ -9,6 +9,7 @@ from dpforest.exceptions import ParameterError
 
 #: Questions that a training with a delta asks, about.
 MOST_STEPS = 1000
+#: Settings that are shares of the budget.
 SHARES = "prior_share", "count_share", "pure_count_share"
 
 

@@ -144,14 +144,15 @@ class ScoreHistory:
         return residuals
 
 
-def residual_sensitivity(n_columns: int) -> Sensitivity:
+def residual_sensitivity(n_columns: int, most: int = STEPS) -> Sensitivity:
     """Largest sizes of one record's residuals, in steps and in steps squared.
 
-    One column: ``|r| <= STEPS``. More: the others' sizes add up to at most STEPS, so their
-    squares add up to at most STEPS**2, and the label's own is their sum: twice as much together.
+    One column: ``|r| <= most``. More: the others' sizes add up to at most ``most``, so their
+    squares add up to at most ``most**2``, and the label's own is their sum: twice as much
+    together.
     """
     times = 1 if n_columns == 1 else 2
-    return Sensitivity(Fraction(times * STEPS), Fraction(times * STEPS**2))
+    return Sensitivity(Fraction(times * most), Fraction(times * most**2))
 
 
 def sums_sensitivity(n_columns: int) -> Sensitivity:

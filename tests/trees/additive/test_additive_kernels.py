@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpforest.trees.additive.kernels.features import add_by_code, bin_sums
+from dpforest.trees.additive.kernels.features import bin_sums
+from dpforest.trees.refitted.kernels.linear import add_code_values
 
 SIZES = [pytest.param(0, id="no record"), pytest.param(1, id="one"), pytest.param(300, id="many")]
 
@@ -37,7 +38,7 @@ def test_steps_by_code_are_added_to_what_was_there(n_records, n_columns, dtype):
     values = generator.normal(size=(17, n_columns))
     before = generator.normal(size=(n_records, n_columns))
     scores = before.copy()
-    add_by_code(codes, values, scores)
+    add_code_values(codes[:, None], np.array([0, 17]), values, scores)
     twin = [
         [before[i, k] + values[codes[i], k] for k in range(n_columns)] for i in range(n_records)
     ]

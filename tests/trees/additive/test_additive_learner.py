@@ -98,7 +98,7 @@ def test_a_wide_table_keeps_a_short_list(facts_of, delta):
 
 
 @pytest.mark.parametrize("delta", CURRENCIES)
-@pytest.mark.parametrize("stated", ["counts_sensitivity", "residuals_sensitivity"])
+@pytest.mark.parametrize("stated", ["counts_sensitivity", "residual_sensitivity"])
 @pytest.mark.parametrize(("n_codes", "n_classes"), SHAPES)
 def test_a_plan_that_understates_sums_is_refused(
     facts_of, table_of, train, monkeypatch, n_codes, n_classes, stated, delta

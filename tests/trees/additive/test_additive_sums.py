@@ -19,12 +19,11 @@ from dpforest.trees.additive.queries import (
     FeatureMove,
     ResidualSums,
     counts_sensitivity,
-    residuals_sensitivity,
 )
 from dpforest.trees.base import TableFacts
 from dpforest.trees.boosted.queries import STEPS, Gradients, Lattice
 from dpforest.trees.random.bins import public_bins
-from dpforest.trees.refitted.queries import ScoreHistory
+from dpforest.trees.refitted.queries import ScoreHistory, residual_sensitivity
 from dpforest.trees.refitted.steps import n_score_columns
 
 #: More codes than bins, a category, and as many codes as bins; the ordered ones may be missing.
@@ -175,7 +174,7 @@ def test_one_record_moves_sums_by_what_is_paid_for(task, clip):
     for feature in range(3):
         query = sums_of(facts, task, feature, base, clip=clip)
         n_columns, most = query.gradients.lattice.n_columns, query.gradients.lattice.most
-        assert query.sensitivity == residuals_sensitivity(n_columns, most)
+        assert query.sensitivity == residual_sensitivity(n_columns, most)
         assert_tight(query, table)
 
 
@@ -218,7 +217,7 @@ def test_a_smaller_claim_is_found_out():
     query = sums_of(facts, "three", 0, [900.0, 0.0, 0.0])
     said = query.sensitivity
     of_one_column = SimpleNamespace(
-        count=query.count, sensitivity=residuals_sensitivity(1, query.gradients.lattice.most)
+        count=query.count, sensitivity=residual_sensitivity(1, query.gradients.lattice.most)
     )
     assert of_one_column.sensitivity.l1 < said.l1
     with pytest.raises(AssertionError):

@@ -1,4 +1,4 @@
-"""Sums over the bins of one feature, and steps by its codes."""
+"""Sums over the bins of one feature."""
 
 from __future__ import annotations
 
@@ -25,20 +25,3 @@ def bin_sums(codes: NDArray, of_code: NDArray, rows: NDArray, out: NDArray) -> N
         sums = out[of_code[codes[i]]]
         for k in range(sums.size):
             sums[k] += rows[i, k]
-
-
-@kernel()
-def add_by_code(codes: NDArray, values: NDArray, scores: NDArray) -> None:
-    """Add what every record's code of one feature is worth to its scores.
-
-    Parameters
-    ----------
-    codes : uint array of shape (n,)
-        Of one feature.
-    values : float64 array of shape (codes of the feature, C)
-    scores : float64 array of shape (n, C), added to
-    """
-    for i in range(codes.size):
-        worth = values[codes[i]]
-        for k in range(worth.size):
-            scores[i, k] += worth[k]
