@@ -147,10 +147,12 @@ def holds_records(value: Any) -> bool:
 
 
 def watched_kernels(walks: Walks, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Look at the arguments of kernels, which no profiler sees; one that calls others is one."""
+    """Look at the arguments of kernels, which no profiler sees; one that calls others is one.
+
+    What is compiled calls others without the names of their modules, so that a name is looked up
+    by those alone who import a kernel as they need it.
+    """
     for module in [module for name, module in sys.modules.items() if name.startswith("dpforest.")]:
-        if ".kernels." in module.__name__:
-            continue
         for name, value in list(vars(module).items()):
             if hasattr(value, "py_func"):
                 monkeypatch.setattr(module, name, watched(walks, value))

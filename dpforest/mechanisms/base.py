@@ -17,7 +17,6 @@ from numpy.typing import ArrayLike, NDArray
 from dpforest.accounting.losses import Amount
 from dpforest.accounting.rationals import float_down
 from dpforest.exceptions import ParameterError
-from dpforest.mechanisms.kernels.rows import rows_lie_within
 
 _Ratio = tuple[int, int]
 
@@ -77,6 +76,8 @@ def as_rows(
     ParameterError
         When starts and ends differ in shape or a row does not lie inside ``scores``.
     """
+    from dpforest.mechanisms.kernels.rows import rows_lie_within
+
     flat = np.ascontiguousarray(scores, dtype=np.float64)
     first = np.ascontiguousarray(starts, dtype=np.int64)
     last = np.ascontiguousarray(ends, dtype=np.int64)

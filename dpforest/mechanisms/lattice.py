@@ -16,7 +16,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpforest.accounting.grants import Grant
 from dpforest.mechanisms.entropy import RandomSource
-from dpforest.mechanisms.kernels.lattice import REJECTED, uniform_below_rows
 from dpforest.mechanisms.selection import select_exponential
 from dpforest.observation import observed
 
@@ -99,6 +98,8 @@ def draw_below(bounds: NDArray[np.int64], source: RandomSource) -> NDArray[np.in
     **Proof**: the word's remainder is uniform given that the word lies below the largest
     multiple of the bound; other words are rejected and drawn anew.
     """
+    from dpforest.mechanisms.kernels.lattice import REJECTED, uniform_below_rows
+
     drawn = np.empty(bounds.size, dtype=np.int64)
     pending = np.arange(bounds.size)
     while pending.size:

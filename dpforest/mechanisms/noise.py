@@ -21,14 +21,6 @@ from dpforest.accounting.grants import Grant, consume, require_sensitivity
 from dpforest.exceptions import ParameterError
 from dpforest.mechanisms.base import exponent, public_shape, variance
 from dpforest.mechanisms.entropy import RandomSource
-from dpforest.mechanisms.kernels.noise import (
-    OPEN_ACCEPTANCE,
-    OPEN_PROPOSAL,
-    REJECTED,
-    UNDECIDED,
-    discrete_gaussian_attempts,
-    two_sided_geometric_values,
-)
 from dpforest.mechanisms.slow import finish_acceptance, finish_two_sided_geometric
 from dpforest.observation import observed
 
@@ -73,6 +65,8 @@ def add_geometric_noise(
     **Source**: Ghosh, Roughgarden, Sundararajan 2009. **Tests**: tests/mechanisms/test_noise.py
     (twin, chi-square, tails chosen by words, diffprivlib).
     """
+    from dpforest.mechanisms.kernels.noise import UNDECIDED, two_sided_geometric_values
+
     table = np.ascontiguousarray(counts, dtype=np.int64)
     require_sensitivity(grant, "l1_sensitivity", 1)
     event = consume(grant, GeometricNoise, cells=_n_cells(table))
@@ -138,6 +132,13 @@ def _discrete_gaussian(
     n: int, sigma_squared: float, source: RandomSource
 ) -> tuple[NDArray[np.int64], dict[int, int]]:
     """Draw n values; those that do not fit an int64 are in the dictionary, by position."""
+    from dpforest.mechanisms.kernels.noise import (
+        OPEN_ACCEPTANCE,
+        OPEN_PROPOSAL,
+        REJECTED,
+        discrete_gaussian_attempts,
+    )
+
     a = 1.0 / math.sqrt(sigma_squared)
     constant = _geometric_constant(a)
     noise = np.empty(n, dtype=np.int64)

@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.mechanisms.kernels.chacha import row_words
-
 
 @dataclass(frozen=True, slots=True)
 class RowWords:
@@ -43,6 +41,8 @@ class RowWords:
 
     def words(self, first: int, n: int) -> NDArray[np.uint64]:
         """Words of the records ``first … first + n - 1``, shape (n,)."""
+        from dpforest.mechanisms.kernels.chacha import row_words
+
         out = np.empty(n, dtype=np.uint64)
         row_words(np.array(self.key, dtype=np.uint32), first, out)
         return out

@@ -17,11 +17,6 @@ from dpforest.accounting.grants import Grant, consume
 from dpforest.exceptions import ParameterError
 from dpforest.mechanisms.base import as_rows, exponent, public_candidates
 from dpforest.mechanisms.entropy import RandomSource
-from dpforest.mechanisms.kernels.selection import (
-    UNDECIDED,
-    select_exponential_rows,
-    select_noisy_maximum_rows,
-)
 from dpforest.mechanisms.slow import finish_exponential, finish_noisy_maximum
 from dpforest.observation import observed
 
@@ -82,6 +77,8 @@ def select_exponential(
     c down makes it shorter. **Tests**: tests/mechanisms/test_selection.py (twin on the same
     words, exact boundaries, chi-square, outcomes below 2^-60, diffprivlib).
     """
+    from dpforest.mechanisms.kernels.selection import UNDECIDED, select_exponential_rows
+
     flat, first, last = as_rows(scores, starts, ends)
     multiplicity = _as_weights(weights, flat)
     event = consume(grant, ExponentialSelection, cells=first.size)
@@ -142,6 +139,8 @@ def select_permute_and_flip(
     c * score_range <= epsilon. **Tests**: tests/mechanisms/test_selection.py (twin on the same
     words, chi-square against the permutation form, outcomes below 2^-60).
     """
+    from dpforest.mechanisms.kernels.selection import UNDECIDED, select_noisy_maximum_rows
+
     flat, first, last = as_rows(scores, starts, ends)
     event = consume(grant, PermuteAndFlipSelection, cells=first.size)
     c = exponent(event.epsilon, event.score_range, unit)

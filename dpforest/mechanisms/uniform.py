@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.mechanisms.entropy import RandomSource
-from dpforest.mechanisms.kernels.selection import UNDECIDED, select_exponential_rows
 from dpforest.mechanisms.slow import finish_exponential
 from dpforest.observation import observed
 
@@ -41,6 +40,8 @@ def select_uniform(
     **Claim**: 0-DP, since the distribution is a function of public facts alone. It is the
     exponential mechanism at epsilon 0. **Tests**: tests/mechanisms/test_uniform.py.
     """
+    from dpforest.mechanisms.kernels.selection import UNDECIDED, select_exponential_rows
+
     scores = np.where(available, 0.0, -np.inf)
     words = source.words(starts.size)
     chosen = np.empty(starts.size, dtype=np.int64)
