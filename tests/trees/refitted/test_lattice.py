@@ -8,7 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numba import njit
+from numba.core.errors import TypingError
 
+from dpforest.kernels.vectors import add_four
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.records.base import Chunk, rows_of
 from dpforest.trees.random.bins import Bins, public_bins
@@ -169,6 +172,37 @@ def test_the_linear_sums_of_one_record_stay_within_what_is_paid_for(facts_of, ta
         if place is not None and name == "gram":
             assert (moved**2).sum() == query.sensitivity.l2_squared, "reached"
             assert np.abs(moved).sum() == query.sensitivity.l1
+
+
+@pytest.mark.parametrize("n_columns", [1, 2, 3, 5, 6, 7, 8, 9, 14, 15, 18, 26])
+@pytest.mark.parametrize("n", [3, 5000])
+def test_leaf_sums_are_those_of_a_slow_twin_for_any_number_of_classes(
+    facts_of, table_of, n_columns, n
+):
+    facts = facts_of([12, -5, 7, -2], 3)
+    table = table_of(facts, n)
+    trees = draw_random_trees(3, 4, public_bins(facts, 8), facts, SeededSource(1))
+    residuals = np.random.default_rng(0).integers(-STEPS, STEPS, (n, n_columns), dtype=np.int32)
+    if n_columns > 1:
+        residuals[:, -1] -= residuals.sum(axis=1, dtype=np.int32)
+    expected = np.zeros((3, trees.n_leaves, n_columns + 1), dtype=np.int64)
+    for tree, leaves in enumerate(trees.leaves(table.codes)):
+        np.add.at(expected[tree], leaves, np.column_stack([residuals, np.ones(n, np.int64)]))
+    assert np.array_equal(sums_of(table.codes, residuals, trees, facts), expected)
+
+
+def test_four_neighbours_are_added_at_once():
+    @njit
+    def add(sums, words):
+        add_four(sums, np.uint64(2), words, np.uint64(1))
+
+    sums, words = np.arange(8), np.array([7, 2**40, -3, 5, 2**62, 9])
+    expected = sums.copy()
+    expected[2:6] += words[1:5]
+    add(sums, words)
+    assert np.array_equal(sums, expected)
+    with pytest.raises(TypingError):  # no array that lies otherwise
+        add(sums[::2], words)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.kernels.compiling import kernel
+from dpforest.kernels.vectors import WIDTH, add_four
 from dpforest.trees.random.kernels.slots import find_slots, scratch_for
 
 #: Largest size of a residual: so many of ``RUN`` records in a lane stay within half a word.
@@ -18,6 +19,7 @@ RUN = 2**14
 #: Records that a tree looks at before the next one does.
 _GROUP = 4096
 _HALF = np.int64(32)
+_ONE, _LANES, _FOUR = np.uint64(1), np.uint64(2), np.uint64(WIDTH)
 
 
 @kernel()
@@ -30,46 +32,56 @@ def _n_words(n_columns: int) -> int:
 @kernel()
 def _n_lanes(n_words: int) -> int:
     """Sums of a slot that take turns: fewer where one is as much work as waiting for the last."""
-    return max(1, 4 // n_words)
+    return 4 // n_words if n_words < WIDTH else 2
 
 
 @kernel()
 def _pack(residuals: NDArray, first: int, count: int, out: NDArray) -> None:
-    """A record's words: residuals but for the last of several, then 1; low halves come first."""
-    n_added = max(1, residuals.shape[1] - 1)
-    out[:count] = 0
-    for k in range(n_added):
-        shift = _HALF * (k & 1)
+    """A record's words: residuals but for the last of several, then 1; low halves come first.
+
+    ``out`` has shape (n_planes, n, words of a plane).
+    """
+    n_added, width = max(1, residuals.shape[1] - 1), out.shape[2]
+    for plane in range(out.shape[0]):
+        own = out[plane]
         for i in range(count):
-            out[i, k >> 1] += np.int64(residuals[first + i, k]) << shift
-    one = np.int64(1) << (_HALF * (n_added & 1))
-    for i in range(count):
-        out[i, n_added >> 1] += one
+            row = residuals[first + i]
+            for w in range(width):
+                k = 2 * (plane * width + w)
+                own[i, w] = _half(row, k, n_added) + (_half(row, k + 1, n_added) << _HALF)
 
 
 @kernel()
-def _unpack(slots: NDArray, leaf: NDArray, sums: NDArray) -> None:
+def _half(residuals: NDArray, k: int, n_added: int) -> np.int64:
+    """A residual of a record, after the last of them 1, and then nothing."""
+    return np.int64(residuals[k]) if k < n_added else np.int64(k == n_added)
+
+
+@kernel()
+def _unpack(slots: NDArray, first: int, leaf: NDArray, sums: NDArray) -> None:
     """Add packed sums of slots, all lanes, to the sums of their leaves, and clear them."""
-    n_columns, lanes = sums.shape[1] - 1, slots.shape[0] // leaf.size
+    n_columns, lanes = sums.shape[1] - 1, _n_lanes(slots.shape[2])
     n_added = max(1, n_columns - 1)
-    for place in range(slots.shape[0]):
-        own, row = sums[leaf[place // lanes]], slots[place]
-        for k in range(n_added + 1):
-            word = row[k >> 1]
-            low = np.int64(np.int32(word & np.int64(0xFFFFFFFF)))
-            size = (word - low) >> _HALF if k & 1 else low
-            if k == n_added:
-                own[n_columns] += size
-            else:
-                own[k] += size
-                if n_columns > 1:
-                    own[n_columns - 1] -= size
-        row[:] = 0
+    for plane in range(slots.shape[0]):
+        before = 2 * plane * slots.shape[2]
+        for place in range(lanes * leaf.size):
+            own, row = sums[leaf[place // lanes]], slots[plane, lanes * first + place]
+            for k in range(before, min(before + 2 * row.size, n_added + 1)):
+                word = row[(k - before) >> 1]
+                low = np.int64(np.int32(word & np.int64(0xFFFFFFFF)))
+                size = (word - low) >> _HALF if k & 1 else low
+                if k == n_added:
+                    own[n_columns] += size
+                else:
+                    own[k] += size
+                    if n_columns > 1:
+                        own[n_columns - 1] -= size
+            row[:] = 0
 
 
 @kernel()
 def _add(slots: NDArray, slot: NDArray, count: int, words: NDArray) -> None:
-    """Add the words of ``count`` records to their slots; 1, 2 or a multiple of 4 words.
+    """Add the words of ``count`` records to their slots; a plane of 1, 2 or 4 words.
 
     Neighbours go to lanes of their own: one that lands in the slot of the one before would have to
     wait for its sum.
@@ -87,11 +99,10 @@ def _add(slots: NDArray, slot: NDArray, count: int, words: NDArray) -> None:
             low, high = row[0] + own[0], row[1] + own[1]
             row[0], row[1] = low, high
     else:
-        for w in range(0, n_words, 4):
-            for i in range(count):
-                row, own = slots[np.uint64(slot[i]), w : w + 4], words[i, w : w + 4]
-                s0, s1, s2, s3 = row[0] + own[0], row[1] + own[1], row[2] + own[2], row[3] + own[3]
-                row[0], row[1], row[2], row[3] = s0, s1, s2, s3
+        sums, added = slots.reshape(slots.size), words.reshape(words.size)
+        for i in range(count):
+            place = _LANES * np.uint64(slot[i]) + (np.uint64(i) & (_LANES - _ONE))
+            add_four(sums, _FOUR * place, added, _FOUR * np.uint64(i))
 
 
 @kernel()
@@ -118,9 +129,12 @@ def leaf_sums(
     """
     n_records, n_columns = residuals.shape
     starts, leaf = prepared[5], prepared[6]
-    words = np.empty((_GROUP, _n_words(n_columns)), np.int64)
-    lanes = _n_lanes(words.shape[1])
-    slots = np.zeros((lanes * leaf.size, words.shape[1]), np.int64)
+    n_words = _n_words(n_columns)
+    width = min(n_words, WIDTH)
+    # Words of many classes lie in planes of four, each of which is gone through by itself.
+    words = np.empty((n_words // width, _GROUP, width), np.int64)
+    lanes = _n_lanes(width)
+    slots = np.zeros((words.shape[0], lanes * leaf.size, width), np.int64)
     slot, scratch = np.empty(_GROUP, np.uint16), scratch_for(_GROUP)
     sums[:] = 0
     for first in range(0, n_records, _GROUP):
@@ -129,14 +143,15 @@ def leaf_sums(
         ends = last == n_records or last % (lanes * RUN) == 0
         for tree in range(feature.shape[0]):
             a, b = starts[tree], starts[tree + 1]
-            own = slots[lanes * a : lanes * b]
             find_slots(
                 codes, columns, first, last - first, tree, feature, mask, depth, prepared, scratch,
                 slot,
             )  # fmt: skip
-            _add(own, slot, last - first, words)
+            for plane in range(words.shape[0]):
+                own = slots[plane, lanes * a : lanes * b]
+                _add(own, slot, last - first, words[plane])
             if ends:
-                _unpack(own, leaf[a:b], sums[tree])
+                _unpack(slots, a, leaf[a:b], sums[tree])
 
 
 @kernel()
