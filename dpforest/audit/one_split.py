@@ -156,7 +156,7 @@ def cell_counts(table: Table, members: NDArray[np.bool_]) -> NDArray[np.int32]:
 def many_roots(table: Table, counts: NDArray[np.int32]) -> LevelCells:
     """A level whose nodes are all the whole domain, with these counts."""
     runs = counts.shape[0]
-    root = Boxes.of_root(table.n_codes, table.offsets, table.ordered)
+    root = LevelCells.of_root(table).boxes
     boxes = Boxes(
         np.repeat(root.low, runs, axis=0),
         np.repeat(root.high, runs, axis=0),

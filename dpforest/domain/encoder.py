@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -125,6 +126,11 @@ class DomainEncoder:
         self.n_codes.flags.writeable = self.ordered.flags.writeable = False
 
     @property
+    def unknown(self) -> tuple[int, ...]:
+        """Code of each feature that no declared value has, -1 where there is none; public."""
+        return tuple(map(_unknown_code, self.domain.features))
+
+    @property
     def dtype(self) -> np.dtype[Any]:
         """Type of the codes: the smallest that holds every feature's."""
         if self.thresholds == "lattice":
@@ -181,7 +187,7 @@ class DomainEncoder:
             codes, faults = _target_steps(labels, self._target())
         self._apply("y", faults, keep)
         if not keep.all():
-            matrix = EncodedMatrix(matrix.codes[keep], matrix.n_codes, matrix.ordered)
+            matrix = replace(matrix, codes=matrix.codes[keep])
             codes = codes[keep]
         if self.task == "classification":
             return EncodedTable(matrix, codes, len(self._classes().labels))
@@ -273,7 +279,9 @@ class DomainEncoder:
                 codes[:, position], faults = _numeric_codes(column, feature, cells)
             if not for_predict:
                 self._apply(feature.name, faults, keep)
-        return EncodedMatrix(codes, self.n_codes, self.ordered), keep
+        # Candidates of splits are a matter of training alone.
+        unknown = () if for_predict else self.unknown
+        return EncodedMatrix(codes, self.n_codes, self.ordered, unknown), keep
 
     def _encode_numbers(self, selection: _Selection, codes: NDArray[Any]) -> bool:
         """Encode a table of numeric features and plain numbers, all features of a grid at once.
@@ -363,12 +371,21 @@ def _n_codes(feature: NumericFeature | CategoricalFeature, cells: Cells | None) 
     return len(feature.categories) + (feature.other is None) + feature.missing
 
 
+def _unknown_code(feature: NumericFeature | CategoricalFeature) -> int:
+    """Code of what a categorical feature does not declare; -1 for none."""
+    if isinstance(feature, NumericFeature) or feature.other is not None:
+        return -1
+    return len(feature.categories)
+
+
 def _category_codes(
     column: Repeated, feature: CategoricalFeature
 ) -> tuple[NDArray[np.integer], _Faults]:
     """Codes of a categorical column: categories, then unknown unless ``other``, then missing."""
     n_categories = len(feature.categories)
-    unknown = n_categories if feature.other is None else feature.categories.index(feature.other)
+    unknown = _unknown_code(feature)
+    if feature.other is not None:
+        unknown = feature.categories.index(feature.other)
     missing = n_categories + (feature.other is None) if feature.missing else -1
     lookup = CategoryLookup(
         feature.categories, unknown=unknown, missing=missing, positions=not feature.holds_numbers

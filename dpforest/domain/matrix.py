@@ -21,11 +21,15 @@ class EncodedMatrix:
         Codes of feature j are ``0 … n_codes[j] - 1``. Public.
     ordered : bool array of shape (n_features,)
         Whether the order of the codes has a meaning. Public.
+    unknown : tuple of int
+        Of each feature the code that no declared value has, -1 where there is none. Empty where
+        no feature has one. Public.
     """
 
     codes: NDArray[np.unsignedinteger]
     n_codes: NDArray[np.int64]
     ordered: NDArray[np.bool_]
+    unknown: tuple[int, ...] = ()
 
     @property
     def n_records(self) -> int:

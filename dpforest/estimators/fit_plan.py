@@ -16,7 +16,6 @@ from dpforest.accounting.rationals import sqrt_in_steps
 from dpforest.accounting.releases import LearnerBudget, Plan, PlanLine
 from dpforest.accounting.units import group_loss
 from dpforest.domain.encoder import DomainEncoder
-from dpforest.domain.schema import CategoricalFeature, NumericFeature
 from dpforest.domain.targets import TARGET_STEPS
 from dpforest.exceptions import ParameterError
 from dpforest.trees.base import ALL_FIXED, FIXED, Learner, TableFacts, unit_words
@@ -98,15 +97,8 @@ def table_facts(
         approximate_rows=approximate_rows,
         unit=TARGET_STEPS if is_regression else 1,
         in_memory=in_memory,
-        unknown=tuple(map(_unknown_code, encoder.domain.features)),
+        unknown=encoder.unknown,
     )
-
-
-def _unknown_code(feature: NumericFeature | CategoricalFeature) -> int:
-    """Code of what a categorical feature does not declare, as the encoder has it; -1 for none."""
-    if isinstance(feature, NumericFeature) or feature.other is not None:
-        return -1
-    return len(feature.categories)
 
 
 def _scaled(n_codes: int, has_missing_code: bool) -> np.ndarray:

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from dpforest.accounting.releases import PlanError
 from dpforest.observation import observer
-from dpforest.records.kernels.histogram import add_code_counts
 from dpforest.records.table import Table
 
 T = TypeVar("T")
@@ -478,6 +477,8 @@ class CodeCounts:
 
     def count(self, chunk: Chunk) -> NDArray[np.int64]:
         """Code counts of a chunk."""
+        from dpforest.records.kernels.histogram import add_code_counts
+
         sizes = np.asarray(chunk.table.n_codes, dtype=np.int64)[self.features]
         counts = np.zeros(int(sizes.sum()), dtype=np.int64)
         features = np.asarray(self.features, dtype=np.int64)

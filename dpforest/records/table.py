@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from dpforest.domain.matrix import EncodedMatrix, EncodedTable
 from dpforest.domain.targets import TARGET_STEPS
-from dpforest.records.kernels.histogram import label_dtype
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +28,9 @@ class Table:
         For regression: places between the target's bounds, in steps of `TARGET_STEPS`. A record
         then counts as ``TARGET_STEPS - t`` parts of class 0 and ``t`` parts of class 1, and
         what is learnt as the share of class 1 is the mean.
+    unknown : tuple of int
+        Of each feature the code that no declared value has, -1 where there is none. Empty where
+        no feature has one.
     """
 
     codes: NDArray
@@ -39,6 +41,7 @@ class Table:
     n_classes: int
     lattice: LatticeColumns | None = None
     targets: NDArray[np.int32] | None = None
+    unknown: tuple[int, ...] = ()
 
     def __repr__(self) -> str:
         """Nothing of the records: it may stand in a log."""
@@ -47,14 +50,17 @@ class Table:
     @classmethod
     def of(cls, table: EncodedTable) -> Table:
         """Fix dtypes at the door, so that kernels compile once."""
+        from dpforest.records.kernels.histogram import label_dtype
+
         matrix = table.matrix
         offsets = np.concatenate([[0], np.cumsum(matrix.n_codes)]).astype(np.int64)
         labels = np.ascontiguousarray(table.labels, dtype=label_dtype(table.n_classes))
         columns = matrix.codes, labels, matrix.n_codes, offsets, matrix.ordered, table.n_classes
         # Four bytes a code is what the encoder makes of a lattice, and of nothing else.
         if matrix.codes.dtype != np.uint32:
-            return cls(*columns, targets=table.targets)
-        return cls(*columns, LatticeColumns.of(matrix, labels, table.n_classes))
+            return cls(*columns, targets=table.targets, unknown=matrix.unknown)
+        lattice = LatticeColumns.of(matrix, labels, table.n_classes)
+        return cls(*columns, lattice, unknown=matrix.unknown)
 
     def __sizeof__(self) -> int:
         """Bytes of the records."""
@@ -85,6 +91,15 @@ class Table:
         assert self.targets is not None
         places = (words >> np.uint64(48)).astype(np.int64)  # uniform below 2**16, the steps
         return replace(self, labels=(places < self.targets).astype(np.uint8), targets=None)
+
+    @property
+    def declared(self) -> NDArray[np.bool_]:
+        """Mask of the cells that a declared value can lie in, shape (total codes,); public."""
+        declared = np.ones(int(self.offsets[-1]), dtype=np.bool_)
+        for start, unknown in zip(self.offsets, self.unknown, strict=False):
+            if unknown >= 0:
+                declared[start + unknown] = False
+        return declared
 
     @property
     def n_records(self) -> int:
@@ -129,7 +144,9 @@ class LatticeColumns:
             codes = matrix.codes[:, categorical].astype(np.min_scalar_type(n_codes.max() - 1))
             offsets = np.concatenate([[0], np.cumsum(n_codes)]).astype(np.int64)
             columns = np.ascontiguousarray(codes), labels, n_codes, offsets
-            values = Table(*columns, matrix.ordered[categorical], n_classes)
+            unknown = tuple(matrix.unknown[f] for f in categorical) if matrix.unknown else ()
+            ordered_ones = matrix.ordered[categorical]
+            values = Table(*columns, ordered_ones, n_classes, unknown=unknown)
         return cls(ordered, categorical, local, words, values)
 
     def among(self, kind: NDArray[np.int64], features: NDArray) -> NDArray[np.int64]:

@@ -78,6 +78,11 @@ class TableFacts:
         """Code of a feature that no declared value has; -1 where there is none."""
         return self.unknown[feature] if self.unknown else -1
 
+    def declared_codes(self, feature: int) -> NDArray[np.int64]:
+        """Codes of a feature that declared values have, the missing one's with them."""
+        codes = np.arange(int(self.n_codes[feature]), dtype=np.int64)
+        return codes[codes != self.unknown_code(feature)]
+
 
 def counted(of_means: bool) -> str:
     """Words for what tables hold: each record's class, or its target as parts of two."""

@@ -24,8 +24,8 @@ N_TREES = 5_000
 B1 = B2 = B3 = Fraction(4)
 #: Structure over estimation points: many of those whose draws are looked at.
 RATES = {"splits": Fraction(3), "labels": Fraction(1, 3)}
-# An ordered feature with codes 0 … 2 (two cuts) and a category with two values and the code
-# reserved for unknown ones (three values against the rest).
+# An ordered feature with codes 0 … 2 (two cuts) and a category with two values, each against the
+# rest: the code reserved for unknown ones is no candidate.
 DOMAIN = Domain(
     features=[
         {"kind": "numeric", "name": "x", "lower": 0, "upper": 2, "integer": True},
@@ -35,8 +35,8 @@ DOMAIN = Domain(
 )
 X = [[0, "u"], [1, "u"], [1, "v"], [2, "u"], [2, "v"], [2, "u"], [0, "v"]]
 Y = ["a", "a", "a", "b", "b", "b", "a"]
-VALUES = {"u": 0, "v": 1, "w": 2}
-CANDIDATES = {0: [0, 1], 1: [0, 1, 2]}
+VALUES = {"u": 0, "v": 1}
+CANDIDATES = {0: [0, 1], 1: [0, 1]}
 
 
 def goes_left(row, feature, code):

@@ -200,7 +200,7 @@ def _changed() -> StreamError:
 def empty_table(encoder: DomainEncoder) -> Table:
     """A table of an encoder's columns without records."""
     codes = np.empty((0, encoder.n_codes.size), dtype=encoder.dtype)
-    matrix = EncodedMatrix(codes, encoder.n_codes, encoder.ordered)
+    matrix = EncodedMatrix(codes, encoder.n_codes, encoder.ordered, encoder.unknown)
     nobody = np.empty(0, dtype=np.int32)
     if encoder.task == "regression":
         return Table.of(EncodedTable(matrix, nobody, 2, nobody))

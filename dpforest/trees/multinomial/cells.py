@@ -41,7 +41,8 @@ class Boxes:
     low, high : ndarray of int32 (int64 on a lattice), shape (n_nodes, D)
         Smallest and largest code of each ordered feature.
     alive : ndarray of bool, shape (n_nodes, total_codes)
-        Which codes of each categorical feature are left.
+        Which codes of each categorical feature are left, of those that declared values have:
+        what no declared value can have goes with the rest, and is never a candidate.
     offsets : ndarray of int64, shape (D + 1,)
     ordered : ndarray of bool, shape (D,)
     """
@@ -59,10 +60,13 @@ class Boxes:
         offsets: NDArray[np.int64],
         ordered: NDArray[np.bool_],
         dtype: type[np.signedinteger] = np.int32,
+        declared: NDArray[np.bool_] | None = None,
     ) -> Boxes:
-        """The whole domain."""
+        """The whole domain; a cell that is not ``declared`` is never a candidate, nor below."""
         boxes = cls._empty(1, offsets, ordered, np.dtype(dtype))
         initial_boxes(n_codes, offsets, boxes.low, boxes.high, boxes.alive)
+        if declared is not None:
+            boxes.alive[0] &= declared
         return boxes
 
     @classmethod
@@ -127,7 +131,8 @@ class LevelCells:
     @classmethod
     def of_root(cls, table: Table) -> LevelCells:
         """The root: the whole domain, nothing counted."""
-        return cls(table, Boxes.of_root(table.n_codes, table.offsets, table.ordered))
+        columns = table.n_codes, table.offsets, table.ordered
+        return cls(table, Boxes.of_root(*columns, declared=table.declared))
 
     @property
     def n_nodes(self) -> int:

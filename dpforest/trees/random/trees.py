@@ -128,7 +128,8 @@ def draw_random_trees(
 
     At every node a feature, uniformly among those that can split the node's box; then for an
     ordered feature a threshold, uniform between the bins that the ancestors left, with a missing
-    value on a random side; for a categorical one a random non-trivial subset of the levels left.
+    value on a random side; for a categorical one a random non-trivial subset of the declared
+    levels left, with what is not declared on a random side: no node tells that from all the rest.
 
     Parameters
     ----------
@@ -150,15 +151,51 @@ def draw_random_trees(
     feature = np.empty(shape, dtype=np.int32)
     mask = np.empty((*shape, mask_words(facts)), dtype=np.uint64)
     allowed = np.full(n_trees, facts.n_features) if n_features is None else n_features
+    of_code, starts = declared_bins(bins, facts)
     draw_trees(
         source.words(n_trees),
         np.ascontiguousarray(allowed, dtype=np.int64),
-        bins.of_code,
-        bins.starts,
+        of_code,
+        starts,
         facts.offsets,
         facts.ordered,
         facts.has_missing_code & facts.ordered,
         feature,
         mask,
     )
+    toss_unknown(feature, mask, facts, source)
     return RandomTrees(depth, feature, mask)
+
+
+def declared_bins(bins: Bins, facts: TableFacts) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Bins and their starts where what is not declared shares the bin of a feature's first code.
+
+    So it never counts among the bins that a node can part.
+    """
+    offsets = facts.offsets
+    of_code = [bins.of_code[offsets[f] : offsets[f + 1]].copy() for f in range(facts.n_features)]
+    for feature, own in enumerate(of_code):
+        if (unknown := facts.unknown_code(feature)) >= 0:
+            own[unknown + 1 :] -= 1
+            own[unknown] = own[0]
+    sizes = [int(own.max()) + 1 for own in of_code]
+    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    return np.concatenate(of_code), starts
+
+
+def toss_unknown(
+    feature: NDArray[np.int32],
+    mask: NDArray[np.uint64],
+    facts: TableFacts,
+    source: RandomSource,
+) -> None:
+    """Send what is not declared to a random side of every node that splits its feature."""
+    if max(facts.unknown, default=-1) < 0:
+        return
+    codes = np.array(facts.unknown, dtype=np.int64)[feature]
+    all_left = (mask == ~np.uint64(0)).all(axis=2)
+    nodes = np.nonzero((codes >= 0) & ~all_left)
+    words, bits = codes[nodes] >> 6, (codes[nodes] & 63).astype(np.uint64)
+    tossed = source.words(bits.size) >> np.uint64(63)
+    place = (*nodes, words)
+    mask[place] = mask[place] & ~(np.uint64(1) << bits) | (tossed << bits)

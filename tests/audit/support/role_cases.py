@@ -198,6 +198,20 @@ def role_cases() -> tuple[RoleCase, ...]:
     return (*private_cases(), *published_cases())
 
 
+def rare_table_of(task: str, which: int) -> Dataset:
+    """A long table that is even between classes, and one where a class is rare.
+
+    What rules make of class shares is whether one is rare, and that is told apart from noise by
+    thousands of records.
+    """
+    generator = np.random.default_rng(which)
+    X = np.column_stack([generator.integers(0, most, 8000) for most in (4, 10, 3)])
+    high = generator.random(8000) < (0.5, 0.03)[which]
+    last = 1.0 if task == "target" else LABELS[task] - 1
+    y = np.where(high, last, 0)
+    return X.astype(np.float64), y.astype(np.float64 if task == "target" else np.int64)
+
+
 def table_of(task: str, which: int) -> Dataset:
     """One of two tables of a task that have little in common: sizes, places, outputs.
 
