@@ -15,7 +15,12 @@ from dpforest.records.base import Sensitivity
 from dpforest.trees.base import PRIOR_ROLE, TableFacts
 from dpforest.trees.boosted.counts import ONE_COUNT, CountScore
 from dpforest.trees.boosted.queries import Lattice
-from dpforest.trees.boosted.settings import BoostedSettings
+from dpforest.trees.boosted.settings import (
+    MAX_DEPTH,
+    MEMORY_LIMIT,
+    BoostedSettings,
+    BoostedSize,
+)
 from dpforest.trees.prior import count_noise, prior_round
 from dpforest.trees.random.bins import QUANTILES_ROLE, quantiles_are_affordable, quantiles_round
 from dpforest.trees.refitted.steps import n_score_columns
@@ -97,7 +102,8 @@ def _plan_of_total(
     facts: TableFacts, budget: LearnerBudget, settings: BoostedSettings, total: Fraction
 ) -> Plan[BoostedShape]:
     """The plan whose shares are those of a total; its size follows from the budget."""
-    shape, pure = _shape(facts, budget, settings), not budget.delta
+    size, pure = _size(facts, budget, settings), not budget.delta
+    shape = _shape(facts, size, settings)
     share = total * settings.prior_share
     rounds, left = [prior_round(OWNER, facts.unit, share, pure)], total - share
     buys = quantiles_are_affordable(facts, budget, settings.quantile_share)
@@ -111,17 +117,21 @@ def _plan_of_total(
         left -= share
     steps = _steps(_boosted(shape, pure), left / shape.n_rounds)
     rounds.append(Round(OWNER, steps, shape.n_rounds))
-    return Plan(tuple(rounds), shape, _words(shape, buys, pure))
+    return Plan(tuple(rounds), shape, _words(shape, buys, pure) | _end(size))
 
 
-def _shape(facts: TableFacts, budget: LearnerBudget, settings: BoostedSettings) -> BoostedShape:
+def _size(facts: TableFacts, budget: LearnerBudget, settings: BoostedSettings) -> BoostedSize:
     """Sizes by the public signal, as deep as memory allows."""
     most_bins = settings.max_bins + facts.has_missing_code
     n_cells = int(
         np.where(facts.ordered, np.minimum(facts.n_codes, most_bins), facts.n_codes).sum()
     )
     signal = budget.signal(facts.approximate_rows or 0.0)
-    size = settings.size(signal, facts.n_features, n_cells, facts.n_classes)
+    return settings.size(signal, facts.n_features, n_cells, facts.n_classes)
+
+
+def _shape(facts: TableFacts, size: BoostedSize, settings: BoostedSettings) -> BoostedShape:
+    """A size with what releases are made by."""
     n_columns = n_score_columns(facts.n_classes)
     clip, bend = settings.scales(facts.n_classes)
     lattice = Lattice.of(n_columns, clip, bend, settings.mass)
@@ -205,3 +215,13 @@ def _words(shape: BoostedShape, buys: bool, pure: bool) -> dict[str, str]:
         "budget shares add up in": currency,
         "composed by": f"addition in {currency}",
     }
+
+
+def _end(size: BoostedSize) -> dict[str, str]:
+    """Words about what ends the depth before the budget does, where something does."""
+    if size.wanted_depth <= size.depth:
+        return {}
+    end = f"sums of a level would take more than {MEMORY_LIMIT / 2**30:g} GB of memory"
+    if size.depth == MAX_DEPTH:
+        end = f"{MAX_DEPTH} levels are the most that a tree has"
+    return {"depth ends at": f"{size.depth}; the budget would carry {size.wanted_depth}, but {end}"}

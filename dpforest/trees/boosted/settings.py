@@ -18,6 +18,12 @@ MEMORY_LIMIT = 2**30
 class BoostedSize:
     """Depth of the trees, and rounds.
 
+    Attributes
+    ----------
+    depth, n_rounds : int
+    wanted_depth : int
+        What the budget and the table carry; above ``depth`` where something else ends it.
+
     Raises
     ------
     ParameterError
@@ -26,6 +32,7 @@ class BoostedSize:
 
     depth: int
     n_rounds: int
+    wanted_depth: int = 0
 
     def __post_init__(self) -> None:
         """Check what memory takes for granted."""
@@ -125,7 +132,8 @@ class BoostedSettings:
             return self.fixed_size
         wanted = self.depth(signal, n_features, n_classes)
         most = int(math.log2(MEMORY_LIMIT / (8 * n_cells * (n_classes + 4)))) + 1
-        return BoostedSize(max(1, min(wanted, most, MAX_DEPTH)), self.rounds(signal, n_classes))
+        depth = max(1, min(wanted, most, MAX_DEPTH))
+        return BoostedSize(depth, self.rounds(signal, n_classes), wanted)
 
     def depth(self, signal: float, n_features: int, n_classes: int) -> int:
         """Depth by the public signal R, wherever memory allows it.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from fractions import Fraction
 
@@ -57,6 +58,27 @@ def run(learner, facts, table, epsilon=Fraction(2), seed=1, n_threads=1, delta=D
         )
         assert scope.loss == plan.loss
     return model, plan, accountant, len(done)
+
+
+@pytest.mark.parametrize("delta", [Fraction(0), DELTA])
+@pytest.mark.parametrize(
+    ("n_codes", "epsilon", "end"),
+    [
+        ([-(10**6)], 10**4, "but sums of a level would take more than 1 GB of memory"),
+        ([40, -5], 10**8, "but 16 levels are the most that a tree has"),
+        ([40, -5], 1, None),
+    ],
+)
+def test_a_plan_says_where_something_else_than_the_budget_ends_the_depth(
+    facts_of, delta, n_codes, epsilon, end
+):
+    plan = BoostedForest().plan(facts_of(n_codes, 7, 1e5), LearnerBudget(Fraction(epsilon), delta))
+    words, depth = plan.describe(), plan.shape.depth
+    if end is None:
+        assert "depth ends at" not in words
+    else:
+        found = re.fullmatch(r"(\d+); the budget would carry (\d+), (.*)", words["depth ends at"])
+        assert int(found[1]) == depth < int(found[2]) and found[3] == end
 
 
 @pytest.mark.parametrize(("n_codes", "n_classes"), SHAPES)
