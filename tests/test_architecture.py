@@ -181,6 +181,13 @@ def test_the_classifier_loads_nothing_heavy_of_its_own():
     assert not (ours - base).intersection(NOT_LOADED_BY_IMPORT)
 
 
+@pytest.mark.parametrize("name", ["Classifier", "Regressor"])
+def test_the_compiler_is_loaded_by_the_first_fit_and_not_before(name):
+    made = f"from dpforest import Domain, PrivateForest{name}\n"
+    made += f"PrivateForest{name}(epsilon=1, domain=Domain(features={{'a': (0, 1)}})).get_params()"
+    assert not loaded_by(made).intersection({"numba", "llvmlite"})
+
+
 def tracked_text() -> Iterator[tuple[str, str]]:
     """Path and text of every file under version control, or skip where there is none."""
     try:

@@ -21,7 +21,6 @@ KERNELS = {
     "grow._grow_nodes": "one loop over nodes whose twenty numbers live from step to step",
     "grid_trees.draw_grid_trees": "one loop over trees and nodes on words that it alone advances",
     "score_tables.add_pair_scores": "one block of records goes through all steps in fast memory",
-    "roots.root_bounds": "one loop over cuts, each of whose tables is the last one plus a bin",
     "selection.select_exponential_rows": "an interval around each sum: proof and steps stand side "
     "by side",
     "selection.select_noisy_maximum_rows": "an interval around each key: proof and steps stand "

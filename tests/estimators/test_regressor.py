@@ -87,7 +87,7 @@ def make_forest() -> Callable[..., PrivateForestRegressor]:
 def test_predictions_learn_and_lie_between_the_bounds(strategy, delta, make_forest):
     X, y = records(1500)
     forest = make_forest(
-        strategy=strategy, delta=delta, epsilon=50, domain=domain_of(1500), random_state=1
+        strategy=strategy, delta=delta, epsilon=15, domain=domain_of(1500), random_state=1
     ).fit(X, y)
     tests, expected = records(500, seed=1)
     predicted = forest.predict(tests)

@@ -94,8 +94,8 @@ def build_plan(
         LearnerBudget(left * share, Fraction(0))
         for share in (settings.rules_share, 1 - settings.rules_share)
     )
-    classes = by_classes(facts)
-    rules, forest = settings.rules.plan(classes, own), settings.forest.plan(classes, others)
+    rules = settings.rules.plan(facts, own)
+    forest = settings.forest.plan(by_classes(facts), others)
     prior, weights = _own_releases(epsilon, settings)
     bound = math.log(facts.n_classes) + settings.bound_over_even
     return Plan(

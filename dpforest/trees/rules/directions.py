@@ -13,12 +13,46 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.mechanisms.entropy import RandomSource
-from dpforest.mechanisms.streamed import draw_one_below
 from dpforest.trees.base import TableFacts
 
 #: A feature's largest part in a sum.
 SUM_SCALE = 1000
 _LARGEST_SUM = 5
+#: Public words that are asked for at once.
+_WORDS = 2048
+
+
+class PublicDraws:
+    """Small draws from public words, many of which are asked for at once.
+
+    The same numbers as `dpforest.mechanisms.streamed.draw_one_below` makes of the same words, one
+    by one. The source is for these draws alone: words at the end of a block stay unused.
+
+    Parameters
+    ----------
+    source : RandomSource
+    """
+
+    def __init__(self, source: RandomSource) -> None:
+        self._source = source
+        self._left: list[int] = []
+
+    def below(self, bound: int) -> int:
+        """A uniform integer in [0, bound), exactly; ``bound`` is at most 2^64."""
+        limit = 2**64 - 2**64 % bound
+        while True:
+            word = self._next()
+            if word < limit:
+                return word % bound
+
+    def coins(self, n: int) -> list[int]:
+        """Draw n of two, each from a word of its own."""
+        return [self._next() & 1 for _ in range(n)]
+
+    def _next(self) -> int:
+        if not self._left:
+            self._left = self._source.words(_WORDS)[::-1].tolist()
+        return self._left.pop()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,8 +126,8 @@ def draw_directions(
     """Draw the public directions of one family.
 
     Every feature has the same share among the single ones: an ordered one as one direction,
-    a categorical one as one value against the rest, for each value. Sums share the rest
-    equally. Where there are more single directions than ``limit``, a public random choice
+    a categorical one as one declared value against the rest, for each value. Sums share the
+    rest equally. Where there are more single directions than ``limit``, a public random choice
     of them is offered.
 
     Parameters
@@ -108,13 +142,14 @@ def draw_directions(
     sum_share : float
         Share of the base weight that sums have.
     source : RandomSource
-        Public words.
+        Public words, for these directions alone.
     """
-    usable = [f for f in range(facts.n_features) if facts.n_codes[f] > 1]
+    draws = PublicDraws(source)
+    usable = [f for f in range(facts.n_features) if facts.declared_codes(f).size > 1]
     singles = [(d, s) for f in usable for d, s in _single(facts, f, n_cuts)]
     if len(singles) > limit:
-        singles = _some(singles, limit, source)
-    sums = [_sum(facts, usable, n_cuts, source) for _ in range(n_sums * (len(usable) > 1))]
+        singles = _some(singles, limit, draws)
+    sums = [_sum(facts, usable, n_cuts, draws) for _ in range(n_sums * (len(usable) > 1))]
     shares = np.array([share for _, share in singles])
     if sums:
         shares = np.concatenate(
@@ -123,11 +158,11 @@ def draw_directions(
     return Directions((*(d for d, _ in singles), *sums), shares)
 
 
-def _some(items: list[Any], n: int, source: RandomSource) -> list[Any]:
+def _some(items: list[Any], n: int, draws: PublicDraws) -> list[Any]:
     """A random choice of n items, in their order."""
     order = list(range(len(items)))
     for k in range(n):
-        j = k + draw_one_below(len(order) - k, source)
+        j = k + draws.below(len(order) - k)
         order[k], order[j] = order[j], order[k]
     return [items[k] for k in sorted(order[:n])]
 
@@ -137,7 +172,8 @@ def _single(facts: TableFacts, feature: int, n_cuts: int) -> list[tuple[Directio
     codes = np.arange(n_codes, dtype=np.int64)
     if not facts.ordered[feature]:
         # A feature of two values is one direction; each other value against the rest.
-        values = range(1 if n_codes == 2 else n_codes)
+        declared = facts.declared_codes(feature)
+        values = declared[: 1 if declared.size == 2 else declared.size]
         against = [(codes != value).astype(np.int64) for value in values]
         zero = np.zeros(1, dtype=np.int64)
         return [(Direction((feature,), (t,), zero), 1.0 / len(against)) for t in against]
@@ -147,11 +183,11 @@ def _single(facts: TableFacts, feature: int, n_cuts: int) -> list[tuple[Directio
     return [(Direction((feature,), (codes,), thresholds), 1.0)]
 
 
-def _sum(facts: TableFacts, usable: Sequence[int], n_cuts: int, source: RandomSource) -> Direction:
+def _sum(facts: TableFacts, usable: Sequence[int], n_cuts: int, draws: PublicDraws) -> Direction:
     most = min(_LARGEST_SUM, len(usable))
-    size = 2 + draw_one_below(most - 1, source)
-    features = tuple(_some(list(usable), size, source))
-    tables = tuple(_part(facts, feature, source) for feature in features)
+    size = 2 + draws.below(most - 1)
+    features = tuple(_some(list(usable), size, draws))
+    tables = tuple(_part(facts, feature, draws) for feature in features)
     low = sum(int(t.min()) for t in tables)
     high = sum(int(t.max()) for t in tables)
     steps = np.arange(1, n_cuts + 1, dtype=np.int64)
@@ -159,15 +195,16 @@ def _sum(facts: TableFacts, usable: Sequence[int], n_cuts: int, source: RandomSo
     return Direction(features, tables, np.unique(thresholds))
 
 
-def _part(facts: TableFacts, feature: int, source: RandomSource) -> NDArray[np.int64]:
+def _part(facts: TableFacts, feature: int, draws: PublicDraws) -> NDArray[np.int64]:
     """A feature's part in a sum: plus or minus its scaled value, or a random set of categories."""
     n_codes = int(facts.n_codes[feature])
-    sign = 1 - 2 * draw_one_below(2, source)
-    by_rank = draw_one_below(2, source)
+    sign = 1 - 2 * draws.below(2)
+    by_rank = draws.below(2)
     scaled = facts.scaled[feature]
     if scaled is None:
-        # One bit a word, as `draw_one_below` of two takes it.
-        share = (source.words(n_codes) & np.uint64(1)).astype(np.float64)
+        share = np.array(draws.coins(n_codes), dtype=np.float64)
+        if (unknown := facts.unknown_code(feature)) >= 0:
+            share[unknown] = share[0]  # what no declared value has is no side of its own
     elif by_rank:
         # Codes are equal steps of a log scale where the feature has a wide range.
         last = n_codes - 1 - int(facts.has_missing_code[feature])

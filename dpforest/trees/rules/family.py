@@ -88,7 +88,8 @@ class FamilyWeights:
         stop_share : float
             Share of trees that are not split, at the root and in each child.
         """
-        # So that sums of a node's bounds stay below 2^63: see `bits_needed` in the tests.
+        # So that sums of a node's bounds stay below 2^63, of as many classes as a plan takes:
+        # tests/trees/rules/test_family.py holds it.
         total = 2 ** min(20, 32 - 2 * math.ceil(math.log2(max(n_classes, 2))))
         offsets = np.concatenate([[0], np.cumsum(n_bins)]).astype(np.int64)
         n_cuts = np.maximum(n_bins - 1, 1)
@@ -133,6 +134,14 @@ class BinnedRecords:
             np.ascontiguousarray(self.bins[side]), self.labels[side], self.n_classes
         )
 
+    def weighed(self, class_weights: tuple[int, ...]) -> BinnedRecords:
+        """Every record as often as its class weighs: right answers are counted in those steps."""
+        if max(class_weights) == 1:
+            return self
+        times = np.array(class_weights)[self.labels]
+        bins, labels = np.repeat(self.bins, times, axis=0), np.repeat(self.labels, times)
+        return BinnedRecords(bins, labels, self.n_classes)
+
     def sizes(self) -> NDArray[np.int64]:
         """Class counts."""
         return np.bincount(self.labels, minlength=self.n_classes).astype(np.int64)
@@ -144,7 +153,8 @@ class TreeFamily:
     Notes
     -----
     **Sensitivity**: a record more is classified right by a tree or not, so every score moves
-    by 0 or 1: a range of 1. **Promise of a family**: a root candidate is proposed by an
+    by 0 or 1: a range of 1. One that is there w times moves it by 0 or w.
+    **Promise of a family**: a root candidate is proposed by an
     integer r >= w z_l z_r e^(-c gap) / 2^shift (bounds of its children), a child's score
     class by an integer b >= (sum of bounds in it) e^(-c gap), a stump in it in proportion to its
     bound w s_l s_r, a label by an integer l >= 2^S e^(-c gap). Multiplying by the exact value

@@ -16,6 +16,7 @@ from dpforest.trees.rules.family import Branch, FamilyWeights
 from dpforest.trees.rules.model import RuleModel, RuleNode
 from dpforest.trees.rules.plan import COUNT_ROLE, RulesPlan, RulesShape, build_plan, stage_role
 from dpforest.trees.rules.probabilities import (
+    class_weights,
     counted_probabilities,
     prior_probabilities,
     uncounted_probabilities,
@@ -51,8 +52,9 @@ class RulesLearner:
         if not shape.n_stages:
             return _release_prior(bridge, facts)
         tree = GrownTree(facts, shape.n_classes)
+        weights = _class_weights(shape, bridge)
         for stage in range(shape.n_stages):
-            _draw_stage(tree, shape, stage, bridge)
+            _draw_stage(tree, shape, stage, bridge, weights)
         grown = tree.model()
         if not bridge.has(COUNT_ROLE):
             table = uncounted_probabilities(grown.labels, shape.n_classes, shape.signal)
@@ -60,7 +62,9 @@ class RulesLearner:
         noisy = bridge.ask(RuleLeafCounts(grown), COUNT_ROLE).noised(COUNT_ROLE)
         reachable = np.array(tree.reachable)
         variance = bridge.event(COUNT_ROLE).variance
-        table = counted_probabilities(grown.labels, noisy, reachable, variance, shape.signal)
+        table = counted_probabilities(
+            grown.labels, noisy, reachable, variance, shape.signal, weights
+        )
         masses = _masses(noisy, reachable)
         return RuleModel(grown.nodes, table, grown.labels, grown.n_features, masses)
 
@@ -105,7 +109,16 @@ def _node(branch: Branch | None, directions: Directions) -> RuleNode | None:
     return RuleNode(direction, int(direction.thresholds[branch.cut]))
 
 
-def _draw_stage(tree: GrownTree, shape: RulesShape, stage: int, bridge: Bridge) -> None:
+def _class_weights(shape: RulesShape, bridge: Bridge) -> tuple[int, ...]:
+    """Weights of classes by bought class shares; all alike where none are bought."""
+    if not bridge.has(PRIOR_ROLE):
+        return (1,) * shape.n_classes
+    return class_weights(*_class_counts(bridge), shape.settings)
+
+
+def _draw_stage(
+    tree: GrownTree, shape: RulesShape, stage: int, bridge: Bridge, class_weights: tuple[int, ...]
+) -> None:
     """Draw one tree in each leaf that released cuts leave; the leaves' labels are redrawn."""
     settings, size, role = shape.settings, shape.size, stage_role(stage)
     directions = draw_directions(
@@ -122,7 +135,7 @@ def _draw_stage(tree: GrownTree, shape: RulesShape, stage: int, bridge: Bridge) 
     # As many cells as were planned are paid for: which the released tree leaves empty is public.
     leaves = tuple(np.flatnonzero(tree.reachable).tolist())
     cells = bridge.ask(LeafCells(tree.model(), directions), role)
-    branches = cells.drawn(role, TreesOfHeightTwo(weights, leaves))
+    branches = cells.drawn(role, TreesOfHeightTwo(weights, leaves, class_weights))
     drawn: list[Branch | None] = [None] * len(tree.reachable)
     for leaf, branch in zip(leaves, branches, strict=True):
         drawn[leaf] = branch
@@ -140,6 +153,11 @@ def _masses(noisy: Released, reachable: NDArray[np.bool_]) -> NDArray[np.float64
 
 def _release_prior(bridge: Bridge, facts: TableFacts) -> RuleModel:
     """Class shares alone."""
-    noisy = bridge.ask(ClassCounts(), PRIOR_ROLE).noised(PRIOR_ROLE)
-    shares = prior_probabilities(noisy, bridge.event(PRIOR_ROLE).variance)
+    shares = prior_probabilities(*_class_counts(bridge))
     return RuleModel((), shares[None, :], np.array([int(shares.argmax())]), facts.n_features)
+
+
+def _class_counts(bridge: Bridge) -> tuple[Released, float]:
+    """Noisy class counts, and the variance of their noise."""
+    noisy = bridge.ask(ClassCounts(), PRIOR_ROLE).noised(PRIOR_ROLE)
+    return noisy, bridge.event(PRIOR_ROLE).variance

@@ -19,6 +19,8 @@ COUNT_ROLE = "leaf counts"
 LEAVES_OF_A_STAGE = 4
 #: R where no row count is declared: a modest confidence, one tree, nothing counted.
 _UNKNOWN_SIGNAL = 20.0
+#: Classes up to which the bounds of a family's trees stay below 2^63; of more, class shares alone.
+_MOST_CLASSES = 4096
 
 
 def stage_role(stage: int) -> str:
@@ -78,17 +80,21 @@ def build_plan(facts: TableFacts, budget: LearnerBudget, settings: RulesSettings
     signal = _UNKNOWN_SIGNAL
     if facts.approximate_rows is not None:
         signal = LearnerBudget(epsilon, Fraction(0)).signal(facts.approximate_rows)
-    n_stages = settings.n_stages(signal, facts.n_classes)
+    few = facts.n_classes <= _MOST_CLASSES
+    n_stages = settings.n_stages(signal, facts.n_classes) if few else 0
     shape = RulesShape(facts.n_classes, n_stages, family_size(facts, settings), signal, settings)
     if not n_stages:
         return Plan((once(OWNER, _class_shares(epsilon)),), shape, _words(shape, counted=True))
     share = settings.count_share if signal >= settings.counted_signal else Fraction(0)
-    of_a_stage = (1 - share) * epsilon / n_stages
-    listed = [_stage(stage, of_a_stage) for stage in range(n_stages)]
+    of_two = facts.n_classes == 2 and facts.unit == 1
+    shares = settings.share_of_shares(signal) if of_two else Fraction(0)
+    of_a_stage = (1 - share - shares) * epsilon / n_stages
+    listed = [_class_shares(shares * epsilon)] if shares else []
+    listed += [_stage(stage, of_a_stage) for stage in range(n_stages)]
     if share:
         listed.append(_leaf_counts(n_stages, share * epsilon))
     rounds = tuple(once(OWNER, release) for release in listed)
-    return Plan(rounds, shape, _words(shape, counted=bool(share)))
+    return Plan(rounds, shape, _words(shape, bool(share), bool(shares)))
 
 
 def _class_shares(epsilon: Fraction) -> Release:
@@ -110,14 +116,18 @@ def _leaf_counts(n_stages: int, epsilon: Fraction) -> Release:
     return Release(COUNT_ROLE, event, cells, says=says)
 
 
-def _words(shape: RulesShape, counted: bool) -> dict[str, str]:
+def _words(shape: RulesShape, counted: bool, weighed: bool = False) -> dict[str, str]:
     """The plan in words, for the report."""
     if not shape.n_stages:
-        return {"rules": "none: the budget teaches no more than the class shares"}
+        why = "the budget teaches no more than the class shares"
+        if shape.n_classes > _MOST_CLASSES:
+            why = f"class shares alone, of more than {_MOST_CLASSES} classes"
+        return {"rules": f"none: {why}"}
     size = shape.size
     confidence = "noisy class counts of the leaves, shrunk by their noise"
     return {
-        "rules": "whole decision trees by the exponential mechanism; score: records right",
+        "rules": "whole decision trees by the exponential mechanism; score: records right"
+        + (", those of a rare class for more" if weighed else ""),
         "stages": f"{shape.n_stages}, each adds at most two levels",
         "directions": f"up to {size.n_singles} single features and categories, "
         f"{size.n_sums} public random sums, at most {size.n_cuts} cuts each",
@@ -139,13 +149,12 @@ def family_size(facts: TableFacts, settings: RulesSettings) -> FamilySize:
 
 def _work(facts: TableFacts, n_sums: int, n_singles: int, n_cuts: int) -> float:
     """Steps of `root_bounds`: a record a pair of directions, and every pair of cuts."""
+    sizes = [facts.declared_codes(f).size for f in range(facts.n_features)]
     singles = [
-        min(int(n) - 1, n_cuts) if ordered else int(n)
-        for n, ordered in zip(facts.n_codes, facts.ordered, strict=True)
+        min(n - 1, n_cuts) if ordered else n
+        for n, ordered in zip(sizes, facts.ordered, strict=True)
     ]
-    n_directions = sum(
-        1 if ordered else int(n) for n, ordered in zip(facts.n_codes, facts.ordered, strict=True)
-    )
+    n_directions = sum(1 if ordered else n for n, ordered in zip(sizes, facts.ordered, strict=True))
     kept = min(1.0, n_singles / max(n_directions, 1))
     directions = kept * n_directions + n_sums
     cuts = kept * sum(singles) + n_sums * n_cuts

@@ -37,6 +37,17 @@ class RulesSettings:
         several classes apart needs more leaves than a yes or no. A fourth stage won nothing.
     count_share : Fraction
         Share of the budget for the counts.
+    shares_signal : float
+        From here on class shares of two classes are bought before the first tree.
+    shares_share : Fraction
+        Of the budget, for them, at that R. It falls with the root of R, and so does their noise as
+        a share of the records.
+    rare_odds, rare_power : float
+        Odds of one class against the other from which a record of the rare one weighs more, and
+        the power of the odds that it weighs: counting right answers alone never asks which records
+        are likelier to be of a class that is nowhere the likeliest.
+    most_weight : int
+        Of a rare class's record, where that of others is 1.
     work : float
         Largest number of elementary steps of a fit; families shrink to stay below.
     """
@@ -51,7 +62,19 @@ class RulesSettings:
     third_signal: float = 2000.0
     third_signal_of_more: float = 1000.0
     count_share: Fraction = Fraction(1, 10)
+    shares_signal: float = 250.0
+    shares_share: Fraction = Fraction(5, 100)
+    rare_odds: float = 5.5
+    rare_power: float = 0.85
+    most_weight: int = 16
     work: float = 1.2e9
+
+    def share_of_shares(self, signal: float) -> Fraction:
+        """Share of the budget for class shares."""
+        if signal < self.shares_signal:
+            return Fraction(0)
+        falls = Fraction((self.shares_signal / signal) ** 0.5).limit_denominator(1000)
+        return self.shares_share * falls
 
     def n_stages(self, signal: float, n_classes: int) -> int:
         """Number of stages of trees in a plan; none where only class shares are released."""

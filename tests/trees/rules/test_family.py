@@ -16,10 +16,15 @@ import pytest
 from dpforest.accounting.events import ExponentialSelection
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.mechanisms.streamed import Envelope, select_exponential_streamed
+from dpforest.trees.rules import RulesSettings
 from dpforest.trees.rules import family as module
+from dpforest.trees.rules.directions import draw_directions
 from dpforest.trees.rules.family import BinnedRecords, FamilyWeights, TreeFamily
 from dpforest.trees.rules.kernels import trees as kernels
+from dpforest.trees.rules.kernels.bit_counts import counted_by_bits, joint_counts
+from dpforest.trees.rules.kernels.distinct import distinct_cuts, parted_alike
 from dpforest.trees.rules.kernels.roots import root_bounds
+from dpforest.trees.rules.plan import family_size
 
 ONE = Fraction(1)
 N_BINS = np.array([3, 2])
@@ -151,6 +156,20 @@ def test_a_record_more_moves_every_score_by_nothing_or_one(n_classes, monkeypatc
     assert moves == {0, 1}
 
 
+@pytest.mark.parametrize("class_weights", [(1, 4), (3, 2)])
+def test_a_record_more_moves_every_score_by_nothing_or_its_class_weight(class_weights, monkeypatch):
+    whole = records_of(15)
+    less = whole.where(np.arange(15) > 0)
+    moved = set()
+    family = TreeFamily(whole.weighed(class_weights), weights_of(), Envelope(0.1))
+    for proposal, _ in all_proposals(family, monkeypatch):
+        scores = [score(proposal.outcome, one.weighed(class_weights)) for one in (whole, less)]
+        right = predict(proposal.outcome, whole.bins) == whole.labels
+        assert scores[0] == sum(class_weights[label] for label in whole.labels[right])
+        moved.add(scores[0] - scores[1])
+    assert moved == {0, class_weights[whole.labels[0]]}
+
+
 def test_draws_follow_the_law_and_not_one_30_percent_off(grant, fits, monkeypatch):
     records, weights = records_of(10, n_bins=[2, 2], seed=1), weights_of([2, 2])
     family = TreeFamily(records, weights, Envelope(0.5))
@@ -194,6 +213,8 @@ def test_kernel_compiled_and_not_agree(n_classes):
     "n, n_classes, n_bins, c",
     [
         (900, 2, [5, 2, 4], 0.2),  # more of a bin than a byte counts
+        (1100, 2, [5, 2, 4, 16], 0.2),  # counted as bits
+        (1600, 3, [5, 16, 2], 0.05),  # a class that lies in words of its own
         (700, 3, [3, 1, 9, 2], 0.01),
         (37, 7, [2] * 70 + [16], 0.5),  # rows of more than one block of lanes
         (1, 2, [2, 3], 0.2),
@@ -217,6 +238,72 @@ def test_bounds_of_root_cuts_are_those_of_each_child_by_itself(n, n_classes, n_b
             assert child_of(part, weights, bounds, factors) == tuple(found[half : half + 2, number])
 
 
+@pytest.mark.parametrize("n", [5, 60, 1100])
+def test_cuts_that_part_alike_have_the_bounds_of_each_by_itself(n):
+    records = with_likes(n)
+    n_bins = records.bins.max(axis=0).astype(np.int64) + 3  # the last two bins are empty
+    weights, sizes = weights_of(n_bins), records.sizes()
+    bounds, factors = Envelope(0.2).integers(n), Envelope(0.2).factors(n)
+    args = weights.offsets, weights.cut, weights.stop, bounds, factors
+    found = root_bounds(records.bins, records.labels, sizes, *args)
+    for number in range(found.shape[1]):
+        direction, cut = weights.locate(number)
+        side = records.bins[:, direction] <= cut
+        for half, part in ((0, records.where(side)), (2, records.where(~side))):
+            assert child_of(part, weights, bounds, factors) == tuple(found[half : half + 2, number])
+
+
+def with_likes(n):
+    """Records with a direction again, turned around, coarser, beside its like, and empty bins."""
+    records = records_of(n, 2, [6, 4], seed=5)
+    first, second = records.bins.T
+    one_more = first.copy()
+    one_more[-1] = (one_more[-1] + 1) % 6
+    bins = [first, second, 5 - first, first // 2, first, one_more, 3 * second, 0 * first]
+    return BinnedRecords(np.stack(bins, axis=1).astype(np.uint8), records.labels, 2)
+
+
+def test_partings_are_told_apart_record_by_record():
+    bins = with_likes(60).bins
+    n_bins = bins.max(axis=0).astype(np.int64) + 3
+    offsets = np.concatenate([[0], np.cumsum(n_bins)]).astype(np.int64)
+    number, turned, firsts = distinct_cuts(np.ascontiguousarray(bins.T), offsets)
+    sides = np.array([bins[:, m] <= b for m in range(len(n_bins)) for b in range(n_bins[m] - 1)])
+    alike = sides ^ sides[:, :1]
+    for cut, side in enumerate(sides):
+        same = (alike == alike[cut]).all(axis=1)
+        assert np.array_equal(number == number[cut], same)
+        if number[cut] < firsts.shape[1]:
+            m, b = firsts[:, number[cut]]
+            assert np.array_equal(side, (bins[:, m] <= b) ^ turned[cut])
+        else:
+            assert (side == turned[cut]).all()
+    assert firsts.shape[1] == len(np.unique(alike, axis=0)) - 1
+
+
+@pytest.mark.parametrize("other", [[0, 1, 2, 3], [3, 2, 1, 0], [0, 1, 3, 2], [1, 0, 2, 3]])
+def test_two_cuts_part_alike_or_not(other):
+    one, other = np.arange(4, dtype=np.uint8), np.array(other, dtype=np.uint8)
+    for edge in range(3):
+        for beside in range(3):
+            sides = one <= edge, other <= beside
+            expected = (sides[0] == sides[1]).all() or (sides[0] != sides[1]).all()
+            assert parted_alike(one, edge, other, beside) == expected
+
+
+def test_records_left_of_two_cuts_are_counted_as_bits_or_one_by_one():
+    bins, labels = with_likes(300).bins, np.random.default_rng(1).integers(0, 3, 300)
+    offsets = np.concatenate([[0], np.cumsum(bins.max(axis=0) + 1)]).astype(np.int64)
+    left = np.array(
+        [bins[:, m] <= b for m in range(8) for b in range(np.diff(offsets)[m] - 1)]
+    ).astype(np.int64)
+    expected = np.stack([(left * (labels == k)) @ left.T for k in range(3)], axis=1)
+    found = joint_counts(np.ascontiguousarray(bins.T), offsets, labels, 3)
+    assert np.array_equal(found, expected)
+    assert counted_by_bits(1024, 2, 10) and not counted_by_bits(1023, 2, 10)
+    assert not counted_by_bits(10**6, 2, 3000), "a table of more than 64 MB"
+
+
 def child_of(records, weights, bounds, factors):
     """Best score and bound of one child, counted by itself."""
     n, sizes = records.labels.size, records.sizes()
@@ -237,6 +324,20 @@ def test_sums_of_a_node_stay_below_2_to_63(n_classes):
     mass = int((weights.cut * (n_bins - 1)).sum())
     total = mass * largest_leaf**2 + n_classes * weights.stop * 2**28
     assert total * (1 + 2**-40) + n_bins.sum() < 2**62
+
+
+@pytest.mark.parametrize("n_classes", [256, 1000, 2049, 4096])
+@pytest.mark.parametrize("n_codes", [[64] * 60, [8] * 60, [-64] * 60, [64] * 4, [256] * 2000])
+@pytest.mark.parametrize("rows", [1, 50, 1e3, 1e6])
+def test_and_so_they_do_for_every_family_of_a_plan(n_classes, n_codes, rows, facts_of):
+    facts = facts_of(n_codes, n_classes, approximate_rows=rows)
+    size = family_size(facts, RulesSettings())
+    kinds = size.n_sums, size.n_cuts, size.n_singles
+    directions = draw_directions(facts, *kinds, 0.3, SeededSource(0))
+    weights = FamilyWeights.of(directions.n_bins, directions.shares, n_classes, 0.05)
+    mass = int((weights.cut * (directions.n_bins - 1)).sum())
+    total = mass * (n_classes * (2**14 + 2)) ** 2 + n_classes * weights.stop * 2**28
+    assert total * (1 + 2**-40) + directions.n_bins.sum() < 2**63
 
 
 def test_weights_keep_the_shares():

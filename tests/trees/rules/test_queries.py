@@ -88,10 +88,23 @@ def test_records_are_read_when_a_family_is_made_and_once(case, monkeypatch):
     )
     directions = case.directions
     weights = FamilyWeights.of(directions.n_bins, directions.shares, 3, 0.05)
-    families = TreesOfHeightTwo(weights, (0, 5, 9))
+    families = TreesOfHeightTwo(weights, (0, 5, 9), (1, 1, 1))
     makers = families.makers(LeafCells(case.tree, directions).look(case.table))
     assert not read
     made = [make(Envelope(0.5)) for make in makers]
     assert len(made) == 3 and all(isinstance(one, TreeFamily) for one in made) and len(read) == 1
     sizes = [one._sizes.tolist() for one in made]
     assert sizes == [by_leaf(case, case.table)[leaf].sizes().tolist() for leaf in (0, 5, 9)]
+
+
+@pytest.mark.parametrize("class_weights", [(1, 1, 1), (1, 5, 2), (16, 1, 1)])
+def test_the_heaviest_record_is_worth_the_range(case, class_weights):
+    weights = FamilyWeights.of(case.directions.n_bins, case.directions.shares, 3, 0.05)
+    families = TreesOfHeightTwo(weights, (0, 5, 9), class_weights)
+    assert families.unit * max(class_weights) == families.score_range == 1
+    records = LeafCells(case.tree, case.directions).look(case.table)
+    for leaf, make in zip(families.leaves, families.makers(records), strict=True):
+        found = make(Envelope(0.5))
+        wanted = records.of(leaf).sizes() * class_weights
+        assert found._sizes.tolist() == wanted.tolist()
+        assert found._records.bins.shape[0] == wanted.sum()

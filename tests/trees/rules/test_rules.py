@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -13,12 +14,14 @@ from dpforest.accounting import BudgetAccountant
 from dpforest.accounting.releases import LearnerBudget
 from dpforest.exceptions import ModelFormatError
 from dpforest.mechanisms.entropy import SeededSource
+from dpforest.mechanisms.streamed import draw_one_below
 from dpforest.records.base import MemoryRecords
 from dpforest.trees.rules import RuleModel, RulesLearner, RulesSettings
-from dpforest.trees.rules.directions import draw_directions
+from dpforest.trees.rules.directions import PublicDraws, draw_directions
 from dpforest.trees.rules.plan import family_size
 from dpforest.trees.rules.probabilities import (
     SHARPENING,
+    class_weights,
     confidence,
     counted_probabilities,
     shrink,
@@ -40,12 +43,12 @@ def facts_with(facts_of, signal, n_codes=(12, -4, 9), n_classes=2):
     return facts_of(n_codes, n_classes, approximate_rows=signal * 2**0.5)
 
 
-def train(facts, table, plan, seed=0, epsilon=1):
+def train(facts, table, plan, seed=0, epsilon=1, learner=LEARNER):
     accountant = BudgetAccountant(epsilon)
     done = []
     with accountant.open_scope("fit", reserve=plan.loss) as scope:
         records, source = MemoryRecords(table), SeededSource(seed)
-        model = train_on(LEARNER, plan, scope, source, records, facts, lambda: done.append(1))
+        model = train_on(learner, plan, scope, source, records, facts, lambda: done.append(1))
         spent = scope.loss
     assert len(done) == len(plan.parts)
     return model, spent, accountant
@@ -70,8 +73,10 @@ def test_plan_costs_what_training_spends_and_that_is_epsilon(signal, facts_of, t
         (4.9, ["prior"], 0),
         (5.1, ["rules, stage 1"], 2),
         (76, ["rules, stage 1", "leaf counts"], 2),
-        (301, ["rules, stage 1", "rules, stage 2", "leaf counts"], 4),
-        (2001, ["rules, stage 1", "rules, stage 2", "rules, stage 3", "leaf counts"], 6),
+        (249, ["rules, stage 1", "leaf counts"], 2),
+        (251, ["prior", "rules, stage 1", "leaf counts"], 2),
+        (301, ["prior", "rules, stage 1", "rules, stage 2", "leaf counts"], 4),
+        (2001, ["prior", *(f"rules, stage {k}" for k in (1, 2, 3)), "leaf counts"], 6),
     ],
 )
 def test_the_plan_follows_from_the_signal(signal, parts, depth, facts_of, table_of):
@@ -87,6 +92,8 @@ def test_draws_and_counts_are_paid_for_what_a_record_moves(signal, facts_of):
     # 1 of every tree's score, by tests/trees/rules/test_family.py, and 1 of one leaf's counts.
     plan = LEARNER.plan(facts_with(facts_of, signal), budget(1))
     *stages, counts = (release.event for one in plan.rounds for release in one.releases)
+    if signal > 250:
+        assert stages.pop(0).l1_sensitivity == 1
     assert len(stages) == plan.shape.n_stages
     assert all(stage.score_range == 1 for stage in stages)
     assert counts.l1_sensitivity == 1
@@ -106,6 +113,14 @@ def test_blocks_of_records_are_not_seen(facts_of, table_of, monkeypatch):
     monkeypatch.setattr("dpforest.trees.rules.model._BLOCK", 7)
     assert np.allclose(model.log_odds(table.codes), scores, rtol=1e-12)
     assert np.array_equal(model.leaves(table.codes), leaves)
+
+
+@pytest.mark.parametrize(("n_classes", "parts"), [(4096, 2), (4097, 1), (65_536, 1)])
+def test_of_more_classes_than_sums_can_hold_class_shares_are_released(n_classes, parts, facts_of):
+    facts = facts_with(facts_of, 150, n_classes=n_classes)
+    plan = LEARNER.plan(facts, budget(1))
+    assert len(plan.parts) == parts and plan.loss.epsilon == 1
+    assert ("more than 4096 classes" in plan.describe()["rules"]) == (parts == 1)
 
 
 def test_delta_buys_nothing_here(facts_of):
@@ -267,10 +282,65 @@ def test_masses_are_shares_and_none_lies_where_nothing_is(signal, facts_of, tabl
 
 def test_many_counts_are_followed_and_sharpened():
     counts = np.array([[80_000, 20_000], [10_000, 90_000]])
-    table = counted_probabilities(np.array([0, 1]), counts, np.array([True, True]), 2.0, 1e5)
+    table = counted_probabilities(
+        np.array([0, 1]), counts, np.array([True, True]), 2.0, 1e5, (1, 1)
+    )
     odds = np.log(table[:, 0] / table[:, 1])
     assert np.allclose(odds, SHARPENING * np.log(counts[:, 0] / counts[:, 1]), atol=0.01)
     assert np.allclose(table.sum(axis=1), 1)
+
+
+def test_class_shares_are_bought_of_two_classes_alone_and_cost_little(facts_of):
+    for signal in (251, 1e3, 1e5):
+        plan = LEARNER.plan(facts_with(facts_of, signal), budget(1))
+        prior = plan.parts[0]
+        assert prior.name == "prior"
+        assert float(prior.loss.epsilon) == pytest.approx(0.05 * (250 / signal) ** 0.5, rel=1e-2)
+        assert plan.loss.epsilon == 1
+    more = LEARNER.plan(facts_with(facts_of, 1e3, n_classes=3), budget(1))
+    assert more.parts[0].name == "rules, stage 1"
+
+
+@pytest.mark.parametrize(
+    ("counts", "variance", "weights"),
+    [
+        ([500, 500], 1.0, (1, 1)),
+        ([760, 240], 1.0, (1, 1)),
+        ([840, 160], 1.0, (1, 1)),
+        ([860, 140], 1.0, (1, 5)),
+        ([920, 80], 1.0, (1, 8)),
+        ([80, 920], 1.0, (8, 1)),
+        ([900, 100], 1e4, (1, 1)),
+        ([1000, -30], 1e4, (1, 8)),
+        ([-5, -8], 1.0, (1, 1)),
+        ([10**6, 0], 1.0, (1, 16)),
+    ],
+)
+def test_records_of_a_rare_class_weigh_more(counts, variance, weights):
+    assert class_weights(np.array(counts), variance, RulesSettings()) == weights
+
+
+def rare_table(facts, table_of, n, share=0.08, seed=0):
+    """Labels that follow the first feature, but nowhere are more likely 1 than 0."""
+    table = table_of(facts, n, seed=seed)
+    generator = np.random.default_rng(seed)
+    often = table.codes[:, 0] >= 9
+    labels = generator.random(n) < np.where(often, 3.4, 0.2) * share
+    return table_of(facts, n, seed=seed, labels=labels.astype(np.int64)), often
+
+
+def test_a_class_that_is_nowhere_the_likeliest_is_still_ranked(facts_of, table_of):
+    facts = facts_with(facts_of, 3000)
+    table, often = rare_table(facts, table_of, 4000)
+    plan = LEARNER.plan(facts, budget(1))
+    model, *_ = train(facts, table, plan)
+    found = np.exp(model.log_odds(table.codes))[:, 1]
+    assert found[often].mean() > 2 * found[~often].mean()
+    # Shares are of records, not of weights.
+    assert found.mean() == pytest.approx(table.labels.mean(), abs=0.03)
+    alike = RulesLearner(replace(SMALL, rare_odds=1e6))
+    plain, *_ = train(facts, table, alike.plan(facts, budget(1)), learner=alike)
+    assert model.labels.sum() > 5 * plain.labels.sum()
 
 
 def test_counts_that_drown_leave_what_was_expected():
@@ -286,3 +356,12 @@ def test_labels_without_counts_are_sharpened_too(n_classes):
     plain = math.log(right / ((1 - right) / (n_classes - 1)))
     assert np.isclose(math.log(table[0, 1] / table[0, 0]), SHARPENING * plain)
     assert np.allclose(table.sum(axis=1), 1) and (table.argmax(axis=1) == [1, 0]).all()
+
+
+@pytest.mark.parametrize("bound", [1, 2, 3, 200, 2**63 + 1, 2**64])
+def test_public_draws_are_those_of_the_mechanism_word_by_word(bound):
+    ours, theirs = PublicDraws(SeededSource(3)), SeededSource(3)
+    for _ in range(3000):
+        assert ours.below(bound) == (draw_one_below(bound, theirs) if bound < 2**64 else
+                                     int(theirs.words(1)[0]))  # fmt: skip
+    assert ours.coins(5) == [int(word) & 1 for word in theirs.words(5)]
