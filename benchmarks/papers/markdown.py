@@ -63,6 +63,11 @@ def header(
     return "\n\n".join(parts) + "\n"
 
 
+def why_left_out(is_here: bool) -> str:
+    """Why a page has no row of a dataset."""
+    return "not run yet" if is_here else "not in the data folder"
+
+
 def time_text(lines: Iterable[Mapping[str, Any]], cores: int = 2) -> str:
     """Processor time of some lines, and what it comes to on so many cores."""
     seconds = sum(line["seconds"] for line in lines)

@@ -8,8 +8,8 @@ from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
-from common.tables import data_folder
 
+from papers.markdown import why_left_out
 from papers.sets import PaperSet, read
 
 
@@ -65,11 +65,7 @@ def present(folder: Path, problems: dict[str, Problem]) -> dict[str, Problem]:
     }
 
 
-def left_out(problems: dict[str, Problem], found: Container[str]) -> dict[str, str]:
+def left_out(problems: dict[str, Problem], found: Container[str], folder: Path) -> dict[str, str]:
     """Rows without a result, and why."""
-    here = present(data_folder(), problems)
-    return {
-        row: "not run yet" if row in here else "not in the data folder"
-        for row in problems
-        if row not in found
-    }
+    here = present(folder, problems)
+    return {row: why_left_out(row in here) for row in problems if row not in found}

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from common.plotting import file_plots
 
-from papers.markdown import header, table
+from papers.markdown import header, table, why_left_out
 from papers.printed.safe_bayesian import TABLE_1, TABLE_1_SIZES, TABLE_2, TABLE_3, Cell
 
 Line = dict[str, Any]
@@ -34,11 +34,11 @@ classes' own shares. Ours, percent.
 """
 
 
-def page(lines: list[Line], command: str) -> str:
+def page(lines: list[Line], command: str, here: Container[str] = ()) -> str:
     """Markdown of Tables 1 to 3 and of the other draws, and what more splits give."""
     everything, lines = lines, [line for line in lines if line["repeat"] < _PRINTED_REPEATS]
     sets = [name for name in TABLE_1 if any(line["dataset"] == name for line in lines)]
-    absent = {name: "no file" for name in TABLE_1 if name not in sets}
+    absent = {name: why_left_out(name in here) for name in TABLE_1 if name not in sets}
     repeats = 1 + max(line["repeat"] for line in lines)
     title = "A very simple safe-Bayesian random forest: Tables 1 to 3, Figure 4"
     text = f"{repeats} splits (the paper: {_PRINTED_REPEATS})."

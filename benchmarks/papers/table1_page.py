@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Any
 
 from papers import cells, marks
 from papers.cells import Cells
-from papers.markdown import difference, header, number, table
+from papers.markdown import difference, header, number, table, why_left_out
 from papers.printed.mrf2020 import (
     AVERAGE_RANKS_1,
     MARKS_1,
@@ -27,12 +28,12 @@ _SHOWN = {
 }
 
 
-def table1_page(lines: list[dict[str, Any]], command: str) -> str:
-    """Markdown of all there is."""
+def table1_page(lines: list[dict[str, Any]], command: str, here: Container[str] = ()) -> str:
+    """Markdown of all there is; ``here`` are the datasets whose files are there."""
     gathered = cells.gather(lines)
     found = cells.means(gathered, 100)
     names = [name for name in TABLE_1 if name in found]
-    absent = {name: "not in the data folder" for name in TABLE_1 if name not in found}
+    absent = {name: why_left_out(name in here) for name in TABLE_1 if name not in found}
     parts = [
         header("MRF 2020, Table 1: six forests", command, _SETTING, skipped=absent),
         _rows(names, gathered, found),

@@ -105,7 +105,7 @@ def test_page_of_one_dataset():
     ]
     lines = [{**asdict(t), **safe_bayesian.evaluate(t, data_folder())} for t in tasks]
     text = page(lines, "command")
-    assert "| iris | 30 + 30 | 60 |" in text and "australian (no file)" in text
+    assert "| iris | 30 + 30 | 60 |" in text and "australian (not in the data folder)" in text
     best = next(line for line in lines if line["method"] == "S-Bayes, equal")
     assert best["n_train"] == 120 and 0.6 < best["accuracy"] <= 1 and best["log_probability"] < 0
     # Curves end at BMA, measured there once more.

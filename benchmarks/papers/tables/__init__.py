@@ -1,18 +1,21 @@
 """The tables and figures that can be remade, by name.
 
 A module has ``NAME``, ``tasks(folder, repeats=…)``, ``evaluate(task, folder)``,
-``report(lines)`` (Markdown), and where it draws ``plot(lines, folder)``. Tables that share a file
-of lines have its name as ``RESULTS`` and what computes them all as ``MADE_BY``.
+``report(lines, folder)`` (Markdown), and where it draws ``plot(lines, folder)``, with the folder of
+the pictures. What ``tasks`` gives unasked is what its page in docs/papers is made of. Tables that
+share a file of lines have its name as ``RESULTS`` and what computes them all as ``MADE_BY``.
 """
 
 from __future__ import annotations
 
 TABLES = {
     "safe_bayesian": "papers.tables.safe_bayesian",
+    "safe_bayesian_figure5": "papers.tables.safe_bayesian_figure5",
     "mrf2020_table1": "papers.tables.mrf2020_table1",
     "mrf2020_table3": "papers.tables.mrf2020_table3",
     "mrf2020_figure4": "papers.tables.mrf2020_figure4",
     "mrf2020_figure7": "papers.tables.mrf2020_figure7",
+    "mrf2020_segmentation": "papers.tables.mrf2020_segmentation",
     "explain_mrf2020": "papers.tables.explain_mrf2020",
     "mrf2019_table2": "papers.tables.mrf2019_table2",
     "mrf2019_table3": "papers.tables.mrf2019_table3",

@@ -103,7 +103,7 @@ def _splits(data: PaperSet, repeat: int, reading: str) -> list[Fold]:
     return folds(data.y, repeat, N_SPLITS, stratified=bool(data.classes))
 
 
-def report(lines: list[dict[str, Any]]) -> str:
+def report(lines: list[dict[str, Any]], folder: Path) -> str:
     """The page."""
     rows = []
     for row, reading, methods, n_folds in CASES:

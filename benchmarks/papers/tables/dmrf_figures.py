@@ -117,14 +117,14 @@ def _grid(figure: int, name: str, found: dict[tuple[str, str], float]) -> np.nda
     )  # fmt: skip
 
 
-def report(lines: list[dict[str, Any]]) -> str:
+def report(lines: list[dict[str, Any]], folder: Path) -> str:
     """The page."""
     found = _found(lines)
     repeats = max(line["repeat"] for line in lines) + 1
     parts = [
         header(
             "DMRF, Figures 1 to 6: what its parameters do",
-            f"python benchmarks/papers {NAME} --repeats {repeats}",
+            f"python benchmarks/papers {NAME}",
             f"{repeats} × 10-fold (the paper: not said), 100 trees, k = 5 where nothing else is "
             f"said. {time_text(lines)}. The paper prints pictures only, and its text does not name "
             "the datasets of Figures 1 to 4: ours are one each of its three sizes.",

@@ -64,7 +64,7 @@ PROBLEMS = {KEYS.get(row, row): _SPECIAL.get(row, Problem(row)) for row in TABLE
 PRINTED: Figures = {KEYS.get(row, row): figures for row, figures in TABLE_4.items()}
 
 
-def tasks(folder: Path, repeats: int = 10) -> Iterator[Task]:
+def tasks(folder: Path, repeats: int = 3) -> Iterator[Task]:
     """All folds; long datasets last within a repeat."""
     rows = sorted(present(folder, PROBLEMS).items(), key=lambda row: _rows(folder, row[1]))
     for repeat in range(repeats):
@@ -89,11 +89,11 @@ def evaluate(task: Task, folder: Path) -> dict[str, float]:
     }
 
 
-def report(lines: list[dict[str, Any]]) -> str:
+def report(lines: list[dict[str, Any]], folder: Path) -> str:
     """The page."""
     lines = [line for line in lines if "mse" in line]
     found = cells.gather(lines, "mse")
-    skipped = left_out(PROBLEMS, found)
+    skipped = left_out(PROBLEMS, found, folder)
     means = cells.means(cells.gather(lines, "mse_of_mean"))
     nothing = {row: {"mean": float(np.mean(list(v.values())))} for row, v in means.items()}
     weighted = {row: {m: v for m, v in c.items() if m in BESIDE} for row, c in found.items()}

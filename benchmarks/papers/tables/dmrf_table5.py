@@ -22,7 +22,7 @@ _REGRESSION: Figures = {dmrf_table4.KEYS.get(row, row): v for row, v in TABLE_5_
 _LEAST_REPEATS = 3
 
 
-def tasks(folder: Path, repeats: int = 10) -> Iterator[Task]:
+def tasks(folder: Path, repeats: int = 3) -> Iterator[Task]:
     """The fits of Tables 3 and 4 on the rows of this one; what ran there is not run again."""
     wanted = {**TABLE_5_CLASSIFICATION, **_REGRESSION}
     for source in (dmrf_table3, dmrf_table4):
@@ -37,7 +37,7 @@ def evaluate(task: Task, folder: Path) -> dict[str, float]:
     return (dmrf_table4.evaluate if is_regression else dmrf_table3.evaluate)(task, folder)
 
 
-def report(lines: list[dict[str, Any]]) -> str:
+def report(lines: list[dict[str, Any]], folder: Path) -> str:
     """The page."""
     parts = [
         header(

@@ -72,7 +72,7 @@ def evaluate(task: Task, folder: Path) -> dict[str, list[float]]:
     return {"values": values}
 
 
-def report(lines: list[dict[str, Any]]) -> str:
+def report(lines: list[dict[str, Any]], folder: Path) -> str:
     """The page."""
     found: dict[tuple[str, str], dict[str, list[float]]] = {}
     for line in lines:

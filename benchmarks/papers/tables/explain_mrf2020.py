@@ -155,7 +155,7 @@ SECTIONS = {
 }
 
 
-def tasks(folder: Path, repeats: int = 3) -> Iterator[Task]:
+def tasks(folder: Path, repeats: int = 1) -> Iterator[Task]:
     """All folds of every trial; connect-4 last, and once."""
     for repeat in range(repeats):
         for last in (False, True):
@@ -178,7 +178,7 @@ def evaluate(task: Task, folder: Path) -> dict[str, float]:
     return {"accuracy": float(np.mean(model.predict(data.X[test]) == data.y[test]))}
 
 
-def report(lines: list[dict[str, Any]]) -> str:
+def report(lines: list[dict[str, Any]], folder: Path) -> str:
     """The page: a table a section."""
     gathered = cells.gather(lines)
     found = cells.means(gathered, 100)

@@ -41,7 +41,7 @@ def forest(method: str, data: PaperSet, seed: int, **changes: Any) -> Any:
     return getattr(consistent, classes[name])(**common)
 
 
-def tasks(folder: Path, repeats: int = 10) -> Iterator[Task]:
+def tasks(folder: Path, repeats: int = 3) -> Iterator[Task]:
     """All folds; long datasets last within a repeat."""
     for repeat in range(repeats):
         for name in sorted(available(folder, list(TABLE_2)), key=ROWS.__getitem__):
@@ -58,7 +58,7 @@ def evaluate(task: Task, folder: Path) -> dict[str, float]:
     return {"accuracy": float(np.mean(model.predict(data.X[test]) == data.y[test]))}
 
 
-def report(lines: list[dict[str, Any]]) -> str:
+def report(lines: list[dict[str, Any]], folder: Path) -> str:
     """The page."""
     found = cells.gather(lines)
     return "\n\n".join(

@@ -51,7 +51,7 @@ def forest(method: str, data: PaperSet, seed: int, **changes: Any) -> Any:
     return classes[name](**common)
 
 
-def tasks(folder: Path, repeats: int = 10) -> Iterator[Task]:
+def tasks(folder: Path, repeats: int = 3) -> Iterator[Task]:
     """All folds; long datasets last within a repeat."""
     methods = [m + reading for reading in READINGS for m in METHODS if m != "Breiman"]
     for repeat in range(repeats):
@@ -72,7 +72,7 @@ def evaluate(task: Task, folder: Path) -> dict[str, float]:
     }
 
 
-def report(lines: list[dict[str, Any]]) -> str:
+def report(lines: list[dict[str, Any]], folder: Path) -> str:
     """The page."""
     found = cells.gather(lines, "mse")
     parts = [

@@ -23,7 +23,7 @@ _SETS = ("wdbc", "vehicle", "car", "chess_kr_vs_kp", "nursery", "connect_4")
 _ONCE = ("nursery", "connect_4")
 
 
-def tasks(folder: Path, repeats: int = 3) -> Iterator[Task]:
+def tasks(folder: Path, repeats: int = 1) -> Iterator[Task]:
     """All folds; large datasets have one repeat."""
     for repeat in range(repeats):
         for name in available(folder, _SETS):
@@ -70,7 +70,7 @@ def plot(lines: list[dict[str, Any]], folder: Path) -> None:
     save(drawing, folder / f"{NAME}.png")
 
 
-def report(lines: list[dict[str, Any]]) -> str:
+def report(lines: list[dict[str, Any]], folder: Path) -> str:
     """The page: the plot, and what the paper says of it beside what is found."""
     gathered = cells.gather(lines)
     found = cells.means(gathered, 100)

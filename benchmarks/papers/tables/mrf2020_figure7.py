@@ -21,7 +21,7 @@ _SETS = ("wdbc", "vehicle", "cmc", "car", "chess_kr_vs_kp", "connect_4")
 _METHODS = ("MRF", "Breiman")
 
 
-def tasks(folder: Path, repeats: int = 3) -> Iterator[Task]:
+def tasks(folder: Path, repeats: int = 1) -> Iterator[Task]:
     """All folds; connect-4 has one repeat."""
     for repeat in range(repeats):
         for name in available(folder, _SETS):
@@ -71,7 +71,7 @@ def plot(lines: list[dict[str, Any]], folder: Path) -> None:
     save(drawing, folder / f"{NAME}.png")
 
 
-def report(lines: list[dict[str, Any]]) -> str:
+def report(lines: list[dict[str, Any]], folder: Path) -> str:
     """The page: the plot, and mean accuracies of trees and forests."""
     names = [name for name in _SETS if any(line["dataset"] == name for line in lines)]
     text = header(

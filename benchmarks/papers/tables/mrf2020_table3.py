@@ -91,7 +91,7 @@ def evaluate(task: Task, folder: Path) -> dict[str, Any]:
     }
 
 
-def report(lines: list[dict[str, Any]]) -> str:
+def report(lines: list[dict[str, Any]], folder: Path) -> str:
     """The page: a table a number of trees."""
     gathered = cells.gather(lines)
     found = cells.means(gathered, 100)
