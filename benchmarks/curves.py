@@ -220,6 +220,9 @@ def run(asked: argparse.Namespace, file: Store) -> None:
 
 def main() -> None:
     """Run, then report."""
+    # Here, since what is imported above belongs to what results depend on.
+    from common.pages import place_of
+
     asked = parse()
     file = stored(asked.results)
     if not asked.report_only:
@@ -230,10 +233,22 @@ def main() -> None:
             )
         threadpool_limits(1)
         run(asked, file)
-    write_report(file.reported(), asked.page)
+    lines = file.reported()
+    write_report(lines, place_of(asked.page, missing(lines, asked.data)))
 
 
-def parse() -> argparse.Namespace:
+def missing(lines: list[Line], folder: Path) -> set[Any]:
+    """Fits, or tables, that the page is made of and that are not there."""
+    every = parse([])
+    every.data = folder
+    absent = set(every.sets) - set(classification_tables(folder))
+    if absent:
+        return absent
+    done = {key_of(line) for line in with_picked(lines)}
+    return {job.key for job in jobs_of(every)} - done
+
+
+def parse(words: list[str] | None = None) -> argparse.Namespace:
     """The command line, and the models that it asks for."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -251,7 +266,7 @@ def parse() -> argparse.Namespace:
     add("--results", type=Path, default=results)
     add("--page", type=Path, default=PAGE, help="the page to write, its plots beside it")
     add("--report-only", action="store_true")
-    asked = parser.parse_args()
+    asked = parser.parse_args(words)
     asked.chosen = [m for m in models() if m.name.startswith(tuple(asked.models or [""]))]
     if asked.parts == ["law"]:
         asked.sets = []

@@ -36,7 +36,7 @@ from dpforest.trees.combined import CombinedLearner, CombinedSettings
 from dpforest.trees.refitted import RefittedForest
 from dpforest.trees.refitted.settings import RefittedSettings, RefittedSize
 from dpforest.trees.rules import RulesLearner, RulesSettings
-from dpforest.trees.strategies import STRATEGIES, Strategy
+from dpforest.trees.strategies import NEED_DELTA, STRATEGIES, Strategy
 
 EPSILON, DELTA = 8, "1e-6"
 RESULTS = REPOSITORY / "benchmarks" / "results" / "plain_model.jsonl"
@@ -50,7 +50,6 @@ _SMALL = {
         RefittedSettings(fixed_size=RefittedSize(3, 4, 24), start_signal=1e-9)
     ),
 }
-_NEED_DELTA = ("refitted", "boosted")
 _DRAWN: dict[str, dict[str, Any]] = {
     "multinomial forest": {},
     "multinomial forest, lattice": {"thresholds": "lattice"},
@@ -73,7 +72,7 @@ def models_of(table: PlainTable) -> dict[str, Any]:
     make: Any = PrivateForestClassifier if domain.classes else PrivateForestRegressor
     found = {
         name: make(
-            epsilon=EPSILON, delta=DELTA if name in _NEED_DELTA else 0, strategy=name, domain=domain
+            epsilon=EPSILON, delta=DELTA if name in NEED_DELTA else 0, strategy=name, domain=domain
         )
         for name in STRATEGIES
     }
@@ -193,6 +192,9 @@ def by_table(lines: list[Line]) -> list[str]:
 
 def main() -> None:
     """Run what is asked for and write the page."""
+    # Here, since what is imported above belongs to what results depend on.
+    from common.pages import place_of
+
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--data", type=Path, default=data_folder())
     parser.add_argument("--sets", nargs="+")
@@ -208,7 +210,14 @@ def main() -> None:
             sets = asked.sets or sorted(path.stem for path in asked.data.glob("*.json"))
             run(asked.data, sets, file)
     lines = {(line["dataset"], line["model"]): line for line in file.reported()}
-    asked.report.write_text(report(list(lines.values()), SOURCES.print()), encoding="utf-8")
+    page = place_of(asked.report, missing(list(lines.values()), asked.data))
+    page.write_text(report(list(lines.values()), SOURCES.print()), encoding="utf-8")
+
+
+def missing(lines: list[Line], folder: Path) -> set[str]:
+    """Tables of the folder that have no line; the folder itself where it has none."""
+    every = {path.stem for path in folder.glob("*.json")} or {str(folder)}
+    return every - {line["dataset"] for line in lines}
 
 
 if __name__ == "__main__":

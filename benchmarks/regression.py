@@ -13,7 +13,7 @@ The tables come from ``--data`` or ``DPFOREST_DATA``; where the folder is absent
 says so. Our noise comes from the operating system, so figures repeat only within their spread.
 ``approximate_rows`` is declared: the number of training records rounded to one digit. Peers run
 where they can be imported: diffprivlib's linear regression (features scaled to [0, 1] by their
-public bounds) and DP-EBM, which needs a delta.
+public bounds) and DP-EBM, which needs a delta. A private ridge regression is in ``common``.
 """
 
 from __future__ import annotations
@@ -112,6 +112,19 @@ def private_line(table: RegressionTable, train: np.ndarray, epsilon: float, seed
     return lambda places: np.clip(model.predict(X[places]), *table.bounds)
 
 
+def noisy_ridge(table: RegressionTable, train: np.ndarray, epsilon: float, seed: int) -> Predict:
+    """Ridge regression from noisy second moments, see ``common.private_ridge``."""
+    from common.private_ridge import design, private_ridge
+
+    view, (low, high) = table.ordinal, table.bounds
+    X = design(view.X, [f.kind for f in table.domain.features], view.lower, view.upper)
+    y = 2 * (np.clip(table.y, low, high) - low) / (high - low) - 1
+    rows, largest = rounded_rows(train.size), view.X.shape[1] + 1.0
+    generator = np.random.default_rng(seed)
+    coefficients = private_ridge(X[train], y[train], rows, largest, epsilon, DELTA, generator)
+    return lambda places: low + (high - low) * (1 + np.clip(X[places] @ coefficients, -1, 1)) / 2
+
+
 def private_ebm(table: RegressionTable, train: np.ndarray, epsilon: float, seed: int) -> Predict:
     """DP-EBM with its defaults."""
     from interpret.privacy import DPExplainableBoostingRegressor
@@ -142,6 +155,8 @@ def all_models() -> list[Model]:
         Model("noisy mean", noisy_mean),
         Model("dpforest auto, pure", private_forest("auto", 0)),
         Model("dpforest auto, delta=1e-6", private_forest("auto", DELTA)),
+        Model("dpforest additive, delta=1e-6", private_forest("additive", DELTA)),
+        Model("private ridge, delta=1e-6", noisy_ridge),
         Model("non-private forest", grown_out, private=False),
     ]
     if find_spec("diffprivlib"):
@@ -197,6 +212,7 @@ MADE_BY = {
     "noisy mean": _sources("noisy_mean"),
     "dpforest ": _sources("private_forest"),
     "non-private forest": _sources("grown_out", "scikit-learn"),
+    "private ridge": _sources("noisy_ridge"),
     "diffprivlib linear regression": _sources("private_line", "diffprivlib"),
     "DP-EBM": _sources("private_ebm", "interpret-core"),
 }
@@ -218,6 +234,9 @@ def run(arguments: argparse.Namespace, file: Store) -> None:
 
 def main() -> None:
     """Run, then report."""
+    # Here, since what is imported above belongs to what results depend on.
+    from common.pages import place_of
+
     arguments = parse()
     file = Store(arguments.results, lambda line: by_beginning(MADE_BY, line["model"]))
     if not arguments.report_only:
@@ -227,11 +246,30 @@ def main() -> None:
         threadpool_limits(1)
         run(arguments, file)
     lines = list(finished(file.reported()).values())
-    write_tables(lines, REPOSITORY / "docs" / "regression.md")
-    write_plot(lines, REPOSITORY / "docs" / "regression.svg")
+    page = place_of(REPOSITORY / "docs" / "regression.md", missing(lines))
+    write_tables(lines, page)
+    write_plot(lines, page.with_suffix(".svg"))
 
 
-def parse() -> argparse.Namespace:
+#: Models of packages that may not be installed; their lines may be there all the same.
+OTHERS = ("diffprivlib linear regression", "DP-EBM")
+
+
+def missing(lines: list[Line]) -> set[tuple[object, ...]]:
+    """Fits that the page is made of and that are not among the lines, installed or not."""
+    every = parse([])
+    here = [(name, model.name, *job) for name, model, *job in jobs(every)]
+    others = [
+        (name, model, epsilon, seed)
+        for name in every.sets
+        for model in OTHERS
+        for epsilon in every.epsilons
+        for seed in range(every.seeds)
+    ]
+    return {*here, *others} - set(finished(lines))
+
+
+def parse(words: list[str] | None = None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -245,7 +283,7 @@ def parse() -> argparse.Namespace:
     default = REPOSITORY / "benchmarks" / "results" / "regression.jsonl"
     add("--results", type=Path, default=default)
     add("--report-only", action="store_true")
-    return parser.parse_args()
+    return parser.parse_args(words)
 
 
 if __name__ == "__main__":

@@ -80,15 +80,13 @@ def references() -> list[Model]:
     return [majority, Model("non-private forest", grown_out, private=False, view="ordinal")]
 
 
-#: Strategies that no pure epsilon pays for; earlier versions of the package have no such list.
-_NEED_DELTA = ("refitted", "boosted")
-
-
 def private_forests(strategies: Iterable[str]) -> Iterator[Model]:
     """The private forest by strategy, without and with a delta, its rows bought or declared."""
+    from dpforest.trees.strategies import NEED_DELTA
+
     for strategy in strategies:
         for delta in (0, DELTA):
-            if strategy in _NEED_DELTA and not delta:
+            if strategy in NEED_DELTA and not delta:
                 continue
             for declares_rows in (False, True):
                 name = f"dpforest {strategy}, {_of_delta(delta)}" + ", rows" * declares_rows

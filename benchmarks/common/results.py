@@ -38,6 +38,13 @@ _STORED = {
     "dpxgb": ("dp-xgboost", ("example",)),
     "dpxgb_ovr": ("dp-xgboost", ("example",)),
 }
+#: Models of another file, whose splits are the same ones: it holds no fingerprints of them.
+_STORED_LINEAR = {
+    "gam": "noisy additive model",
+    "sgd_lr": "DP-SGD logistic regression",
+    "sgd_mlp": "DP-SGD network",
+    "objpert": "objective perturbation",
+}
 
 
 def key_of(line: Line) -> Key:
@@ -152,6 +159,25 @@ def stored_peers(tables: Collection[str]) -> Iterator[Line]:
                 "split": row["split"],
                 "accuracy": row["acc"],
                 "auc": row["auc"],
+            }
+    yield from _linear_peers(tables)
+
+
+def _linear_peers(tables: Collection[str]) -> Iterator[Line]:
+    """Stored results of additive and linear learners with a delta, each at one fixed setting."""
+    for row in _read_lines(bench_folder() / "results" / "linear_peers.jsonl"):
+        if row["delta"]:
+            yield {
+                "dataset": part if (part := part_of(row["dataset"])) in tables else row["dataset"],
+                "model": _STORED_LINEAR[row["model"]],
+                "choice": "default",
+                "default": True,
+                "epsilon": row["eps"],
+                "seed": row["seed"],
+                "split": None,
+                "accuracy": row["acc"],
+                "auc": row["auc"],
+                "log_loss": row["ll"],
             }
 
 

@@ -28,6 +28,10 @@ OURS = ("dpforest", "multinomial")
 MAIN = "dpforest auto"
 REFERENCES = ("majority", "non-private forest")
 TUNED = " (best of its grid)"
+#: Other learners with results on tables of any number of classes, the strongest first.
+STRONGEST = ("noisy additive model", "DP-SGD logistic regression")
+#: What a mean difference on a table may be, accuracy and AUC, and still be no win.
+EVEN = 0.003
 #: What a difference of means may be, in standard errors, and still be a tie.
 TIE = 2.0
 
@@ -127,7 +131,8 @@ def _others(own: list[Line], sets: list[str], tables: dict[str, Facts]) -> list[
     stored = [
         line
         for line in stored_peers(tables)
-        if splits.get((line["dataset"], line["seed"])) == line["split"]
+        if (own_split := splits.get((line["dataset"], line["seed"]))) is not None
+        and line["split"] in (None, own_split)
     ]
     return [line for line in stored + ran if line["dataset"] in sets]
 
@@ -141,6 +146,8 @@ def write_report(
     for model in report.only(*OURS):
         parts += [f"## {model}", "Accuracy (%) / AUC:", own_table(report, model, _skill)]
         parts += ["Log loss / Brier score:", own_table(report, model, _loss)]
+    if report.only(MAIN) and set(STRONGEST) & set(report.models):
+        parts += ["## Beside the strongest others", _strongest_words(), strongest_table(report)]
     parts += ["## Beside others", _beside_words(), beside_table(report)]
     if report.only(MAIN) and report.peers:
         parts += ["## Differences from other packages", _lead_words()]
@@ -255,6 +262,50 @@ def beside_table(report: Report) -> str:
         for row, model in zip(rows[1:], report.models, strict=True):
             row.append(_skill(_mean_getter(report, model, sets, epsilon)))
     return markdown(_epsilon_head("model", report), rows)
+
+
+def _strongest_words() -> str:
+    return (
+        "Means over the sets, of any number of classes, that both have (their number after the "
+        "name): accuracy (%) / AUC of ours and of theirs, δ = 1e-6 for theirs, then on how many "
+        f"sets ours is ahead and behind by more than {100 * EVEN:g} points and by more than "
+        f"{EVEN:g} AUC."
+    )
+
+
+def strongest_table(report: Report) -> str:
+    """Ours beside additive and linear learners, over all sets that both have."""
+    rows = []
+    for model in report.only(MAIN):
+        for peer in [peer for peer in STRONGEST if peer in report.models]:
+            sets = [name for name in report.sets if _shared(report, model, peer, name)]
+            cells = [_pair_cell(report, model, peer, sets, e) for e in report.epsilons]
+            rows.append([model, f"{peer} ({len(sets)})", *cells])
+    return markdown(["ours", *_epsilon_head("theirs", report)], rows)
+
+
+def _shared(report: Report, model: str, peer: str, name: str) -> bool:
+    """True if both have the set at every epsilon."""
+    return all(
+        report.by_seed(one, name, epsilon, "accuracy")
+        for one in (model, peer)
+        for epsilon in report.epsilons
+    )
+
+
+def _pair_cell(report: Report, model: str, peer: str, sets: list[str], epsilon: float) -> str:
+    """Means of both, and sets won and lost."""
+    means = [_skill(_mean_getter(report, one, sets, epsilon)) for one in (model, peer)]
+    counts = []
+    for metric in ("accuracy", "auc"):
+        leads = np.array(
+            [
+                report.mean(model, name, epsilon, metric) - report.mean(peer, name, epsilon, metric)
+                for name in sets
+            ]
+        )
+        counts.append(f"{(leads > EVEN).sum()} : {(leads < -EVEN).sum()}")
+    return f"{means[0]}, {means[1]}; {', '.join(counts)}"
 
 
 def _has_any(report: Report, model: str, epsilon: float) -> bool:

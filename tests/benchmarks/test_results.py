@@ -12,10 +12,12 @@ import attack
 import audit
 import consistency
 import curves
+import private_safe_bayesian
 import pytest
 import regression
 import scale
 import speed
+import unknown_code
 import utility
 import variants
 from attacks import stored as attacks_stored
@@ -38,9 +40,11 @@ MAKERS = {
     "ledger": None,  # of the stores alone, which no fit reaches
     "laws": None,  # of a whole version of the package, see test_laws.py
     "plain_model": None,  # held in test_plain_model.py
+    "private_safe_bayesian": {"": private_safe_bayesian.SOURCES},
     "regression": regression.MADE_BY,
     "scale": scale.MADE_BY,
     "speed": speed.MADE_BY,
+    "unknown_code": {"": unknown_code.SOURCES},
     "utility": utility.MADE_BY,
     "variants": {"": variants.SOURCES},
 }
@@ -50,8 +54,8 @@ WRITERS = {
     "common.growth_report", "common.ledger_report", "common.regression_report",
     "common.plain_readers", "common.scale_machine", "common.scale_report",
     "common.speed_report", "common.speed_tables_report", "common.utility_report", "doorway.page",
-    "doorway.readers", "laws", "papers.command", "plain_model", "proof_examined", "report_page",
-    "speed",
+    "doorway.readers", "laws", "papers.command", "papers.reference", "plain_model",
+    "private_safe_bayesian", "proof_examined", "report_page", "speed", "unknown_code",
 }  # fmt: skip
 WRITING = {"write_text", "write_bytes", "dump", "to_json", "to_csv", "save", "savez", "savetxt"}
 
@@ -327,7 +331,7 @@ def run_regression(path, monkeypatch):
     fit = Counted(lambda model, *_: {**line, "model": model.name})
     monkeypatch.setattr(regression, "measured", fit)
     monkeypatch.setattr(regression, "load_regression_table", lambda *_: None)
-    monkeypatch.setattr(regression, "parse", lambda: asked)
+    monkeypatch.setattr(regression, "parse", lambda *_: asked)
     for name in ("write_tables", "write_plot", "threadpool_limits"):
         monkeypatch.setattr(regression, name, lambda *_: None)
     monkeypatch.setattr(regression, "regression_tables", lambda folder: {"car": 1})
@@ -389,9 +393,30 @@ def run_scale(path, monkeypatch):
     return ended.calls
 
 
+def run_unknown_code(path, monkeypatch):
+    fit = Counted(lambda *_: {"accuracy": 0.5, "share": None})
+    monkeypatch.setattr(unknown_code, "measured", fit)
+    monkeypatch.setattr(unknown_code, "forests", lambda *_: {"rules": None})
+    monkeypatch.setattr(unknown_code, "load_table", lambda *_: argparse.Namespace(domain=None))
+    monkeypatch.setattr(unknown_code, "classification_tables", lambda folder: {"car": 1})
+    asked = argparse.Namespace(seeds=2, epsilon=1.0, data=None)
+    unknown_code.run(asked, Store(path, unknown_code.SOURCES))
+    return fit.calls
+
+
+def run_private_safe_bayesian(path, monkeypatch):
+    fit = Counted(lambda *_: {"accuracy": {"one_shot": 0.5}})
+    monkeypatch.setattr(private_safe_bayesian, "measured", fit)
+    monkeypatch.setattr(private_safe_bayesian, "load_table", lambda *_: None)
+    monkeypatch.setattr(private_safe_bayesian, "classification_tables", lambda folder: {"car": 1})
+    asked = argparse.Namespace(seeds=1, data=None)
+    private_safe_bayesian.run(asked, Store(path, private_safe_bayesian.SOURCES))
+    return fit.calls
+
+
 RUNS = (
     run_consistency, run_curves, run_variants, run_regression, run_utility, run_attack, run_audit,
-    run_speed, run_scale,
+    run_speed, run_scale, run_unknown_code, run_private_safe_bayesian,
 )  # fmt: skip
 
 

@@ -1,0 +1,40 @@
+"""Where a page may be written: a committed one is never overwritten by a part of it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+from common.sources import REPOSITORY
+
+DOCS = REPOSITORY / "docs"
+#: Where parts of pages go.
+PARTS = REPOSITORY / "benchmarks" / "results" / "parts"
+
+
+def place_of(page: Path, missing: Collection[Any], beside: Path = PARTS, docs: Path = DOCS) -> Path:
+    """The page itself where nothing is missing; else one of its name in another folder.
+
+    Parameters
+    ----------
+    page : Path
+        What was asked for. Outside the documentation it is taken as it is.
+    missing : collection
+        What the whole page has and the lines at hand do not, of whatever kind.
+    beside : Path
+        Folder for a part, made if need be; not in the documentation.
+    docs : Path
+        The documentation.
+    """
+    if not missing or not page.resolve().is_relative_to(docs.resolve()):
+        return page
+    beside.mkdir(parents=True, exist_ok=True)
+    part = beside / page.name
+    print(
+        f"a part: {len(missing)} of the page's results are missing, so {page} stays as it is, and "
+        f"{part} is written",
+        file=sys.stderr,
+    )
+    return part
