@@ -1,5 +1,6 @@
 # make demo   set up what it takes and run the main job
 # make test   set up what it takes and run the tests
+# make docs   set up what it takes and build the site
 #
 # Needs only make, a package index that pip can reach, and Python >= 3.11: python3, or the
 # newest one that tools/find-python finds, or PYTHON=/path/to/python3. Environments are
@@ -11,6 +12,7 @@ VENV := .venv
 NEWEST := .venv-newest
 LOWEST := .venv-lowest
 MIDDLE := .venv-3.13
+DOCS := .venv-docs
 LOCKED := constraints/locked.txt
 TEST_EXTRAS := accounting,attacks,dask,diffprivlib,frames,ledger-signatures,plots,postgresql,report,test
 # What is tested with versions other than the locked ones.
@@ -34,7 +36,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-newest test-lowest test-3.13 mutants mutants-sample lint format clean
+.PHONY: help demo test test-newest test-lowest test-3.13 mutants mutants-sample lint format docs clean
 
 help:
 	@echo "make demo          run the main job: a private forest on adult at epsilon = 1"
@@ -45,6 +47,7 @@ help:
 	@echo "make mutants       plant faults in copies of the code, and see that a test notices each"
 	@echo "make lint          ruff and mypy"
 	@echo "make format        let ruff format the code"
+	@echo "make docs          build the site in build/site: no network is needed, and no warning is let pass"
 	@echo "make clean         remove environments and caches"
 
 demo: $(VENV)/.ready-run
@@ -88,7 +91,14 @@ format: $(VENV)/.ready-lint
 	$(VENV)/bin/ruff check --fix .
 	$(VENV)/bin/ruff format .
 
+# Examples run as it is built. Pages that went are not kept.
+docs: $(DOCS)/.ready-docs
+	rm -rf build/site docs/generated docs/gallery
+	$(DOCS)/bin/python -m sphinx -b html -n -W --keep-going -q -d build/site-doctrees docs build/site
+	@echo "the site is in build/site/index.html"
+
 clean:
+	rm -rf build/site build/site-doctrees docs/generated docs/gallery $(DOCS)
 	rm -rf $(VENV) $(NEWEST) $(MIDDLE) $(LOWEST) .pytest_cache .mypy_cache .ruff_cache .hypothesis demo-output
 	find dpforest tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -119,6 +129,15 @@ $(VENV)/.ready-test: $(VENV)/.ready-run
 
 $(VENV)/.ready-lint: $(VENV)/.ready-run
 	$(VENV)/bin/python -m pip install -q -c $(LOCKED) --no-build-isolation -e '.[lint]'
+	@touch $@
+
+$(DOCS)/bin/python:
+	@python="$$(PYTHON='$(PYTHON)' tools/find-python default)" && \
+	echo "making $(DOCS) with $$python" && "$$python" -m venv --clear $(DOCS)
+
+$(DOCS)/.ready-docs: pyproject.toml $(LOCKED) | $(DOCS)/bin/python
+	$(DOCS)/bin/python -m pip install -q -c $(LOCKED) flit_core
+	$(DOCS)/bin/python -m pip install -q -c $(LOCKED) --no-build-isolation -e '.[accounting,dask,docs,frames,plots,report]'
 	@touch $@
 
 $(NEWEST)/.ready-test: pyproject.toml | $(NEWEST)/bin/python

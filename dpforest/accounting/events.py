@@ -113,7 +113,7 @@ class PermuteAndFlipSelection(Event):
 class GeometricNoise(Event):
     """Two-sided geometric noise on every count.
 
-    P(k) is proportional to exp(-|k| epsilon / l1_sensitivity); epsilon-DP (Ghosh, Roughgarden,
+    P(k) is proportional to exp(-abs(k) epsilon / l1_sensitivity); epsilon-DP (Ghosh, Roughgarden,
     Sundararajan 2009).
     """
 
@@ -128,7 +128,7 @@ class GeometricNoise(Event):
 
     @property
     def variance(self) -> float:
-        """2 r / (1 - r)^2 where P(k) is proportional to r^|k|, and 1 - r = -expm1(-a)."""
+        """2 r / (1 - r)^2 where P(k) is proportional to r^abs(k), and 1 - r = -expm1(-a)."""
         # Of more than 600 doubles would hold nothing, which no noise has.
         a = min(float(self.epsilon / self.l1_sensitivity), 600.0)
         return 2.0 * math.exp(-a) / math.expm1(-a) ** 2

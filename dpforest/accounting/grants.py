@@ -18,7 +18,7 @@ _ISSUER = object()
 class Grant:
     """Permission to run one event once, over so many cells.
 
-    Made by :meth:`dpforest.accounting.scopes.Scope.request` after the spending is in the
+    Made by ``Scope.request`` after the spending is in the
     ledger; a mechanism hands it in with :meth:`consume` before it draws. A grant that is never
     consumed stays paid. It can be neither copied nor pickled, and a forked process cannot consume
     the one that it was born with: each would be a second use.

@@ -61,7 +61,7 @@ class ConsistentForest(BaseEstimator):
     ----------
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-    categorical_features_ : ndarray of bool, shape (n_features_in_,)
+    categorical_features_ : ndarray of bool, shape (``n_features_in_``,)
     forest_ : TreeStack
         The trees.
     """

@@ -120,7 +120,7 @@ class LedgerBase:
         create : bool
             Make the ledger if there is none.
         network, incomplete : bool
-            See :func:`dpforest.ledger.opening.open_store`.
+            See ``dpforest.ledger.opening.open_store``.
 
         Raises
         ------

@@ -3,7 +3,7 @@
 A restored backup is a whole chain that ends too early. Nothing in it says so, but a report of a
 fit that came later does: it names an entry that the chain has not (the ledger is *behind*), or that
 is another one in it (the ledger was *forked*). A witness is *imported* where all that it speaks of
-was accounted for by a recovery (:mod:`dpforest.ledger.recovery`): a recovery that went on has heard
+was accounted for by a recovery (``dpforest.ledger.recovery``): a recovery that went on has heard
 each of its entries, or, where there are no blocks, its fit was charged again and as much counts as
 it says was spent, beside all that was spent here.
 

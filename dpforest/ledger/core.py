@@ -402,7 +402,7 @@ class LedgerCore(LedgerBase):
             Entry of a lost chain that is charged again here.
         entry_id : str, optional
         after : str
-            Hash of the entry that it must follow; for :mod:`dpforest.ledger.recovery`.
+            Hash of the entry that it must follow; for ``dpforest.ledger.recovery``.
         """
         body = self._body(
             ImportBody,
@@ -429,7 +429,7 @@ class LedgerCore(LedgerBase):
     ) -> Entry:
         """Freeze a data set, or let it go on, as one of its owners.
 
-        ``needed``, ``witnessed``, ``heard`` and ``after`` are for :mod:`dpforest.ledger.recovery`.
+        ``needed``, ``witnessed``, ``heard`` and ``after`` are for ``dpforest.ledger.recovery``.
         """
         body = self._body(
             CheckpointBody,

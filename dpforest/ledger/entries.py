@@ -439,7 +439,7 @@ class CheckpointBody(Frozen):
     reason : str
     needed, witnessed : int
         Units that must count as spent before it goes on, and that a witness says were spent on a
-        lost chain; see :mod:`dpforest.ledger.recovery`.
+        lost chain; see ``dpforest.ledger.recovery``.
     at_least : int
         Units that must count even by an owner's word; 0 where it is ``needed`` itself.
     heard : tuple of str

@@ -1,6 +1,6 @@
 """Export of a ledger: every entry of its data sets as one JSON object, and back again.
 
-An export is a copy for archives, for another store, and for :mod:`dpforest.ledger.recovery`. It
+An export is a copy for archives, for another store, and for ``dpforest.ledger.recovery``. It
 holds the entries to the byte, so their hashes and signatures are checked again when it is read.
 
 Held by tests/ledger/test_exporting.py.

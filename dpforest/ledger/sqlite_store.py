@@ -49,7 +49,7 @@ class SqliteStore(SqlStore):
     path : Path
         The file.
     create, network, incomplete, identity : bool, bool, bool, str
-        See :func:`dpforest.ledger.opening.open_store`.
+        See ``dpforest.ledger.opening.open_store``.
     """
 
     dialect = "sqlite"

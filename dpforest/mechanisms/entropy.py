@@ -34,7 +34,7 @@ class RandomSource(ABC):
     seeded : bool
         Whether somebody chose the stream. Then a guarantee holds only against those who
         neither know the seed nor can search for it, and for one fit. What a fit may claim is
-        decided by :func:`is_seeded`, which takes no class's word for it.
+        decided by ``is_seeded``, which takes no class's word for it.
     """
 
     seeded: bool = True

@@ -32,7 +32,7 @@ _LIMIT = 2**62
 def add_geometric_noise(
     counts: ArrayLike, grant: Grant | None, source: RandomSource
 ) -> NDArray[np.int64]:
-    """Add two-sided geometric noise to every count: P(k) proportional to exp(-a |k|), exactly.
+    """Add two-sided geometric noise to every count: P(k) proportional to exp(-a abs(k)), exactly.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def add_geometric_noise(
     -----
     **Claim**: ``event.epsilon``-DP. **Relation**: add or remove one record. **Sensitivity**:
     ``event.l1_sensitivity`` in L1; for a table of class counts it is 1, since a record is
-    counted in one cell. **Proof**: P(k) / P(k') <= exp(a |k - k'|) for each count, so the
+    counted in one cell. **Proof**: P(k) / P(k') <= exp(a abs(k - k')) for each count, so the
     ratio for the table is at most exp(a * L1) <= e^epsilon; clipping is post-processing.
     **Source**: Ghosh, Roughgarden, Sundararajan 2009. **Tests**: tests/mechanisms/test_noise.py
     (twin, chi-square, tails chosen by words, diffprivlib).
@@ -116,8 +116,8 @@ def add_discrete_gaussian_noise(
     add or remove one record. **Sensitivity**: ``event.l2_sensitivity_squared``; for a table of
     class counts it is 1. **Proof**: Canonne, Kamath, Steinke 2020, Theorem 14, for noise of
     variance parameter s >= sigma_squared. The draw: a proposal with P(k) proportional to
-    exp(-a |k|), a = 1/sqrt(s) in doubles, accepted with probability exp(-gamma),
-    gamma = (|k| - a s)^2 / (2 s); their product is exp(-k^2 / (2 s)) times a constant,
+    exp(-a abs(k)), a = 1/sqrt(s) in doubles, accepted with probability exp(-gamma),
+    gamma = (abs(k) - a s)^2 / (2 s); their product is exp(-k^2 / (2 s)) times a constant,
     whatever a is (their Algorithm 3). **Tests**: tests/mechanisms/test_noise.py (twin,
     chi-square, tails chosen by words, words running out).
     """
