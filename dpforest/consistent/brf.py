@@ -58,8 +58,8 @@ class BRFClassifier(BernoulliForest, ConsistentClassifier):
     feature has two values others are drawn; ties, pure nodes and empty children as in
     :class:`MRFClassifier`.
 
-    Parameters and attributes are described where forests share them: in :class:`~dpforest.consistent.brf.BernoulliForest`,
-    and in :class:`~dpforest.consistent.base.DrawnFeatures`, :class:`~dpforest.consistent.base.DrawnRecords` and :class:`~dpforest.consistent.base.ConsistentForest` of ``base``.
+    Parameters and attributes are described where forests share them: in ``BernoulliForest``,
+    and in ``DrawnFeatures``, ``DrawnRecords`` and ``ConsistentForest`` of ``base``.
     """
 
 
@@ -73,7 +73,7 @@ class BRFRegressor(BernoulliForest, ConsistentRegressor):
     Parameters
     ----------
     criterion : {"mse", "weighted_mse"}, default="weighted_mse"
-        See :class:`~dpforest.consistent.base.ConsistentRegressor`.
+        See ``ConsistentRegressor``.
     """
 
     criterion: str = "weighted_mse"

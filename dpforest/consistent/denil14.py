@@ -39,7 +39,7 @@ class Denil14Classifier(DrawnRecords, ConsistentClassifier):
         Otherwise the node is a leaf, which is what DMRF's printed figures agree with.
 
     The other parameters and the attributes are described where forests share them: in
-    :class:`~dpforest.consistent.base.DrawnRecords` and :class:`~dpforest.consistent.base.ConsistentForest` of ``base``.
+    ``DrawnRecords`` and ``ConsistentForest`` of ``base``.
     """
 
     poisson_mean: float = 10.0

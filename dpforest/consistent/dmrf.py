@@ -62,8 +62,8 @@ class DMRFClassifier(DataDrivenForest, ConsistentClassifier):
     The paper leaves open what happens if no drawn feature has two values (see ``redraw``), which
     of equal best splits is taken (one at random), and pure nodes (leaves).
 
-    Parameters and attributes are described where forests share them: in :class:`~dpforest.consistent.dmrf.DataDrivenForest`,
-    and in :class:`~dpforest.consistent.base.DrawnFeatures` and :class:`~dpforest.consistent.base.ConsistentForest` of ``base``.
+    Parameters and attributes are described where forests share them: in ``DataDrivenForest``,
+    and in ``DrawnFeatures`` and ``ConsistentForest`` of ``base``.
     """
 
 
@@ -72,5 +72,5 @@ class DMRFRegressor(DataDrivenForest, ConsistentRegressor):
     """Data-driven Multinomial Random Forest for regression, not private.
 
     As :class:`DMRFClassifier`, where its parameters are named too; leaves answer by their mean, and
-    :class:`~dpforest.consistent.base.ConsistentRegressor` has ``criterion``.
+    ``ConsistentRegressor`` has ``criterion``.
     """

@@ -35,7 +35,7 @@ class MRFClassifier(DrawnRecords, ConsistentClassifier):
         Strength of the label draw; infinite is the majority.
 
     The other parameters and the attributes are described where forests share them: in
-    :class:`~dpforest.consistent.base.DrawnRecords` and :class:`~dpforest.consistent.base.ConsistentForest` of ``base``.
+    ``DrawnRecords`` and ``ConsistentForest`` of ``base``.
     """
 
     B1: float = 10.0

@@ -55,8 +55,8 @@ class MRF2019Classifier(MultinomialForest2019, ConsistentClassifier):
     ties, pure nodes and empty children (as in :class:`MRFClassifier`).
 
     Parameters and attributes are described where forests share them: in
-    :class:`~dpforest.consistent.mrf2019.MultinomialForest2019`, and in :class:`~dpforest.consistent.base.DrawnFeatures`, :class:`~dpforest.consistent.base.DrawnRecords` and
-    :class:`~dpforest.consistent.base.ConsistentForest` of ``base``.
+    ``MultinomialForest2019``, and in ``DrawnFeatures``, ``DrawnRecords`` and
+    ``ConsistentForest`` of ``base``.
     """
 
 
@@ -65,5 +65,5 @@ class MRF2019Regressor(MultinomialForest2019, ConsistentRegressor):
     """Multinomial Random Forests of 2019 for regression (section 5), not private.
 
     As :class:`MRF2019Classifier`, where its parameters are named too, with the decrease of the mean
-    squared error. Leaves answer by their mean, and :class:`~dpforest.consistent.base.ConsistentRegressor` has ``criterion``.
+    squared error. Leaves answer by their mean, and ``ConsistentRegressor`` has ``criterion``.
     """

@@ -54,26 +54,26 @@ class _ClassifierOnDask(_OnDask):
 
 
 class DaskPrivateForestClassifier(_ClassifierOnDask, PrivateForestClassifier):
-    """:class:`~dpforest.PrivateForestClassifier` on Dask collections.
+    """``PrivateForestClassifier`` on Dask collections.
 
     The forest is bit for bit the one that the same words make in memory, whatever the
     partitions, the number of workers and their processors. Rules look at
     all records at once and are refused; ``strategy="auto"`` picks among the others.
 
-    Parameters, attributes and methods are those of :class:`~dpforest.PrivateForestClassifier`; ``n_jobs``
+    Parameters, attributes and methods are those of ``PrivateForestClassifier``; ``n_jobs``
     plays no part. The cluster is that of the current ``distributed.Client``.
     """
 
 
 class DaskPrivateForestRegressor(_OnDask, PrivateForestRegressor):
-    """:class:`~dpforest.PrivateForestRegressor` on Dask collections.
+    """``PrivateForestRegressor`` on Dask collections.
 
     See :class:`DaskPrivateForestClassifier`.
     """
 
 
 class DaskMultinomialForestClassifier(_ClassifierOnDask, MultinomialForestClassifier):
-    """:class:`~dpforest.MultinomialForestClassifier` on Dask collections.
+    """``MultinomialForestClassifier`` on Dask collections.
 
     All trees grow together, one pass over the partitions a level. See
     :class:`DaskPrivateForestClassifier`; lattice thresholds are refused.
