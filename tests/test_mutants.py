@@ -76,7 +76,7 @@ WITHOUT = {
         domain/matrix estimators/names estimators/forecast trees/base""",
     "structures drawn from public words, and the place of a record in them": """
         trees/random/kernels/random_trees trees/random/kernels/reach trees/random/kernels/slots
-        trees/random/trees records/kernels/prefetch
+        records/kernels/prefetch
         trees/random/kernels/block_math trees/multinomial/segments""",
     "formats of what was released": """
         accounting/frozen trees/stored dask/estimators""",
