@@ -23,6 +23,7 @@ LAYERS = {
     "strict_json": 0,
     "kernels": 0,
     "lazy": 0,
+    "display": 0,
     "checks": 1,
     "domain": 2,
     "accounting": 2,

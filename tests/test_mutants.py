@@ -74,6 +74,8 @@ WITHOUT = {
         trees/one_shot/settings trees/additive/settings trees/passes
         trees/refitted/settings trees/rules/settings domain/complaints domain/files
         domain/matrix estimators/names estimators/forecast trees/base""",
+    "words for people, about domains and for the curator alone": """
+        domain/findings domain/near domain/comparing""",
     "structures drawn from public words, and the place of a record in them": """
         trees/random/kernels/random_trees trees/random/kernels/reach trees/random/kernels/slots
         records/kernels/prefetch

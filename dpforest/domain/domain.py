@@ -12,8 +12,10 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from dpforest.domain.comparing import DomainDiff, compare_domains
 from dpforest.domain.draft import draft_facts
 from dpforest.domain.files import read_facts, written_domain
+from dpforest.domain.findings import DomainCheck
 from dpforest.domain.marks import checked_sources, without_bounds
 from dpforest.domain.schema import (
     CategoricalFeature,
@@ -25,7 +27,7 @@ from dpforest.domain.schema import (
     NumericTarget,
 )
 from dpforest.domain.values import is_boolean
-from dpforest.exceptions import DomainError, DraftedBoundsWarning
+from dpforest.exceptions import DomainError, DraftedBoundsWarning, ParameterTypeError
 
 
 class Domain(DomainFacts):
@@ -297,6 +299,69 @@ class Domain(DomainFacts):
             release cannot read.
         """
         return cls(**read_facts(path_or_text, missing=missing))
+
+    def check(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        task: Literal["classification", "regression"] | None = None,
+    ) -> DomainCheck:
+        """Tell what a fit would do to each record of a table: **for the curator's eyes alone**.
+
+        It reads the records and tells values and numbers of them. It spends nothing, no budget
+        pays for it, and it must not be released: not in a report, a log or a paper. To mend the
+        table, or to see that the domain's author wrote values otherwise, is what it is for. Bounds
+        or categories that are then read off the records would be a draft (:meth:`draft`).
+
+        Parameters
+        ----------
+        X : array, list or data frame of shape (n_samples, n_features)
+            Any table in memory that a fit takes.
+        y : array, list or series of shape (n_samples,), optional
+            Labels or targets. Without them only features are looked at.
+        task : {"classification", "regression"}, optional
+            How to read ``y``; by default by what the domain declares, classes first.
+
+        Returns
+        -------
+        DomainCheck
+            By column and rule: records that would be dropped, numbers that would be clipped,
+            categories that are not declared, and missing values, with near misses of categories
+            and labels. It prints as a table.
+
+        Raises
+        ------
+        ParameterError, ParameterTypeError, DomainError
+            As a fit: for a table of another shape or type, or without declared columns.
+        """
+        from dpforest.domain.checking import check_records
+
+        return check_records(self, X, y, task)
+
+    def diff(self, other: Domain) -> DomainDiff:
+        """Tell what changes from this domain to another, by entry and field.
+
+        Parameters
+        ----------
+        other : Domain
+
+        Returns
+        -------
+        DomainDiff
+            It prints as a table. Which bounds are still a draft's is left out.
+
+        Raises
+        ------
+        ParameterTypeError
+            If ``other`` is no domain.
+        """
+        if not isinstance(other, Domain):
+            raise ParameterTypeError(
+                "other", other, "must be a Domain", "Read it by Domain.from_json"
+            )
+        plain = (one.without_marks().model_dump(mode="json") for one in (self, other))
+        return compare_domains(*plain)
 
     @classmethod
     def draft(

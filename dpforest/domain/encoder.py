@@ -10,32 +10,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.domain.cells import Cells, cells_of, lattice_of
+from dpforest.domain.codes import (
+    LABEL_RULE,
+    WIDTH_RULE,
+    Faults,
+    category_codes,
+    label_codes,
+    n_codes_of,
+    numeric_codes,
+    steps_of_targets,
+    unknown_code,
+)
 from dpforest.domain.domain import Domain
 from dpforest.domain.matrix import EncodedMatrix, EncodedTable
 from dpforest.domain.schema import CategoricalFeature, Classes, NumericFeature, NumericTarget
-from dpforest.domain.series import Column, Repeated
+from dpforest.domain.selection import Selection
+from dpforest.domain.series import Column
 from dpforest.domain.table import (
-    ArrayTable,
-    FrameTable,
-    Table,
     check_lengths,
     check_rows,
     read_labels,
     read_table,
     select_columns,
 )
-from dpforest.domain.targets import target_steps
-from dpforest.domain.values import CategoryLookup, to_floats
 from dpforest.exceptions import DomainError, InvalidRecordError, ParameterError
-from dpforest.observation import observe_read
-
-_MISSING_RULE = "a value is missing, and the domain does not allow that"
-_WIDTH_RULE = "a row is not a list with one value for each feature"
-_NUMBER_RULE = "a value is not a number"
-_INFINITE_RULE = "a value is infinite"
-_LABEL_RULE = "a label is missing or not one of the declared classes"
-#: Whole numbers below this are looked up in a table of all of them.
-_SMALL_NUMBERS = 4096
 
 #: Records below which columns of numbers are encoded beside each other: to look at each by itself
 #: would take longer than its values do.
@@ -45,9 +43,6 @@ _CELLS_AT_ONCE = 2**15
 
 #: Stands for labels that were left out, where None means that somebody forgot them.
 FEATURES_ONLY: Any = object()
-
-#: Rule broken → records that break it, in the order in which they are reported.
-_Faults = list[tuple[str, NDArray[np.bool_]]]
 
 
 class DomainEncoder:
@@ -119,7 +114,7 @@ class DomainEncoder:
         self.estimator_name = estimator_name
         self.cells = tuple(map(self._grid_of, domain.features))
         self.n_codes = np.array(
-            [_n_codes(*pair) for pair in zip(domain.features, self.cells, strict=True)],
+            [n_codes_of(*pair) for pair in zip(domain.features, self.cells, strict=True)],
             dtype=np.int64,
         )
         self.ordered = np.array([f.kind == "numeric" for f in domain.features], dtype=np.bool_)
@@ -128,7 +123,7 @@ class DomainEncoder:
     @property
     def unknown(self) -> tuple[int, ...]:
         """Code of each feature that no declared value has, -1 where there is none; public."""
-        return tuple(map(_unknown_code, self.domain.features))
+        return tuple(map(unknown_code, self.domain.features))
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -181,10 +176,10 @@ class DomainEncoder:
         labels = self._read_labels(y, table)
         matrix, keep = self._encode_table(table, for_predict=False)
         if self.task == "classification":
-            codes = _label_codes(labels, self._classes())
-            faults: _Faults = [(_LABEL_RULE, codes < 0)]
+            codes = label_codes(labels, self._classes())
+            faults: Faults = [(LABEL_RULE, codes < 0)]
         else:
-            codes, faults = _target_steps(labels, self._target())
+            codes, faults = steps_of_targets(labels, self._target())
         self._apply("y", faults, keep)
         if not keep.all():
             matrix = replace(matrix, codes=matrix.codes[keep])
@@ -222,7 +217,7 @@ class DomainEncoder:
 
     def encode_labels(self, y: Any) -> NDArray[np.int32]:
         """Class codes of labels, -1 where missing or not declared."""
-        return _label_codes(read_labels(y, self.estimator_name), self._classes())
+        return label_codes(read_labels(y, self.estimator_name), self._classes())
 
     def _grid_of(self, feature: NumericFeature | CategoricalFeature) -> Cells | None:
         if isinstance(feature, CategoricalFeature):
@@ -249,41 +244,41 @@ class DomainEncoder:
         else:
             self._target()
 
-    def _open(self, X: Any) -> _Selection:
+    def _open(self, X: Any) -> Selection:
         table = read_table(X, n_columns=self.domain.n_features)
         indices = select_columns(table, self.domain.feature_names, self.estimator_name)
-        return _Selection(table, indices)
+        return Selection(table, indices)
 
-    def _read_labels(self, y: Any, selection: _Selection, check_type: bool = False) -> Column:
+    def _read_labels(self, y: Any, selection: Selection, check_type: bool = False) -> Column:
         labels = read_labels(y, self.estimator_name, check_type)
         check_lengths(selection.table, labels)
         return labels
 
     def _encode_table(
-        self, selection: _Selection, *, for_predict: bool
+        self, selection: Selection, *, for_predict: bool
     ) -> tuple[EncodedMatrix, NDArray[np.bool_]]:
         n_rows = selection.table.n_rows
         codes = np.empty((n_rows, self.domain.n_features), dtype=self.dtype)
         keep = np.ones(n_rows, dtype=np.bool_)
         if selection.table.broken is not None:
-            self._apply("X", [(_WIDTH_RULE, selection.table.broken)], keep)
+            self._apply("X", [(WIDTH_RULE, selection.table.broken)], keep)
         if for_predict and n_rows < _FEW_RECORDS and self._encode_numbers(selection, codes):
             return EncodedMatrix(codes, self.n_codes, self.ordered), keep
         for position, feature in enumerate(self.domain.features):
             if isinstance(feature, CategoricalFeature):
-                codes[:, position], faults = _category_codes(selection.repeated(position), feature)
+                codes[:, position], faults = category_codes(selection.repeated(position), feature)
             else:
                 cells = self.cells[position]
                 assert cells is not None
                 column = selection.column(position)
-                codes[:, position], faults = _numeric_codes(column, feature, cells)
+                codes[:, position], faults = numeric_codes(column, feature, cells)
             if not for_predict:
                 self._apply(feature.name, faults, keep)
         # Candidates of splits are a matter of training alone.
         unknown = () if for_predict else self.unknown
         return EncodedMatrix(codes, self.n_codes, self.ordered, unknown), keep
 
-    def _encode_numbers(self, selection: _Selection, codes: NDArray[Any]) -> bool:
+    def _encode_numbers(self, selection: Selection, codes: NDArray[Any]) -> bool:
         """Encode a table of numeric features and plain numbers, all features of a grid at once.
 
         Returns
@@ -301,7 +296,7 @@ class DomainEncoder:
             for first in range(0, len(of_grid), at_once):
                 positions = of_grid[first : first + at_once]
                 values = numbers[:, positions]
-                found, _ = _numeric_codes(values.ravel(), feature, cells)
+                found, _ = numeric_codes(values.ravel(), feature, cells)
                 codes[:, positions] = found.reshape(values.shape)
         return True
 
@@ -315,7 +310,7 @@ class DomainEncoder:
                 found.setdefault(key, []).append(position)
         return found
 
-    def _apply(self, column: str, faults: _Faults, keep: NDArray[np.bool_]) -> None:
+    def _apply(self, column: str, faults: Faults, keep: NDArray[np.bool_]) -> None:
         """Drop the records that break a rule, or raise for the first rule that is broken."""
         for rule, broken in faults:
             if not broken.any():
@@ -323,33 +318,6 @@ class DomainEncoder:
             if self.invalid == "raise":
                 raise InvalidRecordError(column, rule)
             keep[broken] = False
-
-
-class _Selection:
-    """The declared columns of a table, in the domain's order."""
-
-    def __init__(self, table: Table, indices: tuple[int, ...]) -> None:
-        self.table = table
-        self._indices = indices
-
-    def column(self, position: int) -> Column:
-        return self.table.column(self._indices[position])
-
-    def repeated(self, position: int) -> Repeated:
-        if isinstance(self.table, FrameTable):
-            return self.table.repeated(self._indices[position])
-        return Repeated(self.column(position))
-
-    def numbers(self) -> NDArray[np.float64] | None:
-        """All declared columns as doubles, where the table has plain numbers; else None."""
-        if isinstance(self.table, ArrayTable | FrameTable):
-            return self.table.numbers(self._indices)
-        return None
-
-    def check(self) -> None:
-        """Refuse what the table's schema says of the declared columns."""
-        for index in self._indices:
-            self.table.check_column(index)
 
 
 def _check_choice(parameter: str, value: Any, choices: tuple[str, ...]) -> None:
@@ -362,123 +330,3 @@ def _refuse_max_cells(value: Any) -> None:
     raise ParameterError(
         "max_cells", value, "must be a whole number from 2 to 65536", "The usual choice is 256"
     )
-
-
-def _n_codes(feature: NumericFeature | CategoricalFeature, cells: Cells | None) -> int:
-    if cells is not None:
-        return cells.n_codes
-    assert isinstance(feature, CategoricalFeature)
-    return len(feature.categories) + (feature.other is None) + feature.missing
-
-
-def _unknown_code(feature: NumericFeature | CategoricalFeature) -> int:
-    """Code of what a categorical feature does not declare; -1 for none."""
-    if isinstance(feature, NumericFeature) or feature.other is not None:
-        return -1
-    return len(feature.categories)
-
-
-def _category_codes(
-    column: Repeated, feature: CategoricalFeature
-) -> tuple[NDArray[np.integer], _Faults]:
-    """Codes of a categorical column: categories, then unknown unless ``other``, then missing."""
-    n_categories = len(feature.categories)
-    unknown = _unknown_code(feature)
-    if feature.other is not None:
-        unknown = feature.categories.index(feature.other)
-    missing = n_categories + (feature.other is None) if feature.missing else -1
-    lookup = CategoryLookup(
-        feature.categories, unknown=unknown, missing=missing, positions=not feature.holds_numbers
-    )
-    codes = _look_up(lookup, column.values, missing)
-    if column.places is not None:
-        codes = codes[column.places]
-    if feature.missing:
-        return codes, []
-    absent = codes < 0
-    codes[absent] = unknown
-    return codes, [(_MISSING_RULE, absent)]
-
-
-def _look_up(lookup: CategoryLookup, column: Column, missing: int) -> NDArray[np.int32]:
-    if not isinstance(column, np.ndarray):
-        return lookup.encode(column)
-    if column.dtype.kind in "iu":
-        return _look_up_numbers(lookup, column)
-    if column.dtype.kind != "f":
-        return lookup.encode(column.tolist())
-    # Every NaN in a list is an object of its own, which the lookup would remember one by one.
-    numbers, _ = _numbers(column)
-    absent = np.isnan(numbers)
-    codes = _look_up_numbers(lookup, np.where(absent, 0, numbers))
-    codes[absent] = missing
-    return codes
-
-
-def _look_up_numbers(lookup: CategoryLookup, numbers: NDArray[Any]) -> NDArray[np.int32]:
-    """Codes of numbers: small whole ones, as codes of categories are, from a table of all of them.
-
-    The lookup is a function of a value alone, so the table gives what it would.
-    """
-    if not numbers.size:
-        return lookup.encode([])
-    low, high = numbers.min(), numbers.max()
-    if not 0 <= low <= high < min(_SMALL_NUMBERS, numbers.size):
-        return lookup.encode(numbers.tolist())
-    whole = numbers.astype(np.intp)
-    if not np.array_equal(whole, numbers):
-        return lookup.encode(numbers.tolist())
-    return lookup.encode(np.arange(int(high) + 1).astype(numbers.dtype).tolist())[whole]
-
-
-def _numbers(column: Column) -> tuple[NDArray[np.float64], NDArray[np.bool_] | None]:
-    """As ``to_floats``; in one piece: a column of a matrix lies spread over all of it."""
-    if isinstance(column, np.ndarray):
-        # The longest doubles overflow with a warning, and a warning must not depend on a record.
-        with np.errstate(all="ignore"):
-            return np.ascontiguousarray(column, dtype=np.float64), None
-    return to_floats(column)
-
-
-def _numeric_codes(
-    column: Column, feature: NumericFeature, cells: Cells
-) -> tuple[NDArray[np.integer], _Faults]:
-    """Codes of a numeric column; what has no code of its own gets the midpoint's."""
-    numbers, unparsable = _numbers(column)
-    absent = np.isnan(numbers)
-    # NaN has no place in a grid; every one is given a code below.
-    codes = cells.encode(np.where(absent, feature.lower, numbers))
-    faults: _Faults = []
-    if unparsable is not None:
-        faults.append((_NUMBER_RULE, unparsable))
-        codes[unparsable] = _midpoint_code(feature, cells)
-        absent &= ~unparsable
-    faults.append((_INFINITE_RULE, np.isinf(numbers)))
-    if feature.missing:
-        codes[absent] = cells.n_codes - 1
-        return codes, faults
-    codes[absent] = _midpoint_code(feature, cells)
-    return codes, [*faults, (_MISSING_RULE, absent)]
-
-
-def _midpoint_code(feature: NumericFeature, cells: Cells) -> int:
-    middle = feature.lower + (feature.upper - feature.lower) / 2
-    return int(cells.encode(np.array([middle]))[0])
-
-
-def _target_steps(labels: Column, target: NumericTarget) -> tuple[NDArray[np.int32], _Faults]:
-    """Places of targets between the bounds; what is no finite number breaks a rule."""
-    observe_read("labels")
-    numbers, unparsable = to_floats(labels)
-    steps, absent = target_steps(numbers, target)
-    infinite = np.isinf(numbers)
-    if unparsable is None:
-        return steps, [(_INFINITE_RULE, infinite), (_MISSING_RULE, absent)]
-    absent &= ~unparsable
-    return steps, [(_NUMBER_RULE, unparsable), (_INFINITE_RULE, infinite), (_MISSING_RULE, absent)]
-
-
-def _label_codes(labels: Column, classes: Classes) -> NDArray[np.int32]:
-    observe_read("labels")
-    lookup = CategoryLookup(classes.texts, unknown=-1, missing=-1)
-    return _look_up(lookup, labels, -1)

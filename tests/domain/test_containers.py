@@ -318,6 +318,51 @@ def test_whatever_the_others_are_a_record_means_what_it_means_alone(build):
     assert len(held) > 15
 
 
+def checked(domain, column, task):
+    """What the curator is told of a column, as features and as labels or targets."""
+    return domain.check(as_table(column), column, task=task)
+
+
+@pytest.mark.parametrize("build", EVERY)
+def test_the_curator_is_told_what_a_fit_drops(build):
+    """``Domain.check`` counts the records that the encoder drops, and each value's rule."""
+    held = []
+    facts = Domain(features=FEATURES, classes=("x", "true"), target=(0, 2))
+
+    @given(KINDS.flatmap(lambda kind: st.lists(kind, max_size=6)))
+    @settings(derandomize=True, max_examples=25, deadline=None, database=None)
+    def check(values):
+        column = contained(build, values)
+        if column is None or refused(column):
+            return
+        held.append(len(values))
+        for task in ("classification", "regression"):
+            encoder = DomainEncoder(facts, task=task)
+            encoded = encoder.encode(as_table(column), column)
+            check = checked(facts, column, task)
+            assert (check.records, check.kept) == (len(values), encoded.labels.size)
+            dropped = [one for one in check.findings if one.effect == "dropped"]
+            assert max((one.records for one in dropped), default=0) <= check.dropped
+            assert sum(one.records for one in dropped) >= check.dropped
+            told_of_values(check, encoder.encode_features(as_table(column))[0].codes)
+
+    check()
+    assert len(held) > 8
+
+
+def told_of_values(check, codes):
+    """Unknown and missing values are those whose code says so."""
+    for place, feature in enumerate(FEATURES):
+        effects = {one.effect: one.records for one in check.of(feature.name)}
+        if feature.missing:
+            last = int(ENCODER.n_codes[place]) - 1
+            assert effects.get("missing", 0) == (codes[:, place] == last).sum()
+        if ENCODER.unknown[place] >= 0:
+            lost = sum(one.records for one in check.of(feature.name) if one.effect == "dropped")
+            unknown = (codes[:, place] == ENCODER.unknown[place]).sum()
+            assert effects.get("unknown", 0) + lost == unknown
+
+
 @pytest.mark.parametrize("build", CONTAINERS)
 def test_a_record_more_changes_no_other(build):
     """In any container, records have the codes that each has alone, in a list."""

@@ -15,7 +15,7 @@ import pytest
 
 from dpforest.domain import CategoricalFeature
 from dpforest.domain import values as values_module
-from dpforest.domain.encoder import _look_up
+from dpforest.domain.codes import look_up as look_up_column
 from dpforest.domain.values import (
     UNREADABLE,
     CategoryLookup,
@@ -314,5 +314,5 @@ def test_quick_ways_agree_with_the_meaning_of_each_cell(code):
     for categories in (("0", "1", "0.5", str(2**53)), ("a", "b")):
         lookup = CategoryLookup(categories, unknown=-2, missing=-1, positions=categories[0] == "a")
         one_by_one = [int(lookup.encode([cell])[0]) for cell in array]
-        assert _look_up(lookup, array, -1).tolist() == one_by_one
-        assert _look_up(lookup, np.abs(array[:2]), -1).tolist() == one_by_one[:2]
+        assert look_up_column(lookup, array, -1).tolist() == one_by_one
+        assert look_up_column(lookup, np.abs(array[:2]), -1).tolist() == one_by_one[:2]

@@ -1,0 +1,174 @@
+"""DomainCheck: what a fit would do to the records of a table, for the curator's eyes alone."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from dpforest.display import Grid, Page, Shown, count_text, printable
+
+#: What becomes of a record or of its value.
+Effect = Literal["dropped", "clipped", "unknown", "missing", "position", "rounded"]
+
+FOR_THE_CURATOR = (
+    "For the curator's eyes alone. This was read off the records: no budget pays for it, and it "
+    "must not be released, printed in a report or sent on."
+)
+_BECOMES: dict[Effect, str] = {
+    "dropped": "dropped",
+    "clipped": "the nearest bound",
+    "unknown": "unknown, or other",
+    "missing": "a value of its own",
+    "position": "category at that position",
+    "rounded": "the nearest whole number",
+}
+#: Longer texts are cut in the display; the finding has them whole.
+_LONGEST = 30
+_VALUES_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class FoundValue:
+    """One value that a finding is about.
+
+    Attributes
+    ----------
+    value : str
+        As Python writes it, so that blanks are seen: ``"'no '"``.
+    records : int
+        How many records have it.
+    near : str or None
+        What it may have been meant to be: a declared category or label, a number, or an empty text
+        for a missing value. A guess, by which nothing is encoded. None if there is no guess.
+    because : str
+        How the two differ; empty without a guess, and where ``near`` is what it becomes.
+    """
+
+    value: str
+    records: int
+    near: str | None = None
+    because: str = ""
+
+    def __str__(self) -> str:
+        text = f"{_short(self.value)} ({self.records:,})"
+        if self.near is None:
+            return text
+        near = repr(_short(self.near)) if self.near else "missing"
+        return f"{text}: {near}{'?' if self.because else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One rule that some records of a column meet.
+
+    Attributes
+    ----------
+    column : str
+        A feature's name, ``"y"`` for labels and targets, or ``"X"`` for whole rows.
+    rule : str
+        What holds of them; of a feature whose records are dropped in the words of
+        :class:`~dpforest.InvalidRecordError`.
+    effect : {"dropped", "clipped", "unknown", "missing", "position", "rounded"}
+        What becomes of the record, or of its value.
+    records : int
+        How many records. One record may be in several findings.
+    values : tuple of FoundValue
+        The most frequent of their values, those with a guess first; empty for missing values.
+    more_values : int
+        How many other values there are.
+    """
+
+    column: str
+    rule: str
+    effect: Effect
+    records: int
+    values: tuple[FoundValue, ...] = ()
+    more_values: int = 0
+
+    @property
+    def near_misses(self) -> tuple[FoundValue, ...]:
+        """Those of its values that may be another spelling of something declared."""
+        return tuple(value for value in self.values if value.because)
+
+    def _row(self, n_records: int) -> tuple[str, ...]:
+        shown = "; ".join(map(str, self.values[:_VALUES_SHOWN]))
+        more = self.more_values + max(0, len(self.values) - _VALUES_SHOWN)
+        shown += f"; and {count_text(more, 'other')}" if more else ""
+        share = f"{100 * self.records / n_records:.3g} %"
+        return self.column, self.rule, f"{self.records:,}", share, _BECOMES[self.effect], shown
+
+
+@dataclass(frozen=True, slots=True)
+class DomainCheck(Shown):
+    """Account of what a fit would do to the records of a table, by column, rule and number.
+
+    It is **for the curator's eyes alone**: it was read off the records, no budget pays for it, and
+    it must not be released. Making it spends nothing.
+
+    Attributes
+    ----------
+    records : int
+        Number of records.
+    dropped : int
+        How many of them a fit with ``invalid="drop"`` would drop.
+    findings : tuple of Finding
+        Records that are dropped first, then the others, each by the order of the domain.
+    ignored_columns : tuple of str
+        Columns of the table that the domain does not declare; a fit does not read them.
+    """
+
+    records: int
+    dropped: int
+    findings: tuple[Finding, ...]
+    ignored_columns: tuple[str, ...] = ()
+
+    @property
+    def kept(self) -> int:
+        """Number of records that a fit would use."""
+        return self.records - self.dropped
+
+    @property
+    def near_misses(self) -> tuple[tuple[str, FoundValue], ...]:
+        """Column and value of each spelling that is near to something declared."""
+        return tuple((one.column, value) for one in self.findings for value in one.near_misses)
+
+    def of(self, column: str) -> tuple[Finding, ...]:
+        """The findings of one column."""
+        return tuple(one for one in self.findings if one.column == column)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as plain data, ready for JSON; for the curator alone as well."""
+        plain = asdict(self)
+        return {"for_the_curator_alone": True, **plain}
+
+    def _page(self) -> Page:
+        rows = tuple(one._row(self.records) for one in self.findings)
+        headers = ("column", "what holds", "records", "share", "becomes", "values (records)")
+        ignored = ", ".join(self.ignored_columns)
+        return Page((
+            FOR_THE_CURATOR,
+            self._summary(),
+            Grid(headers, rows) if rows else "",
+            _MEANT if self.near_misses else "",
+            f"Columns that the domain does not declare, and that no fit reads: {ignored}."
+            if ignored else "",
+        ))  # fmt: skip
+
+    def _summary(self) -> str:
+        if not self.dropped:
+            rest = "" if self.findings else ", and takes every value as it is"
+            return f"A fit would use all of the {count_text(self.records, 'record')}{rest}."
+        share = 100 * self.dropped / self.records
+        of_all = f"{self.dropped:,} of the {count_text(self.records, 'record')} ({share:.3g} %)"
+        return f"A fit would drop {of_all} without a word."
+
+
+_MEANT = (
+    "A value with a question mark behind it is near to something declared: the value in quotes, or "
+    "a missing one. Mend the table, or declare the value as it is written."
+)
+
+
+def _short(text: str) -> str:
+    text = printable(text)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

@@ -1,0 +1,170 @@
+"""Near misses: the declared value that an undeclared one may be a spelling of.
+
+Nothing is encoded by these guesses. They are for the curator's eyes, who then mends the table or
+the domain.
+"""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import Any, NamedTuple
+
+from dpforest.domain.values import Meaning, is_boolean, meaning_of, text_of
+
+#: Words for two answers, beyond those that a domain reads as 1 and 0 anyway.
+_TRUTHS = {
+    **dict.fromkeys(("1", "true", "t", "yes", "y", "on", "positive", "pos", "present"), True),
+    **dict.fromkeys(("0", "false", "f", "no", "n", "off", "negative", "neg", "absent"), False),
+}
+_GAPS = frozenset((
+    "?", "-", "--", ".", "*", "na", "n/a", "n.a.", "#n/a", "<na>", "nat", "none", "null", "nil",
+    "missing", "unknown", "not available", "not known",
+))  # fmt: skip
+#: Share by which two texts must agree to be one with a slip of the finger.
+_CLOSE = 0.8
+#: Texts below this length are alike by accident.
+_LONG_ENOUGH = 4
+#: Numbers that differ by less are one number in two precisions.
+_SAME_NUMBER = 1e-6
+
+
+class NearMiss(NamedTuple):
+    """A guess.
+
+    Attributes
+    ----------
+    meant : str
+        The declared category or label, or a number; empty for a missing value.
+    because : str
+        How the two differ, in words.
+    """
+
+    meant: str
+    because: str
+
+
+class NearMisses:
+    """Find what a value may have been meant to be.
+
+    Parameters
+    ----------
+    declared : sequence of str
+        Categories or labels as text. Empty for numbers.
+    """
+
+    def __init__(self, declared: Sequence[str]) -> None:
+        self._texts = tuple(declared)
+        self._folded = _first_of((_folded(text), text) for text in declared)
+        self._bare = _first_of((_bare(text), text) for text in declared)
+        self._numbers = [(meaning, text) for text in declared
+                         if isinstance(meaning := meaning_of(text), float)]  # fmt: skip
+        self._truths: dict[bool, list[str]] = {True: [], False: []}
+        for text in declared:
+            if (truth := _truth(text)) is not None:
+                self._truths[truth].append(text)
+
+    def of(self, value: Any) -> NearMiss | None:
+        """The likely meaning of a value that is not declared, or None."""
+        text = _text(value)
+        for guess in (self._by_case, self._by_truth, self._by_number, self._by_signs,
+                      _as_gap, self._by_letters):  # fmt: skip
+            found = guess(text)
+            if found is not None:
+                return found
+        return None
+
+    def _by_case(self, text: str) -> NearMiss | None:
+        meant = self._folded.get(_folded(text))
+        return NearMiss(meant, "case or blanks") if meant is not None else None
+
+    def _by_truth(self, text: str) -> NearMiss | None:
+        truth = _truth(text)
+        meant = self._truths[truth] if truth is not None else []
+        return NearMiss(meant[0], "another word for yes or no") if len(meant) == 1 else None
+
+    def _by_number(self, text: str) -> NearMiss | None:
+        number = number_in(text)
+        if number is None:
+            return None
+        for own, meant in self._numbers:
+            if math.isclose(own, number, rel_tol=_SAME_NUMBER):
+                return NearMiss(meant, "the same number, written otherwise")
+        return None
+
+    def _by_signs(self, text: str) -> NearMiss | None:
+        bare = _bare(text)
+        meant = self._bare.get(bare) if bare else None
+        return NearMiss(meant, "signs or blanks between letters") if meant is not None else None
+
+    def _by_letters(self, text: str) -> NearMiss | None:
+        if len(text) < _LONG_ENOUGH or number_in(text) is not None:
+            return None
+        close = get_close_matches(_folded(text), list(self._folded), n=1, cutoff=_CLOSE)
+        return NearMiss(self._folded[close[0]], "a letter or two") if close else None
+
+
+def near_number(value: Any) -> NearMiss | None:
+    """The number, or the gap, that text in a column of numbers may have been meant to be."""
+    text = _text(value)
+    gap = _as_gap(text)
+    if gap is not None:
+        return gap
+    number = number_in(text)
+    return None if number is None else NearMiss(text_of(number), "a number, written otherwise")
+
+
+def number_in(text: str) -> float | None:
+    """The number of a text with a decimal comma, signs between thousands, or a unit behind it."""
+    text = text.strip()
+    number = text.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ°%€$£µ²³/ \u00a0")
+    number = "".join(sign for sign in number.lstrip("€$£<>=~≈ ") if not _is_between(sign))
+    for written in (number, number.replace(",", "."), number.replace(",", "")):
+        meaning = _finite(written)
+        if meaning is not None:
+            return meaning
+    return None
+
+
+def _is_between(sign: str) -> bool:
+    return sign.isspace() or sign in "'’_\u202f"
+
+
+def _finite(text: str) -> float | None:
+    meaning: Meaning = meaning_of(text) if not is_boolean(text) else None
+    return meaning if isinstance(meaning, float) and math.isfinite(meaning) else None
+
+
+def _as_gap(text: str) -> NearMiss | None:
+    is_gap = _folded(text) in _GAPS
+    return NearMiss("", "a sign for a missing value") if is_gap else None
+
+
+def _first_of(pairs: Any) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for key, text in pairs:
+        found.setdefault(key, text)
+    return found
+
+
+def _text(value: Any) -> str:
+    return text_of(value).rstrip("\0").strip()
+
+
+def _folded(text: str) -> str:
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+
+
+def _bare(text: str) -> str:
+    """Letters and digits alone, without accents."""
+    apart = unicodedata.normalize("NFKD", text).casefold()
+    return "".join(sign for sign in apart if sign.isalnum())
+
+
+def _truth(text: str) -> bool | None:
+    meaning = meaning_of(text)
+    if meaning in (0.0, 1.0):
+        return meaning == 1.0
+    return _TRUTHS.get(_folded(text))

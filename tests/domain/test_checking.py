@@ -1,0 +1,176 @@
+"""What the curator is told before a fit: records that would be dropped, and near misses."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import json
+import pickle
+
+import numpy as np
+import pytest
+
+from dpforest.domain import Domain, DomainEncoder
+from dpforest.domain.findings import FOR_THE_CURATOR
+from dpforest.domain.near import NearMisses, near_number
+from dpforest.exceptions import DomainError, ParameterError, ParameterTypeError
+
+DOMAIN = Domain(
+    features={
+        "age": {"lower": 0, "upper": 90, "integer": True},
+        "sex": ["Female", "Male"],
+        "job": {"categories": ["clerk", "else"], "other": "else", "missing": True},
+    },
+    classes=[0, 1],
+    target=(0, 2),
+)
+GOOD = [30, "Male", "clerk"]
+
+
+def only(check, column, effect):
+    (found,) = [one for one in check.of(column) if one.effect == effect]
+    return found
+
+
+def test_labels_that_are_spelt_otherwise_are_told_and_not_dropped_in_silence():
+    labels = ["no"] * 3 + ["Yes"] * 2 + [" 1", 1.0, True, "false"]
+    check = DOMAIN.check([GOOD] * 9, labels)
+    assert (check.records, check.dropped, check.kept) == (9, 5, 4)
+    found = only(check, "y", "dropped")
+    assert [(v.value, v.records, v.near) for v in found.values] == [("'no'", 3, "0"),
+                                                                  ("'Yes'", 2, "1")]  # fmt: skip
+    assert "'no' (3): '0'?" in str(check) and "drop 5 of the 9 records" in str(check)
+    assert len(DomainEncoder(DOMAIN).encode([GOOD] * 9, labels).labels) == 4
+
+
+NEAR = [
+    (["0", "1"], "no", "0"), (["0", "1"], "YES", "1"), (["0", "1"], "t", "1"),
+    (["no", "yes"], False, "no"), (["no", "yes"], "1.0", "yes"), (["no", "yes"], 0, "no"),
+    (["No", "Yes"], "no ", "No"), (["a b", "c"], "A  B", "a b"), (["a b", "c"], "a_b", "a b"),
+    (["Zürich", "Basel"], "zurich", "Zürich"), (["<=50K", ">50K"], ">50K.", None),
+    (["1.5", "2"], "1,5", "1.5"), (["1000", "2"], "1 000", "1000"), (["1", "2"], "1 kg", "1"),
+    (["0.1", "2"], np.float32(0.1), "0.1"), (["female", "male"], "femal", "female"),
+    (["clerk", "else"], "?", ""), (["clerk", "else"], "N/A", ""), (["clerk", "else"], "boss", None),
+    (["a", "b"], "c", None), (["true", "1x"], "on", "true"), (["1", "2"], "3", None),
+    (["yes", "on"], "true", None), (["a", "b"], b"A", "a"), (["a", "b"], (1, 2), None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("declared", "value", "meant"), NEAR)
+def test_near_misses(declared, value, meant):
+    found = NearMisses(declared).of(value)
+    if value == ">50K.":  # two that differ in their signs alone have the first as a guess
+        assert found is not None
+    else:
+        assert (found.meant if found else None) == meant
+
+
+@pytest.mark.parametrize(
+    ("value", "meant"),
+    [("1,5", "1.5"), ("1 000", "1000"), ("1,000,000", "1000000"), ("12 kg", "12"), ("€3", "3"),
+     ("?", ""), ("null", ""), ("many", None), ("<5", "5"), ("", None)],
+)  # fmt: skip
+def test_numbers_that_are_written_otherwise(value, meant):
+    found = near_number(value)
+    assert (found.meant if found else None) == meant
+
+
+def test_each_effect_by_column_and_number():
+    rows = [
+        GOOD, [200, "X", None], [-3, 1, "boss"], [2.5, "female", "else"], ["1,5", "Male", "clerk"],
+        [None, "Male", "clerk"], [float("inf"), None, "clerk"], [1, 2, "clerk"], "no row",
+    ]  # fmt: skip
+    check = DOMAIN.check(rows)
+    assert check.dropped == 4 and check.records == 9
+    assert only(check, "X", "dropped").records == 1
+    by_rule = {(one.column, one.effect, one.rule.split(";")[0]): one.records
+               for one in check.findings}  # fmt: skip
+    assert by_rule == {
+        ("X", "dropped", "a row is not a list with one value for each feature"): 1,
+        ("age", "dropped", "a value is missing, and the domain does not allow that"): 1,
+        ("age", "dropped", "a value is not a number"): 1,
+        ("age", "dropped", "a value is infinite"): 1,
+        ("sex", "dropped", "a value is missing, and the domain does not allow that"): 1,
+        ("age", "clipped", "a number is below 0"): 1,
+        ("age", "clipped", "a number is above 90"): 1,
+        ("age", "rounded", "a number is not whole, where only whole numbers have a meaning"): 1,
+        ("sex", "unknown", "a category is not declared"): 3,
+        ("sex", "position", "a number is read as the position of a category, counted from 0"): 1,
+        ("job", "missing", "a value is missing"): 1,
+        ("job", "unknown", "a category is not declared"): 1,
+    }
+    assert only(check, "sex", "position").values[0].near == "Male"
+    assert ("sex", only(check, "sex", "unknown").values[0]) in check.near_misses
+    assert [one.effect for one in check.findings].count("dropped") == 5
+
+
+def test_targets_are_read_where_no_classes_are_or_where_it_is_asked():
+    rows, targets = [GOOD] * 5, [1, 3, "x", None, float("inf")]
+    check = DOMAIN.check(rows, targets, task="regression")
+    assert check.dropped == 3 and only(check, "y", "clipped").records == 1
+    assert DOMAIN.check(rows, targets).dropped == 4
+    free = Domain(features=DOMAIN.features, target=(0, 2))
+    assert free.check(rows, targets) == check
+
+
+def test_a_clean_table_says_so_and_an_empty_one_too():
+    assert "use all of the 3 records, and takes every value as it is" in str(
+        DOMAIN.check([GOOD] * 3, [0, 1, 1])
+    )
+    assert DOMAIN.check([], []).records == 0 and "0 records" in str(DOMAIN.check([], []))
+
+
+def test_displays_are_marked_and_escaped():
+    check = DOMAIN.check([[1, "<b>\x1b[2J", "clerk"]], [0])
+    for text in (str(check), check._repr_html_()):
+        assert "curator" in text and "must not be released" in text.replace("not\nbe", "not be")
+        assert "\x1b" not in text
+    assert "<b>" not in check._repr_html_() and "&lt;b&gt;" in check._repr_html_()
+    assert str(check).startswith(FOR_THE_CURATOR[:60])
+    assert "curator" in Domain.check.__doc__ and "spends nothing" in Domain.check.__doc__
+    plain = check.to_dict()
+    assert json.loads(json.dumps(plain))["for_the_curator_alone"] is True
+
+
+def test_it_is_frozen():
+    check = DOMAIN.check([GOOD], ["no"])
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        check.dropped = 0
+    assert pickle.loads(pickle.dumps(check)) == copy.deepcopy(check) == check
+
+
+def test_columns_are_found_by_name_and_others_are_named():
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame([GOOD], columns=["age", "sex", "job"])[["job", "sex", "age"]]
+    check = DOMAIN.check(table.assign(id=1), pandas.Series([1]))
+    assert check.dropped == 0 and check.ignored_columns == ("id",) and "no fit reads: id" in str(
+        check
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [((np.zeros((2, 2)), None, None), ParameterError),
+     (([GOOD], [0, 1], None), ParameterError),
+     (([GOOD], [0], "both"), ParameterError),
+     ((np.zeros(2, dtype=[("a", float)]), None, None), ParameterTypeError)],
+)  # fmt: skip
+def test_what_a_fit_refuses_is_refused(arguments, error):
+    X, y, task = arguments
+    with pytest.raises(error):
+        DOMAIN.check(X, y, task=task)
+
+
+def test_labels_need_a_declaration():
+    with pytest.raises(DomainError, match="does not declare"):
+        Domain(features=DOMAIN.features).check([GOOD], [0])
+    with pytest.raises(DomainError, match="does not declare"):
+        Domain(features=DOMAIN.features, classes=[0, 1]).check([GOOD], [0], task="regression")
+
+
+def test_many_values_are_cut_and_counted():
+    rows = [[1, f"value {i}", "clerk"] for i in range(700)] + [[1, "MALE", "clerk"]]
+    found = only(DOMAIN.check(rows), "sex", "unknown")
+    assert (found.records, len(found.values), found.more_values) == (701, 20, 681)
+    assert found.values[0].near == "Male"  # a near miss comes first, however rare
+    assert "and 696 others" in DOMAIN.check(rows)._repr_html_()
