@@ -91,23 +91,6 @@ class Shown:
         return self._page().to_html()
 
 
-class OwnNames:
-    """Base of models whose tab completion has their own names alone, and none of pydantic's."""
-
-    __slots__ = ()
-
-    def __dir__(self) -> Iterable[str]:
-        foreign = {
-            name
-            for kind in type(self).__mro__
-            if kind.__module__.partition(".")[0] == "pydantic"
-            for name in vars(kind)
-            if not name.startswith("__")
-        }
-        fields = set(getattr(type(self), "model_fields", ()))
-        return sorted(set(super().__dir__()) - (foreign - fields))
-
-
 def printable(text: str) -> str:
     """A text on one line, with whatever would steer a terminal written out."""
     return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in text)
@@ -116,6 +99,13 @@ def printable(text: str) -> str:
 def count_text(number: int, noun: str, several: str = "") -> str:
     """A number of things in words, such as "1 record" or "1,200 records"."""
     return f"{number:,} {noun if number == 1 else several or noun + 's'}"
+
+
+def short_list(texts: Sequence[str], most: int = 8) -> str:
+    """Texts beside each other; of many the first ones and how many there are."""
+    if len(texts) <= most:
+        return ", ".join(texts)
+    return f"{', '.join(texts[: most - 1])}, … ({len(texts):,} in all)"
 
 
 def _widths(rows: Sequence[tuple[str, ...]]) -> list[int]:

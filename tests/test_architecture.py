@@ -23,7 +23,9 @@ LAYERS = {
     "strict_json": 0,
     "kernels": 0,
     "lazy": 0,
+    "decisions": 0,
     "display": 0,
+    "own_names": 0,
     "checks": 1,
     "domain": 2,
     "accounting": 2,
@@ -111,7 +113,8 @@ def test_imports_go_one_way(path):
 
 #: What consistent forests stand on beside themselves; of the private ones the guarantee alone.
 NEAR_CONSISTENT = (
-    "dpforest.checks.", "dpforest.consistent.", "dpforest.exceptions.", "dpforest.lazy.",
+    "dpforest.checks.", "dpforest.consistent.", "dpforest.decisions.", "dpforest.exceptions.",
+    "dpforest.lazy.",
     "dpforest.report.guarantee.", "dpforest.kernels.", "dpforest.mechanisms.entropy.",
 )  # fmt: skip
 

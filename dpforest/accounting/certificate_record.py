@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import ConfigDict, Field, field_validator
 
 from dpforest.accounting.certificates import Certificate, Repeat
 from dpforest.accounting.events import Event, read_event
 from dpforest.accounting.frozen import ExactText
 from dpforest.accounting.rationals import exact_text, parse_finite
+from dpforest.own_names import OwnNames
 
 #: Releases of a list that is read back; plans have some thousands. To work a longer one out again
 #: would take whoever reads a forged file minutes.
@@ -16,7 +17,7 @@ MOST_RELEASES = 20_000
 MOST_WRITTEN = 1000
 
 
-class _Frozen(BaseModel):
+class _Frozen(OwnNames):
     model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid")
 
 

@@ -12,13 +12,14 @@ import os
 import threading
 from typing import Any, NoReturn
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import ConfigDict
 
 from dpforest.accounting.bounds import replace_one_price
 from dpforest.accounting.ledger import Budget
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.rationals import exact_text, float_up, to_rational
 from dpforest.exceptions import BudgetExceeded, ParameterError, ParameterTypeError, ScopeError
+from dpforest.own_names import OwnNames
 from dpforest.processes import this_process
 from dpforest.relations import NeighbouringRelation
 
@@ -37,7 +38,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_note_fork)
 
 
-class ExternalEntry(BaseModel):
+class ExternalEntry(OwnNames):
     """One charge to another library's accountant, for the report.
 
     Attributes

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, ConfigDict
+from pydantic import AfterValidator, ConfigDict
 
 from dpforest.accounting.rationals import is_exact
+from dpforest.own_names import OwnNames
 
 
 def _exact(text: str) -> str:
@@ -19,7 +20,7 @@ def _exact(text: str) -> str:
 ExactText = Annotated[str, AfterValidator(_exact)]
 
 
-class Frozen(BaseModel):
+class Frozen(OwnNames):
     """Base of frozen, closed records; each is built when it is first used, not on import."""
 
     # Infinite amounts must survive JSON, where pydantic would write null. A report has a

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import ConfigDict
+
+from dpforest.own_names import OwnNames
 
 Verdict = Literal["violates", "consistent", "inconclusive"]
 
 
-class _Record(BaseModel):
+class _Record(OwnNames):
     model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="strings")
 
 

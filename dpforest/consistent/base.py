@@ -21,6 +21,7 @@ from dpforest.consistent.features import FeatureReader
 from dpforest.consistent.grower import grow_forest, seed_of
 from dpforest.consistent.inclusion import BernoulliInclusion, Partition, RecordRule
 from dpforest.consistent.rules import ForestRules, Stop
+from dpforest.decisions import ClassScores
 from dpforest.exceptions import ParameterError
 from dpforest.report.guarantee import Guarantee
 
@@ -142,7 +143,7 @@ class ConsistentForest(BaseEstimator):
         return tags
 
 
-class ConsistentClassifier(ClassifierMixin, ConsistentForest):
+class ConsistentClassifier(ClassScores, ClassifierMixin, ConsistentForest):
     """Base of the classifiers: every tree votes, ties are broken at random.
 
     Attributes

@@ -22,6 +22,7 @@ from dpforest.consistent.kernels.safe_bayesian import (
     mix_predictions,
 )
 from dpforest.consistent.safe_bayesian_prior import PriorTrees, draw_prior_trees, rank_codes
+from dpforest.decisions import ClassScores
 from dpforest.exceptions import ParameterError, ParameterTypeError
 from dpforest.mechanisms.entropy import make_source
 from dpforest.report.guarantee import Guarantee
@@ -49,7 +50,7 @@ class OperatingCurve:
     log_probability: NDArray[np.float64]
 
 
-class SafeBayesianForestClassifier(ClassifierMixin, BaseEstimator):
+class SafeBayesianForestClassifier(ClassScores, ClassifierMixin, BaseEstimator):
     """Safe-Bayesian random forest. Not private.
 
     Trees are drawn from a prior that does not look at the data: after a root, which is always an
@@ -200,10 +201,6 @@ class SafeBayesianForestClassifier(ClassifierMixin, BaseEstimator):
         """Most probable class of each record, shape (n,); ties go to the first in ``classes_``."""
         probability = self.predict_proba(X)
         return np.asarray(self.classes_[probability.argmax(axis=1)])
-
-    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
-        """Logarithm of :meth:`predict_proba`."""
-        return np.log(self.predict_proba(X))
 
     def operating_curve(
         self, X: Any, y: Any, effective_sample_sizes: ArrayLike | None = None

@@ -52,6 +52,23 @@ class _ClassifierOnDask(_OnDask):
         classes: Any = self.classes_  # type: ignore[attr-defined]
         return mapped(X, super().predict_proba, classes.size, np.float64)  # type: ignore[misc]
 
+    def predict_log_proba(self, X: Any) -> Any:
+        """Logarithms of class probabilities, lazy for a Dask collection."""
+        check_is_fitted(self)
+        if not is_collection(X):
+            return super().predict_log_proba(X)  # type: ignore[misc]
+        classes: Any = self.classes_  # type: ignore[attr-defined]
+        return mapped(X, super().predict_log_proba, classes.size, np.float64)  # type: ignore[misc]
+
+    def decision_function(self, X: Any) -> Any:
+        """Score of each class, lazy for a Dask collection."""
+        check_is_fitted(self)
+        if not is_collection(X):
+            return super().decision_function(X)  # type: ignore[misc]
+        n_classes = self.classes_.size  # type: ignore[attr-defined]
+        columns = None if n_classes == 2 else n_classes
+        return mapped(X, super().decision_function, columns, np.float64)  # type: ignore[misc]
+
 
 class DaskPrivateForestClassifier(_ClassifierOnDask, PrivateForestClassifier):
     """``PrivateForestClassifier`` on Dask collections.

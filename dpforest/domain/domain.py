@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from dpforest.display import Page, Shown
 from dpforest.domain.comparing import DomainDiff, compare_domains
 from dpforest.domain.draft import draft_facts
 from dpforest.domain.files import read_facts, written_domain
@@ -26,11 +27,12 @@ from dpforest.domain.schema import (
     NumericFeature,
     NumericTarget,
 )
+from dpforest.domain.showing import domain_page
 from dpforest.domain.values import is_boolean
 from dpforest.exceptions import DomainError, DraftedBoundsWarning, ParameterTypeError
 
 
-class Domain(DomainFacts):
+class Domain(Shown, DomainFacts):
     """All public facts about a table.
 
     Parameters
@@ -106,6 +108,9 @@ class Domain(DomainFacts):
                 raise DomainError(name, "two features have this name", "Rename one of them")
             seen.add(name)
         return self
+
+    def _page(self) -> Page:
+        return domain_page(self)
 
     @property
     def n_features(self) -> int:

@@ -16,15 +16,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import ConfigDict
 
 from dpforest.exceptions import DomainError
+from dpforest.own_names import OwnNames
 
 #: What a draft writes as the source of its entries.
 DRAFT_SOURCE = "read from the data by Domain.draft"
 
 
-class DraftMark(BaseModel):
+class DraftMark(OwnNames):
     """Mark of an entry that was drafted, with those of its bounds that are still the draft's.
 
     Parameters

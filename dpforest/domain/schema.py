@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from dpforest.domain.complaints import domain_error
 from dpforest.domain.marks import DraftMark, is_own_source, settled
@@ -20,6 +20,7 @@ from dpforest.domain.values import (
     text_of,
 )
 from dpforest.exceptions import DomainError
+from dpforest.own_names import OwnNames
 from dpforest.strict_json import is_writable
 
 #: Codes of one feature must fit two bytes, with room for "unknown" and "missing".
@@ -30,7 +31,7 @@ MAX_CLASSES = 65_536
 MAX_INTEGER = 2**53
 
 
-class DomainFacts(BaseModel):
+class DomainFacts(OwnNames):
     """Public facts: frozen, closed, and speaking in `DomainError`."""
 
     model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid")

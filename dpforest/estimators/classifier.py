@@ -10,6 +10,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from dpforest.accounting.releases import LearnerBudget
+from dpforest.decisions import ClassScores, log_shares
 from dpforest.domain.domain import Domain
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.estimators.base import PrivateEstimator
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from dpforest.plain.writing import Link
 
 
-class PrivateClassifier(ClassifierMixin, PrivateEstimator):
+class PrivateClassifier(ClassScores, ClassifierMixin, PrivateEstimator):
     """Base of private classifiers: class probabilities from what the model releases."""
 
     _task = "classification"
@@ -71,10 +72,20 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):
         ndarray of float64, shape (n, n_classes)
             Columns in the order of ``classes_``.
         """
+        return self._probabilities(self._model_scores(X))
+
+    def _model_scores(self, X: Any) -> NDArray[np.float64]:
+        """Scores of the model, in the order of declaration."""
         check_is_fitted(self)
-        check_feature_names(self, X)
+        check_feature_names(self, X, stacklevel=4)
         codes = self._encoder_.encode_features(X, for_predict=True)[0].codes
-        return self._probabilities(self.model_.scores(codes))
+        return self.model_.scores(codes)
+
+    def _class_scores(self, X: Any) -> NDArray[np.float64]:
+        scores = self._model_scores(X)
+        if self.model_.link == "softmax":
+            return log_shares(scores[:, self._order_])
+        return self._probabilities(scores)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Most probable class of each record, shape (n,)."""

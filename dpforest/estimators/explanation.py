@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict
+from pydantic import ConfigDict
 
+from dpforest.display import Grid, Page
 from dpforest.domain.cells import Cells
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.schema import CategoricalFeature, NumericFeature
 from dpforest.exceptions import MissingExtraError, ParameterError
+from dpforest.own_names import OwnNames
 from dpforest.trees.partial import shown_parts
 
 if TYPE_CHECKING:
@@ -22,7 +24,7 @@ _MOST_PLOTS = 6
 _MISSING = "missing"
 
 
-class PartialDependence(BaseModel):
+class PartialDependence(OwnNames):
     """Mean prediction at every public cell of one feature; of a lattice, in 256 equal parts.
 
     Attributes
@@ -45,7 +47,7 @@ class PartialDependence(BaseModel):
     predictions: dict[str, tuple[float, ...]]
 
 
-class Explanation(BaseModel):
+class Explanation(OwnNames):
     """Importances and partial dependence of a released forest; costs nothing.
 
     Attributes
@@ -67,6 +69,10 @@ class Explanation(BaseModel):
             f"{share:6.1%}  {name:{width}}".rstrip() for name, share in self.importances.items()
         ]
         return "\n".join(["share of the effect", *lines])
+
+    def _repr_html_(self) -> str:
+        rows = tuple((name, f"{share:.1%}") for name, share in self.importances.items())
+        return Page((Grid(("feature", "share of the effect"), rows),)).to_html()
 
     def of(self, feature: str) -> PartialDependence:
         """Partial dependence on one feature.

@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import ConfigDict
 
 from dpforest.accounting.figures import figure_up
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.rationals import float_up
 from dpforest.accounting.releases import PlanLine
 from dpforest.accounting.units import group_loss
+from dpforest.display import Grid, Page
 from dpforest.estimators.fit_plan import HOPELESS_SIGNAL, FitPlan
+from dpforest.own_names import OwnNames
 from dpforest.trees.base import MEDIAN_ROLE, PRIOR_ROLE
 
 #: Below this R even a good strategy learns little more than the strongest pattern.
@@ -26,7 +28,7 @@ _ENOUGH = {
 }
 
 
-class PlannedPart(BaseModel):
+class PlannedPart(OwnNames):
     """One line of a plan summary."""
 
     model_config = ConfigDict(defer_build=True, frozen=True, ser_json_inf_nan="strings")
@@ -38,7 +40,7 @@ class PlannedPart(BaseModel):
     share: float
 
 
-class PlanSummary(BaseModel):
+class PlanSummary(OwnNames):
     """A plan to be read before any data is touched; its text is a few lines for people.
 
     Attributes
@@ -70,13 +72,20 @@ class PlanSummary(BaseModel):
     details: dict[str, str]
 
     def __str__(self) -> str:
+        return f"{self._head()}\n{self._parts()}"
+
+    def _repr_html_(self) -> str:
+        return Page((self._head(), self._parts())).to_html()
+
+    def _head(self) -> str:
         budget = f"epsilon={figure_up(self.epsilon)}"
         if self.delta:
             budget += f", delta={figure_up(self.delta)}"
-        width = max(len(part.name) for part in self.parts)
-        lines = [f"strategy {self.strategy}, {budget}", f"forecast: {self.forecast}"]
-        lines += [f"  {p.share:6.1%}  {p.name:{width}}  {p.releases}" for p in self.parts]
-        return "\n".join(lines)
+        return f"strategy {self.strategy}, {budget}\nforecast: {self.forecast}"
+
+    def _parts(self) -> Grid:
+        rows = ((f"{part.share:.1%}", part.name, part.releases) for part in self.parts)
+        return Grid(("share", "part", "releases"), tuple(rows))
 
 
 def summarise(plan: FitPlan, epsilon: Fraction, delta: Fraction) -> PlanSummary:

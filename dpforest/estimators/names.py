@@ -25,7 +25,7 @@ def declared_names(domain: Domain) -> dict[str, Any]:
     return {"feature_names_in_": np.array(domain.feature_names, dtype=object)}
 
 
-def check_feature_names(estimator: Any, X: Any) -> None:
+def check_feature_names(estimator: Any, X: Any, stacklevel: int = 3) -> None:
     """Say in scikit-learn's words where a table's names are not those of the fit.
 
     Columns are read by name, so their order and further columns do not matter.
@@ -38,7 +38,7 @@ def check_feature_names(estimator: Any, X: Any) -> None:
             f"X does not have valid feature names, but {type(estimator).__name__} was fitted with "
             "feature names",
             UserWarning,
-            stacklevel=3,
+            stacklevel=stacklevel,
         )
     elif not set(estimator.feature_names_in_) <= set(names):
         validate_data(estimator, X, skip_check_array=True, reset=False)

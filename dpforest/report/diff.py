@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import ConfigDict
 
 from dpforest.accounting.figures import figure_up
 from dpforest.accounting.ledger import LossRecord
 from dpforest.accounting.rationals import parse_amount
+from dpforest.own_names import OwnNames
 from dpforest.report.record import LedgerPlace, ReportRecord
 
 Section = Literal[
@@ -22,7 +23,7 @@ _QUOTED = 80
 _ABSENT = "-"
 
 
-class ReportChange(BaseModel):
+class ReportChange(OwnNames):
     """One thing that differs.
 
     Attributes
@@ -45,7 +46,7 @@ class ReportChange(BaseModel):
     text: str
 
 
-class ReportDiff(BaseModel):
+class ReportDiff(OwnNames):
     """Differences from one privacy report to another.
 
     Attributes

@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import ConfigDict, model_validator
 
 from dpforest.accounting.bounds import (
     add_remove_price,
@@ -19,12 +19,14 @@ from dpforest.accounting.figures import figure_up
 from dpforest.accounting.ledger import Budget
 from dpforest.accounting.losses import Amount, PrivacyLoss
 from dpforest.accounting.rationals import float_up
+from dpforest.display import Grid, Page
+from dpforest.own_names import OwnNames
 from dpforest.relations import NeighbouringRelation, relations_of
 
 Status = Literal["holds", "demonstration", "void", "none"]
 
 
-class RelationBound(BaseModel):
+class RelationBound(OwnNames):
     """One bound: (epsilon, delta) under one neighbouring relation."""
 
     model_config = ConfigDict(defer_build=True, frozen=True, ser_json_inf_nan="strings")
@@ -36,7 +38,7 @@ class RelationBound(BaseModel):
     derivation: str
 
 
-class Guarantee(BaseModel):
+class Guarantee(OwnNames):
     """Guarantee that a fit earned, in numbers and words.
 
     Attributes
@@ -80,6 +82,16 @@ class Guarantee(BaseModel):
     def __str__(self) -> str:
         return self.sentence
 
+    def _repr_html_(self) -> str:
+        return Page((self.sentence, self._figures())).to_html()
+
+    def _figures(self) -> Grid | str:
+        """Figures by neighbouring relation, where any are claimed."""
+        if self.status not in ("holds", "demonstration"):
+            return ""
+        rows = tuple(_figures_of(bound) for bound in self.bounds)
+        return Grid(("one privacy unit is", "epsilon", "delta", "rho", "how it follows"), rows)
+
     @property
     def sentence(self) -> str:
         """The guarantee in one sentence."""
@@ -97,6 +109,13 @@ class Guarantee(BaseModel):
             conditions = "; ".join(self.reasons)
             return f"DEMONSTRATION ONLY: {text}, but only under {these}: {conditions}."
         return text + "."
+
+
+def _figures_of(bound: RelationBound) -> tuple[str, ...]:
+    """Row of a bound; figures are rounded up."""
+    rho = "" if bound.rho is None else figure_up(bound.rho)
+    changed = bound.relation.value.replace("_", " ")
+    return changed, figure_up(bound.epsilon), figure_up(bound.delta), rho, bound.derivation
 
 
 SEEDED = (

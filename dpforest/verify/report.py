@@ -40,6 +40,7 @@ from dpforest.ledger.amounts import cap_in_units, to_units
 from dpforest.ledger.ledger import BudgetLedger
 from dpforest.ledger.pricing import FitPrice
 from dpforest.ledger.witness import witness_problems
+from dpforest.own_names import OwnNames
 from dpforest.relations import relations_of
 from dpforest.report.diff import differing_leaves
 from dpforest.report.digests import canonical_bytes
@@ -89,7 +90,7 @@ _UNSAMPLED = ("sequential", "parallel cells")
 _PLAN_TOLERANCE = 1e-6
 
 
-class Verification(BaseModel):
+class Verification(OwnNames):
     """Findings of :func:`verify_report`.
 
     Attributes

@@ -265,9 +265,10 @@ def test_the_forecast_writes_figures_as_people_do(figure, said):
 
 def test_a_plan_is_a_few_lines_for_people(domain):
     plan = PrivateForestClassifier(epsilon=1, delta="1e-6").plan(domain, 10_000)
-    first, second, *parts = str(plan).splitlines()
+    first, second, head, _, *parts = str(plan).splitlines()
     assert first == "strategy refitted, epsilon=1, delta=1e-06"
     assert second == f"forecast: {plan.forecast}"
+    assert head.split() == ["share", "part", "releases"]
     assert [line.split()[1] for line in parts] == [part.name.split()[0] for part in plan.parts]
     assert all(part.releases in line for part, line in zip(plan.parts, parts, strict=True))
     assert str(PrivateForestClassifier(epsilon=1).plan(domain)).startswith("strategy auto, epsilon")
