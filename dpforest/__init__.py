@@ -32,6 +32,7 @@ _HOMES = {
     "DraftedBoundsWarning": "dpforest.exceptions",
     "InvalidRecordError": "dpforest.exceptions",
     "InvalidStreamRecordError": "dpforest.exceptions",
+    "LargeDeltaWarning": "dpforest.exceptions",
     "LedgerDamaged": "dpforest.exceptions",
     "LedgerError": "dpforest.exceptions",
     "LedgerFrozen": "dpforest.exceptions",
@@ -56,6 +57,7 @@ _HOMES = {
     "WeakSignalWarning": "dpforest.exceptions",
     "check_pipeline": "dpforest.estimators.pipelines",
     "diff_reports": "dpforest.report.diff",
+    "load_model": "dpforest.loading",
     "read_plain": "dpforest.verify.plain",
     "report_schema": "dpforest.report.schema",
     "verify_report": "dpforest.verify.report",
@@ -111,6 +113,7 @@ if TYPE_CHECKING:
         DraftedBoundsWarning,
         InvalidRecordError,
         InvalidStreamRecordError,
+        LargeDeltaWarning,
         LedgerDamaged,
         LedgerError,
         LedgerFrozen,
@@ -124,6 +127,7 @@ if TYPE_CHECKING:
         WeakSignalWarning,
     )
     from dpforest.ledger.ledger import BudgetLedger
+    from dpforest.loading import load_model
     from dpforest.relations import NeighbouringRelation
     from dpforest.report.diff import diff_reports
     from dpforest.report.report import PrivacyReport
@@ -149,6 +153,7 @@ __all__ = [
     "DraftedBoundsWarning",
     "InvalidRecordError",
     "InvalidStreamRecordError",
+    "LargeDeltaWarning",
     "LedgerDamaged",
     "LedgerError",
     "LedgerFrozen",
@@ -181,6 +186,7 @@ __all__ = [
     "estimators",
     "exceptions",
     "ledger",
+    "load_model",
     "mechanisms",
     "read_plain",
     "report",

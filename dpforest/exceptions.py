@@ -336,5 +336,12 @@ class WeakSignalWarning(UserWarning):
     """The budget is too small for the declared or released number of records to teach much."""
 
 
+class LargeDeltaWarning(UserWarning):
+    """Delta is at least one over the declared number of records.
+
+    A mechanism that publishes one record at random out of n would keep such a guarantee.
+    """
+
+
 class LedgerWarning(UserWarning):
     """Something about a ledger that its owners should know, and that stops nothing."""

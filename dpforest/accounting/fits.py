@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 import threading
 import uuid
-import warnings
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -32,6 +31,7 @@ from dpforest.accounting.rationals import (
 )
 from dpforest.exceptions import ParameterError, RepeatedFitWarning
 from dpforest.processes import this_process
+from dpforest.searches import warn_in_search
 
 #: Where a fit is charged that no shared accountant keeps count of.
 OWN_BUDGET = "a budget of its own"
@@ -217,6 +217,7 @@ def register_fit(
     loss: PrivacyLoss,
     *,
     charged_to: str = OWN_BUDGET,
+    search: str | None = None,
     stacklevel: int = 5,
 ) -> FitListing:
     """List one fit; warn from the second one of a lineage on where no accountant counts it.
@@ -231,6 +232,8 @@ def register_fit(
         What the fit may spend.
     charged_to : str
         Where, in words. A shared accountant keeps its own ceiling, so nobody is warned.
+    search : str, optional
+        Token of the search that the fit is part of, which warns once.
     stacklevel : int
         Of the warning; the default points at the caller of ``fit``.
 
@@ -250,7 +253,7 @@ def register_fit(
         known.add((_process_name(), charged_to), 1, loss)
         listing = known.listing()
     if listing.n_fits > 1 and charged_to == OWN_BUDGET:
-        warnings.warn(_warning_text(listing), RepeatedFitWarning, stacklevel)
+        warn_in_search(_warning_text(listing), RepeatedFitWarning, search, stacklevel=stacklevel)
     return listing
 
 

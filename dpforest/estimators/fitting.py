@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
@@ -40,7 +39,12 @@ from dpforest.estimators.names import features_in
 from dpforest.estimators.outcome import FitOutcome
 from dpforest.estimators.parameters import storable
 from dpforest.estimators.pipelines import surroundings
-from dpforest.estimators.planning import plan_of, settle_plan, warn_if_hopeless
+from dpforest.estimators.planning import (
+    plan_of,
+    settle_plan,
+    warn_if_hopeless,
+    warn_of_large_delta,
+)
 from dpforest.estimators.progress import PartProgress, PassProgress
 from dpforest.estimators.target_range import prepared
 from dpforest.exceptions import ParameterError, ParameterTypeError, PrivacyLeakWarning
@@ -61,6 +65,7 @@ from dpforest.relations import relations_of
 from dpforest.report.guarantee import spent_budget
 from dpforest.report.making import library_versions
 from dpforest.report.record import Ceiling, RunFacts
+from dpforest.searches import search_of_fit, warn_in_search
 from dpforest.trees.base import ReleasedModel
 from dpforest.trees.passes import n_passes
 from dpforest.trees.training import train_on
@@ -104,6 +109,8 @@ class Fit:
     reservation: Reservation = NO_RESERVATION
     #: Whether an earlier fit of the object or a clone drew from the same seed.
     seed_reused: bool = False
+    #: Token of the search that the fit is part of.
+    search: str | None = None
 
     def __init__(self, estimator: Any, listing: FitListing | None = None) -> None:
         self.estimator = estimator
@@ -134,6 +141,7 @@ class Fit:
     def _enter(self, X: Any, y: Any) -> None:
         """Refuse whatever can be refused without a look at any value."""
         estimator = self.estimator
+        self.search = search_of_fit(estimator.__dict__.pop("_search", None))
         self.wanted = estimator._wanted()
         self.source = make_source(estimator.random_state)
         # Read once, so that the report speaks of what is charged, whatever is set meanwhile.
@@ -182,12 +190,13 @@ class Fit:
                 self._domain_repair(),
             )  # fmt: skip
         self.leaks.append(leak)
-        warnings.warn(
-            f"{leak}. The guarantee is void. Declare the public facts: see Domain, Domain.draft, "
-            "Domain.confirmed.",
-            PrivacyLeakWarning,
-            stacklevel=5,
+        self._warn_of_leak(
+            leak, "Declare the public facts: see Domain, Domain.draft, Domain.confirmed."
         )
+
+    def _warn_of_leak(self, leak: str, repair: str) -> None:
+        text = f"{leak}. The guarantee is void. {repair}"
+        warn_in_search(text, PrivacyLeakWarning, self.search, key=leak, stacklevel=6)
 
     def _draft_domain(self, X: Any, y: Any) -> str:
         """Read a domain off a table; returns what that leaks."""
@@ -216,11 +225,10 @@ class Fit:
             return
         leak = f"a step before or around it learns without paying: {'; '.join(unpaid)}"
         self.leaks.append(leak)
-        warnings.warn(
-            f"{leak}. The guarantee is void. Use steps that need no fitting, or fit them on public "
-            "data and freeze them (FrozenEstimator); see dpforest.check_pipeline.",
-            PrivacyLeakWarning,
-            stacklevel=5,
+        self._warn_of_leak(
+            leak,
+            "Use steps that need no fitting, or fit them on public data and freeze them "
+            "(FrozenEstimator); see dpforest.check_pipeline.",
         )
 
     # -- plan and reserve --------------------------------------------------------------------
@@ -229,7 +237,8 @@ class Fit:
         rows, in_memory = self.domain.approximate_rows, not self.streamed
         self.plan = plan_of(self.wanted, self.encoder, rows, self.charged_to, in_memory)
         self.settled = self.plan
-        warn_if_hopeless(self.plan, self.plan.signal, stacklevel=5)
+        warn_if_hopeless(self.plan, self.plan.signal, 5, self.search)
+        warn_of_large_delta(self.wanted.budget.delta, rows, 5, self.search)
 
     def _open_accountant(self) -> BudgetAccountant:
         """The shared accountant, or an own one; a diffprivlib ceiling is charged now."""
@@ -285,7 +294,9 @@ class Fit:
         if self.listing is not None:
             return
         lineage, name = self.estimator._own_lineage(), type(self.estimator).__name__
-        self.listing = register_fit(lineage, name, self.plan.loss, charged_to=self.charged_to)
+        self.listing = register_fit(
+            lineage, name, self.plan.loss, charged_to=self.charged_to, search=self.search
+        )
         if isinstance(self.source, SeededSource):
             self.seed_reused = count_seed(lineage, name, self.source.digest) > 1
 
@@ -294,7 +305,7 @@ class Fit:
         # Arithmetic on released numbers may underflow, which a setting of numpy could make an
         # error.
         with records.threads(), np.errstate(all="ignore"):
-            self.settled = settle_plan(self.plan, self.source, scope, records)
+            self.settled = settle_plan(self.plan, self.source, scope, records, self.search)
             records, steps = prepared(self.settled, scope, records, self.source)
             with self._progress(records) as progress:
                 model = self._learn(scope, progress.over(records), progress)

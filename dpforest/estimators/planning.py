@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -27,9 +26,10 @@ from dpforest.estimators.fit_plan import (
     table_facts,
 )
 from dpforest.estimators.forecast import forecast, teaches
-from dpforest.exceptions import WeakSignalWarning
+from dpforest.exceptions import LargeDeltaWarning, WeakSignalWarning
 from dpforest.mechanisms.entropy import RandomSource
 from dpforest.records.base import RecordCount, Records
+from dpforest.searches import warn_in_search
 from dpforest.trees.base import Learner, TableFacts
 from dpforest.trees.strategies import STRATEGIES, pick_strategy, spends_pure_epsilon
 
@@ -81,7 +81,13 @@ def plan_of(
     )  # fmt: skip
 
 
-def settle_plan(plan: FitPlan, source: RandomSource, scope: Scope, records: Records) -> FitPlan:
+def settle_plan(
+    plan: FitPlan,
+    source: RandomSource,
+    scope: Scope,
+    records: Records,
+    search: str | None = None,
+) -> FitPlan:
     """Buy the noisy number of records where the plan waits for one, and plan the rest from it."""
     if plan.count is None:
         return plan
@@ -95,7 +101,7 @@ def settle_plan(plan: FitPlan, source: RandomSource, scope: Scope, records: Reco
     # A warning costs nothing: it goes by the fewest records that the noise allows.
     fewest = fewest_rows(int(noisy[0]), plan.count)
     signal = settled.signal
-    warn_if_hopeless(settled, signal and signal * min(fewest / rows, 1.0), stacklevel=6)
+    warn_if_hopeless(settled, signal and signal * min(fewest / rows, 1.0), 6, search)
     return settled
 
 
@@ -160,7 +166,26 @@ def unit_loss(plan: Plan[Any], records_per_unit: int) -> PrivacyLoss:
     return group_loss(plan.loss, records_per_unit)
 
 
-def warn_if_hopeless(plan: FitPlan, signal: float | None, stacklevel: int) -> None:
+def warn_if_hopeless(
+    plan: FitPlan, signal: float | None, stacklevel: int, search: str | None = None
+) -> None:
     """Warn where the budget can hardly teach anything; from a declared or released number."""
     if signal is not None and not teaches(plan, signal):
-        warnings.warn(forecast(plan, signal), WeakSignalWarning, stacklevel=stacklevel)
+        text = forecast(plan, signal)
+        warn_in_search(text, WeakSignalWarning, search, stacklevel=stacklevel)
+
+
+def warn_of_large_delta(
+    delta: Fraction, rows: int | None, stacklevel: int, search: str | None = None
+) -> None:
+    """Warn where delta is 1 / n or more of the declared records; they are never counted."""
+    if rows is None or delta * rows < 1:
+        return
+    warn_in_search(
+        f"delta = {float(delta):.6g} is at least 1/n of the {rows:,} records that the domain "
+        "declares: a mechanism that publishes one record at random would keep such a guarantee. "
+        f"Choose a delta far below {1 / rows:.1g}, such as {1 / (100 * rows):.1g}, or 0.",
+        LargeDeltaWarning,
+        search,
+        stacklevel=stacklevel,
+    )

@@ -21,6 +21,7 @@ from dpforest.accounting.ledger import ScopeRecord
 from dpforest.accounting.scopes import Scope
 from dpforest.domain.domain import Domain
 from dpforest.exceptions import ModelFormatError, ParameterTypeError
+from dpforest.searches import search_of_clone, travels
 
 _OTHER_VERSION = (
     "this estimator was pickled by another version of dpforest: it lacks {lacking}. Read it with "
@@ -34,6 +35,8 @@ class SharedBudget(BaseEstimator):
     """Base of estimators whose clones, copies and pickles hold one budget between them."""
 
     accountant: Any
+    #: Token of the search that a clone was made for, until it is fitted.
+    _search: str
     _scope: Scope | ScopeRecord
 
     def _composition(self) -> ScopeRecord:
@@ -49,6 +52,9 @@ class SharedBudget(BaseEstimator):
         duplicate: Self = super().__sklearn_clone__()
         duplicate.accountant = self.accountant  # a copy of another library's would spend twice
         duplicate._lineage = self._own_lineage()
+        search = search_of_clone(self.__dict__.get("_search"))
+        if search is not None:
+            duplicate._search = search
         return duplicate
 
     def __copy__(self) -> Self:
@@ -82,6 +88,8 @@ class SharedBudget(BaseEstimator):
         about records that no budget pays for; held by tests/estimators/report/test_marks_stay.py.
         """
         state: dict[str, Any] = dict(super().__getstate__())
+        if "_search" in state:
+            travels(state["_search"])
         fitted = "accountant_" in state
         if isinstance(state.get("domain"), Domain):
             state["domain"] = state["domain"].without_marks()

@@ -101,7 +101,22 @@ def model_from_json(cls: type[Model], source: str | Path) -> Model:
     source : str or Path
         A path, or the text itself.
     """
-    content = _read(cls, source)
+    return restored(cls, read_stored(source))
+
+
+def restored(cls: type[Model], content: dict[str, Any]) -> Model:
+    """Make a fitted estimator of what :func:`read_stored` gave.
+
+    Raises
+    ------
+    ModelFormatError
+        If it is of another class, or damaged.
+    """
+    if content.get("estimator") != cls.__name__:
+        raise ModelFormatError(
+            f"the stored model is a {content.get('estimator')!r}, not a {cls.__name__}. "
+            "Call from_json of that class."
+        )
     try:
         return _restore(cls, as_written_now(content))
     except ModelFormatError:
@@ -113,7 +128,13 @@ def model_from_json(cls: type[Model], source: str | Path) -> Model:
         ) from None
 
 
-def _read(cls: type, source: str | Path) -> dict[str, Any]:
+def read_stored(source: str | Path) -> dict[str, Any]:
+    """Content of a stored model of any class, of a version that can be read.
+
+    Raises
+    ------
+    ModelFormatError
+    """
     content = read_object(source, _unreadable, _LIMITS)
     if content.get("format") != FORMAT:
         raise ModelFormatError(f"not a {FORMAT}. Give what to_json() wrote.")
@@ -121,11 +142,6 @@ def _read(cls: type, source: str | Path) -> dict[str, Any]:
     if type(version) is not int or version not in (*EARLIER, VERSION):
         raise ModelFormatError(
             f"format version {version!r} is not {VERSION}. Use the dpforest that wrote it."
-        )
-    if content.get("estimator") != cls.__name__:
-        raise ModelFormatError(
-            f"the stored model is a {content.get('estimator')!r}, not a {cls.__name__}. "
-            "Call from_json of that class."
         )
     return content
 

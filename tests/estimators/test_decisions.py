@@ -34,8 +34,11 @@ def table(n_classes: int, n: int = 600):
 
 def fitted(strategy, delta, n_classes):
     X, y = table(n_classes)
-    domain = Domain(features={"u": (0.0, 1.0), "v": (0.0, 1.0)}, classes=["b", "a", "c"][:n_classes],
-                    approximate_rows=600)  # fmt: skip
+    domain = Domain(
+        features={"u": (0.0, 1.0), "v": (0.0, 1.0)},
+        classes=["b", "a", "c"][:n_classes],
+        approximate_rows=600,
+    )
     kind = PrivateForestClassifier(
         epsilon=5, delta=delta, domain=domain, strategy=strategy, random_state=1
     )

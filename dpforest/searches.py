@@ -1,0 +1,177 @@
+"""Warnings in a search of scikit-learn: given once for the search, and not once for each fit.
+
+A search (``GridSearchCV``, ``cross_val_score`` and their like) runs its fits by one object of
+joblib, which lives as long as the search. So that object stands for the search: a clone that is
+made under it gets its token, and takes the token along into threads and other processes. Processes
+agree on who speaks first by a file whose name is a digest of what is said. It is empty, and is
+removed when the search is over. Where there is no common folder, each process speaks once.
+
+No warning is lost by this: what cannot be looked up is said.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import sys
+import tempfile
+import threading
+import uuid
+import warnings
+import weakref
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+_SEARCHES = "sklearn.model_selection."
+_RUNNERS = ("joblib.", "sklearn.utils.parallel")
+_ONCE = " (Said once for this search, for this fit and all that follow.)"
+#: Searches of which a process remembers what was said.
+_MOST_REMEMBERED = 64
+
+_lock = threading.RLock()
+_tokens: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
+_said: dict[str, set[str]] = {}
+_travelled: set[str] = set()
+
+
+def search_of_clone(inherited: str | None) -> str | None:
+    """Token for a clone that is made now: the one of its search, or None outside of any.
+
+    Parameters
+    ----------
+    inherited : str or None
+        Token of what is cloned; it counts as long as a search is running.
+    """
+    frames = list(_frames())
+    if not any(map(_is_of_search, frames)):
+        return None
+    return inherited or _token_of(frames)
+
+
+def search_of_fit(carried: str | None) -> str | None:
+    """Token of the search that runs the fit of the caller; None outside of any."""
+    return search_of_clone(carried)
+
+
+def travels(token: str) -> None:
+    """Note that a token leaves for other processes, which then look in a folder of this one."""
+    with _lock:
+        if token in _travelled or not _is_own(token):
+            return
+        _travelled.add(token)
+        try:
+            _folder(token).mkdir(mode=0o700)
+        except OSError:  # then each process speaks for itself
+            return
+        for key in _said.get(token, ()):
+            _is_first(token, key)
+
+
+def warn_in_search(
+    text: str, category: type[Warning], search: str | None, *, key: str = "", stacklevel: int
+) -> None:
+    """Warn, within a search only where the same was not said before.
+
+    Parameters
+    ----------
+    text : str
+    category : type
+    search : str or None
+        Token of the search; None outside of one, where every fit warns.
+    key : str
+        What makes the same of two texts of one category. It holds nothing of records.
+    stacklevel : int
+        As for ``warnings.warn`` in the caller.
+    """
+    if search is None:
+        warnings.warn(text, category, stacklevel=stacklevel + 1)
+        return
+    name = f"{category.__name__}: {key}"
+    with _lock:
+        said = _said.setdefault(search, set())
+        while len(_said) > _MOST_REMEMBERED:
+            del _said[next(iter(_said))]
+        if name in said or not _is_first(search, name):
+            return
+        said.add(name)
+    try:
+        warnings.warn(text + _ONCE, category, stacklevel=stacklevel + 1)
+    except Warning:  # made an error by a filter: the next fit is to end by it, too
+        with _lock:
+            said.discard(name)
+            _file(search, name).unlink(missing_ok=True)
+        raise
+
+
+def _frames() -> Iterator[FrameType]:
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def _is_of_search(frame: FrameType) -> bool:
+    return str(frame.f_globals.get("__name__", "")).startswith(_SEARCHES)
+
+
+def _token_of(frames: list[FrameType]) -> str | None:
+    """Token of the outermost search whose runner is found on a stack."""
+    for frame in reversed(frames):
+        runner = _runner(frame)
+        if runner is not None:
+            with _lock:
+                if runner not in _tokens:
+                    _tokens[runner] = token = f"{os.getpid()}-{uuid.uuid4().hex}"
+                    weakref.finalize(runner, _forget, token)
+                return _tokens[runner]
+    return None
+
+
+def _runner(frame: FrameType) -> Any:
+    """The object of joblib that a frame is of, or that a search holds in it."""
+    if _is_of_search(frame):
+        found = frame.f_locals.get("parallel")
+    elif str(frame.f_globals.get("__name__", "")).startswith(_RUNNERS):
+        found = frame.f_locals.get("self")
+    else:
+        return None
+    # By its type alone: an object may say of itself what it likes.
+    named = any(kind.__name__ == "Parallel" and kind.__module__.startswith("joblib")
+                for kind in type(found).__mro__)  # fmt: skip
+    return found if named else None
+
+
+def _forget(token: str) -> None:
+    with _lock:
+        _said.pop(token, None)
+        if token in _travelled:
+            _travelled.discard(token)
+            shutil.rmtree(_folder(token), ignore_errors=True)
+
+
+def _is_own(token: str) -> bool:
+    return token.partition("-")[0] == str(os.getpid())
+
+
+def _folder(token: str) -> Path:
+    return Path(tempfile.gettempdir()) / f"dpforest-search-{token}"
+
+
+def _file(token: str, name: str) -> Path:
+    return _folder(token) / hashlib.sha256(name.encode()).hexdigest()
+
+
+def _is_first(token: str, name: str) -> bool:
+    """Say if no other process said it, and note that this one does."""
+    if _is_own(token) and token not in _travelled:
+        return True
+    try:
+        _file(token, name).touch(mode=0o600, exist_ok=False)
+    except FileExistsError:
+        return False
+    except OSError:  # no such folder: another machine, or the search is over
+        return True
+    return True

@@ -1,0 +1,161 @@
+"""One warning for a search, not one a fit: in this process, in threads and in other processes."""
+
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from joblib import parallel_config
+from sklearn.base import clone
+from sklearn.model_selection import (
+    GridSearchCV,
+    cross_val_predict,
+    cross_val_score,
+    cross_validate,
+    learning_curve,
+)
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import Normalizer
+
+from dpforest import (
+    Domain,
+    LargeDeltaWarning,
+    PrivacyLeakWarning,
+    PrivateForestClassifier,
+    RepeatedFitWarning,
+    WeakSignalWarning,
+)
+from dpforest.searches import search_of_clone, warn_in_search
+
+X = np.random.default_rng(0).random((60, 2))
+Y = np.arange(60) % 2
+DRAFTED = Domain.draft(X, Y).model_copy(update={"approximate_rows": 10_000})
+DECLARED = Domain(features={"a": (0, 1), "b": (0, 1)}, classes=[0, 1], approximate_rows=10_000)
+
+
+def forest(**parameters):
+    given = {"epsilon": 0.5, "domain": DRAFTED, "strategy": "one_shot", **parameters}
+    return PrivateForestClassifier(**given)
+
+
+def counted(work):
+    """Number of warnings of each category."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        work()
+    kinds = [warning.category for warning in caught]
+    return {kind: kinds.count(kind) for kind in kinds}
+
+
+ONCE = {PrivacyLeakWarning: 1, RepeatedFitWarning: 1}
+SEARCHES = {
+    "cross_val_score": lambda f: cross_val_score(f, X, Y, cv=3),
+    "cross_validate": lambda f: cross_validate(f, X, Y, cv=3, return_estimator=True),
+    "cross_val_predict": lambda f: cross_val_predict(f, X, Y, cv=3),
+    "learning_curve": lambda f: learning_curve(f, X, Y, cv=2, train_sizes=[0.5, 1.0]),
+    "grid": lambda f: GridSearchCV(f, {"epsilon": [0.5, 1]}, cv=2).fit(X, Y),
+    "threads": lambda f: threaded(f),
+    "pipeline": lambda f: cross_val_score(make_pipeline(Normalizer(), f), X, Y, cv=3),
+    "nested": lambda f: cross_val_score(GridSearchCV(f, {"epsilon": [1, 2]}, cv=2), X, Y, cv=2),
+}  # fmt: skip
+
+
+def threaded(estimator):
+    with parallel_config("threading", n_jobs=2):
+        return cross_val_score(estimator, X, Y, cv=4)
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_once_for_each_search(name):
+    estimator = forest()
+    assert counted(lambda: SEARCHES[name](estimator)) == ONCE
+    assert counted(lambda: SEARCHES[name](estimator)) == ONCE  # another search says it again
+
+
+def test_every_fit_outside_of_a_search_warns():
+    estimator = forest()
+    assert counted(lambda: estimator.fit(X, Y)) == {PrivacyLeakWarning: 1}
+    assert counted(lambda: estimator.fit(X, Y)) == ONCE
+    (first,) = cross_validate_estimators(estimator)[:1]
+    assert "_search" not in vars(first)
+    assert counted(lambda: clone(first).fit(X, Y)) == ONCE
+
+
+def cross_validate_estimators(estimator):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return cross_validate(estimator, X, Y, cv=2, return_estimator=True)["estimator"]
+
+
+def test_different_leaks_and_categories_are_said_each():
+    grid = GridSearchCV(
+        forest(delta=0.5), {"domain": [DRAFTED, None, DECLARED], "epsilon": [0.001, 1]}, cv=2,
+        refit=False,
+    )  # fmt: skip
+    found = counted(lambda: grid.fit(X, Y))
+    assert found == {PrivacyLeakWarning: 2, RepeatedFitWarning: 1, WeakSignalWarning: 1,
+                     LargeDeltaWarning: 1}  # fmt: skip
+
+
+def test_a_warning_that_is_an_error_ends_every_fit():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", PrivacyLeakWarning)
+        with pytest.raises(PrivacyLeakWarning):
+            cross_val_score(forest(), X, Y, cv=3, error_score="raise")
+        with pytest.raises(ValueError, match="All the 3 fits failed"):
+            cross_val_score(forest(), X, Y, cv=3)
+
+
+SCRIPT = """
+import numpy as np
+from sklearn.model_selection import GridSearchCV
+from dpforest import Domain, PrivateForestClassifier
+X = np.random.default_rng(0).random((60, 2)); y = np.arange(60) % 2
+forest = PrivateForestClassifier(epsilon=1, domain=Domain.draft(X, y), strategy="one_shot")
+GridSearchCV(forest, {"epsilon": [1, 2]}, cv=3, n_jobs=2).fit(X, y)
+"""
+
+
+def test_once_for_two_processes(tmp_path):
+    environment = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONWARNINGS": "always"}
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT], capture_output=True, text=True, env=environment, check=True
+    )
+    assert done.stderr.count("PrivacyLeakWarning: ") == 1, done.stderr
+    assert done.stderr.count("RepeatedFitWarning: ") == 1, done.stderr
+    assert not list(tmp_path.glob("dpforest-search-*"))
+
+
+def test_nothing_stays_when_a_search_is_over():
+    counted(lambda: SEARCHES["cross_val_score"](forest()))
+    gc.collect()
+    assert not list(Path(tempfile.gettempdir()).glob(f"dpforest-search-{os.getpid()}-*"))
+
+
+def test_outside_of_a_search_there_is_no_token():
+    assert search_of_clone(None) is None and search_of_clone("1-carried") is None
+
+
+def test_a_token_of_another_machine_is_said_once_a_process():
+    def say():
+        warn_in_search("text", UserWarning, f"0-{threading.get_ident()}", stacklevel=1)
+
+    assert counted(lambda: (say(), say())) == {UserWarning: 1}
+
+
+@pytest.mark.parametrize(("delta", "rows", "warned"), [
+    ("1/60", 60, True), ("1/61", 60, False), (0.1, 60, True), (1e-6, 60, False), (0, 60, False),
+    (0.1, None, False),
+])  # fmt: skip
+def test_a_large_delta_is_told_by_declared_rows_alone(delta, rows, warned):
+    domain = DECLARED.model_copy(update={"approximate_rows": rows})
+    found = counted(lambda: forest(domain=domain, delta=delta, epsilon=5).fit(X, Y))
+    assert found.get(LargeDeltaWarning, 0) == warned
