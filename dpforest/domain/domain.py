@@ -14,7 +14,7 @@ from pydantic import Field, field_validator, model_validator
 
 from dpforest.display import Page, Shown
 from dpforest.domain.comparing import DomainDiff, compare_domains
-from dpforest.domain.draft import draft_facts
+from dpforest.domain.draft import as_categories, draft_facts
 from dpforest.domain.files import read_facts, written_domain
 from dpforest.domain.findings import DomainCheck
 from dpforest.domain.marks import checked_sources, without_bounds
@@ -168,6 +168,47 @@ class Domain(Shown, DomainFacts):
             and entry.status == "declared"
             and isinstance(entry, (NumericFeature, NumericTarget))
         )
+
+    @property
+    def may_be_codes(self) -> dict[str, tuple[str, ...]]:
+        """Numbers of drafted columns that hold few whole numbers, by name: they may be codes.
+
+        For the curator alone, as all of a draft; empty once an entry is declared. Such a column is
+        drafted as numeric. :meth:`with_categories` reads it the other way.
+        """
+        marked = ((name, entry.drafted) for name, entry in self._named_entries)
+        return {name: mark.codes for name, mark in marked if mark is not None and mark.codes}
+
+    def with_categories(self, *names: str) -> Domain:
+        """The same draft, with columns of few whole numbers read as categories.
+
+        Parameters
+        ----------
+        *names : str
+            Of :attr:`may_be_codes`.
+
+        Returns
+        -------
+        Domain
+            These entries are categorical, and drafted as before.
+
+        Raises
+        ------
+        DomainError
+            If an entry is not among them.
+        """
+        codes = self.may_be_codes
+        for name in names:
+            if name not in codes:
+                raise DomainError(
+                    str(name),
+                    "is no drafted column of few whole numbers",
+                    "Name one of domain.may_be_codes, or declare the categories",
+                )
+        features = tuple(
+            as_categories(f, codes[f.name]) if f.name in names else f for f in self.features
+        )
+        return self.model_copy(update={"features": features})
 
     def without_marks(self) -> Domain:
         """The same facts as a fit takes them, and as they may be shown to others.
@@ -382,7 +423,9 @@ class Domain(Shown, DomainFacts):
         A column whose values are all numbers, or text that reads as numbers, becomes numeric
         with the range that occurs (integer if all are whole; widened if it is a single value);
         booleans and any other text become categorical. The approximate row count stays empty:
-        it is to be typed in.
+        it is to be typed in. Columns of few whole numbers, such as 1 and 2, may be codes of
+        categories: they are drafted as numbers, ``print`` names them, and
+        :meth:`with_categories` reads them the other way.
 
         Parameters
         ----------

@@ -46,6 +46,8 @@ from dpforest.strict_json import is_writable
 
 #: More distinct texts than this are no list to edit: the most frequent stay.
 _MOST_CATEGORIES = 255
+#: Whole numbers of a column that may be codes of categories, and how often each occurs on average.
+_MOST_CODES, _TIMES = 12, 4
 #: Bounds beyond this would have an infinite width.
 _LARGEST = 8e307
 
@@ -155,8 +157,15 @@ def _draft_numeric(name: str, numbers: NDArray[np.float64]) -> NumericFeature:
         missing=bool(np.isnan(numbers).any()),
         source=DRAFT_SOURCE,
         status="drafted",
-        drafted=DraftMark(lower=lower, upper=upper),
+        drafted=DraftMark(lower=lower, upper=upper, codes=_codes_in(finite) if integer else None),
     )
+
+
+def _codes_in(finite: NDArray[np.float64]) -> tuple[str, ...] | None:
+    """The values of a column of few whole numbers, each of which occurs often; else None."""
+    values = np.unique(finite)
+    few = 2 <= values.size <= _MOST_CODES and finite.size >= _TIMES * values.size
+    return tuple(text_of(value) for value in values.tolist()) if few else None
 
 
 def _are_whole(finite: NDArray[np.float64]) -> bool:
@@ -194,6 +203,21 @@ def _draft_categorical(name: str, values: list[Any]) -> CategoricalFeature:
         categories=tuple(sorted(texts[m] for m in ranked[:_MOST_CATEGORIES])) or ("unreadable",),
         missing=counts[None] > 0,
         source=DRAFT_SOURCE,
+        status="drafted",
+        drafted=DraftMark(),
+    )
+
+
+def as_categories(
+    feature: NumericFeature | CategoricalFeature, codes: tuple[str, ...]
+) -> CategoricalFeature:
+    """A drafted feature of few whole numbers, read as categories."""
+    return CategoricalFeature(
+        name=feature.name,
+        categories=codes,
+        missing=feature.missing,
+        source=feature.source,
+        declared_by=feature.declared_by,
         status="drafted",
         drafted=DraftMark(),
     )

@@ -33,12 +33,16 @@ class DraftMark(OwnNames):
     lower, upper : float, optional
         Equal to the entry's own bound, or None. Not shown by ``repr``: an estimator's own shows
         its domain, and is often printed.
+    codes : tuple of str, optional
+        Of a column of few whole numbers, which may be codes of categories: these, in order. Dropped
+        as soon as the entry is declared.
     """
 
     model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid")
 
     lower: float | None = None
     upper: float | None = None
+    codes: tuple[str, ...] | None = None
 
     @property
     def bounds(self) -> tuple[str, ...]:
@@ -71,8 +75,15 @@ def settled(entry: Any) -> dict[str, Any]:
     if mark is not None:
         own = {name: getattr(entry, name, None) for name in ("lower", "upper")}
         kept = {name: value for name, value in own.items() if getattr(mark, name) == value}
-        changes["drafted"] = DraftMark(**kept)
+        drafted = changes.get("status", entry.status) == "drafted" and "lower" in own_fields(entry)
+        codes = mark.codes if drafted else None
+        changes["drafted"] = DraftMark(**kept, codes=codes)
     return changes
+
+
+def own_fields(entry: Any) -> Collection[str]:
+    """Names of the fields of an entry."""
+    return type(entry).model_fields.keys()
 
 
 def without_bounds(entry: Any) -> Any:

@@ -36,6 +36,8 @@ class Declared(Protocol):
     @property
     def target(self) -> NumericTarget | None: ...
     @property
+    def may_be_codes(self) -> dict[str, tuple[str, ...]]: ...
+    @property
     def lacking(self) -> tuple[tuple[str, str], ...]: ...
 
 
@@ -53,6 +55,7 @@ def domain_page(domain: Declared) -> Page:
         Grid(tuple(_COLUMNS[p] for p in told), tuple(tuple(row[p] for p in told) for row in rows)),
         _rest(domain),
         domain.note or "",
+        _codes(domain),
         _lacking(domain),
     ))  # fmt: skip
 
@@ -67,6 +70,20 @@ def _head(domain: Declared) -> str:
 def _rest(domain: Declared) -> str:
     more = len(domain.features) - _MOST_ROWS
     return f"and {count_text(more, 'more feature')}" if more > 0 else ""
+
+
+def _codes(domain: Declared) -> str:
+    """Columns that may be numbers or categories, with both ways to read them."""
+    codes = domain.may_be_codes
+    if not codes:
+        return ""
+    listed = "; ".join(f"{name} ({', '.join(values)})" for name, values in codes.items())
+    names = ", ".join(map(repr, codes))
+    return (
+        f"Read as numbers, but these few whole numbers may be codes of categories: {listed}. Where "
+        "more means more, such as rooms, leave them. Where they only name something, such as a "
+        f"region, read them as categories: domain.with_categories({names})."
+    )
 
 
 def _lacking(domain: Declared) -> str:
