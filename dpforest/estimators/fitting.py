@@ -34,6 +34,7 @@ from dpforest.checks import check_n_jobs
 from dpforest.domain.domain import Domain
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.table import Described, read_labels
+from dpforest.estimators.compiling import tell_of_compiling
 from dpforest.estimators.fit_plan import FitPlan, Wanted
 from dpforest.estimators.names import features_in
 from dpforest.estimators.outcome import FitOutcome
@@ -306,6 +307,7 @@ class Fit:
         # error.
         with records.threads(), np.errstate(all="ignore"):
             self.settled = settle_plan(self.plan, self.source, scope, records, self.search)
+            tell_of_compiling(self.settled.strategy)
             records, steps = prepared(self.settled, scope, records, self.source)
             with self._progress(records) as progress:
                 model = self._learn(scope, progress.over(records), progress)
