@@ -69,13 +69,14 @@ WITHOUT = {
         trees/one_shot/model
         trees/partial trees/importances trees/refitted/model
         trees/rules/model estimators/explanation plain/writing
+        plain/shown plain/rule_words plain/drawing
         estimators/outcome""",
     "public facts, settings and sizes": """
         trees/one_shot/settings trees/additive/settings trees/passes
         trees/refitted/settings trees/rules/settings domain/complaints domain/files
         domain/matrix estimators/names estimators/forecast trees/base""",
     "words for people, about domains and for the curator alone": """
-        domain/findings domain/near domain/comparing""",
+        domain/findings domain/near domain/comparing domain/showing estimators/compiling""",
     "structures drawn from public words, and the place of a record in them": """
         trees/random/kernels/random_trees trees/random/kernels/reach trees/random/kernels/slots
         records/kernels/prefetch

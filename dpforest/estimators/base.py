@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from abc import abstractmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -17,7 +18,7 @@ from dpforest.accounting.frozen_ledger import FrozenLedger
 from dpforest.accounting.ledger import Budget
 from dpforest.accounting.releases import LearnerBudget
 from dpforest.accounting.units import check_records_per_unit
-from dpforest.checks import check_choice, check_n_jobs
+from dpforest.checks import check_choice, check_integer, check_n_jobs
 from dpforest.domain.domain import Domain
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.estimators.explanation import Explanation, explain
@@ -45,6 +46,9 @@ from dpforest.report.report import PrivacyReport
 from dpforest.trees.base import ReleasedModel
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from dpforest.plain.shown import ShownTree
     from dpforest.plain.writing import Link
 
 
@@ -265,6 +269,61 @@ class PrivateEstimator(SharedBudget):
         from dpforest.plain.writing import plain_model
 
         return plain_model(self._encoder_, self.strategy_, self.model_, self._link(), path)
+
+    def export_text(self, tree: int | None = None, *, max_depth: int | None = None) -> str:
+        """Selected rules, or one tree, as indented text, from released values; costs nothing.
+
+        Parameters
+        ----------
+        tree : int, optional
+            Number of a tree, counted from 0. Without one the rules, where the model has rules, or
+            else the first tree.
+        max_depth : int, optional
+            Deepest splits that are shown; all without.
+
+        Returns
+        -------
+        str
+            As scikit-learn's ``export_text``, with what a leaf adds to the prediction.
+
+        Raises
+        ------
+        ParameterError
+            If the model has no such tree: a sum of curves has none, see :meth:`explain`.
+        """
+        from dpforest.plain.drawing import tree_text
+
+        return tree_text(self._shown_tree(tree), max_depth)
+
+    def plot_tree(self, tree: int | None = None, *, max_depth: int | None = None) -> Figure:
+        """Draw selected rules, or one tree, from released values; costs nothing.
+
+        Parameters
+        ----------
+        tree, max_depth : int, optional
+            As in :meth:`export_text`.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            Needs ``dpforest[plots]``.
+
+        Raises
+        ------
+        ParameterError
+            As in :meth:`export_text`.
+        MissingExtraError
+            Without matplotlib.
+        """
+        from dpforest.plain.drawing import tree_figure
+
+        return tree_figure(self._shown_tree(tree), max_depth)
+
+    def _shown_tree(self, tree: int | None) -> ShownTree:
+        from dpforest.plain.shown import shown_tree
+
+        number = None if tree is None else check_integer(tree, "tree", 0)
+        return shown_tree(json.loads(self.to_plain()), self.domain_.features, number)
 
     def _released(self) -> FitOutcome:
         """Everything that the last fit released."""

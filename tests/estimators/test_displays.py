@@ -1,0 +1,131 @@
+"""Displays: tables that people read, without secrets, and tab completion of our own names."""
+
+from __future__ import annotations
+
+import html
+import re
+
+import pytest
+from pydantic import BaseModel
+
+from dpforest import Domain, PrivacyReport, PrivateForestClassifier
+from dpforest.display import WIDTH, Grid, Page, printable
+from dpforest.own_names import OwnNames
+
+#: Values of records that the domain does not declare: no release holds them.
+SECRET_NUMBER, SECRET_TEXT = 86.4213, "Zanzibar"
+N = 3 * 247
+DOMAIN = Domain(
+    name="clinic",
+    features={
+        "age": {"lower": 0, "upper": 120, "source": "common sense", "declared_by": "A. Curator"},
+        "town": {"categories": ["north", "south"], "missing": True},
+    },
+    classes=["no", "yes"],
+    approximate_rows=5000,
+    note="for a test",
+)
+
+
+@pytest.fixture(scope="module")
+def forest():
+    X = [[SECRET_NUMBER, SECRET_TEXT], [20.0, "north"], [None, None]] * (N // 3)
+    return PrivateForestClassifier(
+        epsilon=2, delta=1e-6, domain=DOMAIN, strategy="one_shot"
+    ).fit(X, ["yes", "no", "maybe"] * (N // 3))  # fmt: skip
+
+
+def displays(forest):
+    shown = (forest.domain_, forest.plan(), forest.guarantee_, forest.explain(),
+             forest.privacy_report())  # fmt: skip
+    for one in shown:
+        yield type(one).__name__, str(one), one._repr_html_()
+
+
+def test_nothing_of_a_record_is_in_a_display_that_may_be_released(forest):
+    trees = [("tree", forest.export_text(0), "")]
+    for name, *texts in [*displays(forest), *trees]:
+        for text in map(html.unescape, texts):
+            assert SECRET_TEXT not in text and "86.42" not in text and "maybe" not in text, name
+            # Numbers of records, of those kept and of those dropped.
+            numbers = {float(found) for found in re.findall(r"(?<![\w.])\d+(?![\w.])", text)}
+            assert not numbers & {N, N * 2 / 3, N / 3}, name
+
+
+def test_every_display_is_a_table(forest):
+    for name, text, page in displays(forest):
+        assert "<table" in page or name == "PrivacyReport", name
+        assert text and page
+    text = str(DOMAIN)
+    assert text.splitlines()[0] == "Domain clinic: 2 features, about 5,000 records"
+    row = next(line for line in text.splitlines() if line.startswith("age"))
+    assert row.split() == ["age", "number", "0", "to", "120", "A.", "Curator", "common", "sense"]
+    assert "for a test" in text and "north, south" in text and "a value" in text
+    assert "add or remove one record" in forest.guarantee_._repr_html_()
+    assert str(forest.guarantee_) in html.unescape(forest.guarantee_._repr_html_())
+
+
+def test_marks_of_a_draft_are_not_shown():
+    draft = Domain.draft([[3.25], [7.75]] * 4, [0, 1] * 4)
+    sources = {"x0": "codebook", "classes": "codebook"}
+    with pytest.warns(UserWarning, match="still the draft's"):
+        left = draft.confirmed("A", sources=sources)
+    assert left.bounds_as_drafted and not left.without_marks().bounds_as_drafted
+    for shown in (str, repr, Domain._repr_html_):
+        assert shown(left) == shown(left.without_marks())
+
+
+def test_wide_domains_are_cut():
+    wide = Domain(features={f"x{i}": (0, 1) for i in range(500)}, classes=[0, 1])
+    assert "and 440 more features" in str(wide) and "classes" in str(wide)
+    assert len(str(wide).splitlines()) < 80
+
+
+def test_a_void_guarantee_shows_no_figures():
+    X = [[0.0], [1.0]] * 30
+    with pytest.warns(UserWarning):
+        void = PrivateForestClassifier(epsilon=2, strategy="one_shot").fit(X, [0, 1] * 30)
+    assert "<table" not in void.guarantee_._repr_html_() and "VOID" in void.guarantee_._repr_html_()
+
+
+# -- tables --------------------------------------------------------------------------------------
+
+
+def test_a_grid_fits_a_terminal_and_escapes():
+    grid = Grid(("name", "number", "text"), (("a\x1b[2J", "1", "<b> " * 60), ("b", "20", "")))
+    lines = str(grid).splitlines()
+    assert max(map(len, lines)) <= WIDTH and "\x1b" not in str(grid)
+    assert lines[2].split()[1] == "1" and lines[-1].split() == ["b", "20"]
+    assert "<b>" not in grid.to_html() and "&lt;b&gt;" in grid.to_html()
+    assert str(Grid(("a", "b"), ())).splitlines() == ["a  b", "-  -"]
+    assert Grid(("a",), ()).to_html().count("<td") == 0
+    assert str(Page(("", "one\ntwo", grid))).startswith("one\ntwo\n\nname")
+    assert printable("a\tb\u202e") == "a\\tb\\u202e"
+
+
+# -- names ---------------------------------------------------------------------------------------
+
+
+def kinds(base=OwnNames):
+    for kind in base.__subclasses__():
+        yield kind
+        yield from kinds(kind)
+
+
+def test_completion_offers_none_of_pydantics_names(forest):
+    foreign = {name for name in vars(BaseModel) if not name.startswith("__")}
+    assert {"model_dump", "copy", "json", "parse_obj"} <= foreign
+    report = forest.privacy_report()
+    for shown in (DOMAIN, forest.plan(), forest.guarantee_, forest.explain(), report, Domain,
+                  PrivacyReport, DOMAIN.features[0]):  # fmt: skip
+        assert not foreign & set(dir(shown)), shown
+    assert {"features", "check", "diff", "draft", "to_json"} <= set(dir(DOMAIN))
+    assert {"draft", "from_json"} <= set(dir(Domain))
+    assert {"guarantee", "to_html", "model_fingerprint"} <= set(dir(report))
+    assert DOMAIN.model_dump()["name"] == "clinic"  # left out, and still there
+
+
+def test_every_model_that_people_meet_has_its_own_names():
+    ours = [kind for kind in kinds(BaseModel) if kind.__module__.startswith("dpforest.")]
+    others = {kind.__name__ for kind in ours if not issubclass(kind, OwnNames)}
+    assert len(ours) > 20 and others <= {"_Base"}
