@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dpforest.domain.cells import Cells, Lattice, PublicCells, cells_of, lattice_of
+from dpforest.domain.comparing import DomainChange, DomainDiff
 from dpforest.domain.domain import Domain
 from dpforest.domain.encoder import DomainEncoder
+from dpforest.domain.findings import DomainCheck, Finding, FoundValue
 from dpforest.domain.matrix import EncodedMatrix, EncodedTable
 from dpforest.domain.schema import (
     CategoricalFeature,
@@ -19,10 +21,15 @@ __all__ = [
     "Cells",
     "Classes",
     "Domain",
+    "DomainChange",
+    "DomainCheck",
+    "DomainDiff",
     "DomainEncoder",
     "EncodedMatrix",
     "EncodedTable",
     "Feature",
+    "Finding",
+    "FoundValue",
     "Lattice",
     "NumericFeature",
     "NumericTarget",
