@@ -76,7 +76,8 @@ WITHOUT = {
         trees/refitted/settings trees/rules/settings domain/complaints domain/files
         domain/matrix estimators/names estimators/forecast trees/base""",
     "words for people, about domains and for the curator alone": """
-        domain/findings domain/near domain/comparing domain/showing estimators/compiling""",
+        domain/findings domain/near domain/comparing domain/showing domain/facts
+        estimators/compiling""",
     "structures drawn from public words, and the place of a record in them": """
         trees/random/kernels/random_trees trees/random/kernels/reach trees/random/kernels/slots
         records/kernels/prefetch

@@ -1,19 +1,19 @@
 """Checking: what a fit would do to the records of a table, told to the curator.
 
 Nothing here is private, nothing is spent, and nothing of it reaches a fit. Records are dropped by
-the encoder's own rules (dpforest/domain/codes.py), so both always agree.
+the encoder's own rules (dpforest/domain/encoder.py), so both always agree.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.domain.codes import (
+from dpforest.domain.encoder import (
     MISSING_RULE,
     WIDTH_RULE,
     Faults,
@@ -23,6 +23,7 @@ from dpforest.domain.codes import (
     numeric_faults,
     target_faults,
 )
+from dpforest.domain.facts import PublicFacts
 from dpforest.domain.findings import DomainCheck, Effect, Finding, FoundValue
 from dpforest.domain.near import NearMiss, NearMisses, near_number
 from dpforest.domain.schema import CategoricalFeature, Classes, NumericFeature, NumericTarget
@@ -43,20 +44,7 @@ Mask = NDArray[np.bool_]
 Guess = Callable[[Any], NearMiss | None]
 
 
-class Declared(Protocol):
-    """The facts of a domain."""
-
-    @property
-    def features(self) -> tuple[NumericFeature | CategoricalFeature, ...]: ...
-    @property
-    def feature_names(self) -> tuple[str, ...]: ...
-    @property
-    def classes(self) -> Classes | None: ...
-    @property
-    def target(self) -> NumericTarget | None: ...
-
-
-def check_records(domain: Declared, X: Any, y: Any, task: str | None) -> DomainCheck:
+def check_records(domain: PublicFacts, X: Any, y: Any, task: str | None) -> DomainCheck:
     """Look at every record of a table; see ``Domain.check``."""
     table = read_table(X, n_columns=len(domain.features))
     selection = Selection(table, select_columns(table, domain.feature_names, _NAME))
@@ -74,7 +62,7 @@ def check_records(domain: Declared, X: Any, y: Any, task: str | None) -> DomainC
     return DomainCheck(table.n_rows, int((~keep).sum()), tuple(found), tuple(ignored))
 
 
-def _task(domain: Declared, task: str | None) -> str:
+def _task(domain: PublicFacts, task: str | None) -> str:
     if task not in (None, "classification", "regression"):
         raise ParameterError(
             "task", task, "must be 'classification' or 'regression'", "Choose one of them"
@@ -90,7 +78,7 @@ def _task(domain: Declared, task: str | None) -> str:
 
 
 def _all_findings(
-    domain: Declared, selection: Selection, labels: Column | None, task: str | None, keep: Mask
+    domain: PublicFacts, selection: Selection, labels: Column | None, task: str | None, keep: Mask
 ) -> Iterator[Finding]:
     """Findings in the order of the domain; ``keep`` is made False where a record is dropped."""
     broken = selection.table.broken

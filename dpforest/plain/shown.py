@@ -124,7 +124,7 @@ def _shown_rules(rules: Plain, content: Plain, features: Features) -> ShownTree:
 
 
 def _of_shares(shares: Sequence[float], link: Plain) -> str:
-    """What a leaf of rules says: shares of the classes, or the mean of the target."""
+    """Words of a leaf of rules: shares of the classes, or the mean of the target."""
     if link["kind"] == "mean":
         low, high = link["range"]
         return f"mean {low * shares[0] + high * shares[1]:.6g}"
