@@ -180,6 +180,7 @@ def test_strategies_that_streams_refuse_are_listed():
 
 
 @pytest.mark.filterwarnings("ignore::dpforest.exceptions.WeakSignalWarning")
+@pytest.mark.filterwarnings("ignore::dpforest.LargeDeltaWarning")
 def test_every_release_of_every_strategy_is_in_the_table_of_pages():
     import numpy as np
 

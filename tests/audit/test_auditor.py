@@ -209,6 +209,7 @@ def noise_of(forest) -> list[tuple[str, dict]]:
     return [(entry.role, entry.parameters) for scope in scopes for entry in scope.entries]
 
 
+@pytest.mark.filterwarnings("ignore::dpforest.LargeDeltaWarning")
 def test_an_estimator_is_audited_on_the_budget_that_it_would_be_fitted_on():
     pair = worst_case(SMALL_DOMAIN, "duplicates")
     ceiling = BudgetAccountant(5, 0.1)

@@ -16,6 +16,7 @@ def private(strategy, **parameters):
     return PrivateForestClassifier(epsilon=0.9, domain=DOMAIN, strategy=strategy, **parameters)
 
 
+@pytest.mark.filterwarnings("ignore::dpforest.LargeDeltaWarning")
 def test_releases_that_are_alike_are_one_line_with_their_number():
     forest = private("refitted", delta=0.001).fit(*TABLE)
     report = forest.privacy_report()
@@ -31,12 +32,14 @@ def test_nothing_is_said_of_infinite_figures_where_there_are_none():
     assert "inf" not in private("rules").fit(*TABLE).privacy_report().to_markdown().split()
 
 
+@pytest.mark.filterwarnings("ignore::dpforest.LargeDeltaWarning")
 def test_a_report_is_compared_in_words_where_releases_are_of_no_level():
     first = private("one_shot", delta=0.001).fit(*TABLE).privacy_report()
     second = private("refitted", delta=0.001).fit(*TABLE).privacy_report()
     assert "None" not in str(first.diff(second)) and "of no level" in str(first.diff(second))
 
 
+@pytest.mark.filterwarnings("ignore::dpforest.LargeDeltaWarning")
 def test_a_delta_under_a_ceiling_without_one_is_named():
     forest = private("refitted", delta=0.001, accountant=BudgetAccountant(2))
     with pytest.raises(BudgetExceeded, match="which has a delta where this accountant has none"):
