@@ -1,4 +1,4 @@
-"""``dpforest``, or ``python -m dpforest``: the ledger, the demo and the version."""
+"""``dpforest``, or ``python -m dpforest``: every command, by its words."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dpforest import __version__
+from dpforest.command_line.parser import add_commands
+from dpforest.command_line.running import run_command
 from dpforest.exceptions import DPForestError
 from dpforest.ledger.command_line import add_ledger_parser
 from dpforest.ledger.command_line import run as run_ledger
@@ -24,8 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        Exit status: 0, or 2 where dpforest refused the input; refusals of the ledger have codes
-        of their own, see :mod:`dpforest.ledger.command_line`.
+        Exit status; see :mod:`dpforest.command_line.exit_codes`.
     """
     chosen = _parser().parse_args(arguments)
     if chosen.command == "version":
@@ -33,6 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     if chosen.command == "ledger":
         return run_ledger(chosen)
+    if chosen.command != "demo":
+        return run_command(chosen)
     try:
         _demo(chosen)
     except DPForestError as refusal:
@@ -52,6 +55,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
     commands.add_parser("version", help="print the version")
+    add_commands(commands)
     add_ledger_parser(commands)
     demo = commands.add_parser(
         "demo",

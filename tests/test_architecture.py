@@ -45,6 +45,7 @@ LAYERS = {
     "audit": 11,
     "datasets": 11,
     "loading": 11,
+    "command_line": 12,
     "demo": 12,
     "forest": 12,
     "learners": 12,

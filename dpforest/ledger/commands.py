@@ -77,7 +77,7 @@ def _opened(chosen: argparse.Namespace) -> BudgetLedger:
             "Write --ledger sqlite:///claims.ledger, or set DPFOREST_LEDGER to it",
         )  # fmt: skip
     signer = Signer.read(chosen.key) if chosen.key else None
-    actor = chosen.actor or _login()
+    actor = chosen.actor or login()
     if chosen.action != "import" or chosen.data_set:
         create = chosen.action == "init"
         return BudgetLedger.open(chosen.ledger, actor=actor, signer=signer, create=create)
@@ -86,7 +86,8 @@ def _opened(chosen: argparse.Namespace) -> BudgetLedger:
     return BudgetLedger(open_store(chosen.ledger, create=True, identity=identity), actor, signer)
 
 
-def _login() -> str:
+def login() -> str:
+    """Name of whoever runs this process."""
     try:
         return getpass.getuser()
     except (OSError, KeyError, ImportError):  # a user without a name, as in some containers

@@ -7,6 +7,7 @@ is read by Arrow as the double that `meaning_of` gives its text, and any other c
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,12 @@ Cells = tuple[NDArray[np.uint8], NDArray[np.int32]]
 
 
 def table_of_block(
-    block: bytes, names: tuple[str, ...], wanted: tuple[str, ...], quoting: bool, longest: int
+    block: bytes,
+    names: tuple[str, ...],
+    wanted: tuple[str, ...],
+    quoting: bool,
+    longest: int,
+    texts: Collection[str] = (),
 ) -> Any:
     """Arrow table of the lines of a block that have a cell for each column.
 
@@ -42,9 +48,13 @@ def table_of_block(
     quoting : bool
     longest : int
         Bytes of the longest line that is kept.
+    texts : collection of str
+        Columns that stay as they are written, whatever they mean.
     """
     cells = _cells_of_block(block, names, wanted, quoting, longest)
-    return pyarrow().table({name: _column(*cells[name]) for name in wanted})
+    return pyarrow().table(
+        {name: (_text if name in texts else _column)(*cells[name]) for name in wanted}
+    )
 
 
 def _cells_of_block(
@@ -78,8 +88,10 @@ def _column(data: NDArray[np.uint8], offsets: NDArray[np.int32]) -> Any:
     kinds = np.empty(offsets.size - 1, np.uint8)
     kinds_of_cells(data, offsets, kinds)
     numbers = _as_numbers(data, offsets, kinds)
-    if numbers is not None:
-        return pyarrow().array(numbers)
+    return _text(data, offsets) if numbers is None else pyarrow().array(numbers)
+
+
+def _text(data: NDArray[np.uint8], offsets: NDArray[np.int32]) -> Any:
     return text_column(_arrow(data, offsets, None, "binary"))
 
 

@@ -1,0 +1,119 @@
+"""What a fit is charged to: a data set of a ledger, or a budget that ends with the process."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from dpforest.accounting.figures import figure_charged, figure_down, figure_up
+from dpforest.accounting.fits import charged_to
+from dpforest.command_line.answers import Price, Written
+from dpforest.command_line.writing import write_text
+from dpforest.exceptions import ParameterError
+from dpforest.ledger.commands import login
+from dpforest.ledger.ledger import BudgetLedger
+from dpforest.ledger.signatures import Signer
+from dpforest.ledger.words import several
+
+#: Said where no ledger is.
+FORGOTTEN = (
+    "No ledger is named, so nothing but the report remembers this fit: further fits on the same "
+    "records add up."
+)
+
+
+class Purse:
+    """What a fit is charged to, and its price there."""
+
+    def __init__(self, ledger: BudgetLedger | None, chosen: argparse.Namespace) -> None:
+        self._ledger, self._chosen = ledger, chosen
+
+    def price(self, forest: Any, streamed: bool) -> Price:
+        """Price of a fit; nothing is charged and no record is read."""
+        plan = forest.plan(streamed=streamed)
+        own = {"epsilon": plan.epsilon, "delta": plan.delta}
+        if self._ledger is None:
+            return Price(**own, charged_to=charged_to(None))
+        data_set, blocks = self._chosen.data_set, self._chosen.block
+        found = self._ledger.plan(data_set, forest, blocks=blocks, streamed=streamed)
+        return Price(
+            **own,
+            charged_to=f"data set {data_set!r} of {self._ledger.url}",
+            currency=found.currency,
+            amount=figure_charged(found.total),
+            remaining=figure_down(found.remaining),
+            # A reserve that stands has paid already.
+            fits=bool(self._chosen.reserve) or (found.fits == 1 and not found.why_frozen),
+            approvals=found.approvals,
+        )
+
+    def accountant(self) -> Any:
+        """What the estimator takes as ``accountant``."""
+        if self._ledger is None:
+            return None
+        chosen = self._chosen
+        return self._ledger.accountant(
+            chosen.data_set,
+            purpose=chosen.purpose,
+            blocks=chosen.block,
+            request=chosen.request,
+            reserve=chosen.reserve,
+        )
+
+    def write_charge(self, forest: Any, streamed: bool, path: Path, force: bool) -> Written:
+        """Write the charge as the plan file of ``dpforest ledger request`` and ``reserve``."""
+        if self._ledger is None:
+            raise ParameterError(
+                "--charge", str(path), "is of a ledger, and none is named",
+                "Name it with --ledger and --data-set",
+            )  # fmt: skip
+        charge = self._ledger.charge(
+            self._chosen.data_set, forest, purpose=self._chosen.purpose,
+            blocks=self._chosen.block, streamed=streamed,
+        )  # fmt: skip
+        write_text(path, charge.to_json(), force=force, option="--charge")
+        return Written(what="charge", path=str(path))
+
+
+@contextmanager
+def purse_of(chosen: argparse.Namespace) -> Iterator[Purse]:
+    """What options say that a fit is charged to, open."""
+    if bool(chosen.ledger) != bool(chosen.data_set):
+        missing = "--data-set" if chosen.ledger else "--ledger"
+        raise ParameterError(
+            missing, None, "must be given: a ledger and a data set of it belong together",
+            'Name both; --ledger "" charges none, where DPFOREST_LEDGER names one',
+        )  # fmt: skip
+    with opened_ledger(chosen) as ledger:
+        yield Purse(ledger, chosen)
+
+
+@contextmanager
+def opened_ledger(chosen: argparse.Namespace) -> Iterator[BudgetLedger | None]:
+    """The ledger that options name; None where they name none."""
+    if not chosen.ledger:
+        yield None
+        return
+    signer = Signer.read(chosen.key) if chosen.key else None
+    with BudgetLedger.open(chosen.ledger, actor=chosen.actor or login(), signer=signer) as ledger:
+        yield ledger
+
+
+def price_words(price: Price) -> str:
+    """Price in lines."""
+    own = f"epsilon = {figure_up(price.epsilon)}, delta = {figure_up(price.delta)}"
+    if price.currency is None:
+        return f"price: {own}, charged to {price.charged_to}\n{FORGOTTEN}"
+    lines = [
+        f"price: {price.currency} = {price.amount} ({own} by itself), charged to "
+        f"{price.charged_to}",
+        f"  {price.currency} = {price.remaining} remains there before it",
+    ]
+    if not price.fits:
+        lines.append("  it would not be granted")
+    if price.approvals:
+        lines.append(f"  it needs {several(price.approvals, 'approval')}")
+    return "\n".join(lines)

@@ -1,0 +1,121 @@
+"""``dpforest domain``: draft the public facts of a table, confirm them, check and compare them.
+
+Held by tests/command_line/test_domain.py.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from dpforest.command_line.answers import Answer, DomainResult, Written
+from dpforest.command_line.forests import with_rows
+from dpforest.command_line.running import tell
+from dpforest.command_line.tables import labelled, whole_table
+from dpforest.command_line.writing import check_new, write_text
+from dpforest.domain.domain import Domain
+from dpforest.exceptions import DomainError, DraftedBoundsWarning, ParameterError
+from dpforest.strict_json import read_object
+
+#: For what is read off the records and shown to the curator.
+FOR_THE_CURATOR = "for the curator's eyes alone: epsilon does not cover it"
+
+
+def run_draft(chosen: argparse.Namespace) -> Answer:
+    """Write a draft to a new file that its owner alone may read."""
+    path = Path(chosen.output)
+    check_new(path, chosen.force)
+    source = labelled(chosen.files, chosen.target, chosen.format)
+    names = _feature_names(source, chosen.target, chosen.drop)
+    X, y = whole_table(source, names)
+    domain = with_rows(Domain.draft(X, draft_labels(y), task=chosen.task), chosen.rows)
+    write_text(path, domain.to_json(), private=True, force=chosen.force)
+    aside = (
+        f"{path} holds extremes of the records, {FOR_THE_CURATOR}. Edit it from public knowledge, "
+        "then: dpforest domain confirm"
+    )
+    return Answer(_result(domain, path), f"draft: {path}", aside)
+
+
+def run_confirm(chosen: argparse.Namespace) -> Answer:
+    """Write the facts that somebody stands for, without what a draft knew of the records."""
+    path = Path(chosen.output)
+    check_new(path, chosen.force)
+    domain = with_rows(Domain.from_json(Path(chosen.domain)), chosen.rows)
+    domain = _confirmed(domain, chosen.by, _sources(chosen))
+    write_text(path, domain.without_marks().to_json(), force=chosen.force)
+    lines = [f"domain: {path}", *(f"not declared: {name} {what}" for name, what in domain.lacking)]
+    return Answer(_result(domain, path), "\n".join(lines))
+
+
+def _result(domain: Domain, path: Path) -> DomainResult:
+    return DomainResult(
+        written=(Written(what="domain", path=str(path)),),
+        n_features=domain.n_features,
+        lacking=dict(domain.lacking),
+    )
+
+
+# -- drafting -------------------------------------------------------------------------------------
+
+
+def _feature_names(source: Any, target: str, dropped: Sequence[str]) -> tuple[str, ...]:
+    """Columns of the first file that are features: all but the target and what is left out."""
+    _, names = next(iter(source.columns()))
+    absent = [name for name in dropped if name not in names]
+    if absent:
+        raise ParameterError("--drop", absent[0], "is no column of the file", "Name columns of it")
+    found = tuple(name for name in names if name != target and name not in dropped)
+    source.check(found)
+    return found
+
+
+def draft_labels(y: Any) -> Any:
+    """Labels for a draft: whole numbers as such, since a file's doubles are its whole numbers."""
+    cells = y.to_pylist()
+    numbers = [cell for cell in cells if isinstance(cell, float)]
+    if numbers and all(number != number or number.is_integer() for number in numbers):
+        return [int(c) if isinstance(c, float) and c == c else None for c in cells]
+    return y
+
+
+# -- confirming -----------------------------------------------------------------------------------
+
+
+def _sources(chosen: argparse.Namespace) -> dict[str, str]:
+    """Source of each entry, from a file and from options."""
+    found: dict[str, str] = {}
+    if chosen.sources:
+        found |= read_object(
+            Path(chosen.sources),
+            lambda rule: DomainError("sources", rule, 'Write {"age": "codebook, page 3"}'),
+        )
+    for given in chosen.source:
+        name, equals, words = given.partition("=")
+        if not equals:
+            raise ParameterError(
+                "--source", given, "must name an entry and its source",
+                'Write --source "age=codebook, page 3"',
+            )  # fmt: skip
+        found[name] = words
+    return found
+
+
+def _confirmed(domain: Domain, by: str, sources: dict[str, str]) -> Domain:
+    """The domain with declared entries; which bounds are the draft's is said at a terminal alone.
+
+    That such a bound is left is a fact about a record, which no log may keep.
+    """
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", DraftedBoundsWarning)
+        confirmed = domain.confirmed(by, sources=sources)
+    if sys.stderr.isatty():
+        for one in caught:
+            tell(f"dpforest: warning, {FOR_THE_CURATOR}: {one.message}")
+    else:
+        tell("bounds that are still the draft's would be listed at a terminal, not in a log")
+    return confirmed

@@ -1,0 +1,40 @@
+"""Exit codes of ``dpforest``, which tell scripts how a command ended.
+
+The codes of refusals are those of ``dpforest ledger``; docs/command_line.md lists all.
+"""
+
+from __future__ import annotations
+
+from dpforest.exceptions import DPForestError
+from dpforest.ledger.command_line import BAD_INPUT
+from dpforest.ledger.command_line import exit_code as code_of_refusal
+
+DONE, BUDGET = 0, 3
+#: The answer is no: a report does not hold, an audit found a violation, somebody said no at the
+#: question; with ``--exit-code`` also that two files differ or that records would be dropped.
+ANSWER_IS_NO = 1
+#: A fit is done and paid for, but not every file of it could be written where it was to be.
+NOT_ALL_WRITTEN = 7
+#: A fault of dpforest itself (EX_SOFTWARE of sysexits.h).
+FAULT = 70
+#: 128 and the signal's number, as shells count: interrupted, and nobody reads the output.
+INTERRUPTED, NOBODY_READS = 130, 141
+
+CODES = {
+    DONE: "done",
+    ANSWER_IS_NO: "the answer is no",
+    BAD_INPUT: "bad input",
+    BUDGET: "the budget does not allow it",
+    4: "an approval is missing",
+    5: "the ledger is damaged, behind or frozen",
+    6: "the ledger cannot be reached",
+    NOT_ALL_WRITTEN: "paid for, but not all files are where they were to be",
+    FAULT: "a fault of dpforest",
+    INTERRUPTED: "interrupted",
+    NOBODY_READS: "nobody reads the output",
+}
+
+
+def exit_code(refusal: DPForestError) -> int:
+    """Exit code of a refusal: 2 for bad input, others for budgets and ledgers."""
+    return code_of_refusal(refusal)

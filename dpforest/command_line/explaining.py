@@ -1,0 +1,46 @@
+"""``dpforest explain``: what a forest learnt, from released values alone."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from dpforest.command_line.answers import Answer, ExplainResult, Written
+from dpforest.command_line.models import read_model
+from dpforest.command_line.writing import check_new, new_file
+from dpforest.estimators.explanation import Explanation
+
+
+def run_explain(chosen: argparse.Namespace) -> Answer:
+    """Importances, curves of the features that are named, and a plot if a file is named."""
+    if chosen.plot:
+        check_new(Path(chosen.plot), chosen.force, "--plot")
+    explanation = read_model(chosen.model).explain()
+    curves = [_curve(explanation, name) for name in chosen.feature]
+    words = "\n\n".join([str(explanation), *curves])
+    written = ()
+    if chosen.plot:
+        _draw(explanation, chosen)
+        written = (Written(what="plot", path=chosen.plot),)
+    aside = "".join(f"{one.what}: {one.path}" for one in written)
+    return Answer(ExplainResult(explanation=explanation, written=written), words, aside)
+
+
+def _draw(explanation: Explanation, chosen: argparse.Namespace) -> None:
+    path = Path(chosen.plot)
+    figure = explanation.plot(chosen.feature or None)
+    kind = path.suffix.removeprefix(".").lower()
+    with new_file(path, force=chosen.force, option="--plot") as file:
+        figure.savefig(file, format=kind if kind in ("svg", "pdf", "png") else "png")
+
+
+def _curve(explanation: Explanation, name: str) -> str:
+    """The mean prediction in every cell of a feature, as a table."""
+    found = explanation.of(name)
+    heads = list(found.predictions)
+    width = max(map(len, found.cells))
+    lines = [f"{name:{width}}  " + "  ".join(f"{head:>10.10}" for head in heads)]
+    for place, cell in enumerate(found.cells):
+        figures = "  ".join(f"{found.predictions[head][place]:10.4g}" for head in heads)
+        lines.append(f"{cell:{width}}  {figures}")
+    return "\n".join(lines)

@@ -1,0 +1,219 @@
+"""``dpforest fit``: a forest from files and a domain; price first, then records, then files.
+
+Order: options, domain, places of files, columns; price; question; charge and training; the model,
+and only then all that can be made of it again. So a refusal costs nothing, and what was paid for
+is written first.
+
+Held by tests/command_line/test_fit.py.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dpforest.command_line.answers import Answer, FitResult, Price, Written
+from dpforest.command_line.asking import agreed
+from dpforest.command_line.charging import price_words, purse_of
+from dpforest.command_line.exit_codes import ANSWER_IS_NO, BUDGET, DONE, NOT_ALL_WRITTEN
+from dpforest.command_line.forests import declared_domain, forest_of
+from dpforest.command_line.planning import how_read
+from dpforest.command_line.predictions import check_columns_of, write_predictions
+from dpforest.command_line.running import tell
+from dpforest.command_line.tables import is_streamed, labelled, whole_table
+from dpforest.command_line.writing import (
+    check_new,
+    check_writable,
+    interrupts_wait,
+    rescue,
+    write_text,
+)
+from dpforest.exceptions import DPForestError, MissingExtraError
+
+#: Names of files in the folder of ``--output``.
+MODEL, REPORT, PAGE, PREDICTIONS = "model.json", "report.json", "report.html", "predictions.csv"
+
+
+@dataclass
+class Order:
+    """Everything about a fit that is known before anything is charged."""
+
+    chosen: argparse.Namespace
+    forest: Any
+    source: Any
+    streamed: bool
+    names: tuple[str, ...]
+    price: Price
+    written: list[Written] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+    @property
+    def folder(self) -> Path:
+        """Where files go."""
+        return Path(self.chosen.output)
+
+    def result(self, dry_run: bool, **facts: Any) -> FitResult:
+        """The answer for programs."""
+        return FitResult(
+            dry_run=dry_run,
+            plan=self.forest.plan(streamed=self.streamed),
+            streamed=self.streamed,
+            price=self.price,
+            written=tuple(self.written),
+            problems=tuple(self.problems),
+            **facts,
+        )
+
+
+def run_fit(chosen: argparse.Namespace) -> Answer:
+    """Train a forest, and write it with its report."""
+    domain = declared_domain(chosen)
+    forest, streamed = forest_of(chosen, domain), is_streamed(domain, chosen.streamed)
+    _check_places(chosen)
+    source = labelled(chosen.files, chosen.target, chosen.format)
+    source.check(domain.feature_names)
+    check_columns_of(chosen, domain.feature_names)
+    with purse_of(chosen) as purse:
+        price = purse.price(forest, streamed)
+        order = Order(chosen, forest, source, streamed, domain.feature_names, price)
+        if chosen.dry_run:
+            return _dry(order)
+        tell(_before(order))
+        if not agreed("Spend this?", chosen.yes):
+            return Answer(order.result(True), "", "nothing was charged", ANSWER_IS_NO)
+        check_writable(order.folder)
+        forest.set_params(accountant=purse.accountant())
+        with _paid_for(order):
+            _train(order)
+    return _handed_over(order)
+
+
+# -- before anything is charged -------------------------------------------------------------------
+
+
+def _check_places(chosen: argparse.Namespace) -> None:
+    """Refuse what could not be written afterwards."""
+    names = [MODEL, REPORT, *([] if chosen.no_html else [PAGE])]
+    for name in [*names, *([PREDICTIONS] if chosen.predict else [])]:
+        check_new(Path(chosen.output) / name, chosen.force)
+    if not chosen.no_html:
+        try:
+            import jinja2  # noqa: F401
+        except ImportError:
+            raise MissingExtraError("jinja2", "report", "report.html (--no-html: none)") from None
+
+
+def _before(order: Order) -> str:
+    plan = order.forest.plan(streamed=order.streamed)
+    seeded = "\nwith --seed the noise can be made again: no guarantee is earned"
+    return f"{plan}\n{how_read(order.streamed)}\n{price_words(order.price)}" + (
+        seeded if order.chosen.seed is not None else ""
+    )
+
+
+def _dry(order: Order) -> Answer:
+    """What would be done; ends with the code that the fit would end with."""
+    code = BUDGET if order.price.fits is False else DONE
+    aside = "dry run: no record was read, nothing was charged, nothing was written"
+    return Answer(order.result(True), _before(order), aside, code)
+
+
+# -- the fit --------------------------------------------------------------------------------------
+
+
+def _train(order: Order) -> None:
+    if order.streamed:
+        order.forest.fit(order.source)
+    else:
+        order.forest.fit(*whole_table(order.source, order.names))
+
+
+@contextmanager
+def _paid_for(order: Order) -> Iterator[None]:
+    """Write the model before anything else happens, and say what a fit that failed has cost."""
+    try:
+        yield
+    except BaseException:
+        if order.forest.__sklearn_is_fitted__():  # an interrupt between the fit and its file
+            _keep_model(order)
+        elif order.forest._failure:
+            tell(f"dpforest fit: {order.forest._failure}")
+        else:
+            tell("dpforest fit: nothing was charged")
+        raise
+    _keep_model(order)
+
+
+def _keep_model(order: Order) -> None:
+    """Write the model at its place, else anywhere, and tell where it is."""
+    with interrupts_wait():
+        text, place = order.forest.to_json(), order.folder / MODEL
+        try:
+            write_text(place, text, force=order.chosen.force)
+        except DPForestError as refusal:
+            order.problems.append(f"model: {refusal}")
+            found = rescue(text, "dpforest-model")
+            if found is None:
+                return
+            place = found
+        order.written.append(Written(what="model", path=str(place)))
+        tell(f"the model is paid for and kept: {place}")
+
+
+# -- files ----------------------------------------------------------------------------------------
+
+
+def _handed_over(order: Order) -> Answer:
+    """Write all that can be made of the model, and answer."""
+    forest, force = order.forest, order.chosen.force
+    report = forest.privacy_report()
+    makers: list[tuple[str, str, Callable[[Path], None]]] = [
+        ("report", REPORT, lambda path: write_text(path, report.to_json(), force=force))
+    ]
+    if not order.chosen.no_html:
+        makers.append(("page", PAGE, lambda path: write_text(path, report.to_html(), force=force)))
+    if order.chosen.predict:
+        makers.append(
+            ("predictions", PREDICTIONS, lambda path: write_predictions(order.chosen, forest, path))
+        )
+    for what, name, make in makers:
+        _write(order, what, order.folder / name, make)
+    return _answer(order)
+
+
+def _write(order: Order, what: str, path: Path, make: Callable[[Path], None]) -> None:
+    try:
+        make(path)
+    except DPForestError as refusal:
+        order.problems.append(f"{what}: {refusal}")
+    except Exception as fault:  # whatever it is, the forest is there and was paid for
+        order.problems.append(f"{what}: a fault of dpforest ({type(fault).__name__})")
+    else:
+        order.written.append(Written(what=what, path=str(path)))
+
+
+def _answer(order: Order) -> Answer:
+    forest, guarantee = order.forest, order.forest.guarantee_
+    lost = not any(one.what == "model" for one in order.written)
+    model = forest.to_json() if lost else None
+    result = order.result(
+        False,
+        strategy=forest.strategy_,
+        guarantee=str(guarantee),
+        guarantee_status=guarantee.status,
+        fingerprint=forest.fingerprint_,
+        model=model,
+    )
+    lines = [str(guarantee), *(f"{one.what}: {one.path}" for one in order.written)]
+    if not order.problems:
+        return Answer(result, "\n".join(lines))
+    aside = ["what is missing:", *order.problems]
+    aside += ["no place took the model: it follows on stdout"] if lost else [
+        "the model has it all: dpforest report show, dpforest predict"
+    ]  # fmt: skip
+    words = model if model is not None else "\n".join(lines)
+    return Answer(result, words, "\n".join(aside), NOT_ALL_WRITTEN)

@@ -1,0 +1,45 @@
+"""Stored forests that commands read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from dpforest.exceptions import ModelFormatError
+from dpforest.strict_json import Limits, read_object
+
+#: Models are larger than anything else that is read.
+_LIMITS = Limits(size=2**30)
+
+
+def read_model(path: str) -> Any:
+    """The forest in a file, of whatever class it is.
+
+    Raises
+    ------
+    ModelFormatError
+        It is no stored forest, or damaged.
+    """
+    from dpforest import (
+        MultinomialForestClassifier,
+        PrivateForestClassifier,
+        PrivateForestRegressor,
+    )
+
+    kinds = (PrivateForestClassifier, PrivateForestRegressor, MultinomialForestClassifier)
+    named = {kind.__name__: kind for kind in kinds}
+    name = content_of(path).get("estimator")
+    if name not in named:
+        raise ModelFormatError(
+            f"the file {path!r} holds no private forest. Give what `dpforest fit` wrote as model."
+        )
+    return named[name].from_json(Path(path))
+
+
+def content_of(path: str) -> dict[str, Any]:
+    """The JSON object of a file."""
+    return read_object(Path(path), _unreadable, _LIMITS)
+
+
+def _unreadable(rule: str) -> ModelFormatError:
+    return ModelFormatError(f"{rule}. Give the file of a model or a report.")

@@ -1,0 +1,281 @@
+"""Options of each command."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable
+
+from dpforest.ledger.command_line import ACTOR_VARIABLE, URL_VARIABLE
+
+#: Adds the options of one command to its parser.
+Options = Callable[[argparse.ArgumentParser], None]
+
+#: Names of strategies, which tests compare with those of the package.
+STRATEGIES = (
+    "auto", "rules", "one_shot", "refitted", "boosted", "additive", "combined", "multinomial",
+)  # fmt: skip
+TASKS = ("classification", "regression")
+
+
+def _count(text: str) -> int:
+    """A whole number of at least 1."""
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text} is less than 1")
+    return number
+
+
+# -- parts that commands share --------------------------------------------------------------------
+
+
+def _files(parser: argparse.ArgumentParser, what: str) -> None:
+    parser.add_argument(
+        "files", nargs="+", metavar="FILE", help=f"{what}: CSV or Parquet files, or a folder"
+    )
+    parser.add_argument(
+        "--format", choices=("csv", "parquet"), help="(default: by what the files are called)"
+    )
+
+
+def _target(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--target", required=True, metavar="NAME", help="column of the labels")
+
+
+def _task(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--task", choices=TASKS, help="(default: what the facts allow)")
+
+
+def _rows(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--rows", type=_count, metavar="N",
+        help="roughly how many records there are, from public knowledge; never count them",
+    )  # fmt: skip
+
+
+def _force(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--force", action="store_true", help="write over files that are there")
+
+
+def _quiet(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--quiet", action="store_true", help="no bars (there are none without a terminal)"
+    )
+
+
+def _exit_code(parser: argparse.ArgumentParser, when: str) -> None:
+    parser.add_argument("--exit-code", action="store_true", help=f"end with 1 {when}")
+
+
+def _budget(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--domain", required=True, metavar="FILE", help="the public facts as JSON")
+    _rows(parser)
+    _task(parser)
+    parser.add_argument(
+        "--epsilon", type=float, required=True, metavar="E", help="total budget; no default"
+    )
+    parser.add_argument(
+        "--delta", type=float, default=0.0, metavar="D",
+        help="with epsilon; well below one over the number of records (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--strategy", choices=STRATEGIES, default="auto", help="(default: %(default)s)"
+    )
+    parser.add_argument(
+        "--max-records-per-unit", type=_count, default=1, metavar="N",
+        help="most records that one person owns (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--allow-draft", action="store_true",
+        help="take a domain that was drafted from records; no guarantee holds then",
+    )  # fmt: skip
+    _quiet(parser)
+
+
+def _reading(parser: argparse.ArgumentParser) -> None:
+    ways = parser.add_mutually_exclusive_group()
+    ways.add_argument(
+        "--streamed", action="store_true", default=None,
+        help="read records in passes (default: by the size that the domain declares)",
+    )  # fmt: skip
+    ways.add_argument(
+        "--in-memory", dest="streamed", action="store_false", default=None,
+        help="read all records at once",
+    )  # fmt: skip
+
+
+def _ledger(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--ledger", default=os.environ.get(URL_VARIABLE), metavar="URL",
+        help=f"sqlite:///path or postgresql://… (default: the variable {URL_VARIABLE})",
+    )  # fmt: skip
+    parser.add_argument(
+        "--as", dest="actor", default=os.environ.get(ACTOR_VARIABLE), metavar="NAME",
+        help=f"who asks (default: the variable {ACTOR_VARIABLE}, else your login)",
+    )  # fmt: skip
+    parser.add_argument("--key", metavar="FILE", help="secret key that signs what is written")
+
+
+def _purse(parser: argparse.ArgumentParser) -> None:
+    _ledger(parser)
+    parser.add_argument("--data-set", metavar="NAME", help="of the ledger, that is charged")
+    parser.add_argument("--purpose", default="", metavar="WORDS", help="what the fit is for")
+    parser.add_argument(
+        "--block", action="append", default=[], metavar="NAME", help="that is read; may be repeated"
+    )
+    parser.add_argument("--request", default="", metavar="ID", help="that owners approved")
+    parser.add_argument("--reserve", default="", metavar="ID", help="that was made for this plan")
+
+
+def _ids(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--id", action="append", default=[], metavar="NAME",
+        help="column that is written beside each prediction; may be repeated",
+    )  # fmt: skip
+    parser.add_argument(
+        "--probabilities", action="store_true", help="write those of all classes too"
+    )
+
+
+# -- commands -------------------------------------------------------------------------------------
+
+
+def draft(parser: argparse.ArgumentParser) -> None:
+    """Options of ``domain draft``."""
+    _files(parser, "records")
+    _target(parser)
+    _task(parser)
+    _rows(parser)
+    parser.add_argument(
+        "--drop", action="append", default=[], metavar="NAME",
+        help="column that is no feature; may be repeated",
+    )  # fmt: skip
+    parser.add_argument("--output", default="domain.json", metavar="FILE",
+                        help="(default: %(default)s)")  # fmt: skip
+    _force(parser)
+
+
+def confirm(parser: argparse.ArgumentParser) -> None:
+    """Options of ``domain confirm``."""
+    parser.add_argument("domain", metavar="DOMAIN", help="a draft that was edited")
+    parser.add_argument("--by", required=True, metavar="NAME", help="who stands for the facts")
+    parser.add_argument(
+        "--source", action="append", default=[], metavar="ENTRY=WORDS",
+        help="where an entry is documented; may be repeated",
+    )  # fmt: skip
+    parser.add_argument("--sources", metavar="FILE", help="the same as JSON, entry to words")
+    _rows(parser)
+    parser.add_argument("--output", required=True, metavar="FILE", help="the domain to fit with")
+    _force(parser)
+
+
+def plan(parser: argparse.ArgumentParser) -> None:
+    """Options of ``plan``."""
+    _budget(parser)
+    _reading(parser)
+    _purse(parser)
+    parser.add_argument(
+        "--charge", metavar="FILE",
+        help="write the charge, for `dpforest ledger request` and `reserve`",
+    )  # fmt: skip
+    _force(parser)
+
+
+def fit(parser: argparse.ArgumentParser) -> None:
+    """Options of ``fit``."""
+    _files(parser, "records with labels")
+    _target(parser)
+    _budget(parser)
+    _reading(parser)
+    _purse(parser)
+    parser.add_argument(
+        "--output", default="dpforest-output", metavar="FOLDER",
+        help="for model, report and predictions (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument("--no-html", action="store_true", help="no page of the report")
+    parser.add_argument(
+        "--predict", nargs="+", default=[], metavar="FILE", help="records to predict afterwards"
+    )
+    _ids(parser)
+    parser.add_argument("--jobs", type=int, metavar="N", help="threads (-1: all)")
+    parser.add_argument(
+        "--seed", type=int, metavar="N",
+        help="make a run that can be made again, for demonstrations; no guarantee is earned",
+    )  # fmt: skip
+    parser.add_argument(
+        "--dry-run", action="store_true",
+        help="show the price; read no record, charge and write nothing",
+    )  # fmt: skip
+    parser.add_argument("--yes", action="store_true", help="ask nothing")
+    _force(parser)
+
+
+def predict(parser: argparse.ArgumentParser) -> None:
+    """Options of ``predict``."""
+    parser.add_argument("model", metavar="MODEL", help="what `dpforest fit` wrote")
+    _files(parser, "records")
+    _ids(parser)
+    parser.add_argument(
+        "--output", metavar="FILE", help="*.csv or *.parquet (default: CSV to stdout)"
+    )
+    _quiet(parser)
+    _force(parser)
+
+
+def explain(parser: argparse.ArgumentParser) -> None:
+    """Options of ``explain``."""
+    parser.add_argument("model", metavar="MODEL", help="what `dpforest fit` wrote")
+    parser.add_argument(
+        "--feature", action="append", default=[], metavar="NAME",
+        help="show its curve too; may be repeated",
+    )  # fmt: skip
+    parser.add_argument("--plot", metavar="FILE", help="*.png, *.svg or *.pdf")
+    _force(parser)
+
+
+def show(parser: argparse.ArgumentParser) -> None:
+    """Options of ``report show``."""
+    parser.add_argument("report", metavar="REPORT", help="a report's JSON, or a model's")
+    parser.add_argument(
+        "--form", choices=("markdown", "html", "json"), default="markdown",
+        help="(default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument("--output", metavar="FILE", help="(default: stdout)")
+    _force(parser)
+
+
+def verify(parser: argparse.ArgumentParser) -> None:
+    """Options of ``report verify``."""
+    parser.add_argument("report", metavar="REPORT", help="a report's JSON")
+    parser.add_argument("--model", metavar="MODEL", help="that the report is said to be of")
+    _ledger(parser)
+
+
+def report_diff(parser: argparse.ArgumentParser) -> None:
+    """Options of ``report diff``."""
+    parser.add_argument("report", metavar="REPORT", help="a report's JSON, or a model's")
+    parser.add_argument("other", metavar="OTHER", help="another one")
+    _exit_code(parser, "if they differ")
+
+
+def export(parser: argparse.ArgumentParser) -> None:
+    """Options of ``export``."""
+    parser.add_argument("model", metavar="MODEL", help="what `dpforest fit` wrote")
+    parser.add_argument(
+        "--form", choices=("plain",), default="plain",
+        help="plain: JSON that any language can follow (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument("--output", metavar="FILE", help="(default: stdout)")
+    _force(parser)
+
+
+def audit(parser: argparse.ArgumentParser) -> None:
+    """Options of ``audit``."""
+    _budget(parser)
+    parser.add_argument(
+        "--runs", type=_count, default=20_000, metavar="N",
+        help="fits of each of two tables (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--confidence", type=float, default=0.99, metavar="P", help="(default: %(default)s)"
+    )

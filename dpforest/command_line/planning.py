@@ -1,0 +1,32 @@
+"""``dpforest plan``: what a fit would release, what it costs, and what it can teach."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from dpforest.command_line.answers import Answer, PlanResult
+from dpforest.command_line.charging import price_words, purse_of
+from dpforest.command_line.forests import declared_domain, forest_of
+from dpforest.command_line.tables import is_streamed
+
+
+def run_plan(chosen: argparse.Namespace) -> Answer:
+    """Plan a fit from public facts alone: no record is read, and nothing is charged."""
+    domain = declared_domain(chosen)
+    forest, streamed = forest_of(chosen, domain), is_streamed(domain, chosen.streamed)
+    plan = forest.plan(streamed=streamed)
+    with purse_of(chosen) as purse:
+        price = purse.price(forest, streamed)
+        written = ()
+        if chosen.charge:
+            path = Path(chosen.charge)
+            written = (purse.write_charge(forest, streamed, path, chosen.force),)
+    result = PlanResult(plan=plan, streamed=streamed, price=price, written=written)
+    aside = "".join(f"{one.what} written: {one.path}" for one in written)
+    return Answer(result, f"{plan}\n{how_read(streamed)}\n{price_words(price)}", aside)
+
+
+def how_read(streamed: bool) -> str:
+    """How records will be read, in words."""
+    return "records are read " + ("in passes" if streamed else "whole, into memory")

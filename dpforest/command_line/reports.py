@@ -1,0 +1,68 @@
+"""``dpforest report``: show a privacy report, verify it, compare two."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from dpforest.command_line.answers import (
+    Answer,
+    DiffResult,
+    ReportResult,
+    VerifyResult,
+    Written,
+)
+from dpforest.command_line.charging import opened_ledger
+from dpforest.command_line.exit_codes import ANSWER_IS_NO, DONE
+from dpforest.command_line.models import content_of, read_model
+from dpforest.command_line.writing import check_new, write_text
+from dpforest.estimators.storage import FORMAT as MODEL_FORMAT
+from dpforest.exceptions import ReportError
+from dpforest.report.diff import diff_reports
+from dpforest.report.report import PrivacyReport
+from dpforest.verify.report import verify_report
+
+
+def run_show(chosen: argparse.Namespace) -> Answer:
+    """A report in words, as a page or as JSON, to stdout or to a file."""
+    if chosen.output:
+        check_new(Path(chosen.output), chosen.force)
+    report = _report_at(chosen.report)
+    forms = {"markdown": report.to_markdown, "html": report.to_html, "json": report.to_json}
+    words, written = forms[chosen.form](), ()
+    if chosen.output:
+        write_text(Path(chosen.output), words, force=chosen.force)
+        written = (Written(what="report", path=chosen.output),)
+        words = f"report: {chosen.output}"
+    return Answer(ReportResult(report=json.loads(report.to_json()), written=written), words)
+
+
+def run_verify(chosen: argparse.Namespace) -> Answer:
+    """Work every figure of a report out again."""
+    report = Path(chosen.report)
+    content_of(chosen.report)  # a file that cannot be read is bad input, and no false report
+    model = None if chosen.model is None else Path(chosen.model)
+    try:
+        with opened_ledger(chosen) as ledger:
+            found = verify_report(report, model, ledger=ledger)
+    except ReportError as refusal:
+        result = VerifyResult(holds=False, problems=refusal.problems)
+        return Answer(result, "\n".join([str(refusal), *refusal.problems[3:]]), code=ANSWER_IS_NO)
+    result = VerifyResult(holds=True, held=found.held, taken_at_its_word=found.taken_at_its_word)
+    return Answer(result, str(found))
+
+
+def run_diff(chosen: argparse.Namespace) -> Answer:
+    """Differences from one report to another."""
+    found = diff_reports(_report_at(chosen.report), _report_at(chosen.other))
+    code = ANSWER_IS_NO if chosen.exit_code and not found.same else DONE
+    return Answer(DiffResult(same=found.same, diff=found), str(found), code=code)
+
+
+def _report_at(path: str) -> PrivacyReport:
+    """The report in a file, or of the model in it."""
+    if content_of(path).get("format") == MODEL_FORMAT:
+        report: PrivacyReport = read_model(path).privacy_report()
+        return report
+    return PrivacyReport.from_json(Path(path).read_text(encoding="utf-8"))

@@ -1,0 +1,154 @@
+"""Files that commands write: whole or not at all, never over another one by accident.
+
+A file is written beside its place under another name and then moved there. What holds records or
+values that were read from them is for its owner's eyes alone.
+
+Held by tests/command_line/test_writing.py.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import signal
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from dpforest.exceptions import ParameterError
+
+#: Modes of a file that its owner alone may read, and of others before the process's mask.
+_PRIVATE, _PUBLIC = 0o600, 0o666
+
+
+def check_new(path: Path, force: bool, option: str = "--output") -> None:
+    """Refuse a place where something is that nobody allowed to replace.
+
+    Raises
+    ------
+    ParameterError
+        Nothing was read, charged or written.
+    """
+    if path.is_dir():
+        raise ParameterError(option, str(path), "is a folder", "Name a file")
+    if os.path.lexists(path) and not force:
+        raise ParameterError(
+            option, str(path), "is there already", "Name another place, or write --force"
+        )
+
+
+def check_writable(folder: Path, option: str = "--output") -> None:
+    """Make a folder if there is none, and see that files can be written there."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise _refused(folder, error, option) from None
+
+
+def write_text(
+    path: Path, text: str, *, private: bool = False, force: bool = False, option: str = "--output"
+) -> None:
+    """Write a text as a whole file; see :func:`new_file`."""
+    with new_file(path, private=private, force=force, option=option) as file:
+        file.write(text.encode("utf-8"))
+
+
+@contextmanager
+def new_file(
+    path: Path, *, private: bool = False, force: bool = False, option: str = "--output"
+) -> Iterator[BinaryIO]:
+    """A file that appears at its place when the block ends, and not at all if it fails.
+
+    Raises
+    ------
+    ParameterError
+        It cannot be written, or something is there and ``force`` is not set.
+    """
+    begun = path.with_name(f".{path.name[:100]}.{secrets.token_hex(4)}.part")
+    try:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+        with os.fdopen(os.open(begun, flags, _PRIVATE if private else _PUBLIC), "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        _place(begun, path, force)
+    except OSError as error:
+        begun.unlink(missing_ok=True)
+        raise _refused(path, error, option) from None
+    except BaseException:
+        begun.unlink(missing_ok=True)
+        raise
+
+
+def _place(begun: Path, path: Path, force: bool) -> None:
+    """Move a whole file to its place; over another one only where that is allowed."""
+    if force:
+        os.replace(begun, path)
+        return
+    try:
+        os.link(begun, path)  # fails where something is there, even since it was looked at
+    except FileExistsError:
+        raise
+    except OSError as error:
+        if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK):
+            raise
+        if os.path.lexists(path):  # a file system without links
+            raise FileExistsError(errno.EEXIST, "exists") from None
+        os.rename(begun, path)
+        return
+    os.unlink(begun)
+
+
+def _refused(path: Path, error: OSError, option: str) -> ParameterError:
+    if isinstance(error, FileExistsError):
+        return ParameterError(
+            option, str(path), "is there already", "Name another place, or write --force"
+        )
+    return ParameterError(
+        option, str(path), f"cannot be written ({error.strerror or type(error).__name__})",
+        "Name a place that you may write to, with room on its disk",
+    )  # fmt: skip
+
+
+def rescue(text: str, stem: str) -> Path | None:
+    """Write what must not be lost somewhere, where its own place did not take it.
+
+    Returns
+    -------
+    Path or None
+        Where it is now; None if no place took it.
+    """
+    for folder in (Path.cwd, lambda: Path(tempfile.gettempdir()), Path.home):
+        try:
+            place = folder() / f"{stem}-{secrets.token_hex(4)}.json"
+            write_text(place, text)
+            return place
+        except (ParameterError, OSError, RuntimeError):
+            continue
+    return None
+
+
+@contextmanager
+def interrupts_wait() -> Iterator[None]:
+    """Let an interrupt wait until the block ends, so that what was paid for is written first."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # signals go to the main thread alone
+        return
+    asked: list[int] = []
+
+    def note(number: int, frame: Any) -> None:
+        asked.append(number)
+
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if asked:
+        raise KeyboardInterrupt
