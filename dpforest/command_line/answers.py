@@ -13,6 +13,8 @@ from pydantic import BaseModel, ConfigDict
 
 from dpforest.audit.result import AuditResult
 from dpforest.command_line.exit_codes import DONE
+from dpforest.domain.comparing import DomainDiff
+from dpforest.domain.findings import DomainCheck
 from dpforest.estimators.explanation import Explanation
 from dpforest.estimators.forecast import PlanSummary
 from dpforest.report.diff import ReportDiff
@@ -154,7 +156,7 @@ class FitResult(Result):
 
 
 class WritingResult(Result):
-    """Of commands that write files: ``predict``, ``export``.
+    """Of commands that write files: ``predict``, ``export``, ``domain check --output``.
 
     Attributes
     ----------
@@ -178,6 +180,35 @@ class DomainResult(Result):
     written: tuple[Written, ...]
     n_features: int
     lacking: dict[str, str]
+
+
+class CheckResult(Result):
+    """Of ``domain check``: for the curator's eyes alone.
+
+    Attributes
+    ----------
+    for_the_curator_alone : bool
+    check : DomainCheck
+    lines_left_out : int
+        Lines of CSV files that are no record.
+    """
+
+    for_the_curator_alone: Literal[True] = True
+    check: DomainCheck
+    lines_left_out: int
+
+
+class DomainDiffResult(Result):
+    """Of ``domain diff``.
+
+    Attributes
+    ----------
+    same : bool
+    diff : DomainDiff
+    """
+
+    same: bool
+    diff: DomainDiff
 
 
 class ExplainResult(Result):

@@ -42,7 +42,7 @@ class Purse:
         return Price(
             **own,
             charged_to=f"data set {data_set!r} of {self._ledger.url}",
-            currency=found.currency,
+            currency="epsilon" if found.currency == "epsilon" else "rho",
             amount=figure_charged(found.total),
             remaining=figure_down(found.remaining),
             # A reserve that stands has paid already.

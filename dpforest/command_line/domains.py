@@ -9,13 +9,22 @@ import argparse
 import sys
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dpforest.command_line.answers import Answer, DomainResult, Written
+from dpforest.command_line.answers import (
+    Answer,
+    CheckResult,
+    DomainDiffResult,
+    DomainResult,
+    WritingResult,
+    Written,
+)
+from dpforest.command_line.exit_codes import ANSWER_IS_NO, DONE
 from dpforest.command_line.forests import with_rows
 from dpforest.command_line.running import tell
-from dpforest.command_line.tables import labelled, whole_table
+from dpforest.command_line.tables import labelled, lines_left_out, whole_table
 from dpforest.command_line.writing import check_new, write_text
 from dpforest.domain.domain import Domain
 from dpforest.exceptions import DomainError, DraftedBoundsWarning, ParameterError
@@ -50,6 +59,53 @@ def run_confirm(chosen: argparse.Namespace) -> Answer:
     write_text(path, domain.without_marks().to_json(), force=chosen.force)
     lines = [f"domain: {path}", *(f"not declared: {name} {what}" for name, what in domain.lacking)]
     return Answer(_result(domain, path), "\n".join(lines))
+
+
+def run_check(chosen: argparse.Namespace) -> Answer:
+    """Tell the curator which records a fit would drop; at a terminal or in a private file."""
+    path = None if chosen.output is None else Path(chosen.output)
+    if path is None and not sys.stdout.isatty():
+        raise ParameterError(
+            "--output", None, "is needed where stdout is no terminal: what is found is "
+            f"{FOR_THE_CURATOR}, and a log would keep it",
+            "Name a file; its owner alone may read it",
+        )  # fmt: skip
+    if path is not None:
+        check_new(path, chosen.force)
+    answer = _checked(chosen)
+    if path is None:
+        return answer
+    text = answer.as_json(chosen.named) if chosen.json else answer.words
+    write_text(path, text + "\n", private=True, force=chosen.force)
+    written = WritingResult(written=(Written(what="check", path=str(path)),))
+    aside = f"{path} is {FOR_THE_CURATOR}"
+    return Answer(written, f"check: {path}", aside, answer.code)
+
+
+def _checked(chosen: argparse.Namespace) -> Answer:
+    domain = Domain.from_json(Path(chosen.domain))
+    source = labelled(chosen.files, chosen.target, chosen.format)
+    source.check(domain.feature_names)
+    X, y = whole_table(source, domain.feature_names)
+    found = domain.check(X, y, task=chosen.task)
+    declared = {*domain.feature_names, chosen.target}
+    _, names = next(iter(source.columns()))
+    ignored = tuple(name for name in names or () if name not in declared)
+    found = replace(found, ignored_columns=ignored)
+    left_out = lines_left_out(source, found.records)
+    result = CheckResult(check=found, lines_left_out=left_out)
+    words = str(found)
+    if left_out:
+        words += f"\n\nLines of the file that are no record, and that no fit reads: {left_out:,}."
+    code = ANSWER_IS_NO if chosen.exit_code and (found.dropped or left_out) else DONE
+    return Answer(result, words, code=code)
+
+
+def run_diff(chosen: argparse.Namespace) -> Answer:
+    """Differences from one domain to another."""
+    found = Domain.from_json(Path(chosen.domain)).diff(Domain.from_json(Path(chosen.other)))
+    code = ANSWER_IS_NO if chosen.exit_code and not found.same else DONE
+    return Answer(DomainDiffResult(same=found.same, diff=found), str(found), code=code)
 
 
 def _result(domain: Domain, path: Path) -> DomainResult:

@@ -18,7 +18,7 @@ def run_explain(chosen: argparse.Namespace) -> Answer:
     explanation = read_model(chosen.model).explain()
     curves = [_curve(explanation, name) for name in chosen.feature]
     words = "\n\n".join([str(explanation), *curves])
-    written = ()
+    written: tuple[Written, ...] = ()
     if chosen.plot:
         _draw(explanation, chosen)
         written = (Written(what="plot", path=chosen.plot),)

@@ -24,7 +24,8 @@ def declared_domain(chosen: argparse.Namespace) -> Domain:
         lacking = "; ".join(f"{name}: {what}" for name, what in domain.lacking)
         raise DomainError(
             domain.drafted_entries[0],
-            f"was drafted from records and is not confirmed, so no guarantee would hold ({lacking})",
+            "was drafted from records and is not confirmed, so no guarantee would hold "
+            f"({lacking})",
             "Confirm it with `dpforest domain confirm`, or write --allow-draft for a forest "
             "without a guarantee",
         )

@@ -169,6 +169,26 @@ def confirm(parser: argparse.ArgumentParser) -> None:
     _force(parser)
 
 
+def check(parser: argparse.ArgumentParser) -> None:
+    """Options of ``domain check``."""
+    _files(parser, "records with labels")
+    _target(parser)
+    parser.add_argument("--domain", required=True, metavar="FILE", help="the public facts as JSON")
+    _task(parser)
+    parser.add_argument(
+        "--output", metavar="FILE", help="(default: stdout, where that is a terminal)"
+    )
+    _exit_code(parser, "if records would be dropped, which tells of them")
+    _force(parser)
+
+
+def domain_diff(parser: argparse.ArgumentParser) -> None:
+    """Options of ``domain diff``."""
+    parser.add_argument("domain", metavar="DOMAIN", help="a domain's JSON")
+    parser.add_argument("other", metavar="OTHER", help="another one")
+    _exit_code(parser, "if they differ")
+
+
 def plan(parser: argparse.ArgumentParser) -> None:
     """Options of ``plan``."""
     _budget(parser)

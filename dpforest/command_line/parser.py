@@ -25,7 +25,7 @@ class Command:
         What it does, for lists of commands.
     options : callable
         Adds its options to its parser.
-    runs : str
+    function : str
         ``module:function`` in this package.
     more : str
         Told by its own help.
@@ -33,7 +33,7 @@ class Command:
 
     words: str
     options: options.Options
-    runs: str
+    function: str
     more: str = ""
 
 
@@ -46,6 +46,12 @@ DOMAIN = {
         "stand for the entries of a domain, each with its source", options.confirm,
         "domains:run_confirm",
     ),
+    "check": Command(
+        "tell the curator which records a fit would drop", options.check, "domains:run_check",
+        "It is for the curator's eyes alone: no budget pays for it, and no log may keep it. To "
+        "mend a table or the spelling of a category; bounds that are read off it are a draft.",
+    ),
+    "diff": Command("compare two domains", options.domain_diff, "domains:run_diff"),
 }  # fmt: skip
 REPORT = {
     "show": Command("show a privacy report", options.show, "reports:run_show"),
@@ -109,4 +115,4 @@ def _add(commands: Any, name: str, named: str, command: Command) -> None:
         "--json", action="store_true",
         help="print one JSON object, by the schema that the package has",
     )  # fmt: skip
-    parser.set_defaults(named=named, runs=command.runs)
+    parser.set_defaults(named=named, function=command.function)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from dpforest.command_line.answers import Answer, PlanResult
+from dpforest.command_line.answers import Answer, PlanResult, Written
 from dpforest.command_line.charging import price_words, purse_of
 from dpforest.command_line.forests import declared_domain, forest_of
 from dpforest.command_line.tables import is_streamed
@@ -18,7 +18,7 @@ def run_plan(chosen: argparse.Namespace) -> Answer:
     plan = forest.plan(streamed=streamed)
     with purse_of(chosen) as purse:
         price = purse.price(forest, streamed)
-        written = ()
+        written: tuple[Written, ...] = ()
         if chosen.charge:
             path = Path(chosen.charge)
             written = (purse.write_charge(forest, streamed, path, chosen.force),)

@@ -30,7 +30,8 @@ def run_show(chosen: argparse.Namespace) -> Answer:
         check_new(Path(chosen.output), chosen.force)
     report = _report_at(chosen.report)
     forms = {"markdown": report.to_markdown, "html": report.to_html, "json": report.to_json}
-    words, written = forms[chosen.form](), ()
+    words = forms[chosen.form]()
+    written: tuple[Written, ...] = ()
     if chosen.output:
         write_text(Path(chosen.output), words, force=chosen.force)
         written = (Written(what="report", path=chosen.output),)

@@ -49,7 +49,7 @@ def run_command(chosen: argparse.Namespace) -> int:
     """
     try:
         with _warnings_in_a_line():
-            return _told(_function(chosen.runs)(chosen), chosen)
+            return _told(_function(chosen.function)(chosen), chosen)
     except exceptions.DPForestError as refusal:
         tell(f"dpforest {chosen.named}: {refusal}")
         return exit_code(refusal)
@@ -73,8 +73,10 @@ def tell(words: str) -> None:
 def _function(place: str) -> Callable[[argparse.Namespace], Answer]:
     """The function of a command, by the module of this package that has it."""
     module, _, name = place.partition(":")
-    found: Any = getattr(import_module(f"dpforest.command_line.{module}"), name)
-    return found  # type: ignore[no-any-return]
+    found: Callable[[argparse.Namespace], Answer] = getattr(
+        import_module(f"dpforest.command_line.{module}"), name
+    )
+    return found
 
 
 def _told(answer: Answer, chosen: argparse.Namespace) -> int:

@@ -17,7 +17,7 @@ from dpforest.exceptions import ParameterError, StreamError
 from dpforest.records.streams import csv_lines
 from dpforest.records.streams.base import check_columns
 from dpforest.records.streams.csv_columns import table_of_block
-from dpforest.records.streams.csv_files import BLOCK_BYTES, CSVStream, placed
+from dpforest.records.streams.csv_files import BLOCK_BYTES, CSVStream, opened, placed
 from dpforest.records.streams.csv_lines import blocks_of_lines, names_of, split_header
 from dpforest.records.streams.files import Files, file_list, pyarrow, reading
 from dpforest.records.streams.parquet_files import ParquetStream
@@ -60,6 +60,20 @@ def unlabelled(path: Path, kind: str | None = None, texts: Sequence[str] = ()) -
     pyarrow()
     found = _kind_of([str(path)], kind)
     return (_FeaturesOfCSV if found == "csv" else _FeaturesOfParquet)(path, tuple(texts))
+
+
+def lines_left_out(source: Files, n_records: int) -> int:
+    """Lines of CSV files that are no record and that no fit reads; Parquet has none."""
+    if not isinstance(source, CSVStream):
+        return 0
+    n_lines = 0
+    for path in source.paths:
+        with opened(path) as stream, reading(path.name):
+            lines = _Lines(stream.read)
+            while lines.read(BLOCK_BYTES):
+                pass
+            n_lines += lines.after_header
+    return n_lines - n_records
 
 
 def files_of(paths: Sequence[str], kind: str | None = None) -> tuple[Path, ...]:
