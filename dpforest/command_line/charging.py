@@ -12,7 +12,7 @@ from dpforest.accounting.figures import figure_charged, figure_down, figure_up
 from dpforest.accounting.fits import charged_to
 from dpforest.command_line.answers import Price, Written
 from dpforest.command_line.writing import write_text
-from dpforest.exceptions import ParameterError
+from dpforest.exceptions import ApprovalMissing, BudgetExceeded, LedgerFrozen, ParameterError
 from dpforest.ledger.commands import login
 from dpforest.ledger.ledger import BudgetLedger
 from dpforest.ledger.signatures import Signer
@@ -30,6 +30,7 @@ class Purse:
 
     def __init__(self, ledger: BudgetLedger | None, chosen: argparse.Namespace) -> None:
         self._ledger, self._chosen = ledger, chosen
+        self._why_frozen = ""
 
     def price(self, forest: Any, streamed: bool) -> Price:
         """Price of a fit; nothing is charged and no record is read."""
@@ -39,6 +40,7 @@ class Purse:
             return Price(**own, charged_to=charged_to(None))
         data_set, blocks = self._chosen.data_set, self._chosen.block
         found = self._ledger.plan(data_set, forest, blocks=blocks, streamed=streamed)
+        self._why_frozen = found.why_frozen
         return Price(
             **own,
             charged_to=f"data set {data_set!r} of {self._ledger.url}",
@@ -49,6 +51,33 @@ class Purse:
             fits=bool(self._chosen.reserve) or (found.fits == 1 and not found.why_frozen),
             approvals=found.approvals,
         )
+
+    def check(self, price: Price) -> None:
+        """Refuse a fit that its ledger would not grant, before any record is read.
+
+        Raises
+        ------
+        BudgetExceeded, ApprovalMissing, LedgerFrozen
+            As the fit itself would.
+        """
+        chosen, ledger = self._chosen, self._ledger
+        if ledger is None or chosen.reserve:
+            return
+        if self._why_frozen:
+            raise LedgerFrozen(
+                f"it is frozen ({self._why_frozen})", "Its owners recover it: dpforest ledger "
+                "recover", ledger.url, chosen.data_set,
+            )  # fmt: skip
+        if not price.fits:
+            asked, left = f"{price.currency} {price.amount}", f"{price.currency} {price.remaining}"
+            raise BudgetExceeded(asked, left, price.charged_to, repair="Ask for less")
+        if price.approvals and not chosen.request:
+            raise ApprovalMissing(
+                f"a fit needs {several(price.approvals, 'approval')}",
+                "Write its charge with `dpforest plan --charge`, ask with `dpforest ledger "
+                "request`, and name what was approved with --request",
+                ledger.url, chosen.data_set,
+            )  # fmt: skip
 
     def accountant(self) -> Any:
         """What the estimator takes as ``accountant``."""

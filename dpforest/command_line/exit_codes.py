@@ -9,7 +9,7 @@ from dpforest.exceptions import DPForestError
 from dpforest.ledger.command_line import BAD_INPUT
 from dpforest.ledger.command_line import exit_code as code_of_refusal
 
-DONE, BUDGET = 0, 3
+DONE = 0
 #: The answer is no: a report does not hold, an audit found a violation, somebody said no at the
 #: question; with ``--exit-code`` also that two files differ or that records would be dropped.
 ANSWER_IS_NO = 1
@@ -24,7 +24,7 @@ CODES = {
     DONE: "done",
     ANSWER_IS_NO: "the answer is no",
     BAD_INPUT: "bad input",
-    BUDGET: "the budget does not allow it",
+    3: "the budget does not allow it",
     4: "an approval is missing",
     5: "the ledger is damaged, behind or frozen",
     6: "the ledger cannot be reached",

@@ -18,8 +18,8 @@ from typing import Any
 
 from dpforest.command_line.answers import Answer, FitResult, Price, Written
 from dpforest.command_line.asking import agreed
-from dpforest.command_line.charging import price_words, purse_of
-from dpforest.command_line.exit_codes import ANSWER_IS_NO, BUDGET, DONE, NOT_ALL_WRITTEN
+from dpforest.command_line.charging import Purse, price_words, purse_of
+from dpforest.command_line.exit_codes import ANSWER_IS_NO, DONE, NOT_ALL_WRITTEN, exit_code
 from dpforest.command_line.forests import declared_domain, forest_of
 from dpforest.command_line.planning import how_read
 from dpforest.command_line.predictions import check_columns_of, write_predictions
@@ -81,8 +81,9 @@ def run_fit(chosen: argparse.Namespace) -> Answer:
         price = purse.price(forest, streamed)
         order = Order(chosen, forest, source, streamed, domain.feature_names, price)
         if chosen.dry_run:
-            return _dry(order)
+            return _dry(order, purse)
         tell(_before(order))
+        purse.check(price)
         if not agreed("Spend this?", chosen.yes):
             return Answer(order.result(True), "", "nothing was charged", ANSWER_IS_NO)
         check_writable(order.folder)
@@ -115,9 +116,14 @@ def _before(order: Order) -> str:
     )
 
 
-def _dry(order: Order) -> Answer:
+def _dry(order: Order, purse: Purse) -> Answer:
     """What would be done; ends with the code that the fit would end with."""
-    code = BUDGET if order.price.fits is False else DONE
+    code = DONE
+    try:
+        purse.check(order.price)
+    except DPForestError as refusal:
+        tell(f"dpforest fit: {refusal}")
+        code = exit_code(refusal)
     aside = "dry run: no record was read, nothing was charged, nothing was written"
     return Answer(order.result(True), _before(order), aside, code)
 
