@@ -1,0 +1,136 @@
+"""``dpforest domain``: drafts and checks are private, confirmed files hold nothing of a draft."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+
+from dpforest import Domain
+
+DRAFT = "domain draft stays.csv --target back --drop stay --output draft.json"
+
+
+def test_a_draft_is_private_and_tells_nothing_on_stdout(ask, here):
+    code, out, err = ask(DRAFT)
+    assert (code, out) == (0, "draft: draft.json") and "curator's eyes alone" in err
+    domain = Domain.from_json(here / "draft.json")
+    assert domain.feature_names == ("age", "ward") and domain.classes.labels == ("no", "yes")
+    assert set(domain.drafted_entries) == {"age", "ward", "classes"}
+    assert (here / "draft.json").stat().st_mode & 0o77 == 0
+
+
+def test_a_draft_that_was_edited_stays(ask, here, good):
+    good(DRAFT)
+    (here / "draft.json").write_text("edited")
+    code, out, err = ask(DRAFT)
+    assert code == 2 and not out and "is there already" in err
+    assert (here / "draft.json").read_text() == "edited"
+    good(f"{DRAFT} --force --rows 400")
+    assert Domain.from_json(here / "draft.json").approximate_rows == 400
+
+
+@pytest.mark.parametrize(
+    ("cells", "labels", "target"),
+    [("0 1 1", (0, 1), None), ("0.5 1 2", None, (0.5, 2)), ("a b a", ("a", "b"), None)],
+)
+def test_labels_are_drafted_as_the_file_has_them(good, here, cells, labels, target):
+    rows = "\n".join(f"{k},{cell}" for k, cell in enumerate(cells.split()))
+    (here / "t.csv").write_text(f"a,y\n{rows}\n,\n")
+    good("domain draft t.csv --target y --output t.json")
+    domain = Domain.from_json(here / "t.json")
+    assert (domain.classes and domain.classes.labels) == labels
+    assert (domain.target and (domain.target.lower, domain.target.upper)) == target
+
+
+def test_columns_that_are_not_there_are_refused(ask):
+    code, _, err = ask("domain draft stays.csv --target back --drop none --output new.json")
+    assert code == 2 and "--drop" in err
+    code, _, err = ask("domain draft stays.csv --target none --output new.json")
+    assert code == 2 and "it has no column 'none'" in err
+
+
+def test_what_is_confirmed_holds_nothing_that_the_draft_knew(ask, good, here):
+    good(DRAFT)
+    (here / "sources.json").write_text('{"ward": "the house", "classes": "the question"}')
+    line = "domain confirm draft.json --by A --output declared.json --sources sources.json"
+    assert "not declared: age" in good(line)
+    code, _, err = ask("fit stays.csv --target back --domain declared.json --epsilon 1 --yes")
+    assert code == 2 and "was drafted" in err and not (here / "dpforest-output").exists()
+    out = good(f"{line} --force --rows 500 --json", "--source", "age=the register")
+    assert json.loads(out)["result"]["lacking"] == {}
+    domain = Domain.from_json(here / "declared.json")
+    assert domain.is_declared and domain.approximate_rows == 500
+    assert domain.bounds_as_drafted == {} != Domain.from_json(here / "draft.json").bounds_as_drafted
+
+
+def test_no_log_tells_which_bounds_are_the_drafts(ask, good, here, monkeypatch):
+    good(DRAFT)
+    line = ("domain confirm draft.json --by A --force --output declared.json", "--source", "age=x")
+    _, _, err = ask(*line)
+    assert "age" not in err
+    draft = (here / "draft.json").read_text()
+    (here / "draft.json").write_text(draft.replace('"lower": 0.0', '"lower": -1', 1))
+    assert ask(*line)[2] == err  # whatever is left of the draft
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert "age (upper)" in ask(*line)[2]
+
+
+def spoil(here):
+    """The same table with other spellings, a line that is no record and a value far out."""
+    text = (here / "stays.csv").read_text().replace(",yes\n", ",Yes\n")
+    (here / "odd.csv").write_text(text + "broken,line\n0400,300,north,no\n")
+
+
+CHECK = "domain check odd.csv --target back --domain domain.json"
+
+
+def test_a_check_is_for_the_curator_alone(ask, here):
+    spoil(here)
+    code, out, err = ask(CHECK)
+    assert code == 2 and not out and "a log would keep it" in err and "Yes" not in err
+    code, out, err = ask(f"{CHECK} --output check.txt")
+    assert (code, out) == (0, "check: check.txt") and "Yes" not in err
+    found = (here / "check.txt").read_text()
+    assert found.startswith("For the curator's eyes alone.")
+    assert "'Yes'" in found and "is above 110" in found
+    assert "no record, and that no fit reads: 1." in found and "no fit reads: stay." in found
+    assert (here / "check.txt").stat().st_mode & 0o77 == 0
+
+
+def test_a_check_shows_itself_at_a_terminal(ask, here, monkeypatch):
+    spoil(here)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    code, out, _ = ask(CHECK)
+    assert code == 0 and out.startswith("For the curator's eyes alone.") and "'Yes'" in out
+
+
+def test_a_check_tells_by_its_code_only_if_asked(ask, here):
+    spoil(here)
+    more = "--output check.txt --force"
+    assert ask(f"{CHECK} {more}")[0] == 0
+    assert ask(f"{CHECK} {more} --exit-code")[0] == 1
+    line = f"domain check stays.csv --target back --domain domain.json {more} --exit-code"
+    assert ask(line)[0] == 0
+
+
+def test_domains_are_compared(ask, good, here):
+    good(DRAFT)
+    assert good("domain diff domain.json domain.json") == "The domains say the same."
+    code, out, _ = ask("domain diff domain.json draft.json --exit-code")
+    assert code == 1 and "110" in out
+    assert ask("domain diff domain.json draft.json")[0] == 0
+
+
+@pytest.mark.parametrize("text", ["", "{", '{"format": "other"}', '{"columns": 3}'])
+def test_a_bad_domain_is_bad_input(ask, here, text):
+    (here / "bad.json").write_text(text)
+    for line in (
+        "plan --domain bad.json --epsilon 1",
+        "domain diff bad.json domain.json",
+        "domain check stays.csv --target back --domain bad.json --output check.txt",
+    ):
+        code, out, err = ask(line)
+        assert code == 2 and not out and err.startswith("dpforest ")
+    assert not (here / "check.txt").exists()

@@ -1,0 +1,325 @@
+"""``dpforest fit``: price first, files whole, nothing that was paid for is lost."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from dpforest import BudgetLedger, PrivateForestClassifier, PrivateForestRegressor
+from dpforest.command_line import fits, tables
+from dpforest.command_line.tables import Files
+from dpforest.estimators.base import PrivateEstimator
+from dpforest.exceptions import ParameterError
+
+BASE = "fit stays.csv --target back --domain domain.json --epsilon 1 --strategy one_shot"
+FIT = f"{BASE} --seed 5 --yes"
+
+
+@pytest.fixture
+def no_records(monkeypatch):
+    """Nothing may read a record, or fit."""
+
+    def refuse(*words, **more):
+        raise AssertionError("a record was read")
+
+    monkeypatch.setattr(Files, "batches_of", refuse)
+    monkeypatch.setattr(Files, "batches", refuse)
+    monkeypatch.setattr(PrivateEstimator, "fit", refuse)
+
+
+def test_what_a_fit_writes(stored, ask):
+    names = {path.name for path in (stored / "forest").iterdir()}
+    assert names == {"model.json", "report.json", "report.html"}
+    forest = PrivateForestClassifier.from_json(stored / "forest" / "model.json")
+    assert forest.guarantee_.status == "demonstration"  # a seed is no protection
+    page = (stored / "forest" / "report.html").read_text()
+    assert "seed" in page and page.startswith("<!DOCTYPE html>")
+
+
+def test_streamed_and_in_memory_are_one_forest(good, here, stored):
+    good(f"{FIT} --streamed --output streamed")
+    one, other = (
+        PrivateForestClassifier.from_json(folder / "model.json")
+        for folder in (stored / "forest", here / "streamed")
+    )
+    assert one.fingerprint_ == other.fingerprint_
+    held = [json.loads(f.to_json())["released"] for f in (one, other)]
+    assert held[0] == held[1]
+
+
+@pytest.mark.usefixtures("here")
+def test_two_fits_without_a_seed_differ(good):
+    prints = [
+        json.loads(good(f"{BASE} --yes --json --output {name}"))["result"]["fingerprint"]
+        for name in ("one", "other")
+    ]
+    assert prints[0] != prints[1]
+
+
+def test_price_is_shown_before_it_is_charged(ask, monkeypatch, here, capsys):
+    seen = []
+
+    def fit(self, *records):
+        seen.append(capsys.readouterr())
+        raise ParameterError("fit", 1, "ends here", "Go")
+
+    monkeypatch.setattr(PrivateEstimator, "fit", fit)
+    assert ask(f"{FIT} --output new")[0] == 2
+    ((out, err),) = seen
+    assert out == "" and "price: epsilon = 1, delta = 0" in err and "no guarantee" in err
+
+
+@pytest.mark.usefixtures("no_records")
+def test_a_dry_run_reads_charges_and_writes_nothing(ask, here):
+    code, out, err = ask(f"{BASE} --dry-run --output new")
+    assert code == 0 and "price: epsilon = 1" in out and "dry run" in err
+    assert not (here / "new").exists()
+
+
+@pytest.mark.usefixtures("no_records")
+def test_without_a_terminal_nobody_is_asked(ask, here):
+    code, out, err = ask(f"{BASE} --output new")
+    assert code == 2 and not out and "price:" in err and "--yes" in err
+    assert not (here / "new").exists()
+
+
+@pytest.mark.usefixtures("no_records")
+def test_no_is_no(ask, here, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(isatty=lambda: True, readline=lambda: "n\n"))
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    code, out, err = ask(f"{BASE} --output new")
+    assert code == 1 and not out and "nothing was charged" in err and not (here / "new").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ("--output forest", "is there already"),
+        ("--target none --output new", "no column 'none'"),
+        ("--target age --output new", "is a feature"),
+        ("--predict none.csv --output new", "none.csv"),
+        ("--predict stays.csv --id none --output new", "no column 'none'"),
+        ("--epsilon 0 --output new", "epsilon"),
+        ("--task regression --output new", "--task"),
+        ("--strategy rules --streamed --output new", "strategy"),
+        ("--data-set stays --output new", "--ledger"),
+        ("--ledger sqlite:///none.ledger --output new", "--data-set"),
+        ("--domain none.json --output new", "none.json"),
+        ("--format parquet --output new", "stays.csv"),
+    ],
+)
+@pytest.mark.usefixtures("no_records")
+def test_refusals_come_before_records_and_charges(ask, here, change, words):
+    code, out, err = ask(f"{FIT} {change}")
+    assert code == 2 and not out and words in err
+    assert not (here / "new").exists()
+
+
+@pytest.mark.usefixtures("no_records")
+def test_a_folder_that_cannot_be_written_is_found_first(ask, here):
+    (here / "taken").write_text("a file")
+    code, _, err = ask(f"{FIT} --output taken/below")
+    assert code == 2 and "cannot be written" in err
+
+
+def test_force_writes_over(good, here):
+    (here / "new").mkdir()
+    (here / "new" / "model.json").write_text("old")
+    good(f"{FIT} --force --no-html --output new")
+    assert {path.name for path in (here / "new").iterdir()} == {"model.json", "report.json"}
+    PrivateForestClassifier.from_json(here / "new" / "model.json")
+
+
+def test_predictions_afterwards(good, here):
+    good(f"{FIT} --no-html --predict stays.csv --id stay --output new")
+    lines = (here / "new" / "predictions.csv").read_text().splitlines()
+    assert lines[0] == "stay,prediction" and len(lines) == 401 and lines[1].startswith("0000,")
+    assert (here / "new" / "predictions.csv").stat().st_mode & 0o77 == 0
+
+
+def test_a_draft_is_taken_only_if_asked_and_is_void(ask, good, here):
+    good("domain draft stays.csv --target back --drop stay --output draft.json")
+    line = FIT.replace("domain.json", "draft.json") + " --no-html --output new"
+    assert ask(line)[0] == 2
+    code, out, err = ask(f"{line} --allow-draft --json")
+    assert code == 0 and json.loads(out)["result"]["guarantee_status"] == "void"
+    assert "dpforest: warning: the domain was drafted" in err
+
+
+def test_numbers_are_a_regression(good, here):
+    rows = "\n".join(f"{k % 50},{(k % 50) / 5}" for k in range(300))
+    (here / "t.csv").write_text(f"a,y\n{rows}\n")
+    (here / "d.json").write_text(
+        '{"format": "dpforest-domain", "version": 1, "approximate_rows": 300, "features": '
+        '[{"name": "a", "kind": "numeric", "lower": 0, "upper": 50}], '
+        '"target": {"lower": 0, "upper": 10}}'
+    )
+    line = "fit t.csv --target y --domain d.json --epsilon 2 --seed 1 --yes --no-html --output new"
+    good(line, "--strategy", "one_shot")
+    PrivateForestRegressor.from_json(here / "new" / "model.json")
+    assert good("predict new/model.json t.csv").splitlines()[0] == "prediction"
+
+
+# -- what was paid for ----------------------------------------------------------------------------
+
+
+def test_a_report_that_cannot_be_written_loses_nothing(ask, monkeypatch, here):
+    write = fits.write_text
+
+    def full(path, text, **more):
+        if Path(path).name != "model.json":
+            raise ParameterError(
+                "--output", str(path), "cannot be written (disk full)", "Make room"
+            )
+        write(path, text, **more)
+
+    monkeypatch.setattr(fits, "write_text", full)
+    code, out, err = ask(f"{FIT} --output new")
+    assert code == 7 and "model: new/model.json" in out and "disk full" in err
+    assert "report: " in err and "page: " in err
+    shown = ask("report show new/model.json")
+    assert shown[0] == 0 and "Privacy report" in shown[1]
+
+
+def test_a_model_that_cannot_be_written_goes_elsewhere(ask, monkeypatch, here):
+    write = fits.write_text
+
+    def full(path, text, **more):
+        if Path(path).name == "model.json":
+            raise ParameterError(
+                "--output", str(path), "cannot be written (disk full)", "Make room"
+            )
+        write(path, text, **more)
+
+    monkeypatch.setattr(fits, "write_text", full)
+    code, out, _ = ask(f"{FIT} --output new --json")
+    kept = {one["what"]: one["path"] for one in json.loads(out)["result"]["written"]}
+    assert code == 7 and Path(kept["model"]).parent == here
+    PrivateForestClassifier.from_json(Path(kept["model"]))
+    monkeypatch.setattr(fits, "rescue", lambda text, stem: None)
+    code, out, err = ask(f"{FIT} --output newer")
+    assert code == 7 and "follows on stdout" in err
+    PrivateForestClassifier.from_json(out)
+
+
+def test_a_model_that_appeared_meanwhile_is_not_written_over(ask, monkeypatch, here):
+    fit = PrivateForestClassifier.fit
+
+    def slow(self, *records):
+        fit(self, *records)
+        (here / "new" / "model.json").write_text("somebody else's")
+
+    monkeypatch.setattr(PrivateForestClassifier, "fit", slow)
+    assert ask(f"{FIT} --output new")[0] == 7
+    assert (here / "new" / "model.json").read_text() == "somebody else's"
+    assert len(list(here.glob("dpforest-model-*.json"))) == 1
+
+
+def test_an_interrupt_after_the_fit_keeps_the_model(ask, monkeypatch, here):
+    fit = PrivateForestClassifier.fit
+
+    def interrupted(self, *records):
+        fit(self, *records)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(PrivateForestClassifier, "fit", interrupted)
+    code, out, err = ask(f"{FIT} --output new")
+    assert code == 130 and not out and "paid for and kept: new/model.json" in err
+    PrivateForestClassifier.from_json(here / "new" / "model.json")
+
+
+def test_an_interrupt_says_what_stays_spent(ask, monkeypatch):
+    from dpforest.trees.one_shot import learner
+
+    def interrupted(*words, **more):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(learner.OneShotForest, "train", interrupted)
+    code, out, err = ask(f"{FIT} --output new")
+    assert code == 130 and not out and "interrupted" in err
+    assert "stays spent" in err or "nothing was charged" in err
+
+
+def test_an_interrupt_before_the_fit_has_cost_nothing(ask, monkeypatch):
+    def interrupted(*words, **more):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(fits, "whole_table", interrupted)
+    code, _, err = ask(f"{FIT} --output new")
+    assert code == 130 and "nothing was charged" in err
+
+
+# -- a ledger -------------------------------------------------------------------------------------
+
+BOOK = "--ledger sqlite:///book.ledger --as olga --data-set stays"
+
+
+@pytest.fixture
+def book(good):
+    good("ledger init stays --domain domain.json --epsilon 3 --delta 1e-5 --ledger "
+         "sqlite:///book.ledger --as olga")  # fmt: skip
+
+    def kinds():
+        with BudgetLedger.open("sqlite:///book.ledger", actor="olga") as ledger:
+            return [entry.kind.value for entry in ledger.log("stays")]
+
+    return kinds
+
+
+def test_a_fit_is_charged_to_its_data_set(good, ask, book):
+    code, out, err = ask(f"{FIT} {BOOK} --purpose returns --output new --json")
+    result = json.loads(out)["result"]
+    assert code == 0 and result["price"]["currency"] == "rho" and result["price"]["fits"]
+    assert "rho = 0.224242 remains" in err and "returns" not in out
+    assert book() == ["open", "reserve", "start", "settle"]
+    assert "its place in the ledger" in good(
+        "report verify new/report.json --model new/model.json --ledger sqlite:///book.ledger"
+    )
+
+
+def test_a_dry_run_and_a_plan_charge_nothing(ask, book, no_records):
+    assert ask(f"{BASE} {BOOK} --dry-run --output new")[0] == 0
+    code, out, _ = ask(f"{BASE} {BOOK} --epsilon 40 --dry-run --output new")
+    assert code == 3 and "it would not be granted" in out
+    assert ask(f"plan --domain domain.json --epsilon 1 {BOOK}")[0] == 0
+    assert book() == ["open"]
+
+
+def test_what_the_budget_does_not_allow_is_refused_before_records(ask, book, no_records, here):
+    code, out, err = ask(f"{FIT} {BOOK} --epsilon 40 --output new")
+    assert code == 3 and not out and "is left" in err and not (here / "new").exists()
+    assert book() == ["open"]
+
+
+def test_a_reserve_pays_for_its_plan(good, book):
+    plan = f"plan --domain domain.json --epsilon 1 --strategy one_shot {BOOK} --charge charge.json"
+    good(plan)
+    url = "--ledger sqlite:///book.ledger --as olga"
+    # A seed is part of no plan, and neither is a bar.
+    reserve = good(f"ledger reserve stays charge.json {url}")
+    good(f"{FIT} {BOOK} --reserve {reserve} --output new")
+    assert book() == ["open", "reserve", "start", "settle"]
+
+
+def test_a_missing_approval_and_a_frozen_data_set_have_their_codes(ask, book, no_records):
+    with BudgetLedger.open("sqlite:///book.ledger", actor="olga") as ledger:
+        ledger.policy("stays", approvals=1)
+    assert ask(f"{FIT} {BOOK} --output new")[0] == 4
+    assert ask(f"{BASE} {BOOK} --dry-run")[0] == 4
+    with BudgetLedger.open("sqlite:///book.ledger", actor="olga") as ledger:
+        ledger.checkpoint("stays", frozen=True, reason="a restore")
+    code, _, err = ask(f"{FIT} {BOOK} --output new")
+    assert code == 5 and "a restore" in err
+    assert ask(f"{FIT} {BOOK} --output new".replace("book", "none"))[0] == 6
+
+
+def test_size_decides_by_declared_rows_alone(good, monkeypatch):
+    monkeypatch.setattr(tables, "MOST_CELLS", 100)
+    out = good(f"{BASE} --dry-run --json")
+    assert json.loads(out)["result"]["streamed"] is True
+    out = good(f"{BASE} --dry-run --json --rows 3")
+    assert json.loads(out)["result"]["streamed"] is False

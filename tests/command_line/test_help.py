@@ -1,0 +1,65 @@
+"""Help comes at once, names every command, and loads nothing that only fits need."""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+
+import pytest
+
+from dpforest.__main__ import main
+from dpforest.command_line.options import STRATEGIES
+from dpforest.command_line.parser import COMMANDS, DOMAIN, GROUPS, REPORT, all_commands
+from dpforest.trees.strategies import STRATEGIES as KNOWN
+
+HELP = (
+    "import sys; from dpforest.__main__ import main\n"
+    "try: main({words!r})\n"
+    "except SystemExit: pass\n"
+)
+
+
+def test_the_commands_are_those_that_are_promised():
+    assert set(DOMAIN) == {"draft", "confirm", "check", "diff"}
+    assert set(REPORT) == {"show", "verify", "diff"} and set(GROUPS) == {"domain", "report"}
+    assert set(COMMANDS) == {"plan", "fit", "predict", "explain", "export", "audit"}
+
+
+@pytest.mark.parametrize("command", all_commands())
+def test_every_command_explains_itself(command, capsys):
+    with pytest.raises(SystemExit, match="^0$"):
+        main([*command.split(), "--help"])
+    said = capsys.readouterr()
+    assert all_commands()[command].words[1:] in " ".join(said.out.split()) and not said.err
+    assert "--json" in said.out and "130 interrupted" in " ".join(said.out.split())
+
+
+def test_strategies_are_those_of_the_package():
+    assert set(STRATEGIES) == {"auto", *KNOWN}
+
+
+@pytest.mark.parametrize("words", [["--help"], ["fit", "--help"]])
+def test_help_loads_nothing_heavy(words):
+    code = HELP.format(words=words) + "print(*sys.modules, file=sys.stderr)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = {name.split(".")[0] for name in run.stderr.split()}
+    assert "usage:" in run.stdout
+    assert not loaded & {
+        "numpy", "numba", "sklearn", "pydantic", "narwhals", "pyarrow", "pandas", "tqdm", "jinja2",
+    }  # fmt: skip
+
+
+def seconds(code: str) -> float:
+    """Least of a few measurements of the processor's time that a fresh interpreter takes."""
+    found = []
+    for _ in range(5):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        found.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return min(found)
+
+
+def test_help_takes_less_than_a_fifth_of_a_second():
+    assert seconds(HELP.format(words=["fit", "--help"])) - seconds("pass") < 0.2

@@ -1,0 +1,139 @@
+"""``dpforest predict``, ``explain``, ``report``, ``export`` and ``audit``: released values alone."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+
+from dpforest import PrivateForestClassifier, read_plain
+from dpforest.audit.result import AuditResult
+from dpforest.command_line import auditing
+
+pa = pytest.importorskip("pyarrow")
+parquet = pytest.importorskip("pyarrow.parquet")
+
+PREDICT = "predict forest/model.json stays.csv"
+
+
+@pytest.fixture
+def forest(stored):
+    return PrivateForestClassifier.from_json(stored / "forest" / "model.json")
+
+
+@pytest.fixture
+def rows(stored):
+    with (stored / "stays.csv").open() as file:
+        return list(csv.DictReader(file))
+
+
+def test_predictions_are_those_of_the_forest(good, forest, rows):
+    found = list(csv.DictReader(io.StringIO(good(f"{PREDICT} --probabilities --id stay"))))
+    X = [[row["age"], row["ward"]] for row in rows]
+    assert [row["stay"] for row in found] == [row["stay"] for row in rows]
+    assert [row["prediction"] for row in found] == forest.predict(X).tolist()
+    shares = [[float(row[f"probability of {label}"]) for label in ["no", "yes"]]
+              for row in found]  # fmt: skip
+    assert np.array_equal(shares, forest.predict_proba(X))
+
+
+def test_parquet_in_and_out(good, here, forest, rows):
+    table = {name: [row[name] for row in rows] for name in ("ward", "stay")}
+    table["age"] = [int(row["age"]) for row in rows]
+    parquet.write_table(pa.table(table), here / "stays.parquet")
+    good("predict forest/model.json stays.parquet --id stay --output out.parquet")
+    found = parquet.read_table(here / "out.parquet").to_pydict()
+    assert list(found) == ["stay", "prediction"] and found["stay"][7] == "0007"
+    X = [[row["age"], row["ward"]] for row in rows]
+    assert found["prediction"] == forest.predict(X).tolist()
+    assert (here / "out.parquet").stat().st_mode & 0o77 == 0
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (f"{PREDICT} --json", "--output"),
+        (f"{PREDICT} --output domain.json", "is there already"),
+        ("predict forest/report.json stays.csv", "no private forest"),
+        ("predict none.json stays.csv", "there is none"),
+        ("predict stays.csv stays.csv", "not JSON"),
+        ("predict forest/model.json none.csv", "none.csv"),
+        (f"{PREDICT} --id none", "no column 'none'"),
+    ],
+)
+def test_refusals_of_predict(ask, line, words):
+    code, out, err = ask(line)
+    assert code == 2 and not out and words in err
+
+
+def test_a_table_without_a_feature_is_refused_by_its_header(ask, here):
+    (here / "less.csv").write_text("age\n\x00\n")
+    code, out, err = ask("predict forest/model.json less.csv")
+    assert code == 2 and not out and "no column 'ward'" in err
+
+
+def test_predictions_that_fail_leave_no_file(ask, here):
+    (here / "odd.csv").write_text("age,ward\n1,north\n2\n")
+    code, _, err = ask("predict forest/model.json odd.csv --output out.csv")
+    assert code == 2 and "no record" in err and "--id" in err
+    assert not list(here.glob("*out.csv*"))
+
+
+def test_explain(good, here, ask):
+    words = good("explain forest/model.json --feature ward")
+    assert words.startswith("share of the effect") and "north" in words and "yes" in words
+    pytest.importorskip("matplotlib")
+    good("explain forest/model.json --plot learnt.svg")
+    assert "<svg" in (here / "learnt.svg").read_text()
+    code, _, err = ask("explain forest/model.json --feature none")
+    assert code == 2 and "none" in err
+    assert ask("explain forest/model.json --plot learnt.svg")[0] == 2
+
+
+def test_reports_are_shown_in_every_form(good, here, stored):
+    assert good("report show forest/report.json") == good("report show forest/model.json")
+    page = good("report show forest/report.json --form html")
+    assert page.startswith("<!DOCTYPE html>")
+    good("report show forest/report.json --form json --output copy.json")
+    assert (here / "copy.json").read_text() == (stored / "forest" / "report.json").read_text()
+
+
+def test_a_report_holds_or_not(ask, here, stored):
+    line = "report verify forest/report.json --model forest/model.json"
+    assert ask(line)[0] == 0
+    text = (stored / "forest" / "report.json").read_text()
+    (here / "edited.json").write_text(text.replace('"epsilon_float": 1.0', '"epsilon_float": 0.5'))
+    assert (here / "edited.json").read_text() != text
+    code, out, err = ask("report verify edited.json --json")
+    result = json.loads(out)["result"]
+    assert code == 1 and not result["holds"] and result["problems"] and not err
+    assert ask("report verify none.json")[0] == 2
+
+
+def test_reports_are_compared(ask, good, here):
+    good("fit stays.csv --target back --domain domain.json --epsilon 2 --strategy one_shot "
+         "--seed 5 --yes --no-html --output other")  # fmt: skip
+    line = "report diff forest/report.json other/report.json"
+    code, out, _ = ask(f"{line} --exit-code")
+    assert code == 1 and "budget" in out
+    assert ask(line)[0] == 0
+    assert ask("report diff forest/report.json forest/model.json --exit-code")[0] == 0
+
+
+def test_the_plain_form_is_the_forests_own(good, here, forest):
+    assert good("export forest/model.json") == forest.to_plain().rstrip("\n")
+    good("export forest/model.json --output plain.json")
+    read_plain(here / "plain.json")
+
+
+def test_an_audit_ends_with_1_where_the_claim_is_broken(ask, monkeypatch):
+    line = "audit --domain domain.json --epsilon 1 --strategy one_shot --runs 20"
+    code, out, err = ask(f"{line} --json")
+    data = json.loads(out)["result"]["audit"]
+    assert code == 0 and data["verdict"] == "inconclusive" and "some 60 forests" in err
+    broken = AuditResult(**data | {"verdict": "violates"})
+    monkeypatch.setattr(auditing, "audit", lambda forest, **more: broken)
+    assert ask(line)[0] == 1

@@ -1,0 +1,104 @@
+"""Results to stdout, all else to stderr, and codes that tell how a command ended."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import warnings
+from types import SimpleNamespace
+
+import pytest
+
+from dpforest.command_line import running
+from dpforest.command_line.running import run_command
+from dpforest.exceptions import BudgetExceeded, LedgerDamaged, ParameterError, WeakSignalWarning
+
+SECRET = "4711.25"
+
+
+@pytest.fixture
+def run(monkeypatch):
+    """Run a function as a command."""
+
+    def start(function):
+        monkeypatch.setattr(running, "_function", lambda place: function)
+        return run_command(SimpleNamespace(function="", named="fit", json=False))
+
+    return start
+
+
+def raising(error):
+    def command(chosen):
+        raise error
+
+    return command
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (ParameterError("cap", 1, "must be", "do"), 2),
+        (BudgetExceeded("rho 1", "rho 0.5"), 3),
+        (LedgerDamaged("is not whole", "restore"), 5),
+        (KeyboardInterrupt(), 130),
+        (ValueError(SECRET), 70),
+    ],
+)
+def test_codes(run, capsys, error, code):
+    assert run(raising(error)) == code
+    said = capsys.readouterr()
+    assert said.out == "" and said.err.startswith("dpforest fit: ")
+
+
+def test_a_fault_is_named_without_its_words(run, capsys, monkeypatch):
+    monkeypatch.delenv(running.TRACEBACK_VARIABLE, raising=False)
+    run(raising(ValueError(SECRET)))
+    told = capsys.readouterr().err
+    assert "ValueError at running.py:" in told and SECRET not in told and "Traceback" not in told
+    monkeypatch.setenv(running.TRACEBACK_VARIABLE, "1")
+    run(raising(ValueError(SECRET)))
+    told = capsys.readouterr().err
+    assert "Traceback" in told and SECRET in told
+
+
+def test_warnings_of_dpforest_are_lines_and_others_stay(run, capsys):
+    def command(chosen):
+        warnings.warn("so it is", WeakSignalWarning, stacklevel=1)
+        warnings.warn("so it is", WeakSignalWarning, stacklevel=1)
+        raise KeyboardInterrupt
+
+    run(command)
+    assert capsys.readouterr().err.splitlines()[:2] == ["dpforest: warning: so it is"] * 2
+
+    def another(chosen):
+        warnings.warn("of another library", DeprecationWarning, stacklevel=1)
+
+    assert run(another) == 70  # an error in these tests, and a fault is a fault
+
+
+def test_nobody_has_to_read_everything(here):
+    # The reader goes away before anything is written.
+    read, write = os.pipe()
+    os.close(read)
+    run = subprocess.run(
+        [sys.executable, "-m", "dpforest", "predict", "forest/model.json", "stays.csv"],
+        stdout=write, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    os.close(write)
+    assert run.returncode == 141 and run.stderr == ""
+
+
+def test_a_question_is_asked_at_a_terminal_alone(monkeypatch, capsys):
+    from dpforest.command_line.asking import agreed
+
+    with pytest.raises(ParameterError, match="nobody can be asked"):
+        agreed("Spend this?", yes=False)
+    assert capsys.readouterr() == ("", "")
+    for answer, expected in (("y\n", True), ("YES\n", True), ("\n", False), ("no\n", False)):
+        typed = SimpleNamespace(isatty=lambda: True, readline=lambda answer=answer: answer)
+        monkeypatch.setattr(sys, "stdin", typed)
+        monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+        assert agreed("Spend this?", yes=False) is expected
+        said = capsys.readouterr()
+        assert said.out == "" and said.err == "Spend this? [y/N] "

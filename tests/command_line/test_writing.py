@@ -1,0 +1,103 @@
+"""Files are whole or not there, never over another one unasked, and private where they must be."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+
+import pytest
+
+from dpforest.command_line import writing
+from dpforest.command_line.writing import (
+    check_new,
+    check_writable,
+    interrupts_wait,
+    new_file,
+    rescue,
+    write_text,
+)
+from dpforest.exceptions import ParameterError
+
+
+def test_modes(tmp_path):
+    before = os.umask(0o022)
+    try:
+        write_text(tmp_path / "open", "a")
+        write_text(tmp_path / "closed", "a", private=True)
+        (tmp_path / "old").write_text("b")
+        write_text(tmp_path / "old", "a", private=True, force=True)
+    finally:
+        os.umask(before)
+    modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
+    assert modes == {"open": 0o644, "closed": 0o600, "old": 0o600}
+
+
+@pytest.mark.parametrize("links", [True, False], ids=["links", "no links"])
+def test_nothing_is_written_over_unasked(tmp_path, monkeypatch, links):
+    if not links:
+
+        def refuse(*paths):
+            raise OSError(errno.EPERM, "no links here")
+
+        monkeypatch.setattr(os, "link", refuse)
+    path = tmp_path / "file"
+    write_text(path, "first")
+    with pytest.raises(ParameterError, match="is there already"):
+        write_text(path, "second")
+    assert path.read_text() == "first"
+    write_text(path, "second", force=True)
+    assert path.read_text() == "second" and [p.name for p in tmp_path.iterdir()] == ["file"]
+
+
+def test_what_fails_halfway_leaves_nothing(tmp_path):
+    with pytest.raises(KeyboardInterrupt), new_file(tmp_path / "file") as file:
+        file.write(b"half")
+        raise KeyboardInterrupt
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_is_refused_with_its_place(tmp_path, monkeypatch):
+    def full(number):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(ParameterError, match="No space left on device") as caught:
+        write_text(tmp_path / "file", "a")
+    assert caught.value.value == str(tmp_path / "file") and list(tmp_path.iterdir()) == []
+
+
+def test_places_are_checked_beforehand(tmp_path):
+    (tmp_path / "file").write_text("a")
+    (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
+    for taken in ("file", "dangling"):
+        with pytest.raises(ParameterError, match="is there already"):
+            check_new(tmp_path / taken, force=False)
+        check_new(tmp_path / taken, force=True)
+    with pytest.raises(ParameterError, match="is a folder"):
+        check_new(tmp_path, force=True)
+    with pytest.raises(ParameterError, match="cannot be written"):
+        check_writable(tmp_path / "file" / "below")
+    check_writable(tmp_path / "new" / "below")
+    assert (tmp_path / "new" / "below").is_dir()
+
+
+def test_what_was_paid_for_finds_a_place(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    found = rescue("the model", "dpforest-model")
+    assert found.parent == tmp_path and found.read_text() == "the model"
+
+    def nowhere(*words, **more):
+        raise ParameterError("--output", "x", "cannot be written", "Go")
+
+    monkeypatch.setattr(writing, "write_text", nowhere)
+    assert rescue("the model", "dpforest-model") is None
+
+
+def test_an_interrupt_waits_for_the_end_of_the_block():
+    reached = []
+    with pytest.raises(KeyboardInterrupt), interrupts_wait():
+        os.kill(os.getpid(), signal.SIGINT)
+        reached.append("the end")
+    assert reached == ["the end"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
