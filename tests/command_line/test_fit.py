@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from dpforest import BudgetLedger, PrivateForestClassifier, PrivateForestRegressor
+from dpforest.bridge import Bridge
 from dpforest.command_line import fits, tables
 from dpforest.command_line.tables import Files
 from dpforest.estimators.base import PrivateEstimator
@@ -172,9 +173,7 @@ def test_a_report_that_cannot_be_written_loses_nothing(ask, monkeypatch, here):
 
     def full(path, text, **more):
         if Path(path).name != "model.json":
-            raise ParameterError(
-                "--output", str(path), "cannot be written (disk full)", "Make room"
-            )
+            raise ParameterError("--output", str(path), "cannot be written (disk full)", "Go")
         write(path, text, **more)
 
     monkeypatch.setattr(fits, "write_text", full)
@@ -190,9 +189,7 @@ def test_a_model_that_cannot_be_written_goes_elsewhere(ask, monkeypatch, here):
 
     def full(path, text, **more):
         if Path(path).name == "model.json":
-            raise ParameterError(
-                "--output", str(path), "cannot be written (disk full)", "Make room"
-            )
+            raise ParameterError("--output", str(path), "cannot be written (disk full)", "Go")
         write(path, text, **more)
 
     monkeypatch.setattr(fits, "write_text", full)
@@ -233,15 +230,18 @@ def test_an_interrupt_after_the_fit_keeps_the_model(ask, monkeypatch, here):
 
 
 def test_an_interrupt_says_what_stays_spent(ask, monkeypatch):
-    from dpforest.trees.one_shot import learner
+    asked, ask_bridge = [], Bridge.ask
 
-    def interrupted(*words, **more):
-        raise KeyboardInterrupt
+    def interrupted(self, *words, **more):
+        asked.append(1)
+        if len(asked) == 2:
+            raise KeyboardInterrupt
+        return ask_bridge(self, *words, **more)
 
-    monkeypatch.setattr(learner.OneShotForest, "train", interrupted)
+    monkeypatch.setattr(Bridge, "ask", interrupted)
     code, out, err = ask(f"{FIT} --output new")
-    assert code == 130 and not out and "interrupted" in err
-    assert "stays spent" in err or "nothing was charged" in err
+    assert code == 130 and not out and err.splitlines()[-1] == "dpforest fit: interrupted"
+    assert "stays spent: epsilon = " in err and "nothing was charged" not in err
 
 
 def test_an_interrupt_before_the_fit_has_cost_nothing(ask, monkeypatch):
@@ -260,8 +260,8 @@ BOOK = "--ledger sqlite:///book.ledger --as olga --data-set stays"
 
 @pytest.fixture
 def book(good):
-    good("ledger init stays --domain domain.json --epsilon 3 --delta 1e-5 --ledger "
-         "sqlite:///book.ledger --as olga")  # fmt: skip
+    good("ledger init stays --domain domain.json --currency epsilon --epsilon 3 --owner olga "
+         "--owner oscar --ledger sqlite:///book.ledger --as olga")  # fmt: skip
 
     def kinds():
         with BudgetLedger.open("sqlite:///book.ledger", actor="olga") as ledger:
@@ -273,8 +273,8 @@ def book(good):
 def test_a_fit_is_charged_to_its_data_set(good, ask, book):
     code, out, err = ask(f"{FIT} {BOOK} --purpose returns --output new --json")
     result = json.loads(out)["result"]
-    assert code == 0 and result["price"]["currency"] == "rho" and result["price"]["fits"]
-    assert "rho = 0.224242 remains" in err and "returns" not in out
+    assert code == 0 and result["price"]["currency"] == "epsilon" and result["price"]["fits"]
+    assert "epsilon = 3 remains" in err and "returns" not in out
     assert book() == ["open", "reserve", "start", "settle"]
     assert "its place in the ledger" in good(
         "report verify new/report.json --model new/model.json --ledger sqlite:///book.ledger"

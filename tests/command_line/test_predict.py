@@ -1,4 +1,4 @@
-"""``dpforest predict``, ``explain``, ``report``, ``export`` and ``audit``: released values alone."""
+"""What commands make of a forest: predictions, explanations, reports, exports; and audits."""
 
 from __future__ import annotations
 
@@ -30,9 +30,13 @@ def rows(stored):
         return list(csv.DictReader(file))
 
 
+def features(rows):
+    return pa.table({name: [row[name] for row in rows] for name in ("age", "ward")})
+
+
 def test_predictions_are_those_of_the_forest(good, forest, rows):
     found = list(csv.DictReader(io.StringIO(good(f"{PREDICT} --probabilities --id stay"))))
-    X = [[row["age"], row["ward"]] for row in rows]
+    X = features(rows)
     assert [row["stay"] for row in found] == [row["stay"] for row in rows]
     assert [row["prediction"] for row in found] == forest.predict(X).tolist()
     shares = [[float(row[f"probability of {label}"]) for label in ["no", "yes"]]
@@ -47,7 +51,7 @@ def test_parquet_in_and_out(good, here, forest, rows):
     good("predict forest/model.json stays.parquet --id stay --output out.parquet")
     found = parquet.read_table(here / "out.parquet").to_pydict()
     assert list(found) == ["stay", "prediction"] and found["stay"][7] == "0007"
-    X = [[row["age"], row["ward"]] for row in rows]
+    X = features(rows)
     assert found["prediction"] == forest.predict(X).tolist()
     assert (here / "out.parquet").stat().st_mode & 0o77 == 0
 
@@ -57,7 +61,7 @@ def test_parquet_in_and_out(good, here, forest, rows):
     [
         (f"{PREDICT} --json", "--output"),
         (f"{PREDICT} --output domain.json", "is there already"),
-        ("predict forest/report.json stays.csv", "no private forest"),
+        ("predict forest/report.json stays.csv", "not a dpforest-model"),
         ("predict none.json stays.csv", "there is none"),
         ("predict stays.csv stays.csv", "not JSON"),
         ("predict forest/model.json none.csv", "none.csv"),
