@@ -1,4 +1,4 @@
-"""What commands answer: words for people, and with ``--json`` one object with a published schema.
+"""Answers of commands: words for people, and with ``--json`` one object with a published schema.
 
 Held by tests/command_line/test_schema.py.
 """

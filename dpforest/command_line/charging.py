@@ -1,4 +1,4 @@
-"""What a fit is charged to: a data set of a ledger, or a budget that ends with the process."""
+"""Charges: to a data set of a ledger, or a budget that ends with the process."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FORGOTTEN = (
 
 
 class Purse:
-    """What a fit is charged to, and its price there."""
+    """Ledger and data set that a fit is charged to, or none, and its price there."""
 
     def __init__(self, ledger: BudgetLedger | None, chosen: argparse.Namespace) -> None:
         self._ledger, self._chosen = ledger, chosen
@@ -80,7 +80,7 @@ class Purse:
             )  # fmt: skip
 
     def accountant(self) -> Any:
-        """What the estimator takes as ``accountant``."""
+        """Accountant for the estimator."""
         if self._ledger is None:
             return None
         chosen = self._chosen
@@ -109,7 +109,7 @@ class Purse:
 
 @contextmanager
 def purse_of(chosen: argparse.Namespace) -> Iterator[Purse]:
-    """What options say that a fit is charged to, open."""
+    """Ledger and data set of the options, open."""
     if bool(chosen.ledger) != bool(chosen.data_set):
         missing = "--data-set" if chosen.ledger else "--ledger"
         raise ParameterError(

@@ -56,7 +56,9 @@ def run_confirm(chosen: argparse.Namespace) -> Answer:
     check_new(path, chosen.force)
     domain = with_rows(Domain.from_json(Path(chosen.domain)), chosen.rows)
     domain = _confirmed(domain, chosen.by, _sources(chosen))
-    write_text(path, domain.without_marks().to_json(), force=chosen.force)
+    # What is not confirmed still holds what was read off the records.
+    private = not domain.is_declared
+    write_text(path, domain.without_marks().to_json(), private=private, force=chosen.force)
     lines = [f"domain: {path}", *(f"not declared: {name} {what}" for name, what in domain.lacking)]
     return Answer(_result(domain, path), "\n".join(lines))
 

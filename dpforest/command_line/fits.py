@@ -117,7 +117,7 @@ def _before(order: Order) -> str:
 
 
 def _dry(order: Order, purse: Purse) -> Answer:
-    """What would be done; ends with the code that the fit would end with."""
+    """Plan and price alone; ends with the code that the fit would end with."""
     code = DONE
     try:
         purse.check(order.price)

@@ -28,5 +28,5 @@ def run_plan(chosen: argparse.Namespace) -> Answer:
 
 
 def how_read(streamed: bool) -> str:
-    """How records will be read, in words."""
+    """Way in which records will be read, in words."""
     return "records are read " + ("in passes" if streamed else "whole, into memory")

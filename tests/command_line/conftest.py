@@ -13,9 +13,6 @@ from dpforest import Domain
 from dpforest.__main__ import main
 from dpforest.ledger.command_line import ACTOR_VARIABLE, URL_VARIABLE
 
-pytest.importorskip("pyarrow")
-pytest.importorskip("jinja2")
-
 FIT = (
     "fit stays.csv --target back --domain domain.json --epsilon 1 --strategy one_shot --seed 5 "
     "--yes --output"
@@ -34,6 +31,8 @@ def write_table(path: Path, n_records: int = 400) -> None:
 @pytest.fixture(scope="session")
 def stored(tmp_path_factory):
     """A folder with a table, its domain, and a forest with its report."""
+    for package in ("pyarrow", "jinja2"):
+        pytest.importorskip(package)
     folder = tmp_path_factory.mktemp("stays")
     write_table(folder / "stays.csv")
     Domain(

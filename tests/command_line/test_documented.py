@@ -59,6 +59,13 @@ def test_the_page_does_what_it_says(ran):
         assert (folder / private).stat().st_mode & 0o77 == 0
 
 
+def test_the_commands_of_the_readme_are_among_those_that_run():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"^```sh\n(.*?)^```$", readme, flags=re.DOTALL | re.MULTILINE)
+    here = {line for kind, text in BLOCKS if kind == "sh" for line in text.splitlines()}
+    assert block and set(block.splitlines()) <= here
+
+
 def test_the_edit_of_the_page_reaches_the_domain(ran):
     age = json.loads((ran[0] / "domain.json").read_text())["features"][0]
     assert (age["lower"], age["upper"], age["status"]) == (0, 110, "declared")

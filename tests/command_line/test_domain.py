@@ -56,6 +56,7 @@ def test_what_is_confirmed_holds_nothing_that_the_draft_knew(ask, good, here):
     (here / "sources.json").write_text('{"ward": "the house", "classes": "the question"}')
     line = "domain confirm draft.json --by A --output declared.json --sources sources.json"
     assert "not declared: age" in good(line)
+    assert (here / "declared.json").stat().st_mode & 0o77 == 0  # its bounds are the records' own
     code, _, err = ask("fit stays.csv --target back --domain declared.json --epsilon 1 --yes")
     assert code == 2 and "was drafted" in err and not (here / "dpforest-output").exists()
     out = good(f"{line} --force --rows 500 --json", "--source", "age=the register")

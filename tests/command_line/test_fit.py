@@ -142,6 +142,17 @@ def test_predictions_afterwards(good, here):
     assert (here / "new" / "predictions.csv").stat().st_mode & 0o77 == 0
 
 
+@pytest.mark.parametrize("way", ["--streamed", "--in-memory"])
+def test_bars_are_shown_at_a_terminal_and_count_no_records(ask, here, monkeypatch, way):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    line = f"{FIT} --no-html --predict stays.csv {way} --output"
+    _, out, err = ask(f"{line} one")
+    unit = "passes" if way == "--streamed" else "parts"
+    assert unit in err and "1/1" in err and "400" not in err and "%|" not in out
+    _, _, err = ask(f"{line} other --quiet")
+    assert "%|" not in err and unit not in err.replace("in passes", "")
+
+
 def test_a_draft_is_taken_only_if_asked_and_is_void(ask, good, here):
     good("domain draft stays.csv --target back --drop stay --output draft.json")
     line = FIT.replace("domain.json", "draft.json") + " --no-html --output new"

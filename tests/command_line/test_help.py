@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from dpforest import __version__
 from dpforest.__main__ import main
 from dpforest.command_line.options import STRATEGIES
 from dpforest.command_line.parser import COMMANDS, DOMAIN, GROUPS, REPORT, all_commands
@@ -33,6 +34,12 @@ def test_every_command_explains_itself(command, capsys):
     said = capsys.readouterr()
     assert all_commands()[command].words[1:] in " ".join(said.out.split()) and not said.err
     assert "--json" in said.out and "130 interrupted" in " ".join(said.out.split())
+
+
+def test_the_version_is_told_as_pip_and_git_tell_theirs(capsys):
+    with pytest.raises(SystemExit, match="^0$"):
+        main(["--version"])
+    assert capsys.readouterr().out.strip() == __version__
 
 
 def test_strategies_are_those_of_the_package():
