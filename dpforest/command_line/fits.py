@@ -53,7 +53,7 @@ class Order:
 
     @property
     def folder(self) -> Path:
-        """Where files go."""
+        """Folder that files go to."""
         return Path(self.chosen.output)
 
     def result(self, dry_run: bool, **facts: Any) -> FitResult:

@@ -30,7 +30,7 @@ ENDINGS = {"csv": (".csv", ".csv.gz"), "parquet": (".parquet", ".pq")}
 
 
 def is_streamed(domain: Domain, asked: bool | None) -> bool:
-    """True if records are to be read in passes: as asked, else by the size that the domain declares.
+    """True if records are to be read in passes: as asked, else by the domain's declared size.
 
     Nothing here looks at a file: how large it is follows from the records.
     """
