@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -42,10 +42,12 @@ def run_draft(chosen: argparse.Namespace) -> Answer:
     names = _feature_names(source, chosen.target, chosen.drop)
     X, y = whole_table(source, names)
     domain = with_rows(Domain.draft(X, draft_labels(y), task=chosen.task), chosen.rows)
+    codes = domain.may_be_codes
+    domain = domain.with_categories(*chosen.categorical)
     write_text(path, domain.to_json(), private=True, force=chosen.force)
     aside = (
         f"{path} holds extremes of the records, {FOR_THE_CURATOR}. Edit it from public knowledge, "
-        "then: dpforest domain confirm"
+        f"then: dpforest domain confirm\n{_codes_words(codes)}"
     )
     return Answer(_result(domain, path), f"draft: {path}", aside)
 
@@ -116,6 +118,14 @@ def _result(domain: Domain, path: Path) -> DomainResult:
         n_features=domain.n_features,
         lacking=dict(domain.lacking),
     )
+
+
+def _codes_words(codes: Mapping[str, Any]) -> str:
+    """Words on codes; which columns may hold some is said at a terminal alone."""
+    words = "Whole numbers are drafted as numbers; where they are codes, write --categorical NAME"
+    if codes and sys.stderr.isatty():
+        words += f". Few of them are in: {', '.join(codes)}"
+    return words
 
 
 # -- drafting -------------------------------------------------------------------------------------

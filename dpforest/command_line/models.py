@@ -1,4 +1,4 @@
-"""Stored forests that commands read."""
+"""Stored forests and reports that commands read."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from dpforest.exceptions import ModelFormatError
+from dpforest.loading import load_model
 from dpforest.strict_json import Limits, read_object
 
 #: Models are larger than anything else that is read.
@@ -20,20 +21,7 @@ def read_model(path: str) -> Any:
     ModelFormatError
         It is no stored forest, or damaged.
     """
-    from dpforest import (
-        MultinomialForestClassifier,
-        PrivateForestClassifier,
-        PrivateForestRegressor,
-    )
-
-    kinds = (PrivateForestClassifier, PrivateForestRegressor, MultinomialForestClassifier)
-    named = {kind.__name__: kind for kind in kinds}
-    name = content_of(path).get("estimator")
-    if name not in named:
-        raise ModelFormatError(
-            f"the file {path!r} holds no private forest. Give what `dpforest fit` wrote as model."
-        )
-    return named[name].from_json(Path(path))
+    return load_model(Path(path))
 
 
 def content_of(path: str) -> dict[str, Any]:

@@ -150,6 +150,10 @@ def draft(parser: argparse.ArgumentParser) -> None:
         "--drop", action="append", default=[], metavar="NAME",
         help="column that is no feature; may be repeated",
     )  # fmt: skip
+    parser.add_argument(
+        "--categorical", action="append", default=[], metavar="NAME",
+        help="column of few whole numbers that are codes; may be repeated",
+    )  # fmt: skip
     parser.add_argument("--output", default="domain.json", metavar="FILE",
                         help="(default: %(default)s)")  # fmt: skip
     _force(parser)

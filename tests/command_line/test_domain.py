@@ -44,6 +44,20 @@ def test_labels_are_drafted_as_the_file_has_them(good, here, cells, labels, targ
     assert (domain.target and (domain.target.lower, domain.target.upper)) == target
 
 
+def test_codes_are_categories_only_if_somebody_says_so(ask, good, here, monkeypatch):
+    rows = "\n".join(f"{k % 3},{k},{'ny'[k % 2]}" for k in range(60))
+    (here / "t.csv").write_text(f"code,number,y\n{rows}\n")
+    line = "domain draft t.csv --target y --output t.json --force"
+    _, _, err = ask(line)
+    assert "--categorical" in err and "code," not in err and ": code" not in err
+    assert Domain.from_json(here / "t.json").features[0].kind == "numeric"
+    good(f"{line} --categorical code")
+    assert Domain.from_json(here / "t.json").features[0].categories == ("0", "1", "2")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert "Few of them are in: code" in ask(line)[2]
+    assert ask(f"{line} --categorical number")[0] == 2
+
+
 def test_columns_that_are_not_there_are_refused(ask):
     code, _, err = ask("domain draft stays.csv --target back --drop none --output new.json")
     assert code == 2 and "--drop" in err
