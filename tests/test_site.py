@@ -20,7 +20,7 @@ from dpforest import Domain
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 #: Whose blocks have tests of their own.
-ELSEWHERE = {"ledger"}
+ELSEWHERE = {"command_line", "ledger"}
 #: What a name of the public interface may be below.
 MODULES = (
     "accounting", "audit", "consistent", "dask", "datasets", "domain", "ledger", "mechanisms",
@@ -117,6 +117,7 @@ def test_every_page_is_reached_from_the_first():
 
 def test_versions_of_stored_files_are_those_of_the_code():
     from dpforest.accounting import ledger
+    from dpforest.command_line import answers
     from dpforest.domain import files
     from dpforest.estimators import earlier, storage
     from dpforest.ledger import entries, exporting
@@ -133,5 +134,6 @@ def test_versions_of_stored_files_are_those_of_the_code():
         (ledger.FORMAT, ledger.VERSION),
         (exporting.FORMAT, exporting.VERSION),
         (entries.PLAN_FORMAT, entries.VERSION),
+        (answers.FORMAT, answers.VERSION),
     ]
     assert rows[0][2].strip() == ", ".join(map(str, earlier.EARLIER))
