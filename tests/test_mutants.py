@@ -166,7 +166,11 @@ def scopes() -> list[type]:
 def readers() -> list[type]:
     for name in ("records.streams.files", "records.streams.batches", "dask.collections"):
         importlib.import_module(f"dpforest.{name}")
-    concrete = {kind for kind in subclasses(Source) if not inspect.isabstract(kind)}
+    # Records that are predicted from a shell are in no training.
+    concrete = {
+        kind for kind in subclasses(Source)
+        if not inspect.isabstract(kind) and not kind.__module__.startswith("dpforest.command_line")
+    }  # fmt: skip
     tables = [("domain.table", "ArrayTable"), ("domain.table", "FrameTable"),
               ("records.base", "MemoryRecords"),
               ("records.streams.passes", "StreamedRecords"),

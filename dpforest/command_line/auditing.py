@@ -17,7 +17,7 @@ def run_audit(chosen: argparse.Namespace) -> Answer:
     """Look for a certified lower bound on epsilon that breaks the claim; no record is read."""
     forest = forest_of(chosen, declared_domain(chosen))
     forest.set_params(verbose=0)
-    tell(f"fitting some {3 * chosen.runs} forests to made-up tables of a few records")
+    tell(f"fitting some {2 * chosen.runs} forests to made-up tables of a few records")
     with warnings.catch_warnings():
         # Tables of a few records teach nothing, and nobody's budget is spent on them.
         warnings.simplefilter("ignore", RepeatedFitWarning)
