@@ -6,8 +6,7 @@ Held by tests/command_line/test_help.py.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from dpforest.command_line import options
 from dpforest.command_line.exit_codes import CODES
@@ -15,8 +14,7 @@ from dpforest.command_line.exit_codes import CODES
 EPILOG = "exit codes: " + ", ".join(f"{code} {words}" for code, words in CODES.items())
 
 
-@dataclass(frozen=True)
-class Command:
+class Command(NamedTuple):
     """A command.
 
     Attributes
