@@ -13,7 +13,10 @@ from dpforest.command_line.writing import check_new, write_text
 from dpforest.exceptions import ParameterError
 
 #: Text of a forest by the form that is asked for.
-FORMS: dict[str, Callable[[Any], str]] = {"plain": lambda forest: str(forest.to_plain())}
+FORMS: dict[str, Callable[[Any, argparse.Namespace], str]] = {
+    "plain": lambda forest, chosen: str(forest.to_plain()),
+    "text": lambda forest, chosen: str(forest.export_text(chosen.tree)),
+}
 
 
 def run_export(chosen: argparse.Namespace) -> Answer:
@@ -24,7 +27,7 @@ def run_export(chosen: argparse.Namespace) -> Answer:
         )
     if chosen.output:
         check_new(Path(chosen.output), chosen.force)
-    text = FORMS[chosen.form](read_model(chosen.model))
+    text = FORMS[chosen.form](read_model(chosen.model), chosen)
     if not chosen.output:
         return Answer(WritingResult(written=()), text.rstrip("\n"))
     write_text(Path(chosen.output), text, force=chosen.force)

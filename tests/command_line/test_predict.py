@@ -133,6 +133,12 @@ def test_the_plain_form_is_the_forests_own(good, here, forest):
     read_plain(here / "plain.json")
 
 
+def test_a_tree_is_shown_as_text(good, ask, forest):
+    assert good("export forest/model.json --form text") == forest.export_text().rstrip("\n")
+    assert good("export forest/model.json --form text --tree 0") == forest.export_text(0).rstrip()
+    assert ask("export forest/model.json --form text --tree 999")[0] == 2
+
+
 def test_an_audit_ends_with_1_where_the_claim_is_broken(ask, monkeypatch):
     line = "audit --domain domain.json --epsilon 1 --strategy one_shot --runs 20"
     code, out, err = ask(f"{line} --json")
