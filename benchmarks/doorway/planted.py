@@ -135,7 +135,7 @@ def _loud(cells: Any) -> Any:
     return (cells.astype(np.float64), None) if isinstance(cells, np.ndarray) else _to_floats(cells)
 
 
-_label_codes = encoder._label_codes
+_label_codes = encoder.label_codes
 
 
 def _labels_by_text(labels: Any, classes: Any) -> Any:
@@ -320,7 +320,7 @@ FAULTS = (
           "numpy, inferred", lambda: _everywhere("to_floats", _loud),
           ("infinity", "numpy scalar")),
     Fault("labels are compared as their column's type writes them",
-          "pandas, inferred", replaced(encoder, "_label_codes", _labels_by_text)),
+          "pandas, inferred", replaced(encoder, "label_codes", _labels_by_text)),
     Fault("a row of another width refuses the table",
           "lists", replaced(rows.RowTable, "__init__", _refuses_rows)),
     Fault("categorical columns are read by the places of their own categories",
