@@ -10,10 +10,10 @@ from typing import Any
 
 from common.pages import place_of
 from common.results import Line, Store
-from common.sources import Sources
 from common.tables import REPOSITORY, data_folder
 
 from papers.engine import Task, known, run, task_of
+from papers.evaluators import evaluator, sources_of
 from papers.reference import FILE, PAGES, Difference, differences, keep, kept, lost_sets
 from papers.tables import TABLES
 
@@ -58,7 +58,7 @@ def main(arguments: list[str] | None = None) -> int:
     results = Store(path, sources_of(table))
     tasks = _chosen(_tasks(table, options), options)
     if not options.report:
-        run(tasks, partial(table.evaluate, folder=options.data), results, options.jobs)
+        run(tasks, partial(evaluator(table), folder=options.data), results, options.jobs)
     asked = set(tasks)
     lines = [line for line in known(results.reported()) if task_of(line) in asked]
     if not lines:
@@ -66,11 +66,6 @@ def main(arguments: list[str] | None = None) -> int:
         return 1
     write(table, lines, options)
     return 0
-
-
-def sources_of(table: Any) -> Sources:
-    """What the lines of a table depend on, and of those that share its file."""
-    return Sources((getattr(table, "MADE_BY", f"{table.__name__}:evaluate"),))
 
 
 def write(table: Any, lines: list[Line], options: argparse.Namespace, pages: Path = PAGES) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 from common.tables import REPOSITORY
 
 from papers.engine import Task, task_of
+from papers.evaluators import evaluator
 from papers.pixels import TILES, present
 from papers.sets import available
 
@@ -126,5 +127,5 @@ def differences(
         if cell in tasks:
             in_order = sorted(tasks[cell], key=lambda task: (task.repeat, task.fold))
             first = in_order[: kept(file)[page]["first"]]
-            fresh = figure(table.evaluate(task, folder) for task in first)
+            fresh = figure(evaluator(table)(task, folder) for task in first)
             yield cell if fresh == value else Difference(page, cell, value, fresh)

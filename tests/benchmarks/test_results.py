@@ -24,8 +24,14 @@ from attacks import stored as attacks_stored
 from common import scale_cases
 from common.results import STAMP, Store
 from common.sources import REPOSITORY, Sources, code_of
-from papers.command import sources_of
+from papers.evaluators import sources_by_method
 from papers.tables import TABLES
+
+
+def sources_of_page(name):
+    """Of the columns that the page's own function makes."""
+    return sources_by_method(import_module(TABLES[name]))[""]
+
 
 BENCHMARKS = REPOSITORY / "benchmarks"
 HERE = Sources(("common.scores:scores",))
@@ -36,7 +42,11 @@ MAKERS = {
     "consistency": {"": consistency.SOURCES},
     "curves": curves.MADE_BY,
     "door": None,  # held in test_door.py, since it needs more packages
-    "papers.command": {name: sources_of(import_module(TABLES[name])) for name in TABLES},
+    "papers.command": {
+        f"{name}: {kind}": of
+        for name, path in TABLES.items()
+        for kind, of in sources_by_method(import_module(path)).items()
+    },
     "ledger": None,  # of the stores alone, which no fit reaches
     "laws": None,  # of a whole version of the package, see test_laws.py
     "plain_model": None,  # held in test_plain_model.py
@@ -147,8 +157,8 @@ REACHED = [
     (regression.MADE_BY["dpforest "], "mechanisms.noise", "consistent.brf"),
     (regression.MADE_BY["DP-EBM"], "domain.schema", "estimators.regressor"),
     (consistency.SOURCES, "consistent.grower", "trees.strategies"),
-    (sources_of(import_module(TABLES["mrf2020_table1"])), "consistent.mrf", "trees.strategies"),
-    (sources_of(import_module(TABLES["dmrf_table3"])), "consistent.dmrf", "trees.strategies"),
+    (sources_of_page("mrf2020_table1"), "consistent.mrf", "trees.strategies"),
+    (sources_of_page("dmrf_table3"), "consistent.dmrf", "trees.strategies"),
     (attacks_stored.MADE_BY["reconstruct"], "trees.rules.plan", "consistent.brf"),
     (attacks_stored.MADE_BY["membership"], "estimators.classifier", "audit.auditor"),
     (speed.MADE_BY["fit"], "trees.one_shot.learner", "dask.workers"),
@@ -206,8 +216,11 @@ def test_tables_that_share_a_file_depend_on_the_same():
     shared = {}
     for path in TABLES.values():
         table = import_module(path)
-        shared.setdefault(getattr(table, "RESULTS", table.NAME), set()).add(sources_of(table))
-        assert (path, "evaluate") in code_of(REPOSITORY).reached(sources_of(table).roots)
+        shared.setdefault(getattr(table, "RESULTS", table.NAME), set()).add(
+            tuple(sources_by_method(table).values())
+        )
+        roots = [root for of in sources_by_method(table).values() for root in of.roots]
+        assert (path, "evaluate") in code_of(REPOSITORY).reached(roots)
     assert all(len(found) == 1 for found in shared.values())
     assert len(shared) < len(TABLES)
 
