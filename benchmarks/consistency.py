@@ -35,6 +35,8 @@ SIZES = (1_000, 4_000, 16_000, 64_000, 256_000, 1_000_000)
 N_TEST, TEST_SEED = 50_000, 10**6
 #: Trees of the Safe-Bayesian forest, which come from its prior: as many as in its paper.
 PRIOR_TREES = 1000
+#: What the page is made of.
+SEEDS, TREES = 3, 32
 LEAF_SIZES: dict[str, Callable[[int], int]] = {
     "√n·ln n": lambda n: math.ceil(math.sqrt(n) * math.log(n)),
     "√n": lambda n: math.ceil(math.sqrt(n)),
@@ -133,7 +135,7 @@ def run_one(fit: Line, trees: int, test: smooth.Sample) -> Line:
 
 def run(arguments: argparse.Namespace, results: Store) -> None:
     """Run what is not yet done."""
-    done = {key_of(line) for line in results.lines()}
+    done = {key_of(line) for line in results.lines() if line.get("trees", TREES) == arguments.trees}
     todo = [
         fit
         for fit in fits(arguments.seeds, arguments.largest)
@@ -146,14 +148,23 @@ def run(arguments: argparse.Namespace, results: Store) -> None:
     test = smooth.draw(N_TEST, TEST_SEED)
     with threadpool_limits(1):
         for fit in tqdm(todo, disable=None):
-            results.append(run_one(fit, arguments.trees, test))
+            results.append({**run_one(fit, arguments.trees, test), "trees": arguments.trees})
+
+
+def missing(lines: list[Line]) -> set[tuple[Any, ...]]:
+    """Fits that the page has and these lines do not; lines of once have no number of trees."""
+    whole = {key_of(line) for line in lines if line.get("trees", TREES) == TREES}
+    return {key_of(fit) for fit in fits(SEEDS, SIZES[-1])} - whole
 
 
 def main() -> None:
     """Read the command line, run, write."""
+    # Here, since what is imported above belongs to what results depend on.
+    from common.pages import place_of
+
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--trees", type=int, default=32)
+    parser.add_argument("--seeds", type=int, default=SEEDS)
+    parser.add_argument("--trees", type=int, default=TREES)
     parser.add_argument("--largest", type=int, default=SIZES[-1])
     parser.add_argument("--forests", nargs="+", help="only these, by the names in the tables")
     parser.add_argument("--tasks", nargs="+", default=["classes", "targets"])
@@ -166,8 +177,9 @@ def main() -> None:
     if not arguments.report_only:
         run(arguments, results)
     lines = results.reported()
-    write_tables(lines, arguments.output / "consistency.md")
-    write_plots(lines, arguments.output)
+    page = place_of(arguments.output / "consistency.md", missing(lines), marked=True)
+    write_tables(lines, page)
+    write_plots(lines, page.parent)
 
 
 if __name__ == "__main__":

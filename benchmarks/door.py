@@ -6,7 +6,7 @@ does not, or if an error comes later than the check before spending. One JSON li
 is appended to ``--results``, with a print of the sources; what is there for these sources is
 skipped. Then ``docs/door_results.md`` is written from all lines of these sources.
 
-    python benchmarks/door.py [--pairs 200000] [--seed 0] [--only CSV Dask] [--processes 2]
+    python benchmarks/door.py [--pairs 84000] [--seed 0] [--only CSV Dask] [--processes 2]
     python benchmarks/door.py --planted    # planted faults, and pairs until each is found
     python benchmarks/door.py --report
 """
@@ -20,7 +20,8 @@ from pathlib import Path
 for _name in ("OMP_NUM_THREADS", "POLARS_MAX_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(_name, "1")  # tables are small, and processes share the machine
 
-from common.results import Store  # noqa: E402
+from common.pages import place_of  # noqa: E402
+from common.results import Line, Store  # noqa: E402
 from common.sources import REPOSITORY, Sources  # noqa: E402
 from doorway import planted  # noqa: E402
 from doorway.page import write_page  # noqa: E402
@@ -36,6 +37,10 @@ SOURCES = Sources(
         *("dpforest/dask", "benchmarks/doorway"),
     )
 )
+
+
+#: What the page is made of.
+PAIRS, SEED = 84_000, 0
 
 
 def tasks_of(pairs: int, seed: int, only: list[str], done: set[Task]) -> list[Task]:
@@ -64,11 +69,18 @@ def run_planted(arguments: argparse.Namespace, results: Store) -> None:
         results.append(planted.search(fault, arguments.seed))
 
 
+def missing(lines: list[Line], planted_lines: list[Line]) -> set[Task | str]:
+    """Chunks and planted faults that the page has and these lines do not."""
+    done = {(line["family"], line["number"], line["seed"]) for line in lines}
+    faults = {fault.name for fault in planted.FAULTS} - {line["name"] for line in planted_lines}
+    return {*tasks_of(PAIRS, SEED, [], done), *faults}
+
+
 def main() -> None:
     """Read the command line, run, write."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--pairs", type=int, default=200_000, help="of all containers together")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--pairs", type=int, default=PAIRS, help="of all containers together")
+    parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--only", nargs="+", default=[], help="parts of names of containers")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--planted", action="store_true", help="run the planted faults instead")
@@ -84,7 +96,9 @@ def main() -> None:
         run_planted(arguments, planted_ones)
     elif not arguments.report:
         run(arguments, results)
-    write_page(arguments.output, results.lines(), planted_ones.lines(), SOURCES.print())
+    lines, planted_lines = results.lines(), planted_ones.lines()
+    page = place_of(arguments.output, missing(lines, planted_lines))
+    write_page(page, lines, planted_lines, SOURCES.print())
 
 
 if __name__ == "__main__":

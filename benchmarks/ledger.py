@@ -26,6 +26,7 @@ from common.ledger_contention import contention
 from common.ledger_kills import Broken, Rounds, places, server_crash
 from common.ledger_report import Line, write_page
 from common.ledger_times import times
+from common.pages import place_of
 from common.results import Store
 from common.sources import REPOSITORY, Sources
 
@@ -44,6 +45,8 @@ SOURCES = Sources(
 CHUNK = 100
 PROCESSES, EACH = 8, 200
 FITS_A_CRASH = 40
+#: What the page is made of.
+KILLS, SERVER_KILLS, CRASHES, SEED = 10_000, 1_000, 10, 0
 
 
 class Places:
@@ -142,9 +145,9 @@ def timed(where: Places, store: str, before: int) -> Line:
     )
 
 
-def wanted(arguments: argparse.Namespace) -> Iterator[tuple]:
+def wanted(arguments: argparse.Namespace, has_server: bool | None = None) -> Iterator[tuple]:
     """All parts of a run: what to call, and its arguments; cheap ones first."""
-    stores = ["sqlite"] + ["postgresql"] * _has_server()
+    stores = ["sqlite"] + ["postgresql"] * (_has_server() if has_server is None else has_server)
     for store in stores:
         for before in (0, 1000):
             yield timed, store, before
@@ -196,13 +199,21 @@ def run(arguments: argparse.Namespace, results: Store) -> None:
         where.remove()
 
 
+def missing(lines: list[Line]) -> set[tuple]:
+    """Parts that the page has, those of both stores, and these lines do not."""
+    every = argparse.Namespace(kills=KILLS, server_kills=SERVER_KILLS, crashes=CRASHES, seed=SEED)
+    return {_key(*part) for part in wanted(every, True)} - {key_of(line) for line in lines}
+
+
 def main() -> None:
     """Read the command line, run, write."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--kills", type=int, default=10_000, help="of processes, on SQLite")
-    parser.add_argument("--server-kills", type=int, default=1_000, help="of them, on PostgreSQL")
-    parser.add_argument("--crashes", type=int, default=10, help="of PostgreSQL's server")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--kills", type=int, default=KILLS, help="of processes, on SQLite")
+    parser.add_argument(
+        "--server-kills", type=int, default=SERVER_KILLS, help="of them, on PostgreSQL"
+    )
+    parser.add_argument("--crashes", type=int, default=CRASHES, help="of PostgreSQL's server")
+    parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--report", action="store_true", help="write the page alone")
     parser.add_argument("--results", type=Path, default=HERE / "results" / "ledger.jsonl")
     parser.add_argument("--output", type=Path, default=REPOSITORY / "docs" / "ledger_results.md")
@@ -210,7 +221,8 @@ def main() -> None:
     results = Store(arguments.results, SOURCES)
     if not arguments.report:
         run(arguments, results)
-    write_page(arguments.output, results.reported(), SOURCES.print())
+    lines = results.reported()
+    write_page(place_of(arguments.output, missing(lines)), lines, SOURCES.print())
 
 
 if __name__ == "__main__":

@@ -17,7 +17,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from common.results import Store
+from common.pages import DOCS, place_of
+from common.results import Line, Store
 from common.scale_machine import facts
 from common.sources import Sources, by_beginning
 
@@ -73,6 +74,19 @@ def run_all(only: str, again: bool) -> None:
         print(f"{name:50s} {result['seconds']:8.2f} s   load {result['machine']['load']}")
 
 
+def missing(lines: list[Line]) -> set[str]:
+    """Cases that the page has and these lines do not.
+
+    What auto took has marks of its own: where all lines are of it, or none, the other part of the
+    page stays as it is.
+    """
+    from common.scale_cases import cases
+
+    done = {line["case"] for line in lines}
+    parts = {name.startswith("auto/") for name in done}
+    return {name for name in cases() if name.startswith("auto/") in parts} - done
+
+
 def main() -> None:
     """Run cases, or one of them, or report."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -86,7 +100,8 @@ def main() -> None:
     elif arguments.report:
         from common.scale_report import write_report
 
-        write_report(stored().reported())
+        lines = stored().reported()
+        write_report(lines, place_of(DOCS / "scale.md", missing(lines), marked=True))
     else:
         run_all(arguments.only, arguments.again)
 

@@ -45,6 +45,8 @@ WARM = 20_000
 #: Seconds of a turn, a sixth of those from which there is but one.
 LONG = 5.0
 CLASSIFIER = "PrivateForestClassifier"
+#: What the page is made of.
+REPEATS, PAIRS = 3, 11
 
 
 @dataclass(frozen=True)
@@ -160,8 +162,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tables", nargs="*", help="all, where it is left out")
     parser.add_argument("--import", dest="imports", action="store_true", help="the import, too")
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--pairs", type=int, default=11)
+    parser.add_argument("--repeats", type=int, default=REPEATS)
+    parser.add_argument("--pairs", type=int, default=PAIRS)
     parser.add_argument("--data", type=Path, default=data_folder())
     parser.add_argument("--results", type=Path, default=DEFAULT_RESULTS)
     parser.add_argument("--again", action="store_true", help="measure what is there, too")
@@ -172,7 +174,32 @@ def main() -> None:
     if not arguments.write:
         measure(arguments, results)
     else:
-        write_page(results.file.reported(), REPOSITORY / "docs" / "speed.md")
+        # Here, since what is imported above belongs to what results depend on.
+        from common.pages import place_of
+
+        lines, page = results.file.reported(), REPOSITORY / "docs" / "speed.md"
+        lost = missing(lines, arguments.data, page)
+        write_page(lines, place_of(page, lost, marked=True))
+
+
+def missing(lines: list[dict[str, Any]], folder: Path, page: Path) -> set[str]:
+    """Tables, and the import, that the page has and these lines do not, in as many turns."""
+    from common.speed_tables_report import tables_of
+
+    names = {
+        name
+        for task in ("classification", "regression")
+        for name, _ in facts_of_tables(folder, task)
+    }
+    whole = {
+        line["table"]
+        for line in lines
+        if line["part"] == "table"
+        and (line["fits"]["repeats"] >= REPEATS or sum(line["fits"]["seconds"].values()) > 6 * LONG)
+    }
+    imports = [line for line in lines if line["part"] == "import" and line["pairs"] >= PAIRS]
+    absent = {f"table {n}" for n in range(len(names | whole), tables_of(page))}
+    return (names - whole) | absent | ({"the import"} if not imports else set())
 
 
 def measure(arguments: argparse.Namespace, results: Results) -> None:

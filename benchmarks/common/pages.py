@@ -14,7 +14,14 @@ DOCS = REPOSITORY / "docs"
 PARTS = REPOSITORY / "benchmarks" / "results" / "parts"
 
 
-def place_of(page: Path, missing: Collection[Any], beside: Path = PARTS, docs: Path = DOCS) -> Path:
+def place_of(
+    page: Path,
+    missing: Collection[Any],
+    beside: Path = PARTS,
+    docs: Path = DOCS,
+    *,
+    marked: bool = False,
+) -> Path:
     """The page itself where nothing is missing; else one of its name in another folder.
 
     Parameters
@@ -27,11 +34,15 @@ def place_of(page: Path, missing: Collection[Any], beside: Path = PARTS, docs: P
         Folder for a part, made if need be; not in the documentation.
     docs : Path
         The documentation.
+    marked : bool
+        Whether tables are put between marks of the page: then a part begins as a copy of it.
     """
     if not missing or not page.resolve().is_relative_to(docs.resolve()):
         return page
     beside.mkdir(parents=True, exist_ok=True)
     part = beside / page.name
+    if marked:
+        part.write_bytes(page.read_bytes())
     print(
         f"a part: {len(missing)} of the page's results are missing, so {page} stays as it is, and "
         f"{part} is written",

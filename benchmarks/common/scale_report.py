@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ from common.results import Line
 from common.scale_data import FEATURES
 from common.scale_plots import write_plots
 from common.scale_projection import projection
-from common.tables import REPOSITORY
 
 BEGIN, END = "<!-- results: written by benchmarks/scale.py -->", "<!-- end of results -->"
 BEGIN_AUTO, END_AUTO = "<!-- auto: written by benchmarks/scale.py -->", "<!-- end of auto -->"
@@ -19,12 +19,11 @@ KINDS = {"one_shot": "one-shot", "refitted": "refitted, 24 rounds", "multinomial
 Lines = dict[str, Line]
 
 
-def write_report(lines: list[Line]) -> None:
+def write_report(lines: list[Line], page: Path) -> None:
     """Put tables between the page's marks, and draw the plots beside it.
 
     What auto took has marks of its own; a part of which there is no line stays as it is.
     """
-    page = REPOSITORY / "docs" / "scale.md"
     text = page.read_text(encoding="utf-8")
     auto = {line["case"]: line for line in lines if line["case"].startswith("auto/")}
     found = {line["case"]: line for line in lines if line["case"] not in auto}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,12 @@ def write_page(lines: list[Line], page: Path) -> None:
     ]  # fmt: skip
     made = "\n\n".join(part for part in parts if part)
     page.write_text(f"{before}{START}\n\n{made}\n\n{END}{after}", encoding="utf-8")
+
+
+def tables_of(page: Path) -> int:
+    """How many tables the page is of, each in both budgets; 0 for a page without results."""
+    found = re.search(r"of (\d+) predictions", page.read_text(encoding="utf-8"))
+    return int(found[1]) // len(FITS) if found else 0
 
 
 def summary(tables: list[Line]) -> str:

@@ -190,16 +190,15 @@ def test_the_page_leads_with_the_worst_and_says_which_sizes_were_run(tmp_path):
     assert len(widths) == 6 and all(len(found) == 1 for found in widths)
 
 
-def test_the_table_of_auto_is_written_alone(tmp_path, monkeypatch):
+def test_the_table_of_auto_is_written_alone(tmp_path):
     (tmp_path / "docs").mkdir()
     page, kept = tmp_path / "docs" / "scale.md", f"{scale_report.BEGIN}\nold\n{scale_report.END}"
     page.write_text(f"{kept}\n{scale_report.BEGIN_AUTO}\ngone\n{scale_report.END_AUTO}\nrest\n")
-    monkeypatch.setattr(scale_report, "REPOSITORY", tmp_path)
     machine = {"processor": "X", "cores": 2, "load": 9.5, "python": "3", "versions": {}}
     found = {"case": "auto/float32/100", "rows": 100, "strategy": "boosted", "size": "2 trees",
              "seconds": 61.2, "cpu_seconds": 99.0, "peak_bytes": 2**30,
              "machine": machine}  # fmt: skip
-    scale_report.write_report([found])
+    scale_report.write_report([found], page)
     text = page.read_text(encoding="utf-8")
     assert text.startswith(kept) and "gone" not in text and text.endswith("rest\n")
     figures = "61 | 99 | 50 | 1,024 | 9.5 | time held, memory held |"
