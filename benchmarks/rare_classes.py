@@ -12,14 +12,16 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
+from common.models import rounded_rows
 from common.scores import scores
 from common.tables import Table, data_folder, load_table, stratified_split
 
 from dpforest import PrivateForestClassifier
-from dpforest.trees import strategies
 from dpforest.trees.rules import RulesLearner, RulesSettings
+from dpforest.trees.strategies import Strategy
 
 SETS = (
     "adult", "magic", "spambase", "electricity", "telco_churn", "brfss_diabetes", "hotel_bookings",
@@ -42,16 +44,12 @@ def thinned(table: Table, share: float) -> Table:
 def measured(table: Table, epsilon: float, seed: int, alike: bool) -> list[float]:
     """Accuracy, AUC and log loss of one fit of rules."""
     split = stratified_split(table, seed)
-    rows = float(f"{split.train.size:.0e}")
+    rows = rounded_rows(split.train.size)
     domain = table.domain.model_copy(update={"approximate_rows": rows})
-    settings = RulesSettings(rare_odds=1e9) if alike else RulesSettings()
-    own = strategies.Strategy.make
-    strategies.Strategy.make = lambda _: RulesLearner(settings)  # type: ignore[method-assign]
-    try:
-        forest = PrivateForestClassifier(epsilon=epsilon, strategy="rules", domain=domain)
+    learner = RulesLearner(RulesSettings(rare_odds=1e9) if alike else RulesSettings())
+    forest = PrivateForestClassifier(epsilon=epsilon, strategy="rules", domain=domain)
+    with mock.patch.object(Strategy, "make", return_value=learner):
         forest.fit(table.X[split.train], table.y[split.train])
-    finally:
-        strategies.Strategy.make = own  # type: ignore[method-assign]
     probabilities = forest.predict_proba(table.X[split.test])
     found = scores(table.y[split.test], probabilities.argmax(axis=1), probabilities)
     return [found["accuracy"], found["auc"], found["log_loss"]]

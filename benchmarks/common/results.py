@@ -150,7 +150,7 @@ def stored_peers(tables: Collection[str]) -> Iterator[Line]:
         if row["estimator"] in _STORED and "acc" in row:
             model, defaults = _STORED[row["estimator"]]
             yield {
-                "dataset": part if (part := part_of(row["dataset"])) in tables else row["dataset"],
+                "dataset": _table_of(row["dataset"], tables),
                 "model": model,
                 "choice": row["config"],
                 "default": row["config"] in defaults,
@@ -163,12 +163,18 @@ def stored_peers(tables: Collection[str]) -> Iterator[Line]:
     yield from _linear_peers(tables)
 
 
+def _table_of(dataset: str, tables: Collection[str]) -> str:
+    """Our name of a stored result's table: of a long one its part, if that is one of ours."""
+    part = part_of(dataset)
+    return part if part in tables else dataset
+
+
 def _linear_peers(tables: Collection[str]) -> Iterator[Line]:
     """Stored results of additive and linear learners with a delta, each at one fixed setting."""
     for row in _read_lines(bench_folder() / "results" / "linear_peers.jsonl"):
         if row["delta"]:
             yield {
-                "dataset": part if (part := part_of(row["dataset"])) in tables else row["dataset"],
+                "dataset": _table_of(row["dataset"], tables),
                 "model": _STORED_LINEAR[row["model"]],
                 "choice": "default",
                 "default": True,
