@@ -24,23 +24,21 @@ import argparse
 import warnings
 from collections import defaultdict
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from common.models import rounded_rows
+from common.one_page import parser_of, remake
 from common.results import Line, Store
 from common.sources import Sources
 from common.tables import (
     REPOSITORY,
     Table,
     classification_tables,
-    data_folder,
     load_table,
     stratified_split,
 )
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from dpforest import PrivateForestClassifier
 from dpforest.accounting import BudgetAccountant, GeometricNoise
@@ -64,6 +62,7 @@ ONE_SHOT = "one_shot"
 _SHARES = (np.arange(64) + 0.5) / 64
 SOURCES = Sources(("private_safe_bayesian:measured",))
 PAGE = REPOSITORY / "docs" / "private_safe_bayesian.md"
+RESULTS = REPOSITORY / "benchmarks" / "results" / "private_safe_bayesian.jsonl"
 
 
 def leaves_of(trees: PriorTrees, tree: int, places: Floats) -> NDArray[np.int64]:
@@ -291,23 +290,16 @@ SAYS = """## What this says
   used alike, lays grids by noisy quantiles, and so has no leaves that hold nobody."""
 
 
+def missing(lines: list[Line]) -> set[tuple[str, float, int]]:
+    """Fits that the page has and these lines do not."""
+    wanted = {(name, e, seed) for name in SETS for e in EPSILONS for seed in range(SEEDS)}
+    return wanted - {(line["dataset"], line["epsilon"], line["seed"]) for line in lines}
+
+
 def main() -> None:
     """Run, then write the page."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--seeds", type=int, default=SEEDS)
-    parser.add_argument("--data", type=Path, default=data_folder())
-    default = REPOSITORY / "benchmarks" / "results" / "private_safe_bayesian.jsonl"
-    parser.add_argument("--results", type=Path, default=default)
-    asked = parser.parse_args()
-    from common.pages import place_of
-
-    file = Store(asked.results, SOURCES)
-    with threadpool_limits(1):
-        run(asked, file)
-    lines = file.reported()
-    wanted = {(name, e, seed) for name in SETS for e in EPSILONS for seed in range(SEEDS)}
-    missing = wanted - {(line["dataset"], line["epsilon"], line["seed"]) for line in lines}
-    place_of(PAGE, missing).write_text(report(lines), encoding="utf-8")
+    asked = parser_of(__doc__, RESULTS, SEEDS).parse_args()
+    remake(PAGE, asked, Store(asked.results, SOURCES), run, missing, report)
 
 
 if __name__ == "__main__":

@@ -15,23 +15,23 @@ import warnings
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from functools import partial
+from itertools import product
 from typing import Any
 from unittest import mock
 
 import numpy as np
 from common.models import rounded_rows
+from common.one_page import parser_of, remake
 from common.results import Line, Store
 from common.sources import Sources
 from common.tables import (
     REPOSITORY,
     Table,
     classification_tables,
-    data_folder,
     load_table,
     stratified_split,
 )
-from threadpoolctl import threadpool_limits
 
 from dpforest import MultinomialForestClassifier, PrivateForestClassifier
 from dpforest.domain.encoder import DomainEncoder
@@ -39,15 +39,19 @@ from dpforest.domain.encoder import DomainEncoder
 SETS = ("house_votes", "tic_tac_toe", "car", "cmc", "mushroom", "chess_kr_vs_kp", "nursery")
 SOURCES = Sources(("unknown_code:measured",))
 PAGE = REPOSITORY / "docs" / "unknown_code.md"
+RESULTS = REPOSITORY / "benchmarks" / "results" / "unknown_code.jsonl"
 CODES = ("left out", "a candidate")
+STRATEGIES = ("rules", "one_shot", "multinomial")
+FORESTS = (*STRATEGIES, "refitted", "as published", "MultinomialForest")
+#: Of the page.
+SEEDS, EPSILON = 10, 1.0
 
 
 def forests(epsilon: float, domain: Any, seed: int) -> dict[str, Any]:
     """One forest a way of splitting categories."""
     common = {"epsilon": epsilon, "domain": domain, "random_state": seed}
     private = {
-        strategy: PrivateForestClassifier(strategy=strategy, **common)
-        for strategy in ("rules", "one_shot", "multinomial")
+        strategy: PrivateForestClassifier(strategy=strategy, **common) for strategy in STRATEGIES
     }
     refitted = PrivateForestClassifier(strategy="refitted", delta=1e-6, **common)
     published = MultinomialForestClassifier.as_published(**common)
@@ -177,25 +181,22 @@ def share_row(found: Found, model: str) -> str:
     return f"| {model} | " + " | ".join(f"{100 * cell:.1f} %" for cell in cells) + " |"
 
 
+def missing(lines: list[Line], epsilon: float) -> set[tuple[Any, ...]]:
+    """Fits that the page has and these lines do not; it is of one epsilon."""
+    wanted = product(SETS, FORESTS, CODES, range(SEEDS), [EPSILON])
+    return set(wanted) - {key_of(line) for line in lines if line["epsilon"] == epsilon}
+
+
 def main() -> None:
     """Run, then write the page."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--epsilon", type=float, default=1.0)
-    parser.add_argument("--data", type=Path, default=data_folder())
-    default = REPOSITORY / "benchmarks" / "results" / "unknown_code.jsonl"
-    parser.add_argument("--results", type=Path, default=default)
+    parser = parser_of(__doc__, RESULTS, SEEDS)
+    parser.add_argument("--epsilon", type=float, default=EPSILON)
     asked = parser.parse_args()
-    file = Store(asked.results, SOURCES)
-    with threadpool_limits(1):
-        run(asked, file)
-    from common.pages import place_of
-
-    lines = file.reported()
-    wanted = {(name, seed) for name in SETS for seed in range(10)}
-    missing = wanted - {(line["dataset"], line["seed"]) for line in lines}
-    text = report(lines, asked.epsilon, "python benchmarks/unknown_code.py")
-    place_of(PAGE, missing).write_text(text, encoding="utf-8")
+    remake(
+        PAGE, asked, Store(asked.results, SOURCES), run,
+        partial(missing, epsilon=asked.epsilon),
+        partial(report, epsilon=asked.epsilon, command="python benchmarks/unknown_code.py"),
+    )  # fmt: skip
 
 
 if __name__ == "__main__":

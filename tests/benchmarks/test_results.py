@@ -61,11 +61,12 @@ MAKERS = {
 #: What else writes files: pages of the documentation, and what a run itself throws away.
 WRITERS = {
     "attacks.report", "audit", "common.clusters", "common.consistency_report",
-    "common.growth_report", "common.ledger_report", "common.pages", "common.regression_report",
+    "common.growth_report", "common.ledger_report", "common.one_page", "common.pages",
+    "common.regression_report",
     "common.plain_readers", "common.scale_machine", "common.scale_report",
     "common.speed_report", "common.speed_tables_report", "common.utility_report", "doorway.page",
     "doorway.readers", "laws", "papers.command", "papers.reference", "plain_model",
-    "private_safe_bayesian", "proof_examined", "report_page", "speed", "unknown_code",
+    "proof_examined", "report_page", "speed",
 }  # fmt: skip
 WRITING = {"write_text", "write_bytes", "dump", "to_json", "to_csv", "save", "savez", "savetxt"}
 
