@@ -28,6 +28,7 @@ LAYERS = {
     "own_names": 0,
     "searches": 0,
     "checks": 1,
+    "signatures": 1,
     "domain": 2,
     "accounting": 2,
     "mechanisms": 3,

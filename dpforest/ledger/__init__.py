@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from dpforest.ledger.amounts import UNITS, fraction_of, to_units
     from dpforest.ledger.entries import Charge, Entry, Kind, Part, Repeated
     from dpforest.ledger.ledger import BudgetLedger
-    from dpforest.ledger.signatures import Signer
+    from dpforest.signatures import Signer
 
 _HOMES = {
     "UNITS": "dpforest.ledger.amounts",
@@ -23,7 +23,7 @@ _HOMES = {
     "Kind": "dpforest.ledger.entries",
     "Part": "dpforest.ledger.entries",
     "Repeated": "dpforest.ledger.entries",
-    "Signer": "dpforest.ledger.signatures",
+    "Signer": "dpforest.signatures",
     "fraction_of": "dpforest.ledger.amounts",
     "to_units": "dpforest.ledger.amounts",
 }

@@ -49,11 +49,11 @@ from dpforest.ledger.entries import (
 )
 from dpforest.ledger.opening import open_store
 from dpforest.ledger.pricing import stands_alone
-from dpforest.ledger.signatures import Signer
 from dpforest.ledger.state import DataSetState
 from dpforest.ledger.status import DataSetStatus, status_of
 from dpforest.ledger.store import Head, Locked, Row, Store
 from dpforest.ledger.words import checked_blocks
+from dpforest.signatures import Signer
 
 #: More entries than any chain has.
 _MOST_ENTRIES = 10**9

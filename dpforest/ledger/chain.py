@@ -30,13 +30,12 @@ from dpforest.ledger.entries import (
     Kind,
     OpenBody,
     damaged,
-    is_hex,
     read_entry,
 )
 from dpforest.ledger.rules import applied
-from dpforest.ledger.signatures import Signer, verifier
 from dpforest.ledger.state import DataSetState, digest_of_text, read_state
 from dpforest.ledger.store import Head, Row
+from dpforest.signatures import Signer, is_hex, verifier
 
 _KIND_OF = {body: kind for kind, body in BODIES.items()}
 

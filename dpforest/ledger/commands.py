@@ -27,10 +27,10 @@ from dpforest.ledger.entries import Charge, Entry, Kind, write_file
 from dpforest.ledger.exporting import read_export
 from dpforest.ledger.ledger import BudgetLedger
 from dpforest.ledger.opening import open_store
-from dpforest.ledger.signatures import Signer
 from dpforest.ledger.status import DataSetStatus
 from dpforest.ledger.telling import told
 from dpforest.ledger.words import several
+from dpforest.signatures import Signer
 
 
 @dataclass(frozen=True)

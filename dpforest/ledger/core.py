@@ -37,12 +37,12 @@ from dpforest.ledger.entries import (
     SettleBody,
     StartBody,
     VoidBody,
-    is_hex,
 )
 from dpforest.ledger.facts import cap_facts, domain_digest
 from dpforest.ledger.rules import charge_digest, token_digest
 from dpforest.ledger.state import DataSetState
 from dpforest.relations import relations_of
+from dpforest.signatures import is_hex
 
 #: Where a reserve's and a request's IDs are found, and what a reserve's token is.
 _RESERVE_REPAIR = "Give the id that ledger.reserve(...) returned; the status names those that stand"

@@ -25,6 +25,7 @@ from dpforest.accounting.frozen import ExactText, Frozen
 from dpforest.exceptions import LedgerDamaged, ParameterError
 from dpforest.ledger.amounts import Units
 from dpforest.report.digests import canonical_bytes
+from dpforest.signatures import is_hex
 from dpforest.strict_json import is_writable, name_of, parse_object, read_object
 
 #: Version of what an entry holds.
@@ -37,7 +38,6 @@ LONGEST_NAME, LONGEST_TEXT = 100, 1000
 MOST_PARTS, MOST_LINES = 1000, 20_000
 
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z")
-_HEX = re.compile(r"(?:[0-9a-f]{2})*")
 
 
 def write_file(path: str | PathLike[str], text: str) -> None:
@@ -96,11 +96,6 @@ def is_id(value: Any) -> bool:
         return isinstance(value, str) and str(uuid.UUID(value)) == value
     except ValueError:
         return False
-
-
-def is_hex(value: Any, bytes_long: int) -> bool:
-    """Say if a value is so many bytes in small hexadecimal digits."""
-    return isinstance(value, str) and len(value) == 2 * bytes_long and bool(_HEX.fullmatch(value))
 
 
 def _rule(passes: Any, words: str) -> AfterValidator:

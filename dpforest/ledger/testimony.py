@@ -18,10 +18,10 @@ from dpforest.accounting.rationals import parse_finite
 from dpforest.exceptions import ParameterError, ParameterTypeError
 from dpforest.ledger.amounts import to_units
 from dpforest.ledger.chain import Chain
-from dpforest.ledger.entries import Charge, Entry, StartBody, is_hex, is_id, is_name
+from dpforest.ledger.entries import Charge, Entry, StartBody, is_id, is_name
 from dpforest.ledger.exporting import FORMAT, LIMITS, Export, export_of
-from dpforest.ledger.signatures import verifier
 from dpforest.report.digests import digest_of
+from dpforest.signatures import is_hex, verifier
 from dpforest.strict_json import name_of, read_object
 
 _REPAIR = "Give the JSON of a privacy report of a fit that was charged to a ledger, or an export"

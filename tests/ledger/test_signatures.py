@@ -16,7 +16,7 @@ cryptography = pytest.importorskip(
     "cryptography", reason="the extra ledger-signatures is not installed"
 )
 from dpforest.ledger import Signer  # noqa: E402
-from dpforest.ledger.signatures import verifier  # noqa: E402
+from dpforest.signatures import verifier  # noqa: E402
 
 
 def test_a_signature_is_of_one_hash_by_one_key():

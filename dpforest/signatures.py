@@ -1,36 +1,44 @@
-"""Signatures of entries: ed25519, from the package ``cryptography`` (extra ``ledger-signatures``).
+"""Signatures: ed25519, from the package ``cryptography`` (extra ``ledger-signatures``).
 
-A signature shows who wrote an entry, and that whoever can write to the store did not write it in
-that name. Hashes alone show neither: a whole chain can be made anew.
+A signature of a ledger's entry shows who wrote it, and that whoever can write to the store did not
+write it in that name; one of a report shows who stands behind it. Hashes alone show neither: a
+whole chain, and a whole report, can be made anew.
 
-Held by tests/ledger/test_signatures.py.
+Held by tests/ledger/test_signatures.py and tests/estimators/report/test_report_signature.py.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
 from dpforest.exceptions import MissingExtraError, ParameterError, ParameterTypeError
-from dpforest.ledger.entries import is_hex
 
-#: So that a signature of a ledger's entry is one of nothing else.
-_PURPOSE = b"dpforest ledger entry 1\0"
+#: What is signed begins with one of these, so that a signature of one thing is none of another.
+LEDGER_ENTRY = b"dpforest ledger entry 1\0"
+REPORT = b"dpforest report 1\0"
 _PACKAGE = "cryptography"
+_HEX = re.compile(r"[0-9a-f]*")
+
+
+def is_hex(value: Any, bytes_long: int) -> bool:
+    """Say if a value is so many bytes in small hexadecimal digits."""
+    return isinstance(value, str) and len(value) == 2 * bytes_long and bool(_HEX.fullmatch(value))
 
 
 def _ed25519() -> Any:
     try:
         from cryptography.hazmat.primitives.asymmetric import ed25519
     except ImportError:
-        raise MissingExtraError(_PACKAGE, "ledger-signatures", "signing a ledger") from None
+        raise MissingExtraError(_PACKAGE, "ledger-signatures", "signatures") from None
     return ed25519
 
 
 class Signer:
-    """Secret key of somebody who signs entries.
+    """Secret key of somebody who signs entries of ledgers, and reports.
 
     Parameters
     ----------
@@ -89,9 +97,9 @@ class Signer:
         """The key that signatures are checked with, as 64 hexadecimal digits."""
         return str(self._key.public_key().public_bytes_raw().hex())
 
-    def sign(self, digest: str) -> str:
-        """Signature of an entry's hash, as 128 hexadecimal digits."""
-        return str(self._key.sign(_PURPOSE + bytes.fromhex(digest)).hex())
+    def sign(self, digest: str, purpose: bytes = LEDGER_ENTRY) -> str:
+        """Signature of a digest, for one purpose, as 128 hexadecimal digits."""
+        return str(self._key.sign(purpose + bytes.fromhex(digest)).hex())
 
     def __repr__(self) -> str:
         return f"Signer(public_key={self.public_key!r})"
@@ -103,8 +111,8 @@ class Signer:
         )  # fmt: skip
 
 
-def verifier() -> Callable[[str, str, str], bool]:
-    """The check of a signature, by public key, hash and signature.
+def verifier(purpose: bytes = LEDGER_ENTRY) -> Callable[[str, str, str], bool]:
+    """The check of a signature for one purpose, by public key, digest and signature.
 
     Raises
     ------
@@ -117,7 +125,7 @@ def verifier() -> Callable[[str, str, str], bool]:
     def fits(key: str, digest: str, signature: str) -> bool:
         try:
             public = kind.from_public_bytes(bytes.fromhex(key))
-            public.verify(bytes.fromhex(signature), _PURPOSE + bytes.fromhex(digest))
+            public.verify(bytes.fromhex(signature), purpose + bytes.fromhex(digest))
         except (InvalidSignature, ValueError):
             return False
         return True
