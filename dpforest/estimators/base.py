@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -40,9 +41,11 @@ from dpforest.ledger.accountant import Tariff
 from dpforest.ledger.pricing import FitPrice
 from dpforest.report.digests import model_fingerprint
 from dpforest.report.guarantee import Guarantee
+from dpforest.report.header import ReportHeader, checked_header
 from dpforest.report.making import make_report
 from dpforest.report.record import RunFacts
 from dpforest.report.report import PrivacyReport
+from dpforest.report.utility import UtilityFigure, checked_figures
 from dpforest.trees.base import ReleasedModel
 
 if TYPE_CHECKING:
@@ -349,8 +352,20 @@ class PrivateEstimator(SharedBudget):
 
         return model_from_json(cls, source)
 
-    def privacy_report(self) -> PrivacyReport:
+    def privacy_report(
+        self,
+        header: ReportHeader | None = None,
+        utility: UtilityFigure | Sequence[UtilityFigure] = (),
+    ) -> PrivacyReport:
         """Report what was spent, on what, and what it guarantees.
+
+        Parameters
+        ----------
+        header : ReportHeader, optional
+            What people say of the release: title, data set, purpose, why this epsilon and so on. It
+            is shown as typed in; what is missing is shown as "not stated".
+        utility : UtilityFigure or sequence of them, optional
+            How well the model does, of public records or for a grant. Nothing is computed here.
 
         Returns
         -------
@@ -362,12 +377,20 @@ class PrivateEstimator(SharedBudget):
         NotFittedError
             Without a fit. Where the last one failed after something was granted it says so, and
             what stays spent.
+        ParameterTypeError
+            If ``header`` or ``utility`` is of another kind.
         """
         if self._failure and not self.__sklearn_is_fitted__():
             raise NotFittedError(f"{type(self).__name__}: {self._failure}")
         check_is_fitted(self)
         return make_report(
-            self._facts, self.domain_, self.guarantee_, self._composition(), self.fingerprint_
+            self._facts,
+            self.domain_,
+            self.guarantee_,
+            self._composition(),
+            self.fingerprint_,
+            checked_header(header),
+            checked_figures(utility),
         )
 
     @property

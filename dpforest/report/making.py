@@ -19,17 +19,21 @@ from dpforest.domain.domain import Domain
 from dpforest.exceptions import ReportError
 from dpforest.report.digests import digest_of
 from dpforest.report.guarantee import Guarantee
+from dpforest.report.header import ReportHeader
 from dpforest.report.known_fits import counted_fits
 from dpforest.report.places import UNSETTLED, promise
 from dpforest.report.record import (
+    VERSION,
     ClaimBasis,
     LedgerPlace,
     Notice,
     RunFacts,
     SpendingRow,
+    Version,
     fits_known,
 )
 from dpforest.report.report import PrivacyReport
+from dpforest.report.utility import UtilityFigure, utility_cautions
 
 _LIBRARIES = ("dpforest", "numpy", "numba", "scikit-learn", "pydantic", "narwhals")
 NOT_INSTALLED = "not installed as a package"
@@ -113,10 +117,19 @@ def make_report(
     guarantee: Guarantee,
     composition: ScopeRecord,
     model_fingerprint: str,
+    header: ReportHeader | None = None,
+    utility: tuple[UtilityFigure, ...] = (),
+    version: Version = VERSION,
 ) -> PrivacyReport:
-    """Put a finished fit into words and tables; marks of bounds are always left out."""
+    """Put a finished fit into words and tables; marks of bounds are always left out.
+
+    ``header`` and ``utility`` are what people say beside it, as they typed it in.
+    """
     domain = domain.without_marks()
     report = PrivacyReport(
+        version=version,
+        header=header or ReportHeader(),
+        utility=utility,
         sentence=guarantee.sentence,
         other_fits=fits_known(facts),
         guarantee=guarantee,
@@ -129,7 +142,7 @@ def make_report(
         composition=composition,
         randomness=facts.randomness,
         external=tuple(entry.model_dump(mode="json") for entry in facts.external),
-        notices=tuple(_notices(facts, domain, guarantee)),
+        notices=(*_notices(facts, domain, guarantee), *_of_utility(utility)),
         not_covered=NOT_COVERED,
         versions=dict(facts.versions),
         basis=ClaimBasis(**{name: getattr(facts, name) for name in ClaimBasis.model_fields}),
@@ -222,6 +235,10 @@ def _notices(facts: RunFacts, domain: Domain, guarantee: Guarantee) -> list[Noti
             Notice(severity="note", text="Some public facts do not say who declared them.")
         )
     return notices
+
+
+def _of_utility(utility: tuple[UtilityFigure, ...]) -> list[Notice]:
+    return [Notice(severity="caution", text=text) for text in utility_cautions(utility)]
 
 
 def _of_the_ledger(place: LedgerPlace, guarantee: Guarantee) -> list[Notice]:

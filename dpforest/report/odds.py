@@ -75,3 +75,15 @@ def belief_after(prior: float, epsilon: float, delta: float) -> tuple[float, flo
     largest = 1 / (1 + odds * math.exp(-shift))
     least = math.exp(-shift) / (math.exp(-shift) + odds)
     return least, largest
+
+
+def percent(share: float) -> str:
+    """A share in per cent, rounded up; never 100 for what is less."""
+    text = f"{math.ceil(share * 1e4 - 1e-9) / 100:.4g}"
+    return "over 99.99 %" if text == "100" and share < 1 else f"{text} %"
+
+
+def percent_down(share: float) -> str:
+    """A share in per cent, rounded down; never 0 for what is more."""
+    text = f"{math.floor(share * 1e4 + 1e-9) / 100:.4g}"
+    return "under 0.01 %" if text == "0" and share > 0 else f"{text} %"

@@ -7,25 +7,38 @@ declared it) is escaped by the template engine, and characters that cannot be pr
 from __future__ import annotations
 
 import functools
+import json
 import math
-from collections.abc import Iterable
 from typing import Any
 
 from dpforest.accounting.figures import figure_up
 from dpforest.accounting.rationals import parse_amount
 from dpforest.accounting.verify import claimed_loss
 from dpforest.domain.domain import Domain
-from dpforest.exceptions import MissingExtraError, ParameterTypeError
+from dpforest.exceptions import MissingExtraError
+from dpforest.report.audits import shown_audits
 from dpforest.report.branches import Amounts, branch_of
 from dpforest.report.budget import picture_of
+from dpforest.report.decision import claims, decision_of
+from dpforest.report.digests import canonical_bytes
 from dpforest.report.guarantee import RelationBound
-from dpforest.report.odds import belief_after, best_guess, corners, largest_true_positive_rate
+from dpforest.report.header import header_rows
+from dpforest.report.odds import (
+    belief_after,
+    best_guess,
+    corners,
+    largest_true_positive_rate,
+    percent,
+    percent_down,
+)
 from dpforest.report.places import place_rows
 from dpforest.report.record import LedgerPlace, ReportRecord
 
-#: Fields that audits have in common, by which one is known.
-_AUDIT_FIELDS = ("subject", "claimed_epsilon", "delta", "lower_bound", "confidence", "verdict")
-_SEVERITIES = ("void", "caution", "note")
+#: Of the templates and of what they are given. Only a release that writes pages of a version can
+#: say whether the words of one are those of the JSON that it carries. A test holds such a page.
+PAGE_VERSION = 1
+#: Where a page carries its report, and the audits that it shows.
+REPORT_ID, AUDITS_ID = "dpforest-report", "dpforest-audits"
 _RATES = (0.001, 0.01, 0.05, 0.1, 0.25)
 _PRIORS = (0.01, 0.1, 0.5, 0.9)
 #: How rho follows from epsilon, by mechanism, for whoever recomputes by hand.
@@ -40,7 +53,7 @@ _PRICES = {
 
 def report_html(report: ReportRecord, audit: Any = None) -> str:
     """The whole page; see :meth:`PrivacyReport.to_html`."""
-    guarantee = report.guarantee
+    guarantee, audits = report.guarantee, shown_audits(audit)
     claimed = claimed_loss(report.composition, _delta(report))
     domain = Domain.model_validate(report.domain)
     mechanisms = dict.fromkeys(entry.mechanism for entry in report.composition.ledger)
@@ -50,12 +63,18 @@ def report_html(report: ReportRecord, audit: Any = None) -> str:
         guarantee=guarantee,
         one_record=report.facts.records_per_unit == 1,
         gone=_gone(report.facts.records_per_unit),
-        holds=guarantee.status in ("holds", "demonstration"),
-        notices=_by_severity(report),
+        holds=claims(report),
+        decision=decision_of(report),
+        header=header_rows(report.header),
+        page_version=PAGE_VERSION,
+        carried={
+            REPORT_ID: _carried(report.model_dump_json()),
+            AUDITS_ID: _carried(f"[{','.join(one.model_dump_json() for one in audits)}]"),
+        },
         drafted=domain.drafted_entries,
         began_as_drafts=domain.began_as_drafts,
         place=_place(report.basis.ledger),
-        audits=_audits(report, audit),
+        audits=[(one, one.is_of(report)) for one in audits],
         odds=_odds(report),
         picture=picture_of(report),
         root=branch_of(report.composition),
@@ -67,7 +86,8 @@ def report_html(report: ReportRecord, audit: Any = None) -> str:
 
 def summary_html(report: ReportRecord) -> str:
     """The guarantee in short, as a fragment for notebooks."""
-    return _render("summary.html", report=report, notices=_by_severity(report))
+    decision = decision_of(report)
+    return _render("summary.html", report=report, notices=decision.cautions + decision.notes)
 
 
 # -- templates ------------------------------------------------------------------------------------
@@ -94,7 +114,7 @@ def environment(room: str = "dpforest.report") -> Any:
         lstrip_blocks=True,
         finalize=_printable,
     )
-    environment.filters |= {"up": _up, "percent": _percent, "percent_down": _percent_down}
+    environment.filters |= {"up": _up, "percent": percent, "percent_down": percent_down}
     return environment
 
 
@@ -111,18 +131,15 @@ def _up(value: float | None) -> str:
     return "∞" if math.isinf(value) else figure_up(value)
 
 
-def _percent(share: float) -> str:
-    """A share in per cent, rounded up; never 100 for what is less."""
-    text = f"{math.ceil(share * 1e4 - 1e-9) / 100:.4g}"
-    return "over 99.99 %" if text == "100" and share < 1 else f"{text} %"
-
-
-def _percent_down(share: float) -> str:
-    text = f"{math.floor(share * 1e4 + 1e-9) / 100:.4g}"
-    return "under 0.01 %" if text == "0" and share > 0 else f"{text} %"
-
-
 # -- what the page shows --------------------------------------------------------------------------
+
+
+def _carried(text: str) -> str:
+    """JSON as it may stand in an element of a page: ASCII, and no character that ends it."""
+    safe = canonical_bytes(json.loads(text)).decode("ascii")
+    for character in "<>&":
+        safe = safe.replace(character, f"\\u{ord(character):04x}")
+    return safe
 
 
 def _place(place: LedgerPlace | None) -> dict[str, str]:
@@ -141,14 +158,10 @@ def _delta(report: ReportRecord) -> Any:
     return parse_amount(report.basis.delta)
 
 
-def _by_severity(report: ReportRecord) -> list[Any]:
-    return sorted(report.notices, key=lambda notice: _SEVERITIES.index(notice.severity))
-
-
 def _odds(report: ReportRecord) -> dict[str, Any] | None:
     """The best attacker's odds; None where no guarantee was earned, or it bounds nothing."""
     bounds = [b for b in report.guarantee.bounds if math.isfinite(b.epsilon) and b.delta < 1]
-    if report.guarantee.status not in ("holds", "demonstration") or not bounds:
+    if not claims(report) or not bounds:
         return None
     return {
         "bounds": bounds,
@@ -177,37 +190,3 @@ def _line(bound: RelationBound) -> str:
     """The bound as points of a picture that is 300 wide and high, with (0, 0) at the top left."""
     points = corners(bound.epsilon, bound.delta)
     return " ".join(f"{300 * x:.2f},{300 * (1 - y):.2f}" for x, y in points)
-
-
-def _audits(report: ReportRecord, audit: Any) -> list[dict[str, Any]]:
-    if audit is None:
-        return []
-    several = isinstance(audit, Iterable) and not hasattr(audit, "verdict")
-    return [_audit(report, result) for result in (audit if several else [audit])]
-
-
-def _audit(report: ReportRecord, result: Any) -> dict[str, Any]:
-    if not all(hasattr(result, name) for name in _AUDIT_FIELDS):
-        raise ParameterTypeError(
-            "audit", type(result).__name__, "must be a result of dpforest.audit, or several",
-            "Give what audit(...) or audit_one_run(...) returned",
-        )  # fmt: skip
-    event = getattr(result, "event", None)
-    return {
-        "result": result,
-        "runs": getattr(result, "runs", None),
-        "canaries": getattr(result, "canaries", None),
-        "pair": getattr(result, "pair", None),
-        "event": event,
-        "of_this_claim": _same_claim(report, result),
-    }
-
-
-def _same_claim(report: ReportRecord, result: Any) -> bool:
-    """Say if an audit tested what this report claims, under its relation."""
-    relation = getattr(result, "relation", "add_remove")
-    place = 1 if relation == "replace_one" else 0
-    bound = report.guarantee.bounds[place]
-    return math.isclose(result.claimed_epsilon, bound.epsilon, rel_tol=1e-9) and math.isclose(
-        result.delta, bound.delta, rel_tol=1e-9
-    )

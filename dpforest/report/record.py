@@ -7,9 +7,15 @@ depends on the records.
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import (
+    AfterValidator,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 
 from dpforest.accounting.certificates import Certificate
 from dpforest.accounting.diffprivlib_adapter import ExternalEntry
@@ -22,9 +28,15 @@ from dpforest.accounting.rationals import parse_amount, parse_finite
 from dpforest.accounting.units import check_records_per_unit
 from dpforest.exceptions import ParameterTypeError
 from dpforest.report.guarantee import Guarantee, make_guarantee
+from dpforest.report.header import ReportHeader
 from dpforest.report.known_fits import known_fits
+from dpforest.report.utility import UtilityFigure
 
-VERSION: Literal[4] = 4
+#: Versions of the format that are read; each says less than the next.
+Version = Literal[2, 3, 4, 5]
+VERSION: Literal[5] = 5
+#: From this version on a report has a header and figures of utility.
+_TYPED_IN = 5
 
 
 def _with_a_unit(settings: dict[str, Any]) -> dict[str, Any]:
@@ -283,7 +295,10 @@ class ReportRecord(Frozen):
     format: Literal["dpforest-report"] = "dpforest-report"
     #: Version 2 had no marks of drafts, nor what stood around a fit; version 3 had a parameter
     #: more, and its multinomial forests no scope of their own. They are read, not verified.
-    version: Literal[2, 3, 4] = VERSION
+    #: Version 4 had no header and no figures of utility; it is verified as it was written.
+    version: Version = VERSION
+    header: ReportHeader = Field(default_factory=ReportHeader)
+    utility: tuple[UtilityFigure, ...] = ()
     sentence: str
     other_fits: str
     guarantee: Guarantee
@@ -302,6 +317,20 @@ class ReportRecord(Frozen):
     basis: ClaimBasis
     model_fingerprint: str
     digest: str
+
+    @model_validator(mode="after")
+    def _has_what_its_version_has(self) -> Self:
+        if self.version < _TYPED_IN and (self.header != ReportHeader() or self.utility):
+            raise ValueError("its version has no header and no utility")
+        return self
+
+    @model_serializer(mode="wrap")
+    def _as_its_version(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        written: dict[str, Any] = write(self)
+        if self.version < _TYPED_IN:
+            written.pop("header", None)
+            written.pop("utility", None)
+        return written
 
     @property
     def facts(self) -> RunFacts:

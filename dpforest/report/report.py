@@ -5,6 +5,7 @@ What makes words and pages of it is loaded when somebody asks for them: a fit as
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,10 @@ class PrivacyReport(ReportRecord):
 
     Attributes
     ----------
+    header : ReportHeader
+        What people say of the release, as they typed it in.
+    utility : tuple of UtilityFigure
+        How well the model does, of public records or for a grant, as it was handed in.
     other_fits : str
         Which fits were known of, where they were charged, and which no report can know of.
     guarantee : Guarantee
@@ -63,7 +68,10 @@ class PrivacyReport(ReportRecord):
         return _written(self.model_dump_json(indent=1), path)
 
     def to_html(self, path: str | Path | None = None, audit: Any = None) -> str:
-        """Write the report as one page that needs nothing else: no network, no scripts.
+        """Write the report as one page that needs nothing else: no network, nothing that runs.
+
+        The page carries the report's JSON, so that :func:`dpforest.verify_report` reads the page
+        too, and finds whatever was changed on it.
 
         Parameters
         ----------
@@ -82,6 +90,38 @@ class PrivacyReport(ReportRecord):
         from dpforest.report.page import report_html
 
         return _written(report_html(self, audit), path)
+
+    def to_registry(self, path: str | Path | None = None) -> dict[str, Any]:
+        """Write what is known as an entry of the public registry of deployments.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            A file that it is written to as well, as JSON, which is YAML too.
+
+        Returns
+        -------
+        dict
+            In the form of registry.opendp.org, as of the schema that docs/report.md names. Only
+            fields that follow from the report or were typed into its header are there.
+        """
+        from dpforest.report.registry import registry_entry
+
+        entry = registry_entry(self)
+        _written(json.dumps(entry, indent=1, ensure_ascii=False) + "\n", path)
+        return entry
+
+    def to_model_card(self, path: str | Path | None = None) -> str:
+        """Write a model card as Hugging Face's hub reads them: Markdown under a head of YAML.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            A file that it is written to as well, such as ``README.md``.
+        """
+        from dpforest.report.card import model_card
+
+        return _written(model_card(self), path)
 
     def diff(self, other: PrivacyReport) -> ReportDiff:
         """Compare this report with another one; see :func:`dpforest.diff_reports`."""
@@ -122,12 +162,13 @@ class PrivacyReport(ReportRecord):
 
 def _refused(problem: str) -> ModelFormatError:
     return ModelFormatError(
-        f"not a dpforest-report of version 2, 3 or {VERSION}: {problem}. Give the text that "
+        f"not a dpforest-report of version 2, 3, 4 or {VERSION}: {problem}. Give the text that "
         "to_json() wrote."
     )
 
 
 def _written(text: str, path: str | Path | None) -> str:
     if path is not None:
-        Path(path).write_text(text, encoding="utf-8")
+        # The same bytes everywhere: a page is checked byte by byte.
+        Path(path).write_text(text, encoding="utf-8", newline="\n")
     return text

@@ -9,26 +9,36 @@ from typing import Any
 
 from dpforest.accounting.figures import figure_up
 from dpforest.accounting.ledger import LedgerEntry, LossRecord, ScopeRecord
+from dpforest.report.decision import Decision, decision_of
+from dpforest.report.header import header_rows
 from dpforest.report.places import place_rows
 from dpforest.report.record import ReportRecord
+from dpforest.report.utility import UtilityFigure
 
 #: Characters that Markdown reads as markup wherever they stand. An underscore or a dash inside a
 #: line can only make text slanted or nothing, and names are full of them.
 _MARKUP = re.compile(r"[\\|`*\[\]~]")
+_NO_UTILITY = (
+    "No figure was handed in. One needs public records that were held out, or a release of its own "
+    "that is paid for."
+)
 #: Trees and scopes shown in full; the JSON holds all of them.
 SHOWN = 3
 
 
 def report_markdown(report: ReportRecord) -> str:
     """The whole report as Markdown."""
+    decision = decision_of(report)
     parts = [
-        f"# Privacy report: {report.estimator}",
-        f"**{_cell(report.sentence)}**",
-        _cell(report.known_fits),
+        f"# Privacy report: {cell(report.header.title or report.estimator)}",
+        f"**{cell(report.sentence)}**",
+        _top(report, decision),
+        "## Header, as typed in\n\n" + _pairs(header_rows(report.header)),
         _guarantee(report),
-        _notices(report),
+        "## Utility\n\n" + _utility(report),
+        _notes(report, decision),
         _place(report),
-        "## Public facts\n\n" + _facts(report),
+        "## Public facts\n\n" + facts_text(report),
         "## Plan\n\n" + _pairs(report.plan),
         "## Spending\n\n" + _spending(report),
         "## Composition\n\n" + _composition(report.composition),
@@ -41,6 +51,39 @@ def report_markdown(report: ReportRecord) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
+def _top(report: ReportRecord, decision: Decision) -> str:
+    """The half page for the person who decides."""
+    lines = [f"**{question}**: {cell(answer)}" for question, answer in decision.lines.items()]
+    if report.utility:
+        figures = ", ".join(f"{f.name} {f.shown} ({f.origin})" for f in report.utility)
+        lines.append(f"**How well it does**: {cell(figures)}")
+    lines += cautions(decision) or ["**Cautions**: none"]
+    return "## For the person who decides\n\n" + _list(lines)
+
+
+def cautions(decision: Decision) -> list[str]:
+    """Voids and cautions as lines of Markdown."""
+    return [f"**{notice.severity}**: {cell(notice.text)}" for notice in decision.cautions]
+
+
+def _utility(report: ReportRecord) -> str:
+    return utility_table(report.utility) if report.utility else _NO_UTILITY
+
+
+def utility_table(utility: tuple[UtilityFigure, ...]) -> str:
+    """Figures of utility with where they come from, as a table of Markdown."""
+    rows = [
+        (
+            cell(figure.name),
+            figure.shown,
+            "-" if figure.baseline is None else f"{figure.baseline:.4g}",
+            cell(figure.origin_words),
+        )
+        for figure in utility
+    ]
+    return table(("figure", "value", "best constant", "where it comes from"), rows)
+
+
 def _place(report: ReportRecord) -> str:
     """The fit's place in a ledger; nothing where it stands in none."""
     place = report.basis.ledger
@@ -48,7 +91,13 @@ def _place(report: ReportRecord) -> str:
 
 
 def _fingerprints(report: ReportRecord) -> str:
-    return _pairs({"released model": report.model_fingerprint, "this report": report.digest})
+    return _pairs(
+        {
+            "released model": report.model_fingerprint,
+            "this report": report.digest,
+            "public facts": report.domain_fingerprint,
+        }
+    )
 
 
 def _guarantee(report: ReportRecord) -> str:
@@ -65,43 +114,41 @@ def _guarantee(report: ReportRecord) -> str:
         )
         for bound in report.guarantee.bounds
     ]
-    table = _table(("relation", "epsilon", "delta", "rho", "from"), rows)
-    return f"## {heading}\n\nPrivacy unit: {report.guarantee.unit}.\n\n{table}"
+    bounds = table(("relation", "epsilon", "delta", "rho", "from"), rows)
+    return f"## {heading}\n\nPrivacy unit: {report.guarantee.unit}.\n\n{bounds}"
 
 
-def _notices(report: ReportRecord) -> str:
-    lines = [f"**{notice.severity}**: {_cell(notice.text)}" for notice in report.notices]
+def _notes(report: ReportRecord, decision: Decision) -> str:
+    lines = [f"**{notice.severity}**: {cell(notice.text)}" for notice in decision.notes]
     lines += [f"Charged outside this library: {_inline(entry)}" for entry in report.external]
-    return "## Notices\n\n" + _list(lines or ["none"])
+    return "## Notes\n\n" + _list(lines or ["none beside the cautions on top"])
 
 
-def _facts(report: ReportRecord) -> str:
+def facts_text(report: ReportRecord) -> str:
+    """The public facts and who declared them, as Markdown."""
     domain = report.domain
     rows = [
         (
-            _cell(entry["name"]),
+            cell(entry["name"]),
             entry["kind"],
-            _cell(_values(entry)),
+            cell(_values(entry)),
             "yes" if entry["missing"] else "no",
-            _cell(_status(entry)),
-            _cell(entry["declared_by"] or "-"),
-            _cell(entry["source"] or "-"),
+            cell(_status(entry)),
+            cell(entry["declared_by"] or "-"),
+            cell(entry["source"] or "-"),
         )
         for entry in domain["features"]
     ]
-    table = _table(
-        ("feature", "kind", "values", "missing", "status", "declared by", "source"), rows
-    )
-    lines = [table]
+    lines = [
+        table(("feature", "kind", "values", "missing", "status", "declared by", "source"), rows)
+    ]
     if domain["classes"]:
         classes = domain["classes"]
         labels = ", ".join(str(label) for label in classes["labels"])
-        who = _cell(classes["declared_by"] or "nobody named")
-        lines.append(f"Classes ({classes['status']}, declared by {who}): {_cell(labels)}.")
+        who = cell(classes["declared_by"] or "nobody named")
+        lines.append(f"Classes ({classes['status']}, declared by {who}): {cell(labels)}.")
     rows_text = domain["approximate_rows"] or "not declared"
-    lines.append(
-        f"Approximate number of rows: {rows_text}. Fingerprint: `{report.domain_fingerprint}`."
-    )
+    lines.append(f"Approximate number of rows: {rows_text}.")
     return "\n\n".join(lines)
 
 
@@ -130,17 +177,17 @@ def _spending(report: ReportRecord) -> str:
         others = [row for row in others if row.group != "level"]
     stages, trees = ([row for row in report.spending if row.group == part] for part in parts)
     part_rows = [
-        (row.group, _cell(row.name), str(row.requests), *_amounts(row.composed))
+        (row.group, cell(row.name), str(row.requests), *_amounts(row.composed))
         for row in [*stages, *trees[:SHOWN]]
     ]
-    text = _table(("part", "name", "requests", "epsilon", "rho"), part_rows)
+    text = table(("part", "name", "requests", "epsilon", "rho"), part_rows)
     if len(trees) > SHOWN:
         text += f"\n\n… and {len(trees) - SHOWN} more trees in the JSON report."
     rows = [
-        (row.group, _cell(row.shown), str(row.requests), str(row.cells), *_amounts(row.loss))
+        (row.group, cell(row.shown), str(row.requests), str(row.cells), *_amounts(row.loss))
         for row in others
     ]
-    added = _table(("by", "name", "requests", "cells", "epsilon added up", "rho added up"), rows)
+    added = table(("by", "name", "requests", "cells", "epsilon added up", "rho added up"), rows)
     return (
         f"Composed, by part of the fit:\n\n{text}\n\nRequests added up (what ran in parallel is "
         f"counted as if it had run in sequence):\n\n{added}"
@@ -166,8 +213,8 @@ def _scope_lines(scope: ScopeRecord, indent: int) -> Iterable[str]:
     if scope.adaptive or scope.caps:
         kind += ", planned from released values, within caps that were fixed beforehand"
     if scope.certificate is not None:
-        kind += f", composed as a whole by the {_cell(scope.certificate.method)}"
-    yield f"{'  ' * indent}- {_cell(scope.label)} ({kind}): epsilon {epsilon}, rho {rho}"
+        kind += f", composed as a whole by the {cell(scope.certificate.method)}"
+    yield f"{'  ' * indent}- {cell(scope.label)} ({kind}): epsilon {epsilon}, rho {rho}"
     for line, times in Counter(map(_entry_line, scope.entries)).items():
         yield f"{'  ' * (indent + 1)}- {f'{times} × ' if times > 1 else ''}{line}"
     for child in scope.children[:SHOWN]:
@@ -192,14 +239,15 @@ def _amounts(record: LossRecord | None) -> tuple[str, str]:
     return figure_up(record.epsilon_float), figure_up(record.rho_float)
 
 
-def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+def table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    """A table of Markdown."""
     lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
     lines += ["| " + " | ".join(row) + " |" for row in rows]
     return "\n".join(lines)
 
 
 def _pairs(values: dict[str, str]) -> str:
-    return _table(("what", "value"), [(_cell(k), _cell(v)) for k, v in values.items()])
+    return table(("what", "value"), [(cell(k), cell(v)) for k, v in values.items()])
 
 
 def _list(lines: Iterable[str]) -> str:
@@ -207,10 +255,10 @@ def _list(lines: Iterable[str]) -> str:
 
 
 def _inline(entry: dict[str, Any]) -> str:
-    return ", ".join(f"{key} {_cell(value)}" for key, value in entry.items())
+    return ", ".join(f"{key} {cell(value)}" for key, value in entry.items())
 
 
-def _cell(text: str) -> str:
+def cell(text: str) -> str:
     """Text of others on one line, without power over the markup around it: cells, links, HTML."""
     line = "".join(c if c.isprintable() else " " for c in str(text))
     return _MARKUP.sub(r"\\\g<0>", line).replace("&", "&amp;").replace("<", "&lt;")

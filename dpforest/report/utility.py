@@ -1,0 +1,132 @@
+"""Figures of how well a model does: of public records, or of a release that was paid for.
+
+Nothing here computes one from records. A figure is handed in with its origin, and one of private
+records only with the ledger's entry that it was granted by.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from dpforest.accounting.figures import figure_up
+from dpforest.accounting.ledger import LedgerEntry
+from dpforest.exceptions import ParameterTypeError
+from dpforest.report.typed import Typed, Words
+
+#: Said wherever a figure is shown.
+GROUPS = (
+    "The figures of utility are averages. Noise weighs most on small groups and rare classes, so "
+    "the model may do much worse for them than an average tells. Before it decides about people, "
+    "check every group on public records, or for a grant of its own"
+)
+_PAID = (
+    "{name} was measured on private records. That was charged to {place} (epsilon = {epsilon}, "
+    "rho = {rho}), is no part of the guarantee of this fit, and adds up with it"
+)
+
+
+def _finite(value: float) -> float:
+    if not math.isfinite(value):
+        raise ValueError("must be a finite number")
+    return value
+
+
+Number = Annotated[float, AfterValidator(_finite)]
+
+
+class UtilityFigure(Typed):
+    """One figure of how well a model does, and where it comes from.
+
+    Attributes
+    ----------
+    name : str
+        What was measured: "accuracy", "AUC", "R²".
+    value : float
+    origin : {"public holdout", "paid release"}
+        Of public records that were held out; or of private ones, noisy and paid for.
+    source : str
+        Which records, and who says that they are public; or what was released.
+    lower, upper : float, optional
+        Interval for the figure, both or none.
+    baseline : float, optional
+        The same figure of the best constant prediction.
+    records : int, optional
+        How many public records; never of private ones.
+    charged_to : str, optional
+        Accountant or ledger that a paid release was charged to.
+    grant : LedgerEntry, optional
+        What a paid release was granted: an entry of ``accountant.ledger``.
+
+    Raises
+    ------
+    ParameterError
+        If a paid release has no grant, a public figure has one, a number is not finite, or a
+        number of private records is given.
+    """
+
+    name: Words
+    value: Number
+    origin: Literal["public holdout", "paid release"]
+    source: Words
+    lower: Number | None = None
+    upper: Number | None = None
+    baseline: Number | None = None
+    records: int | None = Field(default=None, ge=1)
+    charged_to: Words | None = None
+    grant: LedgerEntry | None = None
+
+    @model_validator(mode="after")
+    def _has_its_origin(self) -> Self:
+        paid = self.origin == "paid release"
+        if paid != (self.grant is not None) or paid != (self.charged_to is not None):
+            raise ValueError("a paid release needs grant and charged_to, and only that has them")
+        if paid and self.records is not None:
+            raise ValueError("records must not be given for a paid release: it is a private number")
+        if (self.lower is None) != (self.upper is None):
+            raise ValueError("lower and upper must be given both or not at all")
+        if self.lower is not None and self.upper is not None and self.lower > self.upper:
+            raise ValueError("lower must not be above upper")
+        return self
+
+    @property
+    def shown(self) -> str:
+        """The value with its interval, for people."""
+        text = f"{self.value:.4g}"
+        return text if self.lower is None else f"{text} ({self.lower:.4g} to {self.upper:.4g})"
+
+    @property
+    def paid(self) -> str:
+        """What was paid for it, in words; nothing for public records."""
+        if self.grant is None:
+            return ""
+        loss = self.grant.loss
+        epsilon, rho = figure_up(loss.epsilon), figure_up(loss.rho)
+        return _PAID.format(name=self.name, place=self.charged_to, epsilon=epsilon, rho=rho)
+
+    @property
+    def origin_words(self) -> str:
+        """Where it comes from, in a few words."""
+        if self.grant is not None:
+            return f"paid release, charged to {self.charged_to}: {self.source}"
+        count = "" if self.records is None else f" ({self.records} records)"
+        return f"public holdout{count}: {self.source}"
+
+
+def utility_cautions(utility: tuple[UtilityFigure, ...]) -> list[str]:
+    """What has to be said beside figures of utility; nothing without any."""
+    paid = [figure.paid for figure in utility if figure.grant is not None]
+    return [*paid, GROUPS] if utility else []
+
+
+def checked_figures(utility: Any) -> tuple[UtilityFigure, ...]:
+    """One figure or several; anything else is refused."""
+    figures = (utility,) if isinstance(utility, UtilityFigure) else utility
+    if isinstance(figures, (tuple, list)) and all(isinstance(f, UtilityFigure) for f in figures):
+        return tuple(figures)
+    raise ParameterTypeError(
+        "utility", type(utility).__name__, "must be a UtilityFigure, or several",
+        "Give dpforest.UtilityFigure(name=..., value=..., origin=..., source=...)",
+    )  # fmt: skip
