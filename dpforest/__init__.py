@@ -52,14 +52,19 @@ _HOMES = {
     "PrivateForestRegressor": "dpforest.estimators.regressor",
     "RepeatedFitWarning": "dpforest.exceptions",
     "ReportError": "dpforest.exceptions",
+    "ReportHeader": "dpforest.report.header",
+    "ReportSignature": "dpforest.verify.signature",
     "SafeBayesianForestClassifier": "dpforest.consistent.safe_bayesian",
+    "Signer": "dpforest.signatures",
     "StreamError": "dpforest.exceptions",
+    "UtilityFigure": "dpforest.report.utility",
     "WeakSignalWarning": "dpforest.exceptions",
     "check_pipeline": "dpforest.estimators.pipelines",
     "diff_reports": "dpforest.report.diff",
     "load_model": "dpforest.loading",
     "read_plain": "dpforest.verify.plain",
     "report_schema": "dpforest.report.schema",
+    "sign_report": "dpforest.verify.signing",
     "verify_report": "dpforest.verify.report",
 }
 _MODULES = (
@@ -130,10 +135,15 @@ if TYPE_CHECKING:
     from dpforest.loading import load_model
     from dpforest.relations import NeighbouringRelation
     from dpforest.report.diff import diff_reports
+    from dpforest.report.header import ReportHeader
     from dpforest.report.report import PrivacyReport
     from dpforest.report.schema import report_schema
+    from dpforest.report.utility import UtilityFigure
+    from dpforest.signatures import Signer
     from dpforest.verify.plain import read_plain
     from dpforest.verify.report import verify_report
+    from dpforest.verify.signature import ReportSignature
+    from dpforest.verify.signing import sign_report
 
 __all__ = [
     "ApprovalMissing",
@@ -173,8 +183,12 @@ __all__ = [
     "PrivateForestRegressor",
     "RepeatedFitWarning",
     "ReportError",
+    "ReportHeader",
+    "ReportSignature",
     "SafeBayesianForestClassifier",
+    "Signer",
     "StreamError",
+    "UtilityFigure",
     "WeakSignalWarning",
     "accounting",
     "audit",
@@ -191,6 +205,7 @@ __all__ = [
     "read_plain",
     "report",
     "report_schema",
+    "sign_report",
     "streams",
     "trees",
     "verify_report",

@@ -209,7 +209,7 @@ def _problems(record: ScopeRecord, within_adaptive: bool) -> Iterator[str]:
     name = record.label or "accountant"
     within_adaptive = within_adaptive or record.adaptive or bool(record.caps)
     for entry in record.entries:
-        if not _entry_follows(entry):
+        if not entry_follows(entry):
             yield f"{name}: the loss of entry {entry.index} does not follow from its parameters"
     if record.certificate is not None:
         yield from _certificate_problems(record, record.certificate.certificate)
@@ -229,7 +229,8 @@ def _problems(record: ScopeRecord, within_adaptive: bool) -> Iterator[str]:
         yield f"{name}: a figure is not its rational rounded up"
 
 
-def _entry_follows(entry: LedgerEntry) -> bool:
+def entry_follows(entry: LedgerEntry) -> bool:
+    """Say if an entry's loss follows from its mechanism and parameters."""
     if entry.mechanism not in EVENTS:  # taken at its word
         return min(entry.loss.epsilon, entry.loss.rho, entry.loss.delta) >= 0
     event = _event_of(entry)

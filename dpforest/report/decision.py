@@ -14,11 +14,9 @@ from dpforest.report.header import NOT_STATED
 from dpforest.report.odds import best_guess, percent
 from dpforest.report.record import LedgerPlace, Notice, ReportRecord
 
-_SEVERITIES = ("void", "caution", "note")
-
 _GUESS = (
-    "Whoever knows all other records, sees all that was released and has to guess at even odds whether "
-    "{gone} in the table, is right at most {share} of the time; a coin comes to 50 %."
+    "Whoever knows all other records, sees all that was released and has to guess at even odds "
+    "whether {gone} in the table, is right at most {share} of the time; a coin comes to 50 %."
 )
 _NO_GUESS = "Nothing bounds what an attacker can find out."
 _RECORD = "Each record. Whoever has several records in the table is less protected."
@@ -60,7 +58,7 @@ class Decision:
     known : str
         Which fits are known of, and which cannot be.
     cautions : tuple of Notice
-        Voids first.
+        Beside the reasons that the guarantee's sentence gives.
     notes : tuple of Notice
         What is said further below.
     """
@@ -86,7 +84,8 @@ class Decision:
 
 def decision_of(report: ReportRecord) -> Decision:
     """Put the most important of a report into few words."""
-    notices = sorted(report.notices, key=lambda notice: _SEVERITIES.index(notice.severity))
+    said = report.guarantee.reasons  # in the sentence, above
+    notices = [notice for notice in report.notices if notice.text not in said]
     return Decision(
         guess=_guess(report),
         to_whom=_to_whom(report),

@@ -13,10 +13,20 @@ from dpforest.accounting.figures import figure_up
 from dpforest.accounting.ledger import LossRecord
 from dpforest.accounting.rationals import parse_amount
 from dpforest.own_names import OwnNames
+from dpforest.report.header import LABELS
 from dpforest.report.record import LedgerPlace, ReportRecord
 
 Section = Literal[
-    "guarantee", "budget", "domain", "plan", "estimator", "notices", "model", "versions"
+    "guarantee",
+    "budget",
+    "header",
+    "utility",
+    "domain",
+    "plan",
+    "estimator",
+    "notices",
+    "model",
+    "versions",
 ]
 #: Texts longer than this are named, not quoted.
 _QUOTED = 80
@@ -85,8 +95,8 @@ def diff_reports(first: ReportRecord, second: ReportRecord) -> ReportDiff:
     Returns
     -------
     ReportDiff
-        Differences in guarantee, budget, domain, plan, estimator and parameters, notices, model
-        and versions. Figures are compared exactly and shown rounded up.
+        Differences in guarantee, budget, header, utility, domain, plan, estimator and parameters,
+        notices, model and versions. Figures are compared exactly and shown rounded up.
     """
     changes: list[ReportChange] = []
     for section, facts in _SECTIONS.items():
@@ -233,6 +243,8 @@ def _text(value: Any) -> str:
 _SECTIONS: dict[Section, Callable[[ReportRecord], dict[str, str]]] = {
     "guarantee": _guarantee,
     "budget": _budget,
+    "header": lambda report: {LABELS[k]: text for k, text in report.header.stated.items()},
+    "utility": lambda report: {f"{f.name}, {f.origin_words}": f.shown for f in report.utility},
     "domain": _domain,
     "plan": lambda report: dict(report.plan),
     "estimator": _estimator,

@@ -20,7 +20,6 @@ from dpforest.report.audits import shown_audits
 from dpforest.report.branches import Amounts, branch_of
 from dpforest.report.budget import picture_of
 from dpforest.report.decision import claims, decision_of
-from dpforest.report.digests import canonical_bytes
 from dpforest.report.guarantee import RelationBound
 from dpforest.report.header import header_rows
 from dpforest.report.odds import (
@@ -135,8 +134,11 @@ def _up(value: float | None) -> str:
 
 
 def _carried(text: str) -> str:
-    """JSON as it may stand in an element of a page: ASCII, and no character that ends it."""
-    safe = canonical_bytes(json.loads(text)).decode("ascii")
+    """JSON as it may stand in an element of a page: ASCII, and no character that ends it.
+
+    Keys stay in their order: tables of the page are in it.
+    """
+    safe = json.dumps(json.loads(text), separators=(",", ":"), allow_nan=False)
     for character in "<>&":
         safe = safe.replace(character, f"\\u{ord(character):04x}")
     return safe

@@ -297,10 +297,10 @@ class ReportRecord(Frozen):
     #: more, and its multinomial forests no scope of their own. They are read, not verified.
     #: Version 4 had no header and no figures of utility; it is verified as it was written.
     version: Version = VERSION
-    header: ReportHeader = Field(default_factory=ReportHeader)
-    utility: tuple[UtilityFigure, ...] = ()
     sentence: str
     other_fits: str
+    header: ReportHeader = Field(default_factory=ReportHeader)
+    utility: tuple[UtilityFigure, ...] = ()
     guarantee: Guarantee
     estimator: str
     parameters: dict[str, str]

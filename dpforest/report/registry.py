@@ -62,6 +62,10 @@ _MAY_LACK = {
 _POST_PROCESSING = (
     "Predictions, importances and explanations are computed from released values alone."
 )
+_UNPROTECTED = (
+    "Of this fit none: all that it released passed its mechanisms. The public facts that were "
+    "declared about the table are taken as known."
+)
 _CENTRAL = "Whoever fits the model reads the records; only what passes a mechanism is released."
 _ACCESS = "The model is handed out whole; predicting with it reads no record and costs nothing."
 
@@ -140,7 +144,7 @@ def _variant(report: ReportRecord) -> Iterator[tuple[str, Any]]:
     if native is not None:
         yield "dp_variant.variant_name", "Approximate DP" if native.delta else "Pure DP"
     yield "dp_variant.data_domain", _data_domain(report)
-    own = "" if native is None else "Of this fit none: what it released passed its mechanisms."
+    own = "" if native is None else _UNPROTECTED
     yield "dp_variant.unprotected_quantities", _joined(own, report.header.unprotected)
 
 
@@ -166,8 +170,8 @@ def _loss(report: ReportRecord) -> Iterator[tuple[str, Any]]:
     )
     yield "privacy_loss.number_of_privacy_units", report.domain["approximate_rows"] if one else None
     if native is not None:
-        figures = {"epsilon": native.epsilon, "delta": native.delta, "rho": native.rho}
-        shown = {name: value for name, value in figures.items() if value is not None}
+        relaxed = {"delta": native.delta, "rho": native.rho} if native.delta else {}
+        shown = {"epsilon": native.epsilon} | {k: v for k, v in relaxed.items() if v is not None}
         yield "privacy_loss.privacy_parameters", shown
     yield "privacy_loss.privacy_parameters_details", _parameters(report)
 
@@ -217,7 +221,7 @@ def _mechanisms(report: ReportRecord) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in report.versions.items())
     stored = report.header.collection
     return _joined(
-        f"{', '.join(names)}, sampled exactly in whole numbers; randomness: {report.randomness}; "
+        f"{', '.join(names)}, sampled exactly; randomness: {report.randomness}; "
         f"implemented by {versions}.",
         f"Collection and storage: {stored}" if stored else "",
     )

@@ -12,6 +12,7 @@ import math
 import re
 import warnings
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,12 @@ from dpforest.accounting.ledger import ScopeRecord
 from dpforest.accounting.ledger_check import is_within, place_problems
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.rationals import exact_text, float_up, parse_amount, parse_finite
-from dpforest.accounting.verify import claimed_loss, sole_certificate, verify_composition
+from dpforest.accounting.verify import (
+    claimed_loss,
+    entry_follows,
+    sole_certificate,
+    verify_composition,
+)
 from dpforest.domain.domain import Domain
 from dpforest.estimators.base import PrivateEstimator
 from dpforest.estimators.fitting import fit_price
@@ -43,7 +49,6 @@ from dpforest.ledger.witness import witness_problems
 from dpforest.own_names import OwnNames
 from dpforest.relations import relations_of
 from dpforest.report.diff import differing_leaves
-from dpforest.report.digests import canonical_bytes
 from dpforest.report.making import (
     NOT_INSTALLED,
     library_versions,
@@ -53,10 +58,16 @@ from dpforest.report.making import (
 from dpforest.report.places import place_name
 from dpforest.report.record import LedgerPlace
 from dpforest.report.report import PrivacyReport
-from dpforest.strict_json import json_text, parse_object
 from dpforest.trees.base import MEDIAN_ROLE
+from dpforest.verify.page import page_problems, shows_audits
+from dpforest.verify.reading import read_report
 from dpforest.verify.replan import Remade, estimator_of, remade_plan
+from dpforest.verify.signature import ReportSignature, asked_signature
 
+#: What is worked out again of every report.
+HELD = ("digest", "totals of all scopes", "guarantee and tables")
+#: What people said, which nothing can check.
+TYPED_IN = "what was typed into its header, and figures of utility"
 #: Leaves that follow from nothing else in a report; see docs/report.md.
 UNFOUNDED = (
     "who declared the public facts, from which source, and which of them began as a draft",
@@ -79,11 +90,8 @@ NOT_IN_THE_LEDGER = (
 )
 #: Where a plan waited for a released number of records.
 _FOLLOWED = "what was planned within the caps, from a noisy count that only the fit knew"
-#: Such a report is read and shown, but says less than what is worked out again here.
-_EARLIER = (
-    "it is of format version {version}, so only the release of dpforest that wrote it can verify "
-    "it (this one reads it: PrivacyReport.from_json)"
-)
+#: Audits are runs of their own.
+AUDITS_SHOWN = "what the audits on the page found"
 #: Kinds of scopes in which a record meets everything, or one cell, whatever is drawn.
 _UNSAMPLED = ("sequential", "parallel cells")
 #: Plans convert rho in doubles of another library, whose releases may differ by this much.
@@ -112,19 +120,30 @@ class Verification(OwnNames):
 
 
 def verify_report(
-    report: PrivacyReport | str | Path, model: Any = None, *, ledger: BudgetLedger | None = None
+    report: PrivacyReport | str | Path,
+    model: Any = None,
+    *,
+    ledger: BudgetLedger | None = None,
+    signature: ReportSignature | str | Path | None = None,
+    key: str | None = None,
 ) -> Verification:
     """Work every figure of a privacy report out again, and compare it with a model.
 
     Parameters
     ----------
     report : PrivacyReport, str or Path
-        A report, its JSON text, or the path of its JSON file.
+        A report, its JSON or its page as text, or the path of either file. A page is written again
+        from the JSON that it carries, and must be the same, byte by byte.
     model : estimator, str or Path, optional
         What the report is said to be of: a fitted estimator, the JSON that it wrote, or the path
         of that file. Without it nothing ties the report to a model.
     ledger : BudgetLedger, optional
         That the fit was charged to: its chain is checked whole, and the fit's place in it.
+    signature : ReportSignature, str or Path, optional
+        What :func:`sign_report` returned, its JSON, or the path of that.
+    key : str, optional
+        Public key of whoever is trusted to have signed it, known from another source; needed with
+        ``signature``.
 
     Returns
     -------
@@ -134,12 +153,16 @@ def verify_report(
     Raises
     ------
     ReportError
-        If anything does not follow, was changed, is not of that model, or not in that ledger;
-        ``problems`` lists it.
+        If anything does not follow, was changed, is not of that model, not in that ledger, or not
+        signed by that key; ``problems`` lists it.
     LedgerDamaged, LedgerUnreachable
         If the ledger itself is not as it was written, or cannot be read.
+    ParameterError
+        If one of ``signature`` and ``key`` is given without the other, or ``key`` is none.
     ParameterTypeError
-        If ``model`` or ``ledger`` is of another kind.
+        If ``model``, ``ledger`` or ``signature`` is of another kind.
+    MissingExtraError
+        Without ``jinja2`` for a page, or ``cryptography`` for a signature.
 
     Notes
     -----
@@ -152,6 +175,20 @@ def verify_report(
     fitting digest: without the model, or the word of whoever published the digest, a forged report
     whose parts agree is accepted. Held by tests/estimators/report/test_report_check.py.
     """
+    _check_kinds(model, ledger)
+    signed = asked_signature(signature, key)
+    record, page = read_report(report)
+    found = _Found(list(_problems(record)), [*HELD], [*UNFOUNDED])
+    _look_at_plan(found, record)
+    _look_at_model(found, record, model)
+    _look_at_ledger(found, record, ledger)
+    _look_at_page(found, record, page, signed)
+    if found.problems:
+        raise ReportError(tuple(found.problems))
+    return Verification(held=tuple(found.held), taken_at_its_word=tuple(found.unfounded))
+
+
+def _check_kinds(model: Any, ledger: Any) -> None:
     if not (model is None or isinstance(model, (str, Path, PrivateEstimator))):
         raise ParameterTypeError(
             "model", type(model).__name__, "must be a private estimator, its JSON, or a path",
@@ -162,57 +199,57 @@ def verify_report(
             "ledger", type(ledger).__name__, "must be a BudgetLedger",
             "Open it with BudgetLedger.open(...), or leave it out",
         )  # fmt: skip
-    record = _read(report)
-    problems = list(_problems(record))
-    held, unfounded = ["digest", "totals of all scopes", "guarantee and tables"], [*UNFOUNDED]
-    why_not: list[str] = []
-    if not problems:
-        planned, shown, why_not = _plan_problems(record)
-        problems += planned
-        held += shown
-        unfounded += why_not
+
+
+@dataclass
+class _Found:
+    """What was found so far; nothing more is looked for once there is a problem."""
+
+    problems: list[str]
+    held: list[str]
+    unfounded: list[str]
+    why_not: list[str] = field(default_factory=list)
+
+
+def _look_at_plan(found: _Found, record: PrivacyReport) -> None:
+    if not found.problems:
+        found.problems, shown, found.why_not = _plan_problems(record)
+        found.held += shown
+        found.unfounded += found.why_not
+
+
+def _look_at_model(found: _Found, record: PrivacyReport, model: Any) -> None:
     if model is None:
-        unfounded.append("which model it is of (no model was given)")
-    elif not problems:
-        problems += _model_problems(record, model)
-        held.append("everything against the model and its fingerprint")
+        found.unfounded.append("which model it is of (no model was given)")
+    elif not found.problems:
+        found.problems += _model_problems(record, model)
+        found.held.append("everything against the model and its fingerprint")
         # If the plan could not be made again, the model does not help.
-        unfounded = [OF_THE_MODEL, *why_not]
-    place = record.basis.ledger
-    if ledger is not None and not problems:
-        problems += _ledger_problems(record, ledger)
-        held.append("its place in the ledger, and what was spent there")
-    elif place is not None:
-        unfounded.append(NOT_IN_THE_LEDGER)
-    if problems:
-        raise ReportError(tuple(problems))
-    return Verification(held=tuple(held), taken_at_its_word=tuple(unfounded))
+        found.unfounded = [OF_THE_MODEL, *found.why_not]
 
 
-# -- reading ------------------------------------------------------------------------------------
+def _look_at_ledger(found: _Found, record: PrivacyReport, ledger: BudgetLedger | None) -> None:
+    if ledger is not None and not found.problems:
+        found.problems += _ledger_problems(record, ledger)
+        found.held.append("its place in the ledger, and what was spent there")
+    elif record.basis.ledger is not None:
+        found.unfounded.append(NOT_IN_THE_LEDGER)
 
 
-def _read(report: PrivacyReport | str | Path) -> PrivacyReport:
-    """The report as its text says it, to the letter: nothing is coerced, ignored or read twice."""
-    if isinstance(report, PrivacyReport):
-        text = report.model_dump_json()
-    else:
-        text = json_text(report, _refused)
-    data = parse_object(text, _refused)
-    try:
-        record = PrivacyReport.from_json(text)
-        same = canonical_bytes(data) == canonical_bytes(json.loads(record.model_dump_json()))
-    except (ModelFormatError, ValueError, RecursionError):
-        raise ReportError(("it is not a dpforest-report of this version",)) from None
-    if record.version != PrivacyReport.model_fields["version"].default:
-        raise ReportError((_EARLIER.format(version=record.version),))
-    if same:
-        return record
-    raise ReportError(("it is not written as a dpforest-report is",))
-
-
-def _refused(rule: str) -> ReportError:
-    return ReportError((rule,))
+def _look_at_page(
+    found: _Found, record: PrivacyReport, page: str | None, signed: ReportSignature | None
+) -> None:
+    """Look at who stands behind a report, and at every byte of its page."""
+    if record.header.stated or record.utility:
+        found.unfounded.append(TYPED_IN)
+    if signed is not None and not found.problems:
+        found.problems += signed.problems(record.digest, page)
+        found.held.append(f"the signature of {signed.key}")
+    if page is not None and not found.problems:
+        holds_all = signed is not None and signed.page is not None
+        found.problems += page_problems(page, record, holds_all)
+        found.held.append("every byte of the page")
+        found.unfounded += [AUDITS_SHOWN] if shows_audits(page) else []
 
 
 # -- what follows from the report itself ----------------------------------------------------------
@@ -265,9 +302,20 @@ def _remade_problems(record: PrivacyReport) -> Iterator[str]:
             yield f"its epsilon cannot be shown here, where it is {shown.derivation}"
         elif "converted" not in written.derivation and written != shown:
             yield "the guarantee does not follow from the composition"
-    remade = make_report(facts, domain, guarantee, record.composition, record.model_fingerprint)
+    remade = make_report(
+        facts,
+        domain,
+        guarantee,
+        record.composition,
+        record.model_fingerprint,
+        record.header,
+        record.utility,
+        record.version,
+    )
     for place in differing_leaves(*map(_data, (record, remade))):
         yield f"{place} does not follow from the rest of the report"
+    if not all(entry_follows(figure.grant) for figure in record.utility if figure.grant):
+        yield "what was paid for a figure of utility does not follow from its mechanism"
     yield from listing_problems(facts, loss)
     yield from _ceiling_problems(record)
     yield from _external_problems(record)
@@ -450,7 +498,16 @@ def _model_problems(record: PrivacyReport, model: Any) -> Iterator[str]:
             return
     if record.model_fingerprint != model.fingerprint_:
         yield "it is about another model: the fingerprints differ"
-    own = model.privacy_report()
+    own = make_report(
+        model._facts,
+        model.domain_,
+        model.guarantee_,
+        model._composition(),
+        model.fingerprint_,
+        record.header,
+        record.utility,
+        record.version,
+    )
     # A model that is read back where conversions use other means claims only what can be shown
     # there.
     means = [[b.derivation for b in r.guarantee.bounds] for r in (record, own)]

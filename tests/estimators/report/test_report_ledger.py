@@ -151,7 +151,7 @@ def test_a_report_of_no_ledger_has_no_word_of_one(fitted):
     assert 'id="ledger"' not in report.to_html()
 
 
-@pytest.mark.parametrize("name", ["report_2.json", "report_3.json"])
+@pytest.mark.parametrize("name", ["report_2.json", "report_3.json", "report_4.json"])
 def test_reports_from_before_there_were_ledgers_are_read(name):
     report = PrivacyReport.from_json((EARLIER / name).read_text(encoding="utf-8"))
     assert report.basis.ledger is None and "ledger" not in json.loads(report.to_json())["basis"]

@@ -30,7 +30,7 @@ def test_real_reports_keep_to_it(model, validator):
 
 
 def test_it_names_its_version(validator):
-    assert report_schema()["$id"] == "urn:dpforest:report:4"
+    assert report_schema()["$id"] == "urn:dpforest:report:5"
     assert "draft/2020-12" in report_schema()["$schema"]
 
 

@@ -1,0 +1,104 @@
+"""Reading a report from its page: the JSON that the page carries, and every byte around it.
+
+Whoever reads a page reads its words, not its JSON. So the page is written again from the JSON that
+it carries, and compared byte by byte: what is changed in words, in tables, in style or in a picture
+is found, and so is what is added.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from pydantic import ValidationError
+
+from dpforest.exceptions import ReportError
+from dpforest.report.audits import ShownAudit
+from dpforest.report.page import AUDITS_ID, PAGE_VERSION, REPORT_ID, report_html
+from dpforest.report.report import PrivacyReport
+from dpforest.strict_json import parse_object
+
+_BEGINS = "<!DOCTYPE html>"
+_VERSION = re.compile(r'<meta name="generator" content="dpforest, page version ([0-9]{1,6})">')
+
+NOT_THE_SAME = "the page is not the one that its JSON makes: its words or its markup were changed"
+NO_REPORT = "it is a page that carries no dpforest-report"
+_OTHER_VERSION = (
+    "it is of page version {version}, so only the release of dpforest that wrote it can compare "
+    "its words with its JSON (this one writes version {own}); a signature of the page holds all of "
+    "it"
+)
+
+
+def is_page(text: str) -> bool:
+    """Say if a text is a page of HTML and no JSON."""
+    return text[: len(_BEGINS)].lower() == _BEGINS.lower()
+
+
+def carried_report(page: str) -> str:
+    """The text of the report that a page carries.
+
+    Raises
+    ------
+    ReportError
+        If it carries none, or two.
+    """
+    return _carried(page, REPORT_ID)
+
+
+def page_problems(page: str, report: PrivacyReport, all_signed: bool) -> list[str]:
+    """Say in what a page differs from the one that its report makes.
+
+    Parameters
+    ----------
+    page : str
+    report : PrivacyReport
+        What it carries.
+    all_signed : bool
+        Whether a trusted signature holds every byte of it, so that a page of another version need
+        not be written again.
+
+    Raises
+    ------
+    MissingExtraError
+        Without ``jinja2``, which the extra ``report`` brings.
+    """
+    version = _version(page)
+    if version != PAGE_VERSION:
+        problem = _OTHER_VERSION.format(version=version, own=PAGE_VERSION)
+        return [] if all_signed else [problem]
+    remade = report_html(report, _carried_audits(page))
+    return [] if remade == page else [NOT_THE_SAME]
+
+
+def _version(page: str) -> int:
+    """Version of a page; 0 where it names none, or several."""
+    found = _VERSION.findall(page)
+    return int(found[0]) if len(found) == 1 else 0
+
+
+def shows_audits(page: str) -> bool:
+    """Say if a page shows audits beside its report."""
+    return _carried(page, AUDITS_ID) != "[]"
+
+
+def _carried(page: str, name: str) -> str:
+    begin = f'<script type="application/json" id="{name}">'
+    before, found, rest = page.partition(begin)
+    text, ended, _ = rest.partition("</script>")
+    if not (found and ended) or begin in rest:
+        raise ReportError((NO_REPORT,))
+    return text
+
+
+def _carried_audits(page: str) -> tuple[ShownAudit, ...]:
+    text = f'{{"audits":{_carried(page, AUDITS_ID)}}}'
+    audits: Any = parse_object(text, _refused)["audits"]
+    try:
+        return tuple(ShownAudit.model_validate(audit) for audit in audits)
+    except (ValidationError, TypeError):
+        raise ReportError((NOT_THE_SAME,)) from None
+
+
+def _refused(rule: str) -> ReportError:
+    return ReportError((rule,))
