@@ -47,7 +47,7 @@ def shown(report: PrivacyReport) -> dict[str, str]:
 
 
 #: How far down the statement may begin: lines, by form. What stands above it is the title, the
-#: status, the guarantee's sentence, and what that means to whom; all of it is on the first half page.
+#: status, the sentence, and what that means to whom: all of it is on the first half page.
 FIRST_LINES = {"text": 10, "markdown": 10, "HTML": 20, "notebook": 4, "JSON": 5}
 
 

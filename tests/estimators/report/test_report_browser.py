@@ -35,11 +35,16 @@ MEASURE = """<script>window.onload = () => {
 };</script>"""
 
 
-def browse(folder: Path, page: Path, *options: str) -> str:
+#: A telephone's width, as far as browsers without a screen go down.
+NARROW = 500
+MEASURE_ALL = MEASURE.replace("!e.closest('.wide') && ", "")
+
+
+def browse(folder: Path, page: Path, *options: str, width: int = WIDTH) -> str:
     """Run the browser on a file with a profile of its own."""
     sandbox = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
     command = [BROWSER, *FLAGS, *sandbox, f"--user-data-dir={folder / 'profile'}",
-               f"--window-size={WIDTH},{HEIGHT}", *options, page.as_uri()]  # fmt: skip
+               f"--window-size={width},{HEIGHT}", *options, page.as_uri()]  # fmt: skip
     run = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert run.returncode == 0, run.stderr[-2000:]
     return run.stdout
@@ -73,6 +78,18 @@ def test_it_is_laid_out(name, fitted, tmp_path):
     assert int(sentence) > 20 and int(requests) == 0
     assert int(branches) >= 2 and 1500 < int(height) < 12_000
     assert " ".join(report.guarantee.sentence.split())[:40] in " ".join(dumped.split())
+
+
+@pytest.mark.parametrize("name", ["multinomial, sides of unequal cost", "void", "a ledger"])
+def test_nothing_lies_off_the_screen_of_a_telephone(name, fitted, tmp_path):
+    page = tmp_path / "report.html"
+    text = fitted(name).privacy_report().to_html()
+    policy = re.search(r"<meta http-equiv=\"Content-Security-Policy\"[^>]*>\n", text).group(0)
+    text = text.replace(policy, "").replace("</body>", MEASURE_ALL + "</body>")
+    # All that can be opened is open.
+    page.write_text(text.replace("<details", "<details open"), "utf-8")
+    dumped = browse(tmp_path, page, "--dump-dom", width=NARROW)
+    assert re.search(r'data-found="(\S*)', dumped).group(1) == "none"
 
 
 def test_no_script_runs(fitted, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 import sys
 from fractions import Fraction
@@ -10,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from dpforest import Domain
+from dpforest import Domain, UtilityFigure
 from dpforest.accounting.figures import figure_up
 from dpforest.audit import AuditResult, FoundEvent, OneRunResult
 from dpforest.exceptions import MissingExtraError, ParameterTypeError
@@ -19,6 +20,8 @@ from dpforest.report.branches import branch_of
 from dpforest.report.odds import percent, percent_down
 
 pytest.importorskip("jinja2")
+
+UTILITY = UtilityFigure(name="accuracy", value=0.8, origin="public holdout", source="a register")
 
 #: Tags without an end.
 EMPTY = {"meta", "link", "br", "img", "line", "rect", "polyline", "polygon", "hr", "input"}
@@ -147,6 +150,29 @@ def test_the_page_needs_nothing_else_and_can_be_read_by_anybody(model):
         if tag == "svg":
             assert attributes.get("role") == "img"
             assert attributes.get("aria-label") or attributes.get("aria-labelledby")
+
+
+def test_each_cell_of_a_card_says_what_it_is(model):
+    """On a telephone rows are cards without a head, so that nothing lies off the screen."""
+    text = model.privacy_report(utility=UTILITY).to_html()
+    tables = re.findall(r'<table class="cards">(.*?)</table>', text, re.DOTALL)
+    assert len(tables) >= 7
+    for table in tables:
+        head, body = table.split("</thead>")
+        columns = [html.unescape(name) for name in re.findall(r"<th [^>]*>([^<]*)<", head)]
+        rows = re.findall("<tr>(.*?)</tr>", body.split("<tfoot>")[0], re.DOTALL)
+        for row in rows:
+            cells = re.findall("<td([^>]*)>", row)
+            labels = [html.unescape(m) for m in re.findall('data-label="([^"]*)"', row)]
+            bars = sum("bars" in cell for cell in cells)
+            assert labels == columns[1 : len(columns) - bars] and len(labels) + bars == len(cells)
+    facts = text[text.index("<caption>Features") :]
+    first = facts[facts.index("<tbody>") : facts.index("</tr>", facts.index("<tbody>"))]
+    labels = re.findall(r'data-label="([^"]*)"', first)
+    assert labels == ["may be", "missing values", "status", "declared by", "source"]
+    # Wide tables have a way to be narrow: as cards, or as pairs.
+    assert all(re.search('class="(cards|pairs)', tag) for tag in re.findall("<table[^>]*>", text))
+    assert "@media screen and (max-width: 45rem)" in text
 
 
 def test_no_page_holds_a_time_or_a_count_of_records(fitted, fit_anew):
