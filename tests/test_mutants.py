@@ -86,7 +86,7 @@ WITHOUT = {
         accounting/frozen trees/stored dask/estimators""",
     "pages and tables of a report, worked out again by report_check": """
         estimators/progress report/report report/diff report/page
-        report/schema report/text report/branches""",
+        report/schema report/text report/branches report/card""",
     "parts of a ledger that decide nothing: protocols, words, and what only calls the others": """
         ledger/desk ledger/ledger ledger/migrating ledger/opening ledger/status ledger/steps
         ledger/store""",

@@ -1,4 +1,4 @@
-"""What a page shows of an audit, as data that the page carries along."""
+"""Audits as a page shows them, as data that the page carries along."""
 
 from __future__ import annotations
 

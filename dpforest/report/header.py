@@ -1,4 +1,4 @@
-"""What people say about a release, beside what the library knows: typed in, never read from data.
+"""Header of a report, which says what only people know: typed in, never read from data.
 
 It follows the fields of the public registry of deployments (registry.opendp.org) and the questions
 of NIST SP 800-226; docs/report.md compares them point by point.
@@ -136,7 +136,7 @@ class ReportHeader(Typed):
 
     @property
     def stated(self) -> dict[str, str]:
-        """What was typed in, by name of the field."""
+        """Texts that were typed in, by name of the field."""
         written = {name: getattr(self, name) for name in LABELS}
         texts = {k: "; ".join(v) if isinstance(v, tuple) else v for k, v in written.items()}
         return {name: text for name, text in texts.items() if text}

@@ -99,7 +99,7 @@ class UtilityFigure(Typed):
 
     @property
     def paid(self) -> str:
-        """What was paid for it, in words; nothing for public records."""
+        """Price of a paid release, in words; nothing for public records."""
         if self.grant is None:
             return ""
         loss = self.grant.loss
@@ -108,7 +108,7 @@ class UtilityFigure(Typed):
 
     @property
     def origin_words(self) -> str:
-        """Where it comes from, in a few words."""
+        """Origin of the figure, in a few words."""
         if self.grant is not None:
             return f"paid release, charged to {self.charged_to}: {self.source}"
         count = "" if self.records is None else f" ({self.records} records)"
@@ -116,7 +116,7 @@ class UtilityFigure(Typed):
 
 
 def utility_cautions(utility: tuple[UtilityFigure, ...]) -> list[str]:
-    """What has to be said beside figures of utility; nothing without any."""
+    """Cautions that belong beside figures of utility; none without any."""
     paid = [figure.paid for figure in utility if figure.grant is not None]
     return [*paid, GROUPS] if utility else []
 

@@ -203,7 +203,7 @@ def _check_kinds(model: Any, ledger: Any) -> None:
 
 @dataclass
 class _Found:
-    """What was found so far; nothing more is looked for once there is a problem."""
+    """Findings so far; nothing more is looked for once there is a problem."""
 
     problems: list[str]
     held: list[str]

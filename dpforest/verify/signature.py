@@ -72,7 +72,7 @@ class ReportSignature(Frozen):
         return digest_of(self.model_dump(mode="json", exclude={"signature"}))
 
     def problems(self, digest: str, page: str | None) -> list[str]:
-        """What it does not show of a report, and of its page or none."""
+        """Contradictions between it and a report, and its page or none."""
         found = []
         if self.report != digest or not self._fits():
             found.append(NOT_SIGNED)
@@ -144,7 +144,7 @@ def asked_signature(signature: Any, key: Any) -> ReportSignature | None:
 
 
 def checked_signer(key: Any) -> Signer:
-    """Whose key a report is signed with."""
+    """The key that a report is signed with."""
     if isinstance(key, Signer):
         return key
     raise ParameterTypeError(

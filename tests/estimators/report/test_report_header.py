@@ -188,7 +188,7 @@ _ESCAPED = str.maketrans({c: "\\" + c for c in "\\|`*[]~"})
 
 
 def test_the_top_answers_what_a_person_asks_who_decides(model):
-    report = model.privacy_report(ReportHeader(people="patients of the clinic"))
+    report = model.privacy_report(ReportHeader(people="patients of the clinic"), PUBLIC)
     top = report.to_markdown().split("## Header")[0]
     assert report.sentence in top and "patients of the clinic" in top
     for question in ("What that means", "To whom", "Not covered", "Spent on this data set in all"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -154,6 +155,15 @@ def test_pages_that_carry_no_report_or_two(page, tmp_path):
     refused(NO_REPORT, page.replace("dpforest-report", "another"))
     begin = '<script type="application/json" id="dpforest-report">'
     refused(NO_REPORT, page.replace("</body>", f"{begin}{text}</script></body>"))
+
+
+def test_a_stored_page_of_this_version_is_written_again():
+    """Whoever changes what a page says or how it looks raises PAGE_VERSION in report/page.py.
+
+    Then this page becomes one of an earlier version, and a page of the new one is stored beside it.
+    """
+    page = (Path(__file__).with_name("earlier") / "page_1.html").read_text("utf-8")
+    assert "every byte of the page" in verify_report(page).held
 
 
 def test_a_page_of_another_version_says_who_can_compare_it(page):
