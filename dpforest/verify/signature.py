@@ -19,6 +19,8 @@ from dpforest.report.digests import digest_of
 from dpforest.signatures import REPORT, Signer, is_hex, verifier
 from dpforest.strict_json import read_object
 
+FORMAT: Literal["dpforest-report-signature"] = "dpforest-report-signature"
+VERSION: Literal[1] = 1
 _KEY_REPAIR = "Give the 64 hexadecimal digits of Signer.public_key, from a source that you trust"
 NOT_SIGNED = "its signature is not one of this report by this key"
 OTHER_PAGE = "its signature is of another page"
@@ -52,8 +54,8 @@ class ReportSignature(Frozen):
         other fields as JSON with sorted keys and without blanks.
     """
 
-    format: Literal["dpforest-report-signature"] = "dpforest-report-signature"
-    version: Literal[1] = 1
+    format: Literal["dpforest-report-signature"] = FORMAT
+    version: Literal[1] = VERSION
     report: _Digest
     page: _Digest | None
     key: _Digest
