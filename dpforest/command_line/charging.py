@@ -15,8 +15,8 @@ from dpforest.command_line.writing import write_text
 from dpforest.exceptions import ApprovalMissing, BudgetExceeded, LedgerFrozen, ParameterError
 from dpforest.ledger.commands import login
 from dpforest.ledger.ledger import BudgetLedger
-from dpforest.ledger.signatures import Signer
 from dpforest.ledger.words import several
+from dpforest.signatures import Signer
 
 #: Said where no ledger is.
 FORGOTTEN = (

@@ -21,6 +21,7 @@ from dpforest.estimators.storage import FORMAT as MODEL_FORMAT
 from dpforest.exceptions import ReportError
 from dpforest.report.diff import diff_reports
 from dpforest.report.report import PrivacyReport
+from dpforest.verify.page import is_page
 from dpforest.verify.report import verify_report
 
 
@@ -42,11 +43,15 @@ def run_show(chosen: argparse.Namespace) -> Answer:
 def run_verify(chosen: argparse.Namespace) -> Answer:
     """Work every figure of a report out again."""
     report = Path(chosen.report)
-    content_of(chosen.report)  # a file that cannot be read is bad input, and no false report
+    if not _is_page_at(report):
+        content_of(chosen.report)  # a file that cannot be read is bad input, and no false report
     model = None if chosen.model is None else Path(chosen.model)
+    signed = None if chosen.signature is None else Path(chosen.signature)
     try:
         with opened_ledger(chosen) as ledger:
-            found = verify_report(report, model, ledger=ledger)
+            found = verify_report(
+                report, model, ledger=ledger, signature=signed, key=chosen.public_key
+            )
     except ReportError as refusal:
         result = VerifyResult(holds=False, problems=refusal.problems)
         return Answer(result, "\n".join([str(refusal), *refusal.problems[3:]]), code=ANSWER_IS_NO)
@@ -59,6 +64,15 @@ def run_diff(chosen: argparse.Namespace) -> Answer:
     found = diff_reports(_report_at(chosen.report), _report_at(chosen.other))
     code = ANSWER_IS_NO if chosen.exit_code and not found.same else DONE
     return Answer(DiffResult(same=found.same, diff=found), str(found), code=code)
+
+
+def _is_page_at(path: Path) -> bool:
+    """Say if a file begins as a page of HTML does; one that cannot be opened does not."""
+    try:
+        with path.open("rb") as file:
+            return is_page(file.read(64).decode("utf-8", "replace"))
+    except OSError:
+        return False
 
 
 def _report_at(path: str) -> PrivacyReport:

@@ -9,7 +9,7 @@ import json
 import numpy as np
 import pytest
 
-from dpforest import PrivateForestClassifier, read_plain
+from dpforest import PrivateForestClassifier, Signer, read_plain, sign_report
 from dpforest.audit.result import AuditResult
 from dpforest.command_line import auditing
 
@@ -115,6 +115,22 @@ def test_a_report_holds_or_not(ask, here, stored):
     result = json.loads(out)["result"]
     assert code == 1 and not result["holds"] and result["problems"] and not err
     assert ask("report verify none.json")[0] == 2
+
+
+def test_an_edited_page_is_found_and_a_signed_one_holds(ask, here, stored):
+    pytest.importorskip("jinja2")
+    assert ask("report verify forest/report.html --model forest/model.json")[0] == 0
+    text = (stored / "forest" / "report.html").read_text()
+    (here / "edited.html").write_text(text.replace("For the person", "For a person"))
+    code, out, _ = ask("report verify edited.html")
+    assert code == 1 and "its words or its markup were changed" in out
+    pytest.importorskip("cryptography", reason="the extra ledger-signatures is not installed")
+    signer = Signer.new()
+    sign_report(stored / "forest" / "report.html", signer, here / "signature.json")
+    line = "report verify forest/report.html --signature signature.json"
+    assert ask(f"{line} --public-key {signer.public_key}")[0] == 0
+    assert ask(f"{line} --public-key {Signer.new().public_key}")[0] == 1
+    assert ask(line)[0] == 2
 
 
 def test_reports_are_compared(ask, good, here):
