@@ -273,9 +273,7 @@ def verify(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("report", metavar="REPORT", help="a report's JSON, or its page")
     parser.add_argument("--model", metavar="MODEL", help="that the report is said to be of")
     parser.add_argument("--signature", metavar="FILE", help="what sign_report wrote")
-    parser.add_argument(
-        "--key", metavar="KEY", help="public key that you trust, beside --signature"
-    )
+    parser.add_argument("--public-key", metavar="KEY", help="that you trust, beside --signature")
     _ledger(parser)
 
 

@@ -192,6 +192,7 @@ def test_unsigned_facts_are_pointed_out(report_of):
     assert "declared by us" in report.to_markdown()
 
 
+@pytest.mark.filterwarnings("ignore::dpforest.exceptions.LargeDeltaWarning")
 @pytest.mark.filterwarnings("ignore::dpforest.exceptions.WeakSignalWarning")
 def test_guarantees_that_promise_little_are_pointed_out(table):
     facts = {
