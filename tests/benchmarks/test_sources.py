@@ -209,7 +209,7 @@ def test_modules_are_named_by_texts_only_where_they_are_imported_by_name():
     # The papers' tables by name, of which the command imports one, on which lines depend; and
     # the package in which files of pages lie.
     aside = {"papers.tables", "dpforest.ledger.page", "dpforest.report.page"}
-    aside.add("dpforest.report.schema")
+    aside |= {"dpforest.report.schema", "dpforest.command_line.schema"}
     for name in code.names:
         module = code.module(name)
         texts = {
