@@ -178,6 +178,20 @@ class ModelFormatError(DPForestError, ValueError):
     """A stored model cannot be read: not one of ours, damaged, or of an unknown version."""
 
 
+class NoiseUnknownError(DPForestError, ValueError):
+    """Standard errors are asked of a model that no longer knows which numbers got noise.
+
+    Attributes
+    ----------
+    rule, repair : str
+    """
+
+    def __init__(self) -> None:
+        self.rule = "a model that was read from a file keeps what predicts, not what got noise"
+        self.repair = "Ask the fitted object, or a pickle of it, and keep its explanation"
+        super().__init__(f"no standard errors: {self.rule}. {self.repair}.")
+
+
 class ReportError(DPForestError, ValueError):
     """A privacy report does not follow from its own entries, or is not of the given model.
 

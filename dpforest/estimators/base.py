@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -22,10 +23,17 @@ from dpforest.accounting.units import check_records_per_unit
 from dpforest.checks import check_choice, check_integer, check_n_jobs
 from dpforest.domain.domain import Domain
 from dpforest.domain.encoder import DomainEncoder
-from dpforest.estimators.explanation import Explanation, explain
+from dpforest.estimators.explanation import Errors, Explanation, explain
 from dpforest.estimators.fit_plan import Wanted, check_rows, table_facts
 from dpforest.estimators.fitting import Fit, fit_price
 from dpforest.estimators.forecast import PlanSummary, summarise
+from dpforest.estimators.noise import (
+    check_draws,
+    noise_draws,
+    scores_of_all,
+    share_as_flat,
+    standard_errors,
+)
 from dpforest.estimators.outcome import FitOutcome
 from dpforest.estimators.parameters import (
     check_delta,
@@ -36,7 +44,7 @@ from dpforest.estimators.parameters import (
 )
 from dpforest.estimators.planning import plan_of
 from dpforest.estimators.sharing import SharedBudget
-from dpforest.exceptions import ParameterTypeError
+from dpforest.exceptions import NoiseUnknownError, ParameterTypeError
 from dpforest.ledger.accountant import Tariff
 from dpforest.ledger.pricing import FitPrice
 from dpforest.report.digests import model_fingerprint
@@ -46,7 +54,7 @@ from dpforest.report.making import make_report
 from dpforest.report.record import RunFacts
 from dpforest.report.report import PrivacyReport
 from dpforest.report.utility import UtilityFigure, checked_figures
-from dpforest.trees.base import ReleasedModel
+from dpforest.trees.base import ReleasedModel, TableFacts
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -234,27 +242,67 @@ class PrivateEstimator(SharedBudget):
         check_is_fitted(self)
         return self.model_.feature_importances()
 
-    def explain(self) -> Explanation:
+    def explain(self, n_draws: int | None = None) -> Explanation:
         """Explain the model feature by feature, from released values alone; costs nothing.
 
         Importances, and the mean prediction at every public cell of each feature; of a lattice of
         thresholds, at the middles of 256 equal parts. A record that meets a split of another
         feature goes both ways by the released sizes, or in halves where leaves are labels; rules
         are averaged over made-up records that are spread evenly over the domain. No record is
-        touched.
+        touched. Standard errors say how far privacy noise moves these figures, given what was
+        chosen (docs/explanations.md).
+
+        Parameters
+        ----------
+        n_draws : int, optional
+            Models with other noise that standard errors are made of: 40, or none for 0, which is
+            quicker.
 
         Returns
         -------
         Explanation
-            With ``plot``.
+            With ``plot``. A model that was read from a file has no standard errors, and its
+            ``note`` says so.
         """
         check_is_fitted(self)
-        facts = table_facts(self._encoder_, None)
-        curves = {
-            feature: self._curves(self.model_.partial_scores(feature, facts))
-            for feature in range(facts.n_features)
-        }
-        return explain(self._encoder_, self.feature_importances_, curves)
+        facts, n_draws = table_facts(self._encoder_, None), check_draws(n_draws)
+        try:
+            draws = self._noise_draws(n_draws) if n_draws else ()
+        except NoiseUnknownError as unknown:
+            return self._explained(facts, ()).model_copy(update={"note": str(unknown)})
+        return self._explained(facts, draws)
+
+    def _explained(self, facts: TableFacts, draws: tuple[ReleasedModel, ...]) -> Explanation:
+        """Curves of the model and of models with other noise, and what they differ by."""
+        curves, errors, as_flat = {}, [], []
+        for feature in range(facts.n_features):
+            own, *others = (
+                self._curves(scores)
+                for scores in scores_of_all((self.model_, *draws), feature, facts)
+            )
+            curves[feature] = own
+            errors.append({k: standard_errors(itemgetter(k), own, others) for k in own})
+            stacked = [np.stack([one[label] for label in own]) for one in (own, *others)]
+            as_flat.append(share_as_flat(stacked[0], stacked[1:]))
+        importances = self.feature_importances_
+        if not draws:
+            return explain(self._encoder_, importances, curves)
+        of_importances = standard_errors(_importances, self.model_, draws)
+        return explain(self._encoder_, importances, curves, Errors(of_importances, errors, as_flat))
+
+    def _noise_draws(self, n_draws: int) -> tuple[ReleasedModel, ...]:
+        """Models with other noise; the last ones are kept."""
+        kept = self.__dict__.get("_renoised")
+        if kept is None or kept[0] is not self.model_ or len(kept[1]) != n_draws:
+            heard = self.__dict__.get("_heard")
+            kept = self._renoised = self.model_, noise_draws(self.model_, heard, n_draws)
+        found: tuple[ReleasedModel, ...] = kept[1]
+        return found
+
+    def _noise_of(self, predict: Callable[[Any], NDArray[np.float64]], n_draws: Any) -> Any:
+        """Standard errors of predictions that are made from a model."""
+        draws = self._noise_draws(check_draws(n_draws, 2))
+        return standard_errors(predict, self.model_, draws)
 
     def to_plain(self, path: str | Path | None = None) -> str:
         """The released model as plain JSON, to be followed without dpforest or numpy.
@@ -406,3 +454,7 @@ class PrivateEstimator(SharedBudget):
         tags.input_tags.categorical = True
         tags.non_deterministic = self.random_state is None
         return tags
+
+
+def _importances(model: ReleasedModel) -> NDArray[np.float64]:
+    return model.feature_importances()

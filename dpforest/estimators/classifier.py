@@ -87,6 +87,33 @@ class PrivateClassifier(ClassScores, ClassifierMixin, PrivateEstimator):
             return log_shares(scores[:, self._order_])
         return self._probabilities(scores)
 
+    def prediction_noise(self, X: Any, n_draws: int | None = None) -> NDArray[np.float64]:
+        """Standard errors of ``predict_proba`` by privacy noise, given what was chosen; free.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, n_features)
+        n_draws : int, optional
+            Models with other noise that they are made of: 40.
+
+        Returns
+        -------
+        ndarray of float64, shape (n, n_classes)
+            nan where no noisy number goes into a prediction.
+
+        Raises
+        ------
+        NoiseUnknownError
+            The model was read from a file.
+        """
+        check_is_fitted(self)
+        check_feature_names(self, X)
+        codes = self._encoder_.encode_features(X, for_predict=True)[0].codes
+        found: NDArray[np.float64] = self._noise_of(
+            lambda model: self._probabilities(model.scores(codes)), n_draws
+        )
+        return found
+
     def predict(self, X: Any) -> NDArray[Any]:
         """Most probable class of each record, shape (n,)."""
         probability = self.predict_proba(X)

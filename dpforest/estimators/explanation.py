@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +23,20 @@ if TYPE_CHECKING:
 #: Plots in a figure, where nobody says which features.
 _MOST_PLOTS = 6
 _MISSING = "missing"
+#: Standard errors to either side, which hold what they are of in 95 % of fits.
+_REACH = 1.96
+_BLUE, _GREY = "#4878a8", "#a0a0a0"
+#: Share of draws above which a curve cannot be told from noise.
+LIKE_NOISE = 0.05
+GIVEN = (
+    "standard errors are of the privacy noise on released numbers, given what was drawn or chosen "
+    "(splits, rules, candidates) and the public random structure; they are no part of chance in "
+    "the table itself"
+)
+NO_NUMBERS = (
+    "no standard errors: what was released was chosen by the exponential mechanism, and no noisy "
+    "number went into it"
+)
 
 
 class PartialDependence(OwnNames):
@@ -37,6 +52,11 @@ class PartialDependence(OwnNames):
     predictions : dict
         From a class (or ``"mean"`` for regression) to the mean prediction in every cell: the
         probability at the mean score.
+    errors : dict or None
+        Standard errors of the same by privacy noise, None for a number that has none; None in all
+        where none were asked for or can be known.
+    as_flat : float or None
+        How often privacy noise alone bends a curve as far as this one is bent.
     """
 
     model_config = ConfigDict(defer_build=True, frozen=True)
@@ -45,6 +65,8 @@ class PartialDependence(OwnNames):
     cells: tuple[str, ...]
     places: tuple[float | None, ...]
     predictions: dict[str, tuple[float, ...]]
+    errors: dict[str, tuple[float | None, ...]] | None = None
+    as_flat: float | None = None
 
 
 class Explanation(OwnNames):
@@ -56,23 +78,49 @@ class Explanation(OwnNames):
         Share of the effect that each feature carries, largest first.
     dependence : tuple of PartialDependence
         In the same order.
+    importance_errors : dict of str to (float or None), or None
+        Standard errors of importances by privacy noise. None for one that no released number goes
+        into, which is no error of nothing: what is drawn by the exponential mechanism alone has
+        noise, but no standard error. None in all where none were asked for or can be known.
+    like_noise : tuple of str
+        Features whose curve cannot be told from privacy noise: noise alone bends a curve as far in
+        more than 5 % of draws. A feature whose curve would be flat without noise is missing here
+        in about 5 % of fits.
+    note : str
+        What the standard errors speak of, or why there are none.
     """
 
     model_config = ConfigDict(defer_build=True, frozen=True)
 
     importances: dict[str, float]
     dependence: tuple[PartialDependence, ...]
+    importance_errors: dict[str, float | None] | None = None
+    like_noise: tuple[str, ...] = ()
+    note: str = ""
 
     def __str__(self) -> str:
         width = max(map(len, self.importances), default=0)
         lines = [
-            f"{share:6.1%}  {name:{width}}".rstrip() for name, share in self.importances.items()
+            f"{share:6.1%}  {name:{width}}{self._beside(name)}".rstrip()
+            for name, share in self.importances.items()
         ]
         return "\n".join(["share of the effect", *lines])
 
     def _repr_html_(self) -> str:
-        rows = tuple((name, f"{share:.1%}") for name, share in self.importances.items())
-        return Page((Grid(("feature", "share of the effect"), rows),)).to_html()
+        if not self.importance_errors:
+            rows = tuple((name, f"{share:.1%}") for name, share in self.importances.items())
+            return Page((Grid(("feature", "share of the effect"), rows),)).to_html()
+        whole = tuple(
+            (name, f"{share:.1%}{self._beside(name)}") for name, share in self.importances.items()
+        )
+        heads = "feature", "share of the effect ± standard error by privacy noise"
+        return Page((Grid(heads, whole),)).to_html()
+
+    def _beside(self, name: str) -> str:
+        """Standard error of an importance in words, and whether it may be noise."""
+        found = (self.importance_errors or {}).get(name)
+        error = "" if found is None else f"  ± {found:.1%}"
+        return error + "  (like noise)" * (name in self.like_noise)
 
     def of(self, feature: str) -> PartialDependence:
         """Partial dependence on one feature.
@@ -89,6 +137,9 @@ class Explanation(OwnNames):
 
     def plot(self, features: list[str] | None = None) -> Figure:
         """Draw importances, and how the prediction goes with the most important features.
+
+        Bands and bars are 1.96 standard errors of privacy noise to either side. All curves are
+        drawn on one scale, so that what moves little looks it; features like noise are in grey.
 
         Parameters
         ----------
@@ -109,33 +160,66 @@ class Explanation(OwnNames):
         n_rows = 1 + -(-len(drawn) // 3)
         figure = Figure(figsize=(12, 3.2 * n_rows), layout="constrained")
         grid = figure.add_gridspec(n_rows, 3)
-        _draw_importances(figure.add_subplot(grid[0, :]), self.importances)
+        _draw_importances(figure.add_subplot(grid[0, :]), self)
+        first: Any = None
         for number, dependence in enumerate(drawn):
-            _draw_dependence(figure.add_subplot(grid[1 + number // 3, number % 3]), dependence)
+            place = grid[1 + number // 3, number % 3]
+            axes = figure.add_subplot(place, sharey=first)
+            first = axes if first is None else first
+            _draw_dependence(axes, dependence, dependence.feature in self.like_noise)
         return figure
 
 
-def _draw_importances(axes: Any, importances: dict[str, float]) -> None:
+def _draw_importances(axes: Any, explanation: Explanation) -> None:
+    importances, errors = explanation.importances, explanation.importance_errors or {}
     names = list(importances)[:20]
-    axes.bar(names, [importances[name] for name in names], color="#4878a8")
+    bars = [_REACH * (errors.get(name) or 0.0) for name in names]
+    colours = [_GREY if name in explanation.like_noise else _BLUE for name in names]
+    axes.bar(names, [importances[name] for name in names], color=colours)
+    if any(bars):
+        axes.errorbar(names, [importances[n] for n in names], bars, fmt="none", ecolor="black")
     axes.set_ylabel("importance")
-    axes.set_title("Share of the released model's effect")
+    axes.set_title("Share of the released model's effect (grey: like noise)")
     axes.tick_params(axis="x", rotation=40)
 
 
-def _draw_dependence(axes: Any, dependence: PartialDependence) -> None:
+def _draw_dependence(axes: Any, dependence: PartialDependence, like_noise: bool = False) -> None:
     numeric = [i for i, place in enumerate(dependence.places) if place is not None]
     curves = list(dependence.predictions.items())
     # For two classes the first curve is the second one upside down.
     for label, curve in curves[1:] if len(curves) == 2 else curves:
+        errors = _reaches(dependence, label)
+        style = {"color": _GREY} if like_noise else {}
         if numeric:
-            places = [dependence.places[i] for i in numeric]
-            axes.step(places, [curve[i] for i in numeric], where="mid", label=label)
+            _draw_steps(axes, dependence, curve, errors, {"label": label, **style})
         else:
-            axes.plot(dependence.cells, curve, "o", label=label)
+            axes.errorbar(dependence.cells, curve, errors, fmt="o", label=label, **style)
             axes.tick_params(axis="x", rotation=40)
-    axes.set_title(dependence.feature)
+    axes.set_title(dependence.feature + " (like noise)" * like_noise)
     axes.legend(fontsize="small")
+
+
+def _reaches(dependence: PartialDependence, label: str) -> list[float]:
+    """Half widths of the bands of a curve; nothing where there is no standard error."""
+    errors = (dependence.errors or {}).get(label, (None,) * len(dependence.cells))
+    return [_REACH * (error or 0.0) for error in errors]
+
+
+def _draw_steps(
+    axes: Any,
+    dependence: PartialDependence,
+    curve: tuple[float, ...],
+    errors: list[float],
+    style: dict[str, Any],
+) -> None:
+    """A curve over the cells of a numeric feature with its band."""
+    numeric = [i for i, place in enumerate(dependence.places) if place is not None]
+    places, own = [dependence.places[i] for i in numeric], np.array([curve[i] for i in numeric])
+    drawn = axes.step(places, own, where="mid", **style)
+    if any(errors):
+        band = np.array([errors[i] for i in numeric])
+        colour = drawn[0].get_color()
+        axes.fill_between(places, own - band, own + band, step="mid", alpha=0.2, color=colour)
 
 
 def cell_texts(
@@ -161,6 +245,7 @@ def explain(
     encoder: DomainEncoder,
     importances: NDArray[np.float64],
     predictions: dict[int, dict[str, NDArray[np.float64]]],
+    errors: Errors | None = None,
 ) -> Explanation:
     """Put released figures beside the domain's words.
 
@@ -170,6 +255,8 @@ def explain(
     importances : ndarray of float64, shape (D,)
     predictions : dict
         From a feature's number to its mean predictions by class, at every shown code.
+    errors : Errors, optional
+        Standard errors of both.
     """
     features, order = encoder.domain.features, np.argsort(-importances, kind="stable")
     dependence = []
@@ -178,7 +265,56 @@ def explain(
         texts, places = cell_texts(feature, encoder.cells[number], int(encoder.n_codes[number]))
         curves = {label: tuple(curve.tolist()) for label, curve in predictions[number].items()}
         dependence.append(
-            PartialDependence(feature=feature.name, cells=texts, places=places, predictions=curves)
-        )
+            PartialDependence(
+                feature=feature.name, cells=texts, places=places, predictions=curves,
+                errors=None if errors is None else _known(errors.curves[number]),
+                as_flat=None if errors is None else errors.as_flat[number],
+            )
+        )  # fmt: skip
     shares = {features[number].name: float(importances[number]) for number in order}
-    return Explanation(importances=shares, dependence=tuple(dependence))
+    if errors is None:
+        return Explanation(importances=shares, dependence=tuple(dependence))
+    by_name = _or_none(errors.importances[order])
+    return Explanation(
+        importances=shares,
+        dependence=tuple(dependence),
+        importance_errors=dict(zip(shares, by_name, strict=True)),
+        like_noise=tuple(one.feature for one in dependence if errors.is_like_noise(one.as_flat)),
+        note=GIVEN if errors.known else NO_NUMBERS,
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Errors:
+    """Standard errors of an explanation by privacy noise; nan where there is none.
+
+    Attributes
+    ----------
+    importances : ndarray of float64, shape (D,)
+    curves : list of dict
+        Of each feature, as its predictions.
+    as_flat : list of float
+        Of each feature, how often noise alone bends a curve as far.
+    """
+
+    importances: NDArray[np.float64]
+    curves: list[dict[str, NDArray[np.float64]]]
+    as_flat: list[float]
+
+    @property
+    def known(self) -> bool:
+        """Whether any number has one."""
+        return any(np.isfinite(curve).any() for one in self.curves for curve in one.values())
+
+    def is_like_noise(self, as_flat: float | None) -> bool:
+        """Whether a curve cannot be told from noise; never where there is no noisy number."""
+        return self.known and as_flat is not None and as_flat > LIKE_NOISE
+
+
+def _known(curves: dict[str, NDArray[np.float64]]) -> dict[str, tuple[float | None, ...]]:
+    return {label: _or_none(curve) for label, curve in curves.items()}
+
+
+def _or_none(errors: NDArray[np.float64]) -> tuple[float | None, ...]:
+    """Numbers, and None for nan."""
+    return tuple(float(error) if np.isfinite(error) else None for error in errors)

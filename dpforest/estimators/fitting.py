@@ -68,11 +68,13 @@ from dpforest.report.making import library_versions
 from dpforest.report.record import Ceiling, RunFacts
 from dpforest.searches import search_of_fit, warn_in_search
 from dpforest.trees.base import ReleasedModel
+from dpforest.trees.heard import Heard
+from dpforest.trees.strategies import HOLD_COUNTS
 from dpforest.trees.passes import n_passes
 from dpforest.trees.training import train_on
 
 #: Attributes of a fit beside those that end in an underscore.
-_FITTED = frozenset({"_scope", "_facts", "_failure"})
+_FITTED = frozenset({"_scope", "_facts", "_failure", "_heard", "_renoised"})
 
 
 class Fit:
@@ -310,21 +312,25 @@ class Fit:
             tell_of_compiling(self.settled.strategy)
             records, steps = prepared(self.settled, scope, records, self.source)
             with self._progress(records) as progress:
-                model = self._learn(scope, progress.over(records), progress)
-        return FitOutcome(self.settled.strategy, model, steps)
+                model, heard = self._learn(scope, progress.over(records), progress)
+        return FitOutcome(self.settled.strategy, model, steps, heard)
 
     def _learn(
         self, scope: Scope, records: Records, progress: PartProgress | PassProgress
-    ) -> ReleasedModel:
+    ) -> tuple[ReleasedModel, Heard | None]:
         """Hand scope, words and records to the learner: the one place where a learner is run."""
         settled = self.settled
         if settled.learner is None or settled.plan is None:
             raise AssertionError("a settled plan has a learner")
+        heard = None
+        if settled.strategy not in HOLD_COUNTS:
+            heard = Heard(settled.learner, settled.plan.shape, settled.facts)
         with _training_scope(settled, scope) as training:
-            return train_on(
+            model = train_on(
                 settled.learner, settled.plan, training, self.source, records,
-                settled.facts, progress.part_done,
+                settled.facts, progress.part_done, heard,
             )  # fmt: skip
+        return model, heard
 
     def _progress(self, records: Records) -> PartProgress | PassProgress:
         """Progress bar over parts, or over passes of a stream."""
@@ -352,6 +358,7 @@ class Fit:
             **features_in(self.domain, X),
             domain_=self.domain,
             _encoder_=self.encoder,
+            _heard=released.heard,
             accountant_=accountant,
             spent_=spent_budget(loss, guarantee),
             # Written out when somebody asks: a closed scope does not change any more.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,23 +108,62 @@ class PrivateForestRegressor(RegressorMixin, PrivateEstimator):
     def _request(self, budget: LearnerBudget) -> Wanted:
         return by_strategy(budget, self.strategy)
 
-    def predict(self, X: Any) -> NDArray[np.float64]:
+    @overload
+    def predict(self, X: Any, return_std: Literal[False] = False) -> NDArray[np.float64]: ...
+    @overload
+    def predict(
+        self, X: Any, return_std: Literal[True]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
+    def predict(self, X: Any, return_std: bool = False) -> Any:
         """Expected target of each record; touches released values only and costs nothing.
 
         Parameters
         ----------
         X : array-like or data frame of shape (n, n_features)
             Values outside the domain follow fixed public rules; no record is dropped.
+        return_std : bool, default=False
+            Whether to return ``prediction_noise`` too. It speaks of privacy noise alone: not of
+            how far targets lie from their mean.
 
         Returns
         -------
         ndarray of float64, shape (n,)
             Between the declared bounds.
+        ndarray of float64, shape (n,)
+            With ``return_std`` alone.
         """
+        means = self._means(self.model_.log_odds(self._codes(X)))
+        return (means, self.prediction_noise(X)) if return_std else means
+
+    def prediction_noise(self, X: Any, n_draws: int | None = None) -> NDArray[np.float64]:
+        """Standard errors of ``predict`` by privacy noise, given what was chosen; free.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, n_features)
+        n_draws : int, optional
+            Models with other noise that they are made of: 40.
+
+        Returns
+        -------
+        ndarray of float64, shape (n,)
+            In units of the target; nan where no noisy number goes into a prediction.
+
+        Raises
+        ------
+        NoiseUnknownError
+            The model was read from a file.
+        """
+        codes = self._codes(X)
+        found: NDArray[np.float64] = self._noise_of(
+            lambda model: self._means(model.log_odds(codes)), n_draws
+        )
+        return found
+
+    def _codes(self, X: Any) -> NDArray[Any]:
         check_is_fitted(self)
         check_feature_names(self, X)
-        codes = self._encoder_.encode_features(X, for_predict=True)[0].codes
-        return self._means(self.model_.log_odds(codes))
+        return self._encoder_.encode_features(X, for_predict=True)[0].codes
 
     def _means(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         share = 1.0 / (1.0 + np.exp(np.clip(scores[:, 0] - scores[:, 1], -700.0, 700.0)))

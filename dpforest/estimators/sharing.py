@@ -91,6 +91,7 @@ class SharedBudget(BaseEstimator):
         if "_search" in state:
             travels(state["_search"])
         fitted = "accountant_" in state
+        state.pop("_renoised", None)  # made again when somebody asks
         if isinstance(state.get("domain"), Domain):
             state["domain"] = state["domain"].without_marks()
         if "_scope" in state:

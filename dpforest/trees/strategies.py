@@ -83,6 +83,10 @@ ONE_SHOT_SIGNAL = 500.0
 NOT_STREAMED = frozenset({"rules", "combined"})
 
 
+#: Strategies whose models hold the very counts that the noise went on.
+HOLD_COUNTS = frozenset({"multinomial"})
+
+
 #: Strategies that add Gaussian noise alone, which no pure epsilon pays for.
 NEED_DELTA = frozenset({"refitted"})
 

@@ -55,8 +55,13 @@ class CombinedModel(LogOddsModel):
 
     def log_odds(self, codes: NDArray[Any]) -> NDArray[np.float64]:
         """Class scores of coded records, shape (n, n_classes); softmax makes them probabilities."""
+        return self.mixed(*self.both(codes))
+
+    def mixed(
+        self, by_rules: NDArray[np.float64], by_forest: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Scores from those of both, by the weights, and of class shares."""
         a, b = self.weights
-        by_rules, by_forest = self.both(codes)
         return a * by_rules + b * by_forest + (1.0 - a - b) * self.log_prior
 
     def feature_importances(self) -> NDArray[np.float64]:
@@ -69,9 +74,10 @@ class CombinedModel(LogOddsModel):
 
     def partial_scores(self, feature: int, facts: TableFacts) -> NDArray[np.float64]:
         """Mean class scores at every code of one feature, shape (n_codes, n_classes)."""
-        a, b = self.weights
-        parts = [model.partial_scores(feature, facts) for model in (self.rules, self.forest)]
-        return a * parts[0] + b * parts[1] + (1.0 - a - b) * self.log_prior
+        rules, forest = self.rules, self.forest
+        return self.mixed(
+            rules.partial_scores(feature, facts), forest.partial_scores(feature, facts)
+        )
 
     def to_data(self) -> dict[str, Any]:
         """The model as JSON-ready data; ``from_data`` reads it back."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,10 +77,13 @@ class RuleModel(LogOddsModel):
         """
         scores = np.empty((codes.shape[0], self.n_classes))
         for block in _blocks(codes.shape[0]):
-            soft, hard = self._shares(codes[block])
-            shares = (soft + HARD_WEIGHT * hard) / (1.0 + HARD_WEIGHT)
-            scores[block] = np.log(shares @ self.probabilities)
+            scores[block] = np.log(self._graded(codes[block]) @ self.probabilities)
         return scores
+
+    def _graded(self, codes: NDArray[Any]) -> NDArray[np.float64]:
+        """Shares of records in the leaves, shape (n, n_leaves)."""
+        soft, hard = self._shares(codes)
+        return (soft + HARD_WEIGHT * hard) / (1.0 + HARD_WEIGHT)
 
     def leaves(self, codes: NDArray[Any]) -> NDArray[np.int64]:
         """Index of the leaf that each record lies in."""
@@ -205,6 +209,21 @@ class RuleModel(LogOddsModel):
                 facts.n_features,
                 masses,
             )
+
+
+def partial_scores_of(
+    models: Sequence[RuleModel], feature: int, facts: TableFacts
+) -> list[NDArray[np.float64]]:
+    """``partial_scores`` of models that have the same cuts, which are followed once."""
+    tables = np.stack([model.probabilities for model in models], axis=1)
+    flat = tables.reshape(tables.shape[0], -1)
+
+    def scores(codes: NDArray[Any]) -> NDArray[np.float64]:
+        found: NDArray[np.float64] = np.log(models[0]._graded(codes) @ flat)
+        return found
+
+    means = sampled_scores(scores, feature, facts.n_codes).reshape(-1, *tables.shape[1:])
+    return [means[:, place] for place in range(len(models))]
 
 
 def _blocks(n: int) -> list[slice]:

@@ -1,0 +1,139 @@
+"""How much of a model is privacy noise: what it would have been with other noise of the same law.
+
+Released numbers are given fresh noise of the law that they were released with, and what the
+learner makes of them is made again (``trees.renoised``); what was chosen stays chosen. How far the
+models so made lie from the released one is the standard error of all that is read off it. Only
+released values are touched, so it costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpforest.checks import check_integer
+from dpforest.exceptions import NoiseUnknownError
+from dpforest.trees.base import ReleasedModel, TableFacts
+from dpforest.trees.heard import Heard
+from dpforest.trees.multinomial.model import MultinomialModel
+from dpforest.trees.population import made_up
+from dpforest.trees.renoised import Renoising
+from dpforest.trees.rules.model import partial_scores_of
+
+#: Models with other noise that standard errors are made of, where nobody says how many.
+N_DRAWS = 40
+#: Where the fresh noise starts from. It protects nobody, so the same one each time does no harm,
+#: and a model explained twice is explained alike.
+_SEED = 0
+
+Floats = NDArray[np.float64]
+
+
+def noise_draws(
+    model: ReleasedModel, heard: Heard | None, n_draws: int
+) -> tuple[ReleasedModel, ...]:
+    """Models that would have been released with other noise, given the same choices.
+
+    Parameters
+    ----------
+    model : ReleasedModel
+    heard : Heard or None
+        What was released on the way to the model; None where that is not known any more.
+    n_draws : int
+
+    Raises
+    ------
+    NoiseUnknownError
+        If it is not known, and the model does not hold it.
+    """
+    generator = np.random.default_rng(_SEED)
+    if isinstance(model, MultinomialModel):
+        return tuple(_recounted(model, generator) for _ in range(n_draws))
+    if heard is None:
+        raise NoiseUnknownError()
+    population = made_up(model, heard.facts) if _answers(heard) else None
+    before = Renoising(heard, population)
+    before.model()
+    return tuple(
+        Renoising(heard, population, generator, before.sums).model() for _ in range(n_draws)
+    )
+
+
+def _answers(heard: Heard) -> bool:
+    """Whether later numbers may answer to earlier ones: rules alone are counted once."""
+    return heard.learner.name != "rules"
+
+
+def _recounted(model: MultinomialModel, generator: np.random.Generator) -> MultinomialModel:
+    """The forest with fresh noise on its counts."""
+    forest = model.forest
+    if forest.counts is None:
+        return model
+    noise = forest.noise_variance**0.5 * generator.normal(size=forest.counts.shape)
+    return MultinomialModel(replace(forest, counts=forest.counts + noise), model.n_features)
+
+
+def standard_errors(of: Callable[[Any], Floats], model: Any, draws: Sequence[Any]) -> Floats:
+    """Standard errors of numbers that are read off a model.
+
+    The root of the mean squared distance of the draws' numbers from the model's own; nan where all
+    draws agree with it, since then no released number is in them.
+    """
+    own = of(model)
+    squares = np.zeros_like(own)
+    for draw in draws:
+        squares += (of(draw) - own) ** 2
+    return np.where(squares > 0, np.sqrt(squares / max(len(draws), 1)), np.nan)
+
+
+def scores_of_all(models: Sequence[Any], feature: int, facts: TableFacts) -> list[Floats]:
+    """``partial_scores`` of models that share their structure."""
+    if hasattr(models[0], "nodes"):
+        return partial_scores_of(models, feature, facts)
+    if not hasattr(models[0], "rules"):
+        return [model.partial_scores(feature, facts) for model in models]
+    by_rules = partial_scores_of([model.rules for model in models], feature, facts)
+    return [
+        model.mixed(rules, model.forest.partial_scores(feature, facts))
+        for model, rules in zip(models, by_rules, strict=True)
+    ]
+
+
+def share_as_flat(own: Floats, draws: Sequence[Floats]) -> float:
+    """How often noise alone bends a curve as far as it is bent: small where it says something.
+
+    Parameters
+    ----------
+    own : ndarray of float64, shape (n_curves, n_cells)
+    draws : sequence of ndarray of float64, of the same shape
+        Of models with other noise: what they differ by is noise alone.
+
+    Returns
+    -------
+    float
+        (1 + draws that noise bends as far) / (1 + draws): for a curve that would be flat without
+        noise it is at most p with a probability of about p. 1 of a curve that is flat.
+    """
+    bend = _bend(own)
+    if bend <= 0:
+        return 1.0
+    further = sum(_bend(draw - own) >= bend for draw in draws)
+    return (1.0 + further) / (1.0 + len(draws))
+
+
+def _bend(curves: Floats) -> float:
+    return float(((curves - curves.mean(axis=1, keepdims=True)) ** 2).sum())
+
+
+def check_draws(n_draws: Any, least: int = 0) -> int:
+    """Number of draws, as somebody asked for it.
+
+    Raises
+    ------
+    ParameterError, ParameterTypeError
+    """
+    return N_DRAWS if n_draws is None else check_integer(n_draws, "n_draws", least)

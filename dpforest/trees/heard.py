@@ -1,0 +1,148 @@
+"""What a learner heard while it trained: released values and public words, in their order.
+
+A model is made of what mechanisms released, public facts and public words, and of nothing else
+(tests/trees/test_replayed.py), so whoever keeps these can make it again, and can see what it would
+have been with other noise. All of it was paid for; nothing here sees a record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpforest.trees.base import Learner, TableFacts
+from dpforest.trees.random.bins import QUANTILES_ROLE
+
+#: Numbers that only say where thresholds lie: what is made of them counts as structure.
+STRUCTURE_ROLES = frozenset({QUANTILES_ROLE})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Noised:
+    """Released numbers, and the variance of the noise on each; both are public."""
+
+    values: NDArray[Any]
+    variance: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Heard:
+    """A finished training, as far as it is public.
+
+    Attributes
+    ----------
+    learner : Learner
+    shape : object
+        Of the learner's plan.
+    facts : TableFacts
+    said : list of tuple
+        What it was told, in order: (name, answer).
+    """
+
+    learner: Learner
+    shape: Any
+    facts: TableFacts
+    said: list[tuple[str, Any]] = field(default_factory=list)
+
+
+class ListeningBridge:
+    """A bridge that notes what it hands out: answers, events and public words."""
+
+    def __init__(self, bridge: Any, said: list[tuple[str, Any]]) -> None:
+        self._bridge, self._said = bridge, said
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._bridge, name)
+
+    def _note(self, name: str, answer: Any) -> Any:
+        self._said.append((name, answer))
+        return answer
+
+    def has(self, role: str) -> bool:
+        """As the bridge."""
+        return bool(self._note("has", self._bridge.has(role)))
+
+    def event(self, role: str) -> Any:
+        """As the bridge."""
+        return self._note("event", self._bridge.event(role))
+
+    def ask(self, question: Any, *roles: str) -> ListeningSealed:
+        """As the bridge."""
+        return ListeningSealed(self._bridge, self._bridge.ask(question, *roles), self._said)
+
+    def public(self, *name: str | int) -> ListeningWords:
+        """As the bridge."""
+        return ListeningWords(self._bridge.public(*name), self._said)
+
+    def within(self, name: str) -> ListeningBridge:
+        """As the bridge."""
+        return ListeningBridge(self._bridge.within(name), self._said)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ListeningWords:
+    """Public words, noted as they are taken."""
+
+    source: Any
+    said: list[tuple[str, Any]]
+
+    def words(self, n: int) -> NDArray[np.uint64]:
+        """As the source."""
+        taken: NDArray[np.uint64] = self.source.words(n)
+        self.said.append(("words", taken.copy()))
+        return taken
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ListeningSealed:
+    """A sealed count whose releases are noted, and nothing else of it."""
+
+    bridge: Any
+    sealed: Any
+    said: list[tuple[str, Any]]
+
+    def at(self, place: int) -> ListeningSealed:
+        """As the sealed count."""
+        return ListeningSealed(self.bridge, self.sealed.at(place), self.said)
+
+    def noised(self, role: str, part: Any = None) -> Any:
+        """As the sealed count."""
+        released = self.sealed.noised(role, part)
+        variance = 0.0 if role in STRUCTURE_ROLES else float(self.bridge.event(role).variance)
+        self.said.append(("noised", Noised(released, variance)))
+        return released
+
+    def chosen(self, role: str, score: Any) -> Any:
+        """As the sealed count."""
+        released = self.sealed.chosen(role, score)
+        self.said.append(("chosen", released))
+        return released
+
+    def drawn(self, role: str, families: Any) -> Any:
+        """As the sealed count."""
+        released = self.sealed.drawn(role, families)
+        self.said.append(("drawn", released))
+        return released
+
+
+class Replay:
+    """Answers of a training, handed out again in their order.
+
+    Raises
+    ------
+    AssertionError
+        Where something else is asked for than was.
+    """
+
+    def __init__(self, said: list[tuple[str, Any]]) -> None:
+        self._left: Iterator[tuple[str, Any]] = iter(said)
+
+    def next(self, name: str) -> Any:
+        """The next answer, which is of this kind."""
+        found, answer = next(self._left, ("nothing", None))
+        assert found == name, f"{name} is asked for, and {found} was"
+        return answer

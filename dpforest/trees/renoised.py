@@ -1,0 +1,152 @@
+"""The model that a training would have released with other noise, from released values alone.
+
+Noise of the known law goes on the released numbers, and what the learner makes of them is made
+again; what was chosen stays chosen. Where later numbers are of what earlier ones left unexplained,
+they answer to the earlier ones: by as much as the same sums move over a made-up population, whose
+records follow from released values (``population``). No record is touched, so it costs nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpforest.records.base import Chunk
+from dpforest.trees.base import ReleasedModel
+from dpforest.trees.heard import Heard, Noised, Replay
+from dpforest.trees.population import Population
+
+
+@dataclass(slots=True, eq=False)
+class Renoising:
+    """One training made again.
+
+    Attributes
+    ----------
+    heard : Heard
+    population : Population or None
+        None where no later number answers to earlier ones.
+    generator : numpy.random.Generator or None
+        None adds no noise.
+    before : list of ndarray
+        Sums over the population as the released values had them; empty while they are made.
+    sums : list of ndarray
+        The same as these values have them, None where they answer to nothing.
+    """
+
+    heard: Heard
+    population: Population | None
+    generator: np.random.Generator | None = None
+    before: list[NDArray[np.float64] | None] = field(default_factory=list)
+    sums: list[NDArray[np.float64] | None] = field(default_factory=list)
+
+    def model(self) -> ReleasedModel:
+        """Train again over what was heard."""
+        chunk = None if self.population is None else Chunk(self.population.table)
+        bridge: Any = RenoisedBridge(self, Replay(self.heard.said), chunk)
+        with np.errstate(all="ignore"):
+            return self.heard.learner.train(self.heard.shape, bridge, self.heard.facts)
+
+    def noisy(self, released: Noised, sums: NDArray[np.float64] | None) -> NDArray[np.float64]:
+        """Released numbers with new noise and with the answer of later sums to earlier ones."""
+        place = len(self.sums)
+        self.sums.append(sums)
+        values = released.values.astype(np.float64)
+        if self.generator is None or not released.variance:
+            return values
+        values += released.variance**0.5 * self.generator.normal(size=values.shape)
+        before = self.before[place]
+        if sums is not None and before is not None and self.population is not None:
+            values += self.population.weight * (sums - before)
+        return values
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RenoisedBridge:
+    """A bridge to what was heard: no records, no grants, nothing to pay."""
+
+    renoising: Renoising
+    replay: Replay
+    chunk: Chunk | None
+
+    def has(self, role: str) -> bool:
+        """As it was heard."""
+        return bool(self.replay.next("has"))
+
+    def event(self, role: str) -> Any:
+        """As it was heard."""
+        return self.replay.next("event")
+
+    def ask(self, question: Any, *roles: str) -> RenoisedAnswer:
+        """Nothing is counted; sums over the population wait until they are needed."""
+        answers = hasattr(question, "history") or hasattr(question, "edges")
+        return RenoisedAnswer(self, question, self.chunk if answers else None)
+
+    def public(self, *name: str | int) -> RenoisedBridge:
+        """Words, as they were heard."""
+        return self
+
+    def words(self, n: int) -> NDArray[np.uint64]:
+        """As they were heard."""
+        taken: NDArray[np.uint64] = self.replay.next("words")
+        return taken.copy()
+
+    def within(self, name: str) -> RenoisedBridge:
+        """The same list goes on."""
+        return self
+
+
+@dataclass(slots=True, eq=False)
+class RenoisedAnswer:
+    """Released numbers with new noise; choices as they were."""
+
+    bridge: RenoisedBridge
+    question: Any
+    chunk: Chunk | None
+    place: int | None = None
+    counted: NDArray[np.int64] | None = None
+
+    def at(self, place: int) -> RenoisedAnswer:
+        """One of several alternatives."""
+        self.place = place
+        return self
+
+    def noised(self, role: str, part: Any = None) -> NDArray[np.float64]:
+        """Numbers with new noise."""
+        released = self.bridge.replay.next("noised")
+        return self.bridge.renoising.noisy(released, self._sums(part))
+
+    def chosen(self, role: str, score: Any) -> Any:
+        """As it was heard."""
+        siblings = getattr(score, "siblings", None)
+        if siblings is not None and self.chunk is not None:
+            # Sums of a level are made of those above it.
+            siblings.totals(score.query, self._counted())
+        return self.bridge.replay.next("chosen")
+
+    def drawn(self, role: str, families: Any) -> Any:
+        """As it was heard."""
+        return self.bridge.replay.next("drawn")
+
+    def _sums(self, part: Any) -> NDArray[np.float64] | None:
+        """Sums over the population, where they depend on what was released before."""
+        if self.chunk is None:
+            return None
+        counted = self._counted()
+        sums = counted if part is None else part.counts(counted)
+        return np.array(sums, dtype=np.float64)
+
+    def _counted(self) -> NDArray[np.int64]:
+        if self.counted is None:
+            assert self.chunk is not None
+            question = self.question
+            if self.place is None:
+                self.counted = question.count(self.chunk)
+            else:
+                # Of alternatives, trees, the released one alone.
+                question = replace(question, trees=question.trees.take([self.place]))
+                self.counted = question.count(self.chunk)[0]
+        return self.counted
