@@ -11,6 +11,7 @@ from dpforest.dask.collections import DaskTable, is_collection, mapped
 from dpforest.estimators.classifier import PrivateForestClassifier
 from dpforest.estimators.multinomial import MultinomialForestClassifier
 from dpforest.estimators.regressor import PrivateForestRegressor
+from dpforest.exceptions import ParameterError
 
 
 class _OnDask:
@@ -33,11 +34,21 @@ class _OnDask:
         """
         return super().fit(DaskTable(X, y), **fit_parameters)  # type: ignore[misc]
 
-    def predict(self, X: Any) -> Any:
-        """Predictions, lazy for a Dask collection."""
+    def predict(self, X: Any, *wanted: Any, **named: Any) -> Any:
+        """Predictions, lazy for a Dask collection.
+
+        Raises
+        ------
+        ParameterError
+            Standard errors are asked of a collection.
+        """
         check_is_fitted(self)
         if not is_collection(X):
-            return super().predict(X)  # type: ignore[misc]
+            return super().predict(X, *wanted, **named)  # type: ignore[misc]
+        if any(wanted) or any(named.values()):
+            raise ParameterError(
+                "return_std", True, "is for tables in memory", "Give parts of X, or call compute()"
+            )
         classes = getattr(self, "classes_", None)
         dtype = np.float64 if classes is None else classes.dtype
         return mapped(X, super().predict, None, dtype)  # type: ignore[misc]

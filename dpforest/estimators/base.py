@@ -27,13 +27,6 @@ from dpforest.estimators.explanation import Errors, Explanation, explain
 from dpforest.estimators.fit_plan import Wanted, check_rows, table_facts
 from dpforest.estimators.fitting import Fit, fit_price
 from dpforest.estimators.forecast import PlanSummary, summarise
-from dpforest.estimators.noise import (
-    check_draws,
-    noise_draws,
-    scores_of_all,
-    share_as_flat,
-    standard_errors,
-)
 from dpforest.estimators.outcome import FitOutcome
 from dpforest.estimators.parameters import (
     check_delta,
@@ -264,6 +257,8 @@ class PrivateEstimator(SharedBudget):
             With ``plot``. A model that was read from a file has no standard errors, and its
             ``note`` says so.
         """
+        from dpforest.estimators.noise import check_draws
+
         check_is_fitted(self)
         facts, n_draws = table_facts(self._encoder_, None), check_draws(n_draws)
         try:
@@ -274,6 +269,8 @@ class PrivateEstimator(SharedBudget):
 
     def _explained(self, facts: TableFacts, draws: tuple[ReleasedModel, ...]) -> Explanation:
         """Curves of the model and of models with other noise, and what they differ by."""
+        from dpforest.estimators.noise import scores_of_all, share_as_flat, standard_errors
+
         curves, errors, as_flat = {}, [], []
         for feature in range(facts.n_features):
             own, *others = (
@@ -292,6 +289,8 @@ class PrivateEstimator(SharedBudget):
 
     def _noise_draws(self, n_draws: int) -> tuple[ReleasedModel, ...]:
         """Models with other noise; the last ones are kept."""
+        from dpforest.estimators.noise import noise_draws
+
         kept = self.__dict__.get("_renoised")
         if kept is None or kept[0] is not self.model_ or len(kept[1]) != n_draws:
             heard = self.__dict__.get("_heard")
@@ -301,6 +300,8 @@ class PrivateEstimator(SharedBudget):
 
     def _noise_of(self, predict: Callable[[Any], NDArray[np.float64]], n_draws: Any) -> Any:
         """Standard errors of predictions that are made from a model."""
+        from dpforest.estimators.noise import check_draws, standard_errors
+
         draws = self._noise_draws(check_draws(n_draws, 2))
         return standard_errors(predict, self.model_, draws)
 

@@ -69,8 +69,8 @@ from dpforest.report.record import Ceiling, RunFacts
 from dpforest.searches import search_of_fit, warn_in_search
 from dpforest.trees.base import ReleasedModel
 from dpforest.trees.heard import Heard
-from dpforest.trees.strategies import HOLD_COUNTS
 from dpforest.trees.passes import n_passes
+from dpforest.trees.strategies import HOLD_COUNTS
 from dpforest.trees.training import train_on
 
 #: Attributes of a fit beside those that end in an underscore.

@@ -23,6 +23,8 @@ FIXED = "fixed before any record is read"
 ALL_FIXED = {FIXED: "every request and its price"}
 #: Role of what is released of all records together: class shares, or the mean of a target.
 PRIOR_ROLE = "prior"
+#: Role of histograms that say where thresholds lie.
+QUANTILES_ROLE = "quantiles"
 #: Role of a median of the target, where that is all that is released.
 MEDIAN_ROLE = "median of the target"
 

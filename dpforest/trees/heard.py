@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.trees.base import Learner, TableFacts
-from dpforest.trees.random.bins import QUANTILES_ROLE
+from dpforest.trees.base import QUANTILES_ROLE, Learner, TableFacts
 
 #: Numbers that only say where thresholds lie: what is made of them counts as structure.
 STRUCTURE_ROLES = frozenset({QUANTILES_ROLE})

@@ -16,11 +16,10 @@ from numpy.typing import NDArray
 from dpforest.accounting.releases import LearnerBudget, Release, Round, once
 from dpforest.bridge import Bridge
 from dpforest.records.base import CodeCounts, Released
+from dpforest.trees.base import QUANTILES_ROLE as QUANTILES_ROLE
 from dpforest.trees.base import TableFacts
 from dpforest.trees.prior import count_noise
 
-#: What the histograms are asked for as.
-QUANTILES_ROLE = "quantiles"
 #: Share of a bin's mass that goes by cells rather than by records, so that the thin tail of a
 #: skewed feature keeps some thresholds.
 CELL_SHARE = 0.25
