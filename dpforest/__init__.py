@@ -43,6 +43,7 @@ _HOMES = {
     "MRFClassifier": "dpforest.consistent.mrf",
     "MultinomialForestClassifier": "dpforest.estimators.multinomial",
     "NeighbouringRelation": "dpforest.relations",
+    "NoiseUnknownError": "dpforest.exceptions",
     "NumericFeature": "dpforest.domain.schema",
     "NumericTarget": "dpforest.domain.schema",
     "ParameterError": "dpforest.exceptions",
@@ -50,6 +51,7 @@ _HOMES = {
     "PrivacyReport": "dpforest.report.report",
     "PrivateForestClassifier": "dpforest.estimators.classifier",
     "PrivateForestRegressor": "dpforest.estimators.regressor",
+    "PublicBackground": "dpforest.estimators.background",
     "RepeatedFitWarning": "dpforest.exceptions",
     "ReportError": "dpforest.exceptions",
     "ReportHeader": "dpforest.report.header",
@@ -106,6 +108,7 @@ if TYPE_CHECKING:
     from dpforest.consistent.safe_bayesian import SafeBayesianForestClassifier
     from dpforest.domain.domain import Domain
     from dpforest.domain.schema import CategoricalFeature, Classes, NumericFeature, NumericTarget
+    from dpforest.estimators.background import PublicBackground
     from dpforest.estimators.classifier import PrivateForestClassifier
     from dpforest.estimators.multinomial import MultinomialForestClassifier
     from dpforest.estimators.pipelines import check_pipeline
@@ -124,6 +127,7 @@ if TYPE_CHECKING:
         LedgerFrozen,
         LedgerUnreachable,
         LedgerWarning,
+        NoiseUnknownError,
         ParameterError,
         PrivacyLeakWarning,
         RepeatedFitWarning,
@@ -174,6 +178,7 @@ __all__ = [
     "MRFClassifier",
     "MultinomialForestClassifier",
     "NeighbouringRelation",
+    "NoiseUnknownError",
     "NumericFeature",
     "NumericTarget",
     "ParameterError",
@@ -181,6 +186,7 @@ __all__ = [
     "PrivacyReport",
     "PrivateForestClassifier",
     "PrivateForestRegressor",
+    "PublicBackground",
     "RepeatedFitWarning",
     "ReportError",
     "ReportHeader",

@@ -23,6 +23,7 @@ from dpforest.accounting.units import check_records_per_unit
 from dpforest.checks import check_choice, check_integer, check_n_jobs
 from dpforest.domain.domain import Domain
 from dpforest.domain.encoder import DomainEncoder
+from dpforest.estimators.background import background_records
 from dpforest.estimators.explanation import Errors, Explanation, explain
 from dpforest.estimators.fit_plan import Wanted, check_rows, table_facts
 from dpforest.estimators.fitting import Fit, fit_price
@@ -36,6 +37,7 @@ from dpforest.estimators.parameters import (
     storable,
 )
 from dpforest.estimators.planning import plan_of
+from dpforest.estimators.shapley import ShapleyValues, check_enumerable
 from dpforest.estimators.sharing import SharedBudget
 from dpforest.exceptions import NoiseUnknownError, ParameterTypeError
 from dpforest.ledger.accountant import Tariff
@@ -287,6 +289,50 @@ class PrivateEstimator(SharedBudget):
         of_importances = standard_errors(_importances, self.model_, draws)
         return explain(self._encoder_, importances, curves, Errors(of_importances, errors, as_flat))
 
+    def shapley_values(self, X: Any, background: Any = None) -> ShapleyValues:
+        """Shapley values of records, exactly, from the released model and a public background.
+
+        Of the interventional game: a coalition's features are the record's, all others those of a
+        background record. It costs nothing: no private record is in it.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, n_features)
+            Records to explain; the values show no others.
+        background : PublicBackground, optional
+            Records that are public; without, 100 records that are drawn evenly from the domain.
+
+        Returns
+        -------
+        ShapleyValues
+
+        Raises
+        ------
+        ParameterError
+            The background was not declared public: it would be a release that nobody paid for. Or
+            the model is of rules, and has more than 10 features.
+        """
+        from dpforest.trees.shapley import shapley_values
+
+        check_is_fitted(self)
+        names, facts = list(self.domain_.feature_names), table_facts(self._encoder_, None)
+        check_enumerable(self.model_, facts.n_features, self.strategy_)
+        others = self._coded(background_records(background, self.domain_))
+        codes = self._coded(X)
+        found = shapley_values(self.model_, codes, others, facts)
+        base = np.tile(self.model_.scores(others).mean(axis=0), (codes.shape[0], 1))
+        order = getattr(self, "_order_", np.arange(2))
+        labels = [str(label) for label in getattr(self, "classes_", ("rest", "mean"))]
+        found, base = found[..., order], base[..., order]
+        if len(labels) == 2:
+            found, base, labels = _apart(found), _apart(base), labels[1:]
+        source = "drawn evenly from the domain" if background is None else background.source
+        return ShapleyValues(found, base, np.asarray(X), names, labels, source)
+
+    def _coded(self, X: Any) -> NDArray[Any]:
+        """Codes of records, as predictions have them."""
+        return self._encoder_.encode_features(X, for_predict=True)[0].codes
+
     def _noise_draws(self, n_draws: int) -> tuple[ReleasedModel, ...]:
         """Models with other noise; the last ones are kept."""
         from dpforest.estimators.noise import noise_draws
@@ -459,3 +505,9 @@ class PrivateEstimator(SharedBudget):
 
 def _importances(model: ReleasedModel) -> NDArray[np.float64]:
     return model.feature_importances()
+
+
+def _apart(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Scores of the second class over the first."""
+    found: NDArray[np.float64] = scores[..., 1] - scores[..., 0]
+    return found

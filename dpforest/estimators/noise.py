@@ -30,6 +30,9 @@ N_DRAWS = 40
 #: and a model explained twice is explained alike.
 _SEED = 0
 
+#: A curve that bends less is flat: what is left is the last bits of sums.
+_FLAT = 1e-18
+
 Floats = NDArray[np.float64]
 
 
@@ -119,7 +122,7 @@ def share_as_flat(own: Floats, draws: Sequence[Floats]) -> float:
         noise it is at most p with a probability of about p. 1 of a curve that is flat.
     """
     bend = _bend(own)
-    if bend <= 0:
+    if bend <= _FLAT:
         return 1.0
     further = sum(_bend(draw - own) >= bend for draw in draws)
     return (1.0 + further) / (1.0 + len(draws))
