@@ -56,11 +56,11 @@ def made_up(model: Any, facts: TableFacts, n_records: int = 1000, seed: int = 0)
 
 
 def _rows(model: Any, facts: TableFacts) -> float:
-    """Number of records, as released or declared."""
-    sizes = getattr(model, "sizes", None)
-    if sizes is not None:
-        return float(sizes.sum() / (sizes.shape[0] if sizes.ndim > 1 else facts.n_features))
-    return float(facts.approximate_rows or 0.0)
+    """Number of records as declared or bought; released sizes, cut at nothing, add up to more."""
+    if facts.approximate_rows is not None:
+        return float(facts.approximate_rows)
+    sizes = getattr(model, "sizes", np.zeros(1))
+    return float(sizes.sum() / (sizes.shape[0] if sizes.ndim > 1 else facts.n_features))
 
 
 def _table(

@@ -102,10 +102,9 @@ def _sides(trees: Any, tree: int, codes: NDArray[Any]) -> NDArray[np.bool_]:
     known = codes[:, np.maximum(feature, 0)].astype(np.int64)
     if hasattr(trees, "mask"):
         words = trees.mask[tree][np.arange(feature.size), known >> 6]
-        bits: NDArray[np.bool_] = (words >> (known & 63).astype(np.uint64) & np.uint64(1)) > 0
-        return bits
-    inside: NDArray[np.bool_] = (trees.low[tree] <= known) & (known <= trees.high[tree])
-    return inside | (feature < 0)
+        return np.asarray(words >> (known & 63).astype(np.uint64) & np.uint64(1), dtype=np.bool_)
+    inside = (trees.low[tree] <= known) & (known <= trees.high[tree])
+    return np.asarray(inside | (feature < 0), dtype=np.bool_)
 
 
 def _paths(feature: NDArray[np.int32]) -> Iterator[tuple[int, dict[int, list[tuple[int, bool]]]]]:

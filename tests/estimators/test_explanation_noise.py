@@ -1,0 +1,258 @@
+"""Standard errors by privacy noise: exact where they can be worked out, and never nothing."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from dpforest import (
+    Domain,
+    MultinomialForestClassifier,
+    PrivateForestClassifier,
+    PrivateForestRegressor,
+    RepeatedFitWarning,
+)
+from dpforest.estimators.noise import share_as_flat, standard_errors
+from dpforest.exceptions import NoiseUnknownError, ParameterError
+from dpforest.trees.heard import Heard, Noised
+from dpforest.trees.population import made_up
+from dpforest.trees.renoised import Renoising
+
+KINDS = [
+    ("rules", 0), ("one_shot", 0), ("combined", 0), ("refitted", 1e-6), ("boosted", 1e-6),
+    ("boosted", 0), ("additive", 1e-6), ("additive", 0),
+]  # fmt: skip
+FEATURES = {"age": (0, 20), "kind": ["a", "b", "c"], "noise": (0.0, 1.0)}
+
+
+def records(n: int) -> tuple[list[list[object]], np.ndarray]:
+    generator = np.random.default_rng(4)
+    age, kind = generator.integers(0, 21, n), generator.integers(0, 3, n)
+    columns = zip(age, kind, generator.random(n), strict=True)
+    X = [[int(a), "abc"[k], float(u)] for a, k, u in columns]
+    return X, generator.random(n) < 0.15 + 0.5 * (age > 10) + 0.2 * (kind != 1)
+
+
+def fitted(strategy: str, delta: float, epsilon: float = 5, n: int = 1500, task: str = "classes"):
+    X, y = records(n)
+    if task == "classes":
+        domain = Domain(features=FEATURES, classes=[False, True], approximate_rows=n)
+        kind = PrivateForestClassifier
+    else:
+        domain, kind = Domain(features=FEATURES, target=(0, 1), approximate_rows=n), None
+    kind = kind or PrivateForestRegressor
+    forest = kind(epsilon=epsilon, delta=delta, domain=domain, strategy=strategy, random_state=1)
+    return forest.fit(X, y if task == "classes" else y.astype(float)), X
+
+
+@pytest.mark.parametrize(("strategy", "delta"), KINDS)
+@pytest.mark.parametrize("task", ["classes", "means"])
+def test_what_was_heard_makes_the_very_model_again(strategy, delta, task):
+    forest, _ = fitted(strategy, delta, task=task, n=600)
+    heard = pickle.loads(pickle.dumps(forest))._heard
+    counted = [name for name, _ in heard.said if name == "noised"]
+    population = made_up(forest.model_, heard.facts) if strategy != "rules" else None
+    again = Renoising(heard, population)
+    assert again.model().to_data() == forest.model_.to_data()
+    assert len(again.sums) == len(counted)
+    # And with other noise it is another one.
+    other = Renoising(heard, population, np.random.default_rng(1), again.sums).model()
+    assert bool(counted) == (other.to_data() != forest.model_.to_data())
+
+
+@dataclass(frozen=True)
+class Linear:
+    """A learner whose model is one weighted sum of released numbers."""
+
+    weights: np.ndarray
+    name: str = "linear"
+
+    def train(self, shape, bridge, facts):
+        return SimpleNamespace(total=bridge.ask("a question", "sums").noised("sums") @ self.weights)
+
+
+def made_error(variance: float) -> float:
+    """Standard error of the weighted sum, from 2,000 draws."""
+    weights, values = np.array([1.0, -2.0, 0.5]), np.array([10, 20, 30])
+    heard = Heard(Linear(weights), None, None, [("noised", Noised(values, variance))])
+    before = Renoising(heard, None)
+    own, generator = before.model(), np.random.default_rng(0)
+    draws = [Renoising(heard, None, generator, before.sums).model() for _ in range(2000)]
+    return float(standard_errors(lambda model: np.array([model.total]), own, draws)[0])
+
+
+def is_exact(error: float, variance: float) -> bool:
+    return abs(error / (variance * 5.25) ** 0.5 - 1.0) < 0.05
+
+
+def test_the_standard_error_of_a_linear_model_is_exact():
+    assert is_exact(made_error(9.0), 9.0)
+
+
+@pytest.mark.parametrize("wrong", [0.5, 2.0])
+def test_noise_of_a_wrong_size_would_be_seen(wrong):
+    assert not is_exact(made_error(9.0 * wrong), 9.0)
+
+
+def test_repeated_fits_lie_as_far_apart_as_is_said():
+    X, y = records(1500)
+    domain = Domain(features=FEATURES, classes=[False, True], approximate_rows=1500)
+    curves, errors = [], []
+    for seed in range(12):
+        forest = PrivateForestClassifier(
+            epsilon=2, domain=domain, strategy="additive", random_state=seed
+        )
+        found = forest.fit(X, y).explain(20)
+        parts = sorted(found.dependence, key=lambda part: part.feature)
+        curves.append(np.concatenate([part.predictions["True"] for part in parts]))
+        errors.append(np.concatenate([part.errors["True"] for part in parts]))
+    away = np.abs(np.array(curves) - np.mean(curves, axis=0))
+    reached = [(away <= 1.96 * times * np.array(errors)).mean() for times in (1.0, 0.25)]
+    # A quarter of the noise is found out.
+    assert 0.85 <= reached[0] <= 1.0 and reached[1] < 0.7
+
+
+def test_noise_alone_is_told_from_a_curve_at_the_stated_rate():
+    generator = np.random.default_rng(0)
+
+    def drawn(source, n):
+        return source.normal(size=(n, 1, 10))
+
+    own = np.zeros((1, 10))
+    assert share_as_flat(own, list(drawn(generator, 40))) == 1.0
+    # Draws differ from the curve by noise alone.
+    assert 0.015 <= rate(generator, 1.0) <= 0.085
+    assert rate(generator, 0.5) > 0.3
+    bent = np.linspace(-5, 5, 10)[None]
+    assert share_as_flat(bent, [bent + d for d in drawn(generator, 40)]) < 0.05
+
+
+def rate(generator: np.random.Generator, size: float) -> float:
+    """Share of flat curves that are not listed, where draws are that much less noisy."""
+    missed = 0
+    for _ in range(400):
+        own = generator.normal(size=(1, 10))
+        draws = [own + size * generator.normal(size=(1, 10)) for _ in range(40)]
+        missed += share_as_flat(own, draws) <= 0.05
+    return missed / 400
+
+
+def test_pure_choices_have_no_standard_error_and_say_so():
+    X, y = records(300)
+    domain = Domain(features=FEATURES, classes=[False, True], approximate_rows=300)
+    forest = MultinomialForestClassifier.as_published(
+        epsilon=5, domain=domain, n_estimators=3, max_depth=3, random_state=1
+    ).fit(X, y)
+    found = forest.explain()
+    assert set(found.importance_errors.values()) == {None}
+    errors = [error for one in found.dependence for c in one.errors.values() for error in c]
+    assert set(errors) == {None} and found.like_noise == ()
+    assert "exponential mechanism" in found.note
+    assert np.isnan(forest.prediction_noise(X[:4])).all()
+
+
+def test_importances_of_drawn_splits_alone_have_none():
+    X, y = records(200)
+    domain = Domain(features=FEATURES, classes=[False, True], approximate_rows=200)
+    forest = PrivateForestClassifier(
+        epsilon=2, domain=domain, strategy="multinomial", random_state=1
+    ).fit(X, y)
+    found = forest.explain()
+    assert set(found.importance_errors.values()) == {None}
+    assert np.isfinite(np.array(found.of("age").errors["True"], dtype=float)).all()
+    assert "given what was drawn" in found.note
+    # Its model holds the counts, so a file will do.
+    again = PrivateForestClassifier.from_json(forest.to_json())
+    assert again.explain() == found
+
+
+def test_more_budget_is_less_noise():
+    noise = [fitted("one_shot", 0, epsilon)[0] for epsilon in (0.5, 20)]
+    errors = [np.nanmean(forest.prediction_noise(records(50)[0])) for forest in noise]
+    assert errors[0] > 3 * errors[1] > 0
+
+
+def test_a_regressor_says_how_much_of_a_prediction_is_noise():
+    forest, X = fitted("additive", 0, task="means")
+    means, errors = forest.predict(X[:9], return_std=True)
+    assert (means == forest.predict(X[:9])).all()
+    assert (errors == forest.prediction_noise(X[:9])).all() and errors.shape == (9,)
+    assert (errors > 0).all() and (errors < 0.5).all()
+
+
+def test_a_file_keeps_no_standard_errors_and_a_pickle_does():
+    forest, X = fitted("additive", 0)
+    found = forest.explain(10)
+    assert pickle.loads(pickle.dumps(forest)).explain(10) == found
+    again = PrivateForestClassifier.from_json(forest.to_json())
+    explained = again.explain()
+    assert explained.importances == found.importances and explained.importance_errors is None
+    assert "read from a file" in explained.note
+    with pytest.raises(NoiseUnknownError, match="read from a file"):
+        again.prediction_noise(X[:2])
+    assert json.loads(forest.to_json()).keys() == json.loads(again.to_json()).keys()
+
+
+def test_a_new_fit_forgets_the_old_draws():
+    forest, X = fitted("one_shot", 0)
+    before = forest.prediction_noise(X[:20])
+    with pytest.warns(RepeatedFitWarning):
+        again = forest.set_params(epsilon=0.1).fit(*records(1500)).prediction_noise(X[:20])
+    assert not np.allclose(before, again)
+
+
+@pytest.mark.parametrize("n_draws", [-1, 1.5])
+def test_draws_are_a_whole_number(n_draws):
+    forest, X = fitted("one_shot", 0)
+    with pytest.raises(ParameterError, match="n_draws"):
+        forest.explain(n_draws)
+    with pytest.raises(ParameterError, match="n_draws"):
+        forest.prediction_noise(X[:1], 1)
+
+
+def test_without_draws_it_is_as_it_was():
+    forest, _ = fitted("one_shot", 0)
+    found = forest.explain(0)
+    assert found.importance_errors is None and found.like_noise == ()
+    assert all(one.errors is None for one in found.dependence)
+    assert found.importances == forest.explain().importances
+
+
+def test_what_cannot_be_told_from_noise_is_listed_and_drawn_in_grey():
+    pytest.importorskip("matplotlib")
+    forest, _ = fitted("additive", 0)
+    found = forest.explain()
+    assert "age" not in found.like_noise
+    listed = found.model_copy(update={"like_noise": ("noise",)})
+    lines = {line.split()[1]: line for line in str(listed).splitlines()[1:]}
+    assert lines["noise"].endswith("(like noise)") and "±" in lines["age"]
+    assert "like noise" not in lines["age"]
+    figure = listed.plot()
+    curves = figure.axes[1:]
+    assert len({axes.get_ylim() for axes in curves}) == 1
+    assert {axes.get_title() for axes in curves} >= {"age", "noise (like noise)"}
+    bands = [axes for axes in curves if axes.collections]
+    assert len(bands) == 3
+    of_age = next(axes for axes in curves if axes.get_title() == "age")
+    heights = np.ptp(of_age.collections[0].get_paths()[0].vertices[:, 1])
+    age = found.of("age")
+    curve, errors = np.array(age.predictions["True"]), np.array(age.errors["True"])
+    reach = (curve + 1.96 * errors).max() - (curve - 1.96 * errors).min()
+    assert heights == pytest.approx(reach)
+
+
+def test_made_up_records_agree_with_released_sizes():
+    forest, X = fitted("refitted", 1e-6, epsilon=8)
+    made = made_up(forest.model_, forest._heard.facts, 3000)
+    assert made.weight == pytest.approx(0.5, rel=0.1) and made.table.n_records == 3000
+    codes = forest._coded(X)
+    edge = int(np.median(codes[:, 0]))
+    # Of even codes four in five lie below that edge or above it: cells are finer near nothing.
+    shares = [(found[:, 0] <= edge).mean() for found in (codes, made.table.codes)]
+    assert shares[1] == pytest.approx(shares[0], abs=0.1)
+    assert abs((edge + 1) / int(forest._encoder_.n_codes[0]) - shares[0]) > 0.2

@@ -1,0 +1,116 @@
+"""Shapley values: equal to all coalitions counted out, and of public backgrounds alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dpforest import Domain, PrivateForestClassifier, PrivateForestRegressor, PublicBackground
+from dpforest.estimators.background import drawn_uniformly
+from dpforest.estimators.fit_plan import table_facts
+from dpforest.exceptions import ParameterError
+from dpforest.trees.shapley import enumerated_values, shapley_values
+
+KINDS = [
+    ("rules", 0), ("one_shot", 0), ("combined", 0), ("refitted", 1e-6), ("boosted", 1e-6),
+    ("additive", 0), ("multinomial", 0),
+]  # fmt: skip
+FEATURES = {
+    "age": (0, 20), "kind": ["a", "b", "c"], "share": (0.0, 1.0),
+    "few": {"lower": 0, "upper": 3, "missing": True},
+}  # fmt: skip
+
+
+def records(n: int, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
+    generator = np.random.default_rng(3)
+    X = np.empty((n, 4), dtype=object)
+    X[:, 0], X[:, 1] = generator.integers(0, 21, n), generator.choice(list("abc"), n)
+    X[:, 2], X[:, 3] = generator.random(n), generator.choice([0, 1, 2, 3, None], n)
+    low = X[:, 0].astype(int) // (21 // n_classes + 1)
+    return X, np.where(generator.random(n) < 0.3, generator.integers(0, n_classes, n), low)
+
+
+def fitted(strategy: str, delta: float, n_classes: int):
+    X, y = records(500, max(n_classes, 2))
+    facts = {"features": FEATURES, "approximate_rows": 500}
+    if n_classes:
+        # Declared in another order than they are sorted in.
+        domain = Domain(**facts, classes=list(range(n_classes))[::-1])
+        kind = PrivateForestClassifier
+    else:
+        domain, kind = Domain(**facts, target=(0, 1)), PrivateForestRegressor
+    forest = kind(epsilon=2, delta=delta, domain=domain, strategy=strategy, random_state=1)
+    return forest.fit(X, y.astype(int)), X
+
+
+@pytest.mark.parametrize(("strategy", "delta"), KINDS)
+@pytest.mark.parametrize("n_classes", [0, 2, 3])
+def test_they_are_those_of_all_coalitions_and_add_up(strategy, delta, n_classes):
+    forest, X = fitted(strategy, delta, n_classes)
+    found = forest.shapley_values(X[:4])
+    facts = table_facts(forest._encoder_, None)
+    codes = forest._coded(X[:4])
+    others = forest._coded(drawn_uniformly(forest.domain_))[:9]
+    own = shapley_values(forest.model_, codes, others, facts)
+    brute = enumerated_values(forest.model_, codes, others)
+    assert np.abs(brute).max() > 1e-3
+    if n_classes == 3:
+        np.testing.assert_allclose(own, brute, rtol=0, atol=1e-12)
+        assert found.values.shape == (4, 4, 3) and found.output_names == ["0", "1", "2"]
+    else:
+        np.testing.assert_allclose(
+            own[..., 1] - own[..., 0], brute[..., 1] - brute[..., 0], rtol=0, atol=1e-12
+        )
+        assert found.values.shape == (4, 4)
+    scores = found.base_values + found.values.sum(axis=1)
+    if n_classes == 0:
+        assert 1 / (1 + np.exp(-scores)) == pytest.approx(forest.predict(X[:4]), abs=1e-9)
+    elif forest.model_.link == "softmax" and n_classes == 2:
+        likely = 1 / (1 + np.exp(-scores))
+        assert likely == pytest.approx(forest.predict_proba(X[:4])[:, 1], abs=1e-9)
+    elif forest.model_.link == "softmax":
+        likely = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+        assert likely == pytest.approx(forest.predict_proba(X[:4]), abs=1e-9)
+
+
+def test_a_background_is_declared_public_or_refused():
+    forest, X = fitted("one_shot", 0, 2)
+    for private in (X, X.tolist(), "the table"):
+        with pytest.raises(ParameterError, match="declared public") as caught:
+            forest.shapley_values(X[:1], background=private)
+        assert caught.value.parameter == "background"
+    with pytest.raises(ParameterError, match="source"):
+        PublicBackground(X, source=" ")
+    public = PublicBackground(X[:20], source="made up in a test")
+    found = forest.shapley_values(X[:2], background=public)
+    assert found.background == "made up in a test" and "a test" in repr(public)
+    assert str(X[0, 2]) not in repr(public)
+    alike = forest.shapley_values(X[:1], PublicBackground(X[:1], source="the record itself"))
+    assert np.allclose(alike.values, 0.0)
+
+
+def test_the_drawn_background_lies_in_the_domain():
+    forest, _ = fitted("one_shot", 0, 2)
+    drawn = drawn_uniformly(forest.domain_)
+    assert drawn.shape == (100, 4) and set(drawn[:, 1]) == set("abc")
+    assert 8 < drawn[:, 0].astype(float).mean() < 12
+    assert (drawn == drawn_uniformly(forest.domain_)).all()
+
+
+def test_rules_of_many_features_are_refused():
+    generator = np.random.default_rng(0)
+    features = {f"f{i}": (0, 3) for i in range(11)}
+    domain = Domain(features=features, classes=[0, 1], approximate_rows=60)
+    X = generator.integers(0, 4, (60, 11))
+    forest = PrivateForestClassifier(epsilon=1, domain=domain, strategy="rules", random_state=1)
+    with pytest.raises(ParameterError, match="up to 10 features"):
+        forest.fit(X, X[:, 0] > 1).shapley_values(X[:1])
+
+
+def test_the_plots_of_shap_take_them():
+    forest, X = fitted("additive", 0, 2)
+    found = forest.shapley_values(X[:3]).arguments()
+    assert set(found) == {"values", "base_values", "data", "feature_names"}
+    assert found["base_values"].shape == (3,) and found["data"].shape == (3, 4)
+    shap = pytest.importorskip("shap")
+    assert shap.Explanation(**found).values.shape == (3, 4)
