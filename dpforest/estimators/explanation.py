@@ -303,11 +303,11 @@ class Errors:
 
     @property
     def known(self) -> bool:
-        """Whether any number has one."""
+        """True if any number has one."""
         return any(np.isfinite(curve).any() for one in self.curves for curve in one.values())
 
     def is_like_noise(self, as_flat: float | None) -> bool:
-        """Whether a curve cannot be told from noise; never where there is no noisy number."""
+        """True if a curve cannot be told from noise; never where there is no noisy number."""
         return self.known and as_flat is not None and as_flat > LIKE_NOISE
 
 

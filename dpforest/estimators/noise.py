@@ -1,4 +1,4 @@
-"""How much of a model is privacy noise: what it would have been with other noise of the same law.
+"""Share of privacy noise in a model: what it would have been with other noise of the same law.
 
 Released numbers are given fresh noise of the law that they were released with, and what the
 learner makes of them is made again (``trees.renoised``); what was chosen stays chosen. How far the
@@ -67,7 +67,7 @@ def noise_draws(
 
 
 def _answers(heard: Heard) -> bool:
-    """Whether later numbers may answer to earlier ones: rules alone are counted once."""
+    """True if later numbers may answer to earlier ones: rules alone are counted once."""
     return heard.learner.name != "rules"
 
 
@@ -107,7 +107,7 @@ def scores_of_all(models: Sequence[Any], feature: int, facts: TableFacts) -> lis
 
 
 def share_as_flat(own: Floats, draws: Sequence[Floats]) -> float:
-    """How often noise alone bends a curve as far as it is bent: small where it says something.
+    """Share of draws in which noise alone bends a curve as far as it is bent itself.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ from dpforest.trees.base import ReleasedModel
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ShapleyValues:
-    """What each feature adds to the score of each record, beside a public background.
+    """Worth of each feature, which it adds to the score of each record, beside a public background.
 
     ``shap.Explanation(**found.arguments())`` is what the plots of shap take.
 

@@ -1,4 +1,4 @@
-"""What a learner heard while it trained: released values and public words, in their order.
+"""Released values and public words that a learner heard while it trained, in their order.
 
 A model is made of what mechanisms released, public facts and public words, and of nothing else
 (tests/trees/test_replayed.py), so whoever keeps these can make it again, and can see what it would

@@ -141,7 +141,7 @@ def _allowed(
 
 
 def sent_left(trees: Any, n_codes: int) -> SentLeft:
-    """Which of a feature's codes nodes send left, of trees of either kind."""
+    """Codes of a feature that nodes send left, of trees of either kind."""
     if hasattr(trees, "mask"):
         return mask_sends_left(trees.mask, n_codes)
     return range_sends_left(trees.low, trees.high, np.arange(n_codes))

@@ -97,7 +97,7 @@ def _of_trees(trees: Any, values: Floats, codes: NDArray[Any], background: NDArr
 
 
 def _sides(trees: Any, tree: int, codes: NDArray[Any]) -> NDArray[np.bool_]:
-    """Whether each record would go left at each node, shape (n, nodes)."""
+    """True where a record would go left at each node, shape (n, nodes)."""
     feature = trees.feature[tree]
     known = codes[:, np.maximum(feature, 0)].astype(np.int64)
     if hasattr(trees, "mask"):
@@ -143,8 +143,10 @@ def _add_leaf(
 
 
 def _meets(sides: NDArray[np.bool_], steps: list[tuple[int, bool]]) -> NDArray[np.bool_]:
-    """Whether records meet the bounds of one feature on the way to a leaf."""
-    met: NDArray[np.bool_] = np.stack([sides[:, n] == left for n, left in steps]).all(axis=0)
+    """True where records meet the bounds of one feature on the way to a leaf."""
+    met = np.ones(sides.shape[0], dtype=np.bool_)
+    for node, left in steps:
+        met &= sides[:, node] == left
     return met
 
 

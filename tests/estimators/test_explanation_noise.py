@@ -246,13 +246,17 @@ def test_what_cannot_be_told_from_noise_is_listed_and_drawn_in_grey():
     assert heights == pytest.approx(reach)
 
 
-def test_made_up_records_agree_with_released_sizes():
-    forest, X = fitted("refitted", 1e-6, epsilon=8)
+@pytest.mark.parametrize(("strategy", "delta"), [("refitted", 1e-6), ("boosted", 0)])
+def test_made_up_records_agree_with_released_sizes(strategy, delta):
+    generator = np.random.default_rng(2)
+    share = generator.random(1500) ** 4
+    domain = Domain(features={"share": (0.0, 1.0)}, classes=[False, True], approximate_rows=1500)
+    forest = PrivateForestClassifier(
+        epsilon=8, delta=delta, domain=domain, strategy=strategy, random_state=1
+    ).fit(share[:, None], generator.random(1500) < 0.2 + 0.6 * share)
     made = made_up(forest.model_, forest._heard.facts, 3000)
-    assert made.weight == pytest.approx(0.5, rel=0.1) and made.table.n_records == 3000
-    codes = forest._coded(X)
-    edge = int(np.median(codes[:, 0]))
-    # Of even codes four in five lie below that edge or above it: cells are finer near nothing.
-    shares = [(found[:, 0] <= edge).mean() for found in (codes, made.table.codes)]
-    assert shares[1] == pytest.approx(shares[0], abs=0.1)
-    assert abs((edge + 1) / int(forest._encoder_.n_codes[0]) - shares[0]) > 0.2
+    assert made.weight == 0.5 and made.table.n_records == 3000
+    codes = forest._coded(share[:, None])
+    edge = int(forest._encoder_.n_codes[0]) // 2
+    own, found = (float((table[:, 0] < edge).mean()) for table in (codes, made.table.codes))
+    assert own > 0.7 and found == pytest.approx(own, abs=0.1)
