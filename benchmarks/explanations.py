@@ -203,10 +203,15 @@ def report(lines: list[dict[str, Any]]) -> str:
         rows.append(f"| {strategy} | {delta} | {epsilon:g} | {' | '.join(texts)} |")
     fits = sorted({x["fits"] for x in lines})
     seconds = sum(x["seconds"] for x in lines)
+    for strategy in STRATEGIES:
+        own = [x for x in lines if x["strategy"] == strategy]
+        texts = [_mean_text([x[c] for x in own if x[c] is not None]) for c in columns]
+        rows.append(f"| **{strategy}, all** | | | {' | '.join(texts)} |")
+    cells = ", ".join(f"{name} ({sum(x['table'] == name for x in lines)} cells)" for name in SETS)
     note = (
-        f"\n\nTables: {', '.join(SETS)}; repeated fits a cell: {', '.join(map(str, fits))}; "
-        f"a mean over the tables, and in brackets the least and the largest of them; "
-        f"{seconds / 60:.0f} minutes on one busy core."
+        f"\n\nTables: {cells}; repeated fits a cell: {', '.join(map(str, fits))}; "
+        f"means over cells, and in brackets the least and the largest of them; "
+        f"{seconds / 60:.0f} minutes in all on a machine with other work."
     )
     return head + "\n".join(rows) + note
 
