@@ -2,9 +2,10 @@
 
 A search (``GridSearchCV``, ``cross_val_score`` and their like) runs its fits by one object of
 joblib, which lives as long as the search. So that object stands for the search: a clone that is
-made under it gets its token, and takes the token along into threads and other processes. Processes
-agree on who speaks first by a file whose name is a digest of what is said. It is empty, and is
-removed when the search is over. Where there is no common folder, each process speaks once.
+made under it gets its token, and takes the token along into threads and other processes. The other
+processes agree on who speaks first by a file whose name is a digest of what is said. It is empty,
+and is removed when the search is over. Where there is no common folder, each process speaks once.
+The process that the search was started in speaks once in any case, for its own fits.
 
 No warning is lost by this: what cannot be looked up is said.
 """
@@ -165,13 +166,17 @@ def _file(token: str, name: str) -> Path:
 
 
 def _is_first(token: str, name: str) -> bool:
-    """Say if no other process said it, and note that this one does."""
+    """Say if this process is to say it, and note that it does.
+
+    Whoever started the search hears it in any case: what another process said went to its stderr,
+    which filters, records and notebooks of this one do not see.
+    """
     if _is_own(token) and token not in _travelled:
         return True
     try:
         _file(token, name).touch(mode=0o600, exist_ok=False)
     except FileExistsError:
-        return False
+        return _is_own(token)
     except OSError:  # no such folder: another machine, or the search is over
         return True
     return True

@@ -115,21 +115,26 @@ def test_a_warning_that_is_an_error_ends_every_fit():
 
 
 SCRIPT = """
+import warnings
 import numpy as np
 from sklearn.model_selection import GridSearchCV
 from dpforest import Domain, PrivateForestClassifier
 X = np.random.default_rng(0).random((60, 2)); y = np.arange(60) % 2
 forest = PrivateForestClassifier(epsilon=1, domain=Domain.draft(X, y), strategy="one_shot")
-GridSearchCV(forest, {"epsilon": [1, 2]}, cv=3, n_jobs=2).fit(X, y)
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    GridSearchCV(forest, {"epsilon": [1, 2]}, cv=3, n_jobs=2).fit(X, y)
+print(*(warning.category.__name__ for warning in caught))
 """
 
 
-def test_once_for_two_processes(tmp_path):
+def test_once_among_other_processes_and_once_in_this_one(tmp_path):
     environment = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONWARNINGS": "always"}
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT], capture_output=True, text=True, env=environment, check=True
     )
     assert done.stderr.count("PrivacyLeakWarning: ") == 1, done.stderr
+    assert done.stdout.split().count("PrivacyLeakWarning") == 1, done.stdout
     assert done.stderr.count("RepeatedFitWarning: ") == 1, done.stderr
     assert not list(tmp_path.glob("dpforest-search-*"))
 
