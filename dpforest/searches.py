@@ -13,6 +13,8 @@ No warning is lost by this: what cannot be looked up is said.
 from __future__ import annotations
 
 import hashlib
+import inspect
+import itertools
 import os
 import shutil
 import sys
@@ -119,8 +121,8 @@ def _is_of_search(frame: FrameType) -> bool:
 
 
 def _token_of(frames: list[FrameType]) -> str | None:
-    """Token of the outermost search whose runner is found on a stack."""
-    for frame in reversed(frames):
+    """Token of the outermost search whose runner is found on a stack, the innermost frame first."""
+    for frame in _of_one_search(frames):
         runner = _runner(frame)
         if runner is not None:
             with _lock:
@@ -131,11 +133,27 @@ def _token_of(frames: list[FrameType]) -> str | None:
     return None
 
 
+def _of_one_search(frames: list[FrameType]) -> Iterator[FrameType]:
+    """Frames of the outermost search and inside of it, then those that draw its fits from it.
+
+    Whatever else is outside of it runs other searches, too: a user's own loop in joblib does. A
+    thread of joblib has the runner outside, where it takes the next fits from the search.
+    """
+    outermost = max(place for place, frame in enumerate(frames) if _is_of_search(frame))
+    yield from reversed(frames[: outermost + 1])
+    if frames[outermost].f_code.co_flags & inspect.CO_GENERATOR:
+        yield from itertools.takewhile(_is_of_runner, frames[outermost + 1 :])
+
+
+def _is_of_runner(frame: FrameType) -> bool:
+    return str(frame.f_globals.get("__name__", "")).startswith(_RUNNERS)
+
+
 def _runner(frame: FrameType) -> Any:
     """The object of joblib that a frame is of, or that a search holds in it."""
     if _is_of_search(frame):
         found = frame.f_locals.get("parallel")
-    elif str(frame.f_globals.get("__name__", "")).startswith(_RUNNERS):
+    elif _is_of_runner(frame):
         found = frame.f_locals.get("self")
     else:
         return None

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from joblib import parallel_config
+from joblib import Parallel, delayed, parallel_config
 from sklearn.base import clone
 from sklearn.model_selection import (
     GridSearchCV,
@@ -78,6 +78,28 @@ def test_once_for_each_search(name):
     estimator = forest()
     assert counted(lambda: SEARCHES[name](estimator)) == ONCE
     assert counted(lambda: SEARCHES[name](estimator)) == ONCE  # another search says it again
+
+
+def quiet_search(estimator):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        cross_val_score(estimator, X, Y, cv=2)
+
+
+def test_searches_in_a_loop_of_joblib_are_told_apart():
+    def search():
+        cross_val_score(forest(), X, Y, cv=2)
+
+    found = counted(lambda: Parallel(n_jobs=1)(delayed(search)() for _ in range(3)))
+    assert found[PrivacyLeakWarning] == 3
+    searches = [delayed(quiet_search)(forest()), delayed(search)()]
+    assert counted(lambda: Parallel(n_jobs=1)(searches))[PrivacyLeakWarning] == 1
+
+
+def test_fits_that_threads_draw_later_are_of_the_search():
+    grid = GridSearchCV(forest(), {"epsilon": [0.5, 1, 2, 3]}, cv=4, n_jobs=2, pre_dispatch=2)
+    with parallel_config("threading"):
+        assert counted(lambda: grid.fit(X, Y)) == ONCE
 
 
 def test_every_fit_outside_of_a_search_warns():
