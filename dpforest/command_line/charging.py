@@ -146,3 +146,10 @@ def price_words(price: Price) -> str:
     if price.approvals:
         lines.append(f"  it needs {several(price.approvals, 'approval')}")
     return "\n".join(lines)
+
+
+def spent_words(price: Price) -> str:
+    """Words for a fit that was charged and left no model."""
+    own = f"epsilon = {figure_up(price.epsilon)}, delta = {figure_up(price.delta)}"
+    amount = own if price.currency is None else f"{price.currency} = {price.amount} ({own})"
+    return f"no model was kept. What the fit cost stays spent: {amount}, of {price.charged_to}"

@@ -17,8 +17,9 @@ ANSWER_IS_NO = 1
 NOT_ALL_WRITTEN = 7
 #: A fault of dpforest itself (EX_SOFTWARE of sysexits.h).
 FAULT = 70
-#: 128 and the signal's number, as shells count: interrupted, and nobody reads the output.
-INTERRUPTED, NOBODY_READS = 130, 141
+#: 128 and the signal's number, as shells count: the terminal is gone, interrupted, nobody reads the
+#: output, told to end.
+HUNG_UP, INTERRUPTED, NOBODY_READS, TERMINATED = 129, 130, 141, 143
 
 CODES = {
     DONE: "done",
@@ -30,8 +31,10 @@ CODES = {
     6: "the ledger cannot be reached",
     NOT_ALL_WRITTEN: "paid for, but not all files are where they were to be",
     FAULT: "a fault of dpforest",
+    HUNG_UP: "the terminal is gone",
     INTERRUPTED: "interrupted",
     NOBODY_READS: "nobody reads the output",
+    TERMINATED: "told to end",
 }
 
 

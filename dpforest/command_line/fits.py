@@ -18,9 +18,10 @@ from typing import Any
 
 from dpforest.command_line.answers import Answer, FitResult, Price, Written
 from dpforest.command_line.asking import agreed
-from dpforest.command_line.charging import Purse, price_words, purse_of
+from dpforest.command_line.charging import Purse, price_words, purse_of, spent_words
 from dpforest.command_line.exit_codes import ANSWER_IS_NO, DONE, NOT_ALL_WRITTEN, exit_code
 from dpforest.command_line.forests import declared_domain, forest_of
+from dpforest.command_line.interrupts import interrupts_wait
 from dpforest.command_line.planning import how_read
 from dpforest.command_line.predictions import check_columns_of, write_predictions
 from dpforest.command_line.running import tell
@@ -28,7 +29,6 @@ from dpforest.command_line.tables import is_streamed, labelled, whole_table
 from dpforest.command_line.writing import (
     check_new,
     check_writable,
-    interrupts_wait,
     rescue,
     write_text,
 )
@@ -50,6 +50,13 @@ class Order:
     price: Price
     written: list[Written] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    #: Whether training is over, with a model or without.
+    ended: bool = False
+
+    @property
+    def lost(self) -> bool:
+        """True if no file has the model."""
+        return not any(one.what == "model" for one in self.written)
 
     @property
     def folder(self) -> Path:
@@ -141,33 +148,50 @@ def _train(order: Order) -> None:
 @contextmanager
 def _paid_for(order: Order) -> Iterator[None]:
     """Write the model before anything else happens, and say what a fit that failed has cost."""
-    try:
-        yield
-    except BaseException:
-        if order.forest.__sklearn_is_fitted__():  # an interrupt between the fit and its file
-            _keep_model(order)
-        elif order.forest._failure:
-            tell(f"dpforest fit: {order.forest._failure}")
-        else:
-            tell("dpforest fit: nothing was charged")
-        raise
-    _keep_model(order)
+    with interrupts_wait(lambda: order.ended or order.forest.__sklearn_is_fitted__()) as asked:
+        try:
+            yield
+        except BaseException as error:
+            order.ended = True
+            if order.forest.__sklearn_is_fitted__():
+                _keep_model(order)
+            else:
+                _tell_of_cost(order, error)
+            raise
+        _keep_model(order)
+        if order.lost:  # it is to reach stdout, its last resort
+            asked.clear()
+
+
+def _tell_of_cost(order: Order, error: BaseException) -> None:
+    """Say what a fit without a model has cost."""
+    found = [order.forest._failure, *getattr(error, "__notes__", ())]
+    for words in list(filter(None, found)) or ["nothing was charged"]:
+        tell(f"dpforest fit: {words}")
 
 
 def _keep_model(order: Order) -> None:
-    """Write the model at its place, else anywhere, and tell where it is."""
-    with interrupts_wait():
-        text, place = order.forest.to_json(), order.folder / MODEL
-        try:
-            write_text(place, text, force=order.chosen.force)
-        except DPForestError as refusal:
-            order.problems.append(f"model: {refusal}")
-            found = rescue(text, "dpforest-model")
-            if found is None:
-                return
-            place = found
-        order.written.append(Written(what="model", path=str(place)))
-        tell(f"the model is paid for and kept: {place}")
+    """Write the model at its place, else anywhere, and tell where it is or what it has cost."""
+    try:
+        place = _placed(order, order.forest.to_json())
+    except BaseException:
+        tell(f"dpforest fit: {spent_words(order.price)}")
+        raise
+    if place is None:
+        tell(f"dpforest fit: {spent_words(order.price)}")
+        return
+    order.written.append(Written(what="model", path=str(place)))
+    tell(f"the model is paid for and kept: {place}")
+
+
+def _placed(order: Order, text: str) -> Path | None:
+    place = order.folder / MODEL
+    try:
+        write_text(place, text, force=order.chosen.force)
+    except DPForestError as refusal:
+        order.problems.append(f"model: {refusal}")
+        return rescue(text, "dpforest-model")
+    return place
 
 
 # -- files ----------------------------------------------------------------------------------------
@@ -204,8 +228,7 @@ def _write(order: Order, what: str, path: Path, make: Callable[[Path], None]) ->
 
 def _answer(order: Order) -> Answer:
     forest, guarantee = order.forest, order.forest.guarantee_
-    lost = not any(one.what == "model" for one in order.written)
-    model = forest.to_json() if lost else None
+    model = forest.to_json() if order.lost else None
     result = order.result(
         False,
         strategy=forest.strategy_,
@@ -218,7 +241,7 @@ def _answer(order: Order) -> Answer:
     if not order.problems:
         return Answer(result, "\n".join(lines))
     aside = ["what is missing:", *order.problems]
-    aside += ["no place took the model: it follows on stdout"] if lost else [
+    aside += ["no place took the model: it follows on stdout"] if order.lost else [
         "the model has it all: dpforest report show, dpforest predict"
     ]  # fmt: skip
     words = model if model is not None else "\n".join(lines)

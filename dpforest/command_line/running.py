@@ -14,13 +14,14 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpforest import exceptions
 from dpforest.command_line.exit_codes import FAULT, INTERRUPTED, NOBODY_READS, exit_code
+from dpforest.command_line.interrupts import Interrupted
 
 if TYPE_CHECKING:
     from dpforest.command_line.answers import Answer
@@ -53,9 +54,9 @@ def run_command(chosen: argparse.Namespace) -> int:
     except exceptions.DPForestError as refusal:
         tell(f"dpforest {chosen.named}: {refusal}")
         return exit_code(refusal)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stop:
         tell(f"dpforest {chosen.named}: interrupted")
-        return INTERRUPTED
+        return 128 + stop.number if isinstance(stop, Interrupted) else INTERRUPTED
     except BrokenPipeError:
         # Python would complain once more when it closes what nobody reads.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -66,8 +67,9 @@ def run_command(chosen: argparse.Namespace) -> int:
 
 
 def tell(words: str) -> None:
-    """Say something to people who watch: on stderr."""
-    print(words, file=sys.stderr, flush=True)
+    """Say something to people who watch: on stderr, if it is still there."""
+    with suppress(OSError):  # a terminal that was closed must not end a fit
+        print(words, file=sys.stderr, flush=True)
 
 
 def _function(place: str) -> Callable[[argparse.Namespace], Answer]:

@@ -11,13 +11,11 @@ from __future__ import annotations
 import errno
 import os
 import secrets
-import signal
 import tempfile
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from dpforest.exceptions import ParameterError
 
@@ -132,23 +130,3 @@ def rescue(text: str, stem: str) -> Path | None:
         except (ParameterError, OSError, RuntimeError):
             continue
     return None
-
-
-@contextmanager
-def interrupts_wait() -> Iterator[None]:
-    """Let an interrupt wait until the block ends, so that what was paid for is written first."""
-    if threading.current_thread() is not threading.main_thread():
-        yield  # signals go to the main thread alone
-        return
-    asked: list[int] = []
-
-    def note(number: int, frame: Any) -> None:
-        asked.append(number)
-
-    before = signal.signal(signal.SIGINT, note)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-    if asked:
-        raise KeyboardInterrupt

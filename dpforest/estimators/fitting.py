@@ -473,8 +473,11 @@ def _ceiling(accountant: Any) -> Ceiling | None:
 
 
 def _failure_of(record: ScopeRecord) -> str:
-    """Words for a report about a fit that an error ended; empty if nothing was granted."""
-    if not record.failed:
+    """Words for a report about a fit that an error ended; empty if nothing was granted.
+
+    The error may have come between the last release and the model.
+    """
+    if not record.failed and not any(scope.entries for scope in record.walk()):
         return ""
     charged = record.charged
     name = "rho" if charged.epsilon == "inf" else "epsilon"

@@ -358,7 +358,7 @@ class LedgerReservation(Reservation):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if error is None or self._settled:
+        if error is None:
             return
         if self._started:
             self._fail(error)
@@ -372,6 +372,8 @@ class LedgerReservation(Reservation):
             place=self._ceiling.charged_to, currency=self._ceiling.facts.currency,
             amount=figure_charged(reserve.stake.charged),
         )  # fmt: skip
+        if self._settled:  # the error came between the settlement and the model
+            return
         try:
             reserve.settle(part, "failed")
         except (DPForestError, OSError) as unheard:

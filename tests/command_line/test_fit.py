@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,7 +16,9 @@ from dpforest.bridge import Bridge
 from dpforest.command_line import fits, tables
 from dpforest.command_line.tables import Files
 from dpforest.estimators.base import PrivateEstimator
+from dpforest.estimators.fitting import Fit
 from dpforest.exceptions import ParameterError
+from dpforest.ledger.accountant import Reserve
 
 BASE = "fit stays.csv --target back --domain domain.json --epsilon 1 --strategy one_shot"
 FIT = f"{BASE} --seed 5 --yes"
@@ -178,6 +182,127 @@ def test_numbers_are_a_regression(good, here):
 
 # -- what was paid for ----------------------------------------------------------------------------
 
+SPENT = "What the fit cost stays spent: epsilon = 1, delta = 0"
+SIGNALS = {"SIGINT": 130, "SIGTERM": 143, "SIGHUP": 129}
+
+
+@pytest.fixture(params=SIGNALS)
+def stop(request, monkeypatch):
+    """Send the process a signal; its code."""
+    if not hasattr(signal, request.param):
+        pytest.skip("the system has no such signal")
+    number = getattr(signal, request.param)
+    if number != signal.SIGINT:  # unheard, it would end the tests
+
+        def unheard(*words):
+            raise AssertionError("nobody took the signal")
+
+        before = signal.signal(number, unheard)
+        request.addfinalizer(lambda: signal.signal(number, before))
+
+    def send():
+        os.kill(os.getpid(), number)
+
+    return send, SIGNALS[request.param]
+
+
+def before_the_file(monkeypatch, send):
+    fit = PrivateForestClassifier.fit
+
+    def stopped(self, *records):
+        fit(self, *records)
+        send()
+
+    monkeypatch.setattr(PrivateForestClassifier, "fit", stopped)
+
+
+def while_it_is_kept(monkeypatch, send):
+    to_json = PrivateForestClassifier.to_json
+
+    def stopped(self, *words):
+        send()
+        return to_json(self, *words)
+
+    monkeypatch.setattr(PrivateForestClassifier, "to_json", stopped)
+
+
+@pytest.mark.parametrize("when", [before_the_file, while_it_is_kept])
+def test_a_signal_after_the_fit_waits_for_the_model(ask, monkeypatch, here, stop, when):
+    send, expected = stop
+    when(monkeypatch, send)
+    code, out, err = ask(f"{FIT} --output new")
+    assert code == expected and not out and "paid for and kept: new/model.json" in err
+    monkeypatch.undo()
+    monkeypatch.chdir(here)
+    PrivateForestClassifier.from_json(here / "new" / "model.json")
+
+
+@pytest.mark.parametrize("place", ["_learn", "_run_facts"])
+def test_a_signal_before_there_is_a_model_tells_the_cost(ask, monkeypatch, stop, book, place):
+    send, expected = stop
+    work = getattr(Fit, place)
+
+    def stopped(self, *words):
+        if place == "_learn":
+            work(self, *words)
+        send()
+        return work(self, *words)
+
+    monkeypatch.setattr(Fit, place, stopped)
+    for more, cost in (("", "stays spent: epsilon = 1, "), (BOOK, "stays spent: epsilon = 1.")):
+        code, out, err = ask(f"{FIT} {more} --output new{len(more)}")
+        assert code == expected and not out and err.splitlines()[-1] == "dpforest fit: interrupted"
+        assert cost in err and "nothing was charged" not in err
+    assert book()[-1] == "settle"
+
+
+def test_a_signal_while_the_ledger_settles_tells_the_cost(ask, monkeypatch, book):
+    settle = Reserve.settle
+
+    def stopped(self, *words, **more):
+        settle(self, *words, **more)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Reserve, "settle", stopped)
+    code, _, err = ask(f"{FIT} {BOOK} --output new")
+    assert code == 130 and "stays spent: epsilon = 1." in err and "nothing was charged" not in err
+    assert book() == ["open", "reserve", "start", "settle"]
+
+
+def test_a_start_that_may_stand_is_told(ask, monkeypatch, book):
+    start = Reserve.start
+
+    def stopped(self, *words):
+        start(self, *words)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Reserve, "start", stopped)
+    code, _, err = ask(f"{FIT} {BOOK} --output new")
+    assert code == 130 and "stays spent" in err and "nothing was charged" not in err
+
+
+def test_a_model_that_cannot_be_put_into_words_tells_its_cost(ask, monkeypatch):
+    def full(self, *words):
+        raise MemoryError
+
+    monkeypatch.setattr(PrivateForestClassifier, "to_json", full)
+    code, out, err = ask(f"{FIT} --output new")
+    assert code == 70 and not out and SPENT in err
+
+
+def test_a_signal_does_not_take_a_models_last_resort(ask, monkeypatch, stop):
+    send, _ = stop
+    before_the_file(monkeypatch, send)
+
+    def full(path, *words, **more):
+        raise ParameterError("--output", str(path), "cannot be written (disk full)", "Go")
+
+    monkeypatch.setattr(fits, "write_text", full)
+    monkeypatch.setattr(fits, "rescue", lambda text, stem: None)
+    code, out, err = ask(f"{FIT} --output new")
+    assert code == 7 and SPENT in err
+    PrivateForestClassifier.from_json(out)
+
 
 def test_a_report_that_cannot_be_written_loses_nothing(ask, monkeypatch, here):
     write = fits.write_text
@@ -210,7 +335,7 @@ def test_a_model_that_cannot_be_written_goes_elsewhere(ask, monkeypatch, here):
     PrivateForestClassifier.from_json(Path(kept["model"]))
     monkeypatch.setattr(fits, "rescue", lambda text, stem: None)
     code, out, err = ask(f"{FIT} --output newer")
-    assert code == 7 and "follows on stdout" in err
+    assert code == 7 and "follows on stdout" in err and SPENT in err
     PrivateForestClassifier.from_json(out)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import signal
 
 import pytest
 
@@ -12,7 +11,6 @@ from dpforest.command_line import writing
 from dpforest.command_line.writing import (
     check_new,
     check_writable,
-    interrupts_wait,
     new_file,
     rescue,
     write_text,
@@ -92,12 +90,3 @@ def test_what_was_paid_for_finds_a_place(tmp_path, monkeypatch):
 
     monkeypatch.setattr(writing, "write_text", nowhere)
     assert rescue("the model", "dpforest-model") is None
-
-
-def test_an_interrupt_waits_for_the_end_of_the_block():
-    reached = []
-    with pytest.raises(KeyboardInterrupt), interrupts_wait():
-        os.kill(os.getpid(), signal.SIGINT)
-        reached.append("the end")
-    assert reached == ["the end"]
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
