@@ -25,7 +25,7 @@ from dpforest.command_line.interrupts import interrupts_wait
 from dpforest.command_line.planning import how_read
 from dpforest.command_line.predictions import check_columns_of, write_predictions
 from dpforest.command_line.running import tell
-from dpforest.command_line.tables import is_streamed, labelled, whole_table
+from dpforest.command_line.tables import WholeTable, is_streamed, labelled
 from dpforest.command_line.writing import (
     check_new,
     check_writable,
@@ -46,7 +46,6 @@ class Order:
     forest: Any
     source: Any
     streamed: bool
-    names: tuple[str, ...]
     price: Price
     written: list[Written] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
@@ -86,7 +85,7 @@ def run_fit(chosen: argparse.Namespace) -> Answer:
     check_columns_of(chosen, domain.feature_names)
     with purse_of(chosen) as purse:
         price = purse.price(forest, streamed)
-        order = Order(chosen, forest, source, streamed, domain.feature_names, price)
+        order = Order(chosen, forest, source, streamed, price)
         if chosen.dry_run:
             return _dry(order, purse)
         tell(_before(order))
@@ -139,10 +138,8 @@ def _dry(order: Order, purse: Purse) -> Answer:
 
 
 def _train(order: Order) -> None:
-    if order.streamed:
-        order.forest.fit(order.source)
-    else:
-        order.forest.fit(*whole_table(order.source, order.names))
+    """Train; the fit reads the files once it is charged, in passes or whole."""
+    order.forest.fit(order.source if order.streamed else WholeTable(order.source))
 
 
 @contextmanager

@@ -12,16 +12,19 @@ from pathlib import Path
 from typing import Any
 
 from dpforest.domain.domain import Domain
+from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.values import text_of
 from dpforest.exceptions import ParameterError, StreamError
+from dpforest.records.base import MemoryRecords, Records
 from dpforest.records.streams import csv_lines
-from dpforest.records.streams.base import check_columns
+from dpforest.records.streams.base import Source, check_columns
 from dpforest.records.streams.csv_columns import table_of_block
 from dpforest.records.streams.csv_files import BLOCK_BYTES, CSVStream, opened, placed
 from dpforest.records.streams.csv_lines import blocks_of_lines, names_of, split_header
 from dpforest.records.streams.files import Files, file_list, pyarrow, reading
 from dpforest.records.streams.parquet_files import ParquetStream
 from dpforest.records.streams.passes import Batch
+from dpforest.records.table import Table
 
 #: Declared rows times columns up to which a table is read whole: some hundreds of megabytes.
 MOST_CELLS = 20_000_000
@@ -120,6 +123,34 @@ def whole_table(source: Files, names: Sequence[str]) -> tuple[Any, Any]:
     batches = list(source.batches_of(tuple(names)))
     X = pyarrow().table({name: _joined([batch.X[name] for batch in batches]) for name in names})
     return X, _joined([batch.y for batch in batches])
+
+
+class WholeTable(Source):
+    """All records of files as one table, which is read when a fit asks for it: once it is charged.
+
+    Parameters
+    ----------
+    files : Files
+    """
+
+    in_passes = False
+
+    def __init__(self, files: Files) -> None:
+        self._files = files
+
+    @property
+    def named(self) -> bool:
+        """Files have names of columns."""
+        return True
+
+    def check(self, feature_names: tuple[str, ...]) -> None:
+        """Look at columns and types as far as headers and schemas tell."""
+        self._files.check(feature_names)
+
+    def records(self, encoder: DomainEncoder, n_threads: int) -> Records:
+        """Read the files."""
+        X, y = whole_table(self._files, encoder.domain.feature_names)
+        return MemoryRecords(Table.of(encoder.encode(X, y)), n_threads)
 
 
 def _joined(parts: list[Any]) -> Any:

@@ -166,13 +166,14 @@ class Fit:
 
     def _check_records(self, X: Any, y: Any) -> None:
         """Refuse records by their width, types and kind, before any value is read."""
-        self.streamed = isinstance(X, Source)
-        if not self.streamed:
+        self.streamed = isinstance(X, Source) and X.in_passes
+        if not isinstance(X, Source):
             self.encoder.check(X, y)
             return
         if y is not None:
             raise ParameterError("y", Described("labels"), "a stream holds its own", "Leave y out")
-        self.wanted.check_streamable()
+        if self.streamed:
+            self.wanted.check_streamable()
         X.check(self.domain.feature_names)
 
     def _resolve_domain(self, X: Any, y: Any) -> None:

@@ -384,7 +384,7 @@ def test_an_interrupt_before_the_fit_has_cost_nothing(ask, monkeypatch):
     def interrupted(*words, **more):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(fits, "whole_table", interrupted)
+    monkeypatch.setattr(PrivateForestClassifier, "fit", interrupted)
     code, _, err = ask(f"{FIT} --output new")
     assert code == 130 and "nothing was charged" in err
 
@@ -415,6 +415,18 @@ def test_a_fit_is_charged_to_its_data_set(good, ask, book):
     assert "its place in the ledger" in good(
         "report verify new/report.json --model new/model.json --ledger sqlite:///book.ledger"
     )
+
+
+@pytest.mark.parametrize("way", ["--streamed", "--in-memory"])
+def test_a_ledger_is_charged_before_records_are_read(ask, book, monkeypatch, way):
+    def full(self, *words):
+        assert book() == ["open", "reserve", "start"]
+        raise MemoryError
+
+    monkeypatch.setattr(Files, "batches_of", full)
+    code, out, err = ask(f"{FIT} {BOOK} {way} --output new")
+    assert code == 70 and "MemoryError" in err and "stays spent: epsilon = 1." in err and not out
+    assert "nothing was charged" not in err and book() == ["open", "reserve", "start", "settle"]
 
 
 def test_a_dry_run_and_a_plan_charge_nothing(ask, book, no_records):

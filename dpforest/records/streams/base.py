@@ -15,7 +15,17 @@ MEMORY_LIMIT = 2**31
 
 
 class Source(ABC):
-    """Records that ``fit`` takes in place of a table, wherever they are."""
+    """Records that ``fit`` takes in place of a table, wherever they are.
+
+    Whatever they are, they are not read before the fit was charged.
+
+    Attributes
+    ----------
+    in_passes : bool
+        False for a table that is read whole, once.
+    """
+
+    in_passes: bool = True
 
     @property
     @abstractmethod
