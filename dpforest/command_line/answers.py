@@ -156,7 +156,8 @@ class FitResult(Result):
 
 
 class WritingResult(Result):
-    """Of commands that write files: ``predict``, ``export``, ``domain check --output``.
+    """Of commands that write files: ``predict``, ``export``, ``domain check --output`` and
+    ``domain diff --output``.
 
     Attributes
     ----------

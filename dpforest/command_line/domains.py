@@ -67,23 +67,8 @@ def run_confirm(chosen: argparse.Namespace) -> Answer:
 
 def run_check(chosen: argparse.Namespace) -> Answer:
     """Tell the curator which records a fit would drop; at a terminal or in a private file."""
-    path = None if chosen.output is None else Path(chosen.output)
-    if path is None and not sys.stdout.isatty():
-        raise ParameterError(
-            "--output", None, "is needed where stdout is no terminal: what is found is "
-            f"{FOR_THE_CURATOR}, and a log would keep it",
-            "Name a file; its owner alone may read it",
-        )  # fmt: skip
-    if path is not None:
-        check_new(path, chosen.force)
-    answer = _checked(chosen)
-    if path is None:
-        return answer
-    text = answer.as_json(chosen.named) if chosen.json else answer.words
-    write_text(path, text + "\n", private=True, force=chosen.force)
-    written = WritingResult(written=(Written(what="check", path=str(path)),))
-    aside = f"{path} is {FOR_THE_CURATOR}"
-    return Answer(written, f"check: {path}", aside, answer.code)
+    path = _place_for_curator(chosen, "what is found")
+    return _put(_checked(chosen), chosen, path, "check")
 
 
 def _checked(chosen: argparse.Namespace) -> Answer:
@@ -106,10 +91,51 @@ def _checked(chosen: argparse.Namespace) -> Answer:
 
 
 def run_diff(chosen: argparse.Namespace) -> Answer:
-    """Differences from one domain to another."""
-    found = Domain.from_json(Path(chosen.domain)).diff(Domain.from_json(Path(chosen.other)))
+    """Differences from one domain to another; where one is a draft, for the curator alone.
+
+    Not only its values would tell: a field that does not differ is as good as one that is shown.
+    """
+    one, other = (Domain.from_json(Path(path)) for path in (chosen.domain, chosen.other))
+    if one.is_declared and other.is_declared:
+        path, aside = _new_place(chosen), ""
+    else:
+        path, aside = _place_for_curator(chosen, "what a draft holds"), FOR_THE_CURATOR
+    found = one.diff(other)
     code = ANSWER_IS_NO if chosen.exit_code and not found.same else DONE
-    return Answer(DomainDiffResult(same=found.same, diff=found), str(found), code=code)
+    answer = Answer(DomainDiffResult(same=found.same, diff=found), str(found), aside, code)
+    return _put(answer, chosen, path, "diff")
+
+
+# -- for the curator ------------------------------------------------------------------------------
+
+
+def _place_for_curator(chosen: argparse.Namespace, what: str) -> Path | None:
+    """The file of ``--output``, or None at a terminal; elsewhere a log would keep what is said."""
+    if chosen.output is None and not sys.stdout.isatty():
+        raise ParameterError(
+            "--output", None, f"is needed where stdout is no terminal: {what} is "
+            f"{FOR_THE_CURATOR}, and a log would keep it",
+            "Name a file; its owner alone may read it",
+        )  # fmt: skip
+    return _new_place(chosen)
+
+
+def _new_place(chosen: argparse.Namespace) -> Path | None:
+    if chosen.output is None:
+        return None
+    check_new(Path(chosen.output), chosen.force)
+    return Path(chosen.output)
+
+
+def _put(answer: Answer, chosen: argparse.Namespace, path: Path | None, what: str) -> Answer:
+    """The answer itself, or the word that a private file has it."""
+    if path is None:
+        return answer
+    text = answer.as_json(chosen.named) if chosen.json else answer.words
+    write_text(path, text + "\n", private=True, force=chosen.force)
+    written = WritingResult(written=(Written(what=what, path=str(path)),))
+    aside = f"{path} is {FOR_THE_CURATOR}" if what == "check" or answer.aside else ""
+    return Answer(written, f"{what}: {path}", aside, answer.code)
 
 
 def _result(domain: Domain, path: Path) -> DomainResult:

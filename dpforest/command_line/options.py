@@ -190,7 +190,12 @@ def domain_diff(parser: argparse.ArgumentParser) -> None:
     """Options of ``domain diff``."""
     parser.add_argument("domain", metavar="DOMAIN", help="a domain's JSON")
     parser.add_argument("other", metavar="OTHER", help="another one")
-    _exit_code(parser, "if they differ")
+    parser.add_argument(
+        "--output", metavar="FILE",
+        help="(default: stdout; of a draft only where that is a terminal)",
+    )  # fmt: skip
+    _exit_code(parser, "if they differ, which of a draft tells of the records")
+    _force(parser)
 
 
 def plan(parser: argparse.ArgumentParser) -> None:

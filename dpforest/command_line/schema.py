@@ -14,12 +14,12 @@ from dpforest.command_line.answers import FORMAT, VERSION
 
 FILE = "output.schema.json"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-#: What each command answers; a check that is written to a file says only where.
+#: What each command answers; what is written to a file in place of stdout says only where.
 RESULTS: dict[str, tuple[type[BaseModel], ...]] = {
     "domain draft": (answers.DomainResult,),
     "domain confirm": (answers.DomainResult,),
     "domain check": (answers.CheckResult, answers.WritingResult),
-    "domain diff": (answers.DomainDiffResult,),
+    "domain diff": (answers.DomainDiffResult, answers.WritingResult),
     "report show": (answers.ReportResult,),
     "report verify": (answers.VerifyResult,),
     "report diff": (answers.DiffResult,),

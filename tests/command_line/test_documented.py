@@ -55,7 +55,7 @@ def test_the_page_does_what_it_says(ran):
     assert json.loads((folder / "plan.json").read_text())["result"]["price"]["fits"] is True
     assert (folder / "predictions.csv").read_text().startswith("stay,prediction,probability of no,")
     assert not (folder / "more").exists()
-    for private in ("draft.json", "check.txt", "predictions.csv"):
+    for private in ("draft.json", "draft_changes.txt", "check.txt", "predictions.csv"):
         assert (folder / private).stat().st_mode & 0o77 == 0
 
 

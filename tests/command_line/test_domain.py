@@ -131,11 +131,33 @@ def test_a_check_tells_by_its_code_only_if_asked(ask, here):
 
 
 def test_domains_are_compared(ask, good, here):
-    good(DRAFT)
+    other = (here / "domain.json").read_text().replace("110", "120")
+    (here / "other.json").write_text(other)
     assert good("domain diff domain.json domain.json") == "The domains say the same."
-    code, out, _ = ask("domain diff domain.json draft.json --exit-code")
-    assert code == 1 and "110" in out
-    assert ask("domain diff domain.json draft.json")[0] == 0
+    code, out, err = ask("domain diff domain.json other.json --exit-code")
+    assert code == 1 and "110" in out and "120" in out and not err
+    assert ask("domain diff domain.json other.json")[0] == 0
+    assert good("domain diff domain.json other.json --output changes.txt") == "diff: changes.txt"
+    assert "120" in (here / "changes.txt").read_text()
+
+
+@pytest.mark.parametrize("files", ["draft.json domain.json", "domain.json draft.json",
+                                   "draft.json draft.json"])  # fmt: skip
+@pytest.mark.parametrize("more", ["", "--json", "--exit-code"])
+def test_no_log_tells_how_a_draft_differs(ask, good, here, files, more):
+    good(DRAFT)
+    code, out, err = ask(f"domain diff {files} {more}")
+    assert code == 2 and not out and "a log would keep it" in err and "99" not in err
+    good(f"domain diff {files} {more.replace('--exit-code', '')} --output changes.txt")
+    assert (here / "changes.txt").stat().st_mode & 0o77 == 0
+    assert ("99" in (here / "changes.txt").read_text()) == ("domain" in files)
+
+
+def test_how_a_draft_differs_is_shown_at_a_terminal(ask, good, monkeypatch):
+    good(DRAFT)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    code, out, err = ask("domain diff domain.json draft.json")
+    assert code == 0 and "99" in out and "for the curator's eyes alone" in err
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"format": "other"}', '{"columns": 3}'])
