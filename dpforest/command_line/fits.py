@@ -36,6 +36,7 @@ from dpforest.exceptions import DPForestError, MissingExtraError
 
 #: Names of files in the folder of ``--output``.
 MODEL, REPORT, PAGE, PREDICTIONS = "model.json", "report.json", "report.html", "predictions.csv"
+NAMES = (MODEL, REPORT, PAGE, PREDICTIONS)
 
 
 @dataclass
@@ -56,6 +57,12 @@ class Order:
     def lost(self) -> bool:
         """True if no file has the model."""
         return not any(one.what == "model" for one in self.written)
+
+    @property
+    def is_at_home(self) -> bool:
+        """True if the model is where it was to be, so that other files may stand beside it."""
+        home = str(self.folder / MODEL)
+        return any(one.what == "model" and one.path == home for one in self.written)
 
     @property
     def folder(self) -> Path:
@@ -103,9 +110,8 @@ def run_fit(chosen: argparse.Namespace) -> Answer:
 
 
 def _check_places(chosen: argparse.Namespace) -> None:
-    """Refuse what could not be written afterwards."""
-    names = [MODEL, REPORT, *([] if chosen.no_html else [PAGE])]
-    for name in [*names, *([PREDICTIONS] if chosen.predict else [])]:
+    """Refuse what could not be written afterwards, and what is there of another fit."""
+    for name in NAMES:
         check_new(Path(chosen.output) / name, chosen.force)
     if not chosen.no_html:
         try:
@@ -182,9 +188,11 @@ def _keep_model(order: Order) -> None:
 
 
 def _placed(order: Order, text: str) -> Path | None:
-    place = order.folder / MODEL
+    """Write the model; what another fit left in the folder goes when it comes."""
+    place, force = order.folder / MODEL, order.chosen.force
+    left = [order.folder / name for name in NAMES if force and name != MODEL]
     try:
-        write_text(place, text, force=order.chosen.force)
+        write_text(place, text, force=force, removed=left)
     except DPForestError as refusal:
         order.problems.append(f"model: {refusal}")
         return rescue(text, "dpforest-model")
@@ -208,7 +216,10 @@ def _handed_over(order: Order) -> Answer:
             ("predictions", PREDICTIONS, lambda path: write_predictions(order.chosen, forest, path))
         )
     for what, name, make in makers:
-        _write(order, what, order.folder / name, make)
+        if order.is_at_home:
+            _write(order, what, order.folder / name, make)
+        else:
+            order.problems.append(f"{what}: not written, since the model is not in that folder")
     return _answer(order)
 
 

@@ -12,7 +12,7 @@ import errno
 import os
 import secrets
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -50,18 +50,31 @@ def check_writable(folder: Path, option: str = "--output") -> None:
 
 
 def write_text(
-    path: Path, text: str, *, private: bool = False, force: bool = False, option: str = "--output"
+    path: Path,
+    text: str,
+    *,
+    private: bool = False,
+    force: bool = False,
+    option: str = "--output",
+    removed: Iterable[Path] = (),
 ) -> None:
     """Write a text as a whole file; see :func:`new_file`."""
-    with new_file(path, private=private, force=force, option=option) as file:
+    with new_file(path, private=private, force=force, option=option, removed=removed) as file:
         file.write(text.encode("utf-8"))
 
 
 @contextmanager
 def new_file(
-    path: Path, *, private: bool = False, force: bool = False, option: str = "--output"
+    path: Path,
+    *,
+    private: bool = False,
+    force: bool = False,
+    option: str = "--output",
+    removed: Iterable[Path] = (),
 ) -> Iterator[BinaryIO]:
     """A file that appears at its place when the block ends, and not at all if it fails.
+
+    Files that are to be ``removed`` are so when it is whole on the disk, just before it appears.
 
     Raises
     ------
@@ -75,6 +88,8 @@ def new_file(
             yield file
             file.flush()
             os.fsync(file.fileno())
+        for one in removed:
+            one.unlink(missing_ok=True)
         _place(begun, path, force)
     except OSError as error:
         begun.unlink(missing_ok=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -131,11 +132,42 @@ def test_a_folder_that_cannot_be_written_is_found_first(ask, here):
     assert code == 2 and "cannot be written" in err
 
 
+@pytest.mark.parametrize("name", fits.NAMES)
+@pytest.mark.usefixtures("no_records")
+def test_files_of_another_fit_are_refused_whatever_is_asked(ask, here, name):
+    (here / "new").mkdir()
+    (here / "new" / name).write_text("old")
+    code, _, err = ask(f"{FIT} --no-html --output new")
+    assert code == 2 and f"new/{name}" in err and "is there already" in err
+
+
+def test_what_is_there_stays_if_the_model_goes_elsewhere(ask, here, monkeypatch):
+    (here / "new").mkdir()
+    for name in fits.NAMES:
+        (here / "new" / name).write_text("old")
+    sync, tried = os.fsync, []
+
+    def full_at_first(number):
+        tried.append(number)
+        if len(tried) == 1:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        sync(number)
+
+    monkeypatch.setattr(os, "fsync", full_at_first)
+    code, _, err = ask(f"{FIT} --force --predict stays.csv --output new")
+    assert code == 7 and "the model is not in that folder" in err
+    assert {path.read_text() for path in (here / "new").iterdir()} == {"old"}
+    assert len(list(here.glob("dpforest-model-*.json"))) == 1
+
+
 def test_force_writes_over(good, here):
     (here / "new").mkdir()
-    (here / "new" / "model.json").write_text("old")
+    for name in fits.NAMES:  # the page of another fit must not stay beside this model
+        (here / "new" / name).write_text("old")
+    (here / "new" / "notes.txt").write_text("mine")
     good(f"{FIT} --force --no-html --output new")
-    assert {path.name for path in (here / "new").iterdir()} == {"model.json", "report.json"}
+    names = {path.name for path in (here / "new").iterdir()}
+    assert names == {"model.json", "report.json", "notes.txt"}
     PrivateForestClassifier.from_json(here / "new" / "model.json")
 
 
