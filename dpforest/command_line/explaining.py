@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from dpforest.command_line.answers import Answer, ExplainResult, Written
-from dpforest.command_line.models import read_model
+from dpforest.command_line.models import holds_draft, read_model
 from dpforest.command_line.writing import check_new, new_file
 from dpforest.estimators.explanation import Explanation
 
@@ -15,22 +15,23 @@ def run_explain(chosen: argparse.Namespace) -> Answer:
     """Importances, curves of the features that are named, and a plot if a file is named."""
     if chosen.plot:
         check_new(Path(chosen.plot), chosen.force, "--plot")
-    explanation = read_model(chosen.model).explain()
+    forest = read_model(chosen.model)
+    explanation = forest.explain()
     curves = [_curve(explanation, name) for name in chosen.feature]
     words = "\n\n".join([str(explanation), *curves])
     written: tuple[Written, ...] = ()
     if chosen.plot:
-        _draw(explanation, chosen)
+        _draw(explanation, chosen, private=holds_draft(forest))
         written = (Written(what="plot", path=chosen.plot),)
     aside = "".join(f"{one.what}: {one.path}" for one in written)
     return Answer(ExplainResult(explanation=explanation, written=written), words, aside)
 
 
-def _draw(explanation: Explanation, chosen: argparse.Namespace) -> None:
+def _draw(explanation: Explanation, chosen: argparse.Namespace, private: bool) -> None:
     path = Path(chosen.plot)
     figure = explanation.plot(chosen.feature or None)
     kind = path.suffix.removeprefix(".").lower()
-    with new_file(path, force=chosen.force, option="--plot") as file:
+    with new_file(path, private=private, force=chosen.force, option="--plot") as file:
         figure.savefig(file, format=kind if kind in ("svg", "pdf", "png") else "png")
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dpforest.command_line.answers import Answer, WritingResult, Written
-from dpforest.command_line.models import read_model
+from dpforest.command_line.models import holds_draft, read_model
 from dpforest.command_line.writing import check_new, write_text
 from dpforest.exceptions import ParameterError
 
@@ -27,9 +27,11 @@ def run_export(chosen: argparse.Namespace) -> Answer:
         )
     if chosen.output:
         check_new(Path(chosen.output), chosen.force)
-    text = FORMS[chosen.form](read_model(chosen.model), chosen)
+    forest = read_model(chosen.model)
+    text = FORMS[chosen.form](forest, chosen)
     if not chosen.output:
         return Answer(WritingResult(written=()), text.rstrip("\n"))
-    write_text(Path(chosen.output), text, force=chosen.force)
+    private = holds_draft(forest)
+    write_text(Path(chosen.output), text, private=private, force=chosen.force)
     written = Written(what=chosen.form, path=chosen.output)
     return Answer(WritingResult(written=(written,)), f"{written.what}: {written.path}")

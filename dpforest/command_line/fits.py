@@ -59,6 +59,11 @@ class Order:
         return not any(one.what == "model" for one in self.written)
 
     @property
+    def private(self) -> bool:
+        """True if files hold what a draft read off the records."""
+        return not self.forest.domain.is_declared
+
+    @property
     def is_at_home(self) -> bool:
         """True if the model is where it was to be, so that other files may stand beside it."""
         home = str(self.folder / MODEL)
@@ -192,7 +197,7 @@ def _placed(order: Order, text: str) -> Path | None:
     place, force = order.folder / MODEL, order.chosen.force
     left = [order.folder / name for name in NAMES if force and name != MODEL]
     try:
-        write_text(place, text, force=force, removed=left)
+        write_text(place, text, private=order.private, force=force, removed=left)
     except DPForestError as refusal:
         order.problems.append(f"model: {refusal}")
         return rescue(text, "dpforest-model")
@@ -204,13 +209,17 @@ def _placed(order: Order, text: str) -> Path | None:
 
 def _handed_over(order: Order) -> Answer:
     """Write all that can be made of the model, and answer."""
-    forest, force = order.forest, order.chosen.force
+    forest = order.forest
     report = forest.privacy_report()
+
+    def write(path: Path, text: str) -> None:
+        write_text(path, text, private=order.private, force=order.chosen.force)
+
     makers: list[tuple[str, str, Callable[[Path], None]]] = [
-        ("report", REPORT, lambda path: write_text(path, report.to_json(), force=force))
+        ("report", REPORT, lambda path: write(path, report.to_json()))
     ]
     if not order.chosen.no_html:
-        makers.append(("page", PAGE, lambda path: write_text(path, report.to_html(), force=force)))
+        makers.append(("page", PAGE, lambda path: write(path, report.to_html())))
     if order.chosen.predict:
         makers.append(
             ("predictions", PREDICTIONS, lambda path: write_predictions(order.chosen, forest, path))

@@ -24,6 +24,11 @@ def read_model(path: str) -> Any:
     return load_model(Path(path))
 
 
+def holds_draft(forest: Any) -> bool:
+    """True if a forest knows what a draft read off the records, so that its files are private."""
+    return not forest.domain_.is_declared
+
+
 def content_of(path: str) -> dict[str, Any]:
     """The JSON object of a file."""
     return read_object(Path(path), _unreadable, _LIMITS)

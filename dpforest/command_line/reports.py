@@ -17,6 +17,7 @@ from dpforest.command_line.charging import opened_ledger
 from dpforest.command_line.exit_codes import ANSWER_IS_NO, DONE
 from dpforest.command_line.models import content_of, read_model
 from dpforest.command_line.writing import check_new, write_text
+from dpforest.domain.domain import Domain
 from dpforest.estimators.storage import FORMAT as MODEL_FORMAT
 from dpforest.exceptions import ReportError
 from dpforest.report.diff import diff_reports
@@ -34,7 +35,7 @@ def run_show(chosen: argparse.Namespace) -> Answer:
     words = forms[chosen.form]()
     written: tuple[Written, ...] = ()
     if chosen.output:
-        write_text(Path(chosen.output), words, force=chosen.force)
+        write_text(Path(chosen.output), words, private=_holds_draft(report), force=chosen.force)
         written = (Written(what="report", path=chosen.output),)
         words = f"report: {chosen.output}"
     return Answer(ReportResult(report=json.loads(report.to_json()), written=written), words)
@@ -73,6 +74,14 @@ def _is_page_at(path: Path) -> bool:
             return is_page(file.read(64).decode("utf-8", "replace"))
     except OSError:
         return False
+
+
+def _holds_draft(report: PrivacyReport) -> bool:
+    """True if a report may hold what a draft read off the records."""
+    try:
+        return not Domain.model_validate(report.domain).is_declared
+    except ValueError:
+        return True
 
 
 def _report_at(path: str) -> PrivacyReport:

@@ -130,7 +130,7 @@ def _refused(path: Path, error: OSError, option: str) -> ParameterError:
 
 
 def rescue(text: str, stem: str) -> Path | None:
-    """Write what must not be lost somewhere, where its own place did not take it.
+    """Write what must not be lost somewhere, where its own place did not take it; private.
 
     Returns
     -------
@@ -140,7 +140,7 @@ def rescue(text: str, stem: str) -> Path | None:
     for folder in (Path.cwd, lambda: Path(tempfile.gettempdir()), Path.home):
         try:
             place = folder() / f"{stem}-{secrets.token_hex(4)}.json"
-            write_text(place, text)
+            write_text(place, text, private=True)
             return place
         except (ParameterError, OSError, RuntimeError):
             continue

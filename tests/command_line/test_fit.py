@@ -198,6 +198,28 @@ def test_a_draft_is_taken_only_if_asked_and_is_void(ask, good, here):
     assert "dpforest: warning: the domain was drafted" in err
 
 
+def modes(*paths):
+    return {path.name: path.stat().st_mode & 0o777 for path in paths}
+
+
+def test_files_that_hold_a_drafts_bounds_are_private(good, here):
+    before = os.umask(0o022)
+    try:
+        for name, line, more in (
+            ("open", FIT, ""),
+            ("closed", FIT.replace("domain.json", "draft.json"), "--allow-draft"),
+        ):
+            good("domain draft stays.csv --target back --drop stay --output draft.json --force")
+            good(f"{line} {more} --output {name}")
+            good(f"export {name}/model.json --output {name}/plain.json")
+            good(f"report show {name}/report.json --output {name}/report.md")
+    finally:
+        os.umask(before)
+    names = {"model.json", "report.json", "report.html", "plain.json", "report.md"}
+    assert modes(*(here / "closed").iterdir()) == dict.fromkeys(names, 0o600)
+    assert modes(*(here / "open").iterdir()) == dict.fromkeys(names, 0o644)
+
+
 def test_numbers_are_a_regression(good, here):
     rows = "\n".join(f"{k % 50},{(k % 50) / 5}" for k in range(300))
     (here / "t.csv").write_text(f"a,y\n{rows}\n")

@@ -84,6 +84,7 @@ def test_what_was_paid_for_finds_a_place(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     found = rescue("the model", "dpforest-model")
     assert found.parent == tmp_path and found.read_text() == "the model"
+    assert found.stat().st_mode & 0o77 == 0  # whoever reads that folder
 
     def nowhere(*words, **more):
         raise ParameterError("--output", "x", "cannot be written", "Go")
