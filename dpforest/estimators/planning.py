@@ -172,7 +172,8 @@ def warn_if_hopeless(
     """Warn where the budget can hardly teach anything; from a declared or released number."""
     if signal is not None and not teaches(plan, signal):
         text = forecast(plan, signal)
-        warn_in_search(text, WeakSignalWarning, search, stacklevel=stacklevel)
+        # By its figures: a slight one must not hide a worse one.
+        warn_in_search(text, WeakSignalWarning, search, key=text, stacklevel=stacklevel)
 
 
 def warn_of_large_delta(
@@ -187,5 +188,6 @@ def warn_of_large_delta(
         f"Choose a delta far below {1 / rows:.1g}, such as {1 / (100 * rows):.1g}, or 0.",
         LargeDeltaWarning,
         search,
+        key=f"{delta} of {rows}",
         stacklevel=stacklevel,
     )
