@@ -235,12 +235,19 @@ def _handed_over(order: Order) -> Answer:
 def _write(order: Order, what: str, path: Path, make: Callable[[Path], None]) -> None:
     try:
         make(path)
-    except DPForestError as refusal:
-        order.problems.append(f"{what}: {refusal}")
     except Exception as fault:  # whatever it is, the forest is there and was paid for
-        order.problems.append(f"{what}: a fault of dpforest ({type(fault).__name__})")
+        order.problems.append(f"{what}: {_why_missing(what, fault)}")
     else:
         order.written.append(Written(what=what, path=str(path)))
+
+
+def _why_missing(what: str, fault: Exception) -> str:
+    """Reason in words; of predictions none, which may be of the records that were trained on."""
+    if what == "predictions":
+        return "not written; run dpforest predict"
+    if isinstance(fault, DPForestError):
+        return str(fault)
+    return f"a fault of dpforest ({type(fault).__name__})"
 
 
 def _answer(order: Order) -> Answer:

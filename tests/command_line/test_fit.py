@@ -178,6 +178,22 @@ def test_predictions_afterwards(good, here):
     assert (here / "new" / "predictions.csv").stat().st_mode & 0o77 == 0
 
 
+def test_why_predictions_failed_is_not_told_by_a_fit(ask, here, monkeypatch):
+    (here / "odd.csv").write_text((here / "stays.csv").read_text() + "broken,line\n")
+    line = f"{FIT.replace('stays.csv', 'odd.csv')} --no-html --predict odd.csv --json --output"
+    code, out, err = ask(f"{line} one")
+    problems = json.loads(out)["result"]["problems"]
+    assert code == 7 and problems == ["predictions: not written; run dpforest predict"]
+    assert "line" not in err and "odd.csv" not in err
+
+    def fault(*words):
+        raise ValueError
+
+    monkeypatch.setattr(fits, "write_predictions", fault)
+    code, out, _ = ask(f"{line} other")
+    assert code == 7 and json.loads(out)["result"]["problems"] == problems
+
+
 @pytest.mark.parametrize("way", ["--streamed", "--in-memory"])
 def test_bars_are_shown_at_a_terminal_and_count_no_records(ask, here, monkeypatch, way):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
