@@ -43,7 +43,7 @@ def run_draft(chosen: argparse.Namespace) -> Answer:
     X, y = whole_table(source, names)
     domain = with_rows(Domain.draft(X, draft_labels(y), task=chosen.task), chosen.rows)
     codes = domain.may_be_codes
-    domain = domain.with_categories(*chosen.categorical)
+    domain = _with_categories(domain, chosen.categorical)
     write_text(path, domain.to_json(), private=True, force=chosen.force)
     aside = (
         f"{path} holds extremes of the records, {FOR_THE_CURATOR}. Edit it from public knowledge, "
@@ -152,6 +152,20 @@ def _codes_words(codes: Mapping[str, Any]) -> str:
     if codes and sys.stderr.isatty():
         words += f". Few of them are in: {', '.join(codes)}"
     return words
+
+
+def _with_categories(domain: Domain, names: Sequence[str]) -> Domain:
+    """Codes read as categories; which column holds something else is said at a terminal alone."""
+    try:
+        return domain.with_categories(*names)
+    except DomainError:
+        if sys.stderr.isatty():
+            raise
+    raise ParameterError(
+        "--categorical", ", ".join(names), "must name columns of few whole numbers alone. Which "
+        "one is something else, and what, is a fact about the records, so no log may keep it",
+        "Draft at a terminal, or write the categories into the draft's file",
+    )  # fmt: skip
 
 
 # -- drafting -------------------------------------------------------------------------------------

@@ -55,7 +55,22 @@ def test_codes_are_categories_only_if_somebody_says_so(ask, good, here, monkeypa
     assert Domain.from_json(here / "t.json").features[0].categories == ("0", "1", "2")
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     assert "Few of them are in: code" in ask(line)[2]
-    assert ask(f"{line} --categorical number")[0] == 2
+    code, _, err = ask(f"{line} --categorical number")
+    assert code == 2 and "'number'" in err and "--categorical" not in err  # with its own reason
+
+
+def test_no_log_tells_why_a_column_holds_no_codes(ask, here):
+    rows = "\n".join(f"{k % 3},{k},{k / 7},{'xz'[k % 2]},{'ny'[k % 2]}" for k in range(60))
+    (here / "t.csv").write_text(f"code,many,parts,text,y\n{rows}\n")
+    said = set()
+    for name in ("many", "parts", "text"):
+        line = (
+            f"domain draft t.csv --target y --output t.json --categorical code --categorical {name}"
+        )
+        code, out, err = ask(line)
+        assert code == 2 and not out and "at a terminal" in err
+        said.add(err.replace(name, "NAME"))
+    assert len(said) == 1 and not (here / "t.json").exists()
 
 
 def test_columns_that_are_not_there_are_refused(ask):
