@@ -8,6 +8,7 @@ from pathlib import Path
 from dpforest.command_line.answers import Answer, ExplainResult, Written
 from dpforest.command_line.models import holds_draft, read_model
 from dpforest.command_line.writing import check_new, new_file
+from dpforest.display import printable
 from dpforest.estimators.explanation import Explanation
 
 
@@ -36,12 +37,14 @@ def _draw(explanation: Explanation, chosen: argparse.Namespace, private: bool) -
 
 
 def _curve(explanation: Explanation, name: str) -> str:
-    """The mean prediction in every cell of a feature, as a table."""
+    """The mean prediction in every cell of a feature, as a table; its words are the model's."""
     found = explanation.of(name)
-    heads = list(found.predictions)
-    width = max(map(len, found.cells))
-    lines = [f"{name:{width}}  " + "  ".join(f"{head:>10.10}" for head in heads)]
-    for place, cell in enumerate(found.cells):
-        figures = "  ".join(f"{found.predictions[head][place]:10.4g}" for head in heads)
+    curves = list(found.predictions.values())
+    heads = "  ".join(f"{printable(head):>10.10}" for head in found.predictions)
+    cells = list(map(printable, found.cells))
+    width = max(map(len, cells))
+    lines = [f"{printable(name):{width}}  {heads}"]
+    for place, cell in enumerate(cells):
+        figures = "  ".join(f"{curve[place]:10.4g}" for curve in curves)
         lines.append(f"{cell:{width}}  {figures}")
     return "\n".join(lines)

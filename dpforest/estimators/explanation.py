@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ConfigDict
 
-from dpforest.display import Grid, Page
+from dpforest.display import Grid, Page, printable
 from dpforest.domain.cells import Cells
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.schema import CategoricalFeature, NumericFeature
@@ -99,9 +99,11 @@ class Explanation(OwnNames):
     note: str = ""
 
     def __str__(self) -> str:
-        width = max(map(len, self.importances), default=0)
+        # Names are of whoever wrote the model's file.
+        names = {name: printable(name) for name in self.importances}
+        width = max(map(len, names.values()), default=0)
         lines = [
-            f"{share:6.1%}  {name:{width}}{self._beside(name)}".rstrip()
+            f"{share:6.1%}  {names[name]:{width}}{self._beside(name)}".rstrip()
             for name, share in self.importances.items()
         ]
         return "\n".join(["share of the effect", *lines])

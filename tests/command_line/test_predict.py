@@ -97,6 +97,25 @@ def test_explain(good, here, ask):
     assert ask("explain forest/model.json --plot learnt.svg")[0] == 2
 
 
+def test_a_hostile_model_steers_no_terminal(good, ask, here, stored):
+    text = (stored / "forest" / "model.json").read_text()
+    for name in ("ward", "north", "yes"):
+        assert f'"{name}"' in text
+        text = text.replace(f'"{name}"', f'"{name}\\u001b]0;owned\\u0007\\u001b[2J\\u202e"')
+    (here / "evil.json").write_text(text)
+    ward = json.loads('"ward\\u001b]0;owned\\u0007\\u001b[2J\\u202e"')
+    said = [
+        ask("explain evil.json", "--feature", ward),
+        ask("export evil.json --form text"),
+        ask("report show evil.json"),
+        ask("explain evil.json --feature none"),
+        ask("predict evil.json stays.csv"),
+    ]
+    for _, out, err in said:
+        assert (out + err).replace("\n", "").isprintable()
+    assert said[0][0] == 0 and r"\x1b" in said[0][1]
+
+
 def test_reports_are_shown_in_every_form(good, here, stored):
     assert good("report show forest/report.json") == good("report show forest/model.json")
     page = good("report show forest/report.json --form html")
