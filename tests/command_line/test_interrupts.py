@@ -12,6 +12,14 @@ import pytest
 from dpforest.command_line.interrupts import Interrupted, interrupts_wait
 
 
+@pytest.fixture(autouse=True)
+def heard():
+    """Ctrl-C as at a terminal: what a shell starts in the background ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def send(number=signal.SIGINT):
     os.kill(os.getpid(), number)
 
