@@ -7,6 +7,7 @@ have been with other noise. All of it was paid for; nothing here sees a record.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpforest.mechanisms.entropy import is_seeded
 from dpforest.trees.base import QUANTILES_ROLE, Learner, TableFacts
 
 #: Numbers that only say where thresholds lie: what is made of them counts as structure.
@@ -84,7 +86,11 @@ class ListeningBridge:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ListeningWords:
-    """Public words, noted as they are taken."""
+    """Public words, noted as they are taken.
+
+    No word of the operating system is kept, not even a public one: what is handed out and noted is
+    a digest of it, of the same length. Words of a seed are handed out as they are.
+    """
 
     source: Any
     said: list[tuple[str, Any]]
@@ -92,6 +98,9 @@ class ListeningWords:
     def words(self, n: int) -> NDArray[np.uint64]:
         """As the source."""
         taken: NDArray[np.uint64] = self.source.words(n)
+        if not is_seeded(self.source):
+            digest = hashlib.shake_256(taken.tobytes()).digest(taken.nbytes)
+            taken = np.frombuffer(bytearray(digest), dtype=np.uint64)
         self.said.append(("words", taken.copy()))
         return taken
 
