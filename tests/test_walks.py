@@ -42,6 +42,8 @@ DESIGN = (PACKAGE.parent / "docs" / "design.md").read_text(encoding="utf-8")
 #: A prime number, which no other axis of the fit has.
 N_RECORDS = 997
 MOST = 8
+#: Holds events of noise once they are granted, beside what was released.
+KEEPS = "trees/heard.py"
 ROLES = (Role.PRIOR, Role.QUANTILES, Role.GRAM, Role.GRADIENT, Role.SELECTION, Role.SUMS)
 #: Files that list a role for several learners, beside the learner's own plan.
 SHARED = {Role.PRIOR: {"trees/prior.py"}, Role.QUANTILES: {"trees/random/bins.py"}}
@@ -213,8 +215,13 @@ def test_a_unit_of_budget_passes_the_files_of_the_design(walks, role):
     drawn = set(path_in("One unit of budget"))
     if role == Role.SELECTION:
         drawn = drawn - {"mechanisms/noise.py"} | {"mechanisms/selection.py"}
-    assert walks.of_role(role) - SHARED.get(role, set()) == drawn
+    assert walks.of_role(role) - SHARED.get(role, set()) - {KEEPS} == drawn
     assert len(drawn) <= MOST
+
+
+def test_what_keeps_events_of_noise_is_in_the_design(walks):
+    assert KEEPS in named_after("One unit of budget", "Events of noise")
+    assert KEEPS in walks.of_role(Role.SUMS) and KEEPS not in walks.of_role(Role.SELECTION)
 
 
 @pytest.mark.parametrize("role", SHARED)
