@@ -18,7 +18,6 @@ marks of ``docs/explanations.md`` is written from all lines. Tables come from ``
 from __future__ import annotations
 
 import argparse
-import json
 import time
 import warnings
 from dataclasses import replace
@@ -29,6 +28,8 @@ from typing import Any
 import numpy as np
 from common.models import DELTA, rounded_rows
 from common.regression_tables import load_regression_table
+from common.results import Store
+from common.sources import Sources
 from common.tables import REPOSITORY, data_folder, load_table
 from threadpoolctl import threadpool_limits
 
@@ -50,6 +51,8 @@ STRATEGIES = {
 }  # fmt: skip
 JUNK = ("random 1", "random 2")
 PAGE = REPOSITORY / "docs" / "explanations.md"
+#: That a line depends on.
+SOURCES = Sources(("explanations:cell",), packages=("numpy", "scikit-learn"))
 RESULTS = Path(__file__).parent / "results" / "explanations.jsonl"
 MARKS = "<!-- coverage -->", "<!-- /coverage -->"
 
@@ -179,13 +182,6 @@ def cell(name: str, strategy: str, epsilon: float, fits: int, data: Path) -> dic
     return line | {"seconds": round(time.perf_counter() - start, 1)}
 
 
-def read_lines(path: Path) -> list[dict[str, Any]]:
-    """All lines so far."""
-    if not path.exists():
-        return []
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-
-
 def report(lines: list[dict[str, Any]]) -> str:
     """The page's table: a row a strategy, the share over all tables and epsilons, and the range."""
     columns = "curves, given", "importances, given", "curves, anew", "importances, anew", "listed"
@@ -248,22 +244,21 @@ def main() -> None:
             raise SystemExit(f"no tables in {wanted.data}: give --data or DPFOREST_DATA")
         run(wanted)
     if wanted.results == RESULTS:
-        write_page(read_lines(RESULTS))
+        write_page(Store(RESULTS, SOURCES).reported())
 
 
 def run(wanted: argparse.Namespace) -> None:
     """Every cell that is not there yet."""
-    done = {(x["table"], x["strategy"], x["epsilon"]) for x in read_lines(wanted.results)}
-    wanted.results.parent.mkdir(exist_ok=True)
+    store = Store(wanted.results, SOURCES)
+    done = {(x["table"], x["strategy"], x["epsilon"]) for x in store.lines()}
     for key in product(wanted.sets, wanted.strategies, wanted.epsilons):
         if key in done:
             continue
         with warnings.catch_warnings(), threadpool_limits(1):
             warnings.simplefilter("ignore")
             line = cell(*key, wanted.fits, wanted.data)
-        with wanted.results.open("a", encoding="utf-8") as results:
-            results.write(json.dumps(line) + "\n")
-        print(json.dumps(line), flush=True)
+        store.append(line)
+        print(line, flush=True)
 
 
 if __name__ == "__main__":
