@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dpforest.domain.domain import Domain
 from dpforest.domain.schema import NumericFeature
-from dpforest.exceptions import ParameterError
+from dpforest.exceptions import ParameterError, ParameterTypeError
 
 #: Records that are drawn from the domain, and where from.
 _N_DRAWN, _SEED = 100, 0
@@ -56,15 +56,15 @@ def background_records(background: Any, domain: Domain) -> Any:
 
     Raises
     ------
-    ParameterError
-        If it was not declared public.
+    ParameterTypeError
+        If it was not declared public. The error holds nothing of it: it may be a private table.
     """
     if background is None:
         return drawn_uniformly(domain)
     if isinstance(background, PublicBackground):
         return background.records
-    raise ParameterError(
-        "background", background,
+    raise ParameterTypeError(
+        "background", type(background).__name__,
         "must be declared public: averages over private records are a release that nobody paid for",
         "Leave it out to draw it from the domain, or wrap public records in "
         "PublicBackground(records, source=...)",

@@ -79,6 +79,8 @@ def test_a_background_is_declared_public_or_refused():
         with pytest.raises(ParameterError, match="declared public") as caught:
             forest.shapley_values(X[:1], background=private)
         assert caught.value.parameter == "background"
+        assert caught.value.value == type(private).__name__  # it may be a private table
+        assert str(private)[:12] not in str(caught.value)
     with pytest.raises(ParameterError, match="source"):
         PublicBackground(X, source=" ")
     public = PublicBackground(X[:20], source="made up in a test")
