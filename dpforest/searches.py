@@ -40,23 +40,18 @@ _said: dict[str, set[str]] = {}
 _travelled: set[str] = set()
 
 
-def search_of_clone(inherited: str | None) -> str | None:
-    """Token for a clone that is made now: the one of its search, or None outside of any.
+def running_search(inherited: str | None) -> str | None:
+    """Token of the search that the caller's clone or fit is part of; None outside of any.
 
     Parameters
     ----------
     inherited : str or None
-        Token of what is cloned; it counts as long as a search is running.
+        Token of what is cloned or fitted; it counts as long as a search is running.
     """
     frames = list(_frames())
     if not any(map(_is_of_search, frames)):
         return None
     return inherited or _token_of(frames)
-
-
-def search_of_fit(carried: str | None) -> str | None:
-    """Token of the search that runs the fit of the caller; None outside of any."""
-    return search_of_clone(carried)
 
 
 def travels(token: str) -> None:

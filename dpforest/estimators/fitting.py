@@ -66,7 +66,7 @@ from dpforest.relations import relations_of
 from dpforest.report.guarantee import spent_budget
 from dpforest.report.making import library_versions
 from dpforest.report.record import Ceiling, RunFacts
-from dpforest.searches import search_of_fit, warn_in_search
+from dpforest.searches import running_search, warn_in_search
 from dpforest.trees.base import ReleasedModel
 from dpforest.trees.heard import Heard
 from dpforest.trees.passes import n_passes
@@ -144,7 +144,7 @@ class Fit:
     def _enter(self, X: Any, y: Any) -> None:
         """Refuse whatever can be refused without a look at any value."""
         estimator = self.estimator
-        self.search = search_of_fit(estimator.__dict__.pop("_search", None))
+        self.search = running_search(estimator.__dict__.pop("_search", None))
         self.wanted = estimator._wanted()
         self.source = make_source(estimator.random_state)
         # Read once, so that the report speaks of what is charged, whatever is set meanwhile.

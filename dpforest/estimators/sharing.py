@@ -21,7 +21,7 @@ from dpforest.accounting.ledger import ScopeRecord
 from dpforest.accounting.scopes import Scope
 from dpforest.domain.domain import Domain
 from dpforest.exceptions import ModelFormatError, ParameterTypeError
-from dpforest.searches import search_of_clone, travels
+from dpforest.searches import running_search, travels
 
 _OTHER_VERSION = (
     "this estimator was pickled by another version of dpforest: it lacks {lacking}. Read it with "
@@ -52,7 +52,7 @@ class SharedBudget(BaseEstimator):
         duplicate: Self = super().__sklearn_clone__()
         duplicate.accountant = self.accountant  # a copy of another library's would spend twice
         duplicate._lineage = self._own_lineage()
-        search = search_of_clone(self.__dict__.get("_search"))
+        search = running_search(self.__dict__.get("_search"))
         if search is not None:
             duplicate._search = search
         return duplicate

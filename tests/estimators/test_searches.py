@@ -33,7 +33,7 @@ from dpforest import (
     RepeatedFitWarning,
     WeakSignalWarning,
 )
-from dpforest.searches import search_of_clone, warn_in_search
+from dpforest.searches import running_search, warn_in_search
 
 X = np.random.default_rng(0).random((60, 2))
 Y = np.arange(60) % 2
@@ -179,7 +179,7 @@ def test_nothing_stays_when_a_search_is_over():
 
 
 def test_outside_of_a_search_there_is_no_token():
-    assert search_of_clone(None) is None and search_of_clone("1-carried") is None
+    assert running_search(None) is None and running_search("1-carried") is None
 
 
 def test_a_token_of_another_machine_is_said_once_a_process():
