@@ -132,7 +132,8 @@ class PrivateForestRegressor(RegressorMixin, PrivateEstimator):
         ndarray of float64, shape (n,)
             With ``return_std`` alone.
         """
-        means = self._means(self.model_.log_odds(self._codes(X)))
+        codes = self._codes(X)
+        means = self._means(self.model_.log_odds(codes))
         return (means, self.prediction_noise(X)) if return_std else means
 
     def prediction_noise(self, X: Any, n_draws: int | None = None) -> NDArray[np.float64]:

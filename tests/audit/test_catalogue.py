@@ -101,6 +101,7 @@ def certificates(scope):
 
 
 @pytest.mark.filterwarnings("ignore::dpforest.exceptions.WeakSignalWarning")
+@pytest.mark.filterwarnings("ignore::dpforest.exceptions.LargeDeltaWarning")
 def test_parts_cover_every_strategy_of_either_task():
     from dpforest.trees.strategies import STRATEGIES
 
