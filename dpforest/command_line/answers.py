@@ -9,7 +9,7 @@ import json
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import ConfigDict
 
 from dpforest.audit.result import AuditResult
 from dpforest.command_line.exit_codes import DONE
@@ -17,6 +17,7 @@ from dpforest.domain.comparing import DomainDiff
 from dpforest.domain.findings import DomainCheck
 from dpforest.estimators.explanation import Explanation
 from dpforest.estimators.forecast import PlanSummary
+from dpforest.own_names import OwnNames
 from dpforest.report.diff import ReportDiff
 
 FORMAT = "dpforest-output"
@@ -52,7 +53,7 @@ class Answer:
         return json.dumps(data)
 
 
-class Result(BaseModel):
+class Result(OwnNames):
     """Base of results."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="strings")
