@@ -46,14 +46,15 @@ def test_strategies_are_those_of_the_package():
     assert set(STRATEGIES) == {"auto", *KNOWN}
 
 
-@pytest.mark.parametrize("words", [["--help"], ["fit", "--help"]])
+@pytest.mark.parametrize("words", [[], ["fit"], ["ledger"], ["ledger", "init"]])
 def test_help_loads_nothing_heavy(words):
-    code = HELP.format(words=words) + "print(*sys.modules, file=sys.stderr)"
+    code = HELP.format(words=[*words, "--help"]) + "print(*sys.modules, file=sys.stderr)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = {name.split(".")[0] for name in run.stderr.split()}
     assert "usage:" in run.stdout
     assert not loaded & {
         "numpy", "numba", "sklearn", "pydantic", "narwhals", "pyarrow", "pandas", "tqdm", "jinja2",
+        "sqlite3", "psycopg",
     }  # fmt: skip
 
 
@@ -68,5 +69,6 @@ def seconds(code: str) -> float:
     return min(found)
 
 
-def test_help_takes_less_than_a_fifth_of_a_second():
-    assert seconds(HELP.format(words=["fit", "--help"])) - seconds("pass") < 0.2
+@pytest.mark.parametrize("command", ["fit", "ledger"])
+def test_help_takes_less_than_a_fifth_of_a_second(command):
+    assert seconds(HELP.format(words=[command, "--help"])) - seconds("pass") < 0.2

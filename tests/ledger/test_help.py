@@ -1,10 +1,8 @@
-"""Help comes at once, names every command, and loads nothing that only fits need."""
+"""Help names every command; that it comes at once is held by tests/command_line/test_help.py."""
 
 from __future__ import annotations
 
 import re
-import resource
-import subprocess
 import sys
 import tomllib
 from importlib import import_module
@@ -31,11 +29,6 @@ NAMED = (
     "init|status|log|plan|request|approve|revoke|reserve|void|recover|verify|export|import|backup"
     "|page"
 )
-HELP = (
-    "import sys; from dpforest.__main__ import main\n"
-    "try: main({words!r})\n"
-    "except SystemExit: pass\n"
-)
 
 
 def test_the_commands_are_those_that_are_promised():
@@ -57,30 +50,6 @@ def test_options_that_may_be_repeated_say_so(command, capsys):
     with pytest.raises(SystemExit, match="^0$"):
         main(["ledger", command, "--help"])
     assert "several times for several" in " ".join(capsys.readouterr().out.split())
-
-
-@pytest.mark.parametrize("words", [["--help"], ["ledger", "--help"], ["ledger", "init", "--help"]])
-def test_help_loads_nothing_heavy(words):
-    code = HELP.format(words=words) + "print(*sys.modules, file=sys.stderr)"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    loaded = {name.split(".")[0] for name in run.stderr.split()}
-    assert "usage:" in run.stdout
-    assert not loaded & {"numpy", "numba", "sklearn", "pydantic", "sqlite3", "psycopg", "jinja2"}
-
-
-def seconds(code: str) -> float:
-    """Least of a few measurements of the processor's time that a fresh interpreter takes."""
-    found = []
-    for _ in range(5):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        found.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-    return min(found)
-
-
-def test_help_takes_less_than_a_fifth_of_a_second():
-    assert seconds(HELP.format(words=["ledger", "--help"])) - seconds("pass") < 0.2
 
 
 @pytest.mark.parametrize(
