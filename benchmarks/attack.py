@@ -36,7 +36,9 @@ def main() -> None:
         return
     if arguments.what == "reconstruct":
         sets = arguments.sets or list(default_sets())
-        every = reconstruction.jobs(sets, arguments.epsilons, arguments.seeds or 3)
+        every = reconstruction.jobs(
+            sets, arguments.epsilons, arguments.seeds or reconstruction.SEEDS
+        )
         todo = (job for job in every if (job.trees or 1) in arguments.trees)
         limits = arguments.seconds, arguments.workers
         run_all(todo, lambda job: reconstruction.run(job, *limits), arguments)

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from common.pages import place_of, rows_lost
 from common.results import Store
 from common.sources import Sources
 from scipy.stats import beta
@@ -43,6 +44,10 @@ SOURCES = Sources(
     ("tests/faults/faults.py",),
 )
 FAMILY = 0.001  # probability of one false accusation in the whole run
+#: Options of a whole run; with less it writes beside the page.
+WHOLE: dict[str, float] = {
+    "repetitions": 200, "faults": 100, "runs": 200_000, "seconds": 15.0, "forests": 1000
+}  # fmt: skip
 
 
 def planted_faults() -> tuple[Any, ...]:
@@ -320,14 +325,17 @@ def with_missing_parts(page: str, options: argparse.Namespace) -> str:
     return page[:start] + "\n".join([known, *rows]) + "\n\n" + tail
 
 
+def shortened(options: argparse.Namespace) -> list[str]:
+    """Options by which a run does less than the page's."""
+    return [name for name, most in WHOLE.items() if getattr(options, name) < most]
+
+
 def main() -> None:
     """Run and write."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--repetitions", type=int, default=200)
-    parser.add_argument("--faults", type=int, default=100)
-    parser.add_argument("--runs", type=int, default=200_000)
-    parser.add_argument("--seconds", type=float, default=15, help="of a core for an estimator")
-    parser.add_argument("--forests", type=int, default=1000, help="0 leaves their speed out")
+    helps = {"seconds": "of a core for an estimator", "forests": "0 leaves their speed out"}
+    for name, most in WHOLE.items():
+        parser.add_argument(f"--{name}", type=type(most), default=most, help=helps.get(name))
     parser.add_argument("--parts", default="", help="only parts with this text in their name")
     parser.add_argument("--rows", type=Path, help="file of finished rows")
     parser.add_argument("--output", type=Path)
@@ -341,7 +349,8 @@ def main() -> None:
             text = "\n".join(sections(options)).rstrip() + "\n"
     print(text)
     if options.output:
-        options.output.write_text(text, encoding="utf-8")
+        missing = [] if options.add else [*shortened(options), *rows_lost(options.output, text)]
+        place_of(options.output, missing).write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

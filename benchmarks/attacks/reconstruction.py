@@ -21,6 +21,8 @@ from attacks.solver import solve
 N_RECORDS = 100
 EPSILONS = (0.1, 1.0, 5.0, 30.0)
 TREES = (1, 10)
+#: Training tables of a whole run.
+SEEDS = 3
 FRESH = 199
 #: Moves of a search for each tree; a few seconds for ten.
 _ANNEALING, _SAMPLING = 500_000, 250_000

@@ -8,10 +8,14 @@ from collections.abc import Iterable
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from common.results import Line, finished
+from common.pages import place_of, rows_lost
+from common.results import Line, finished, key_of
 
+from attacks import membership, reconstruction
+from attacks.binary import default_sets
 from attacks.matching import p_value
 from attacks.plots import likeliest, write_plots
 from attacks.stored import stored
@@ -59,10 +63,21 @@ def write_report(folder: Path, docs: Path | None) -> None:
         text += reconstruction_text(found)
     if members:
         text += membership_text(members)
-    path = target / "attacks_results.md"
+    page = target / "attacks_results.md"
+    path = place_of(page, [*missing(found, members), *rows_lost(page, text)])
     path.write_text(text, encoding="utf-8")
     print(path)
-    write_plots(found, members, target)
+    write_plots(found, members, path.parent)
+
+
+def missing(found: list[Line], members: list[Line]) -> set[Any]:
+    """Jobs of a whole page that have no line."""
+    sets, epsilons = list(default_sets()), list(reconstruction.EPSILONS)
+    jobs = [
+        *reconstruction.jobs(sets, epsilons, reconstruction.SEEDS),
+        *membership.jobs(list(membership.SETS), epsilons, 1),
+    ]
+    return {job.key for job in jobs} - {key_of(line) for line in [*found, *members]}
 
 
 def commands(found: list[Line], members: list[Line]) -> list[str]:

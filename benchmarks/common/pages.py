@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any
@@ -49,3 +50,22 @@ def place_of(
         file=sys.stderr,
     )
     return part
+
+
+def rows_lost(page: Path, text: str) -> list[str]:
+    """First cells of table rows that a page has and a new text of it has not as often.
+
+    Parameters
+    ----------
+    page : Path
+        The page as it stands; one that is not there has nothing to lose.
+    text : str
+        What would be written in its place.
+    """
+    old = page.read_text(encoding="utf-8") if page.exists() else ""
+    return list((_first_cells(old) - _first_cells(text)).elements())
+
+
+def _first_cells(text: str) -> Counter[str]:
+    rows = (line.split("|") for line in text.splitlines() if line.startswith("| "))
+    return Counter(cells[1].strip() for cells in rows)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from common.pages import place_of, rows_lost
 from common.plotting import file_plots
 from common.results import Line
 
@@ -31,8 +32,10 @@ def write_page(every: list[Line], folder: Path) -> None:
     after = rest.split(END)[1]
     parts = [setting(lines), fits(lines), predictions(lines), sizes(lines), synthetic(lines)]
     made = "\n\n".join(part for part in parts if part)
-    page.write_text(f"{before}{START}\n\n{made}\n\n{END}{after}", encoding="utf-8")
-    plot_growth(lines, folder / "speed_growth.svg")
+    new = f"{before}{START}\n\n{made}\n\n{END}{after}"
+    place = place_of(page, rows_lost(page, new))
+    place.write_text(new, encoding="utf-8")
+    plot_growth(lines, place.parent / "speed_growth.svg")
 
 
 def latest(lines: Iterable[Line]) -> list[Line]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from functools import partial
 from importlib import import_module
@@ -32,6 +33,21 @@ WRITERS = [
     ("scale", "--report", "stored", ("common.scale_report", "write_report"), "scale.md"),
     ("speed_tables", "--write", "Results", ("speed_tables", "write_page"), "speed.md"),
 ]
+#: Benchmarks that tell by the rows of the page: where each writes, and with what results.
+BY_ROWS = [
+    ("common.speed_report", lambda report, docs: report.write_page(SPEED_LINES, docs), "speed.md"),
+    (
+        "attacks.report", lambda report, docs: report.write_report(docs / "none", docs),
+        "attacks_results.md",
+    ),
+    ("audit", lambda audit, docs: audit.main(), "audit_results.md"),
+]  # fmt: skip
+SPEED_LINES = [
+    {
+        "part": "encode", "table": "adult", "shape": (1, 1), "seconds": {"array": 1.0}, "load": 0.0,
+        "cores": 1, "python": "3", "numpy": "2", "numba": "0", "scikit-learn": "1",
+    }
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "option", "reader", "writer", "page"), WRITERS)
@@ -59,6 +75,47 @@ def test_a_shortened_run_writes_beside_the_page(
     marked = page in ("consistency.md", "scale.md", "speed.md")
     assert written[0].exists() == marked
     assert not marked or written[0].read_bytes() == (pages.DOCS / page).read_bytes()
+
+
+@pytest.mark.parametrize(("name", "write", "page"), BY_ROWS)
+def test_a_run_whose_page_would_lose_rows_writes_beside_it(
+    name, write, page, tmp_path, monkeypatch
+):
+    module = import_module(name)
+    docs, parts = pages.DOCS, tmp_path / "parts"
+    before = (docs / page).read_bytes()
+    monkeypatch.setattr(module, "place_of", partial(place_of, beside=parts))
+    monkeypatch.setattr(module, "sections", lambda _: iter(["# none"]), raising=False)
+    monkeypatch.setattr(sys, "argv", ["audit.py", "--output", str(docs / page)])
+    try:
+        write(module, docs)
+        assert (docs / page).read_bytes() == before
+    finally:
+        (docs / page).write_bytes(before)
+    assert (parts / page).exists()
+
+
+def test_a_shorter_audit_is_a_part_even_with_all_rows():
+    audit = import_module("audit")
+    assert audit.shortened(argparse.Namespace(**audit.WHOLE)) == []
+    assert audit.shortened(argparse.Namespace(**{**audit.WHOLE, "runs": 10})) == ["runs"]
+
+
+def test_the_page_of_attacks_asks_for_its_jobs():
+    pytest.importorskip("ortools")
+    report = import_module("attacks.report")
+    every = report.missing([], [])
+    names = ("dataset", "model", "epsilon", "seed")
+    lines = [dict(zip(names, key, strict=True)) for key in every]
+    assert report.missing(lines, []) == set() and len(report.missing(lines[1:], [])) == 1
+
+
+def test_rows_are_lost_where_a_page_has_more_of_a_name(tmp_path):
+    page = tmp_path / "page.md"
+    assert pages.rows_lost(page, "") == []
+    page.write_text("| set | x |\n| --- | --- |\n| one | 1 |\n| one | 2 |\n| two | 3 |\n")
+    assert pages.rows_lost(page, page.read_text()) == []
+    assert pages.rows_lost(page, "| set |\n| --- |\n| two | 4 |\n| one | 5 |\n") == ["one"]
 
 
 def test_the_consistency_page_asks_for_its_trees_too():
