@@ -32,7 +32,7 @@ def test_the_last_line_is_the_result(shown):
 
 def test_the_private_forest_learns_and_spends_what_was_asked(shown):
     result, text, _ = shown
-    assert result["strategy"] == "combined" and "strategy combined, epsilon=0.5" in text
+    assert result["strategy"] == "boosted" and "strategy boosted, epsilon=0.5" in text
     assert (result["epsilon_spent"], result["delta"]) == (0.5, 0.0)
     assert "The released model is (0.5, 0)-differentially private" in text
     # Ten standard errors of a share of 12,211 records above the commonest class.

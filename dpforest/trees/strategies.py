@@ -63,16 +63,11 @@ BOOSTED_SIGNAL_OF_NARROW = 60_000.0
 CURVE_SIGNAL = 15.0
 PURE_CURVE_SIGNAL = 50.0
 MOST_CURVE_SIGNAL = 3000.0
-#: In pure epsilon: R from which boosted trees pass all others of two classes, of two where the
-#: table is as wide as above, and of a regression; R sqrt(2 / K) of more, up to `MANY_CLASSES`.
-PURE_BOOSTED_SIGNAL = 60000.0
-PURE_BOOSTED_SIGNAL_OF_WIDE = 15000.0
-PURE_BOOSTED_SIGNAL_OF_MEANS = 15000.0
-PURE_BOOSTED_SIGNAL_OF_MANY = 35000.0
-#: R from which, in pure epsilon, rules beside a one-shot forest pass rules alone: of two classes,
-#: and of more.
-COMBINED_SIGNAL_OF_TWO = 2500.0
-COMBINED_SIGNAL = 6000.0
+#: In pure epsilon: R from which boosted trees pass all others of two classes and of a regression;
+#: R sqrt(2 / K) of more, up to `MANY_CLASSES`; and that from which one-shot forests pass rules.
+PURE_BOOSTED_SIGNAL = 15000.0
+PURE_BOOSTED_SIGNAL_OF_MANY = 25000.0
+PURE_ONE_SHOT_SIGNAL = 10000.0
 #: More classes than a rule tree of 64 leaves can tell apart: a one-shot forest alone, from this
 #: 2 R / K.
 MANY_CLASSES = 12
@@ -113,10 +108,7 @@ def pick_strategy(facts: TableFacts, budget: LearnerBudget) -> str:
         return "refitted" if enough else "one_shot"
     if budget.delta:
         return "refitted" if signal * share**0.5 >= REFITTED_SIGNAL else "rules"
-    if facts.n_classes > MANY_CLASSES:
-        return "one_shot" if signal * share >= ONE_SHOT_SIGNAL else "rules"
-    limit = COMBINED_SIGNAL_OF_TWO if facts.n_classes <= 2 else COMBINED_SIGNAL
-    return "combined" if signal >= limit else "rules"
+    return "one_shot" if _is_for_pure_tables(facts, signal) else "rules"
 
 
 def _is_for_boosting(facts: TableFacts, signal: float) -> bool:
@@ -131,13 +123,18 @@ def _is_for_boosting(facts: TableFacts, signal: float) -> bool:
 
 def _is_for_pure_boosting(facts: TableFacts, signal: float) -> bool:
     """True if drawn splits are worth their price, in pure epsilon."""
-    if facts.n_classes > 2:
-        enough = signal * (2 / facts.n_classes) ** 0.5 >= PURE_BOOSTED_SIGNAL_OF_MANY
-        return enough and facts.n_classes <= MANY_CLASSES
-    if facts.unit > 1:
-        return signal >= PURE_BOOSTED_SIGNAL_OF_MEANS
-    limit = PURE_BOOSTED_SIGNAL_OF_WIDE if _is_wide(facts) else PURE_BOOSTED_SIGNAL
-    return signal >= limit
+    if facts.n_classes <= 2:
+        return signal >= PURE_BOOSTED_SIGNAL
+    enough = signal * (2 / facts.n_classes) ** 0.5 >= PURE_BOOSTED_SIGNAL_OF_MANY
+    return enough and facts.n_classes <= MANY_CLASSES
+
+
+def _is_for_pure_tables(facts: TableFacts, signal: float) -> bool:
+    """True if tables of many random trees say more of more than two classes than one rule."""
+    share = 2 / max(facts.n_classes, 2)
+    if facts.n_classes > MANY_CLASSES:
+        return signal * share >= ONE_SHOT_SIGNAL
+    return facts.n_classes > 2 and signal * share**0.5 >= PURE_ONE_SHOT_SIGNAL
 
 
 def _is_for_curves(facts: TableFacts, signal: float, pure: bool) -> bool:
