@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 from functools import cached_property
+from os import PathLike
 from typing import Any, NoReturn, Protocol
 
 import numpy as np
@@ -201,6 +202,13 @@ def read_table(X: Any, n_columns: int | None = None) -> Table:
     ParameterError
         If the table does not have two dimensions.
     """
+    if isinstance(X, (str, PathLike)):
+        raise ParameterTypeError(
+            "X",
+            Described("a path or a text"),
+            "is no table (Expected 2D array, got 0D array instead)",
+            "Read the file first, such as by pandas.read_csv(path, dtype=str)",
+        )
     if _is_sparse(X):
         raise ParameterTypeError(
             "X",
@@ -346,13 +354,13 @@ def select_columns(table: Table, names: Sequence[str], estimator_name: str) -> t
     if table.names is not None and not absent:
         place = {name: index for index, name in enumerate(table.names)}
         return tuple(place[name] for name in names)
-    check_width(table, len(names), estimator_name)
     if table.names is not None and len(absent) < len(names):
         raise DomainError(
             absent[0],
             "declared, but the table has no column of this name while it has others",
-            "Rename the column, or rename all so that they are read by position",
+            "Add or rename the column, or rename all so that they are read by position",
         )
+    check_width(table, len(names), estimator_name)
     return tuple(range(len(names)))
 
 
