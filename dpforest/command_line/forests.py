@@ -27,8 +27,8 @@ def declared_domain(chosen: argparse.Namespace) -> Domain:
             domain.drafted_entries[0],
             "was drafted from records and is not confirmed, so no guarantee would hold "
             f"({lacking})",
-            "Confirm it with `dpforest domain confirm`, with a --source of each, or write --allow-draft for a forest "
-            "without a guarantee",
+            "Confirm it with `dpforest domain confirm`, with a --source of each, or write "
+            "--allow-draft for a forest without a guarantee",
         )
     return domain
 
