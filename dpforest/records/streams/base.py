@@ -115,7 +115,7 @@ def check_columns(place: str, names: Sequence[str], needed: Iterable[str]) -> No
 
 
 def _repair_of(absent: str, names: Sequence[str]) -> str:
-    """What helps where a column is absent; a header may be a record, so no name of it is told.
+    """Repair where a column is absent; a header may be a record, so no name of it is told.
 
     A name that differs in case or blanks alone is as good as known.
     """
