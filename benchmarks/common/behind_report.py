@@ -117,7 +117,8 @@ def _head(found: Found) -> Iterator[str]:
         "Written by `python benchmarks/behind.py`: `auto` against each of our learners asked for "
         "by name at its one default, and for regressions against `additive`, the paid-for constant "
         f"and a private ridge regression. {found.seeds} splits (a quarter of the records for "
-        "testing), the same for all models; the number of training records is declared, rounded "
+        "testing), the same for all models; a name with `@50000` is that many records of a longer "
+        "table; the number of training records is declared, rounded "
         "to one digit. With δ = 1e-6 `auto` stands against all models, with δ = 0 against those "
         "that need no δ. Learners that spend pure ε have one name in both."
     )
