@@ -109,7 +109,7 @@ ScoreLink = Literal["softmax", "shares"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KnownSizes:
-    """What a released model tells of how many records lie where.
+    """Account, by a released model, of how many records lie where.
 
     Attributes
     ----------
