@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.trees.base import LogOddsModel, TableFacts
+from dpforest.trees.base import KnownSizes, LogOddsModel, TableFacts
 from dpforest.trees.one_shot.model import OneShotModel
 from dpforest.trees.rules.model import RuleModel
 from dpforest.trees.stored import reading, real_numbers, require
@@ -28,6 +29,9 @@ class CombinedModel(LogOddsModel):
     weights : tuple of two floats
         a and b.
     """
+
+    cuts_sums: ClassVar[bool] = True
+    knows_classes_alone: ClassVar[bool] = True
 
     rules: RuleModel
     forest: OneShotModel
@@ -78,6 +82,20 @@ class CombinedModel(LogOddsModel):
         return self.mixed(
             rules.partial_scores(feature, facts), forest.partial_scores(feature, facts)
         )
+
+    def known_sizes(self) -> KnownSizes:
+        """Released sizes of the forest's leaves, as shares."""
+        return self.forest.known_sizes()
+
+    def partial_scores_of(
+        self, models: Sequence[Any], feature: int, facts: TableFacts
+    ) -> list[NDArray[np.float64]]:
+        """``partial_scores`` of models that have the structure of this one."""
+        by_rules = self.rules.partial_scores_of([model.rules for model in models], feature, facts)
+        return [
+            model.mixed(rules, model.forest.partial_scores(feature, facts))
+            for model, rules in zip(models, by_rules, strict=True)
+        ]
 
     def to_data(self) -> dict[str, Any]:
         """The model as JSON-ready data; ``from_data`` reads it back."""
