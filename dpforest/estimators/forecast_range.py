@@ -122,7 +122,7 @@ def told_range(figures: PublicFigures, strategy: str, told: float | None) -> Ran
 def _range(ends: Ends, by: tuple[float, ...], figures: PublicFigures, part: float = 1.0) -> Range:
     """Both ends to two digits, within what is possible."""
     low, high = (part * _sum_of(end, (1.0, *by)) for end in ends)
-    low, high = max(min(low, high), -1.0), min(max(low, high), figures.most)
+    low, high = (min(max(one, -1.0), figures.most) for one in sorted((low, high)))
     return round(low, 2) + 0.0, round(high, 2) + 0.0
 
 

@@ -12,6 +12,7 @@ import attack
 import audit
 import consistency
 import curves
+import forecast
 import private_safe_bayesian
 import pytest
 import regression
@@ -41,6 +42,7 @@ MAKERS = {
     "audit": {"": audit.SOURCES},
     "consistency": {"": consistency.SOURCES},
     "curves": curves.MADE_BY,
+    "forecast": {"": forecast.SOURCES},
     "explanations": None,  # of fits whose noise is fresh, so that no line comes twice
     "door": None,  # held in test_door.py, since it needs more packages
     "papers.command": {
@@ -370,6 +372,15 @@ def run_utility(path, monkeypatch):
     return fit.calls
 
 
+def run_forecast(path, monkeypatch):
+    fit = Counted(lambda job, *_: {"gain": 0.1})
+    monkeypatch.setattr(forecast, "measured", fit)
+    monkeypatch.setattr(forecast, "tables_of", lambda folder: {"car": "classification"})
+    asked = argparse.Namespace(sets=[], parts=["auto", "named"], seeds=2, data=None)
+    forecast.run(asked, Store(path, forecast.SOURCES))
+    return fit.calls
+
+
 def run_attack(path, monkeypatch):
     job = attack.membership.Job("adult", "PrivateForestClassifier", 1.0, 0.0)
     fit = Counted(lambda job: {"dataset": job.dataset, "model": job.model,
@@ -431,7 +442,7 @@ def run_private_safe_bayesian(path, monkeypatch):
 
 RUNS = (
     run_consistency, run_curves, run_variants, run_regression, run_utility, run_attack, run_audit,
-    run_speed, run_scale, run_unknown_code, run_private_safe_bayesian,
+    run_speed, run_scale, run_forecast, run_unknown_code, run_private_safe_bayesian,
 )  # fmt: skip
 
 
