@@ -36,7 +36,7 @@ MEANS_TOLD: Ends = ((-0.911, 2.474, 0.302), (-0.489, 1.222, 0.374))
 
 @dataclass(frozen=True, slots=True)
 class PublicFigures:
-    """What a range goes by before a fit: figures that are the same for any records.
+    """Figures that a range goes by before a fit: the same ones for any records.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What a released model says itself of how much it learnt; from released values, so it is free.
+"""Gain that a released model claims for itself; from released values, so it is free.
 
 It is no estimate that can be trusted by itself: a model that is timid tells too little, and one
 that followed noise too much. `forecast_range` says how far it is off.

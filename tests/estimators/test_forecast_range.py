@@ -94,7 +94,7 @@ def test_streams_and_units_have_ranges_too():
 @pytest.mark.parametrize("signal", [163, 256, 424])
 def test_a_regression_that_learns_next_to_nothing_is_not_promised_a_forest(signal):
     eight = {f"x{place}": (0.0, 1.0) for place in range(8)}
-    domain = Domain(features=eight, target=(0.0, 1.0), approximate_rows=signal * 2**0.5)
+    domain = Domain(features=eight, target=(0.0, 1.0), approximate_rows=round(signal * 2**0.5))
     plan = PrivateForestRegressor(epsilon=1, domain=domain).plan()
     assert "enough" not in plan.forecast
     assert plan.forecast.endswith("where always naming the mean has 0")
