@@ -13,6 +13,7 @@ import audit
 import behind
 import consistency
 import curves
+import forecast
 import private_safe_bayesian
 import pytest
 import regression
@@ -43,6 +44,7 @@ MAKERS = {
     "behind": behind.MADE_BY,
     "consistency": {"": consistency.SOURCES},
     "curves": curves.MADE_BY,
+    "forecast": {"": forecast.SOURCES},
     "explanations": None,  # of fits whose noise is fresh, so that no line comes twice
     "door": None,  # held in test_door.py, since it needs more packages
     "papers.command": {
@@ -376,6 +378,15 @@ def run_utility(path, monkeypatch):
     return fit.calls
 
 
+def run_forecast(path, monkeypatch):
+    fit = Counted(lambda job, *_: {"gain": 0.1})
+    monkeypatch.setattr(forecast, "measured", fit)
+    monkeypatch.setattr(forecast, "tables_of", lambda folder: {"car": "classification"})
+    asked = argparse.Namespace(sets=[], parts=["auto", "named"], seeds=2, data=None)
+    forecast.run(asked, Store(path, forecast.SOURCES))
+    return fit.calls
+
+
 def run_attack(path, monkeypatch):
     job = attack.membership.Job("adult", "PrivateForestClassifier", 1.0, 0.0)
     fit = Counted(lambda job: {"dataset": job.dataset, "model": job.model,
@@ -452,7 +463,7 @@ def run_behind(path, monkeypatch):
 
 RUNS = (
     run_behind, run_consistency, run_curves, run_variants, run_regression, run_utility, run_attack,
-    run_audit, run_speed, run_scale, run_unknown_code, run_private_safe_bayesian,
+    run_audit, run_speed, run_scale, run_forecast, run_unknown_code, run_private_safe_bayesian,
 )  # fmt: skip
 
 
