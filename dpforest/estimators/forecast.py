@@ -23,7 +23,6 @@ SIMPLE_SIGNAL = 150.0
 _LITTLE = {"rules": "a simple rule can be learnt, little more"}
 _ENOUGH = {
     "rules": "enough for selected rules",
-    "combined": "enough for rules beside a forest",
     "additive": "enough for a curve of each feature",
 }
 

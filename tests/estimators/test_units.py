@@ -39,7 +39,6 @@ PRIVATE = [
     {"strategy": "rules"},
     {"strategy": "one_shot"},
     {"strategy": "multinomial"},
-    {"strategy": "combined"},
     {"strategy": "one_shot", "delta": DELTA},
     {"strategy": "refitted", "delta": DELTA},
     {"strategy": "boosted", "delta": DELTA},
