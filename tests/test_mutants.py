@@ -65,7 +65,7 @@ WITHOUT = {
     "what a private model does with released values": """
         trees/boosted/model trees/boosted/steps trees/boosted/shares
         trees/additive/model
-        trees/combined/model trees/multinomial/heaps trees/multinomial/model
+        trees/multinomial/heaps trees/multinomial/model
         trees/one_shot/model
         trees/partial trees/importances trees/refitted/model
         trees/rules/model estimators/explanation plain/writing
