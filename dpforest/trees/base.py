@@ -141,10 +141,6 @@ class ReleasedModel(Protocol):
     def cuts_sums(self) -> bool:
         """True if its cuts look at sums of features."""
 
-    @property
-    def knows_classes_alone(self) -> bool:
-        """True if it can only say how likely classes are, where a target is a share of two."""
-
     def known_sizes(self) -> KnownSizes:
         """Released sizes of leaves, or of codes."""
 
@@ -188,7 +184,6 @@ class ModelTraits:
     __slots__ = ()
 
     cuts_sums: ClassVar[bool] = False
-    knows_classes_alone: ClassVar[bool] = False
 
     def known_sizes(self) -> KnownSizes:
         """Released sizes of leaves, or of codes; a model that has some gives them."""

@@ -80,7 +80,7 @@ def _table(
     places = (generator.random(codes.shape[0])[:, None] > shares.cumsum(axis=1)).sum(axis=1)
     labels = np.minimum(places, facts.n_classes - 1).astype(label_dtype)
     targets = None
-    if facts.unit > 1 and not model.knows_classes_alone:
+    if facts.unit > 1:
         targets = np.rint(shares[:, 1] * TARGET_STEPS).astype(np.int32)
         labels = np.zeros_like(labels)
     return Table(
