@@ -38,6 +38,7 @@ LAYERS = {
     "trees": 6,
     "plain": 7,
     "report": 7,
+    "exports": 8,
     "ledger": 8,
     "consistent": 9,
     "estimators": 9,
