@@ -69,7 +69,9 @@ class Inputs:
     def _cell(self, feature: Feature) -> str:
         """How many edges lie below a number; NaN lies above none, and gets the code of missing."""
         graph, edges = self.graph, feature.edges or ()
-        missing = graph.add("Cast", graph.add("IsNaN", feature.name), to_type=np.int64)
+        # IsNaN of doubles came to onnxruntime with 1.14; comparisons have always been there.
+        number = graph.add("LessOrEqual", feature.name, graph.constant(np.inf))
+        missing = graph.add("Cast", graph.add("Not", number), to_type=np.int64)
         code = graph.add("Mul", missing, graph.places([len(edges) + 1]))
         if edges:
             below = graph.add("Less", graph.constant([edges]), feature.name)

@@ -41,12 +41,14 @@ def onnx_model(
     Raises
     ------
     ParameterError
-        An output has the name of a feature, or there are too many or too few.
+        An output has the name of a feature, or there are too many or too few; or a text of the
+        domain holds U+0000.
     MissingExtraError
         Without the package onnx.
     """
     document = read_document(plain)
     names = _checked(outputs, document)
+    _check_texts(document)
     graph = Graph.beside([*names, *(feature.name for feature in document.features)])
     inputs = Inputs(graph, document.features)
     _finish(graph, _scores(document.score, inputs, document.link), document.link, names)
@@ -72,6 +74,23 @@ def _checked(outputs: Any, document: Document) -> tuple[str, ...]:
             f"Write for instance outputs={[f'predicted_{name}' for name in default]}",
         )  # fmt: skip
     return tuple(names)
+
+
+def _check_texts(document: Document) -> None:
+    """Refuse names, categories and classes that runtimes would cut short."""
+    for feature in document.features:
+        for text in (feature.name, *(feature.categories or ())):
+            _check_text(text, f"feature {feature.name!r}")
+    for label in document.link.classes:
+        _check_text(str(label), "classes")
+
+
+def _check_text(text: str, entry: str) -> None:
+    if "\0" in text:
+        raise ParameterError(
+            "domain", entry, "has a text with U+0000 in it, where runtimes of ONNX end a text",
+            "Declare it without, and fit again, or use to_plain()",
+        )  # fmt: skip
 
 
 def _scores(score: Trees | Rules | Mix, inputs: Inputs, link: Link) -> str:

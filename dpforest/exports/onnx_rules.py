@@ -46,7 +46,7 @@ def rules_scores(part: Rules, inputs: Inputs) -> str:
     shares = _shared(graph, _passed(graph, list(rules.values()), sums), levels)
     if part.steepness is not None:
         soft = _shared(graph, _passed_softly(graph, list(rules.values()), sums, part), levels)
-        shares = _mixed(graph, soft, shares, part.hard_weight)
+        shares = _mixed(graph, soft, shares, part.hard_weight, len(leaves))
     values = graph.constant([_values(part, leaf) for leaf in leaves])
     return graph.add("Log", graph.add("MatMul", shares, values))
 
@@ -130,6 +130,11 @@ def _shared(graph: Graph, right: str, levels: list[Level]) -> str:
     return graph.joined(found)
 
 
-def _mixed(graph: Graph, soft: str, hard: str, weight: float) -> str:
-    total = graph.add("Add", soft, graph.add("Mul", graph.constant(weight), hard))
-    return graph.add("Div", total, graph.constant(1.0 + weight))
+def _mixed(graph: Graph, soft: str, hard: str, weight: float, n_leaves: int) -> str:
+    """Both shares of each leaf by their weights.
+
+    The weights are rows: onnxruntime 1.27 to 1.30 join a product of matrices with a single number
+    beside it to one operator, in which the number has single precision (MatMulScaleFusion).
+    """
+    own, both = graph.constant([[weight] * n_leaves]), graph.constant([[1.0 + weight] * n_leaves])
+    return graph.add("Div", graph.add("Add", soft, graph.add("Mul", own, hard)), both)

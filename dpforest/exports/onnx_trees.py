@@ -34,7 +34,7 @@ def trees_scores(part: Trees, inputs: Inputs, n_scores: int) -> str:
     trees = [tree for tree in part.trees if len(tree) > 1]
     for walks in walks_of(trees, inputs.features, max(16, _VALUES_AT_ONCE // width)):
         terms.append(_added_by(walks, inputs))
-    return _in_columns(graph, graph.total(terms), part.columns, n_scores)
+    return _in_columns(inputs, graph.total(terms), part.columns, n_scores)
 
 
 def _constant(part: Trees) -> list[float]:
@@ -51,10 +51,14 @@ def _is_leaf(tree: Tree) -> bool:
     return len(tree) == 1
 
 
-def _in_columns(graph: Graph, scores: str, columns: tuple[int, ...], n_scores: int) -> str:
+def _in_columns(inputs: Inputs, scores: str, columns: tuple[int, ...], n_scores: int) -> str:
+    """Columns in their places, and zeros elsewhere."""
     if columns == tuple(range(n_scores)):
         return scores
-    return graph.add("MatMul", scores, graph.constant(np.eye(n_scores)[list(columns)]))
+    graph, zero = inputs.graph, len(columns)
+    both = graph.joined([scores, inputs.expanded([0.0])])
+    places = [columns.index(k) if k in columns else zero for k in range(n_scores)]
+    return graph.columns(both, places)
 
 
 def _added_by(walks: Walks, inputs: Inputs) -> str:

@@ -60,6 +60,7 @@ def _candidates(feature: Feature, known: dict[str | float | None, int]) -> Itera
     """Texts that may stand for a category: its own, and numbers as programs write them."""
     assert feature.categories is not None
     yield from feature.categories
+    yield from (text for text in known if isinstance(text, str))  # without white space around
     numbers = {number for number in known if isinstance(number, float)}
     if feature.positions:
         numbers |= set(map(float, range(len(feature.categories))))
