@@ -46,7 +46,7 @@ SETS = {"diabetes_pima": "classification", "concrete": "regression", "cmc": "cla
 EPSILONS = (0.5, 1.0, 5.0)
 #: Strategies and their deltas.
 STRATEGIES = {
-    "rules": 0.0, "one_shot": 0.0, "combined": 0.0, "multinomial": 0.0, "additive": DELTA,
+    "rules": 0.0, "one_shot": 0.0, "multinomial": 0.0, "additive": DELTA,
     "boosted": DELTA, "refitted": DELTA,
 }  # fmt: skip
 JUNK = ("random 1", "random 2")
@@ -123,7 +123,7 @@ def table_of(forest: Any, X: np.ndarray, y: np.ndarray) -> Table:
     if table.targets is None:
         return table
     table = table.rescaled(*forest.target_steps_)
-    if forest.strategy_ not in ("rules", "combined", "multinomial"):
+    if forest.strategy_ not in ("rules", "multinomial"):
         return table
     words = np.random.default_rng(0).integers(0, 2**64, table.n_records, dtype=np.uint64)
     return table.tossed(words)

@@ -32,7 +32,6 @@ from threadpoolctl import threadpool_limits
 
 from dpforest import MultinomialForestClassifier, PrivateForestClassifier, PrivateForestRegressor
 from dpforest.exceptions import RepeatedFitWarning, WeakSignalWarning
-from dpforest.trees.combined import CombinedLearner, CombinedSettings
 from dpforest.trees.refitted import RefittedForest
 from dpforest.trees.refitted.settings import RefittedSettings, RefittedSize
 from dpforest.trees.rules import RulesLearner, RulesSettings
@@ -45,7 +44,6 @@ _RULES = RulesLearner(RulesSettings(n_sums=24, n_cuts=15))
 #: Learners that are made small: few rules; few rounds, after a linear start.
 _SMALL = {
     "RulesLearner": _RULES,
-    "CombinedLearner": CombinedLearner(CombinedSettings(rules=_RULES)),
     "RefittedForest": RefittedForest(
         RefittedSettings(fixed_size=RefittedSize(3, 4, 24), start_signal=1e-9)
     ),

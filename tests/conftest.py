@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from dpforest.__main__ import main
 from dpforest.accounting import BudgetAccountant, Event, Grant
 from dpforest.trees.strategies import STRATEGIES, Strategy
 
@@ -88,3 +89,36 @@ def fits() -> Callable[..., bool]:
         return bool(stats.chisquare(counts[keep], expected[keep], sum_check=False).pvalue > ALPHA)
 
     return decide
+
+
+@pytest.fixture
+def first_words() -> list[str]:
+    """Words that every command of a test begins with; a test file may give its own."""
+    return []
+
+
+@pytest.fixture
+def ask(
+    here: Path, first_words: list[str], capsys: pytest.CaptureFixture[str]
+) -> Callable[..., Any]:
+    """Run one command in the folder ``here``; return its exit code, its stdout and its stderr."""
+
+    def run(line: str, *more: str) -> tuple[int, str, str]:
+        capsys.readouterr()
+        code = main([*first_words, *line.split(), *more])
+        said = capsys.readouterr()
+        return code, said.out.rstrip("\n"), said.err
+
+    return run
+
+
+@pytest.fixture
+def good(ask: Callable[..., Any]) -> Callable[..., str]:
+    """Run one command that goes well; return its stdout."""
+
+    def run(line: str, *more: str) -> str:
+        code, out, err = ask(line, *more)
+        assert code == 0, err
+        return out
+
+    return run

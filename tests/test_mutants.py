@@ -65,17 +65,18 @@ WITHOUT = {
     "what a private model does with released values": """
         trees/boosted/model trees/boosted/steps trees/boosted/shares
         trees/additive/model
-        trees/combined/model trees/multinomial/heaps trees/multinomial/model
+        trees/multinomial/heaps trees/multinomial/model
         trees/one_shot/model
         trees/partial trees/importances trees/refitted/model
         trees/rules/model estimators/explanation plain/writing
         plain/shown plain/rule_words plain/drawing
-        estimators/outcome estimators/noise estimators/shapley trees/heard trees/population
-        trees/renoised trees/shapley""",
+        estimators/outcome estimators/noise estimators/told_gain estimators/shapley
+        trees/heard trees/population trees/renoised trees/shapley""",
     "public facts, settings and sizes": """
         trees/one_shot/settings trees/additive/settings trees/passes
         trees/refitted/settings trees/rules/settings domain/complaints domain/files
-        domain/matrix estimators/names estimators/forecast trees/base""",
+        domain/matrix estimators/names estimators/forecast
+        estimators/forecast_range trees/base""",
     "words for people, about domains and for the curator alone": """
         domain/findings domain/near domain/comparing domain/showing domain/facts
         estimators/compiling""",

@@ -13,7 +13,7 @@ from dpforest.accounting.rationals import sqrt_in_steps
 from dpforest.accounting.releases import LearnerBudget, Plan
 from dpforest.accounting.scopes import ParallelRecordsScope, Scope
 from dpforest.trees.base import TableFacts
-from dpforest.trees.strategies import MANY_CLASSES, STRATEGIES, pick_strategy, spends_pure_epsilon
+from dpforest.trees.strategies import STRATEGIES, pick_strategy, spends_pure_epsilon
 
 #: Probability with which a record is for training; a multiple of 2^-64, so drawn exactly.
 TRAINING_SHARE = Fraction(3, 4)
@@ -99,7 +99,7 @@ def default_candidates(facts: TableFacts, budget: LearnerBudget) -> tuple[str, .
     """The two learners between which the public rule decides for such a budget."""
     if budget.delta and pick_strategy(facts, budget) in ("refitted", "boosted"):
         return "one_shot", "refitted"
-    return "rules", "one_shot" if facts.n_classes > MANY_CLASSES else "combined"
+    return "rules", "one_shot"
 
 
 def _in_rho(name: str, budget: LearnerBudget, share: Fraction) -> LearnerBudget:

@@ -135,7 +135,6 @@ OF_STRATEGIES: tuple[dict[str, Any], ...] = (
     {"strategy": "boosted", "delta": DELTA},
     {"strategy": "additive"},
     {"strategy": "additive", "delta": DELTA},
-    {"strategy": "combined"},
     {"strategy": "multinomial"},
 )
 #: The same for a unit that owns three records, all of them added or removed at once.
@@ -149,7 +148,6 @@ OF_UNITS: tuple[dict[str, Any], ...] = tuple(
         {"strategy": "boosted", "delta": DELTA},
         {"strategy": "additive"},
         {"strategy": "additive", "delta": DELTA},
-        {"strategy": "combined"},
         {"strategy": "multinomial"},
     )
 )

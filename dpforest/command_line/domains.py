@@ -30,6 +30,11 @@ from dpforest.domain.domain import Domain
 from dpforest.exceptions import DomainError, DraftedBoundsWarning, ParameterError
 from dpforest.strict_json import read_object
 
+#: What `confirm` still needs.
+_SOURCES_WORDS = (
+    "No fit takes it yet: say of each entry where it is documented, by --source "
+    "'ENTRY=WORDS' (may be repeated), or by --sources FILE"
+)
 #: For what is read off the records and shown to the curator.
 FOR_THE_CURATOR = "for the curator's eyes alone: epsilon does not cover it"
 
@@ -62,7 +67,8 @@ def run_confirm(chosen: argparse.Namespace) -> Answer:
     private = not domain.is_declared
     write_text(path, domain.without_marks().to_json(), private=private, force=chosen.force)
     lines = [f"domain: {path}", *(f"not declared: {name} {what}" for name, what in domain.lacking)]
-    return Answer(_result(domain, path), "\n".join(lines))
+    aside = _SOURCES_WORDS if domain.lacking else ""
+    return Answer(_result(domain, path), "\n".join(lines), aside)
 
 
 def run_check(chosen: argparse.Namespace) -> Answer:
@@ -175,6 +181,7 @@ def _feature_names(source: Any, target: str, dropped: Sequence[str]) -> tuple[st
     """Columns of the first file that are features: all but the target and what is left out."""
     _, names = next(iter(source.columns()))
     absent = [name for name in dropped if name not in names]
+    source.check(())
     if absent:
         raise ParameterError("--drop", absent[0], "is no column of the file", "Name columns of it")
     found = tuple(name for name in names if name != target and name not in dropped)

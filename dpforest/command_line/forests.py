@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from dpforest.display import short_list
 from dpforest.domain.domain import Domain
 from dpforest.exceptions import DomainError, ParameterError
 
@@ -21,13 +22,13 @@ def declared_domain(chosen: argparse.Namespace) -> Domain:
     """
     domain = with_rows(Domain.from_json(Path(chosen.domain)), chosen.rows)
     if domain.drafted_entries and not chosen.allow_draft:
-        lacking = "; ".join(f"{name}: {what}" for name, what in domain.lacking)
+        lacking = short_list([f"{name}: {what}" for name, what in domain.lacking])
         raise DomainError(
             domain.drafted_entries[0],
             "was drafted from records and is not confirmed, so no guarantee would hold "
             f"({lacking})",
-            "Confirm it with `dpforest domain confirm`, or write --allow-draft for a forest "
-            "without a guarantee",
+            "Confirm it with `dpforest domain confirm`, with a --source of each, or write "
+            "--allow-draft for a forest without a guarantee",
         )
     return domain
 

@@ -13,7 +13,7 @@ Options = Callable[[argparse.ArgumentParser], None]
 
 #: Names of strategies, which tests compare with those of the package.
 STRATEGIES = (
-    "auto", "rules", "one_shot", "refitted", "boosted", "additive", "combined", "multinomial",
+    "auto", "rules", "one_shot", "refitted", "boosted", "additive", "multinomial",
 )  # fmt: skip
 TASKS = ("classification", "regression")
 

@@ -47,6 +47,8 @@ def run_verify(chosen: argparse.Namespace) -> Answer:
     if not _is_page_at(report):
         content_of(chosen.report)  # a file that cannot be read is bad input, and no false report
     model = None if chosen.model is None else Path(chosen.model)
+    if model is not None and not model.is_file():
+        content_of(chosen.model)
     signed = None if chosen.signature is None else Path(chosen.signature)
     try:
         with opened_ledger(chosen) as ledger:

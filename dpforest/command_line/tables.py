@@ -94,7 +94,8 @@ def _kind_of(paths: Sequence[str], given: str | None) -> str:
     raise ParameterError(
         "FILE", list(paths), "must be files of one kind, which their names tell",
         f"Name files that end with {', '.join(e for some in ENDINGS.values() for e in some)}, "
-        "a folder of *.csv or of *.parquet files, or say --format",
+        "a folder of *.csv or of *.parquet files, or say --format. Save a sheet of "
+        "Excel as CSV first",
     )  # fmt: skip
 
 

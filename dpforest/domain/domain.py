@@ -78,9 +78,9 @@ class Domain(Shown, DomainFacts):
     @field_validator("classes", mode="before")
     @classmethod
     def _from_labels(cls, classes: Any) -> Any:
-        if classes is None or isinstance(classes, (Classes, Mapping, str)):
+        if classes is None or isinstance(classes, (Classes, Mapping)):
             return classes
-        if isinstance(classes, bytes) or not isinstance(classes, Iterable):
+        if isinstance(classes, (str, bytes)) or not isinstance(classes, Iterable):
             raise DomainError("classes", "must be a list of labels", "Write classes=[...]")
         return Classes(labels=tuple(classes))
 

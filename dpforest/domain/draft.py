@@ -125,7 +125,9 @@ def _check_draftable(name: str, column: Column) -> None:
             Described("a column"),
             "every value is a date, a time, nested or an object of its own, and such are not "
             "supported",
-            "Turn it into numbers first, such as days since a public date",
+            "Leave the column out (on the command line: --drop), or turn it into numbers first, "
+            "such as days since a public date: (pandas.to_datetime(column) - "
+            "pandas.Timestamp('2020-01-01')).dt.days",
         )
 
 

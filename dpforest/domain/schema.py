@@ -207,7 +207,8 @@ def _check_meanings(entry: str, values: Iterable[Any], nouns: str) -> None:
                 entry,
                 f"of the {nouns} the one at position {position} reads as missing, as NaN and "
                 "empty text do, or has no meaning, as dates, complex numbers and lists",
-                "Give it another name",
+                "Give it another name; leave missing out and set missing=True; turn dates into "
+                "numbers, such as days since a public date, with (lower, upper) as bounds",
             )
         first = positions.setdefault(meaning, position)
         if first != position:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 from functools import cached_property
+from os import PathLike
 from typing import Any, NoReturn, Protocol
 
 import numpy as np
@@ -201,6 +202,13 @@ def read_table(X: Any, n_columns: int | None = None) -> Table:
     ParameterError
         If the table does not have two dimensions.
     """
+    if isinstance(X, (str, PathLike)):
+        raise ParameterTypeError(
+            "X",
+            Described("a path or a text"),
+            "is no table (Expected 2D array, got 0D array instead)",
+            "Read the file first, such as by pandas.read_csv(path, dtype=str)",
+        )
     if _is_sparse(X):
         raise ParameterTypeError(
             "X",
@@ -346,12 +354,13 @@ def select_columns(table: Table, names: Sequence[str], estimator_name: str) -> t
     if table.names is not None and not absent:
         place = {name: index for index, name in enumerate(table.names)}
         return tuple(place[name] for name in names)
-    check_width(table, len(names), estimator_name)
-    if table.names is not None and len(absent) < len(names):
+    some = table.names is not None and len(absent) < len(names)
+    check_width(table, len(names), estimator_name, absent[0] if some else None)
+    if some:
         raise DomainError(
             absent[0],
             "declared, but the table has no column of this name while it has others",
-            "Rename the column, or rename all so that they are read by position",
+            "Add or rename the column, or rename all so that they are read by position",
         )
     return tuple(range(len(names)))
 
@@ -360,10 +369,12 @@ def _refuse_repeated_names() -> NoReturn:
     raise DomainError("features", "the table's column names must differ", "Rename columns")
 
 
-def check_width(table: Table, n_features: int, estimator_name: str) -> None:
-    """Refuse a table of another width, in scikit-learn's words."""
+def check_width(
+    table: Table, n_features: int, estimator_name: str, absent: str | None = None
+) -> None:
+    """Refuse a table of another width, in scikit-learn's words, with a declared name it lacks."""
     if table.n_columns != n_features:
-        _refuse_width(table.n_columns, n_features, estimator_name)
+        _refuse_width(table.n_columns, n_features, estimator_name, absent)
 
 
 def check_rows(table: Table, estimator_name: str) -> None:
@@ -375,12 +386,15 @@ def check_rows(table: Table, estimator_name: str) -> None:
         _refuse_width(width, table.n_columns, estimator_name)
 
 
-def _refuse_width(width: int, n_features: int, estimator_name: str) -> NoReturn:
+def _refuse_width(
+    width: int, n_features: int, estimator_name: str, absent: str | None = None
+) -> NoReturn:
+    missed = f"; {absent!r} is not among them" if absent is not None else ""
     raise ParameterError(
         "X",
         Described(f"a table of {width} columns"),
         f"X has {width} features, but {estimator_name} is expecting {n_features} features as input",
-        "Pass the columns that the domain declares",
+        f"Pass the columns that the domain declares{missed}",
     )
 
 

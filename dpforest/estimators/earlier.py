@@ -11,8 +11,9 @@ from dpforest.exceptions import ModelFormatError
 EARLIER = (1, 2)
 #: Estimators whose trees alone were stored, without the strategy that grew them.
 _BARE_TREES = frozenset({"MultinomialForestClassifier", "DaskMultinomialForestClassifier"})
-#: A strategy that was removed, and the parameter that was its alone.
-_GONE, _ITS_PARAMETER = "private_selection", "candidates"
+#: Strategies that were removed, and a parameter that was the first one's alone.
+_GONE = ("private_selection", "combined")
+_ITS_PARAMETER = "candidates"
 #: Begin of the words for a privacy unit of several records, then and now.
 _UNIT_THEN, _UNIT_NOW = "one unit (", "one privacy unit ("
 
@@ -29,6 +30,7 @@ def as_written_now(content: dict[str, Any]) -> dict[str, Any]:
     ModelFormatError
         If it was written with a strategy that left the package.
     """
+    _check_what_left(content)
     if content["version"] not in EARLIER:
         return content
     content = _with_the_unit_of_today(content)
@@ -52,14 +54,23 @@ def _with_a_strategy(content: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def _check_what_left(content: dict[str, Any]) -> None:
+    """Refuse a strategy that left, whether it was asked for or picked by ``auto``."""
+    parameters = content["parameters"]
+    held = [parameters.get("strategy"), content["released"].get("strategy")]
+    if parameters.get(_ITS_PARAMETER) is not None:
+        held.append(_GONE[0])
+    for name in _GONE:
+        if name in held:
+            raise ModelFormatError(
+                f"the stored model was written with strategy={name!r}, which left the package in "
+                "version 0.1.0.dev2. Read it with the release that wrote it, or use its "
+                "to_plain() file."
+            )
+
+
 def _without_what_left(content: dict[str, Any]) -> dict[str, Any]:
     parameters = content["parameters"]
-    if parameters.get("strategy") == _GONE or parameters.get(_ITS_PARAMETER) is not None:
-        raise ModelFormatError(
-            f"the stored model was written with strategy={_GONE!r}, which left the package in "
-            "version 0.1.0.dev2. Read it with the release that wrote it, or use its to_plain() "
-            "file."
-        )
     fit = {**content["fit"], "parameters": _without(content["fit"]["parameters"])}
     return {**content, "parameters": _without(parameters), "fit": fit}
 

@@ -36,6 +36,7 @@ from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.table import Described, read_labels
 from dpforest.estimators.compiling import tell_of_compiling
 from dpforest.estimators.fit_plan import FitPlan, Wanted
+from dpforest.estimators.forecast_range import public_figures
 from dpforest.estimators.names import features_in
 from dpforest.estimators.outcome import FitOutcome
 from dpforest.estimators.parameters import storable
@@ -74,7 +75,7 @@ from dpforest.trees.strategies import HOLD_COUNTS
 from dpforest.trees.training import train_on
 
 #: Attributes of a fit beside those that end in an underscore.
-_FITTED = frozenset({"_scope", "_facts", "_failure", "_heard", "_renoised"})
+_FITTED = frozenset({"_scope", "_facts", "_failure", "_heard", "_renoised", "_figures"})
 
 
 class Fit:
@@ -360,6 +361,7 @@ class Fit:
             domain_=self.domain,
             _encoder_=self.encoder,
             _heard=released.heard,
+            _figures=public_figures(self.settled),
             accountant_=accountant,
             spent_=spent_budget(loss, guarantee),
             # Written out when somebody asks: a closed scope does not change any more.

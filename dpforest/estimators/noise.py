@@ -22,7 +22,6 @@ from dpforest.trees.heard import Heard
 from dpforest.trees.multinomial.model import MultinomialModel
 from dpforest.trees.population import made_up
 from dpforest.trees.renoised import Renoising
-from dpforest.trees.rules.model import partial_scores_of
 
 #: Models with other noise that standard errors are made of, where nobody says how many.
 N_DRAWS = 40
@@ -95,15 +94,8 @@ def standard_errors(of: Callable[[Any], Floats], model: Any, draws: Sequence[Any
 
 def scores_of_all(models: Sequence[Any], feature: int, facts: TableFacts) -> list[Floats]:
     """``partial_scores`` of models that share their structure."""
-    if hasattr(models[0], "nodes"):
-        return partial_scores_of(models, feature, facts)
-    if not hasattr(models[0], "rules"):
-        return [model.partial_scores(feature, facts) for model in models]
-    by_rules = partial_scores_of([model.rules for model in models], feature, facts)
-    return [
-        model.mixed(rules, model.forest.partial_scores(feature, facts))
-        for model, rules in zip(models, by_rules, strict=True)
-    ]
+    found: list[Floats] = models[0].partial_scores_of(models, feature, facts)
+    return found
 
 
 def share_as_flat(own: Floats, draws: Sequence[Floats]) -> float:

@@ -43,8 +43,8 @@ class PrivateForestRegressor(RegressorMixin, PrivateEstimator):
         Public facts with ``target=(lower, upper)``; targets outside are clipped. None reads them
         off the data, which voids the guarantee.
     strategy : str, default="auto"
-        ``"rules"``, ``"one_shot"``, ``"refitted"``, ``"boosted"``, ``"additive"``,
-        ``"combined"`` or ``"multinomial"``.
+        ``"rules"``, ``"one_shot"``, ``"refitted"``, ``"boosted"``, ``"additive"`` or
+        ``"multinomial"``.
         Rules and the multinomial forest see each record with a class of its own coin, 1 with
         probability t.
     max_records_per_unit, accountant, invalid, random_state, n_jobs, verbose

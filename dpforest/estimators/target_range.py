@@ -29,7 +29,7 @@ _TAIL, _DEVIATIONS = 0.005, 1.0
 #: Part of the range that is added at each end, and least cells of a range.
 _MARGIN, _LEAST_CELLS = 0.1, 2
 #: Strategies that draw by counts of whole records.
-_BY_CLASSES = frozenset({"rules", "combined", "multinomial"})
+_BY_CLASSES = frozenset({"rules", "multinomial"})
 
 
 def prepared(

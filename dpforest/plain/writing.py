@@ -116,7 +116,6 @@ class _Writer:
             "refitted": self._refitted,
             "boosted": self._boosted,
             "additive": self._additive,
-            "combined": self._combined,
             "multinomial": self._multinomial,
         }
         return writers[strategy](model)
@@ -136,12 +135,6 @@ class _Writer:
 
     def _multinomial(self, model: Any) -> Plain:
         return self._trees(model.values.base, None, _ranged(model.forest), model.values.values)
-
-    def _combined(self, model: Any) -> Plain:
-        parts = [self._rules(model.rules, graded=False), self._one_shot(model.forest)]
-        a, b = model.weights
-        base = ((1.0 - a - b) * model.log_prior)[self._order].tolist()
-        return {"kind": "mix", "base": base, "weights": [a, b], "parts": parts}
 
     def _masked(self, base: Any, start: Any, trees: Any, values: Any) -> Plain:
         splits = [
@@ -173,14 +166,14 @@ class _Writer:
     def _columns(self, n: int) -> list[int]:
         return [0] if n == 1 else self._order
 
-    def _rules(self, model: Any, graded: bool = True) -> Plain:
+    def _rules(self, model: Any) -> Plain:
         from dpforest.trees.rules.model import HARD_WEIGHT, STEEPNESS
 
         nodes: list[Plain] = []
         self._place_rule(model, 0, nodes)
         return {
             "kind": "rules",
-            "steepness": STEEPNESS if graded else None,
+            "steepness": STEEPNESS,
             "hard_weight": HARD_WEIGHT,
             "nodes": nodes,
         }

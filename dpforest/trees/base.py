@@ -6,7 +6,7 @@ training asks a bridge for exactly that list.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol
 
@@ -107,6 +107,25 @@ def unit_words(records_per_unit: int) -> dict[str, str]:
 ScoreLink = Literal["softmax", "shares"]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class KnownSizes:
+    """Account, by a released model, of how many records lie where.
+
+    Attributes
+    ----------
+    sizes : ndarray of float64, shape (n_trees, n_leaves), or (total codes,)
+        Of leaves, or of the codes of each feature where there are no trees.
+    trees : object or None
+        Trees with ``feature``, and ``mask`` or ``low`` and ``high``.
+    in_records : bool
+        True if sizes are numbers of records; else they are shares of them.
+    """
+
+    sizes: NDArray[np.float64]
+    trees: Any = None
+    in_records: bool = True
+
+
 class ReleasedModel(Protocol):
     """A model made of released values only."""
 
@@ -117,6 +136,18 @@ class ReleasedModel(Protocol):
     @property
     def link(self) -> ScoreLink:
         """Kind of function that makes probabilities of ``scores``."""
+
+    @property
+    def cuts_sums(self) -> bool:
+        """True if its cuts look at sums of features."""
+
+    def known_sizes(self) -> KnownSizes:
+        """Released sizes of leaves, or of codes."""
+
+    def partial_scores_of(
+        self, models: Sequence[Any], feature: int, facts: TableFacts
+    ) -> list[NDArray[np.float64]]:
+        """``partial_scores`` of models that have the structure of this one."""
 
     def scores(self, codes: NDArray[Any]) -> NDArray[np.float64]:
         """Class scores of coded records, shape (n, n_classes), as ``link`` takes them."""
@@ -147,7 +178,25 @@ class ReleasedModel(Protocol):
         """
 
 
-class LogOddsModel:
+class ModelTraits:
+    """Base of released models: what holds of most of them."""
+
+    __slots__ = ()
+
+    cuts_sums: ClassVar[bool] = False
+
+    def known_sizes(self) -> KnownSizes:
+        """Released sizes of leaves, or of codes; a model that has some gives them."""
+        raise NotImplementedError
+
+    def partial_scores_of(
+        self, models: Sequence[Any], feature: int, facts: TableFacts
+    ) -> list[NDArray[np.float64]]:
+        """``partial_scores`` of models that have the structure of this one."""
+        return [model.partial_scores(feature, facts) for model in models]
+
+
+class LogOddsModel(ModelTraits):
     """Base of released models whose scores are log-odds."""
 
     __slots__ = ()

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dpforest.domain.targets import TARGET_STEPS
 from dpforest.records.table import Table
-from dpforest.trees.base import ReleasedModel, TableFacts
+from dpforest.trees.base import KnownSizes, ReleasedModel, TableFacts
 from dpforest.trees.partial import SentLeft, mask_sends_left, range_sends_left
 
 #: Trees that are looked at, steps of self-consistency, and entries of a table of codes at most.
@@ -37,7 +37,9 @@ class Population:
     weight: float
 
 
-def made_up(model: Any, facts: TableFacts, n_records: int = 1000, seed: int = 0) -> Population:
+def made_up(
+    model: ReleasedModel, facts: TableFacts, n_records: int = 1000, seed: int = 0
+) -> Population:
     """Draw a population that agrees with a released model.
 
     Parameters
@@ -48,18 +50,20 @@ def made_up(model: Any, facts: TableFacts, n_records: int = 1000, seed: int = 0)
     n_records, seed : int
     """
     generator = np.random.default_rng(seed)  # nothing secret is drawn
-    parts = getattr(model, "forest", model)
-    drawn = _by_trees if hasattr(parts, "trees") or hasattr(parts, "low") else _by_codes
-    codes = drawn(parts, facts, n_records, generator)
-    weight = _rows(parts, facts) / n_records
+    known = model.known_sizes()
+    drawn = _by_codes if known.trees is None else _by_trees
+    codes = drawn(known, facts, n_records, generator)
+    weight = _rows(known, facts) / n_records
     return Population(_table(model, facts, codes, generator), weight)
 
 
-def _rows(model: Any, facts: TableFacts) -> float:
+def _rows(known: KnownSizes, facts: TableFacts) -> float:
     """Number of records as declared or bought; released sizes, cut at nothing, add up to more."""
     if facts.approximate_rows is not None:
         return float(facts.approximate_rows)
-    sizes = getattr(model, "sizes", np.zeros(1))
+    sizes = known.sizes
+    if not known.in_records:
+        return 0.0
     return float(sizes.sum() / (sizes.shape[0] if sizes.ndim > 1 else facts.n_features))
 
 
@@ -69,7 +73,6 @@ def _table(
     """The records with labels, or targets, that follow the model."""
     dtype = np.uint8 if facts.n_codes.max() <= 256 else np.uint16
     flat = np.ascontiguousarray(codes.astype(dtype))
-    by_classes = hasattr(model, "forest")  # then each record has a class of its own coin
     odds = model.log_odds(flat)
     shares = np.exp(odds - odds.max(axis=1, keepdims=True))
     shares /= shares.sum(axis=1, keepdims=True)
@@ -77,7 +80,7 @@ def _table(
     places = (generator.random(codes.shape[0])[:, None] > shares.cumsum(axis=1)).sum(axis=1)
     labels = np.minimum(places, facts.n_classes - 1).astype(label_dtype)
     targets = None
-    if facts.unit > 1 and not by_classes:
+    if facts.unit > 1:
         targets = np.rint(shares[:, 1] * TARGET_STEPS).astype(np.int32)
         labels = np.zeros_like(labels)
     return Table(
@@ -86,9 +89,11 @@ def _table(
     )  # fmt: skip
 
 
-def _by_codes(model: Any, facts: TableFacts, n_records: int, generator: Any) -> NDArray[np.int64]:
+def _by_codes(
+    known: KnownSizes, facts: TableFacts, n_records: int, generator: Any
+) -> NDArray[np.int64]:
     """Codes of each feature on its own, by their sizes."""
-    parts = np.split(model.sizes, facts.offsets[1:-1])
+    parts = np.split(known.sizes, facts.offsets[1:-1])
     return np.stack([_drawn(np.tile(part, (n_records, 1)), generator) for part in parts], axis=1)
 
 
@@ -100,10 +105,11 @@ def _drawn(weights: NDArray[np.float64], generator: Any) -> NDArray[np.int64]:
     return np.minimum(found, weights.shape[1] - 1)
 
 
-def _by_trees(model: Any, facts: TableFacts, n_records: int, generator: Any) -> NDArray[np.int64]:
+def _by_trees(
+    known: KnownSizes, facts: TableFacts, n_records: int, generator: Any
+) -> NDArray[np.int64]:
     """Codes within the bounds of leaves that are drawn by their sizes."""
-    trees = getattr(model, "trees", model)
-    sizes = model.masses if hasattr(model, "masses") else model.sizes
+    trees, sizes = known.trees, known.sizes
     taken = np.linspace(0, sizes.shape[0] - 1, min(sizes.shape[0], _MOST_TREES)).astype(int)
     features = trees.feature[taken]
     totals = sizes[taken].sum(axis=1, keepdims=True)

@@ -40,7 +40,7 @@ def shapley_values(
     facts : TableFacts
     """
     made: Any = model
-    if hasattr(made, "nodes") or hasattr(made, "rules"):
+    if model.cuts_sums:
         return enumerated_values(model, codes, background)
     if not hasattr(made, "trees") and not hasattr(made, "feature") and hasattr(made, "code_values"):
         found = _of_codes(made.code_values, made.offsets, codes, background)

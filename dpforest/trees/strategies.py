@@ -37,7 +37,6 @@ STRATEGIES: dict[str, Strategy] = {
     "refitted": Strategy("dpforest.trees.refitted", "RefittedForest", "RefittedModel"),
     "boosted": Strategy("dpforest.trees.boosted", "BoostedForest", "BoostedModel"),
     "additive": Strategy("dpforest.trees.additive", "AdditiveForest", "AdditiveModel"),
-    "combined": Strategy("dpforest.trees.combined", "CombinedLearner", "CombinedModel"),
     "multinomial": Strategy("dpforest.trees.multinomial", "MultinomialForest", "MultinomialModel"),
 }
 
@@ -75,7 +74,7 @@ ONE_SHOT_SIGNAL = 500.0
 
 
 #: Strategies that look at all records at once, which are refused where those are read pass by pass.
-NOT_STREAMED = frozenset({"rules", "combined"})
+NOT_STREAMED = frozenset({"rules"})
 
 
 #: Strategies whose models hold the very counts that the noise went on.
@@ -90,7 +89,7 @@ def pick_strategy(facts: TableFacts, budget: LearnerBudget) -> str:
     """The learner that serves this budget best, from public quantities only.
 
     Rules are drawn at the whole pure epsilon, so they win where the budget is small for the
-    table; sums of many noisy tables win above, or beside them, and trees whose splits are drawn
+    table; sums of many noisy tables win above, and trees whose splits are drawn
     win where records are many. The limits are in
     R = n / sigma_1 (``LearnerBudget.signal``), with a delta in R sqrt(2 / K) for K classes;
     docs/private_forest.md says how they were found.
@@ -151,4 +150,4 @@ def _is_wide(facts: TableFacts) -> bool:
 
 def spends_pure_epsilon(strategy: str) -> bool:
     """True if a learner spends the pure epsilon, with a delta too."""
-    return strategy in ("rules", "combined")
+    return strategy == "rules"

@@ -14,8 +14,6 @@ from dpforest.trees.additive.learner import AdditiveForest
 from dpforest.trees.additive.settings import AdditiveSettings
 from dpforest.trees.boosted.learner import BoostedForest
 from dpforest.trees.boosted.settings import BoostedSettings, BoostedSize
-from dpforest.trees.combined.learner import CombinedLearner
-from dpforest.trees.combined.plan import CombinedSettings
 from dpforest.trees.refitted.learner import RefittedForest
 from dpforest.trees.refitted.settings import RefittedSettings, RefittedSize
 from dpforest.trees.rules.learner import RulesLearner
@@ -27,7 +25,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 RULES = RulesLearner(RulesSettings(n_sums=6, n_cuts=3))
 QUICK = {
     "rules": RULES,
-    "combined": CombinedLearner(CombinedSettings(weights=(0.0, 1.0), rules=RULES)),
     "refitted": RefittedForest(RefittedSettings(fixed_size=RefittedSize(2, 2, 2))),
     "boosted": BoostedForest(BoostedSettings(fixed_size=BoostedSize(2, 2))),
     "additive": AdditiveForest(AdditiveSettings(cycles=2, pure_cycles=2, clip=Fraction(1, 2))),

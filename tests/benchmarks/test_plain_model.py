@@ -25,7 +25,7 @@ CASES = [
     *((OWN, "mammographic_masses", model) for model in [*STRATEGIES, *DRAWN]),
     *((OWN, "adult", model) for model in ("rules", "refitted", "multinomial")),
     *((OWN, "vertebral", model) for model in ("one_shot", "multinomial forest, lattice")),
-    *((data_folder(), "servo", model) for model in ("combined", "refitted")),
+    *((data_folder(), "servo", model) for model in ("one_shot", "refitted")),
     *((data_folder(), "zoo", model) for model in ("rules", "multinomial forest")),
     *((data_folder(), "house_votes", model) for model in ("one_shot", "rules")),
 ]

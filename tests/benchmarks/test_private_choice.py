@@ -40,7 +40,7 @@ def plan_of(epsilon, delta=F(0), candidates=None):
 def test_it_fits_and_costs_no_more_than_was_given(candidates):
     delta = DELTA if candidates else 0
     chosen = fit(X, y, DOMAIN, 20, delta, candidates, make_source(1))
-    assert chosen.strategy in (candidates or ("rules", "combined"))
+    assert chosen.strategy in (candidates or ("rules", "one_shot"))
     assert 0.7 * 20 <= chosen.spent.exact.epsilon <= 20 or delta
     found = chosen.classes_[chosen.predict_proba(X).argmax(axis=1)]
     assert (found == y).mean() > 0.9

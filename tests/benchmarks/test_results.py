@@ -10,8 +10,10 @@ from importlib import import_module
 
 import attack
 import audit
+import behind
 import consistency
 import curves
+import forecast
 import private_safe_bayesian
 import pytest
 import regression
@@ -39,8 +41,10 @@ HERE = Sources(("common.scores:scores",))
 MAKERS = {
     "attacks.stored": attacks_stored.MADE_BY,
     "audit": {"": audit.SOURCES},
+    "behind": behind.MADE_BY,
     "consistency": {"": consistency.SOURCES},
     "curves": curves.MADE_BY,
+    "forecast": {"": forecast.SOURCES},
     "explanations": None,  # of fits whose noise is fresh, so that no line comes twice
     "door": None,  # held in test_door.py, since it needs more packages
     "papers.command": {
@@ -61,7 +65,8 @@ MAKERS = {
 }
 #: What else writes files: pages of the documentation, and what a run itself throws away.
 WRITERS = {
-    "attacks.report", "audit", "common.clusters", "common.consistency_report",
+    "attacks.report", "audit", "common.behind_report", "common.clusters",
+    "common.consistency_report",
     "common.growth_report", "common.ledger_report", "common.one_page", "common.pages",
     "common.regression_report", "explanations",
     "common.plain_readers", "common.scale_machine", "common.scale_report",
@@ -170,6 +175,9 @@ REACHED = [
     (curves.MADE_BY["auto"], "trees.boosted.learner", "consistent.brf"),
     (curves.MADE_BY["random forest"], "domain.schema", "estimators.classifier"),
     (audit.SOURCES, "audit.catalogue", "consistent.brf"),
+    (behind.MADE_BY["dpforest "], "trees.refitted.learner", "consistent.brf"),
+    (behind.MADE_BY["auto, "], "trees.strategies", "consistent.brf"),
+    (behind.MADE_BY[behind.RIDGE], "domain.schema", "estimators.regressor"),
 ]
 
 
@@ -370,6 +378,15 @@ def run_utility(path, monkeypatch):
     return fit.calls
 
 
+def run_forecast(path, monkeypatch):
+    fit = Counted(lambda job, *_: {"gain": 0.1})
+    monkeypatch.setattr(forecast, "measured", fit)
+    monkeypatch.setattr(forecast, "tables_of", lambda folder: {"car": "classification"})
+    asked = argparse.Namespace(sets=[], parts=["auto", "named"], seeds=2, data=None)
+    forecast.run(asked, Store(path, forecast.SOURCES))
+    return fit.calls
+
+
 def run_attack(path, monkeypatch):
     job = attack.membership.Job("adult", "PrivateForestClassifier", 1.0, 0.0)
     fit = Counted(lambda job: {"dataset": job.dataset, "model": job.model,
@@ -429,9 +446,24 @@ def run_private_safe_bayesian(path, monkeypatch):
     return fit.calls
 
 
+def run_behind(path, monkeypatch):
+    place = behind.Place("car", "classification", 1)
+    names = ("dataset", "model", "epsilon", "seed")
+    fit = Counted(lambda folder, *key: dict(zip(names, key, strict=True)))
+    pick = Counted(lambda folder, place, epsilon, currency: {
+        "dataset": place.dataset, "model": f"auto, {currency}", "epsilon": epsilon, "seed": 0,
+        "is": "dpforest rules, pure, rows"})  # fmt: skip
+    monkeypatch.setattr(behind, "class_line", fit)
+    monkeypatch.setattr(behind, "pick_line", pick)
+    monkeypatch.setattr(behind, "places", lambda folder: [place])
+    asked = argparse.Namespace(sets=[], epsilons=[1.0], seeds=2, data=None, minutes=1.0)
+    behind.run(asked, behind.stored(path))
+    return fit.calls + pick.calls
+
+
 RUNS = (
-    run_consistency, run_curves, run_variants, run_regression, run_utility, run_attack, run_audit,
-    run_speed, run_scale, run_unknown_code, run_private_safe_bayesian,
+    run_behind, run_consistency, run_curves, run_variants, run_regression, run_utility, run_attack,
+    run_audit, run_speed, run_scale, run_forecast, run_unknown_code, run_private_safe_bayesian,
 )  # fmt: skip
 
 

@@ -54,28 +54,3 @@ def here(stored, tmp_path, monkeypatch):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-@pytest.fixture
-def ask(here, capsys):
-    """Run one command; return its exit code, its stdout and its stderr."""
-
-    def run(line, *more):
-        capsys.readouterr()
-        code = main([*line.split(), *more])
-        said = capsys.readouterr()
-        return code, said.out.rstrip("\n"), said.err
-
-    return run
-
-
-@pytest.fixture
-def good(ask):
-    """Run one command that goes well; return its stdout."""
-
-    def run(line, *more):
-        code, out, err = ask(line, *more)
-        assert code == 0, err
-        return out
-
-    return run

@@ -186,3 +186,33 @@ def test_a_bad_domain_is_bad_input(ask, here, text):
         code, out, err = ask(line)
         assert code == 2 and not out and err.startswith("dpforest ")
     assert not (here / "check.txt").exists()
+
+
+def test_a_header_that_does_not_fit_is_told_with_what_helps(ask, here):
+    text = (here / "stays.csv").read_text()
+    (here / "semi.csv").write_text(text.replace(",", ";"))
+    line = "domain draft {} --target {} --output new.json"
+    code, _, err = ask(line.format("semi.csv", "back") + " --drop stay")
+    assert code == 2 and "no comma" in err and "stay;" not in err  # it may be a record
+    code, _, err = ask(line.format("stays.csv", "Back"))
+    assert code == 2 and "Its own is written 'back'" in err
+    code, _, err = ask(line.format("stays.csv", "none"))
+    assert code == 2 and "Every file needs a header" in err and "ward" not in err
+    code, _, err = ask(line.format("stays.xlsx", "back"))
+    assert code == 2 and "Excel" in err
+
+
+def test_a_confirmation_without_sources_says_how_to_name_them(ask, good):
+    good(DRAFT)
+    _, _, err = ask("domain confirm draft.json --by A --output declared.json")
+    assert "--source 'ENTRY=WORDS'" in err
+    code, _, err = ask("plan --domain declared.json --epsilon 1")
+    assert code == 2 and "with a --source of each" in err
+    sources = [word for n in ("age", "ward", "classes") for word in ("--source", f"{n}=the house")]
+    _, _, err = ask("domain confirm draft.json --by A --force --output declared.json", *sources)
+    assert "--source" not in err
+
+
+def test_a_model_that_is_not_there_is_no_false_report(ask, here):
+    code, _, err = ask("report verify forest/report.json --model none.json")
+    assert code == 2 and "there is none" in err

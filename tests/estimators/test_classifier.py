@@ -34,7 +34,6 @@ DELTA = "1e-6"
 KINDS = [
     pytest.param("rules", 0, id="rules"),
     pytest.param("rules", DELTA, id="rules with delta"),
-    pytest.param("combined", 0, id="combined"),
     pytest.param("refitted", DELTA, id="refitted"),
     pytest.param("boosted", DELTA, id="boosted"),
     pytest.param("boosted", 0, id="boosted, pure"),

@@ -14,7 +14,7 @@ from dpforest.estimators import compiling
 TELL = """
 from dpforest.estimators import compiling
 for _ in range(2):
-    compiling.tell_of_compiling("combined")
+    compiling.tell_of_compiling("boosted")
 print("done")
 """
 
@@ -45,7 +45,7 @@ def unseen(monkeypatch):
 def test_one_line_at_a_terminal_where_nothing_is_kept(tmp_path):
     told = told_at_a_terminal(tmp_path)
     assert told.count("compiles its code for this machine") == told.count("\n") == 1
-    assert "combined" in told
+    assert "boosted" in told
 
 
 def told(capsys, strategy="one_shot"):

@@ -12,7 +12,6 @@ from dpforest.trees.partial import partial_scores, range_sends_left
 KINDS = [
     ("rules", 0),
     ("one_shot", 0),
-    ("combined", 0),
     ("refitted", 1e-6),
     ("boosted", 1e-6),
     ("boosted", 0),

@@ -24,7 +24,7 @@ from dpforest.trees.population import made_up
 from dpforest.trees.renoised import Renoising
 
 KINDS = [
-    ("rules", 0), ("one_shot", 0), ("combined", 0), ("refitted", 1e-6), ("boosted", 1e-6),
+    ("rules", 0), ("one_shot", 0), ("refitted", 1e-6), ("boosted", 1e-6),
     ("boosted", 0), ("additive", 1e-6), ("additive", 0),
 ]  # fmt: skip
 FEATURES = {"age": (0, 20), "kind": ["a", "b", "c"], "noise": (0.0, 1.0)}

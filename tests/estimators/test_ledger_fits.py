@@ -121,12 +121,11 @@ def spent(ledger: BudgetLedger) -> Fraction:
 CASES = [
     (PrivateForestClassifier, {"strategy": "rules"}),
     (PrivateForestClassifier, {"strategy": "one_shot"}),
-    (PrivateForestClassifier, {"strategy": "combined"}),
     (PrivateForestClassifier, {"strategy": "multinomial"}),
     (PrivateForestClassifier, {"strategy": "auto"}),
     (PrivateForestClassifier, {"strategy": "one_shot", "delta": "1e-7"}),
     (PrivateForestClassifier, {"strategy": "refitted", "delta": "1e-7", "epsilon": 4}),
-    (PrivateForestClassifier, {"strategy": "combined", "delta": "1e-7", "epsilon": 4}),
+    (PrivateForestClassifier, {"strategy": "rules", "delta": "1e-7", "epsilon": 4}),
     (PrivateForestClassifier, {"strategy": "multinomial", "delta": "1e-7"}),
     (PrivateForestClassifier, {"strategy": "refitted", "delta": "1e-7", "epsilon": 4,
                                "max_records_per_unit": 3}),

@@ -1,7 +1,8 @@
 """Files of earlier releases are read, or refused with the reason.
 
 ``left`` holds what release 0.1.0.dev1 wrote: a model that took the strategy ``auto`` with its
-report, and one of a strategy that has since left the package.
+report, and one of a strategy that has since left the package. Another one that left is in a model
+file of version 3.
 """
 
 from __future__ import annotations
@@ -38,6 +39,15 @@ def test_a_strategy_that_is_no_more_is_refused():
     content = json.loads((FILES / "auto.json").read_text("utf-8"))
     content["parameters"]["candidates"] = ["rules", "one_shot"]
     with pytest.raises(ModelFormatError, match=said):
+        PrivateForestClassifier.from_json(json.dumps(content))
+
+
+@pytest.mark.parametrize("asked", ["combined", "auto"])
+def test_a_strategy_that_left_is_refused_whether_it_was_asked_for_or_picked(asked):
+    content = json.loads((FILES / "combined.json").read_text("utf-8"))
+    assert content["version"] == 3 and content["released"]["strategy"] == "combined"
+    content["parameters"]["strategy"] = asked
+    with pytest.raises(ModelFormatError, match="strategy='combined', which left the package in"):
         PrivateForestClassifier.from_json(json.dumps(content))
 
 

@@ -48,7 +48,6 @@ HOLDERS = (
 FEATURES = {"age": (0, 100), "colour": ["red", "green", "blue"], "size": (-1.0, 1.0)}
 STRATEGIES = [
     {"strategy": "rules"},
-    {"strategy": "combined"},
     {"strategy": "one_shot"},
     {"strategy": "one_shot", "delta": DELTA},
     {"strategy": "refitted", "delta": DELTA},

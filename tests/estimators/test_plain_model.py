@@ -27,7 +27,6 @@ from dpforest.trees.additive.learner import AdditiveForest
 from dpforest.trees.additive.settings import AdditiveSettings
 from dpforest.trees.boosted.learner import BoostedForest
 from dpforest.trees.boosted.settings import BoostedSettings, BoostedSize
-from dpforest.trees.combined import CombinedLearner, CombinedSettings
 from dpforest.trees.refitted.learner import RefittedForest
 from dpforest.trees.refitted.settings import RefittedSettings, RefittedSize
 from dpforest.trees.rules.learner import RulesLearner
@@ -58,7 +57,6 @@ DRAWN = {
 }
 SMALL = {
     "rules": RulesLearner(RulesSettings(n_sums=12, n_cuts=7)),
-    "combined": CombinedLearner(CombinedSettings(rules=RulesLearner(RulesSettings(n_sums=8)))),
     "refitted": RefittedForest(RefittedSettings(fixed_size=RefittedSize(3, 4, 12))),
     "boosted": BoostedForest(BoostedSettings(fixed_size=BoostedSize(3, 6))),
     "additive": AdditiveForest(AdditiveSettings(cycles=3, pure_cycles=2, max_bins=9)),
@@ -287,11 +285,6 @@ def files() -> dict[str, Any]:
             forest = make(epsilon=60, delta="1e-6", strategy=kind, domain=domain)
             labels = labels_of(extra.get("classes"))
             found[kind] = json.loads(forest.fit(X, labels).to_plain())
-    combined = PrivateForestClassifier(
-        epsilon=2, strategy="combined",
-        domain=Domain(features=FEATURES[:3], approximate_rows=N, classes=["well", "ill"]),
-    ).fit([row[:3] for row in X], labels_of(["well", "ill"]))  # fmt: skip
-    found["combined"] = json.loads(combined.to_plain())
     labels = MultinomialForestClassifier(
         epsilon=9, domain=Domain(features=FEATURES, classes=["a", "b", "c"]), max_depth=3,
         n_estimators=2, leaves="label", thresholds="lattice",
@@ -360,8 +353,6 @@ def test_edges_stand_where_a_table_needs_them(files):
 def test_the_start_and_the_soft_cuts_are_there(files):
     assert len(files["refitted"]["score"]["start"]) == len(FEATURES)
     assert files["rules"]["score"]["steepness"] is not None
-    rules = files["combined"]["score"]["parts"][0]
-    assert rules["steepness"] is None and len(rules["nodes"]) > 1
 
 
 def test_it_holds_no_seed_no_budget_and_no_counts(files):

@@ -29,7 +29,6 @@ from dpforest.trees.strategies import NEED_DELTA, NOT_STREAMED, STRATEGIES
 DELTA = "1e-6"
 KINDS = [
     {"strategy": "rules"},
-    {"strategy": "combined"},
     {"strategy": "refitted", "delta": DELTA},
     {"strategy": "boosted", "delta": DELTA},
     {"strategy": "boosted"},
@@ -105,7 +104,7 @@ def test_every_table_leaves_the_same_report_behind(parameters, tables, make_fore
             for key, value in vars(forest).items()
         )
         # A drawn rule holds what it asks for, no more.
-        if parameters["strategy"] not in ("rules", "combined"):
+        if parameters["strategy"] != "rules":
             shapes[name].append(shape_of(forest.model_.to_data()))
     for kept in (reports, shapes, spoken):
         assert all(value == kept["whole"] for value in kept.values())

@@ -41,7 +41,6 @@ KINDS = [
         ("rules", (0, DELTA)),
         ("one_shot", (0, DELTA)),
         ("refitted", (DELTA,)),
-        ("combined", (0,)),
         ("multinomial", (0, DELTA)),
     )
     for delta in deltas

@@ -12,7 +12,7 @@ from dpforest.exceptions import ParameterError
 from dpforest.trees.shapley import enumerated_values, shapley_values
 
 KINDS = [
-    ("rules", 0), ("one_shot", 0), ("combined", 0), ("refitted", 1e-6), ("boosted", 1e-6),
+    ("rules", 0), ("one_shot", 0), ("refitted", 1e-6), ("boosted", 1e-6),
     ("additive", 0), ("multinomial", 0),
 ]  # fmt: skip
 FEATURES = {

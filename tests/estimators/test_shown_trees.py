@@ -25,7 +25,7 @@ FEATURES = {
     "n": {"lower": 0, "upper": 5, "integer": True, "missing": True},
     "joined": {"categories": ["x", "rest", "$y$"], "other": "rest"},
 }
-TREES = [("one_shot", 0), ("combined", 0), ("refitted", 1e-6), ("boosted", 1e-6),
+TREES = [("one_shot", 0), ("refitted", 1e-6), ("boosted", 1e-6),
          ("multinomial", 0)]  # fmt: skip
 N = 1500
 
@@ -113,7 +113,7 @@ def check_tree(content, tree, plain_nodes, goes_left):
 def test_every_tree_says_where_a_record_goes(strategy, delta):
     forest = fitted(strategy, delta)
     content = json.loads(forest.to_plain())
-    score = content["score"]["parts"][1] if strategy == "combined" else content["score"]
+    score = content["score"]
     number = len(score["trees"]) - 1
     tree = shown_tree(content, forest.domain_.features, number)
     assert len(tree.nodes) == len(score["trees"][number]) > 1

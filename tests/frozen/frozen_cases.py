@@ -23,11 +23,11 @@ from dpforest.streams import BatchStream, CSVStream
 
 #: Strategies of the private forests; that of `MultinomialForestClassifier` is named apart.
 STRATEGIES = (
-    "rules", "one_shot", "refitted", "boosted", "additive", "combined", "multinomial", "auto",
+    "rules", "one_shot", "refitted", "boosted", "additive", "multinomial", "auto",
 )  # fmt: skip
 PUBLISHED = "MultinomialForestClassifier"
 #: Those that look at families of trees, which grow quickly with the features.
-_OF_FAMILIES = ("rules", "combined", "auto")
+_OF_FAMILIES = ("rules", "auto")
 #: Those that a pure epsilon cannot pay for.
 NEED_DELTA = ("refitted",)
 N_CLASSES = {"two": 2, "three": 3}
@@ -257,7 +257,7 @@ def _declared_cases() -> Iterator[Case]:
             lean = None if strategy == "auto" else "one" if strategy in _OF_FAMILIES else "few"
             if strategy not in NEED_DELTA:
                 yield _private(strategy, task, "epsilon", rows=200, lean=lean)
-            # Rules and what is combined with them spend the pure epsilon with a delta too.
+            # Rules spend the pure epsilon with a delta too.
             own = lean if strategy in ("one_shot", *NEED_DELTA, "multinomial") else None
             yield _private(strategy, task, "delta", rows=200, delta=DELTA, lean=own)
 
@@ -281,8 +281,7 @@ def _size_cases() -> Iterator[Case]:
     for task in TASKS:
         for strategy in ("one_shot", "multinomial"):
             yield _private(strategy, task, "many", **ways)
-    for strategy, task in (("rules", "two"), ("combined", "three"), ("combined", "target")):
-        yield _private(strategy, task, "many", **ways)
+    yield _private("rules", "two", "many", **ways)
     for task in ("two", "target"):
         yield _private("refitted", task, "many", **ways, delta=DELTA)
         yield _private("boosted", task, "many", **ways, delta=DELTA)

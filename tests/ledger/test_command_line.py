@@ -14,7 +14,6 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from dpforest.__main__ import main
 from dpforest.ledger.command_line import COMMANDS
 
 HERE = Path(__file__).parent
@@ -39,27 +38,9 @@ def here(tmp_path, monkeypatch, helpers):
 
 
 @pytest.fixture
-def ask(here, capsys):
-    """Run one command; return its exit code, its standard output and its standard error."""
-
-    def run(line, *more):
-        code = main(["ledger", *line.split(), *more])
-        said = capsys.readouterr()
-        return code, said.out.rstrip("\n"), said.err
-
-    return run
-
-
-@pytest.fixture
-def good(ask):
-    """Run one command that goes well; return its standard output."""
-
-    def run(line, *more):
-        code, out, err = ask(line, *more)
-        assert code == 0, err
-        return out
-
-    return run
+def first_words():
+    """What every command of this file begins with."""
+    return ["ledger"]
 
 
 INIT = "init claims --domain domain.json --rho 1 --delta 1e-6 --owner olga --owner oscar"

@@ -25,7 +25,6 @@ from dpforest.trees.additive.learner import AdditiveForest
 from dpforest.trees.additive.settings import AdditiveSettings
 from dpforest.trees.boosted.learner import BoostedForest
 from dpforest.trees.boosted.settings import BoostedSettings, BoostedSize, PureSettings
-from dpforest.trees.combined import CombinedLearner, CombinedSettings
 from dpforest.trees.one_shot import OneShotForest
 from dpforest.trees.one_shot.settings import OneShotSettings, OneShotSize
 from dpforest.trees.refitted import RefittedForest
@@ -106,11 +105,6 @@ CASES = {
     "rules, counted": Case(RULES, {"rules, stage 1", "leaf counts"}, rows=1000),
     "rules, more stages": Case(
         RULES, {"rules, stage 1", "rules, stage 2", "leaf counts"}, rows=5000, n_classes=4
-    ),
-    "combined": Case(
-        CombinedLearner(CombinedSettings(rules=RULES, forest=FOREST)),
-        {"prior", LEAVES, "weights of rules and forest"},
-        rows=3000,
     ),
     "multinomial": Case(STRATEGIES["multinomial"].make(), {"feature selection", "leaf histogram"}),
     "multinomial, Gaussian": Case(

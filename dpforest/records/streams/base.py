@@ -111,6 +111,20 @@ def check_columns(place: str, names: Sequence[str], needed: Iterable[str]) -> No
         raise StreamError(place, "its column names must differ", "Rename columns")
     absent = [name for name in needed if name not in found]
     if absent:
-        raise StreamError(
-            place, f"it has no column {absent[0]!r}", "Write all parts with the declared columns"
+        raise StreamError(place, f"it has no column {absent[0]!r}", _repair_of(absent[0], names))
+
+
+def _repair_of(absent: str, names: Sequence[str]) -> str:
+    """Repair where a column is absent; a header may be a record, so no name of it is told.
+
+    A name that differs in case or blanks alone is as good as known.
+    """
+    if len(names) == 1 and any(sign in names[0] for sign in ";\t|"):
+        return (
+            "Its first line has no comma: write the file anew with commas between cells and "
+            "points in numbers, such as by pandas.read_csv(file, sep=None, engine='python')"
         )
+    alike = [name for name in names if name.strip().casefold() == absent.strip().casefold()]
+    if alike:
+        return f"Its own is written {alike[0]!r}: case and blanks count"
+    return "Every file needs a header with the target and all declared columns"

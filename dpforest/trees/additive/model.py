@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.trees.base import LogOddsModel, TableFacts
+from dpforest.trees.base import KnownSizes, LogOddsModel, TableFacts
 from dpforest.trees.boosted.steps import SCORE_STEPS
 from dpforest.trees.importances import in_shares
 from dpforest.trees.partial import with_both_classes
@@ -40,6 +40,10 @@ class AdditiveModel(LogOddsModel):
     base: NDArray[np.float64]
     code_values: NDArray[np.float64]
     sizes: NDArray[np.float64]
+
+    def known_sizes(self) -> KnownSizes:
+        """Released sizes of codes."""
+        return KnownSizes(self.sizes)
 
     def log_odds(self, codes: NDArray[Any]) -> NDArray[np.float64]:
         """Class scores of coded records, shape (n, n_classes); softmax makes them probabilities."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.trees.base import LogOddsModel, TableFacts
+from dpforest.trees.base import KnownSizes, LogOddsModel, TableFacts
 from dpforest.trees.boosted.steps import SCORE_STEPS
 from dpforest.trees.importances import in_shares, spread_by_feature
 from dpforest.trees.multinomial.kernels.predict import sum_leaf_values
@@ -61,6 +61,10 @@ class BoostedModel(LogOddsModel):
     def depth(self) -> int:
         """Number of levels of splits in every tree."""
         return int(self.feature.shape[1] + 1).bit_length() - 1
+
+    def known_sizes(self) -> KnownSizes:
+        """Released sizes of leaves."""
+        return KnownSizes(self.sizes, self)
 
     def log_odds(self, codes: NDArray[Any]) -> NDArray[np.float64]:
         """Class scores of coded records, shape (n, n_classes); softmax makes them probabilities."""

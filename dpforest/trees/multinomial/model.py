@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.trees.base import ScoreLink, TableFacts
+from dpforest.trees.base import ModelTraits, ScoreLink, TableFacts
 from dpforest.trees.multinomial.heaps import ReleasedTrees
 from dpforest.trees.multinomial.kernels.predict import sum_leaf_values
 from dpforest.trees.multinomial.leaf_values import PROBABILITY_FLOOR, LeafValues, leaf_values
@@ -17,7 +17,7 @@ from dpforest.trees.stored import forest_from_data, forest_to_data, reading, req
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MultinomialModel:
+class MultinomialModel(ModelTraits):
     """Released trees of a multinomial forest, and the leaf values made of them.
 
     Attributes

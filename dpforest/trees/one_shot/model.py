@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.trees.base import LogOddsModel, TableFacts
+from dpforest.trees.base import KnownSizes, LogOddsModel, TableFacts
 from dpforest.trees.importances import in_shares, spread_by_feature
 from dpforest.trees.partial import mask_sends_left, partial_scores, with_both_classes
 from dpforest.trees.random.trees import RandomTrees
@@ -38,6 +38,10 @@ class OneShotModel(LogOddsModel):
     trees: RandomTrees
     values: NDArray[np.float64]
     masses: NDArray[np.float64]
+
+    def known_sizes(self) -> KnownSizes:
+        """Released sizes of leaves, as shares."""
+        return KnownSizes(self.masses, self.trees, in_records=False)
 
     def log_odds(self, codes: NDArray[Any]) -> NDArray[np.float64]:
         """Class scores of coded records, shape (n, n_classes); softmax makes them probabilities."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +57,8 @@ class RuleModel(LogOddsModel):
     masses : ndarray of float64, shape (2^depth,), or None
         Released share of the records in each leaf; None where leaves were not counted.
     """
+
+    cuts_sums: ClassVar[bool] = True
 
     nodes: tuple[RuleNode | None, ...]
     probabilities: NDArray[np.float64]
@@ -170,6 +172,20 @@ class RuleModel(LogOddsModel):
         """
         return sampled_scores(self.log_odds, feature, facts.n_codes)
 
+    def partial_scores_of(
+        self, models: Sequence[Any], feature: int, facts: TableFacts
+    ) -> list[NDArray[np.float64]]:
+        """``partial_scores`` of models that have the same cuts, which are followed once."""
+        tables = np.stack([model.probabilities for model in models], axis=1)
+        flat = tables.reshape(tables.shape[0], -1)
+
+        def scores(codes: NDArray[Any]) -> NDArray[np.float64]:
+            found: NDArray[np.float64] = np.log(self._graded(codes) @ flat)
+            return found
+
+        means = sampled_scores(scores, feature, facts.n_codes).reshape(-1, *tables.shape[1:])
+        return [means[:, place] for place in range(len(models))]
+
     def to_data(self) -> dict[str, Any]:
         """The model as JSON-ready data."""
         return {
@@ -209,21 +225,6 @@ class RuleModel(LogOddsModel):
                 facts.n_features,
                 masses,
             )
-
-
-def partial_scores_of(
-    models: Sequence[RuleModel], feature: int, facts: TableFacts
-) -> list[NDArray[np.float64]]:
-    """``partial_scores`` of models that have the same cuts, which are followed once."""
-    tables = np.stack([model.probabilities for model in models], axis=1)
-    flat = tables.reshape(tables.shape[0], -1)
-
-    def scores(codes: NDArray[Any]) -> NDArray[np.float64]:
-        found: NDArray[np.float64] = np.log(models[0]._graded(codes) @ flat)
-        return found
-
-    means = sampled_scores(scores, feature, facts.n_codes).reshape(-1, *tables.shape[1:])
-    return [means[:, place] for place in range(len(models))]
 
 
 def _blocks(n: int) -> list[slice]:

@@ -1,0 +1,102 @@
+"""Fits beside the public figures that ranges go by, and the two halves of the tables."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from common.forecast_fits import Job, forest_of, tables_of
+from common.records import positions_domain
+from common.results import Line
+from dpforest.accounting.fits import OWN_BUDGET
+from dpforest.estimators.forecast_range import PublicFigures, Range, planned_range, public_figures
+from dpforest.estimators.forecast_range import told_range as range_by_told
+from dpforest.estimators.planning import plan_of
+
+HALVES = ("development", "confirmation")
+#: Of fits to few records, which release a constant alone. No range but theirs goes by them.
+CONSTANT_EPSILON = 0.005
+
+
+@dataclass(frozen=True)
+class Row:
+    """One fit: what it gained, and what was known of it before and after."""
+
+    dataset: str
+    task: str
+    model: str
+    epsilon: float
+    seed: int
+    gain: float
+    strategy: str
+    told: float | None
+    half: str
+    figures: PublicFigures
+
+    @property
+    def is_auto(self) -> bool:
+        """Whether the library picked the strategy."""
+        return self.model.startswith("auto")
+
+    @property
+    def is_small(self) -> bool:
+        """Whether the budget is one of those for constants."""
+        return self.epsilon == CONSTANT_EPSILON
+
+    @property
+    def planned(self) -> Range:
+        """Range before the fit, as the library promises it."""
+        return planned_range(self.figures)
+
+    @property
+    def after(self) -> Range:
+        """Range after it."""
+        return range_by_told(self.figures, self.strategy, self.told)
+
+    def holds(self, promised: Range) -> bool:
+        """Whether the gain, to two digits as ranges are, lies in a range."""
+        return promised[0] <= round(self.gain, 2) <= promised[1]
+
+
+def rows_of(lines: list[Line], folder: Path) -> list[Row]:
+    """Fits with their figures; no table is read for that, only what is declared of it."""
+    halves = halves_of(tables_of(folder))
+    kept = ("dataset", "task", "model", "epsilon", "seed", "gain", "strategy", "told")
+    return [
+        Row(**{key: line[key] for key in kept}, half=halves[line["dataset"]],
+            figures=figures_of(line, folder))
+        for line in lines
+    ]  # fmt: skip
+
+
+def halves_of(tasks: dict[str, str]) -> dict[str, str]:
+    """Every second table of a task, in the order of names, is for confirmation."""
+    names = [sorted(name for name in tasks if tasks[name] == task) for task in set(tasks.values())]
+    return {name: HALVES[place % 2] for own in names for place, name in enumerate(own)}
+
+
+def figures_of(line: Line, folder: Path) -> PublicFigures:
+    """What was known before a fit."""
+    key = (line["task"], line["model"], line["epsilon"])
+    return _figures(line["dataset"], *key, line["rows"], folder)
+
+
+@cache
+def _figures(
+    name: str, task: str, model: str, epsilon: float, rows: int, folder: Path
+) -> PublicFigures:
+    forest = forest_of(Job(name, task, model, epsilon, 0))
+    encoder = forest._encoder(_domain(name, folder))
+    plan = plan_of(forest._wanted(), encoder, float(rows), OWN_BUDGET)
+    found = public_figures(plan)
+    assert found is not None
+    return found
+
+
+@cache
+def _domain(name: str, folder: Path) -> Any:
+    path = folder / f"{name.partition('@')[0]}.json"
+    return positions_domain(json.loads(path.read_text(encoding="utf-8")))

@@ -1,0 +1,130 @@
+"""Ranges of what a fit is likely to gain over the best constant, from public figures alone.
+
+The gain is accuracy less the share of the most frequent class, or R² of a regression. The figures
+below were found on every second table of a suite, so that a range holds in about 85 % of their
+fits; on the other tables it held in about 75 %. docs/forecast_results.md has both, and
+benchmarks/forecast.py makes them.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpforest.accounting.releases import LearnerBudget
+from dpforest.estimators.fit_plan import HOPELESS_SIGNAL, FitPlan
+from dpforest.trees.base import MEDIAN_ROLE, PRIOR_ROLE
+
+Range = tuple[float, float]
+#: Coefficients of both ends of a range: a constant, then one a figure.
+Ends = tuple[tuple[float, ...], tuple[float, ...]]
+
+#: Tenfold steps of R beyond which nobody can tell from R how much more is learnt.
+MOST_LEVEL = 3.0
+#: Of a plan that releases a constant alone, which gains nothing over the best one.
+CLASSES_CONSTANT: Ends = ((-0.268,), (0.0,))
+MEANS_CONSTANT: Ends = ((-0.162,), (0.0,))
+#: Before a fit, by `PublicFigures.level`; of classes in parts of 1 - 1 / K.
+CLASSES_PLANNED: Ends = ((-0.003, 0.002), (0.702, 0.025))
+MEANS_PLANNED: Ends = ((-1.367, 0.573), (-0.359, 0.393))
+#: After it, of classes by what the model tells and whether it is a refitted forest, which tells
+#: too little; of means by what it tells and by `PublicFigures.level`.
+CLASSES_TOLD: Ends = ((-0.057, 0.804, 0.044), (0.076, 0.96, 0.172))
+MEANS_TOLD: Ends = ((-0.94, 2.086, 0.334), (-0.595, 1.402, 0.408))
+
+
+@dataclass(frozen=True, slots=True)
+class PublicFigures:
+    """Figures that a range goes by before a fit: the same ones for any records.
+
+    Attributes
+    ----------
+    n_classes : int
+        2 of a regression.
+    is_regression : bool
+    n_features : int
+    rows : float
+        Declared or bought number of records.
+    signal : float
+        R of the budget in pure epsilon, with those records.
+    learns : bool
+        Whether more than a constant is released.
+    """
+
+    n_classes: int
+    is_regression: bool
+    n_features: int
+    rows: float
+    signal: float
+    learns: bool
+
+    @property
+    def level(self) -> float:
+        """Tenfold steps of R; of a regression of R / sqrt(D), by which each curve is known."""
+        features = self.n_features if self.is_regression else 1
+        return min(math.log10(max(self.signal / features**0.5, 1.0)), MOST_LEVEL)
+
+    @property
+    def most(self) -> float:
+        """The most that there is to gain."""
+        return 1.0 if self.is_regression else 1.0 - 1.0 / self.n_classes
+
+
+def public_figures(plan: FitPlan) -> PublicFigures | None:
+    """The figures of a plan; None where no number of records is known yet."""
+    facts, rows = plan.facts, plan.facts.approximate_rows
+    if rows is None:
+        return None
+    signal = LearnerBudget(plan.budget.epsilon, Fraction(0)).signal(rows)
+    learns = (plan.signal or 0.0) >= HOPELESS_SIGNAL and releases_more(plan)
+    return PublicFigures(
+        facts.n_classes, facts.unit > 1, facts.n_features, float(rows), signal, learns
+    )
+
+
+def releases_more(plan: FitPlan) -> bool:
+    """True if a plan releases more than what holds for all records alike.
+
+    Some release nothing else: where the budget is small, the mean of a regression's target.
+    """
+    names = [] if plan.plan is None else [part.name for part in plan.plan.parts]
+    return names not in ([PRIOR_ROLE], [MEDIAN_ROLE])
+
+
+def planned_range(figures: PublicFigures) -> Range:
+    """Range of the gain before a fit."""
+    means = figures.is_regression
+    if not figures.learns:
+        return _range(MEANS_CONSTANT if means else CLASSES_CONSTANT, (), figures)
+    if means:
+        return _range(MEANS_PLANNED, (figures.level,), figures)
+    return _range(CLASSES_PLANNED, (figures.level,), figures, figures.most)
+
+
+def told_range(figures: PublicFigures, strategy: str, told: float | None) -> Range:
+    """Range after a fit, by what the released model tells; the planned one where it tells nothing.
+
+    Parameters
+    ----------
+    figures : PublicFigures
+    strategy : str
+    told : float or None
+        See :func:`dpforest.estimators.told_gain.told_gain`.
+    """
+    if told is None or not figures.learns:
+        return planned_range(figures)
+    if figures.is_regression:
+        return _range(MEANS_TOLD, (told, figures.level), figures)
+    return _range(CLASSES_TOLD, (told, float(strategy == "refitted")), figures)
+
+
+def _range(ends: Ends, by: tuple[float, ...], figures: PublicFigures, part: float = 1.0) -> Range:
+    """Both ends to two digits, within what is possible."""
+    low, high = (part * _sum_of(end, (1.0, *by)) for end in ends)
+    low, high = (min(max(one, -1.0), figures.most) for one in sorted((low, high)))
+    return round(low, 2) + 0.0, round(high, 2) + 0.0
+
+
+def _sum_of(coefficients: tuple[float, ...], by: tuple[float, ...]) -> float:
+    return sum(one * figure for one, figure in zip(coefficients, by, strict=True))

@@ -1,0 +1,62 @@
+"""Gain that a released model claims for itself; from released values, so it is free.
+
+It is no estimate that can be trusted by itself: a model that is timid tells too little, and one
+that followed noise too much. `forecast_range` says how far it is off.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpforest.trees.base import TableFacts
+from dpforest.trees.multinomial.model import MultinomialModel
+from dpforest.trees.population import made_up
+
+#: Made-up records that stand for those of the table.
+N_RECORDS = 4000
+
+Floats = NDArray[np.float64]
+
+
+def told_gain(model: Any, facts: TableFacts) -> float | None:
+    """Accuracy that the model claims, less the claimed share of the most frequent class.
+
+    Of a regression, the standard deviation of predictions, as a share of the range that the
+    learner saw.
+
+    Parameters
+    ----------
+    model : ReleasedModel
+    facts : TableFacts
+
+    Returns
+    -------
+    float or None
+        None where nothing was counted in leaves, or sizes are not released.
+    """
+    found = _shares_of(model, facts)
+    if found is None:
+        return None
+    shares, weights = found
+    if facts.unit > 1:
+        mean = weights @ shares[:, 1]
+        return float((weights @ (shares[:, 1] - mean) ** 2) ** 0.5)
+    return float(weights @ shares.max(axis=1) - (weights @ shares).max())
+
+
+def _shares_of(model: Any, facts: TableFacts) -> tuple[Floats, Floats] | None:
+    """Class shares in leaves or of made-up records, and the share of all records in each."""
+    if hasattr(model, "nodes"):
+        if model.masses is None or not model.masses.sum():
+            return None
+        return model.probabilities, model.masses / model.masses.sum()
+    if isinstance(model, MultinomialModel):
+        return None
+    codes = made_up(model, facts, N_RECORDS).table.codes
+    odds = model.log_odds(np.ascontiguousarray(codes))
+    shares = np.exp(odds - odds.max(axis=1, keepdims=True))
+    shares /= shares.sum(axis=1, keepdims=True)
+    return shares, np.full(len(shares), 1.0 / len(shares))

@@ -1,0 +1,122 @@
+"""Ranges of what a fit gains: from public figures and released values, as the page found them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dpforest import Domain, PrivateForestClassifier, PrivateForestRegressor, load_model
+from dpforest.estimators import forecast_range
+from dpforest.estimators.forecast_range import PublicFigures, planned_range, told_range
+
+pytestmark = pytest.mark.filterwarnings("ignore::dpforest.exceptions.WeakSignalWarning")
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "forecast_results.md"
+N = 600
+
+
+def domain_of(task, rows=N):
+    kind = {"classes": ["no", "yes"]} if task == "classification" else {"target": (0.0, 1.0)}
+    return Domain(features={"a": (0.0, 1.0), "b": (0.0, 1.0)}, approximate_rows=rows, **kind)
+
+
+def records(task, seed=0):
+    generator = np.random.default_rng(seed)
+    X = generator.uniform(size=(N, 2))
+    if task == "regression":
+        return X, X[:, 0]
+    return X, np.where(X[:, 0] > 0.5, "yes", "no")
+
+
+def forest_of(task, rows=N, **parameters):
+    kind = PrivateForestClassifier if task == "classification" else PrivateForestRegressor
+    given = {"epsilon": 2, "random_state": 1, **parameters}
+    return kind(domain=domain_of(task, rows), **given)
+
+
+def figures(**changed):
+    given = {"n_classes": 2, "is_regression": False, "n_features": 9, "rows": 1000.0,
+             "signal": 700.0, "learns": True, **changed}  # fmt: skip
+    return PublicFigures(**given)
+
+
+def test_the_constants_are_those_that_the_page_found():
+    rows = re.findall(r"^\| `([A-Z_]+)` \| (.+) \| (.+) \|$", PAGE.read_text("utf-8"), re.M)
+    found = {name: tuple(ast.literal_eval(f"({end},)") for end in ends) for name, *ends in rows}
+    own = {name: value for name, value in vars(forecast_range).items()
+           if name.partition("_")[0] in ("CLASSES", "MEANS")}  # fmt: skip
+    assert found == own and len(own) == 6
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_a_neighbouring_table_has_the_same_figures(task):
+    X, y = records(task)
+    one, other = forest_of(task).fit(X, y), forest_of(task).fit(X[1:], y[1:])
+    assert one._figures == other._figures
+    far = forest_of(task).fit(1 - X[:9], y[:9])
+    assert far._figures == one._figures
+    assert planned_range(one._figures) == one.plan().expected_gain
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_after_a_fit_the_range_goes_by_released_values_alone(task, monkeypatch):
+    X, y = records(task)
+    forest = forest_of(task, delta=1e-6).fit(X, y)
+    before = forest.expected_gain()
+    X[:], y[:] = 0, y[0]
+    assert forest.expected_gain() == before
+    assert before[1] - before[0] < np.subtract(*forest.plan().expected_gain[::-1])
+    named = forest_of(task, delta=1e-6, strategy="one_shot").fit(*records(task))
+    assert named.expected_gain() == named.plan().expected_gain
+
+
+def test_a_model_from_a_file_has_no_range(tmp_path):
+    forest = forest_of("classification").fit(*records("classification"))
+    forest.to_json(tmp_path / "forest.json")
+    assert load_model(tmp_path / "forest.json").expected_gain() is None
+
+
+def test_without_rows_there_is_no_range_before_the_fit():
+    forest = forest_of("classification", rows=None)
+    assert forest.plan().expected_gain is None
+    assert forest.fit(*records("classification")).expected_gain() is not None
+
+
+def test_streams_and_units_have_ranges_too():
+    forest = forest_of("regression", max_records_per_unit=4, epsilon=8)
+    assert forest.plan().expected_gain == forest_of("regression").plan().expected_gain
+    assert forest_of("regression").plan(streamed=True).expected_gain is not None
+
+
+@pytest.mark.parametrize("signal", [163, 256, 424])
+def test_a_regression_that_learns_next_to_nothing_is_not_promised_a_forest(signal):
+    eight = {f"x{place}": (0.0, 1.0) for place in range(8)}
+    domain = Domain(features=eight, target=(0.0, 1.0), approximate_rows=round(signal * 2**0.5))
+    plan = PrivateForestRegressor(epsilon=1, domain=domain).plan()
+    assert "enough" not in plan.forecast
+    assert plan.forecast.endswith("where always naming the mean has 0")
+    assert plan.expected_gain[0] < 0.1 < plan.expected_gain[1]
+
+
+@pytest.mark.parametrize("means", [False, True])
+def test_a_constant_gains_nothing(means):
+    low, high = planned_range(figures(is_regression=means, learns=False))
+    assert low < 0 and high == 0
+    assert told_range(figures(is_regression=means, learns=False), "rules", 0.4) == (low, high)
+
+
+@pytest.mark.parametrize("signal", [0.01, 30.0, 1e9])
+@pytest.mark.parametrize("told", [None, 0.0, 0.3, 1.0])
+@pytest.mark.parametrize("means", [False, True])
+def test_ranges_stay_within_what_is_possible(signal, told, means):
+    own = figures(signal=signal, is_regression=means)
+    low, high = told_range(own, "refitted", told)
+    assert -1 <= low <= high <= (1.0 if means else 0.5)
+
+
+def test_more_records_promise_a_regression_more():
+    found = [planned_range(figures(is_regression=True, signal=one)) for one in (50, 500, 2000)]
+    assert found == sorted(found) and found[0][1] < found[1][1] < found[2][1]
