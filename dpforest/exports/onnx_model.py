@@ -13,7 +13,7 @@ from dpforest.exports.onnx_inputs import Inputs
 from dpforest.exports.onnx_links import label_array, labels_of, means_of, probabilities_of
 from dpforest.exports.onnx_rules import rules_scores
 from dpforest.exports.onnx_trees import trees_scores
-from dpforest.exports.parts import Document, Link, Mix, Rules, Trees, read_document
+from dpforest.exports.parts import Document, Link, Rules, Trees, read_document
 
 #: Names of what comes out, as other writers of ONNX have them.
 OF_CLASSES, OF_MEANS = ("label", "probabilities"), ("variable",)
@@ -93,15 +93,10 @@ def _check_text(text: str, entry: str) -> None:
         )  # fmt: skip
 
 
-def _scores(score: Trees | Rules | Mix, inputs: Inputs, link: Link) -> str:
+def _scores(score: Trees | Rules, inputs: Inputs, link: Link) -> str:
     if isinstance(score, Trees):
         return trees_scores(score, inputs, link.n_scores)
-    if isinstance(score, Rules):
-        return rules_scores(score, inputs)
-    graph, terms = inputs.graph, [inputs.expanded(score.base)]
-    for weight, part in zip(score.weights, score.parts, strict=True):
-        terms.append(graph.add("Mul", graph.constant(weight), _scores(part, inputs, link)))
-    return graph.total(terms)
+    return rules_scores(score, inputs)
 
 
 def _finish(graph: Graph, scores: str, link: Link, names: tuple[str, ...]) -> None:

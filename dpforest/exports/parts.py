@@ -117,15 +117,6 @@ class Rules:
 
 
 @dataclass(frozen=True, slots=True)
-class Mix:
-    """A base plus weighted scores."""
-
-    base: tuple[float, ...]
-    weights: tuple[float, ...]
-    parts: tuple[Trees | Rules, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Link:
     """What scores become.
 
@@ -155,7 +146,7 @@ class Document:
     """A whole plain model."""
 
     features: tuple[Feature, ...]
-    score: Trees | Rules | Mix
+    score: Trees | Rules
     link: Link
 
 
@@ -190,15 +181,7 @@ def _link(plain: Plain) -> Link:
     return Link(plain["kind"], tuple(plain["classes"]))
 
 
-def _score(plain: Plain) -> Trees | Rules | Mix:
-    if plain["kind"] != "mix":
-        return _part(plain)
-    return Mix(
-        _numbers(plain["base"]), _numbers(plain["weights"]), tuple(map(_part, plain["parts"]))
-    )
-
-
-def _part(plain: Plain) -> Trees | Rules:
+def _score(plain: Plain) -> Trees | Rules:
     if plain["kind"] == "rules":
         nodes = tuple(map(_rule, plain["nodes"]))
         return Rules(plain["steepness"], plain["hard_weight"], nodes)
