@@ -4,8 +4,8 @@
 ``run`` needs onnxruntime and numpy alone, of whatever versions and on Python 3.8 or later; it
 prints the largest difference, and ends with 1 where it is above 1e-12.
 
-    python benchmarks/onnx_runtimes.py make /tmp/forests
-    other/bin/python benchmarks/onnx_runtimes.py run /tmp/forests
+    python benchmarks/onnx_runtimes.py make forests
+    other/bin/python benchmarks/onnx_runtimes.py run forests
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -68,14 +69,12 @@ def _onnx() -> Any:
 
 def _facts(helper: Any) -> dict[str, Any]:
     """Versions and words of a file."""
-    from dpforest import __version__
-
     versions = [helper.make_opsetid("", OPSET), helper.make_opsetid(ML, ML_OPSET)]
     return {
         "opset_imports": versions,
         "ir_version": IR_VERSION,
         "producer_name": "dpforest",
-        "producer_version": __version__,
+        "producer_version": version("dpforest"),
         "doc_string": NOTE,
     }
 

@@ -1,4 +1,4 @@
-"""What a record's tensors become: numbers as they are, and codes that tables are looked up by."""
+"""Tensors made of a record's: numbers as they are, and codes that tables are looked up by."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Inputs:
         return self.graph.add("Squeeze", found, self.graph.places([1]))
 
     def _cell(self, feature: Feature) -> str:
-        """How many edges lie below a number; NaN lies above none, and gets the code of missing."""
+        """Number of edges below a number; NaN lies above none, and gets the code of missing."""
         graph, edges = self.graph, feature.edges or ()
         # IsNaN of doubles came to onnxruntime with 1.14; comparisons have always been there.
         number = graph.add("LessOrEqual", feature.name, graph.constant(np.inf))

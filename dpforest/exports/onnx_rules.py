@@ -86,7 +86,7 @@ def _levels(part: Rules, number: dict[int, int]) -> tuple[list[Level], list[int]
 
 
 def _sums(rules: list[Rule], inputs: Inputs) -> str:
-    """What the features of each record add to each rule: shape (n, n_rules), whole numbers."""
+    """Sums of what features add to each rule: shape (n, n_rules), whole numbers."""
     rows: dict[int, NDArray[np.float64]] = {}
     for number, rule in enumerate(rules):
         for table in rule.tables:
@@ -106,7 +106,7 @@ def _passed(graph: Graph, rules: list[Rule], sums: str) -> str:
 
 
 def _passed_softly(graph: Graph, rules: list[Rule], sums: str, part: Rules) -> str:
-    """How much of a record goes right."""
+    """Share of a record that goes right."""
     assert part.steepness is not None
     beyond = graph.add("Sub", sums, _row(graph, rules, lambda rule: rule.threshold))
     beyond = graph.add("Sub", beyond, graph.constant(0.5))

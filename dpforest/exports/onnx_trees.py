@@ -95,7 +95,7 @@ def _whole(graph: Graph, values: list[int]) -> str:
 
 
 def _truths_of(group: list[Test], inputs: Inputs) -> str:
-    """What each record says to tests of one feature and one kind: bool of shape (n, n_tests)."""
+    """Answers of each record to tests of one feature and one kind: bool of shape (n, n_tests)."""
     first, graph = group[0], inputs.graph
     if isinstance(first, CodeTest):
         rows = np.array([test.truths for test in group if isinstance(test, CodeTest)])

@@ -80,7 +80,7 @@ class Walks:
 
     @property
     def values(self) -> list[tuple[float, ...]]:
-        """What leaves add."""
+        """Values that leaves add."""
         return list(self._values)
 
     def take(self, tree: Tree) -> None:

@@ -37,13 +37,13 @@ class Feature:
 
     @property
     def is_numeric(self) -> bool:
-        """Whether its values are numbers rather than categories."""
+        """True if its values are numbers rather than categories."""
         return self.categories is None
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """What the values of one feature add: tuples of scores in a start, single numbers in rules."""
+    """Scores that the values of one feature add: tuples in a start, single numbers in rules."""
 
     feature: int
     places: tuple[Any, ...]
@@ -118,7 +118,7 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """What scores become.
+    """Kind of function that scores go through.
 
     Attributes
     ----------
@@ -137,7 +137,7 @@ class Link:
 
     @property
     def n_scores(self) -> int:
-        """How many scores there are."""
+        """Number of scores."""
         return len(self.classes) or 2
 
 
