@@ -38,6 +38,7 @@ LAYERS = {
     "trees": 6,
     "plain": 7,
     "report": 7,
+    "exports": 8,
     "ledger": 8,
     "consistent": 9,
     "estimators": 9,
@@ -58,11 +59,11 @@ RUN_TIME = {"numpy", "numba", "sklearn", "pydantic", "narwhals", "tqdm", "joblib
 # Heavy or optional: imported where used, never at the top of a module.
 OPTIONAL = {
     "cryptography", "dask", "diffprivlib", "distributed", "dp_accounting", "jinja2", "matplotlib",
-    "pandas", "polars", "psycopg", "pyarrow",
+    "onnx", "pandas", "polars", "psycopg", "pyarrow",
 }  # fmt: skip
 NOT_LOADED_BY_IMPORT = [
     "pandas", "polars", "matplotlib", "dask", "jinja2", "sklearn.ensemble", "sqlite3", "psycopg",
-    "cryptography",
+    "cryptography", "onnx",
 ]  # fmt: skip
 
 

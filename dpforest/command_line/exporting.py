@@ -9,29 +9,43 @@ from typing import Any
 
 from dpforest.command_line.answers import Answer, WritingResult, Written
 from dpforest.command_line.models import holds_draft, read_model
-from dpforest.command_line.writing import check_new, write_text
+from dpforest.command_line.writing import check_new, new_file
 from dpforest.exceptions import ParameterError
 
-#: Text of a forest by the form that is asked for.
-FORMS: dict[str, Callable[[Any, argparse.Namespace], str]] = {
+#: A forest by the form that is asked for: text, or bytes that no terminal shows.
+FORMS: dict[str, Callable[[Any, argparse.Namespace], str | bytes]] = {
     "plain": lambda forest, chosen: str(forest.to_plain()),
+    "onnx": lambda forest, chosen: bytes(forest.to_onnx()),
     "text": lambda forest, chosen: str(forest.export_text(chosen.tree)),
 }
+#: Those that are bytes.
+BINARY = ("onnx",)
 
 
 def run_export(chosen: argparse.Namespace) -> Answer:
     """Write a forest in another form, to a file or to stdout."""
+    _check_output(chosen)
+    forest = read_model(chosen.model)
+    content = FORMS[chosen.form](forest, chosen)
+    if isinstance(content, str) and not chosen.output:
+        return Answer(WritingResult(written=()), content.rstrip("\n"))
+    whole = content.encode("utf-8") if isinstance(content, str) else content
+    private = holds_draft(forest)
+    with new_file(Path(chosen.output), private=private, force=chosen.force) as file:
+        file.write(whole)
+    written = Written(what=chosen.form, path=chosen.output)
+    return Answer(WritingResult(written=(written,)), f"{written.what}: {written.path}")
+
+
+def _check_output(chosen: argparse.Namespace) -> None:
+    """Refuse what cannot be written, before a model is read."""
     if chosen.output is None and chosen.json:
         raise ParameterError(
             "--json", True, "tells of a file that is written", "Name a file with --output"
         )
+    if not chosen.output and chosen.form in BINARY:
+        raise ParameterError(
+            "--form", chosen.form, "is no text, and needs a file", "Name one with --output"
+        )
     if chosen.output:
         check_new(Path(chosen.output), chosen.force)
-    forest = read_model(chosen.model)
-    text = FORMS[chosen.form](forest, chosen)
-    if not chosen.output:
-        return Answer(WritingResult(written=()), text.rstrip("\n"))
-    private = holds_draft(forest)
-    write_text(Path(chosen.output), text, private=private, force=chosen.force)
-    written = Written(what=chosen.form, path=chosen.output)
-    return Answer(WritingResult(written=(written,)), f"{written.what}: {written.path}")

@@ -293,9 +293,9 @@ def export(parser: argparse.ArgumentParser) -> None:
     """Options of ``export``."""
     parser.add_argument("model", metavar="MODEL", help="what `dpforest fit` wrote")
     parser.add_argument(
-        "--form", choices=("plain", "text"), default="plain",
-        help="plain: JSON that any language can follow; text: rules or one tree, for people "
-        "(default: %(default)s)",
+        "--form", choices=("plain", "onnx", "text"), default="plain",
+        help="plain: JSON that any language can follow; onnx: for its runtimes, with --output; "
+        "text: rules or one tree, for people (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument("--tree", type=int, metavar="N", help="which one --form text shows, from 0")
     parser.add_argument("--output", metavar="FILE", help="(default: stdout)")

@@ -393,6 +393,40 @@ class PrivateEstimator(SharedBudget):
 
         return plain_model(self._encoder_, self.strategy_, self.model_, self._link(), path)
 
+    def to_onnx(
+        self, path: str | Path | None = None, *, outputs: Sequence[str] | None = None
+    ) -> bytes:
+        """The released model as ONNX, in doubles, which takes records as they are.
+
+        One input a feature, by its name and of shape (n, 1): doubles of a numeric one, where NaN
+        is missing; texts of a categorical one, where an empty one is missing. docs/exports.md says
+        how texts are read. It is made from the plain form: it costs nothing, and holds no
+        guarantee and no ledger.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            Where to write the file too.
+        outputs : sequence of str, optional
+            Names of the outputs. A classifier has ``("label", "probabilities")``, of shapes (n,)
+            and (n, n_classes); a regressor has ``("variable",)``, of shape (n, 1).
+
+        Returns
+        -------
+        bytes
+            The file.
+
+        Raises
+        ------
+        ParameterError
+            An output has the name of a feature, or a text of the domain cannot be in the file.
+        MissingExtraError
+            Without onnx, which ``dpforest[onnx]`` brings.
+        """
+        from dpforest.exports.onnx_model import onnx_model
+
+        return onnx_model(self.to_plain(), path, outputs)
+
     def export_text(self, tree: int | None = None, *, max_depth: int | None = None) -> str:
         """Selected rules, or one tree, as indented text, from released values; costs nothing.
 

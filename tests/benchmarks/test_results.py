@@ -55,6 +55,7 @@ MAKERS = {
     "ledger": None,  # of the stores alone, which no fit reaches
     "laws": None,  # of a whole version of the package, see test_laws.py
     "plain_model": None,  # held in test_plain_model.py
+    "onnx_forms": None,  # held in test_onnx_forms.py, since it needs a runtime
     "private_safe_bayesian": {"": private_safe_bayesian.SOURCES},
     "regression": regression.MADE_BY,
     "scale": scale.MADE_BY,
@@ -71,7 +72,8 @@ WRITERS = {
     "common.regression_report", "explanations",
     "common.plain_readers", "common.scale_machine", "common.scale_report",
     "common.speed_report", "common.speed_tables_report", "common.utility_report", "doorway.page",
-    "doorway.readers", "laws", "papers.command", "papers.reference", "plain_model",
+    "doorway.readers", "laws", "onnx_forms", "onnx_runtimes", "papers.command",
+    "papers.reference", "plain_model",
     "proof_examined", "report_page", "speed",
 }  # fmt: skip
 WRITING = {"write_text", "write_bytes", "dump", "to_json", "to_csv", "save", "savez", "savetxt"}
@@ -482,6 +484,7 @@ def test_every_run_is_held():
     """Those of the door, plain models and papers are held beside their other tests."""
     held = {run.__name__.removeprefix("run_") for run in RUNS} - {"attack"} | {"attacks.stored"}
     assert (
-        held | {"explanations", "door", "laws", "ledger", "plain_model", "papers.command"}
+        held
+        | {"explanations", "door", "laws", "ledger", "onnx_forms", "plain_model", "papers.command"}
         == MAKERS.keys()
     )

@@ -1,0 +1,106 @@
+"""Whether a version of onnxruntime says what forests say: files made here, read there.
+
+``make`` writes forests of every strategy, records and what the forests say of them to a folder.
+``run`` needs onnxruntime and numpy alone, of whatever versions and on Python 3.8 or later; it
+prints the largest difference, and ends with 1 where it is above 1e-12.
+
+    python benchmarks/onnx_runtimes.py make forests
+    other/bin/python benchmarks/onnx_runtimes.py run forests
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+CLOSE = 1e-12
+N_FITTED, N_SENT = 5_000, 300
+
+
+def make(folder: Path) -> None:
+    """Files of two classes and of a regression; every fifth value is missing or unknown."""
+    from dpforest.datasets import load_adult
+    from dpforest.trees.strategies import STRATEGIES
+
+    folder.mkdir(parents=True, exist_ok=True)
+    adult = load_adult()
+    found: dict[str, Any] = {"kinds": [feature.kind for feature in adult.domain.features]}
+    records = sent(adult.data[:N_SENT], found["kinds"])
+    found |= {"records": records, "expected": {}}
+    for strategy in STRATEGIES:
+        forest = fitted(adult, strategy)
+        forest.to_onnx(folder / f"{strategy}.onnx")
+        found["expected"][strategy] = forest.predict_proba(records).tolist()
+    (folder / "records.json").write_text(json.dumps(found), encoding="utf-8")
+
+
+def fitted(adult: Any, strategy: str) -> Any:
+    """A forest of the first records."""
+    from dpforest import PrivateForestClassifier
+    from dpforest.trees.strategies import NEED_DELTA
+
+    domain = adult.domain.model_copy(update={"approximate_rows": N_FITTED})
+    delta = "1e-6" if strategy in NEED_DELTA else 0
+    forest = PrivateForestClassifier(epsilon=8, delta=delta, domain=domain, strategy=strategy)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return forest.fit(adult.data[:N_FITTED], adult.target[:N_FITTED])
+
+
+def sent(rows: Any, kinds: list[str]) -> list[list[Any]]:
+    """Records as a graph takes them, with gaps and texts that no domain has."""
+    records = []
+    for i, row in enumerate(np.asarray(rows, dtype=object).tolist()):
+        gaps = [(i + j) % 5 == 0 for j in range(len(row))]
+        records.append(
+            [_odd(i, kind) if gap else value for value, kind, gap in zip(row, kinds, gaps)]  # noqa: B905
+        )
+    return records
+
+
+def _odd(i: int, kind: str) -> Any:
+    if kind == "numeric":
+        return float("nan")
+    return "" if i % 2 else "neither"
+
+
+def run(folder: Path) -> float:
+    """The largest difference that this runtime makes."""
+    import onnxruntime
+
+    found = json.loads((folder / "records.json").read_text(encoding="utf-8"))
+    columns = [list(column) for column in zip(*found["records"])]  # noqa: B905
+    worst = 0.0
+    for strategy, expected in found["expected"].items():
+        session = onnxruntime.InferenceSession(
+            str(folder / (strategy + ".onnx")), providers=["CPUExecutionProvider"]
+        )
+        feed = {
+            one.name: np.array(column, dtype=float if kind == "numeric" else object)[:, None]
+            for one, column, kind in zip(session.get_inputs(), columns, found["kinds"])  # noqa: B905
+        }
+        worst = max(worst, float(np.abs(session.run(None, feed)[1] - np.array(expected)).max()))
+    print(f"onnxruntime {onnxruntime.__version__}, numpy {np.__version__}: {worst:.1e}")
+    return worst
+
+
+def main() -> None:
+    """Make or run."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("what", choices=("make", "run"))
+    parser.add_argument("folder", type=Path)
+    asked = parser.parse_args()
+    if asked.what == "make":
+        make(asked.folder)
+    elif run(asked.folder) > CLOSE:
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()
