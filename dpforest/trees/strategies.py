@@ -66,7 +66,7 @@ MOST_CURVE_SIGNAL = 3000.0
 #: R sqrt(2 / K) of more, up to `MANY_CLASSES`; and that from which one-shot forests pass rules.
 PURE_BOOSTED_SIGNAL = 15000.0
 PURE_BOOSTED_SIGNAL_OF_MANY = 25000.0
-PURE_ONE_SHOT_SIGNAL = 10000.0
+PURE_ONE_SHOT_SIGNAL = 17000.0
 #: More classes than a rule tree of 64 leaves can tell apart: a one-shot forest alone, from this
 #: 2 R / K.
 MANY_CLASSES = 12
