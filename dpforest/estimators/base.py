@@ -533,18 +533,21 @@ class PrivateEstimator(SharedBudget):
             what stays spent.
         ParameterTypeError
             If ``header`` or ``utility`` is of another kind.
+        ParameterError
+            If the grant of a figure is one that this fit used.
         """
         if self._failure and not self.__sklearn_is_fitted__():
             raise NotFittedError(f"{type(self).__name__}: {self._failure}")
         check_is_fitted(self)
+        composition = self._composition()
         return make_report(
             self._facts,
             self.domain_,
             self.guarantee_,
-            self._composition(),
+            composition,
             self.fingerprint_,
             checked_header(header),
-            checked_figures(utility),
+            checked_figures(utility, composition.ledger),
         )
 
     @property

@@ -1,19 +1,21 @@
 """Figures of how well a model does: of public records, or of a release that was paid for.
 
 Nothing here computes one from records. A figure is handed in with its origin, and one of private
-records only with the ledger's entry that it was granted by.
+records only with the ledger's entry that it was granted by, which is none of the fit's own. That a
+figure is what its origin says is the word of who hands it in.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
 from dpforest.accounting.figures import figure_up
 from dpforest.accounting.ledger import LedgerEntry
-from dpforest.exceptions import ParameterTypeError
+from dpforest.exceptions import ParameterError, ParameterTypeError
 from dpforest.report.typed import Typed, Words
 
 #: Said wherever a figure is shown.
@@ -121,12 +123,42 @@ def utility_cautions(utility: tuple[UtilityFigure, ...]) -> list[str]:
     return [*paid, GROUPS] if utility else []
 
 
-def checked_figures(utility: Any) -> tuple[UtilityFigure, ...]:
-    """One figure or several; anything else is refused."""
+def granted_to_the_fit(figure: UtilityFigure, entries: Iterable[LedgerEntry]) -> bool:
+    """True if the grant of a paid release is one that the fit itself used, wherever it stands."""
+    grant = figure.grant
+    return grant is not None and any(
+        grant == entry.model_copy(update={"index": grant.index}) for entry in entries
+    )
+
+
+def checked_figures(utility: Any, entries: Iterable[LedgerEntry]) -> tuple[UtilityFigure, ...]:
+    """One figure or several; anything else is refused, and a grant that the fit itself used.
+
+    Parameters
+    ----------
+    utility : UtilityFigure or sequence of them
+    entries : iterable of LedgerEntry
+        Grants of the fit.
+
+    Raises
+    ------
+    ParameterTypeError
+    ParameterError
+    """
     figures = (utility,) if isinstance(utility, UtilityFigure) else utility
     if isinstance(figures, (tuple, list)) and all(isinstance(f, UtilityFigure) for f in figures):
+        _check_grants(figures, tuple(entries))
         return tuple(figures)
     raise ParameterTypeError(
         "utility", type(utility).__name__, "must be a UtilityFigure, or several",
         "Give dpforest.UtilityFigure(name=..., value=..., origin=..., source=...)",
     )  # fmt: skip
+
+
+def _check_grants(figures: Iterable[UtilityFigure], entries: tuple[LedgerEntry, ...]) -> None:
+    for figure in figures:
+        if granted_to_the_fit(figure, entries):
+            raise ParameterError(
+                "grant", figure.name, "is one that the fit itself used, so it paid for no figure",
+                "Give the entry that the figure's own release was granted",
+            )  # fmt: skip

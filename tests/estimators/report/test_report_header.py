@@ -6,6 +6,7 @@ import datetime
 import html
 import json
 import pickle
+from unittest import mock
 
 import pytest
 
@@ -18,6 +19,7 @@ from dpforest import (
     verify_report,
 )
 from dpforest.accounting.events import GeometricNoise
+from dpforest.estimators import base
 from dpforest.exceptions import ParameterError, ParameterTypeError
 from dpforest.report.decision import decision_of
 from dpforest.report.digests import digest_of
@@ -156,6 +158,22 @@ def test_a_grant_that_contradicts_itself_is_found(fitted):
     rest["notices"][-2]["text"] = rest["notices"][-2]["text"].replace("= 0.1,", "= 0.001,")
     with pytest.raises(ReportError, match="does not follow from its mechanism"):
         verify_report(json.dumps(rest | {"digest": digest_of(rest)}))
+
+
+def test_a_grant_of_the_fit_pays_for_no_figure(fitted):
+    forest = fitted("multinomial")
+    report = forest.privacy_report(utility=paid())
+    for own in (report.composition.ledger[0], report.composition.ledger[-1]):
+        for entry in (own, own.model_copy(update={"index": 0})):
+            with pytest.raises(ParameterError, match="that the fit itself used") as caught:
+                forest.privacy_report(utility=[PUBLIC, paid(grant=entry)])
+            assert caught.value.parameter == "grant"
+    # One who writes the figure into a report by hand is found too.
+    forged = UtilityFigure(**paid().model_dump(exclude={"grant"}), grant=own)
+    with mock.patch.object(base, "checked_figures", lambda *_: (forged,)):
+        text = forest.privacy_report(utility=forged).to_json()
+    with pytest.raises(ReportError, match="names a grant that the fit itself used"):
+        verify_report(text)
 
 
 @pytest.mark.parametrize(
