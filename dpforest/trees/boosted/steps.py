@@ -114,5 +114,5 @@ def newton_steps(
 
 
 def in_score_steps(steps: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Steps rounded to multiples of 1 / SCORE_STEPS."""
-    return np.rint(steps * SCORE_STEPS) / SCORE_STEPS
+    """Steps rounded to multiples of 1 / SCORE_STEPS; never -0.0, which stored models lose."""
+    return np.rint(steps * SCORE_STEPS) / SCORE_STEPS + 0.0

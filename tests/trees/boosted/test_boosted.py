@@ -362,3 +362,8 @@ def test_steps_are_multiples_whose_sums_are_exact():
     steps = in_score_steps(np.random.default_rng(1).normal(size=1000))
     assert np.array_equal(steps * SCORE_STEPS, np.rint(steps * SCORE_STEPS))
     assert steps.sum() == steps[::-1].sum()
+
+
+def test_no_step_is_minus_nothing():
+    # Stored models hold whole numbers, so a plain file of one read back would differ by a sign.
+    assert not np.signbit(in_score_steps(np.array([-1e-9, -0.0, 0.0, 1e-9]))).any()
