@@ -286,12 +286,6 @@ class _Cursor:
         """The round at the cursor; None at the end."""
         return self.rounds[self.round] if self.round < len(self.rounds) else None
 
-    @property
-    def owner(self) -> str:
-        """Learner whose turn it is; at the end, whose it was."""
-        one = self.here or (self.rounds[-1] if self.rounds else None)
-        return "" if one is None else one.owner
-
     def next_step(self) -> tuple[Round, Step]:
         """The step at the cursor, which moves on."""
         one = self.here
@@ -325,16 +319,9 @@ class _Cursor:
         self.round += 1
         self._skip()
 
-    def end_of_owner(self) -> int:
-        """Number of the first round from here that is somebody else's."""
-        end = self.round
-        while end < len(self.rounds) and self.rounds[end].owner == self.owner:
-            end += 1
-        return end
-
-    def ahead(self, end: int) -> Iterator[Release]:
-        """Releases from here to the round ``end``, one time of each round."""
-        for number, one in enumerate(self.rounds[self.round : end], start=self.round):
+    def ahead(self) -> Iterator[Release]:
+        """Releases from here to the end, one time of each round."""
+        for number, one in enumerate(self.rounds[self.round :], start=self.round):
             for place, step in enumerate(one.steps):
                 behind = number == self.round and place < self.step
                 if not behind or self.time + 1 < one.times:
@@ -368,7 +355,7 @@ class Bridge:
         source: RandomSource,
         step_done: Callable[[], None] = _nothing,
     ) -> None:
-        self._cursor, self._end = _Cursor(rounds), len(rounds)
+        self._cursor = _Cursor(rounds)
         self._scope, self._records, self._source = scope, records, source
         self._step_done = step_done
         self._streams: dict[tuple[str | int, ...], RandomSource] = {}
@@ -398,8 +385,8 @@ class Bridge:
         return self._side
 
     def has(self, role: str) -> bool:
-        """True if the list still asks for a role; of a learner within, its own part of the list."""
-        return any(release.role == role for release in self._cursor.ahead(self._end))
+        """True if the list still asks for a role."""
+        return any(release.role == role for release in self._cursor.ahead())
 
     def event(self, role: str) -> Event:
         """The event of a role: as it was asked for last, or as it will be first.
@@ -411,7 +398,7 @@ class Bridge:
         """
         if role in self._asked:
             return self._asked[role]
-        for release in self._cursor.ahead(self._end):
+        for release in self._cursor.ahead():
             if release.role == role:
                 return release.event
         raise PlanError(f"{role!r} is not on the list")
@@ -456,7 +443,7 @@ class Bridge:
 
     def _next_paid(self, roles: tuple[str, ...]) -> dict[str, Grant]:
         here = self._cursor.here
-        if here is None or self._cursor.round >= self._end:
+        if here is None:
             raise PlanError(f"nothing more was planned, and {roles} is asked for")
         if here.label and not self._is_copy():
             raise PlanError(f"each {here.label} asks by a bridge of its own: copies()")
@@ -487,8 +474,8 @@ class Bridge:
         PlanError
             If the list goes on, or a copy was not left at its end.
         """
-        if self._cursor.round < self._end:
-            left = sorted({release.role for release in self._cursor.ahead(self._end)})
+        if self._cursor.here is not None:
+            left = sorted({release.role for release in self._cursor.ahead()})
             raise PlanError(f"planned and not asked for: {left}")
         if not all(copy.is_done for copy in self._cursor.copies):
             raise PlanError("planned and not asked for: all of what each copy was made for")
@@ -515,25 +502,13 @@ class Bridge:
 
     # -- bridges of this one --------------------------------------------------------------------
 
-    def within(self, name: str) -> Bridge:
-        """A bridge for a learner in a learner: the same list up to its end, and words of its own.
-
-        It ends where the list's rounds from here on are somebody else's.
-        """
-        inside = self._like(self._records)
-        inside._source = self._source.spawn("learner", name)
-        inside._streams, inside._asked = {}, {}
-        inside._end = min(self._cursor.end_of_owner(), self._end)
-        return inside
-
     def mapped(self, mapping: Mapping) -> Bridge:
         """The same bridge to records as a mapping makes them, each on its own."""
         return self._like(MappedRecords(self._records, mapping))
 
     def _like(self, records: Records) -> Bridge:
         made = Bridge((), self._scope, records, self._source, self._step_done)
-        made._cursor, made._end = self._cursor, self._end
-        made._streams, made._asked = self._streams, self._asked
+        made._cursor, made._streams, made._asked = self._cursor, self._streams, self._asked
         return made
 
     def copies(self) -> tuple[BridgeCopy, ...]:
@@ -542,7 +517,7 @@ class Bridge:
         Each pays in a scope of its own and has words of its own, so they may be used in threads.
         """
         here = self._cursor.here
-        if here is None or not here.label or self._cursor.round >= self._end:
+        if here is None or not here.label:
             raise PlanError("no round with a label is next on the list")
         one = self._cursor.next_round()
         sources = (self._source.spawn("copy", one.label, number) for number in range(one.times))

@@ -467,26 +467,6 @@ def test_a_role_a_public_name_and_words_by_record_may_have_one_name():
     assert set(source.used) == {((kind, "sums"),) for kind in ("release", "public", "records")}
 
 
-def test_a_learner_within_has_words_of_its_own_and_the_same_list():
-    source = Streams()
-    inner = once("rules", Release("prior", COUNT))
-    bridge = bridge_of(PRIOR, inner, once("refitted", Release("last", COUNT)), source=source)
-    bridge.ask(counts(3), "prior").noised("prior")
-    within = bridge.within("one")
-    assert within.has("prior") and not within.has("last") and bridge.has("last")
-    assert within.event("prior") is COUNT and bridge.event("prior") is GAUSS
-    with pytest.raises(PlanError, match="not asked for"):
-        within.finish()
-    within.ask(counts(3), "prior").noised("prior")
-    within.finish()
-    with pytest.raises(PlanError, match="nothing more"):  # the rest is not its own
-        within.ask(counts(3), "last")
-    bridge.ask(counts(3), "last").noised("last")
-    bridge.finish()
-    used = {(("release", "prior"),), (("learner", "one"), ("release", "prior"))}
-    assert set(source.used) == {*used, (("release", "last"),)}
-
-
 # -- public facts ----------------------------------------------------------------------------------
 
 

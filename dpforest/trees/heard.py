@@ -79,10 +79,6 @@ class ListeningBridge:
         """As the bridge."""
         return ListeningWords(self._bridge.public(*name), self._said)
 
-    def within(self, name: str) -> ListeningBridge:
-        """As the bridge."""
-        return ListeningBridge(self._bridge.within(name), self._said)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ListeningWords:

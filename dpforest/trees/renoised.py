@@ -94,10 +94,6 @@ class RenoisedBridge:
         taken: NDArray[np.uint64] = self.replay.next("words")
         return taken.copy()
 
-    def within(self, name: str) -> RenoisedBridge:
-        """The same list goes on."""
-        return self
-
 
 @dataclass(slots=True, eq=False)
 class RenoisedAnswer:
