@@ -136,6 +136,8 @@ class FitResult(Result):
         Of the fitted forest.
     fingerprint : str or None
         Digest of what was released.
+    expected_gain : tuple of two floats, or None
+        Of the fitted forest, as `PrivateForestClassifier.expected_gain` gives it.
     written : tuple of Written
     problems : tuple of str
         What could not be written, with the reason.
@@ -151,6 +153,7 @@ class FitResult(Result):
     guarantee: str | None = None
     guarantee_status: str | None = None
     fingerprint: str | None = None
+    expected_gain: tuple[float, float] | None = None
     written: tuple[Written, ...] = ()
     problems: tuple[str, ...] = ()
     model: str | None = None

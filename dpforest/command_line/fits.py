@@ -16,11 +16,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sklearn.base import is_regressor
+
 from dpforest.command_line.answers import Answer, FitResult, Price, Written
 from dpforest.command_line.asking import agreed
 from dpforest.command_line.charging import Purse, price_words, purse_of, spent_words
 from dpforest.command_line.exit_codes import ANSWER_IS_NO, DONE, NOT_ALL_WRITTEN, exit_code
 from dpforest.command_line.forests import declared_domain, forest_of
+from dpforest.command_line.headers import header_at
 from dpforest.command_line.interrupts import interrupts_wait
 from dpforest.command_line.planning import how_read
 from dpforest.command_line.predictions import check_columns_of, write_predictions
@@ -32,7 +35,10 @@ from dpforest.command_line.writing import (
     rescue,
     write_text,
 )
+from dpforest.estimators.forecast import gain_in_words
+from dpforest.estimators.forecast_range import Range
 from dpforest.exceptions import DPForestError, MissingExtraError
+from dpforest.report.header import ReportHeader
 
 #: Names of files in the folder of ``--output``.
 MODEL, REPORT, PAGE, PREDICTIONS = "model.json", "report.json", "report.html", "predictions.csv"
@@ -48,6 +54,7 @@ class Order:
     source: Any
     streamed: bool
     price: Price
+    header: ReportHeader | None
     written: list[Written] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     #: Whether training is over, with a model or without.
@@ -89,7 +96,7 @@ class Order:
 
 def run_fit(chosen: argparse.Namespace) -> Answer:
     """Train a forest, and write it with its report."""
-    domain = declared_domain(chosen)
+    domain, header = declared_domain(chosen), header_at(chosen.header)
     forest, streamed = forest_of(chosen, domain), is_streamed(domain, chosen.streamed)
     _check_places(chosen)
     source = labelled(chosen.files, chosen.target, chosen.format)
@@ -97,7 +104,7 @@ def run_fit(chosen: argparse.Namespace) -> Answer:
     check_columns_of(chosen, domain.feature_names)
     with purse_of(chosen) as purse:
         price = purse.price(forest, streamed)
-        order = Order(chosen, forest, source, streamed, price)
+        order = Order(chosen, forest, source, streamed, price, header)
         if chosen.dry_run:
             return _dry(order, purse)
         tell(_before(order))
@@ -210,7 +217,7 @@ def _placed(order: Order, text: str) -> Path | None:
 def _handed_over(order: Order) -> Answer:
     """Write all that can be made of the model, and answer."""
     forest = order.forest
-    report = forest.privacy_report()
+    report = forest.privacy_report(order.header)
 
     def write(path: Path, text: str) -> None:
         write_text(path, text, private=order.private, force=order.chosen.force)
@@ -252,16 +259,21 @@ def _why_missing(what: str, fault: Exception) -> str:
 
 def _answer(order: Order) -> Answer:
     forest, guarantee = order.forest, order.forest.guarantee_
-    model = forest.to_json() if order.lost else None
+    model, gain = forest.to_json() if order.lost else None, _gain(order)
     result = order.result(
         False,
         strategy=forest.strategy_,
         guarantee=str(guarantee),
         guarantee_status=guarantee.status,
         fingerprint=forest.fingerprint_,
+        expected_gain=gain,
         model=model,
     )
-    lines = [str(guarantee), *(f"{one.what}: {one.path}" for one in order.written)]
+    lines = [
+        str(guarantee),
+        *_forecast(order, gain),
+        *(f"{one.what}: {one.path}" for one in order.written),
+    ]
     if not order.problems:
         return Answer(result, "\n".join(lines))
     aside = ["what is missing:", *order.problems]
@@ -270,3 +282,20 @@ def _answer(order: Order) -> Answer:
     ]  # fmt: skip
     words = model if model is not None else "\n".join(lines)
     return Answer(result, words, "\n".join(aside), NOT_ALL_WRITTEN)
+
+
+def _gain(order: Order) -> Range | None:
+    """Range of what the forest likely gains; a fault there must not cost what was paid for."""
+    try:
+        found: Range | None = order.forest.expected_gain()
+    except Exception as fault:
+        order.problems.append(f"forecast: {_why_missing('forecast', fault)}")
+        return None
+    return found
+
+
+def _forecast(order: Order, gain: Range | None) -> list[str]:
+    """A line that says what the forest likely gains."""
+    if gain is None:
+        return []
+    return [f"forecast: {gain_in_words(gain, is_regressor(order.forest))}"]

@@ -57,6 +57,13 @@ def _force(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--force", action="store_true", help="write over files that are there")
 
 
+def _header(parser: argparse.ArgumentParser, more: str = "") -> None:
+    parser.add_argument(
+        "--header", metavar="FILE",
+        help=f"who releases what to whom and why, typed in as JSON{more}",
+    )  # fmt: skip
+
+
 def _quiet(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--quiet", action="store_true", help="no bars (there are none without a terminal)"
@@ -221,6 +228,7 @@ def fit(parser: argparse.ArgumentParser) -> None:
         "--output", default="dpforest-output", metavar="FOLDER",
         help="for model, report and predictions (default: %(default)s)",
     )  # fmt: skip
+    _header(parser, ", for the report")
     parser.add_argument("--no-html", action="store_true", help="no page of the report")
     parser.add_argument(
         "--predict", nargs="+", default=[], metavar="FILE", help="records to predict afterwards"
@@ -269,6 +277,7 @@ def show(parser: argparse.ArgumentParser) -> None:
         "--form", choices=("markdown", "html", "json"), default="markdown",
         help="(default: %(default)s)",
     )  # fmt: skip
+    _header(parser, "; of a model alone, a report has its own")
     parser.add_argument("--output", metavar="FILE", help="(default: stdout)")
     _force(parser)
 

@@ -15,11 +15,12 @@ from dpforest.command_line.answers import (
 )
 from dpforest.command_line.charging import opened_ledger
 from dpforest.command_line.exit_codes import ANSWER_IS_NO, DONE
+from dpforest.command_line.headers import header_at
 from dpforest.command_line.models import content_of, read_model
 from dpforest.command_line.writing import check_new, write_text
 from dpforest.domain.domain import Domain
 from dpforest.estimators.storage import FORMAT as MODEL_FORMAT
-from dpforest.exceptions import ReportError
+from dpforest.exceptions import ParameterError, ReportError
 from dpforest.report.diff import diff_reports
 from dpforest.report.report import PrivacyReport
 from dpforest.verify.page import is_page
@@ -30,7 +31,7 @@ def run_show(chosen: argparse.Namespace) -> Answer:
     """A report in words, as a page or as JSON, to stdout or to a file."""
     if chosen.output:
         check_new(Path(chosen.output), chosen.force)
-    report = _report_at(chosen.report)
+    report = _report_at(chosen.report, chosen.header)
     forms = {"markdown": report.to_markdown, "html": report.to_html, "json": report.to_json}
     words = forms[chosen.form]()
     written: tuple[Written, ...] = ()
@@ -86,9 +87,14 @@ def _holds_draft(report: PrivacyReport) -> bool:
         return True
 
 
-def _report_at(path: str) -> PrivacyReport:
-    """The report in a file, or of the model in it."""
+def _report_at(path: str, header: str | None = None) -> PrivacyReport:
+    """The report in a file, or of the model in it, with the header of another file."""
     if content_of(path).get("format") == MODEL_FORMAT:
-        report: PrivacyReport = read_model(path).privacy_report()
+        report: PrivacyReport = read_model(path).privacy_report(header_at(header))
         return report
+    if header is not None:
+        raise ParameterError(
+            "--header", header, "is of a model's report, and this file is a report, whose header "
+            "stays as it was handed over", "Name the model",
+        )  # fmt: skip
     return PrivacyReport.from_json(Path(path).read_text(encoding="utf-8"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -28,7 +29,7 @@ from dpforest.estimators.explanation import Errors, Explanation, explain
 from dpforest.estimators.fit_plan import Wanted, check_rows, table_facts
 from dpforest.estimators.fitting import Fit, fit_price
 from dpforest.estimators.forecast import PlanSummary, summarise
-from dpforest.estimators.forecast_range import told_range
+from dpforest.estimators.forecast_range import PublicFigures, public_figures, told_range
 from dpforest.estimators.outcome import FitOutcome
 from dpforest.estimators.parameters import (
     check_delta,
@@ -249,18 +250,28 @@ class PrivateEstimator(SharedBudget):
         Returns
         -------
         tuple of two floats, or None
-            None for a model that was read from a file.
+            None for a model that was read from a file and whose number of records was bought.
         """
         from dpforest.estimators.told_gain import told_gain
 
         check_is_fitted(self)
-        figures = self.__dict__.get("_figures")
+        figures = self.__dict__.get("_figures") or self._figures_again()
         if figures is None:
             return None
         told = None
         if self._facts.settings.get("strategy") == "auto":  # all others tell too much or too little
             told = told_gain(self.model_, table_facts(self._encoder_, figures.rows))
         return told_range(figures, self.strategy_, told)
+
+    def _figures_again(self) -> PublicFigures | None:
+        """Figures of a fit that was read from a file: of its settings and the declared records."""
+        rows, facts = self.domain_.approximate_rows, self._facts
+        if rows is None:
+            return None
+        wanted = type(self)(**facts.settings)._wanted()
+        wanted = replace(wanted, strategy=self.strategy_)
+        place, in_memory = facts.charged_to, not facts.streamed
+        return public_figures(plan_of(wanted, self._encoder_, rows, place, in_memory))
 
     def explain(self, n_draws: int | None = None) -> Explanation:
         """Explain the model feature by feature, from released values alone; costs nothing.

@@ -73,8 +73,19 @@ def test_after_a_fit_the_range_goes_by_released_values_alone(task, monkeypatch):
     assert named.expected_gain() == named.plan().expected_gain
 
 
-def test_a_model_from_a_file_has_no_range(tmp_path):
-    forest = forest_of("classification").fit(*records("classification"))
+@pytest.mark.parametrize("delta", [0, 1e-6])
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_a_model_from_a_file_has_the_range_of_its_fit(task, delta, tmp_path):
+    forest = forest_of(task, delta=delta).fit(*records(task))
+    forest.to_json(tmp_path / "forest.json")
+    again = load_model(tmp_path / "forest.json")
+    again.set_params(epsilon=50)  # of another fit
+    assert again._figures_again() == forest._figures
+    assert again.expected_gain() == forest.expected_gain() is not None
+
+
+def test_a_bought_number_of_records_is_not_in_a_file(tmp_path):
+    forest = forest_of("classification", rows=None).fit(*records("classification"))
     forest.to_json(tmp_path / "forest.json")
     assert load_model(tmp_path / "forest.json").expected_gain() is None
 
