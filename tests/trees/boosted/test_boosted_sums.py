@@ -15,6 +15,12 @@ from dpforest.bridge import PlanError
 from dpforest.records.base import Chunk, Sensitivity, rows_of
 from dpforest.trees.boosted.growth import Candidates, CountedGrowth, Growth
 from dpforest.trees.boosted.kernels.gradients import class_gradients, odds_gradients
+from dpforest.trees.boosted.kernels.histograms import (
+    _MOST_PACKED,
+    list_bins,
+    node_histograms,
+    node_sums,
+)
 from dpforest.trees.boosted.parts import (
     FACTOR_STEPS,
     NodeSums,
@@ -367,3 +373,23 @@ def test_a_code_that_no_declared_value_has_is_no_candidate(facts_of, table_of):
     scores = score.rows(query.count(Chunk(table_of(facts, 50)))).scores
     own = scores[query.bins.starts[1] :]
     assert (own > -np.inf).tolist() == [True, True, False, True]
+
+
+def test_more_records_than_a_word_can_count_are_added_up():
+    # Ten records, each of them listed so often that words are emptied in between.
+    n_times, residuals = 1_700_000, np.array([4096, -4096, 4096, 7, -5, 4096, 4096, 1, -1, 4096])
+    order = np.repeat(np.arange(10, dtype=np.int32), n_times)
+    rows = np.stack([residuals, np.zeros(10)], axis=1).astype(np.int32)
+    codes = np.array([[0, 1, 1, 2, 0, 1, 1, 2, 2, 1]], dtype=np.uint8).T
+    starts, usual = np.array([0, 3]), np.array([1])
+    first, listed = np.empty(11, np.int64), np.empty(5, np.uint16)
+    list_bins(codes, np.array([0, 3]), np.arange(3), starts, usual, first, listed)
+    totals, out = np.empty((1, 3), np.int64), np.empty((1, 3, 2), np.int64)
+    nodes = order, np.array([0, order.size]), np.array([0])
+    node_sums(*nodes, rows, totals)
+    node_histograms(*nodes, first, listed, rows, starts, usual, totals, out)
+    expected = [
+        [residuals[codes[:, 0] == code].sum() * n_times, (codes == code).sum() * n_times]
+        for code in range(3)
+    ]
+    assert order.size > _MOST_PACKED and out[0].tolist() == expected

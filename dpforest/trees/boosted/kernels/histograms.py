@@ -12,6 +12,11 @@ from numpy.typing import NDArray
 from dpforest.kernels.compiling import kernel
 from dpforest.records.kernels.prefetch import AHEAD, prefetch
 
+#: Bits of a word that count records; the others hold the sum of their residuals. Of so many records
+#: at a time it is below 2**39, since no residual is above 2**12.
+_COUNT_BITS = 24
+_MOST_PACKED = 2**23
+
 
 @kernel()
 def count_bins(codes: NDArray, offsets: NDArray, of_code: NDArray, starts: NDArray) -> NDArray:
@@ -68,10 +73,10 @@ def n_words(n_columns: int) -> int:
 
 
 @kernel()
-def _add_pairs(
-    records: NDArray, first: NDArray, bins: NDArray, rows: NDArray, sums: NDArray
+def _add_packed(
+    records: NDArray, first: NDArray, bins: NDArray, rows: NDArray, words: NDArray
 ) -> None:
-    """Add one residual and a count to each listed bin; ``sums`` is flat."""
+    """Add one residual and a count to each listed bin, both in one word."""
     last = records.size - 1
     flat = rows.reshape(rows.size)
     stride = np.uint64(rows.shape[1])
@@ -79,13 +84,29 @@ def _add_pairs(
         prefetch(first, np.uint64(records[min(i + 2 * AHEAD, last)]))
         soon = np.uint64(records[min(i + AHEAD, last)])
         prefetch(bins, np.uint64(first[soon]))
+        prefetch(bins, np.uint64(first[soon + np.uint64(1)] - 1))
         prefetch(flat, soon * stride)
         record = np.uint64(records[i])
-        own = np.int64(flat[record * stride])
+        own = (np.int64(flat[record * stride]) << _COUNT_BITS) + 1
         for j in range(first[record], first[record + np.uint64(1)]):
-            place = np.uint64(2) * np.uint64(bins[np.uint64(j)])
-            sums[place] += own
-            sums[place + np.uint64(1)] += 1
+            words[np.uint64(bins[np.uint64(j)])] += own
+
+
+@kernel()
+def _add_pairs(
+    records: NDArray, first: NDArray, bins: NDArray, rows: NDArray, words: NDArray, sums: NDArray
+) -> None:
+    """Add one residual and a count to each listed bin, shape (total bins, 2).
+
+    Records are taken by as many at a time as a word can hold the sums of.
+    """
+    for begin in range(0, records.size, _MOST_PACKED):
+        words[:] = 0
+        _add_packed(records[begin : begin + _MOST_PACKED], first, bins, rows, words)
+        for cell in range(words.size):
+            # The count is not negative, so a shift leaves the sum of the residuals alone.
+            sums[cell, 0] += words[cell] >> _COUNT_BITS
+            sums[cell, 1] += words[cell] & ((1 << _COUNT_BITS) - 1)
 
 
 @kernel()
@@ -104,6 +125,7 @@ def _add_fours(
         prefetch(first, np.uint64(records[min(i + 2 * AHEAD, last)]))
         soon = np.uint64(records[min(i + AHEAD, last)])
         prefetch(bins, np.uint64(first[soon]))
+        prefetch(bins, np.uint64(first[soon + np.uint64(1)] - 1))
         prefetch(flat, soon * stride)
         record = np.uint64(records[i])
         for k in range(n_added):
@@ -147,14 +169,14 @@ def node_histograms(
     n_columns = rows.shape[1] // 2
     n_added, width = max(n_columns - 1, 1), out.shape[2]
     out[:] = 0
+    words = np.empty(out.shape[1], np.int64)
     for i in range(counted.size):
         node = counted[i]
         records = order[node_starts[node] : node_starts[node + 1]]
-        flat = out[i].reshape(out.shape[1] * width)
         if width == 2:
-            _add_pairs(records, first, bins, rows, flat)
+            _add_pairs(records, first, bins, rows, words, out[i])
         else:
-            _add_fours(records, first, bins, rows, width, flat)
+            _add_fours(records, first, bins, rows, width, out[i].reshape(out.shape[1] * width))
         for f in range(usual.size):
             rest = out[i, usual[f]]
             for k in range(n_added):
