@@ -37,7 +37,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-newest test-lowest test-3.13 mutants mutants-sample lint format docs wheel clean
+.PHONY: help demo test test-newest test-lowest test-3.13 mutants mutants-sample lint format docs wheel sbom clean
 
 help:
 	@echo "make demo          run the main job: a private forest on adult at epsilon = 1"
@@ -50,6 +50,7 @@ help:
 	@echo "make format        let ruff format the code"
 	@echo "make docs          build the site in build/site: no network is needed, and no warning is let pass"
 	@echo "make wheel         build the wheel, look what is in it, and try it in an environment of its own"
+	@echo "make sbom          the same, and write its bill of materials (CycloneDX) beside it"
 	@echo "make clean         remove environments and caches"
 
 demo: $(VENV)/.ready-run
@@ -108,6 +109,9 @@ wheel: $(RELEASE)/.ready-release
 	$(RELEASE)/bin/python -m twine check --strict build/release/*
 	$(RELEASE)/bin/python tools/try-wheel build/release/*.whl build/release-tried
 
+sbom: wheel
+	$(RELEASE)/bin/python tools/sbom build/release/*.whl build/release-tried build/release/sbom.cdx.json
+
 clean:
 	rm -rf build/site build/site-doctrees docs/generated docs/gallery $(DOCS)
 	rm -rf build/release build/release-tried $(RELEASE)
@@ -157,7 +161,7 @@ $(RELEASE)/bin/python:
 	echo "making $(RELEASE) with $$python" && "$$python" -m venv --clear $(RELEASE)
 
 $(RELEASE)/.ready-release: pyproject.toml $(LOCKED) | $(RELEASE)/bin/python
-	$(RELEASE)/bin/python -m pip install -q -c $(LOCKED) flit_core build twine
+	$(RELEASE)/bin/python -m pip install -q -c $(LOCKED) flit_core build twine cyclonedx-bom
 	@touch $@
 
 $(NEWEST)/.ready-test: pyproject.toml | $(NEWEST)/bin/python
