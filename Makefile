@@ -13,6 +13,7 @@ NEWEST := .venv-newest
 LOWEST := .venv-lowest
 MIDDLE := .venv-3.13
 DOCS := .venv-docs
+RELEASE := .venv-release
 LOCKED := constraints/locked.txt
 TEST_EXTRAS := accounting,attacks,dask,diffprivlib,frames,ledger-signatures,onnx,onnx-runtime,plots,postgresql,report,test
 # What is tested with versions other than the locked ones.
@@ -36,7 +37,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-newest test-lowest test-3.13 mutants mutants-sample lint format docs clean
+.PHONY: help demo test test-newest test-lowest test-3.13 mutants mutants-sample lint format docs wheel sbom clean
 
 help:
 	@echo "make demo          run the main job: a private forest on adult at epsilon = 1"
@@ -48,6 +49,8 @@ help:
 	@echo "make lint          ruff and mypy"
 	@echo "make format        let ruff format the code"
 	@echo "make docs          build the site in build/site: no network is needed, and no warning is let pass"
+	@echo "make wheel         build the wheel, look what is in it, and try it in an environment of its own"
+	@echo "make sbom          the same, and write its bill of materials (CycloneDX) beside it"
 	@echo "make clean         remove environments and caches"
 
 demo: $(VENV)/.ready-run
@@ -99,8 +102,19 @@ docs: $(DOCS)/.ready-docs
 	$(DOCS)/bin/python -m sphinx -b html -n -W --keep-going -q -d build/site-doctrees docs build/site
 	@echo "the site is in build/site/index.html"
 
+# By way of the source distribution, so that whoever has that alone can build the wheel too.
+wheel: $(RELEASE)/.ready-release
+	rm -rf build/release build/release-tried
+	$(RELEASE)/bin/python -m build --no-isolation --outdir build/release .
+	$(RELEASE)/bin/python -m twine check --strict build/release/*
+	$(RELEASE)/bin/python tools/try-wheel build/release/*.whl build/release-tried
+
+sbom: wheel
+	$(RELEASE)/bin/python tools/sbom build/release/*.whl build/release-tried build/release/sbom.cdx.json
+
 clean:
 	rm -rf build/site build/site-doctrees docs/generated docs/gallery $(DOCS)
+	rm -rf build/release build/release-tried $(RELEASE)
 	rm -rf $(VENV) $(NEWEST) $(MIDDLE) $(LOWEST) .pytest_cache .mypy_cache .ruff_cache .hypothesis demo-output
 	find dpforest tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -140,6 +154,14 @@ $(DOCS)/bin/python:
 $(DOCS)/.ready-docs: pyproject.toml $(LOCKED) | $(DOCS)/bin/python
 	$(DOCS)/bin/python -m pip install -q -c $(LOCKED) flit_core
 	$(DOCS)/bin/python -m pip install -q -c $(LOCKED) --no-build-isolation -e '.[accounting,dask,docs,frames,plots,report]'
+	@touch $@
+
+$(RELEASE)/bin/python:
+	@python="$$(PYTHON='$(PYTHON)' tools/find-python default)" && \
+	echo "making $(RELEASE) with $$python" && "$$python" -m venv --clear $(RELEASE)
+
+$(RELEASE)/.ready-release: pyproject.toml $(LOCKED) | $(RELEASE)/bin/python
+	$(RELEASE)/bin/python -m pip install -q -c $(LOCKED) flit_core build twine cyclonedx-bom
 	@touch $@
 
 $(NEWEST)/.ready-test: pyproject.toml | $(NEWEST)/bin/python

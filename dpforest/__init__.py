@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from dpforest.lazy import lazy_names
 
-__version__ = "0.1.0.dev2"
+__version__ = "0.1.0"
 
 # Where each public name lives. Type checkers read the imports below instead; a test
 # compares the two.
@@ -30,6 +30,7 @@ _HOMES = {
     "Domain": "dpforest.domain.domain",
     "DomainError": "dpforest.exceptions",
     "DraftedBoundsWarning": "dpforest.exceptions",
+    "EarlierReportError": "dpforest.exceptions",
     "InvalidRecordError": "dpforest.exceptions",
     "InvalidStreamRecordError": "dpforest.exceptions",
     "LargeDeltaWarning": "dpforest.exceptions",
@@ -119,6 +120,7 @@ if TYPE_CHECKING:
         DomainError,
         DPForestError,
         DraftedBoundsWarning,
+        EarlierReportError,
         InvalidRecordError,
         InvalidStreamRecordError,
         LargeDeltaWarning,
@@ -165,6 +167,7 @@ __all__ = [
     "Domain",
     "DomainError",
     "DraftedBoundsWarning",
+    "EarlierReportError",
     "InvalidRecordError",
     "InvalidStreamRecordError",
     "LargeDeltaWarning",

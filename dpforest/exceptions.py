@@ -211,6 +211,33 @@ class ReportError(DPForestError, ValueError):
         return type(self), (self.problems,)
 
 
+class EarlierReportError(ReportError):
+    """A privacy report of an earlier format, which only the release that wrote it can verify.
+
+    Nothing is said against the report.
+
+    Attributes
+    ----------
+    version : int
+        Of the report's format.
+    problems : tuple of str
+        Why it is not verified, alone.
+    """
+
+    def __init__(self, version: int) -> None:
+        reason = f"it is of format version {version}"
+        DPForestError.__init__(
+            self,
+            f"the report cannot be verified here: {reason}, so only the release of dpforest that "
+            "wrote it can verify it. This one reads it: PrivacyReport.from_json.",
+        )
+        self.version = version
+        self.problems = (reason,)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.version,)
+
+
 class StreamError(DPForestError, ValueError):
     """A part of a table that is read in parts cannot be read, or does not fit the domain.
 

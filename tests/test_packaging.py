@@ -98,6 +98,24 @@ def test_version_command(capsys):
     assert capsys.readouterr().out.strip() == dpforest.__version__
 
 
+def test_every_place_that_states_the_version_states_the_same():
+    version = dpforest.__version__
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert re.findall(r"^version: (.+)$", citation, re.MULTILINE) == [version]
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    headings = re.findall(r"^## (\S+)", changes, re.MULTILINE)
+    assert headings[:2] == ["Unreleased", version]
+
+
+def test_a_release_has_a_date_in_both_places_or_in_none():
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    dates = re.findall(r"^date-released: ([\d-]+)$", citation, re.MULTILINE)
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    line = re.search(rf"^## {re.escape(dpforest.__version__)} (.+)$", changes, re.MULTILINE)
+    assert line is not None
+    assert re.findall(r"\d{4}-\d{2}-\d{2}", line[1]) == dates
+
+
 def test_version_as_a_module():
     run = subprocess.run(
         [sys.executable, "-m", "dpforest", "version"], capture_output=True, text=True, check=True

@@ -11,8 +11,10 @@ from dpforest.exceptions import ModelFormatError
 EARLIER = (1, 2)
 #: Estimators whose trees alone were stored, without the strategy that grew them.
 _BARE_TREES = frozenset({"MultinomialForestClassifier", "DaskMultinomialForestClassifier"})
-#: Strategies that were removed, and a parameter that was the first one's alone.
-_GONE = ("private_selection", "combined")
+#: Strategies that were removed, the first version without them, and a parameter that was the
+#: first one's alone.
+GONE = ("private_selection", "combined")
+LEFT_IN = "0.1.0"
 _ITS_PARAMETER = "candidates"
 #: Begin of the words for a privacy unit of several records, then and now.
 _UNIT_THEN, _UNIT_NOW = "one unit (", "one privacy unit ("
@@ -59,12 +61,12 @@ def _check_what_left(content: dict[str, Any]) -> None:
     parameters = content["parameters"]
     held = [parameters.get("strategy"), content["released"].get("strategy")]
     if parameters.get(_ITS_PARAMETER) is not None:
-        held.append(_GONE[0])
-    for name in _GONE:
+        held.append(GONE[0])
+    for name in GONE:
         if name in held:
             raise ModelFormatError(
                 f"the stored model was written with strategy={name!r}, which left the package in "
-                "version 0.1.0.dev2. Read it with the release that wrote it, or use its "
+                f"version {LEFT_IN}. Read it with the release that wrote it, or use its "
                 "to_plain() file."
             )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import platform
 import re
+import sys
 from collections.abc import Iterable
 from functools import cache
 from importlib import metadata
@@ -35,7 +36,7 @@ from dpforest.report.record import (
 from dpforest.report.report import PrivacyReport
 from dpforest.report.utility import UtilityFigure, utility_cautions
 
-_LIBRARIES = ("dpforest", "numpy", "numba", "scikit-learn", "pydantic", "narwhals")
+_LIBRARIES = ("numpy", "numba", "scikit-learn", "pydantic", "narwhals")
 NOT_INSTALLED = "not installed as a package"
 
 #: What epsilon does not speak about; the same for every run.
@@ -161,7 +162,9 @@ def report_digest(report: PrivacyReport) -> str:
 @cache
 def library_versions() -> dict[str, str]:
     """Versions of Python and of the libraries that the run rests on."""
-    versions = {"python": platform.python_version()}
+    # Of the code that runs: an installer's note of a linked checkout may be older.
+    own = str(sys.modules["dpforest"].__version__)
+    versions = {"python": platform.python_version(), "dpforest": own}
     for name in _LIBRARIES:
         try:
             versions[name] = metadata.version(name)

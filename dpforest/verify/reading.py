@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from dpforest.exceptions import ModelFormatError, ReportError
+from dpforest.exceptions import EarlierReportError, ModelFormatError, ReportError
 from dpforest.report.digests import canonical_bytes
 from dpforest.report.report import PrivacyReport
 from dpforest.strict_json import json_text, parse_object
@@ -13,17 +13,19 @@ from dpforest.verify.page import carried_report, is_page
 
 #: Versions of which everything is worked out again: version 4 lacks what people typed in.
 _VERIFIED = (4, 5)
-#: Such a report is read and shown, but says less than what is worked out again here.
-_EARLIER = (
-    "it is of format version {version}, so only the release of dpforest that wrote it can verify "
-    "it (this one reads it: PrivacyReport.from_json)"
-)
 
 
 def read_report(report: PrivacyReport | str | Path) -> tuple[PrivacyReport, str | None]:
     """The report as its text says it, and the page that carried it.
 
     Nothing is coerced, ignored or read twice.
+
+    Raises
+    ------
+    EarlierReportError
+        If it is of an earlier format, which says less than what is worked out again here.
+    ReportError
+        If it is none.
     """
     if isinstance(report, PrivacyReport):
         return _record(report.model_dump_json()), None
@@ -39,7 +41,7 @@ def _record(text: str) -> PrivacyReport:
     except (ModelFormatError, ValueError, RecursionError):
         raise ReportError(("it is not a dpforest-report of this version",)) from None
     if record.version not in _VERIFIED:
-        raise ReportError((_EARLIER.format(version=record.version),))
+        raise EarlierReportError(record.version)
     if same:
         return record
     raise ReportError(("it is not written as a dpforest-report is",))

@@ -34,6 +34,7 @@ from dpforest.accounting.verify import (
 )
 from dpforest.domain.domain import Domain
 from dpforest.estimators.base import PrivateEstimator
+from dpforest.estimators.earlier import GONE, LEFT_IN
 from dpforest.estimators.fitting import fit_price
 from dpforest.estimators.storage import agreed_guarantee, check_facts, listing_problems
 from dpforest.exceptions import (
@@ -153,6 +154,8 @@ def verify_report(
 
     Raises
     ------
+    EarlierReportError
+        If the report is of a format before version 4: the release that wrote it verifies it.
     ReportError
         If anything does not follow, was changed, is not of that model, not in that ledger, or not
         signed by that key; ``problems`` lists it.
@@ -389,7 +392,14 @@ _Said = tuple[list[str], list[str], list[str]]
 def _plan_problems(record: PrivacyReport) -> _Said:
     """Compare a report with its plan made anew: contradictions, what was shown, what was not."""
     written_by = record.versions.get("dpforest")
-    if written_by not in (library_versions()["dpforest"], NOT_INSTALLED):
+    today = library_versions()["dpforest"]
+    gone = _strategy_that_left(record)
+    if gone is not None:
+        left = f"{gone!r} left the package in version {LEFT_IN}"
+        if written_by == today:
+            return [f"its strategy {left}, and it is said to be of version {today}"], [], []
+        return [], [], [f"the plan (its strategy {left})"]
+    if written_by not in (today, NOT_INSTALLED):
         return [], [], ["the plan (made by another version of dpforest)"]
     converted = [b.derivation for b in record.guarantee.bounds if "converted by" in b.derivation]
     if converted and not all(text.endswith(conversion_method()) for text in converted):
@@ -407,6 +417,12 @@ def _plan_problems(record: PrivacyReport) -> _Said:
             return problems, ["settings and caps"], [_FOLLOWED]
         problems = problems or list(_requested(record, remade.requests(record)))
         return problems, ["plan and settings"], []
+
+
+def _strategy_that_left(record: PrivacyReport) -> str | None:
+    """A strategy that is no more, whether it was asked for or picked by ``auto``."""
+    named = (record.facts.settings.get("strategy"), record.plan.get("strategy"))
+    return next((name for name in GONE if name in named), None)
 
 
 def _waits(plan: Any) -> bool:

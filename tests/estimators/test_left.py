@@ -2,19 +2,27 @@
 
 ``left`` holds what release 0.1.0.dev1 wrote: a model that took the strategy ``auto`` with its
 report, and one of a strategy that has since left the package. Another one that left is in a model
-file of version 3.
+file of version 3, and in two reports of 0.1.0.dev2: asked for, and picked by ``auto``.
 """
 
 from __future__ import annotations
 
 import json
+import pickle
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from dpforest import PrivacyReport, PrivateForestClassifier, verify_report
+import dpforest
+from dpforest import (
+    EarlierReportError,
+    PrivacyReport,
+    PrivateForestClassifier,
+    verify_report,
+)
 from dpforest.exceptions import ModelFormatError, ReportError
+from dpforest.report.making import library_versions, report_digest
 
 FILES = Path(__file__).parent / "left"
 #: What that release predicted for two records.
@@ -33,7 +41,7 @@ def test_a_parameter_that_is_no_more_is_left_out():
 
 
 def test_a_strategy_that_is_no_more_is_refused():
-    said = "left the package in version 0.1.0.dev2. Read it with the release that wrote it"
+    said = "left the package in version 0.1.0. Read it with the release that wrote it"
     with pytest.raises(ModelFormatError, match=said):
         PrivateForestClassifier.from_json(FILES / "private_selection.json")
     content = json.loads((FILES / "auto.json").read_text("utf-8"))
@@ -55,5 +63,43 @@ def test_a_report_of_then_is_shown_and_not_verified():
     text = (FILES / "auto_report.json").read_text("utf-8")
     report = PrivacyReport.from_json(text)
     assert report.version == 3 and "candidates" in report.to_markdown()
-    with pytest.raises(ReportError, match="it is of format version 3"):
+    with pytest.raises(EarlierReportError, match="cannot be verified here") as refusal:
         verify_report(text)
+    assert refusal.value.version == 3 and "not rely" not in str(refusal.value)
+    again = pickle.loads(pickle.dumps(refusal.value))
+    assert (str(again), again.problems) == (str(refusal.value), ("it is of format version 3",))
+
+
+@pytest.mark.parametrize("name", ["combined_report", "auto_combined_report"])
+def test_a_report_of_a_strategy_that_left_holds_and_its_plan_is_taken_at_its_word(name):
+    found = verify_report(FILES / f"{name}.json")
+    assert "totals of all scopes" in found.held and "plan and settings" not in found.held
+    said = "the plan (its strategy 'combined' left the package in version 0.1.0)"
+    assert said in found.taken_at_its_word
+
+
+@pytest.mark.parametrize("name", ["combined_report", "auto_combined_report"])
+def test_no_version_without_a_strategy_wrote_a_report_of_it(name):
+    data = json.loads((FILES / f"{name}.json").read_text("utf-8"))
+    data["versions"]["dpforest"] = dpforest.__version__
+    with pytest.raises(ReportError, match="its strategy 'combined' left the package in version"):
+        verify_report(with_its_digest(data))
+
+
+@pytest.mark.parametrize("name", ["combined_report", "auto_combined_report"])
+def test_a_change_of_such_a_report_is_found(name):
+    data = json.loads((FILES / f"{name}.json").read_text("utf-8"))
+    data["guarantee"]["bounds"][0]["epsilon"] = 0.5
+    with pytest.raises(ReportError, match="does not hold: the guarantee does not follow"):
+        verify_report(with_its_digest(data))
+
+
+def with_its_digest(data):
+    """A report as whoever changed it would write it."""
+    report = PrivacyReport.from_json(json.dumps(data))
+    return report.model_copy(update={"digest": report_digest(report)}).to_json()
+
+
+def test_a_report_names_the_version_of_the_code_that_runs():
+    """Whatever an installer noted when it laid a link to the code."""
+    assert library_versions()["dpforest"] == dpforest.__version__
