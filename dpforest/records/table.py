@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -61,6 +62,17 @@ class Table:
             return cls(*columns, targets=table.targets, unknown=matrix.unknown)
         lattice = LatticeColumns.of(matrix, labels, table.n_classes)
         return cls(*columns, lattice, unknown=matrix.unknown)
+
+    @classmethod
+    def joined(cls, tables: Sequence[Table]) -> Table:
+        """One table of the records of several on the same public cells, in their order."""
+        first, targets = tables[0], [t.targets for t in tables if t.targets is not None]
+        return replace(
+            first,
+            codes=np.concatenate([table.codes for table in tables]),
+            labels=np.concatenate([table.labels for table in tables]),
+            targets=np.concatenate(targets) if targets else None,
+        )
 
     def __sizeof__(self) -> int:
         """Bytes of the records."""

@@ -27,6 +27,10 @@ from dpforest.exceptions import (
 from dpforest.records.base import Chunk, Query, Secret, View
 from dpforest.records.table import Table
 
+#: Records of a chunk that is kept, at most. What is added up for all nodes of a level is as large
+#: for few records as for many.
+MOST_JOINED = 2**20
+
 
 @dataclass(frozen=True, slots=True)
 class Batch:
@@ -110,9 +114,9 @@ class StreamedRecords:
                 pending.append(pool.submit(query.count, chunk))
                 # Read on while others count, but no further than there are threads.
                 if len(pending) > self._n_threads:
-                    total = total + pending.popleft().result()
-            for part in pending:
-                total = total + part.result()
+                    total += pending.popleft().result()
+            while pending:
+                total += pending.popleft().result()
         return total
 
     @contextmanager
@@ -139,6 +143,22 @@ class StreamedRecords:
         if self._n_batches not in (None, number + 1):
             raise _changed()
         self._n_batches = number + 1
+        if self._n_batches == len(self._kept):
+            self._join()
+
+    def _join(self) -> None:
+        """Make fewer chunks of those that are kept, which are all; no file is read any more."""
+        waiting, self._kept = deque(self._kept), []
+        n_records = sum(chunk.table.n_records for chunk in waiting)
+        most = min(MOST_JOINED, n_records // (2 * self._n_threads))
+        while waiting:
+            taken = [waiting.popleft()]
+            size = taken[0].table.n_records
+            while waiting and size + waiting[0].table.n_records <= most:
+                taken.append(waiting.popleft())
+                size += taken[-1].table.n_records
+            self._kept.append(taken[0] if len(taken) == 1 else _joined(taken))
+        self._n_batches = len(self._kept)
 
     def _batches(self) -> Iterator[Batch]:
         return self._stream.batches_of(self._encoder.domain.feature_names)
@@ -162,6 +182,11 @@ class StreamedRecords:
         if number == len(self._kept) and size <= self._room:
             self._room -= size
             self._kept.append(chunk)
+
+
+def _joined(chunks: Sequence[Chunk]) -> Chunk:
+    """One chunk of several that follow one another; what countings kept of them is made anew."""
+    return Chunk(Table.joined([chunk.table for chunk in chunks]), chunks[0].first)
 
 
 class Marks:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from dpforest import Domain, PrivateForestClassifier, PrivateForestRegressor
+from dpforest.domain.encoder import DomainEncoder
 from dpforest.records.streams.passes import StreamedRecords
 from dpforest.streams import BatchStream
 from dpforest.trees.additive.learner import AdditiveForest
@@ -68,3 +69,38 @@ def test_what_is_kept_stays_within_the_memory_limit(
     forest = kind(epsilon=2, delta=1e-6, strategy=strategy, domain=domain, random_state=0)
     forest.fit(stream_of(n_features, n_classes or 5, limit))
     assert limit / 5 < max(held) <= limit
+
+
+@dataclass(frozen=True)
+class Codes:
+    """Every record's codes, at its place in the whole."""
+
+    def count(self, chunk):
+        found = np.zeros((N, 2), dtype=np.int64)
+        found[chunk.first : chunk.first + chunk.table.n_records] = chunk.table.codes.astype(np.int64) + 1
+        return found
+
+
+@pytest.mark.parametrize(("n_threads", "sizes"), [(1, [600, 600]), (2, [300] * 4), (8, [100] * 12)])
+@pytest.mark.parametrize("n_classes", [0, 3])
+def test_chunks_that_are_all_kept_become_few_and_hold_the_same_records(n_threads, sizes, n_classes):
+    of = {"classes": [0.0, 1.0, 2.0]} if n_classes else {"target": (0, 4)}
+    domain = Domain(features={"a": (0, 9), "b": (0, 9)}, **of)
+    encoder = DomainEncoder(domain, task="classification" if n_classes else "regression")
+    records = StreamedRecords(stream_of(2, n_classes or 5, 2**20), encoder, n_threads)
+    before = records._sum(Codes())
+    assert [chunk.table.n_records for chunk in records._kept] == sizes
+    assert np.array_equal(records._sum(Codes()), before) and before.all()
+    labels = np.concatenate([chunk.table.labels for chunk in records._kept])
+    assert labels.size == N and len(set(labels)) == (n_classes or 1)
+    targets = [chunk.table.targets for chunk in records._kept]
+    assert all(part is None for part in targets) if n_classes else np.concatenate(targets).any()
+
+
+def test_chunks_of_which_one_is_not_kept_stay_as_they_are():
+    encoder = DomainEncoder(Domain(features={"a": (0, 9), "b": (0, 9)}, classes=[0.0, 1.0, 2.0]))
+    records = StreamedRecords(stream_of(2, 3, N * 40), encoder)
+    before = records._sum(Codes())
+    assert 1 < len(records._kept) < N // BATCH
+    assert {chunk.table.n_records for chunk in records._kept} == {BATCH}
+    assert np.array_equal(records._sum(Codes()), before)
