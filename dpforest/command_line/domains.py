@@ -9,7 +9,6 @@ import argparse
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -80,13 +79,7 @@ def run_check(chosen: argparse.Namespace) -> Answer:
 def _checked(chosen: argparse.Namespace) -> Answer:
     domain = Domain.from_json(Path(chosen.domain))
     source = labelled(chosen.files, chosen.target, chosen.format)
-    source.check(domain.feature_names)
-    X, y = whole_table(source, domain.feature_names)
-    found = domain.check(X, y, task=chosen.task)
-    declared = {*domain.feature_names, chosen.target}
-    _, names = next(iter(source.columns()))
-    ignored = tuple(name for name in names or () if name not in declared)
-    found = replace(found, ignored_columns=ignored)
+    found = domain.check(source, task=chosen.task)
     left_out = lines_left_out(source, found.records)
     result = CheckResult(check=found, lines_left_out=left_out)
     words = str(found)

@@ -1,20 +1,24 @@
 """Checking: what a fit would do to the records of a table, told to the curator.
 
 Nothing here is private, nothing is spent, and nothing of it reaches a fit. Records are dropped by
-the encoder's own rules (dpforest/domain/encoder.py), so both always agree.
+the encoder's own rules (dpforest/domain/encoder.py), so both always agree. A table in parts is read
+once, one part at a time.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any, NamedTuple, Protocol, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.domain.encoder import (
+    INFINITE_RULE,
     MISSING_RULE,
+    NUMBER_RULE,
     WIDTH_RULE,
     Faults,
     label_codes,
@@ -24,98 +28,211 @@ from dpforest.domain.encoder import (
     target_faults,
 )
 from dpforest.domain.facts import PublicFacts
-from dpforest.domain.findings import DomainCheck, Effect, Finding, FoundValue
+from dpforest.domain.findings import DomainCheck, Effect
 from dpforest.domain.near import NearMiss, NearMisses, near_number
 from dpforest.domain.schema import CategoricalFeature, Classes, NumericFeature, NumericTarget
 from dpforest.domain.selection import Selection
 from dpforest.domain.series import Column, Repeated
 from dpforest.domain.table import check_lengths, read_labels, read_table, select_columns
+from dpforest.domain.tallies import Guess, Seen, Tallies
 from dpforest.domain.values import CategoryLookup, Meaning, meaning_of, text_of
-from dpforest.exceptions import DomainError, ParameterError
+from dpforest.exceptions import DomainError, ParameterError, StreamError
 
 _NAME = "Domain.check"
-#: Values of a finding that are kept.
-_MOST_VALUES = 20
-#: Different values for which a guess is made: each is held against all that is declared.
-_MOST_GUESSES = 500
 _UNKNOWN, _ABSENT = -2, -1
 
 Mask = NDArray[np.bool_]
-Guess = Callable[[Any], NearMiss | None]
+Values = Callable[[Mask], list[Any]]
+
+
+class Part(Protocol):
+    """A part of a table, as :class:`dpforest.streams.Batch` is."""
+
+    X: Any
+    y: Any
+    place: str
+
+
+class Parts(Protocol):
+    """A table in parts, as :class:`dpforest.streams.Stream` gives it."""
+
+    def check(self, feature_names: tuple[str, ...]) -> None:
+        """Refuse what can be told without a look at records."""
+
+    def columns(self) -> Iterable[tuple[str, tuple[str, ...] | None]]:
+        """Column names of every part, as far as they are known beforehand."""
+
+    def batches_of(self, feature_names: Sequence[str]) -> Iterator[Part]:
+        """Read the table from its beginning."""
+
+
+def is_in_parts(X: Any) -> TypeGuard[Parts]:
+    """Say if a table is read in parts, by its class."""
+    return all(callable(getattr(type(X), name, None)) for name in ("batches_of", "columns"))
 
 
 def check_records(domain: PublicFacts, X: Any, y: Any, task: str | None) -> DomainCheck:
     """Look at every record of a table; see ``Domain.check``."""
-    table = read_table(X, n_columns=len(domain.features))
-    selection = Selection(table, select_columns(table, domain.feature_names, _NAME))
-    selection.check()
-    labels = None
+    _check_task(task)
+    look = _Look(domain, task)
+    if not is_in_parts(X):
+        look.at(X, y)
+        return look.found()
     if y is not None:
-        task = _task(domain, task)
-        labels = read_labels(y, _NAME, check_type=True)
-        check_lengths(table, labels)
-    keep = np.ones(table.n_rows, dtype=np.bool_)
-    found = [one for one in _all_findings(domain, selection, labels, task, keep) if one.records]
-    found.sort(key=lambda one: one.effect != "dropped")
-    names = [name for name in table.names or () if name not in domain.feature_names]
-    ignored = names if table.n_columns > len(domain.features) else []
-    return DomainCheck(table.n_rows, int((~keep).sum()), tuple(found), tuple(ignored))
+        raise ParameterError(
+            "y", type(y).__name__, "must be left out where X is a stream, which has its labels",
+            "Leave y out",
+        )  # fmt: skip
+    X.check(domain.feature_names)
+    for _, names in X.columns():
+        look.names |= dict.fromkeys(names or ())
+    target = getattr(X, "target", None)
+    if target is not None:
+        look.names.pop(target, None)
+    for part in X.batches_of(domain.feature_names):
+        look.reads(part.y)
+        with _placed(part.place):
+            look.at(part.X, part.y)
+    return look.found()
 
 
-def _task(domain: PublicFacts, task: str | None) -> str:
+@contextmanager
+def _placed(place: str) -> Iterator[None]:
+    """Say which part is of a wrong shape or type."""
+    try:
+        yield
+    except (ParameterError, DomainError) as error:
+        raise StreamError(place, str(error), "Write it as the domain says") from None
+
+
+class _Look:
+    """Counts of a table so far."""
+
+    def __init__(self, domain: PublicFacts, task: str | None) -> None:
+        self._domain, self._task = domain, task
+        self._tallies = Tallies()
+        self._records = self._dropped = 0
+        #: Columns, whether they are declared or not, in their order.
+        self.names: dict[str, None] = {}
+
+    def reads(self, y: Any) -> str | None:
+        """The task by which labels are read; refused where the domain does not declare them."""
+        return None if y is None else _task(self._domain, self._task)
+
+    def at(self, X: Any, y: Any) -> None:
+        """Look at the whole table, or at one more part of it."""
+        domain = self._domain
+        table = read_table(X, n_columns=len(domain.features))
+        selection = Selection(table, select_columns(table, domain.feature_names, _NAME))
+        selection.check()
+        labels, task = None, None
+        if y is not None:
+            task = self.reads(y)
+            labels = read_labels(y, _NAME, check_type=True)
+            check_lengths(table, labels)
+        keep = np.ones(table.n_rows, dtype=np.bool_)
+        for seen in _all_seen(domain, selection, labels, task, keep):
+            self._tallies.add(seen)
+        self._records += table.n_rows
+        self._dropped += int((~keep).sum())
+        if table.n_columns > len(domain.features):
+            self.names |= dict.fromkeys(table.names or ())
+
+    def found(self) -> DomainCheck:
+        """The account of all parts."""
+        declared = set(self._domain.feature_names)
+        ignored = tuple(name for name in self.names if name not in declared)
+        return DomainCheck(self._records, self._dropped, self._tallies.findings(), ignored)
+
+
+def _check_task(task: Any) -> None:
     if task not in (None, "classification", "regression"):
         raise ParameterError(
             "task", task, "must be 'classification' or 'regression'", "Choose one of them"
         )
+
+
+def _task(domain: PublicFacts, task: str | None) -> str:
     task = task or ("regression" if domain.classes is None else "classification")
     if (domain.classes if task == "classification" else domain.target) is None:
         raise DomainError(
             "classes" if task == "classification" else "target",
-            "y was passed, and the domain does not declare what it may hold",
+            "there are labels, and the domain does not declare what they may be",
             "Declare classes=[...] or target=(lower, upper)",
         )
     return task
 
 
-def _all_findings(
+class _Place(NamedTuple):
+    """A column, as findings name it: -1 is a whole row, and labels come after all features."""
+
+    number: int
+    name: str
+
+    def seen(
+        self,
+        rule: str,
+        effect: Effect,
+        mask: Mask,
+        values: Values | None = None,
+        guess: Guess | None = None,
+    ) -> Seen:
+        """Count the records of a mask, for a rule."""
+        n_records = int(mask.sum())
+        listed = values(mask) if values is not None and n_records else ()
+        return Seen(self.number, self.name, rule, effect, n_records, listed, guess)
+
+
+def _all_seen(
     domain: PublicFacts, selection: Selection, labels: Column | None, task: str | None, keep: Mask
-) -> Iterator[Finding]:
-    """Findings in the order of the domain; ``keep`` is made False where a record is dropped."""
+) -> Iterator[Seen]:
+    """Findings of a part, in the order of the domain.
+
+    ``keep`` is made False where a record is dropped. Rules that no record meets are named too:
+    their order must not depend on the part.
+    """
     broken = selection.table.broken
     if broken is not None:
         keep[broken] = False
-        yield Finding("X", WIDTH_RULE, "dropped", int(broken.sum()))
+    none = np.zeros(0, dtype=np.bool_)
+    yield _Place(-1, "X").seen(WIDTH_RULE, "dropped", none if broken is None else broken)
     for position, feature in enumerate(domain.features):
+        place = _Place(position, feature.name)
         if isinstance(feature, CategoricalFeature):
-            yield from _of_categories(selection.repeated(position), feature, keep, broken)
+            yield from _of_categories(place, selection.repeated(position), feature, keep, broken)
         else:
-            yield from _of_numbers(selection.column(position), feature, keep, broken)
+            yield from _of_numbers(place, selection.column(position), feature, keep, broken)
+    place = _Place(len(domain.features), "y")
     if labels is not None and task == "classification":
         assert domain.classes is not None
-        yield from _of_labels(labels, domain.classes, keep)
+        yield from _of_labels(place, labels, domain.classes, keep)
     elif labels is not None:
         assert domain.target is not None
-        yield from _of_targets(labels, domain.target, keep)
+        yield from _of_targets(place, labels, domain.target, keep)
 
 
 def _of_categories(
-    column: Repeated, feature: CategoricalFeature, keep: Mask, broken: Mask | None
-) -> Iterator[Finding]:
+    place: _Place, column: Repeated, feature: CategoricalFeature, keep: Mask, broken: Mask | None
+) -> Iterator[Seen]:
     """Missing and undeclared categories, and numbers that are read as positions."""
     by_name = _codes(column, feature, positions=False)
     codes = _codes(column, feature, positions=not feature.holds_numbers)
     absent = _without(codes == _ABSENT, broken)
     values = _values(column)
-    yield _of_missing(feature.name, absent, feature.missing, keep)
-    yield _finding(
-        feature.name, "a category is not declared", "unknown", codes == _UNKNOWN, values,
-        NearMisses(feature.categories).of,
+    yield _of_missing(place, absent, feature.missing, keep)
+    yield place.seen(
+        "a category is not declared", "unknown", codes == _UNKNOWN, values,
+        _near_misses(tuple(feature.categories)).of,
     )  # fmt: skip
-    yield _finding(
-        feature.name, "a number is read as the position of a category, counted from 0",
+    yield place.seen(
+        "a number is read as the position of a category, counted from 0",
         "position", (by_name == _UNKNOWN) & (codes >= 0), values,
         lambda value: NearMiss(feature.categories[_position(meaning_of(value))], ""),
     )  # fmt: skip
+
+
+#: Made once for all parts of a table.
+_near_misses = lru_cache(maxsize=64)(NearMisses)
 
 
 def _position(meaning: Meaning) -> int:
@@ -133,74 +250,75 @@ def _codes(column: Repeated, feature: CategoricalFeature, positions: bool) -> ND
 
 
 def _of_numbers(
-    column: Column, feature: NumericFeature, keep: Mask, broken: Mask | None
-) -> Iterator[Finding]:
+    place: _Place, column: Column, feature: NumericFeature, keep: Mask, broken: Mask | None
+) -> Iterator[Seen]:
     """Cells without a number, and numbers that are not taken as they are."""
     numbers, unparsable = numbers_of(column)
     faults, absent = numeric_faults(feature, numbers, unparsable)
     listed = _values(Repeated(column))
-    yield _of_missing(feature.name, _without(absent, broken), feature.missing, keep)
-    yield from _of_faults(feature.name, faults, listed, keep)
-    yield from _clipped(feature.name, numbers, feature, listed)
+    yield _of_missing(place, _without(absent, broken), feature.missing, keep)
+    yield from _of_faults(place, faults, (NUMBER_RULE, INFINITE_RULE), listed, keep)
+    yield from _clipped(place, numbers, feature, listed)
     if feature.integer:
         whole = ~np.isfinite(numbers) | (numbers == np.floor(numbers))
         inside = (numbers >= feature.lower) & (numbers <= feature.upper)
         rule = "a number is not whole, where only whole numbers have a meaning"
-        yield _finding(feature.name, rule, "rounded", inside & ~whole, listed, None)
+        yield place.seen(rule, "rounded", inside & ~whole, listed)
 
 
-def _of_labels(labels: Column, classes: Classes, keep: Mask) -> Iterator[Finding]:
+def _of_labels(place: _Place, labels: Column, classes: Classes, keep: Mask) -> Iterator[Seen]:
     """Missing labels, and those that are not declared, by one rule of the encoder."""
     dropped = label_codes(labels, classes) < 0
     keep[dropped] = False
     lookup = CategoryLookup(classes.texts, unknown=_UNKNOWN, missing=_ABSENT)
     absent = dropped & (look_up(lookup, labels, _ABSENT) == _ABSENT)
-    yield Finding("y", "a label is missing", "dropped", int(absent.sum()))
-    guess = NearMisses(classes.texts).of
-    yield _finding("y", "a label is not one of the declared classes", "dropped",
-                   dropped & ~absent, _values(Repeated(labels)), guess)  # fmt: skip
+    yield place.seen("a label is missing", "dropped", absent)
+    guess = _near_misses(tuple(classes.texts)).of
+    yield place.seen("a label is not one of the declared classes", "dropped",
+                     dropped & ~absent, _values(Repeated(labels)), guess)  # fmt: skip
 
 
-def _of_targets(labels: Column, target: NumericTarget, keep: Mask) -> Iterator[Finding]:
+def _of_targets(place: _Place, labels: Column, target: NumericTarget, keep: Mask) -> Iterator[Seen]:
     numbers, faults = target_faults(labels)
     listed = _values(Repeated(labels))
-    yield from _of_faults("y", faults, listed, keep)
-    yield from _clipped("y", numbers, target, listed)
+    rules = (NUMBER_RULE, INFINITE_RULE, MISSING_RULE)
+    yield from _of_faults(place, faults, rules, listed, keep)
+    yield from _clipped(place, numbers, target, listed)
 
 
 def _of_faults(
-    column: str, faults: Faults, values: Callable[[Mask], list[Any]], keep: Mask
-) -> Iterator[Finding]:
-    """A finding for each rule that drops records, by the encoder's word for it."""
-    for rule, broken in faults:
+    place: _Place, faults: Faults, told: Sequence[str], values: Values, keep: Mask
+) -> Iterator[Seen]:
+    """Drop what breaks a rule, and name each rule that is told by the encoder's word for it."""
+    for _, broken in faults:
         keep[broken] = False
-        if rule != MISSING_RULE or column == "y":
-            yield _finding(column, rule, "dropped", broken, values, near_number)
+    found, none = dict(faults), np.zeros(0, dtype=np.bool_)
+    for rule in told:
+        yield place.seen(rule, "dropped", found.get(rule, none), values, near_number)
 
 
-def _of_missing(column: str, absent: Mask, allowed: bool, keep: Mask) -> Finding:
+def _of_missing(place: _Place, absent: Mask, allowed: bool, keep: Mask) -> Seen:
     if allowed:
-        return Finding(column, "a value is missing", "missing", int(absent.sum()))
+        return place.seen("a value is missing", "missing", absent)
     keep[absent] = False
-    return Finding(column, MISSING_RULE, "dropped", int(absent.sum()))
+    return place.seen(MISSING_RULE, "dropped", absent)
 
 
 def _clipped(
-    column: str,
+    place: _Place,
     numbers: NDArray[np.float64],
     bounds: NumericFeature | NumericTarget,
-    values: Callable[[Mask], list[Any]],
-) -> Iterator[Finding]:
+    values: Values,
+) -> Iterator[Seen]:
     finite = np.isfinite(numbers)
-    for side, outside, extreme in (
-        ("below", finite & (numbers < bounds.lower), np.min),
-        ("above", finite & (numbers > bounds.upper), np.max),
+    below, above = finite & (numbers < bounds.lower), finite & (numbers > bounds.upper)
+    for side, bound, outside, extreme in (
+        ("below", bounds.lower, below, np.min),
+        ("above", bounds.upper, above, np.max),
     ):
-        if outside.any():
-            bound = bounds.lower if side == "below" else bounds.upper
-            farthest = text_of(float(extreme(numbers[outside])))
-            rule = f"a number is {side} {text_of(bound)}; the farthest is {farthest}"
-            yield _finding(column, rule, "clipped", outside, values, None)
+        seen = place.seen(f"a number is {side} {text_of(bound)}", "clipped", outside, values)
+        farthest = float(extreme(numbers[outside])) if seen.records else None
+        yield seen._replace(farthest=farthest, extreme=extreme)
 
 
 def _without(mask: Mask, broken: Mask | None) -> Mask:
@@ -208,7 +326,7 @@ def _without(mask: Mask, broken: Mask | None) -> Mask:
     return mask if broken is None else mask & ~broken
 
 
-def _values(column: Repeated) -> Callable[[Mask], list[Any]]:
+def _values(column: Repeated) -> Values:
     """Give the values of the records of a mask."""
 
     def of(mask: Mask) -> list[Any]:
@@ -221,37 +339,3 @@ def _values(column: Repeated) -> Callable[[Mask], list[Any]]:
         return [column.values[place] for place in places]
 
     return of
-
-
-def _finding(
-    column: str,
-    rule: str,
-    effect: Effect,
-    mask: Mask,
-    values: Callable[[Mask], list[Any]],
-    guess: Guess | None,
-) -> Finding:
-    """A finding with its values, those that are near to something declared first."""
-    examples: dict[str, Any] = {}
-    counts: Counter[str] = Counter()
-    for value in values(mask) if mask.any() else []:
-        text = _written(value)
-        counts[text] += 1
-        examples.setdefault(text, value)
-    ranked = sorted(counts, key=lambda text: (-counts[text], text))
-    tried = ranked[:_MOST_GUESSES]
-    guessed = {text: guess(examples[text]) for text in tried} if guess is not None else {}
-    ranked.sort(key=lambda text: guessed.get(text) is None)
-    found = (FoundValue(text, counts[text], *(guessed.get(text) or ())) for text in
-             ranked[:_MOST_VALUES])  # fmt: skip
-    more = max(0, len(ranked) - _MOST_VALUES)
-    return Finding(column, rule, effect, int(mask.sum()), tuple(found), more)
-
-
-def _written(value: Any) -> str:
-    """A value as Python writes it, without a call of its own methods."""
-    if isinstance(value, str):
-        return repr(str.__str__(value))
-    if isinstance(value, bytes):
-        return repr(bytes(value))
-    return text_of(value) or f"a {type(value).__name__}"

@@ -362,12 +362,13 @@ class Domain(Shown, DomainFacts):
 
         Parameters
         ----------
-        X : array, list or data frame of shape (n_samples, n_features)
-            Any table in memory that a fit takes.
+        X : array, list or data frame of shape (n_samples, n_features), or stream
+            Any table in memory that a fit takes, or one of ``dpforest.streams``: that is read
+            once, part by part, and has the findings of the whole table.
         y : array, list or series of shape (n_samples,), optional
-            Labels or targets. Without them only features are looked at.
+            Labels or targets. Without them only features are looked at. A stream has its own.
         task : {"classification", "regression"}, optional
-            How to read ``y``; by default by what the domain declares, classes first.
+            How to read labels; by default by what the domain declares, classes first.
 
         Returns
         -------
@@ -380,6 +381,8 @@ class Domain(Shown, DomainFacts):
         ------
         ParameterError, ParameterTypeError, DomainError
             As a fit: for a table of another shape or type, or without declared columns.
+        StreamError
+            A part of a stream cannot be read, or does not fit the domain.
         """
         from dpforest.domain.checking import check_records
 

@@ -76,6 +76,9 @@ class Finding:
         The most frequent of their values, those with a guess first; empty for missing values.
     more_values : int
         How many other values there are.
+    untold : int
+        Records whose values are not told apart, because too many others came before them (100,000,
+        or 2**24 characters of them): ``more_values`` does not count these values.
     """
 
     column: str
@@ -84,6 +87,7 @@ class Finding:
     records: int
     values: tuple[FoundValue, ...] = ()
     more_values: int = 0
+    untold: int = 0
 
     @property
     def near_misses(self) -> tuple[FoundValue, ...]:
@@ -93,7 +97,8 @@ class Finding:
     def _row(self, n_records: int) -> tuple[str, ...]:
         shown = "; ".join(map(str, self.values[:_VALUES_SHOWN]))
         more = self.more_values + max(0, len(self.values) - _VALUES_SHOWN)
-        shown += f"; and {count_text(more, 'other')}" if more else ""
+        at_least = "at least " if self.untold else ""
+        shown += f"; and {at_least}{count_text(more, 'other')}" if more else ""
         share = f"{100 * self.records / n_records:.3g} %"
         return self.column, self.rule, f"{self.records:,}", share, _BECOMES[self.effect], shown
 
