@@ -77,7 +77,8 @@ class Codes:
 
     def count(self, chunk):
         found = np.zeros((N, 2), dtype=np.int64)
-        found[chunk.first : chunk.first + chunk.table.n_records] = chunk.table.codes.astype(np.int64) + 1
+        place = slice(chunk.first, chunk.first + chunk.table.n_records)
+        found[place] = chunk.table.codes.astype(np.int64) + 1
         return found
 
 
