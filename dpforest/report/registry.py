@@ -1,8 +1,8 @@
 """A report as an entry of the public registry of deployments (registry.opendp.org).
 
-Fields and choices are those of the registry's schema as docs/report.md dates it. Only what follows
-from the report, or was typed into its header, is written: what is missing has to be filled in by
-whoever submits the entry.
+Fields and choices are those of `dpforest.report.registry_form`. Only what follows from the report,
+or was typed into its header, is written: what is missing has to be filled in by whoever submits the
+entry.
 """
 
 from __future__ import annotations
@@ -15,50 +15,8 @@ from typing import Any
 from dpforest.accounting.figures import figure_up
 from dpforest.report.guarantee import RelationBound
 from dpforest.report.record import ReportRecord
+from dpforest.report.registry_form import FIELDS, Entry
 
-#: Every field that can be written, with the registry's tier of it: the least at which it is asked.
-FIELDS = {
-    "basic.name": 1,
-    "basic.data_curators": 1,
-    "basic.description": 1,
-    "basic.intended_use": 1,
-    "basic.data_product_type": 1,
-    "basic.data_product_region": 1,
-    "basic.data_product_sector": 1,
-    "basic.publication_date": 1,
-    "dp_variant.variant_name": 2,
-    "dp_variant.data_domain": 3,
-    "dp_variant.unprotected_quantities": 3,
-    "privacy_loss.privacy_unit": 2,
-    "privacy_loss.privacy_unit_details": 3,
-    "privacy_loss.number_of_privacy_units": 3,
-    "privacy_loss.privacy_parameters": 2,
-    "privacy_loss.privacy_parameters_details": 3,
-    "deployment_model.model_name": 2,
-    "deployment_model.model_name_details": 3,
-    "deployment_model.trust_assumptions": 3,
-    "deployment_model.actors": 3,
-    "deployment_model.release_type": 2,
-    "deployment_model.release_type_details": 2,
-    "deployment_model.data_source_type": 2,
-    "deployment_model.access_type": 2,
-    "deployment_model.access_type_details": 3,
-    "implementation.preprocessing_and_hyperparameter_tuning": 3,
-    "implementation.mechanisms": 3,
-    "implementation.composition": 3,
-    "implementation.post_processing": 3,
-    "implementation.justification": 3,
-    "implementation.utility": 3,
-    "implementation.additional_information": 1,
-    "administrative.evidence_sources": 1,
-}
-#: What an entry may lack and still be of its tier: nobody knows it of every release.
-_MAY_LACK = {
-    "privacy_loss.number_of_privacy_units",
-    "deployment_model.release_type_details",
-    "implementation.utility",
-    "administrative.evidence_sources",
-}
 _POST_PROCESSING = (
     "Predictions, importances and explanations are computed from released values alone."
 )
@@ -70,22 +28,18 @@ _CENTRAL = "Whoever fits the model reads the records; only what passes a mechani
 _ACCESS = "The model is handed out whole; predicting with it reads no record and costs nothing."
 
 
-def registry_entry(report: ReportRecord) -> dict[str, Any]:
+def registry_entry(report: ReportRecord) -> Entry:
     """The entry; see :meth:`PrivacyReport.to_registry`."""
     found = {name: value for name, value in _values(report) if value not in (None, "", [], {})}
-    deployment: dict[str, dict[str, Any]] = {}
-    for name in FIELDS:
-        if name in found:
-            group, field = name.split(".")
-            deployment.setdefault(group, {})[field] = found[name]
-    administrative = deployment.setdefault("administrative", {})
-    administrative["status"] = "Draft"
-    if report.header.authors:
-        administrative["registry_authors"] = list(report.header.authors)
-    if tier := _tier(found):
-        administrative["tier"] = tier
-    slug = _slug(report)
-    return ({"url_slug": slug} if slug else {}) | {"deployment": deployment}
+    deployment: dict[str, dict[str, Any]] = {"basic": {}, "administrative": {"status": "Draft"}}
+    for name, value in found.items():
+        group, field = name.split(".")
+        deployment.setdefault(group, {})[field] = value
+    deployment["administrative"] |= {
+        "registry_authors": report.header.authors or None,
+        "tier": _tier(found) or None,
+    }
+    return Entry.model_validate({"url_slug": _slug(report) or None, "deployment": deployment})
 
 
 def missing_fields(entry: dict[str, Any], tier: int) -> tuple[str, ...]:
@@ -95,7 +49,7 @@ def missing_fields(entry: dict[str, Any], tier: int) -> tuple[str, ...]:
 
 
 def _asked(tier: int) -> list[str]:
-    return [name for name, least in FIELDS.items() if least <= tier and name not in _MAY_LACK]
+    return [name for name, by in FIELDS.items() if by.tier <= tier and not by.may_lack]
 
 
 def _tier(found: dict[str, Any]) -> int:

@@ -107,7 +107,7 @@ class PrivacyReport(ReportRecord):
         """
         from dpforest.report.registry import registry_entry
 
-        entry = registry_entry(self)
+        entry = registry_entry(self).to_dict()
         _written(json.dumps(entry, indent=1, ensure_ascii=False) + "\n", path)
         return entry
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from dpforest import ReportHeader, UtilityFigure
 from dpforest.report.header import LABELS
-from dpforest.report.registry import FIELDS, missing_fields
+from dpforest.report.registry import missing_fields
+from dpforest.report.registry_form import FIELDS, Entry
 
 DOCS = Path(__file__).resolve().parents[3] / "docs" / "report.md"
 HEADER = ReportHeader(
@@ -141,6 +145,39 @@ def test_the_form_has_no_other_fields_than_the_list():
     assert named - unwritten == set(FIELDS)
 
 
+def changes(form: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Values that break a form: another choice, another kind, one more field."""
+    if "enum" in form:
+        yield path, "none of these"
+    elif form.get("type") in ("integer", "number"):
+        yield path, "many"
+    elif form.get("type") == "string":
+        yield path, ""
+    for name, part in form.get("properties", {}).items():
+        yield from changes(part, (*path, name))
+    if "properties" in form:
+        yield (*path, "more"), "of it"
+
+
+def test_what_the_registry_refuses_the_typed_entry_refuses_too(fitted):
+    jsonschema = pytest.importorskip("jsonschema")
+    registry = jsonschema.Draft202012Validator(REGISTRY)
+    entry = fitted("multinomial").privacy_report(HEADER, FIGURE).to_registry()
+    assert Entry.model_validate(entry).to_dict() == entry
+    tried = 0
+    for path, value in changes(REGISTRY):
+        changed = copy.deepcopy(entry)
+        place = changed
+        for name in path[:-1]:
+            place = place.setdefault(name, {})
+        place[path[-1]] = value
+        assert not registry.is_valid(changed), path
+        with pytest.raises(ValidationError):
+            Entry.model_validate(changed)
+        tried += 1
+    assert tried > 40
+
+
 def test_a_full_header_makes_an_entry_of_the_third_tier(fitted, tmp_path):
     report = fitted("multinomial").privacy_report(HEADER, FIGURE)
     entry = report.to_registry(tmp_path / "entry.json")
@@ -194,8 +231,8 @@ def test_rho_and_a_ledger_are_told_of(fitted):
 
 def test_the_docs_compare_every_field_of_header_and_registry():
     text = DOCS.read_text("utf-8")
-    for field, tier in FIELDS.items():
-        assert re.search(rf"^\| `{field}` \| {tier} \|", text, re.MULTILINE), field
+    for field, asked in FIELDS.items():
+        assert re.search(rf"^\| `{field}` \| {asked.tier} \|", text, re.MULTILINE), field
     for name in LABELS:
         assert f"`{name}`" in text, name
 
