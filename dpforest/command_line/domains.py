@@ -46,12 +46,12 @@ def run_draft(chosen: argparse.Namespace) -> Answer:
     names = _feature_names(source, chosen.target, chosen.drop)
     X, y = whole_table(source, names)
     domain = with_rows(Domain.draft(X, draft_labels(y), task=chosen.task), chosen.rows)
-    codes = domain.may_be_codes
+    codes, doubts = domain.may_be_codes, domain.doubts
     domain = _with_categories(domain, chosen.categorical)
     write_text(path, domain.to_json(), private=True, force=chosen.force)
     aside = (
         f"{path} holds extremes of the records, {FOR_THE_CURATOR}. Edit it from public knowledge, "
-        f"then: dpforest domain confirm\n{_codes_words(codes)}"
+        f"then: dpforest domain confirm\n{_codes_words(codes)}\n{_doubts_words(doubts)}"
     )
     return Answer(_result(domain, path), f"draft: {path}", aside)
 
@@ -150,6 +150,14 @@ def _codes_words(codes: Mapping[str, Any]) -> str:
     words = "Whole numbers are drafted as numbers; where they are codes, write --categorical NAME"
     if codes and sys.stderr.isatty():
         words += f". Few of them are in: {', '.join(codes)}"
+    return words
+
+
+def _doubts_words(doubts: Mapping[str, str]) -> str:
+    """Words on how texts are read; of which columns that matters is said at a terminal alone."""
+    words = "Files are read as UTF-8, and numbers with a point; others are drafted as texts"
+    if doubts and sys.stderr.isatty():
+        words += "".join(f"\n{name}: {doubt}" for name, doubt in doubts.items())
     return words
 
 

@@ -14,6 +14,7 @@ from pydantic import Field, field_validator, model_validator
 
 from dpforest.display import Page, Shown
 from dpforest.domain.comparing import DomainDiff, compare_domains
+from dpforest.domain.doubts import doubts_of
 from dpforest.domain.draft import as_categories, draft_facts
 from dpforest.domain.files import read_facts, written_domain
 from dpforest.domain.findings import DomainCheck
@@ -178,6 +179,19 @@ class Domain(Shown, DomainFacts):
         """
         marked = ((name, entry.drafted) for name, entry in self._named_entries)
         return {name: mark.codes for name, mark in marked if mark is not None and mark.codes}
+
+    @property
+    def doubts(self) -> dict[str, str]:
+        """Words on what may have been read otherwise than it was meant, by drafted entry.
+
+        Texts that read as numbers with decimal commas or the like, and characters that another
+        encoding lost. For the curator alone, as all of a draft; empty once an entry is declared.
+        """
+        drafted = (
+            (name, entry) for name, entry in self._named_entries if entry.status == "drafted"
+        )
+        found = {name: doubts_of(name, entry) for name, entry in drafted}
+        return {name: words for name, words in found.items() if words}
 
     def with_categories(self, *names: str) -> Domain:
         """The same draft, with columns of few whole numbers read as categories.

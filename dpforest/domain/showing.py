@@ -38,6 +38,8 @@ class Declared(Protocol):
     @property
     def may_be_codes(self) -> dict[str, tuple[str, ...]]: ...
     @property
+    def doubts(self) -> dict[str, str]: ...
+    @property
     def lacking(self) -> tuple[tuple[str, str], ...]: ...
 
 
@@ -56,6 +58,7 @@ def domain_page(domain: Declared) -> Page:
         _rest(domain),
         domain.note or "",
         _codes(domain),
+        _doubts(domain),
         _lacking(domain),
     ))  # fmt: skip
 
@@ -84,6 +87,11 @@ def _codes(domain: Declared) -> str:
         "more means more, such as rooms, leave them. Where they only name something, such as a "
         f"region, read them as categories: domain.with_categories({names})."
     )
+
+
+def _doubts(domain: Declared) -> str:
+    """Lines on what may be meant otherwise than a draft has it."""
+    return "\n".join(f"{name}: {words}" for name, words in domain.doubts.items())
 
 
 def _lacking(domain: Declared) -> str:

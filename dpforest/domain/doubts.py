@@ -1,0 +1,53 @@
+"""Texts of a draft that may be meant otherwise; found in the draft itself, not in the records.
+
+Held by tests/domain/test_doubts.py.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from dpforest.domain.schema import CategoricalFeature
+
+#: Numbers as they are written elsewhere: 3,5 and 1.234,5 and 1 234 and 12,345.6, with units that
+#: stand beside a number.
+_WRITTEN_OTHERWISE = re.compile(
+    r"[-+]?(?:[€$£] ?)?(?:\d+,\d+|\d{1,3}(?:[ .'’\u00a0\u202f]\d{3})+(?:,\d+)?"
+    r"|\d{1,3}(?:,\d{3})+\.\d+|\d+(?:[.,]\d+)?(?= ?[%€$£]))(?: ?[%€$£])?"
+)
+_PLAIN = re.compile(r"[-+]?\d+(?:\.\d+)?")
+#: Texts of which so many read as numbers are numbers; fewer distinct ones are a list to pick from.
+_MOST_OTHERS, _FEWEST = 0.1, 3
+#: What readers put where a byte is no character.
+LOST_CHARACTER = "\ufffd"
+
+
+def read_as_numbers(texts: Iterable[str]) -> bool:
+    """Say if texts look like numbers that are written otherwise than with a point.
+
+    Parameters
+    ----------
+    texts : iterable of str
+        Categories of a draft.
+    """
+    known = list(texts)
+    otherwise = sum(_WRITTEN_OTHERWISE.fullmatch(text) is not None for text in known)
+    plain = sum(_PLAIN.fullmatch(text) is not None for text in known)
+    others = len(known) - otherwise - plain
+    return otherwise >= _FEWEST and others <= _MOST_OTHERS * len(known)
+
+
+def doubts_of(name: str, entry: Any) -> str:
+    """Words on what a drafted entry may have been meant as; none where it reads well."""
+    texts: tuple[str, ...] = getattr(entry, "categories", getattr(entry, "texts", ()))
+    words = []
+    if isinstance(entry, CategoricalFeature) and read_as_numbers(texts):
+        words.append(
+            "read as texts, but they look like numbers with decimal commas, separators or units; "
+            "write them with a point alone to have numbers"
+        )
+    if any(LOST_CHARACTER in text for text in (name, *texts)):
+        words.append("some characters were lost; write the file anew in UTF-8")
+    return ", and ".join(words)

@@ -1,0 +1,73 @@
+"""What a draft may have read otherwise than it was meant, and what it must not call so."""
+
+from __future__ import annotations
+
+import pytest
+
+from dpforest import Domain
+from dpforest.domain.doubts import read_as_numbers
+
+COMMAS = ["3,5", "4,25", "12,0", "7,75"]
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        COMMAS,
+        [*COMMAS, "8", "-9,5", "10.5"],
+        ["1.234,5", "22.345,0", "999.000"],
+        ["1 234", "12 345", "1\u00a0234,5"],
+        ["1'234", "12’345", "123'456'789"],
+        ["12,345.6", "1,234.5", "1,234,567.8"],
+        ["12 %", "7%", "99.5 %"],
+        ["€ 12,50", "$ 3,99", "€7,00"],
+        ["3,5 €", "12 €", "1 $"],
+        [*(f"{k},5" for k in range(18)), "unknown", "n/a"],
+    ],
+)
+def test_numbers_that_are_written_otherwise(texts):
+    assert read_as_numbers(texts)
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        [],
+        ["yes", "no"],
+        ["3,5", "4,5"],  # a list to pick from
+        ["A,1", "B,2", "C,3"],
+        ["1-3", "4-6", "7-9"],
+        ["10 to 20", "20 to 30", "30 to 40"],
+        ["2024-01-02", "2024-01-03", "2024-01-04"],
+        ["1.2.3", "1.2.4", "2.0.0"],
+        ["030 123 45", "030 123 46", "040 99 11"],
+        [*COMMAS, "north", "south", "east"],
+        ["1,2,3", "4,5,6", "7,8,9"],
+        [",5", "5,", ","],
+    ],
+)
+def test_texts_that_are_texts(texts):
+    assert not read_as_numbers(texts)
+
+
+def draft_of(values, labels=("no", "yes")):
+    rows = [[values[k % len(values)], k % 7] for k in range(40)]
+    return Domain.draft(rows, [labels[k % 2] for k in range(40)])
+
+
+def test_a_draft_names_them_and_a_declared_entry_is_beyond_doubt():
+    domain = draft_of(COMMAS)
+    assert list(domain.doubts) == ["x0"] and "decimal commas" in domain.doubts["x0"]
+    assert "x0: read as texts" in str(domain) and "3,5" not in domain.doubts["x0"]
+    declared = domain.confirmed("me", sources={"x0": "the form"})
+    assert declared.doubts == {}
+    assert draft_of(["north", "south"]).doubts == {}
+
+
+def test_lost_characters_are_named_wherever_they_are():
+    assert "UTF-8" in draft_of(["K\ufffdln", "Bonn"]).doubts["x0"]
+    assert "UTF-8" in draft_of(["a", "b"], ("ja", "m\ufffdglich")).doubts["classes"]
+    both = draft_of([*COMMAS, "\ufffd 3,5"])
+    assert "decimal commas" not in both.doubts["x0"] and "UTF-8" in both.doubts["x0"]
+    one = draft_of([*(f"{k},5" for k in range(18)), "\ufffd"]).doubts["x0"]
+    assert "decimal commas" in one and "UTF-8" in one
