@@ -14,7 +14,7 @@ LOWEST := .venv-lowest
 MIDDLE := .venv-3.13
 DOCS := .venv-docs
 LOCKED := constraints/locked.txt
-TEST_EXTRAS := accounting,attacks,dask,diffprivlib,frames,ledger-signatures,onnx,onnx-runtime,plots,postgresql,report,test
+TEST_EXTRAS := accounting,attacks,dask,diffprivlib,duckdb,frames,ledger-signatures,onnx,onnx-runtime,plots,postgresql,report,test
 # What is tested with versions other than the locked ones.
 OTHER_EXTRAS := frames,report,test
 NEWEST_PYTHON := newest
