@@ -15,7 +15,7 @@ MIDDLE := .venv-3.13
 DOCS := .venv-docs
 RELEASE := .venv-release
 LOCKED := constraints/locked.txt
-TEST_EXTRAS := accounting,attacks,dask,diffprivlib,frames,ledger-signatures,onnx,onnx-runtime,plots,postgresql,report,test
+TEST_EXTRAS := accounting,attacks,dask,diffprivlib,duckdb,frames,ledger-signatures,onnx,onnx-runtime,plots,postgresql,report,test
 # What is tested with versions other than the locked ones.
 OTHER_EXTRAS := frames,report,test
 NEWEST_PYTHON := newest

@@ -15,49 +15,36 @@ the same sources is skipped; docs/exports_onnx_results.md is written at the end.
 from __future__ import annotations
 
 import argparse
-import time
-import warnings
 import zlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnxruntime
-from common.plain_forms import PlainTable, as_matrix, forms_of, read_plain_table
+from common.exported import fit, predicted, scale_of, seconds, sendable, wrong_labels
+from common.plain_forms import PlainTable, forms_of, read_plain_table
 from common.results import Line, Store
 from common.sources import Sources
 from common.tables import REPOSITORY, data_folder
 from threadpoolctl import threadpool_limits
 
-from dpforest import PrivateForestClassifier, PrivateForestRegressor
-from dpforest.exceptions import RepeatedFitWarning, WeakSignalWarning
-from dpforest.exports.parts import read_document
-from dpforest.exports.spellings import spellings
-from dpforest.trees.strategies import NEED_DELTA, STRATEGIES
+from dpforest.trees.strategies import STRATEGIES
 
-EPSILON, DELTA = 8, "1e-6"
 RESULTS = REPOSITORY / "benchmarks" / "results" / "onnx_forms.jsonl"
 PAGE = REPOSITORY / "docs" / "exports_onnx_results.md"
-CLOSE = 1e-12
 FORMS = ("text", "missing", "unknown")
 #: What writes, and this benchmark; the page is of these files as they are.
 SOURCES = Sources(
-    files=("dpforest/exports", "dpforest/plain/writing.py", "benchmarks/onnx_forms.py"),
+    files=(
+        "dpforest/exports/onnx_*.py",
+        "dpforest/exports/parts.py",
+        "dpforest/exports/spellings.py",
+        "dpforest/plain/writing.py",
+        "benchmarks/common/exported.py",
+        "benchmarks/onnx_forms.py",
+    ),
     packages=("onnxruntime",),
 )
-
-
-def fit(table: PlainTable, strategy: str) -> Any:
-    """A forest of up to 2,000 records of a table."""
-    n = table.n_fitted
-    domain = table.domain.model_copy(update={"approximate_rows": n})
-    make: Any = PrivateForestClassifier if domain.classes else PrivateForestRegressor
-    delta = DELTA if strategy in NEED_DELTA else 0
-    forest = make(epsilon=EPSILON, delta=delta, strategy=strategy, domain=domain)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", WeakSignalWarning)
-        warnings.simplefilter("ignore", RepeatedFitWarning)
-        return forest.fit(as_matrix(domain, table.cells[:n]), table.labels[:n])
 
 
 def session_of(content: bytes) -> Any:
@@ -65,34 +52,6 @@ def session_of(content: bytes) -> Any:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
-
-
-def sendable(table: PlainTable, text: str, records: list[list[Any]]) -> list[list[Any]]:
-    """Records as they can be sent: numbers of numeric features, known texts of categorical ones."""
-    known = [
-        None if feature.is_numeric else spellings(feature)
-        for feature in read_document(text).features
-    ]
-    return [
-        [_number(value) if own is None else _text(value, own)
-         for value, own in zip(row, known, strict=True)]
-        for row in records
-    ]  # fmt: skip
-
-
-def _number(value: Any) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        return float("nan")
-    except OverflowError:
-        return float("inf")
-
-
-def _text(value: Any, known: dict[str, int]) -> str:
-    """What is known as it stands; all else as a text that is unknown to both."""
-    text = "" if value is None else str(value)
-    return text if text in known else "neither"
 
 
 def fed(session: Any, table: PlainTable, records: list[list[Any]]) -> dict[str, Any]:
@@ -103,19 +62,6 @@ def fed(session: Any, table: PlainTable, records: list[list[Any]]) -> dict[str, 
         one.name: np.array(column, dtype=np.float64 if numeric else object)[:, None]
         for one, numeric, column in columns
     }
-
-
-def predicted(forest: Any, records: list[list[Any]]) -> np.ndarray:
-    """What the forest itself says, shape (n, columns)."""
-    proba = getattr(forest, "predict_proba", None)
-    found: np.ndarray = forest.predict(records)[:, None] if proba is None else proba(records)
-    return found
-
-
-def scale_of(forest: Any) -> float:
-    """The width of a regression's range; 1 for probabilities."""
-    low, high = getattr(forest, "target_range_", (0.0, 1.0))
-    return float(high - low)
 
 
 def compare(forest: Any, table: PlainTable, seed: int) -> Line:
@@ -129,34 +75,21 @@ def compare(forest: Any, table: PlainTable, seed: int) -> Line:
         first, *rest = session.run(None, fed(session, table, records))
         found = rest[0] if rest else first
         line["differences"][form] = float(np.abs(found - expected).max()) / scale_of(forest)
-        line["labels"] += _wrong_labels(forest, expected, first) if rest else 0
+        line["labels"] += wrong_labels(forest, expected, first) if rest else 0
         line["n"] += len(records)
     thousand = (table.cells * (1 + 1000 // len(table.cells)))[:1000]
     return line | timed(forest, session, fed(session, table, sendable(table, text, thousand)))
-
-
-def _wrong_labels(forest: Any, expected: np.ndarray, labels: np.ndarray) -> int:
-    """Labels that differ where the two highest probabilities do."""
-    top = np.sort(expected, axis=1)
-    own = np.asarray(forest.classes_, dtype=object)[expected.argmax(axis=1)]
-    return int(((labels.astype(object) != own) & (top[:, -1] - top[:, -2] > CLOSE)).sum())
 
 
 def timed(forest: Any, session: Any, feed: dict[str, Any]) -> Line:
     """Processor seconds of 1,000 records by both, one thread, the least of three turns."""
     records = [list(row) for row in zip(*(column[:, 0] for column in feed.values()), strict=True)]
     turns = [
-        (_seconds(lambda: predicted(forest, records)), _seconds(lambda: session.run(None, feed)))
+        (seconds(lambda: predicted(forest, records)), seconds(lambda: session.run(None, feed)))
         for _ in range(3)
     ]
     own, theirs = np.min(turns, axis=0)
     return {"own": float(own), "onnx": float(theirs)}
-
-
-def _seconds(act: Any) -> float:
-    started = time.process_time()
-    act()
-    return time.process_time() - started
 
 
 def run(folder: Path, sets: list[str], file: Store) -> None:

@@ -84,6 +84,33 @@ class ParameterTypeError(ParameterError, TypeError):
     """A parameter or an input is of a kind that dpforest does not take."""
 
 
+class ExportSizeError(ParameterError):
+    """A forest is too large for the form that it was to be written in.
+
+    Parameters
+    ----------
+    parameter : str
+    value : object
+    size : int
+        How large the form would be.
+    limit : int
+        How large it may be.
+    rule, repair : str
+        As of :class:`ParameterError`.
+    """
+
+    def __init__(
+        self, parameter: str, value: Any, size: int, limit: int, rule: str, repair: str
+    ) -> None:
+        self.size = size
+        self.limit = limit
+        super().__init__(parameter, value, rule, repair)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        given = (self.parameter, self.value, self.size, self.limit, self.rule, self.repair)
+        return type(self), given
+
+
 class DomainError(DPForestError, ValueError):
     """The declared public facts contradict each other or do not fit the table's shape.
 

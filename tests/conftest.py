@@ -47,6 +47,20 @@ def load_helper() -> Callable[[Path], ModuleType]:
     return load
 
 
+@pytest.fixture(scope="session")
+def cluster(load_helper):
+    """A PostgreSQL server of this session's own, in a folder that is deleted after it."""
+    pytest.importorskip("psycopg", reason="psycopg, of the extra postgresql, is not installed")
+    clusters = load_helper(
+        Path(__file__).resolve().parents[1] / "benchmarks" / "common" / "clusters.py"
+    )
+    if clusters.programs() is None:
+        pytest.skip("no PostgreSQL server is installed (on Debian: the package postgresql)")
+    server = clusters.Cluster(in_memory=True)
+    yield server
+    server.remove()
+
+
 @pytest.fixture
 def grant() -> Callable[..., Grant]:
     """A grant for an event, from an accountant of the test's own."""

@@ -16,6 +16,7 @@ from dpforest.exceptions import ParameterError
 FORMS: dict[str, Callable[[Any, argparse.Namespace], str | bytes]] = {
     "plain": lambda forest, chosen: str(forest.to_plain()),
     "onnx": lambda forest, chosen: bytes(forest.to_onnx()),
+    "sql": lambda forest, chosen: _sql(forest, chosen),
     "text": lambda forest, chosen: str(forest.export_text(chosen.tree)),
 }
 #: Those that are bytes.
@@ -35,6 +36,13 @@ def run_export(chosen: argparse.Namespace) -> Answer:
         file.write(whole)
     written = Written(what=chosen.form, path=chosen.output)
     return Answer(WritingResult(written=(written,)), f"{written.what}: {written.path}")
+
+
+def _sql(forest: Any, chosen: argparse.Namespace) -> str:
+    """One SELECT, by the options that it has."""
+    given = {"keep": chosen.keep, "outputs": chosen.columns, "max_bytes": chosen.max_bytes}
+    stated = {name: value for name, value in given.items() if value is not None}
+    return str(forest.to_sql(table=chosen.table, **stated))
 
 
 def _check_output(chosen: argparse.Namespace) -> None:

@@ -302,13 +302,40 @@ def export(parser: argparse.ArgumentParser) -> None:
     """Options of ``export``."""
     parser.add_argument("model", metavar="MODEL", help="what `dpforest fit` wrote")
     parser.add_argument(
-        "--form", choices=("plain", "onnx", "text"), default="plain",
+        "--form", choices=("plain", "onnx", "sql", "text"), default="plain",
         help="plain: JSON that any language can follow; onnx: for its runtimes, with --output; "
-        "text: rules or one tree, for people (default: %(default)s)",
+        "sql: one SELECT; text: rules or one tree, for people (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument("--tree", type=int, metavar="N", help="which one --form text shows, from 0")
+    _of_sql(parser)
     parser.add_argument("--output", metavar="FILE", help="(default: stdout)")
     _force(parser)
+
+
+def _of_sql(parser: argparse.ArgumentParser) -> None:
+    """Options of ``export`` that --form sql alone has."""
+    parser.add_argument(
+        "--table", nargs="+", default=["records"], metavar="NAME",
+        help="of --form sql: the table, or its schema and the table (default: records)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--keep",
+        nargs="+",
+        metavar="COLUMN",
+        help="of --form sql: columns of the table that come out too, a key for instance",
+    )
+    parser.add_argument(
+        "--columns",
+        nargs="+",
+        metavar="NAME",
+        help="of --form sql: names of the label and of each class's probability, or of the mean",
+    )
+    parser.add_argument(
+        "--max-bytes",
+        type=_count,
+        metavar="N",
+        help="of --form sql: a longer text is refused (default: 4,000,000)",
+    )
 
 
 def audit(parser: argparse.ArgumentParser) -> None:

@@ -438,6 +438,55 @@ class PrivateEstimator(SharedBudget):
 
         return onnx_model(self.to_plain(), path, outputs)
 
+    def to_sql(
+        self,
+        path: str | Path | None = None,
+        *,
+        table: str | Sequence[str] = "records",
+        keep: Sequence[str] = (),
+        outputs: Sequence[str] | None = None,
+        max_bytes: int = 4_000_000,
+    ) -> str:
+        """The released model as one SELECT of SQL, which SQLite, DuckDB and PostgreSQL run alike.
+
+        It reads a table that has the features as columns, by their names: numbers of numeric
+        ones, texts or whole numbers of categorical ones, NULL where missing.
+        docs/exports_sql.md says how they are read. It is made from the plain form: it costs
+        nothing, and holds no guarantee and no ledger.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            Where to write the text too.
+        table : str or sequence of str, default="records"
+            Name of the table, or the names of a schema and a table.
+        keep : sequence of str
+            Columns of the table that come out too, before the predictions: a key, for instance.
+        outputs : sequence of str, optional
+            Names of the columns that come out. A classifier has ``label`` and
+            ``probability_<class>`` of each class in the order of ``classes_``; a regressor has
+            ``prediction``.
+        max_bytes : int, default=4_000_000
+            A longer text is refused.
+
+        Returns
+        -------
+        str
+            The statement.
+
+        Raises
+        ------
+        ParameterError
+            A name is none, two names are alike, or a text of the domain cannot be in a statement.
+        ExportSizeError
+            The text would be longer than ``max_bytes``, or have more columns than databases take.
+        """
+        from dpforest.exports.sql_model import sql_model
+
+        return sql_model(
+            self.to_plain(), path, table=table, keep=keep, outputs=outputs, max_bytes=max_bytes
+        )
+
     def export_text(self, tree: int | None = None, *, max_depth: int | None = None) -> str:
         """Selected rules, or one tree, as indented text, from released values; costs nothing.
 

@@ -56,6 +56,7 @@ MAKERS = {
     "laws": None,  # of a whole version of the package, see test_laws.py
     "plain_model": None,  # held in test_plain_model.py
     "onnx_forms": None,  # held in test_onnx_forms.py, since it needs a runtime
+    "sql_forms": None,  # held in test_sql_forms.py
     "private_safe_bayesian": {"": private_safe_bayesian.SOURCES},
     "regression": regression.MADE_BY,
     "scale": scale.MADE_BY,
@@ -74,7 +75,7 @@ WRITERS = {
     "common.speed_report", "common.speed_tables_report", "common.utility_report", "doorway.page",
     "doorway.readers", "laws", "onnx_forms", "onnx_runtimes", "papers.command",
     "papers.reference", "plain_model",
-    "proof_examined", "report_page", "speed",
+    "proof_examined", "report_page", "speed", "sql_forms",
 }  # fmt: skip
 WRITING = {"write_text", "write_bytes", "dump", "to_json", "to_csv", "save", "savez", "savetxt"}
 
@@ -486,5 +487,6 @@ def test_every_run_is_held():
     assert (
         held
         | {"explanations", "door", "laws", "ledger", "onnx_forms", "plain_model", "papers.command"}
+        | {"sql_forms"}
         == MAKERS.keys()
     )

@@ -8,20 +8,6 @@ import pytest
 
 from dpforest.ledger.opening import open_store
 
-ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture(scope="session")
-def cluster(load_helper):
-    """A PostgreSQL server of this session's own, in a folder that is deleted after it."""
-    pytest.importorskip("psycopg", reason="psycopg, of the extra postgresql, is not installed")
-    clusters = load_helper(ROOT / "benchmarks" / "common" / "clusters.py")
-    if clusters.programs() is None:
-        pytest.skip("no PostgreSQL server is installed (on Debian: the package postgresql)")
-    server = clusters.Cluster(in_memory=True)
-    yield server
-    server.remove()
-
 
 @pytest.fixture
 def database(cluster):

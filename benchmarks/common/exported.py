@@ -1,0 +1,87 @@
+"""Forests of all strategies beside what they are written as: what such benchmarks share."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from typing import Any
+
+import numpy as np
+
+from common.plain_forms import PlainTable, as_matrix
+from dpforest import PrivateForestClassifier, PrivateForestRegressor
+from dpforest.exceptions import RepeatedFitWarning, WeakSignalWarning
+from dpforest.exports.parts import read_document
+from dpforest.exports.spellings import spellings
+from dpforest.trees.strategies import NEED_DELTA
+
+EPSILON, DELTA = 8, "1e-6"
+CLOSE = 1e-12
+
+
+def fit(table: PlainTable, strategy: str) -> Any:
+    """A forest of up to 2,000 records of a table."""
+    n = table.n_fitted
+    domain = table.domain.model_copy(update={"approximate_rows": n})
+    make: Any = PrivateForestClassifier if domain.classes else PrivateForestRegressor
+    delta = DELTA if strategy in NEED_DELTA else 0
+    forest = make(epsilon=EPSILON, delta=delta, strategy=strategy, domain=domain)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", WeakSignalWarning)
+        warnings.simplefilter("ignore", RepeatedFitWarning)
+        return forest.fit(as_matrix(domain, table.cells[:n]), table.labels[:n])
+
+
+def sendable(table: PlainTable, text: str, records: list[list[Any]]) -> list[list[Any]]:
+    """Records as they can be sent: numbers of numeric features, known texts of categorical ones."""
+    known = [
+        None if feature.is_numeric else spellings(feature)
+        for feature in read_document(text).features
+    ]
+    return [
+        [_number(value) if own is None else _text(value, own)
+         for value, own in zip(row, known, strict=True)]
+        for row in records
+    ]  # fmt: skip
+
+
+def _number(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return float("nan")
+    except OverflowError:
+        return float("inf")
+
+
+def _text(value: Any, known: dict[str, int]) -> str:
+    """What is known as it stands; all else as a text that is unknown to both."""
+    text = "" if value is None else str(value)
+    return text if text in known else "neither"
+
+
+def predicted(forest: Any, records: list[list[Any]]) -> np.ndarray:
+    """What the forest itself says, shape (n, columns)."""
+    proba = getattr(forest, "predict_proba", None)
+    found: np.ndarray = forest.predict(records)[:, None] if proba is None else proba(records)
+    return found
+
+
+def scale_of(forest: Any) -> float:
+    """The width of a regression's range; 1 for probabilities."""
+    low, high = getattr(forest, "target_range_", (0.0, 1.0))
+    return float(high - low)
+
+
+def wrong_labels(forest: Any, expected: np.ndarray, labels: np.ndarray) -> int:
+    """Labels that differ where the two highest probabilities do."""
+    top = np.sort(expected, axis=1)
+    own = np.asarray(forest.classes_, dtype=object)[expected.argmax(axis=1)]
+    return int(((labels.astype(object) != own) & (top[:, -1] - top[:, -2] > CLOSE)).sum())
+
+
+def seconds(act: Any) -> float:
+    """Processor seconds that something takes."""
+    started = time.process_time()
+    act()
+    return time.process_time() - started
