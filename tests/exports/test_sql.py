@@ -6,6 +6,7 @@ import functools
 import json
 import pickle
 import sqlite3
+from contextlib import closing
 from typing import Any
 from unittest import mock
 
@@ -103,9 +104,9 @@ def filled(execute: Any, mark: str, columns: list[tuple[str, str]], rows: list[l
 
 
 def in_sqlite(statement: str, columns: list[tuple[str, str]], rows: list[list[Any]]) -> list[Any]:
-    database = sqlite3.connect(":memory:")
-    filled(database.execute, "?", columns, rows)
-    return sorted(database.execute(statement).fetchall())
+    with closing(sqlite3.connect(":memory:")) as database:
+        filled(database.execute, "?", columns, rows)
+        return sorted(database.execute(statement).fetchall())
 
 
 def in_duckdb(statement: str, columns: list[tuple[str, str]], rows: list[list[Any]]) -> list[Any]:
@@ -355,8 +356,8 @@ def hand_written(names: list[str], categories: list[str], classes: list[str]) ->
 @example(38.5)
 @example(2.0**53 + 2)
 def test_a_limit_is_the_same_double_in_the_database(value):
-    database = sqlite3.connect(":memory:")
-    assert database.execute(f"SELECT {exact(value)} = ?", [value]).fetchone() == (1,)
+    with closing(sqlite3.connect(":memory:")) as database:
+        assert database.execute(f"SELECT {exact(value)} = ?", [value]).fetchone() == (1,)
 
 
 def test_limits_are_the_same_doubles_in_other_databases(answers):
@@ -485,20 +486,20 @@ def test_names_are_the_callers(tmp_path):
     )
     assert path.read_text(encoding="utf-8") == statement
     assert "no privacy guarantee" in statement
-    database = sqlite3.connect(":memory:")
-    filled(database.execute, "?", columns_of(), records())
-    names = [column[0] for column in database.execute(statement).description]
+    with closing(sqlite3.connect(":memory:")) as database:
+        filled(database.execute, "?", columns_of(), records())
+        names = [column[0] for column in database.execute(statement).description]
+        default = [column[0] for column in database.execute(forest.to_sql()).description]
     assert names == ["number", "income", "x", 'y"', "income 2"]
-    default = [column[0] for column in database.execute(forest.to_sql()).description]
     assert default == ["label", "probability_c'0", "probability_c'1"]
 
 
 def test_a_table_may_be_called_like_a_stage():
     forest = fitted("boosted", 2)
-    database = sqlite3.connect(":memory:")
-    filled(database.execute, "?", columns_of(), records()[:5])
-    database.execute("ALTER TABLE records RENAME TO Stage1")
-    assert len(database.execute(forest.to_sql(table="Stage1")).fetchall()) == 5
+    with closing(sqlite3.connect(":memory:")) as database:
+        filled(database.execute, "?", columns_of(), records()[:5])
+        database.execute("ALTER TABLE records RENAME TO Stage1")
+        assert len(database.execute(forest.to_sql(table="Stage1")).fetchall()) == 5
 
 
 @pytest.mark.parametrize(("parameter", "value"), [
