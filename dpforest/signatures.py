@@ -29,6 +29,29 @@ def is_hex(value: Any, bytes_long: int) -> bool:
     return isinstance(value, str) and len(value) == 2 * bytes_long and bool(_HEX.fullmatch(value))
 
 
+#: Of points of a small order the second coordinate, as little-endian numbers: with such a key there
+#: are signatures that fit whatever is signed. The last two are 0 and 1 written otherwise.
+_WEAK = frozenset(
+    number.to_bytes(32, "little")
+    for number in (
+        0,
+        1,
+        2**255 - 20,
+        2707385501144840649318225287225658788936804267575313519463743609750303402022,
+        55188659117513257062467267217118295137698188065244968500265048394206261417927,
+        2**255 - 19,
+        2**255 - 18,
+    )
+)
+
+
+def is_weak(key: str) -> bool:
+    """Say if a public key of 32 bytes is a point of a small order, which binds nobody."""
+    point = bytearray.fromhex(key)
+    point[31] &= 0x7F  # the sign of the other coordinate
+    return bytes(point) in _WEAK
+
+
 def _ed25519() -> Any:
     try:
         from cryptography.hazmat.primitives.asymmetric import ed25519
@@ -124,6 +147,8 @@ def verifier(purpose: bytes = LEDGER_ENTRY) -> Callable[[str, str, str], bool]:
 
     def fits(key: str, digest: str, signature: str) -> bool:
         try:
+            if is_weak(key):
+                return False
             public = kind.from_public_bytes(bytes.fromhex(key))
             public.verify(bytes.fromhex(signature), purpose + bytes.fromhex(digest))
         except (InvalidSignature, ValueError):

@@ -26,12 +26,15 @@ from dpforest.report.report import PrivacyReport
 from dpforest.verify.page import is_page
 from dpforest.verify.report import verify_report
 
+#: Beside a report that is shown or compared as its file has it.
+NOT_VERIFIED = "shown as it is written: dpforest report verify says whether it holds"
+
 
 def run_show(chosen: argparse.Namespace) -> Answer:
     """A report in words, as a page or as JSON, to stdout or to a file."""
     if chosen.output:
         check_new(Path(chosen.output), chosen.force)
-    report = _report_at(chosen.report, chosen.header)
+    report, aside = _report_at(chosen.report, chosen.header)
     forms = {"markdown": report.to_markdown, "html": report.to_html, "json": report.to_json}
     words = forms[chosen.form]()
     written: tuple[Written, ...] = ()
@@ -39,7 +42,7 @@ def run_show(chosen: argparse.Namespace) -> Answer:
         write_text(Path(chosen.output), words, private=_holds_draft(report), force=chosen.force)
         written = (Written(what="report", path=chosen.output),)
         words = f"report: {chosen.output}"
-    return Answer(ReportResult(report=json.loads(report.to_json()), written=written), words)
+    return Answer(ReportResult(report=json.loads(report.to_json()), written=written), words, aside)
 
 
 def run_verify(chosen: argparse.Namespace) -> Answer:
@@ -65,9 +68,10 @@ def run_verify(chosen: argparse.Namespace) -> Answer:
 
 def run_diff(chosen: argparse.Namespace) -> Answer:
     """Differences from one report to another."""
-    found = diff_reports(_report_at(chosen.report), _report_at(chosen.other))
+    (one, aside), (other, of_other) = _report_at(chosen.report), _report_at(chosen.other)
+    found = diff_reports(one, other)
     code = ANSWER_IS_NO if chosen.exit_code and not found.same else DONE
-    return Answer(DiffResult(same=found.same, diff=found), str(found), code=code)
+    return Answer(DiffResult(same=found.same, diff=found), str(found), aside or of_other, code)
 
 
 def _is_page_at(path: Path) -> bool:
@@ -87,14 +91,16 @@ def _holds_draft(report: PrivacyReport) -> bool:
         return True
 
 
-def _report_at(path: str, header: str | None = None) -> PrivacyReport:
-    """The report in a file, or of the model in it, with the header of another file."""
+def _report_at(path: str, header: str | None = None) -> tuple[PrivacyReport, str]:
+    """The report in a file, or of the model in it, with the header of another file.
+
+    Beside it a word for whoever watches: a report in a file is as somebody wrote it.
+    """
     if content_of(path).get("format") == MODEL_FORMAT:
-        report: PrivacyReport = read_model(path).privacy_report(header_at(header))
-        return report
+        return read_model(path).privacy_report(header_at(header)), ""
     if header is not None:
         raise ParameterError(
             "--header", header, "is of a model's report, and this file is a report, whose header "
             "stays as it was handed over", "Name the model",
         )  # fmt: skip
-    return PrivacyReport.from_json(Path(path).read_text(encoding="utf-8"))
+    return PrivacyReport.from_json(Path(path).read_text(encoding="utf-8")), NOT_VERIFIED

@@ -11,6 +11,10 @@ from dpforest.display import Grid, Page, Shown, count_text
 
 #: Stands where a field or an entry is absent.
 ABSENT = "–"
+_OF_A_DRAFT = (
+    "For the curator's eyes alone. One of the domains is a draft, which was read off the records: "
+    "no budget pays for what it holds."
+)
 #: Fields that hold lists: told by what came and went.
 _LISTS = {"categories": "category", "labels": "label"}
 
@@ -46,9 +50,12 @@ class DomainDiff(Shown):
     ----------
     changes : tuple of DomainChange
         Facts about the whole first, then features in their order, then classes and target.
+    for_the_curator_alone : bool
+        Whether one of the domains is not declared: what a draft holds was read off the records.
     """
 
     changes: tuple[DomainChange, ...]
+    for_the_curator_alone: bool = False
 
     @property
     def same(self) -> bool:
@@ -64,12 +71,13 @@ class DomainDiff(Shown):
         return {"same": self.same, **asdict(self)}
 
     def _page(self) -> Page:
+        warning = _OF_A_DRAFT if self.for_the_curator_alone else ""
         if self.same:
-            return Page(("The domains say the same.",))
+            return Page((warning, "The domains say the same."))
         rows = tuple((one.entry, one.field, one.before, one.after) for one in self.changes)
         entries = count_text(len({one.entry for one in self.changes}), "entry", "entries")
         head = f"{count_text(len(rows), 'field')} of {entries} {_differ(len(rows))}."
-        return Page((head, Grid(("entry", "field", "before", "after"), rows)))
+        return Page((warning, head, Grid(("entry", "field", "before", "after"), rows)))
 
 
 def _differ(number: int) -> str:

@@ -6,6 +6,7 @@ import hashlib
 import json
 import warnings
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
@@ -412,7 +413,8 @@ class Domain(Shown, DomainFacts):
         Returns
         -------
         DomainDiff
-            It prints as a table. Which bounds are still a draft's is left out.
+            It prints as a table. Which bounds are still a draft's is left out. Where one of the
+            domains is not declared, it says that it is for the curator's eyes alone.
 
         Raises
         ------
@@ -424,7 +426,8 @@ class Domain(Shown, DomainFacts):
                 "other", other, "must be a Domain", "Read it by Domain.from_json"
             )
         plain = (one.without_marks().model_dump(mode="json") for one in (self, other))
-        return compare_domains(*plain)
+        drafted = not (self.is_declared and other.is_declared)
+        return replace(compare_domains(*plain), for_the_curator_alone=drafted)
 
     @classmethod
     def draft(

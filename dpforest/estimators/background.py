@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpforest.display import printable
 from dpforest.domain.domain import Domain
 from dpforest.domain.schema import NumericFeature
 from dpforest.exceptions import ParameterError, ParameterTypeError
+from dpforest.strict_json import is_writable
 
 #: Records that are drawn from the domain, and where from.
 _N_DRAWN, _SEED = 100, 0
@@ -29,12 +31,13 @@ class PublicBackground:
     ----------
     records : array-like or data frame of shape (m, n_features)
     source : str
-        Where anybody can get them, in words: what a privacy officer would check.
+        Where anybody can get them, in words, on one line: what a privacy officer would check.
 
     Raises
     ------
     ParameterError
-        Without a source.
+        Without a source, or with one that holds characters that cannot be printed: they could turn
+        the line around them.
     """
 
     records: Any
@@ -45,6 +48,11 @@ class PublicBackground:
             raise ParameterError(
                 "source", self.source, "must say where the records are public",
                 'Name it, such as source="UCI repository, Adult"',
+            )  # fmt: skip
+        if not (self.source.isprintable() and is_writable(self.source)):
+            raise ParameterError(
+                "source", printable(self.source), "must be one line of printable characters",
+                "Name it in plain words",
             )  # fmt: skip
 
     def __repr__(self) -> str:

@@ -175,11 +175,13 @@ class Explanation(OwnNames):
 def _draw_importances(axes: Any, explanation: Explanation) -> None:
     importances, errors = explanation.importances, explanation.importance_errors or {}
     names = list(importances)[:20]
+    places = range(len(names))  # of two names that look alike, each has a bar of its own
     bars = [_REACH * (errors.get(name) or 0.0) for name in names]
     colours = [_GREY if name in explanation.like_noise else _BLUE for name in names]
-    axes.bar(names, [importances[name] for name in names], color=colours)
+    axes.bar(places, [importances[name] for name in names], color=colours)
     if any(bars):
-        axes.errorbar(names, [importances[n] for n in names], bars, fmt="none", ecolor="black")
+        axes.errorbar(places, [importances[n] for n in names], bars, fmt="none", ecolor="black")
+    axes.set_xticks(places, [_drawn(name) for name in names])
     axes.set_ylabel("importance")
     axes.set_title("Share of the released model's effect (grey: like noise)")
     axes.tick_params(axis="x", rotation=40)
@@ -188,17 +190,28 @@ def _draw_importances(axes: Any, explanation: Explanation) -> None:
 def _draw_dependence(axes: Any, dependence: PartialDependence, like_noise: bool = False) -> None:
     numeric = [i for i, place in enumerate(dependence.places) if place is not None]
     curves = list(dependence.predictions.items())
+    drawn: list[Any] = []
+    labels: list[str] = []
     # For two classes the first curve is the second one upside down.
     for label, curve in curves[1:] if len(curves) == 2 else curves:
         errors = _reaches(dependence, label)
         style = {"color": _GREY} if like_noise else {}
         if numeric:
-            _draw_steps(axes, dependence, curve, errors, {"label": label, **style})
+            drawn.append(_draw_steps(axes, dependence, curve, errors, style))
         else:
-            axes.errorbar(dependence.cells, curve, errors, fmt="o", label=label, **style)
-            axes.tick_params(axis="x", rotation=40)
-    axes.set_title(dependence.feature + " (like noise)" * like_noise)
-    axes.legend(fontsize="small")
+            drawn.append(axes.errorbar(range(len(curve)), curve, errors, fmt="o", **style))
+        labels.append(_drawn(label))
+    if not numeric:
+        axes.set_xticks(range(len(dependence.cells)), list(map(_drawn, dependence.cells)))
+        axes.tick_params(axis="x", rotation=40)
+    axes.set_title(_drawn(dependence.feature) + " (like noise)" * like_noise)
+    # By handles: a label that begins with an underscore would be left out.
+    axes.legend(drawn, labels, fontsize="small")
+
+
+def _drawn(text: str) -> str:
+    """Text of others as it stands: a dollar sign would begin a formula."""
+    return printable(text).replace("$", r"\$")
 
 
 def _reaches(dependence: PartialDependence, label: str) -> list[float]:
@@ -213,8 +226,8 @@ def _draw_steps(
     curve: tuple[float, ...],
     errors: list[float],
     style: dict[str, Any],
-) -> None:
-    """A curve over the cells of a numeric feature with its band."""
+) -> Any:
+    """Draw a curve over the cells of a numeric feature with its band."""
     numeric = [i for i, place in enumerate(dependence.places) if place is not None]
     places, own = [dependence.places[i] for i in numeric], np.array([curve[i] for i in numeric])
     drawn = axes.step(places, own, where="mid", **style)
@@ -222,6 +235,7 @@ def _draw_steps(
         band = np.array([errors[i] for i in numeric])
         colour = drawn[0].get_color()
         axes.fill_between(places, own - band, own + band, step="mid", alpha=0.2, color=colour)
+    return drawn[0]
 
 
 def cell_texts(

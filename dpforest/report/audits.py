@@ -47,7 +47,9 @@ class ShownAudit(Frozen):
     correct: int | None = None
 
     def is_of(self, report: ReportRecord) -> bool:
-        """Say if it tested what a report claims, under its relation."""
+        """Say if it tested what a report claims, under its relation; a void one claims nothing."""
+        if report.guarantee.status not in ("holds", "demonstration"):
+            return False
         bound = report.guarantee.bounds[1 if self.relation == "replace_one" else 0]
         return math.isclose(self.claimed_epsilon, bound.epsilon, rel_tol=1e-9) and math.isclose(
             self.delta, bound.delta, rel_tol=1e-9

@@ -9,7 +9,7 @@ from dpforest.accounting.figures import figure_up
 from dpforest.report.decision import decision_of
 from dpforest.report.header import NOT_STATED
 from dpforest.report.record import ReportRecord
-from dpforest.report.text import cautions, cell, facts_text, table, utility_table
+from dpforest.report.text import cautions, cell, facts_text, paragraph, table, utility_table
 
 _NO_FIGURES = "No figure of utility was handed in."
 _CHECKED = (
@@ -24,7 +24,7 @@ def model_card(report: ReportRecord) -> str:
     parts = [
         f"---\n{_yaml(_head(report))}---",
         f"# {cell(header.title or report.estimator)}",
-        cell(header.description or report.sentence),
+        paragraph(header.description or report.sentence),
         "## Model details\n\n" + _details(report),
         "## Uses\n\n" + _uses(report),
         "## Privacy\n\n" + _privacy(report),
@@ -98,7 +98,7 @@ def _uses(report: ReportRecord) -> str:
 def _privacy(report: ReportRecord) -> str:
     decision = decision_of(report)
     bounds = [
-        (b.relation.value, figure_up(b.epsilon), figure_up(b.delta), b.derivation)
+        (b.relation.value, figure_up(b.epsilon), figure_up(b.delta), cell(b.derivation))
         for b in report.guarantee.bounds
         if report.guarantee.status != "void"
     ]

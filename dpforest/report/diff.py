@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -12,6 +14,7 @@ from pydantic import ConfigDict
 from dpforest.accounting.figures import figure_up
 from dpforest.accounting.ledger import LossRecord
 from dpforest.accounting.rationals import parse_amount
+from dpforest.display import printable
 from dpforest.own_names import OwnNames
 from dpforest.report.header import LABELS
 from dpforest.report.record import LedgerPlace, ReportRecord
@@ -81,7 +84,8 @@ class ReportDiff(OwnNames):
     def __str__(self) -> str:
         if self.same:
             return "The reports say the same."
-        return "\n".join(f"{change.section}: {change.text}" for change in self.changes)
+        # Names may be of whoever wrote a report's file.
+        return "\n".join(f"{c.section}: {printable(c.text)}" for c in self.changes)
 
 
 def diff_reports(first: ReportRecord, second: ReportRecord) -> ReportDiff:
@@ -96,15 +100,20 @@ def diff_reports(first: ReportRecord, second: ReportRecord) -> ReportDiff:
     -------
     ReportDiff
         Differences in guarantee, budget, header, utility, domain, plan, estimator and parameters,
-        notices, model and versions. Figures are compared exactly and shown rounded up.
+        notices, model and versions. Figures are compared exactly and shown rounded up. Nothing
+        is the same because two files name the same digest.
     """
     changes: list[ReportChange] = []
     for section, facts in _SECTIONS.items():
         changes += _compared(section, facts(first), facts(second))
-    if not changes and first.digest != second.digest:
+    if not changes and _content(first) != _content(second):
         text = "the reports differ in details that no section names (see their JSON)"
         changes = [_change("model", "digest", first.digest, second.digest, text)]
     return ReportDiff(changes=tuple(changes))
+
+
+def _content(report: ReportRecord) -> Any:
+    return json.loads(report.model_dump_json())
 
 
 def differing_leaves(one: Any, other: Any, path: str = "") -> Iterator[str]:
@@ -126,9 +135,11 @@ def differing_leaves(one: Any, other: Any, path: str = "") -> Iterator[str]:
 def _compared(section: Section, one: dict[str, str], other: dict[str, str]) -> list[ReportChange]:
     changes = []
     for what in dict.fromkeys([*one, *other]):
-        before, after = one.get(what, _ABSENT), other.get(what, _ABSENT)
+        before, after = one.get(what), other.get(what)
         if before != after:
-            changes.append(_change(section, what, before, after, _words(what, before, after)))
+            one_text, other_text = (_ABSENT if t is None else t for t in (before, after))
+            words = _words(what, before, after)
+            changes.append(_change(section, what, one_text, other_text, words))
     return changes
 
 
@@ -136,11 +147,12 @@ def _change(section: Section, what: str, before: str, after: str, text: str) -> 
     return ReportChange(section=section, what=what, before=before, after=after, text=text)
 
 
-def _words(what: str, before: str, after: str) -> str:
-    if before == _ABSENT:
-        return f"{what} is new" + (f": {_shown(after)}" if len(after) <= _QUOTED else "")
-    if after == _ABSENT:
+def _words(what: str, before: str | None, after: str | None) -> str:
+    if after is None:
+        before = before or ""
         return f"{what} is gone" + (f" (it was {_shown(before)})" if len(before) <= _QUOTED else "")
+    if before is None:
+        return f"{what} is new" + (f": {_shown(after)}" if len(after) <= _QUOTED else "")
     if len(before) > _QUOTED or len(after) > _QUOTED:
         return f"{what} changed"
     try:
@@ -164,15 +176,30 @@ def _guarantee(report: ReportRecord) -> dict[str, str]:
     for bound in guarantee.bounds:
         figures = bound.model_dump(mode="json", exclude={"relation"})
         for name, value in figures.items():
-            facts[f"{name} ({bound.relation.value})"] = _number_text(value)
+            facts[f"{name}{_of_what(report)} ({bound.relation.value})"] = _number_text(value)
     facts |= {f"reason {i + 1}": reason for i, reason in enumerate(guarantee.reasons)}
     return facts
 
 
+def _of_what(report: ReportRecord) -> str:
+    """Say beside each figure of a void guarantee that nothing holds by it."""
+    return " of the paid part alone, no guarantee" if report.guarantee.status == "void" else ""
+
+
 def _number_text(value: Any) -> str:
     if isinstance(value, float):
-        return str(Fraction(repr(value)))
-    return {"Infinity": "inf", None: _ABSENT}.get(value, str(value))
+        return "inf" if math.isinf(value) else str(Fraction(repr(value)))
+    return _ABSENT if value is None else str(value)
+
+
+def _numbered(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Texts by name, of which none hides another that has the same name."""
+    times: Counter[str] = Counter()
+    facts = {}
+    for name, text in pairs:
+        times[name] += 1
+        facts[name if times[name] == 1 else f"{name} (no. {times[name]})"] = text
+    return facts
 
 
 def _budget(report: ReportRecord) -> dict[str, str]:
@@ -219,7 +246,7 @@ def _amounts(name: str, record: LossRecord) -> dict[str, str]:
 
 def _domain(report: ReportRecord) -> dict[str, str]:
     domain = report.domain
-    facts = {f"feature {e['name']!r}": _text(e) for e in domain["features"]}
+    facts = _numbered((f"feature {e['name']!r}", _text(e)) for e in domain["features"])
     facts["order of features"] = _text([e["name"] for e in domain["features"]])
     rest = {key: value for key, value in domain.items() if key != "features"}
     return facts | {key: _text(value) for key, value in rest.items()}
@@ -244,7 +271,9 @@ _SECTIONS: dict[Section, Callable[[ReportRecord], dict[str, str]]] = {
     "guarantee": _guarantee,
     "budget": _budget,
     "header": lambda report: {LABELS[k]: text for k, text in report.header.stated.items()},
-    "utility": lambda report: {f"{f.name}, {f.origin_words}": f.shown for f in report.utility},
+    "utility": lambda report: _numbered(
+        (f"{f.name}, {f.origin_words}", f.shown) for f in report.utility
+    ),
     "domain": _domain,
     "plan": lambda report: dict(report.plan),
     "estimator": _estimator,

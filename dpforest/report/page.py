@@ -9,13 +9,15 @@ from __future__ import annotations
 import functools
 import json
 import math
+from fractions import Fraction
 from typing import Any
 
 from dpforest.accounting.figures import figure_up
+from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.rationals import parse_amount
 from dpforest.accounting.verify import claimed_loss
 from dpforest.domain.domain import Domain
-from dpforest.exceptions import MissingExtraError
+from dpforest.exceptions import MissingExtraError, ReportError
 from dpforest.report.audits import shown_audits
 from dpforest.report.branches import Amounts, branch_of
 from dpforest.report.budget import picture_of
@@ -53,7 +55,7 @@ _PRICES = {
 def report_html(report: ReportRecord, audit: Any = None) -> str:
     """The whole page; see :meth:`PrivacyReport.to_html`."""
     guarantee, audits = report.guarantee, shown_audits(audit)
-    claimed = claimed_loss(report.composition, _delta(report))
+    claimed = _claimed(report)
     domain = Domain.model_validate(report.domain)
     mechanisms = dict.fromkeys(entry.mechanism for entry in report.composition.ledger)
     return _render(
@@ -156,8 +158,12 @@ def _gone(records_per_unit: int) -> str:
     return f"the records (up to {records_per_unit}) of one privacy unit, such as a person,"
 
 
-def _delta(report: ReportRecord) -> Any:
-    return parse_amount(report.basis.delta)
+def _claimed(report: ReportRecord) -> PrivacyLoss:
+    """What the guarantee is of; a file's entries may be ones of which nothing follows."""
+    try:
+        return claimed_loss(report.composition, Fraction(parse_amount(report.basis.delta)))
+    except (ValueError, ArithmeticError, LookupError):
+        raise ReportError(("what was spent does not follow from its entries",)) from None
 
 
 def _odds(report: ReportRecord) -> dict[str, Any] | None:

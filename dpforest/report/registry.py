@@ -7,6 +7,7 @@ entry.
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from collections.abc import Iterator
@@ -24,13 +25,15 @@ _UNPROTECTED = (
     "Of this fit none: all that it released passed its mechanisms. The public facts that were "
     "declared about the table are taken as known."
 )
+_URL = re.compile(r"https?://", re.IGNORECASE)
 _CENTRAL = "Whoever fits the model reads the records; only what passes a mechanism is released."
 _ACCESS = "The model is handed out whole; predicting with it reads no record and costs nothing."
 
 
 def registry_entry(report: ReportRecord) -> Entry:
     """The entry; see :meth:`PrivacyReport.to_registry`."""
-    found = {name: value for name, value in _values(report) if value not in (None, "", [], {})}
+    written = ((name, _printable(value)) for name, value in _values(report))
+    found = {name: value for name, value in written if value not in (None, "", [], {})}
     deployment: dict[str, dict[str, Any]] = {"basic": {}, "administrative": {"status": "Draft"}}
     for name, value in found.items():
         group, field = name.split(".")
@@ -40,6 +43,17 @@ def registry_entry(report: ReportRecord) -> Entry:
         "tier": _tier(found) or None,
     }
     return Entry.model_validate({"url_slug": _slug(report) or None, "deployment": deployment})
+
+
+def _printable(value: Any) -> Any:
+    """The same without characters that could turn the line around them, wherever texts stand."""
+    if isinstance(value, dict):
+        return {key: _printable(part) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_printable(part) for part in value]
+    if isinstance(value, str):
+        return "".join(c if c.isprintable() else " " for c in value)
+    return value
 
 
 def missing_fields(entry: dict[str, Any], tier: int) -> tuple[str, ...]:
@@ -89,8 +103,12 @@ def _basic(report: ReportRecord) -> Iterator[tuple[str, Any]]:
 
 
 def _native(report: ReportRecord) -> RelationBound | None:
-    """The bound that holds; None for a demonstration or a void fit, which may claim nothing."""
-    return report.guarantee.bounds[0] if report.guarantee.status == "holds" else None
+    """The bound that holds; None for a demonstration or a void fit, which may claim nothing.
+
+    None too where it bounds nothing: the registry has no infinite parameters.
+    """
+    native = report.guarantee.bounds[0] if report.guarantee.status == "holds" else None
+    return native if native is not None and 0 <= native.epsilon < math.inf else None
 
 
 def _variant(report: ReportRecord) -> Iterator[tuple[str, Any]]:
@@ -189,7 +207,7 @@ def _composition(report: ReportRecord) -> str:
 def _sources(report: ReportRecord) -> dict[str, Any]:
     """Sources as they were typed in; which type of evidence one is, its author has to say."""
     return {
-        f"source_{i}": {"misc": {"url" if text.startswith("http") else "note": text}}
+        f"source_{i}": {"misc": {"url" if _URL.match(text) else "note": text}}
         for i, text in enumerate(report.header.evidence, start=1)
     }
 

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from dpforest.exceptions import MissingExtraError, ModelFormatError
+from dpforest.accounting.diffprivlib_adapter import ExternalEntry
+from dpforest.domain.domain import Domain
+from dpforest.exceptions import DomainError, MissingExtraError, ModelFormatError
 from dpforest.report.record import VERSION, ReportRecord
 from dpforest.strict_json import parse_object
 
@@ -155,9 +157,18 @@ class PrivacyReport(ReportRecord):
         """
         data = parse_object(text, _refused)
         try:
-            return cls.model_validate(data)
-        except ValidationError:
+            report = cls.model_validate(data)
+            _check_open_parts(report)
+        except (ValidationError, DomainError):
             raise _refused("its parts are not those of one") from None
+        return report
+
+
+def _check_open_parts(report: ReportRecord) -> None:
+    """Refuse parts that are kept as they were written, where no page could be made of them."""
+    Domain.model_validate(report.domain)
+    for entry in report.external:
+        ExternalEntry.model_validate(entry)
 
 
 def _refused(problem: str) -> ModelFormatError:

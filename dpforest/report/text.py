@@ -18,6 +18,10 @@ from dpforest.report.utility import UtilityFigure
 #: Characters that Markdown reads as markup wherever they stand. An underscore or a dash inside a
 #: line can only make text slanted or nothing, and names are full of them.
 _MARKUP = re.compile(r"[\\|`*\[\]~]")
+#: Beginnings of what readers of Markdown make a link of unasked, and the middle of an address.
+_LINKS = re.compile(r"((?:https?|ftp)://|mailto:|xmpp:|www\.|@)", re.IGNORECASE)
+#: Beginnings of lines that are markup, as `cell` leaves them.
+_BEGINNINGS = re.compile(r"^(\d{0,9})([#>+=_.)-])")
 _NO_UTILITY = (
     "No figure was handed in. One needs public records that were held out, or a release of its own "
     "that is paid for."
@@ -42,8 +46,8 @@ def report_markdown(report: ReportRecord) -> str:
         "## Plan\n\n" + _pairs(report.plan),
         "## Spending\n\n" + _spending(report),
         "## Composition\n\n" + _composition(report.composition),
-        f"## Randomness\n\n{report.randomness}",
-        "## Not covered\n\n" + _list(report.not_covered),
+        f"## Randomness\n\n{paragraph(report.randomness)}",
+        "## Not covered\n\n" + _list(map(cell, report.not_covered)),
         "## Parameters\n\n" + _pairs(report.parameters),
         "## Versions\n\n" + _pairs(report.versions),
         "## Fingerprints\n\n" + _fingerprints(report),
@@ -110,12 +114,12 @@ def _guarantee(report: ReportRecord) -> str:
             figure_up(bound.epsilon),
             figure_up(bound.delta),
             "-" if bound.rho is None else figure_up(bound.rho),
-            bound.derivation,
+            cell(bound.derivation),
         )
         for bound in report.guarantee.bounds
     ]
     bounds = table(("relation", "epsilon", "delta", "rho", "from"), rows)
-    return f"## {heading}\n\nPrivacy unit: {report.guarantee.unit}.\n\n{bounds}"
+    return f"## {heading}\n\nPrivacy unit: {cell(report.guarantee.unit)}.\n\n{bounds}"
 
 
 def _notes(report: ReportRecord, decision: Decision) -> str:
@@ -206,7 +210,7 @@ def _scope_lines(scope: ScopeRecord, indent: int) -> Iterable[str]:
     epsilon, rho = _amounts(scope.composed)
     sides = ""
     if scope.probabilities:
-        sides = ", sides " + ", ".join(f"{name} {p}" for name, p in scope.probabilities.items())
+        sides = ", sides " + ", ".join(f"{cell(k)} {p}" for k, p in scope.probabilities.items())
     kind = f"{scope.kind}{sides}"
     if scope.kind == "units":
         kind += f" of up to {scope.records_per_unit} records, amounts inside are for one record"
@@ -228,7 +232,7 @@ def _entry_line(entry: LedgerEntry) -> str:
     epsilon, rho = _amounts(LossRecord.of(entry.loss))
     level = "" if entry.level is None else f" level {entry.level},"
     return (
-        f"{entry.role},{level} {entry.mechanism}, {entry.cells} cells in parallel: "
+        f"{cell(entry.role)},{level} {cell(entry.mechanism)}, {entry.cells} cells in parallel: "
         f"epsilon {epsilon}, rho {rho}"
     )
 
@@ -259,6 +263,19 @@ def _inline(entry: dict[str, Any]) -> str:
 
 
 def cell(text: str) -> str:
-    """Text of others on one line, without power over the markup around it: cells, links, HTML."""
+    """Text of others on one line, without power over the markup around it: cells, links, HTML.
+
+    What would become a link by itself is shown as code, of which no reader makes one.
+    """
     line = "".join(c if c.isprintable() else " " for c in str(text))
-    return _MARKUP.sub(r"\\\g<0>", line).replace("&", "&amp;").replace("<", "&lt;")
+    parts = _LINKS.split(line)  # every second one is the beginning of a link
+    return "".join(f"`{part}`" if i % 2 else _escaped(part) for i, part in enumerate(parts))
+
+
+def paragraph(text: str) -> str:
+    """Text of others where a line begins: no heading, list, quotation or rule."""
+    return _BEGINNINGS.sub(r"\1\\\2", cell(text).lstrip(), count=1)
+
+
+def _escaped(text: str) -> str:
+    return _MARKUP.sub(r"\\\g<0>", text).replace("&", "&amp;").replace("<", "&lt;")

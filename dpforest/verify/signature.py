@@ -15,7 +15,7 @@ from pydantic import AfterValidator, ValidationError
 
 from dpforest.accounting.frozen import Frozen
 from dpforest.exceptions import ParameterError, ParameterTypeError, ReportError
-from dpforest.report.digests import digest_of
+from dpforest.report.digests import canonical_bytes, digest_of
 from dpforest.signatures import REPORT, Signer, is_hex, verifier
 from dpforest.strict_json import read_object
 
@@ -117,9 +117,13 @@ def read_signature(given: Any) -> ReportSignature:
         )  # fmt: skip
     data = read_object(given, lambda rule: ReportError((f"its signature: {rule}",)))
     try:
-        return ReportSignature.model_validate(data, strict=True)
+        found = ReportSignature.model_validate(data, strict=True)
+        same = canonical_bytes(data) == canonical_bytes(found.model_dump(mode="json"))
     except ValidationError:
-        raise ReportError(("its signature is no dpforest-report-signature of version 1",)) from None
+        same = False
+    if same:
+        return found
+    raise ReportError(("its signature is no dpforest-report-signature of version 1",))
 
 
 def asked_signature(signature: Any, key: Any) -> ReportSignature | None:

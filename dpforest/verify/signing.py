@@ -41,8 +41,9 @@ def sign_report(
         Without ``jinja2`` for a page.
     """
     signer = checked_signer(key)
-    verify_report(report)
     record, page = read_report(report)
+    # What was read is verified, and no second reading: a file may be another one by then.
+    verify_report(record if page is None else page)
     signed = make_signature(record.digest, page, signer)
     signed.to_json(path)
     return signed

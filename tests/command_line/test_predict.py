@@ -116,6 +116,14 @@ def test_a_hostile_model_steers_no_terminal(good, ask, here, stored):
     assert said[0][0] == 0 and r"\x1b" in said[0][1]
 
 
+def test_a_report_in_a_file_is_said_to_be_as_it_was_written(ask, here, stored):
+    for asked in ("show forest/report.json", "diff forest/model.json forest/report.json"):
+        code, _, err = ask(f"report {asked}")
+        assert code == 0 and "dpforest report verify says whether it holds" in err
+    for asked in ("show forest/model.json", "diff forest/model.json forest/model.json"):
+        assert ask(f"report {asked}")[2] == ""
+
+
 def test_reports_are_shown_in_every_form(good, here, stored):
     assert good("report show forest/report.json") == good("report show forest/model.json")
     page = good("report show forest/report.json --form html")

@@ -81,6 +81,17 @@ def test_which_bounds_are_still_the_drafts_is_not_told():
     assert ("x0", "drafted") not in changes(left, widened)
 
 
+def test_what_a_draft_takes_part_in_is_for_the_curator_alone():
+    draft = Domain.draft([[3.0], [7.0]], [0, 1])
+    declared = Domain(features={"x0": (0, 9)}, classes=[0, 1])
+    for found in (draft.diff(declared), declared.diff(draft), draft.diff(draft)):
+        assert found.to_dict()["for_the_curator_alone"]
+        for text in (str(found), found._repr_html_()):
+            assert "For the curator's eyes alone" in text.replace("&#x27;", "'")
+    for found in (declared.diff(declared), declared.diff(ONE)):
+        assert not found.for_the_curator_alone and "curator" not in str(found)
+
+
 def test_other_objects_are_refused():
     with pytest.raises(ParameterTypeError, match="must be a Domain"):
         ONE.diff({"age": (0, 1)})

@@ -93,3 +93,21 @@ def test_it_is_drawn():
     figure = forest.explain().plot()
     assert len(figure.axes) == 4
     assert len(forest.explain().plot(["kind"]).axes) == 2
+
+
+def test_names_are_drawn_as_they_stand(tmp_path):
+    """No name is a formula, hides a label, or takes the place of another."""
+    pytest.importorskip("matplotlib")
+    feature, kinds = r"in $\frac{1}{0$", [r"$\bad$", "_m\u202e"]
+    X = np.empty((200, 2), dtype=object)
+    X[:, 0], X[:, 1] = np.arange(200) % 40, [kinds[place % 2] for place in range(200)]
+    domain = Domain(features={feature: (0, 40), "$x$_{": kinds}, classes=["_well", "$_{"],
+                    approximate_rows=200)  # fmt: skip
+    forest = PrivateForestClassifier(epsilon=9, domain=domain, random_state=1)
+    forest.fit(X, np.where(X[:, 0].astype(int) > 20, "_well", "$_{"))
+    figure = forest.explain().plot()
+    figure.savefig(tmp_path / "plot.png")  # where a formula that is none would fail
+    ticks = {text.get_text() for axes in figure.axes for text in axes.get_xticklabels()}
+    assert {r"in \$\frac{1}{0\$", r"\$\bad\$", r"_m\u202e"} <= ticks
+    assert [len(axes.get_legend().get_texts()) for axes in figure.axes[1:]] == [1, 1]
+    assert len(figure.axes[0].patches) == 2

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from importlib.util import find_spec
+
 import numpy as np
 import pytest
 
@@ -9,6 +12,7 @@ from dpforest import Domain, PrivateForestClassifier, PrivateForestRegressor, Pu
 from dpforest.estimators.background import drawn_uniformly
 from dpforest.estimators.fit_plan import table_facts
 from dpforest.exceptions import ParameterError
+from dpforest.records.streams.batches import BatchStream
 from dpforest.trees.shapley import enumerated_values, shapley_values
 
 KINDS = [
@@ -116,3 +120,37 @@ def test_the_plots_of_shap_take_them():
     assert found["base_values"].shape == (3,) and found["data"].shape == (3, 4)
     shap = pytest.importorskip("shap")
     assert shap.Explanation(**found).values.shape == (3, 4)
+
+
+def containers(X: np.ndarray):
+    """Private records in everything that a table comes in."""
+    numbers = X[:, [0, 2]].astype(float)
+    columns = {f"c{place}": X[:, place].tolist() for place in range(4)}
+    yield from (X[:20], X.view(), X.copy(), tuple(map(tuple, X)), iter(X), columns, numbers.data)
+    yield from ({"records": X, "source": "public"}, (X, "public"), np.ma.asarray(numbers))
+    yield BatchStream([(X, X[:, 1])])
+    for module, make in (
+        ("pandas", lambda pandas: pandas.DataFrame(X)),
+        ("polars", lambda polars: polars.DataFrame(columns).lazy()),
+        ("pyarrow", lambda pyarrow: pyarrow.table(columns)),
+        ("scipy.sparse", lambda sparse: sparse.csr_array(numbers)),
+    ):
+        if find_spec(module.partition(".")[0]) is not None:
+            yield make(import_module(module))
+
+
+def test_no_container_is_a_public_background():
+    forest, X = fitted("one_shot", 0, 2)
+    given = list(containers(X))
+    assert len(given) >= 11
+    for private in given:
+        with pytest.raises(ParameterError, match="declared public") as caught:
+            forest.shapley_values(X[:1], private)
+        assert caught.value.value == type(private).__name__
+
+
+def test_the_source_of_a_background_cannot_turn_a_line():
+    for source in ("UCI\u202eetavirp", "UCI\x1b[2J", "UCI\nprivate", "UCI\ud800"):
+        with pytest.raises(ParameterError, match="printable") as caught:
+            PublicBackground([[1]], source=source)
+        assert str(caught.value).isprintable()

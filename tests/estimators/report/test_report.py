@@ -17,6 +17,7 @@ from dpforest import (
 )
 from dpforest.accounting.figures import figure_up
 from dpforest.exceptions import ModelFormatError
+from dpforest.report.text import cell
 
 KINDS = [
     {},
@@ -255,7 +256,7 @@ def test_markdown_holds_what_matters(parameters, report_of, tmp_path):
     for bound in report.guarantee.bounds:
         assert f"| {bound.relation.value} | {figure_up(bound.epsilon)} |" in text
     for line in report.not_covered:
-        assert f"- {line}" in text
+        assert f"- {cell(line)}" in text
     assert report.domain_fingerprint in text
     assert rows_are_whole(text)
 
@@ -291,6 +292,8 @@ HOSTILE = [
 @pytest.mark.parametrize("name", HOSTILE)
 def test_names_have_no_power_over_the_page(name, status, table):
     plain, hostile = (markdown_with(text, status, table) for text in ("plain", name))
+    # What would be a link is code of our own.
+    hostile = hostile.replace("`https://`", "https://")
     assert rows_are_whole(hostile)
     for pattern in (
         r"^#.*$",

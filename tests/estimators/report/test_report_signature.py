@@ -18,7 +18,9 @@ from dpforest import (
 from dpforest.audit import OneRunResult
 from dpforest.exceptions import MissingExtraError, ParameterError, ParameterTypeError
 from dpforest.report.digests import digest_of
-from dpforest.signatures import LEDGER_ENTRY, REPORT, verifier
+from dpforest.signatures import LEDGER_ENTRY, REPORT, is_weak, verifier
+from dpforest.verify import reading, signing
+from dpforest.verify import report as checking
 from dpforest.verify.signature import NOT_SIGNED, OTHER_PAGE
 
 pytest.importorskip("jinja2")
@@ -154,3 +156,68 @@ def test_without_the_package(page, signer, monkeypatch):
     with pytest.raises(MissingExtraError, match="ledger-signatures"):
         verify_report(page, signature=signature, key=signer.public_key)
     verify_report(page)
+
+
+@pytest.mark.parametrize("version", [True, 1.0])
+def test_a_signature_is_read_to_the_letter(page, signer, version):
+    data = json.loads(sign_report(page, signer).to_json()) | {"version": version}
+    refused("no dpforest-report-signature", page, signature=json.dumps(data), key=signer.public_key)
+
+
+def weak_points() -> set[int]:
+    """Second coordinates of the points of ed25519 whose order divides 8, worked out anew."""
+    p = 2**255 - 19
+    d = -121665 * pow(121666, -1, p) % p
+    order = 2**252 + 27742317777372353535851937790883648493
+
+    def added(one, other):
+        (x1, y1), (x2, y2) = one, other
+        k = d * x1 * x2 * y1 * y2 % p
+        return ((x1 * y2 + x2 * y1) * pow(1 + k, -1, p) % p,
+                (y1 * y2 + x1 * x2) * pow(1 - k, -1, p) % p)  # fmt: skip
+
+    def times(n, point):
+        total = (0, 1)
+        while n:
+            total, point, n = added(total, point) if n & 1 else total, added(point, point), n >> 1
+        return total
+
+    found: set[int] = set()
+    y = 2
+    while len(found) < 5:
+        square = (y * y - 1) * pow(d * y * y + 1, -1, p) % p
+        x = pow(square, (p + 3) // 8, p)
+        x = x if (x * x - square) % p == 0 else x * pow(2, (p - 1) // 4, p) % p
+        if (x * x - square) % p == 0:
+            found.add(times(order, (x, y))[1])
+        y += 1
+    return found | {p, p + 1}
+
+
+def test_keys_that_bind_nobody_verify_nothing(page, fitted):
+    points = [y | sign << 255 for y in weak_points() for sign in (0, 1)]
+    assert len(points) == 14
+    assert all(is_weak(point.to_bytes(32, "little").hex()) for point in points)
+    assert not is_weak(Signer.new().public_key)
+    # By the neutral point as key and as nonce, 0 signs whatever there is.
+    neutral = (1).to_bytes(32, "little").hex()
+    report = fitted("multinomial").privacy_report()
+    forged = ReportSignature(
+        report=report.digest, page=None, key=neutral, signature=neutral + "00" * 32
+    )
+    refused(NOT_SIGNED, report, signature=forged, key=neutral)
+
+
+def test_what_is_signed_is_what_was_verified(page, signer, tmp_path, monkeypatch):
+    """A file that is another one at a second reading is not read a second time."""
+    path, readings = tmp_path / "report.html", []
+    path.write_text(page, "utf-8", newline="\n")
+
+    def read(given):
+        readings.append(given)
+        return reading.read_report(given)
+
+    monkeypatch.setattr(signing, "read_report", read)
+    monkeypatch.setattr(checking, "read_report", read)
+    sign_report(path, signer)
+    assert readings.count(path) == 1 and len(readings) == 2
