@@ -87,7 +87,7 @@ WITHOUT = {
     "formats of what was released": """
         accounting/frozen trees/stored dask/estimators report/registry_form""",
     "pages and tables of a report, worked out again by report_check": """
-        estimators/progress report/report report/diff report/page
+        estimators/progress report/report report/page
         report/schema report/text report/branches report/card""",
     "parts of a ledger that decide nothing: protocols, words, and what only calls the others": """
         ledger/desk ledger/ledger ledger/migrating ledger/opening ledger/status ledger/steps

@@ -16,6 +16,8 @@ from dpforest.exports.sql_words import quoted_name
 
 #: Bytes of a SELECT, unless more are allowed.
 MOST_BYTES = 4_000_000
+#: Bytes of a name that PostgreSQL looks at.
+_NAME_BYTES = 63
 NOTE = (
     "-- Released values of a private forest. This text holds no privacy guarantee by itself: the\n"
     "-- report of the fit says what was promised and spent.\n"
@@ -51,7 +53,8 @@ def sql_model(
     Raises
     ------
     ParameterError
-        A name is none, or two are alike; or a text of the domain holds U+0000.
+        A name is none, or two are alike; two features are one column to a database; or a text of
+        the domain holds U+0000.
     ExportSizeError
         The text would be longer than allowed, or wider than databases take.
     """
@@ -175,12 +178,26 @@ def _are_alike(names: Iterable[str]) -> bool:
 
 
 def _check_texts(document: Document) -> None:
-    """Refuse names, categories and classes that cannot stand in a statement."""
+    """Refuse names, categories and classes that cannot stand in a statement.
+
+    Of two features that a database takes for one column, one would be read in the other's place.
+    """
+    if _are_alike(_kept_of(feature.name) for feature in document.features):
+        raise ParameterError(
+            "domain", "features", "has names that are one column to a database: they differ in the "
+            "case of letters alone, or after 63 bytes",
+            "Declare names that differ by more, and fit again, or use to_plain()",
+        )  # fmt: skip
     for feature in document.features:
         for text in (feature.name, *(feature.categories or ())):
             _check_text(text, f"feature {feature.name!r}")
     for label in document.link.classes:
         _check_text(str(label), "classes")
+
+
+def _kept_of(name: str) -> str:
+    """Beginning of a name, which is all that PostgreSQL keeps of it."""
+    return name.encode("utf-8", "replace")[:_NAME_BYTES].decode("utf-8", "ignore")
 
 
 def _check_text(text: str, entry: str) -> None:

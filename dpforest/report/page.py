@@ -159,7 +159,7 @@ def _gone(records_per_unit: int) -> str:
 
 
 def _claimed(report: ReportRecord) -> PrivacyLoss:
-    """What the guarantee is of; a file's entries may be ones of which nothing follows."""
+    """Loss that the guarantee is of; a file's entries may be ones of which nothing follows."""
     try:
         return claimed_loss(report.composition, Fraction(parse_amount(report.basis.delta)))
     except (ValueError, ArithmeticError, LookupError):

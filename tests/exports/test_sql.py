@@ -519,6 +519,14 @@ def test_a_column_that_is_kept_and_made_is_refused():
         fitted("boosted", 2).to_sql(keep=["LABEL"])
 
 
+@pytest.mark.parametrize("names", [["Age", "AGE"], ["é" * 31 + "on", "é" * 31 + "off"]])
+def test_features_that_databases_take_for_one_column_are_refused(names):
+    plain = hand_written(names, ["a", "b"], ["no", "yes"])
+    with pytest.raises(ParameterError, match="one column to a database"):
+        sql_model(plain)
+    sql_model(hand_written(["é" * 30 + "on", "é" * 30 + "off"], ["a", "b"], ["no", "yes"]))
+
+
 def test_a_text_that_no_statement_holds_is_refused():
     for place in ("name", "categories"):
         plain = json.loads(hand_written(["n", "c"], ["a", "b"], ["no", "yes"]))
