@@ -594,7 +594,7 @@ class PrivateEstimator(SharedBudget):
         ParameterTypeError
             If ``header`` or ``utility`` is of another kind.
         ParameterError
-            If the grant of a figure is one that this fit used.
+            If the grant of a figure is one that a fit used.
         """
         if self._failure and not self.__sklearn_is_fitted__():
             raise NotFittedError(f"{type(self).__name__}: {self._failure}")

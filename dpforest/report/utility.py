@@ -1,13 +1,14 @@
 """Figures of how well a model does: of public records, or of a release that was paid for.
 
 Nothing here computes one from records. A figure is handed in with its origin, and one of private
-records only with the ledger's entry that it was granted by, which is none of the fit's own. That a
+records only with the ledger's entry that it was granted by, which is none of a fit's own. That a
 figure is what its origin says is the word of who hands it in.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 from typing import Annotated, Any, Literal, Self
 
@@ -28,6 +29,8 @@ _PAID = (
     "{name} was measured on private records. That was charged to {place} (epsilon = {epsilon}, "
     "rho = {rho}), is no part of the guarantee of this fit, and adds up with it"
 )
+#: Scopes of fits in the books of an accountant.
+_OF_A_FIT = re.compile(r"fit: [^\W\d]\w*(?: #\d+)?")
 
 
 def _finite(value: float) -> float:
@@ -123,16 +126,27 @@ def utility_cautions(utility: tuple[UtilityFigure, ...]) -> list[str]:
     return [*paid, GROUPS] if utility else []
 
 
-def granted_to_the_fit(figure: UtilityFigure, entries: Iterable[LedgerEntry]) -> bool:
-    """True if the grant of a paid release is one that the fit itself used, wherever it stands."""
+def granted_to_a_fit(figure: UtilityFigure, entries: Iterable[LedgerEntry]) -> bool:
+    """True if the grant of a paid release is one that a fit used: it paid for a model already.
+
+    Parameters
+    ----------
+    figure : UtilityFigure
+    entries : iterable of LedgerEntry
+        Grants of the fit that is reported, which are known wherever they are said to stand. Those
+        of other fits are known by the scope that they stand in.
+    """
     grant = figure.grant
-    return grant is not None and any(
+    if grant is None:
+        return False
+    of_another = bool(grant.path) and _OF_A_FIT.fullmatch(grant.path[0]) is not None
+    return of_another or any(
         grant == entry.model_copy(update={"index": grant.index}) for entry in entries
     )
 
 
 def checked_figures(utility: Any, entries: Iterable[LedgerEntry]) -> tuple[UtilityFigure, ...]:
-    """One figure or several; anything else is refused, and a grant that the fit itself used.
+    """One figure or several; anything else is refused, and a grant that a fit used.
 
     Parameters
     ----------
@@ -157,8 +171,9 @@ def checked_figures(utility: Any, entries: Iterable[LedgerEntry]) -> tuple[Utili
 
 def _check_grants(figures: Iterable[UtilityFigure], entries: tuple[LedgerEntry, ...]) -> None:
     for figure in figures:
-        if granted_to_the_fit(figure, entries):
+        if granted_to_a_fit(figure, entries):
             raise ParameterError(
-                "grant", figure.name, "is one that the fit itself used, so it paid for no figure",
-                "Give the entry that the figure's own release was granted",
+                "grant", figure.name, "is one that a fit used, so it paid for no figure",
+                "Give the entry that the figure's own release was granted, in a scope that is not "
+                "named as those of fits are (fit: ...)",
             )  # fmt: skip

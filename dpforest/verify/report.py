@@ -59,7 +59,7 @@ from dpforest.report.making import (
 from dpforest.report.places import place_name
 from dpforest.report.record import LedgerPlace
 from dpforest.report.report import PrivacyReport
-from dpforest.report.utility import granted_to_the_fit
+from dpforest.report.utility import granted_to_a_fit
 from dpforest.trees.base import MEDIAN_ROLE
 from dpforest.verify.page import page_problems, shows_audits
 from dpforest.verify.reading import read_report
@@ -320,8 +320,8 @@ def _remade_problems(record: PrivacyReport) -> Iterator[str]:
         yield f"{place} does not follow from the rest of the report"
     if not all(entry_follows(figure.grant) for figure in record.utility if figure.grant):
         yield "what was paid for a figure of utility does not follow from its mechanism"
-    if any(granted_to_the_fit(figure, record.composition.ledger) for figure in record.utility):
-        yield "a figure of utility names a grant that the fit itself used, so nothing paid for it"
+    if any(granted_to_a_fit(figure, record.composition.ledger) for figure in record.utility):
+        yield "a figure of utility names a grant that a fit used, so nothing paid for it"
     yield from listing_problems(facts, loss)
     yield from _ceiling_problems(record)
     yield from _external_problems(record)

@@ -166,15 +166,33 @@ def test_a_grant_of_the_fit_pays_for_no_figure(fitted):
     report = forest.privacy_report(utility=paid())
     for own in (report.composition.ledger[0], report.composition.ledger[-1]):
         for entry in (own, own.model_copy(update={"index": 0})):
-            with pytest.raises(ParameterError, match="that the fit itself used") as caught:
+            with pytest.raises(ParameterError, match="that a fit used") as caught:
                 forest.privacy_report(utility=[PUBLIC, paid(grant=entry)])
             assert caught.value.parameter == "grant"
     # One who writes the figure into a report by hand is found too.
     forged = UtilityFigure(**paid().model_dump(exclude={"grant"}), grant=own)
     with mock.patch.object(base, "checked_figures", lambda *_: (forged,)):
         text = forest.privacy_report(utility=forged).to_json()
-    with pytest.raises(ReportError, match="names a grant that the fit itself used"):
+    with pytest.raises(ReportError, match="names a grant that a fit used"):
         verify_report(text)
+
+
+def test_a_grant_of_another_fit_pays_for_no_figure(fitted, fit_anew):
+    accountant = BudgetAccountant(9, name="the survey")
+    fit_anew(accountant=accountant)
+    forest = fit_anew(accountant=accountant, max_depth=2)
+    others = [entry for entry in accountant.ledger if entry.path[0] != forest._composition().label]
+    assert others and len(others) < len(accountant.ledger)
+    for grant in (others[0], others[-1], fitted("rules")._composition().ledger[0]):
+        with pytest.raises(ParameterError, match="that a fit used"):
+            forest.privacy_report(utility=paid(grant=grant))
+    with mock.patch.object(base, "checked_figures", lambda *_: (paid(grant=others[0]),)):
+        text = forest.privacy_report().to_json()
+    with pytest.raises(ReportError, match="names a grant that a fit used"):
+        verify_report(text)
+    with accountant.open_scope("fitness") as scope:
+        scope.request(GeometricNoise(epsilon="1/10", l1_sensitivity=1), role="right and wrong")
+    verify_report(forest.privacy_report(utility=paid(grant=accountant.ledger[-1])))
 
 
 @pytest.mark.parametrize(
