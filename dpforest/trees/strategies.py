@@ -46,7 +46,7 @@ REFITTED_SIGNAL = 300.0
 REFITTED_SIGNAL_OF_MEANS = 400.0
 #: R sqrt(2 / K) from which boosted forests pass refitted ones, of more than two classes: random
 #: trees have no more to say then.
-BOOSTED_SIGNAL = 6000.0
+BOOSTED_SIGNAL = 4000.0
 #: R and records from which they do of two classes, how many features it takes, and what share of
 #: them is ordered. Drawn splits follow a few hundred records too closely; of few features a random
 #: tree uses enough; and values of a category are split off one by one.

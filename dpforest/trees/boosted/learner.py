@@ -14,6 +14,7 @@ from dpforest.accounting.releases import LearnerBudget, Plan
 from dpforest.bridge import Bridge
 from dpforest.records.base import Released
 from dpforest.trees.base import TableFacts
+from dpforest.trees.boosted.corrections import Grown, corrected
 from dpforest.trees.boosted.counts import Memberships
 from dpforest.trees.boosted.growth import Candidates, CountedGrowth, Growth
 from dpforest.trees.boosted.model import BoostedModel
@@ -29,13 +30,9 @@ from dpforest.trees.boosted.steps import (
     newton_steps,
 )
 from dpforest.trees.multinomial.memory import LevelMemory
-from dpforest.trees.multinomial.segments import Heap
 from dpforest.trees.prior import base_scores, released_prior
 from dpforest.trees.random.bins import asked_bins
 from dpforest.trees.refitted.queries import ScoreHistory
-
-#: A tree's splits, steps of its leaves, and their sizes.
-Grown = tuple[Heap, NDArray[np.float64], NDArray[np.float64]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +77,11 @@ class BoostedForest:
                 tree = _grown(shape, bridge, growth)
             history = history.then(BoostedMove(number, tree[0], tree[1]))
             grown.append(tree)
-        heaps, steps, sizes = zip(*grown, strict=True)
-        # Rounds see the scores as they were released; what is predicted with is longer.
+        heaps, steps, sizes = zip(*corrected(shape, bridge, history, grown), strict=True)
         feature, low, high = (np.stack(part) for part in zip(*heaps, strict=True))
         return BoostedModel(
             shape.n_classes, facts.n_features, history.base, feature, low, high,
-            in_score_steps(shape.settings.stretch(shape.n_classes) * np.stack(steps)),
-            np.stack(sizes),
+            np.stack(steps), np.stack(sizes),
         )  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -39,6 +39,7 @@ class Role:
     NODES = "node sums"
     SPLITS = "residual split selection"
     LEAVES = "residual leaf sums"
+    CORRECTIONS = "leaf corrections"
     COUNTED_NODES = "node counts"
     COUNTED_SPLITS = "class split selection"
     COUNTED_LEAVES = "leaf counts"
@@ -66,6 +67,8 @@ class BoostedShape:
     n_classes, depth, n_rounds : int
     first : bool
         Whether a tree on class counts comes before the rounds.
+    n_corrections : int
+        Sums over the leaves of one tree after the other, once the last one is grown.
     lattice : Lattice
     settings : BoostedSettings
     """
@@ -74,6 +77,7 @@ class BoostedShape:
     depth: int
     n_rounds: int
     first: bool
+    n_corrections: int
     lattice: Lattice
     settings: BoostedSettings
 
@@ -115,8 +119,11 @@ def _plan_of_total(
         share = left * settings.first_share
         rounds.append(Round(OWNER, _steps(_counted(shape, pure), share)))
         left -= share
-    steps = _steps(_boosted(shape, pure), left / shape.n_rounds)
+    to_corrections = left * settings.corrections(facts.n_classes)
+    steps = _steps(_boosted(shape, pure), (left - to_corrections) / shape.n_rounds)
     rounds.append(Round(OWNER, steps, shape.n_rounds))
+    if shape.n_corrections:
+        rounds.append(_corrections(shape, pure, to_corrections))
     return Plan(tuple(rounds), shape, _words(shape, buys, pure) | _end(size))
 
 
@@ -136,7 +143,10 @@ def _shape(facts: TableFacts, size: BoostedSize, settings: BoostedSettings) -> B
     clip, bend = settings.scales(facts.n_classes)
     lattice = Lattice.of(n_columns, clip, bend, settings.mass)
     first = settings.first(facts.n_classes) > 0
-    return BoostedShape(facts.n_classes, size.depth, size.n_rounds, first, lattice, settings)
+    times = settings.correction_times if settings.corrections(facts.n_classes) else 0
+    return BoostedShape(
+        facts.n_classes, size.depth, size.n_rounds, first, times * size.n_rounds, lattice, settings
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +170,14 @@ def _boosted(shape: BoostedShape, pure: bool) -> _Tree:
 
 def _counted(shape: BoostedShape, pure: bool) -> _Tree:
     return _Tree(shape, pure, BY_COUNTS, CountScore.score_range, ONE_COUNT, "class counts", "")
+
+
+def _corrections(shape: BoostedShape, pure: bool, total: Fraction) -> Round:
+    """Sums over the leaves of grown trees, each as many times."""
+    times = f", {shape.n_corrections} times"
+    tree, role = replace(_boosted(shape, pure), times=times), Role.CORRECTIONS
+    release = _sums(tree, role, shape.depth, total / shape.n_corrections)
+    return Round(OWNER, (Step((release,)),), shape.n_corrections)
 
 
 def _steps(tree: _Tree, total: Fraction) -> tuple[Step, ...]:
@@ -197,7 +215,7 @@ def _splits(tree: _Tree, level: int, share: Fraction) -> Release:
 
 def _sums(tree: _Tree, role: str, level: int, share: Fraction) -> Release:
     event = count_noise(tree.sums, share, tree.pure)
-    of_what = f"{2**level} leaves" if role == tree.roles.leaves else "nodes"
+    of_what = "nodes" if role == tree.roles.nodes else f"{2**level} leaves"
     return Release(role, event, 2**level, level, f"noisy {tree.what} of {of_what}{tree.times}")
 
 
@@ -206,8 +224,9 @@ def _words(shape: BoostedShape, buys: bool, pure: bool) -> dict[str, str]:
     bins = "private quantiles" if buys else "merged public cells"
     noise, currency = ("geometric", "epsilon") if pure else ("discrete Gaussian", "rho")
     first = f"a tree of depth {shape.depth} drawn by class counts, then " if shape.first else ""
+    then = f", then {shape.n_corrections} corrections of leaves" if shape.n_corrections else ""
     return {
-        "rounds": f"{first}{shape.n_rounds} trees of depth {shape.depth}",
+        "rounds": f"{first}{shape.n_rounds} trees of depth {shape.depth}{then}",
         "structure": "splits drawn by what is left to explain",
         "thresholds": f"{bins}, at most {shape.settings.max_bins} bins a feature",
         "start": "log-odds of the noisy prior",

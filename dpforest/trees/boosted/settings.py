@@ -55,6 +55,9 @@ class BoostedSettings:
         Of what is left for the rounds; the rest is for leaves.
     first_share : Fraction
         Of what is left for the rounds: for a first tree on class counts, of more than two classes.
+    correction_share : Fraction
+        Of what is left after a first tree: for corrections of leaves after the last round, of more
+        than two classes. Splits are what costs most, and so every tree serves several times.
     downward : float
         What a level spends on its splits, as a multiple of the level above. 1 with a delta: a list
         of equal selections is one that can be composed as a whole, which is worth more than
@@ -73,9 +76,10 @@ class BoostedSettings:
         How far a node's Newton step is taken to differ from its parent's.
     step_clip : float
         Largest log-odds of a whole Newton step.
-    stretch_of_many : float
-        What the sum of all steps is multiplied by once the last is released, where there are more
-        than two classes: a limited number of shrunk steps ends before the records are explained.
+    correction_step : float
+        Share of a Newton step that a correction takes.
+    correction_times : int
+        Corrections of each tree.
 
     Raises
     ------
@@ -89,6 +93,7 @@ class BoostedSettings:
     selection_share: Fraction = Fraction(55, 100)
     node_share: Fraction = Fraction(17, 100)
     first_share: Fraction = Fraction(0)
+    correction_share: Fraction = Fraction(30, 100)
     downward: float = 1.0
     max_bins: int = 48
     clip: Fraction = Fraction(7, 10)
@@ -100,7 +105,8 @@ class BoostedSettings:
     step: float = 1.5
     spread: float = 1.0
     step_clip: float = 3.0
-    stretch_of_many: float = 1.15
+    correction_step: float = 0.3
+    correction_times: int = 2
 
     def __post_init__(self) -> None:
         """Check what sums, scores and prices take for granted."""
@@ -111,9 +117,10 @@ class BoostedSettings:
         _check_part("selection_share", self.selection_share)
         _check_part("node_share", self.node_share)
         _check_part("selection_share + node_share", self.selection_share + self.node_share)
-        if not 0 <= self.first_share < 1:
-            rule = "must be at least 0 and below 1"
-            raise ParameterError("first_share", self.first_share, rule, "Give a smaller share")
+        for name in ("first_share", "correction_share"):
+            if not 0 <= getattr(self, name) < 1:
+                rule = "must be at least 0 and below 1"
+                raise ParameterError(name, getattr(self, name), rule, "Give a smaller share")
 
     def size(self, signal: float, n_features: int, n_cells: int, n_classes: int) -> BoostedSize:
         """Size by the public signal R, as deep as the sums of a level fit in memory.
@@ -156,9 +163,9 @@ class BoostedSettings:
         """Share of a first tree on class counts."""
         return self.first_share if n_classes > 2 else Fraction(0)
 
-    def stretch(self, n_classes: int) -> float:
-        """Factor of all steps once the last is released."""
-        return self.stretch_of_many if n_classes > 2 else 1.0
+    def corrections(self, n_classes: int) -> Fraction:
+        """Share of corrections of leaves."""
+        return self.correction_share if n_classes > 2 else Fraction(0)
 
     def scales(self, n_classes: int) -> tuple[Fraction, Fraction]:
         """Clip of residuals, and what a curvature counts for."""
@@ -176,11 +183,11 @@ class PureSettings(BoostedSettings):
     prior_share: Fraction = Fraction(2, 100)
     quantile_share: Fraction = Fraction(4, 100)
     first_share: Fraction = Fraction(50, 100)
+    correction_share: Fraction = Fraction(0)
     downward: float = 1.2
     max_bins: int = 32
     step: float = 1.2
     spread: float = 0.6
-    stretch_of_many: float = 1.0
 
     def depth(self, signal: float, n_features: int, n_classes: int) -> int:
         """Depth by the public signal R, wherever memory allows it."""

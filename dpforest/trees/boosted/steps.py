@@ -75,6 +75,23 @@ def combined_levels(
     return found[::-1]
 
 
+def levels_of_leaves(
+    leaves: NDArray[np.int64], variance: float
+) -> list[tuple[NDArray[np.float64], float]]:
+    """Estimates of every level's sums from the leaves alone, with variances.
+
+    Parameters
+    ----------
+    leaves : ndarray of int64, shape (n_leaves, C)
+    variance : float
+        Of the noise on one sum.
+    """
+    found = [(leaves.astype(np.float64), variance)]
+    while (below := found[-1][0]).shape[0] > 2:
+        found.append((below.reshape(below.shape[0] // 2, 2, -1).sum(axis=1), 2 * found[-1][1]))
+    return found[::-1]
+
+
 def newton_steps(
     estimates: Sequence[tuple[NDArray[np.float64], float]],
     scales: Scales,

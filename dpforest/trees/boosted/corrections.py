@@ -1,0 +1,66 @@
+"""Corrections of grown trees: their leaves answer once more to what is left unexplained."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpforest.bridge import Bridge
+from dpforest.trees.boosted.plan import BoostedShape, Role
+from dpforest.trees.boosted.queries import STEPS, BoostedMove, Gradients, LeafSums
+from dpforest.trees.boosted.steps import Scales, in_score_steps, levels_of_leaves, newton_steps
+from dpforest.trees.multinomial.segments import Heap
+from dpforest.trees.refitted.queries import ScoreHistory
+
+#: A tree's splits, steps of its leaves, and their sizes.
+Grown = tuple[Heap, NDArray[np.float64], NDArray[np.float64]]
+
+
+def corrected(
+    shape: BoostedShape, bridge: Bridge, history: ScoreHistory, grown: Sequence[Grown]
+) -> list[Grown]:
+    """Correct the steps of one tree of the rounds after the other, so many times as was planned.
+
+    A tree was grown by what those before it left unexplained, and those after it changed that. Its
+    splits are paid for, so another answer of its leaves costs their sums alone.
+
+    Parameters
+    ----------
+    shape, bridge
+    history : ScoreHistory
+        Scores with the steps of all trees.
+    grown : sequence of Grown
+
+    Returns
+    -------
+    list of Grown
+
+    Notes
+    -----
+    **Claim**: as ``BoostedForest.train``. **Proof**: residuals follow from released scores and the
+    record's own codes; it lies in one leaf of a tree, so a correction moves by its row
+    (``LeafSums.sensitivity``). **Tests**: tests/trees/boosted/test_corrections.py.
+    """
+    found = list(grown)
+    for number in range(shape.n_corrections):
+        place = shape.first + number % shape.n_rounds
+        heap, steps, sizes = found[place]
+        more = _correction(shape, bridge, history, heap)
+        history = history.then(BoostedMove(len(history.moves), heap, more))
+        found[place] = heap, steps + more, sizes
+    return found
+
+
+def _correction(
+    shape: BoostedShape, bridge: Bridge, history: ScoreHistory, heap: Heap
+) -> NDArray[np.float64]:
+    """Ask what is left in the leaves of a tree, and make shrunk Newton steps of it."""
+    settings, lattice, leaves = shape.settings, shape.lattice, np.arange(2**shape.depth)
+    query = LeafSums(Gradients(history, lattice), heap, shape.depth, leaves)
+    released = bridge.ask(query, Role.CORRECTIONS).noised(Role.CORRECTIONS)
+    levels = levels_of_leaves(released, bridge.event(Role.CORRECTIONS).variance)
+    scales = Scales(STEPS, lattice.bend, lattice.mass)
+    steps = newton_steps(levels, scales, settings.spread, settings.step_clip)
+    return in_score_steps(settings.correction_step * steps)
