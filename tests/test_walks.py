@@ -44,7 +44,10 @@ N_RECORDS = 997
 MOST = 8
 #: Holds events of noise once they are granted, beside what was released.
 KEEPS = "trees/heard.py"
-ROLES = (Role.PRIOR, Role.QUANTILES, Role.GRAM, Role.GRADIENT, Role.SELECTION, Role.SUMS)
+ROLES = (
+    Role.PRIOR, Role.QUANTILES, Role.GRAM, Role.GRADIENT, Role.SELECTION, Role.SUMS,
+    Role.CORRECTIONS,
+)  # fmt: skip
 #: Files that list a role for several learners, beside the learner's own plan.
 SHARED = {Role.PRIOR: {"trees/prior.py"}, Role.QUANTILES: {"trees/random/bins.py"}}
 #: The stages of a fit, beside the number of a question: before the first, and between two.

@@ -186,6 +186,9 @@ def estimator_parts() -> tuple[AuditPart, ...]:
         *parts,
         estimator_part(PrivateForestClassifier, three, label="three classes", strategy="one_shot"),
         estimator_part(PrivateForestClassifier, three, label="three classes", strategy="boosted"),
+        estimator_part(
+            PrivateForestClassifier, three, label="three classes", strategy="boosted", delta=DELTA
+        ),
         estimator_part(PrivateForestClassifier, three, label="three classes", strategy="additive"),
         estimator_part(PrivateForestRegressor, least, **_declared(LEAST_ROWS, "one_shot")),
     )

@@ -71,6 +71,7 @@ REACHED: dict[str, float] = {
     "linear start: gradient": 0.4,
     "tree selection": 0.4,
     "leaf sums": 0.4,
+    "leaf corrections": 0.4,
 }
 
 

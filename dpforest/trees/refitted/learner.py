@@ -33,6 +33,9 @@ from dpforest.trees.refitted.steps import (
     shrunk_steps,
 )
 
+#: A tree, steps of its leaves, and their sizes.
+Grown = tuple[RandomTrees, NDArray[np.float64], NDArray[np.float64]]
+
 
 @dataclass(frozen=True, slots=True)
 class RefittedForest:
@@ -70,7 +73,11 @@ class RefittedForest:
                 n_gradients, bridge, facts, bins, prior, history
             )
         rounds = _Rounds(shape, bridge, facts, bins, history)
-        trees, steps, sizes = zip(*(rounds.run() for _ in range(shape.n_rounds)), strict=True)
+        grown = [rounds.run() for _ in range(shape.n_rounds)]
+        for number in range(shape.n_corrections):
+            place = number % shape.n_rounds
+            grown[place] = rounds.corrected(*grown[place])
+        trees, steps, sizes = zip(*grown, strict=True)
         # Rounds see the scores as they were released; what is predicted with is longer.
         longer = shape.settings.stretched(shape.n_rounds, shape.n_classes, facts.unit > 1)
         return RefittedModel(
@@ -97,7 +104,7 @@ class _Rounds:
         self.noise = bridge.event(Role.SUMS).variance ** 0.5
         self.history = history
 
-    def run(self) -> tuple[RandomTrees, NDArray[np.float64], NDArray[np.float64]]:
+    def run(self) -> Grown:
         """One round: sums of all candidates, a pick, the picked one's sums released."""
         shape = self.shape
         trees = draw_random_trees(
@@ -109,6 +116,15 @@ class _Rounds:
         tree = trees.take([picked])
         self.history = self.history.then(TreeMove(tree, steps))
         return tree, steps, sizes
+
+    def corrected(
+        self, tree: RandomTrees, steps: NDArray[np.float64], sizes: NDArray[np.float64]
+    ) -> Grown:
+        """Ask a tree once more what is left in its leaves: those after it changed that."""
+        sums = self.bridge.ask(LeafSums(self.history, tree), Role.CORRECTIONS)
+        more, _ = self._steps(sums.at(0).noised(Role.CORRECTIONS))
+        self.history = self.history.then(TreeMove(tree, more))
+        return tree, steps + more, sizes
 
     def _steps(self, released: Released) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Steps and sizes of every leaf, made of noisy residual sums and sizes."""

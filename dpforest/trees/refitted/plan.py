@@ -45,6 +45,7 @@ class Role:
     GRADIENT = "linear start: gradient"
     SELECTION = "tree selection"
     SUMS = "leaf sums"
+    CORRECTIONS = "leaf corrections"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,11 @@ class RefittedShape:
     def selects(self) -> bool:
         """True if there is something to choose among in a round."""
         return self.n_candidates > 1
+
+    @property
+    def n_corrections(self) -> int:
+        """Sums over the leaves of one picked tree after the other, after the last round."""
+        return self.n_rounds * self.settings.correction_times
 
     @property
     def round_roles(self) -> tuple[str, ...]:
@@ -119,7 +125,7 @@ def _plan_of_rho(
         share = rho * settings.start_share
         rounds += _start(facts, share, settings)
         left -= share
-    rounds.append(_each_round(shape, left))
+    rounds += _rounds(shape, left)
     return Plan(tuple(rounds), shape, _words(shape, {r.role for o in rounds for r in o.releases}))
 
 
@@ -137,9 +143,9 @@ def _start(facts: TableFacts, share: Fraction, settings: RefittedSettings) -> li
     ]
 
 
-def _each_round(shape: RefittedShape, left: Fraction) -> Round:
-    """A draw among candidates, where there are some, and the sums of its leaves."""
-    releases, n = [], shape.n_rounds
+def _rounds(shape: RefittedShape, left: Fraction) -> list[Round]:
+    """A draw among candidates, where there are some, and the sums of its leaves; corrections."""
+    releases, n, again = list[Release](), shape.n_rounds, shape.n_corrections
     if shape.selects:
         share = left * shape.settings.selection_share
         epsilon = sqrt_in_steps(8 * share / n, _ROOT_SCALE)
@@ -148,14 +154,22 @@ def _each_round(shape: RefittedShape, left: Fraction) -> Round:
         releases.append(Release(Role.SELECTION, event, says=text))
         left -= share
     leaves = 2**shape.depth
-    sums = _noise(sums_sensitivity(n_score_columns(shape.n_classes)), left / n)
-    text = f"noisy residual sums and sizes of {leaves} leaves, {n} times"
-    releases.append(Release(Role.SUMS, sums, leaves, says=text))
-    return Round(OWNER, (Step(tuple(releases)),), n)
+    # All sums have the same noise, so steps of both kinds are shrunk alike.
+    sums = _noise(sums_sensitivity(n_score_columns(shape.n_classes)), left / (n + again))
+    text = f"noisy residual sums and sizes of {leaves} leaves, "
+    releases.append(Release(Role.SUMS, sums, leaves, says=f"{text}{n} times"))
+    correction = Release(Role.CORRECTIONS, sums, leaves, says=f"{text}once more, {again} times")
+    found = Round(OWNER, (Step(tuple(releases)),), n), Round(OWNER, (Step((correction,)),), again)
+    return list(found[: 1 + (again > 0)])
 
 
 def _noise(sensitivity: Sensitivity, rho: Fraction) -> DiscreteGaussianNoise:
     return priced_noise(sensitivity.l2_squared, rho)
+
+
+def _again(shape: RefittedShape) -> str:
+    """Words about corrections, where there are some."""
+    return f", then {shape.n_corrections} corrections of leaves" if shape.n_corrections else ""
 
 
 def _words(shape: RefittedShape, roles: set[str]) -> dict[str, str]:
@@ -165,7 +179,7 @@ def _words(shape: RefittedShape, roles: set[str]) -> dict[str, str]:
         start += f", then a linear model by {shape.settings.n_gradients} noisy gradients"
     bins = "private quantiles" if Role.QUANTILES in roles else "merged public cells"
     return {
-        "rounds": f"{shape.n_rounds} trees of depth {shape.depth}",
+        "rounds": f"{shape.n_rounds} trees of depth {shape.depth}{_again(shape)}",
         "structure": f"one of {shape.n_candidates} public random trees a round",
         "thresholds": f"{bins}, at most {shape.settings.max_bins} bins a feature",
         "start": start,

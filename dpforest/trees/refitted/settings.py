@@ -69,7 +69,10 @@ class RefittedSettings:
     stretch, stretch_of_many, target_stretch : float
         What the sum of all steps is multiplied by once the last is released: a limited number of
         small, shrunk steps ends before the records are explained. There is less to make up for
-        from 240 rounds of two classes on, and in a regression.
+        from 120 rounds of two classes on, and in a regression.
+    correction_times : int
+        Corrections of each tree after the last round: it is picked and paid for, so a second
+        answer of its leaves costs neither a pick among candidates nor the time of their sums.
     """
 
     prior_share: Fraction = Fraction(2, 100)
@@ -90,6 +93,7 @@ class RefittedSettings:
     stretch: float = 1.2
     stretch_of_many: float = 1.1
     target_stretch: float = 1.1
+    correction_times: int = 1
 
     def size(self, signal: float, rows: float, n_classes: int) -> RefittedSize:
         """Size by the public signal R sqrt(2 / K).
@@ -104,18 +108,18 @@ class RefittedSettings:
         level = signal * (2 / n_classes) ** 0.5
         n_candidates = 64 if rows < FEW_ROWS else 32
         if level < 900:
-            return RefittedSize(4, n_candidates, 120)
+            return RefittedSize(4, n_candidates, 60)
         if n_classes == 2:
-            return RefittedSize(6, n_candidates, 120 if level < 10_000 else 240)
+            return RefittedSize(6, n_candidates, 60 if level < 10_000 else 120)
         if level < 2500:
-            return RefittedSize(5, n_candidates, 180)
-        return RefittedSize(6 if level < 5000 else 8, n_candidates, 240)
+            return RefittedSize(5, n_candidates, 90)
+        return RefittedSize(6 if level < 5000 else 8, n_candidates, 120)
 
     def stretched(self, n_rounds: int, n_classes: int, of_means: bool) -> float:
         """Factor of the steps of so many rounds."""
         if of_means:
             return self.target_stretch
-        return self.stretch_of_many if n_classes == 2 and n_rounds >= 240 else self.stretch
+        return self.stretch_of_many if n_classes == 2 and n_rounds >= 120 else self.stretch
 
     def starts_linearly(self, signal: float, n_columns: int, n_classes: int) -> bool:
         """True if the budget carries a linear start."""
