@@ -46,6 +46,8 @@ from dpforest.mechanisms.entropy import SeededSource
 from dpforest.records.base import MemoryRecords
 from dpforest.records.table import Table
 from dpforest.trees.base import TableFacts
+from dpforest.trees.boosted.learner import BoostedForest
+from dpforest.trees.boosted.settings import BoostedSettings
 from dpforest.trees.refitted import RefittedForest
 from dpforest.trees.refitted.settings import RefittedSettings, RefittedSize
 from dpforest.trees.rules import RulesLearner, probabilities
@@ -96,6 +98,19 @@ class Run:
         return log_shares(model.log_odds(self.test))
 
 
+class Doubled(RefittedSettings):
+    """Twice the rounds."""
+
+    def size(self, signal: float, rows: float, n_classes: int) -> RefittedSize:
+        """The rule's, with twice the rounds."""
+        size = super().size(signal, rows, n_classes)
+        return replace(size, n_rounds=2 * size.n_rounds)
+
+    def stretched(self, n_rounds: int, n_classes: int, of_means: bool) -> float:
+        """That of the rule's rounds."""
+        return super().stretched(n_rounds // 2, n_classes, of_means)
+
+
 def log_shares(scores: np.ndarray) -> np.ndarray:
     """Log probabilities of class scores."""
     return scores - np.logaddexp.reduce(scores, axis=1, keepdims=True)
@@ -120,6 +135,13 @@ VARIANTS: dict[str, Callable[[Run], np.ndarray]] = {
     "refitted": lambda run: run.scores(RefittedForest()),
     "refitted, not stretched": lambda run: run.scores(RefittedForest(UNSTRETCHED)),
     "refitted, half the rounds": lambda run: run.scores(RefittedForest(Halved(step=0.25))),
+    "refitted, all sums in rounds": lambda run: run.scores(
+        RefittedForest(Doubled(correction_times=0))
+    ),
+    "boosted": lambda run: run.scores(BoostedForest()),
+    "boosted, leaves not corrected": lambda run: run.scores(
+        BoostedForest(BoostedSettings(correction_share=Fraction(0)))
+    ),
     "rules and refitted": blend,
 }
 

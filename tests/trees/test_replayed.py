@@ -61,8 +61,9 @@ LEAVES = "leaf tables"
 ALL_OF_ONE_SHOT = {"quantiles", LEAVES, "calibration"}
 ALL_OF_ROUNDS = {
     "prior", "quantiles", "linear start: Gram matrix", "linear start: gradient", "tree selection",
-    "leaf sums",
+    "leaf sums", "leaf corrections",
 }  # fmt: skip
+ALL_OF_LEAVES = {"prior", "tree selection", "leaf sums", "leaf corrections"}
 OF_TREES = {"prior", "node sums", "residual split selection", "residual leaf sums"}
 OF_CURVES = {"prior", "records by bins", "residual sums of a feature"}
 OF_COUNTS = {"node counts", "class split selection", "leaf counts"}
@@ -77,14 +78,14 @@ CASES = {
     "one-shot, means, Gaussian": Case(
         FOREST, {"prior", *ALL_OF_ONE_SHOT}, delta=DELTA, rows=1e5, **MEANS
     ),
-    "refitted, leaves": Case(ROUNDS, {"prior", "tree selection", "leaf sums"}, delta=DELTA),
+    "refitted, leaves": Case(ROUNDS, ALL_OF_LEAVES, delta=DELTA),
     "refitted, all": Case(ROUNDS, ALL_OF_ROUNDS, Fraction(8), DELTA, 3e4),
     "refitted, all, four classes": Case(ROUNDS, ALL_OF_ROUNDS, Fraction(8), DELTA, 1e5, 4),
     "refitted, means": Case(ROUNDS, ALL_OF_ROUNDS, Fraction(8), DELTA, 1e6, **MEANS),
     "boosted, public bins": Case(BOOSTED, OF_TREES, delta=DELTA),
     "boosted, all": Case(BOOSTED, {"quantiles", *OF_TREES}, Fraction(8), DELTA, 3e4),
     "boosted, all, four classes": Case(
-        BOOSTED, {"quantiles", *OF_TREES}, Fraction(8), DELTA, 1e5, 4
+        BOOSTED, {"quantiles", *OF_TREES, "leaf corrections"}, Fraction(8), DELTA, 1e5, 4
     ),
     "boosted, means": Case(BOOSTED, {"quantiles", *OF_TREES}, Fraction(8), DELTA, 1e6, **MEANS),
     "boosted, pure": Case(BOOSTED, {"quantiles", *OF_TREES}, Fraction(8), rows=3e4),
