@@ -75,6 +75,9 @@ def _check_parameters(task: str | None, path: str | PathLike[str] | None) -> Non
         raise ParameterError(
             "task", task, "must be 'classification' or 'regression'", "Choose one of them"
         )
+    if path is not None and not isinstance(path, (str, PathLike)):
+        kind = type(path).__name__
+        raise ParameterTypeError("path", kind, "must name a new file", "Give a str or a path")
     if path is not None and Path(path).exists():
         raise ParameterError(
             "path",

@@ -55,7 +55,10 @@ BOOSTED_ROWS = 2000.0
 BOOSTED_FEATURES = 18
 BOOSTED_ORDERED = 0.1
 #: R from which they do of two classes with fewer features: random trees have no more to say then.
+#: They have less to say of numbers, where so large a share of the features is ordered.
 BOOSTED_SIGNAL_OF_NARROW = 60_000.0
+BOOSTED_SIGNAL_OF_NUMBERS = 20_000.0
+BOOSTED_NUMBERS = 0.8
 #: R / sqrt(D) for D features, and in pure epsilon R / D, from which curves of single features pass
 #: what else there is for a regression: R by which each curve is known. With a delta refitted
 #: forests pass them again from this R.
@@ -117,7 +120,9 @@ def _is_for_boosting(facts: TableFacts, signal: float) -> bool:
     if facts.unit > 1:
         return False
     many = signal >= BOOSTED_SIGNAL_OF_TWO and (facts.approximate_rows or 0.0) >= BOOSTED_ROWS
-    return many and (_is_wide(facts) or signal >= BOOSTED_SIGNAL_OF_NARROW)
+    numbers = bool(facts.ordered.mean() >= BOOSTED_NUMBERS)
+    enough = BOOSTED_SIGNAL_OF_NUMBERS if numbers else BOOSTED_SIGNAL_OF_NARROW
+    return many and (_is_wide(facts) or signal >= enough)
 
 
 def _is_for_pure_boosting(facts: TableFacts, signal: float) -> bool:

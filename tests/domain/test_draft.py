@@ -162,6 +162,12 @@ def test_what_cannot_be_drafted():
         Domain.draft(table)
 
 
+@pytest.mark.parametrize("path", [b"domain.json", 3, {"a": [1]}])
+def test_what_names_no_file_is_no_path_of_a_draft(path):
+    with pytest.raises(ParameterTypeError, match="path"):
+        Domain.draft(np.eye(2), ["n", "y"], path=path)
+
+
 def test_a_draft_is_not_written_over_an_edited_one(tmp_path):
     path = tmp_path / "domain.json"
     path.write_text("edited")

@@ -139,7 +139,11 @@ class Gradients:
 
 
 def grouped(chunk: Chunk, number: int, heap: Heap, level: int) -> Segments:
-    """Records of a chunk by the nodes of a level of tree ``number``; secret, and kept."""
+    """Records of a chunk by the nodes of a level of one tree; secret, and kept.
+
+    ``number`` is the tree's place in the history, which no other asking of a fit has: a corrected
+    tree is asked at several places, and records are grouped anew at each.
+    """
     known, own_level, segments = chunk.kept.get(_NODES, (-1, 0, None))
     if known != number or own_level > level:
         own_level, rows = 0, np.arange(chunk.table.n_records, dtype=np.int32)
@@ -161,7 +165,7 @@ class BoostedMove:
     Attributes
     ----------
     number : int
-        Of the tree.
+        Its place in the history, unique in a fit.
     heap : Heap
     steps : ndarray of float64, shape (n_leaves, C)
     """
@@ -282,7 +286,7 @@ def listed_bins(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LeafSums:
-    """Sums of residuals, curvatures and records over one of each two sibling leaves."""
+    """Sums of residuals, curvatures and records over the leaves that are counted."""
 
     gradients: Additions
     heap: Heap

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dpforest.exceptions import ParameterError
+from dpforest.trees.refitted.settings import check_times
 
 #: Depth of the deepest tree.
 MAX_DEPTH = 16
@@ -79,13 +80,13 @@ class BoostedSettings:
     correction_step : float
         Share of a Newton step that a correction takes.
     correction_times : int
-        Corrections of each tree.
+        Corrections of each tree; where it is 0 nothing is set aside for them.
 
     Raises
     ------
     ParameterError
-        Where a share is none, shares leave nothing, or a clip, bend or mass is not above 0 and at
-        most 1: so scores of fewer than 2**31 records are exact in doubles, and sums in 64 bits.
+        Where ``correction_times`` is no whole number or below 0, a share is none, shares leave
+        nothing, or a clip, bend or mass is not above 0 and at most 1: so scores of fewer than 2**31 records are exact in doubles, and sums in 64 bits.
     """
 
     prior_share: Fraction = Fraction(1, 100)
@@ -121,6 +122,7 @@ class BoostedSettings:
             if not 0 <= getattr(self, name) < 1:
                 rule = "must be at least 0 and below 1"
                 raise ParameterError(name, getattr(self, name), rule, "Give a smaller share")
+        check_times("correction_times", self.correction_times)
 
     def size(self, signal: float, n_features: int, n_cells: int, n_classes: int) -> BoostedSize:
         """Size by the public signal R, as deep as the sums of a level fit in memory.
@@ -165,7 +167,8 @@ class BoostedSettings:
 
     def corrections(self, n_classes: int) -> Fraction:
         """Share of corrections of leaves."""
-        return self.correction_share if n_classes > 2 else Fraction(0)
+        corrects = n_classes > 2 and self.correction_times
+        return self.correction_share if corrects else Fraction(0)
 
     def scales(self, n_classes: int) -> tuple[Fraction, Fraction]:
         """Clip of residuals, and what a curvature counts for."""

@@ -34,6 +34,23 @@ class RefittedSize:
             raise ParameterError("depth", self.depth, rule, "Give a smaller size")
 
 
+def check_times(name: str, times: int) -> None:
+    """Refuse what is no number of times.
+
+    Parameters
+    ----------
+    name : str
+        Of the setting.
+    times : int
+
+    Raises
+    ------
+    ParameterError
+    """
+    if isinstance(times, bool) or not isinstance(times, int) or times < 0:
+        raise ParameterError(name, times, "must be a whole number from 0 on", "Give 0 for none")
+
+
 @dataclass(frozen=True, slots=True)
 class RefittedSettings:
     """Shares of rho, sizes by a public rule, and the rule of a step.
@@ -73,6 +90,11 @@ class RefittedSettings:
     correction_times : int
         Corrections of each tree after the last round: it is picked and paid for, so a second
         answer of its leaves costs neither a pick among candidates nor the time of their sums.
+
+    Raises
+    ------
+    ParameterError
+        Where ``correction_times`` is no whole number or below 0.
     """
 
     prior_share: Fraction = Fraction(2, 100)
@@ -94,6 +116,10 @@ class RefittedSettings:
     stretch_of_many: float = 1.1
     target_stretch: float = 1.1
     correction_times: int = 1
+
+    def __post_init__(self) -> None:
+        """Check what the plan divides by."""
+        check_times("correction_times", self.correction_times)
 
     def size(self, signal: float, rows: float, n_classes: int) -> RefittedSize:
         """Size by the public signal R sqrt(2 / K).

@@ -171,6 +171,7 @@ def test_sizes_of_a_pure_epsilon_grow_with_the_signal():
     {"selection_share": Fraction(9, 10), "node_share": Fraction(1, 10)},
     {"first_share": Fraction(1)}, {"first_share": Fraction(-1, 9)},
     {"correction_share": Fraction(1)}, {"correction_share": Fraction(-1, 9)},
+    {"correction_times": -1}, {"correction_times": 0.5}, {"correction_times": True},
 ])  # fmt: skip
 def test_settings_that_sums_or_prices_could_not_bear_are_refused(kind, changes):
     with pytest.raises(ParameterError, match=next(reversed(changes))):

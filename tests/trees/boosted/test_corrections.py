@@ -126,3 +126,27 @@ def test_levels_of_leaves_are_their_sums_and_variances_add_up():
         assert np.array_equal(sums.sum(axis=0), leaves.sum(axis=0))
     assert np.array_equal(levels[1][0][3], leaves[6] + leaves[7])
     assert [sums.shape[0] for sums, _ in levels_of_leaves(leaves[:2], 1.0)] == [2]
+
+
+def test_what_a_chunk_keeps_changes_no_correction(facts_of, table_of, monkeypatch):
+    facts, differ = facts_of([-3, 20, 9], 4), []
+    table, count = table_of(facts, 300), LeafSums.count
+
+    def both(query, chunk):
+        found = count(query, chunk)
+        differ.append(not np.array_equal(found, count(query, Chunk(table))))
+        return found
+
+    monkeypatch.setattr(LeafSums, "count", both)
+    fitted(facts, table)
+    assert len(differ) >= 2 * SIZE.n_rounds and not any(differ)
+
+
+@pytest.mark.parametrize("delta", CURRENCIES)
+def test_no_corrections_leave_nothing_of_the_budget_unspent(facts_of, delta):
+    facts, budget = facts_of([40, -5], 4, 1e6), LearnerBudget(Fraction(1), delta)
+    settings = replace(SETTINGS if delta else PURE, correction_times=0)
+    none = BoostedForest(settings, settings).plan(facts, budget)
+    share = replace(settings, correction_share=Fraction(0))
+    assert none.shape.n_corrections == 0
+    assert none.loss.rho == BoostedForest(share, share).plan(facts, budget).loss.rho

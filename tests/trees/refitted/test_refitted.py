@@ -16,6 +16,7 @@ from dpforest.mechanisms.entropy import SeededSource
 from dpforest.records.base import Chunk, MemoryRecords
 from dpforest.trees.refitted import RefittedForest, RefittedModel
 from dpforest.trees.refitted.plan import Role
+from dpforest.trees.refitted.queries import LeafSums
 from dpforest.trees.refitted.settings import MAX_DEPTH, RefittedSettings, RefittedSize
 from dpforest.trees.refitted.steps import shrunk_steps
 from dpforest.trees.training import train_on
@@ -101,6 +102,31 @@ def test_leaves_that_sums_cannot_number_are_refused(depth):
     with pytest.raises(ParameterError, match=f"depth={depth}: must be from 1 to {MAX_DEPTH}"):
         RefittedSize(depth, 4, 10)
     assert np.iinfo(np.uint16).max + 1 == 2**MAX_DEPTH
+
+
+@pytest.mark.parametrize("times", [-1, 0.5, True])
+def test_corrections_that_are_no_number_of_times_are_refused(times):
+    with pytest.raises(ParameterError, match="correction_times"):
+        RefittedSettings(correction_times=times)
+    assert RefittedSettings(correction_times=0).correction_times == 0
+
+
+def test_corrections_answer_to_all_steps_before_them(facts_of, table_of, monkeypatch):
+    facts, asked = facts_of([40, -5, 7, -2], 2), []
+    table, count = table_of(facts, 300), LeafSums.count
+
+    def counted(query, chunk):
+        asked.append((query, found := count(query, chunk)))
+        return found
+
+    monkeypatch.setattr(LeafSums, "count", counted)
+    run(SMALL, facts, table)
+    assert [len(query.history) for query, _ in asked] == list(range(20))
+    for (grown, _), (query, found) in zip(asked[:10], asked[10:], strict=True):
+        picked = query.trees.feature.tolist()
+        assert query.trees.n_trees == 1
+        assert picked in [grown.trees.take([at]).feature.tolist() for at in range(4)]
+        assert np.array_equal(found, count(query, Chunk(table)))
 
 
 @pytest.mark.parametrize(("n_codes", "n_classes"), SHAPES)
