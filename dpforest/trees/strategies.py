@@ -46,7 +46,7 @@ REFITTED_SIGNAL = 300.0
 REFITTED_SIGNAL_OF_MEANS = 400.0
 #: R sqrt(2 / K) from which boosted forests pass refitted ones, of more than two classes: random
 #: trees have no more to say then.
-BOOSTED_SIGNAL = 4000.0
+BOOSTED_SIGNAL = 5000.0
 #: R and records from which they do of two classes, how many features it takes, and what share of
 #: them is ordered. Drawn splits follow a few hundred records too closely; of few features a random
 #: tree uses enough; and values of a category are split off one by one.
@@ -57,7 +57,7 @@ BOOSTED_ORDERED = 0.1
 #: R from which they do of two classes with fewer features: random trees have no more to say then.
 #: They have less to say of numbers, where so large a share of the features is ordered.
 BOOSTED_SIGNAL_OF_NARROW = 60_000.0
-BOOSTED_SIGNAL_OF_NUMBERS = 20_000.0
+BOOSTED_SIGNAL_OF_NUMBERS = 7000.0
 BOOSTED_NUMBERS = 0.8
 #: R / sqrt(D) for D features, and in pure epsilon R / D, from which curves of single features pass
 #: what else there is for a regression: R by which each curve is known. With a delta refitted

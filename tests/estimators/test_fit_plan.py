@@ -102,9 +102,9 @@ def check_rule_of_two(facts, budget):
         (1e4, 18, 1, 1, "refitted"),
         (1e4, 18, 18, 2**16, "additive"),
         (1e6, 3, 3, 1, "boosted"),
-        (1e5, 5, 4, 1, "boosted"),
-        (1e5, 5, 3, 1, "refitted"),
-        (8e4, 5, 4, 1, "refitted"),
+        (4e4, 5, 4, 1, "boosted"),
+        (4e4, 5, 3, 1, "refitted"),
+        (3e4, 5, 4, 1, "refitted"),
         (1e6, 5, 3, 1, "boosted"),
         (1e6, 18, 18, 2**16, "refitted"),
     ]:

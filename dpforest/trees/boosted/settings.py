@@ -86,7 +86,8 @@ class BoostedSettings:
     ------
     ParameterError
         Where ``correction_times`` is no whole number or below 0, a share is none, shares leave
-        nothing, or a clip, bend or mass is not above 0 and at most 1: so scores of fewer than 2**31 records are exact in doubles, and sums in 64 bits.
+        nothing, or a clip, bend or mass is not above 0 and at most 1: so scores of fewer than
+        2**31 records are exact in doubles, and sums in 64 bits.
     """
 
     prior_share: Fraction = Fraction(1, 100)
