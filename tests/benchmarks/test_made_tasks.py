@@ -1,0 +1,100 @@
+"""Tasks made of tables have the classes that their names say, at the signal that was asked for."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import made_tasks
+import numpy as np
+import pytest
+
+from dpforest import Domain
+from dpforest.accounting.releases import LearnerBudget
+
+TARGETS = np.arange(60.0) ** 2
+LABELS = np.repeat([0, 1, 2, 3], [5, 21, 15, 19])
+
+
+class Table:
+    """What of a table a task is made of."""
+
+    X = np.arange(120.0).reshape(60, 2)
+    y = TARGETS
+    domain = Domain(
+        features=[{"name": n, "kind": "numeric", "lower": 0, "upper": 120} for n in "ab"],
+        target={"lower": 0, "upper": 3600},
+    )
+
+
+def run_in_thirds(signal=60.0):
+    (task,) = made_tasks._task(Table, "t/3", TARGETS // 1200)
+    return made_tasks.run_of(task, signal, 0)[0]
+
+
+def test_targets_are_cut_where_the_names_say():
+    two, finely = dict(made_tasks.cut_in_two(TARGETS)), dict(made_tasks.cut_finely(TARGETS))
+    assert [y.sum() for y in two.values()] == [30, 12] and list(two) == [">0.5", ">0.8"]
+    assert two[">0.8"][-12:].all()
+    assert [np.bincount(y).tolist() for y in finely.values()] == [[20] * 3, [10] * 6]
+    assert (np.diff(finely["/6"]) >= 0).all()
+
+
+def test_classes_are_divided_in_two():
+    top, half = dict(made_tasks.two_of_many(LABELS, 4)).values()
+    assert np.array_equal(top, LABELS == 1)
+    assert all(np.unique(half[label == LABELS]).size == 1 for label in range(4))
+    assert len({bool(half[label == LABELS][0]) for label in range(4)}) == 2
+    assert list(dict(made_tasks.two_of_many(LABELS % 3, 3))) == ["=top"]
+
+
+def test_a_task_has_its_table_s_features_and_declared_classes():
+    (task,) = made_tasks._task(Table, "t/3", TARGETS // 1200)
+    assert task.domain.classes.labels == (0, 1, 2) and task.domain.target is None
+    assert np.array_equal(np.sort(task.X[:, 0]), Table.X[:, 0])
+    assert np.array_equal(task.y, (task.X[:, 0] / 2) ** 2 // 1200)
+    split = task.split(0)
+    assert split.test.size == 16 and task.codes.shape == (60, 2)
+    assert not list(made_tasks._task(Table, "t", (TARGETS > 3400).astype(int)))  # one in thirty
+
+
+@pytest.mark.parametrize("signal", [40.0, 500.0, 3000.0])
+@pytest.mark.parametrize("n_classes", [2, 8])
+def test_epsilon_is_that_of_the_signal(signal, n_classes):
+    epsilon = made_tasks.epsilon_of(signal, 10_000.0, n_classes)
+    found = LearnerBudget(epsilon, made_tasks.DELTA).signal(10_000.0) * (2 / n_classes) ** 0.5
+    assert abs(found / signal - 1) < 0.02
+    assert made_tasks.epsilon_of(1e9, 100.0, 2) > made_tasks.MOST_EPSILON
+
+
+@pytest.mark.parametrize("name", made_tasks.MODELS)
+def test_a_model_gives_shares_of_classes(name):
+    one, two = (made_tasks.MODELS[name](run_in_thirds()) for _ in range(2))
+    assert np.allclose(np.exp(one).sum(axis=1), 1) and np.array_equal(one, two)
+
+
+def test_a_start_is_a_part_of_what_is_predicted(monkeypatch):
+    run = run_in_thirds()
+    found = made_tasks.started(run)
+    monkeypatch.setattr(made_tasks, "START_SHARE", Fraction(1, 100))
+    assert not np.allclose(found, made_tasks.started(run))
+
+
+def test_a_run_is_fitted_unless_its_epsilon_is_no_use():
+    (task,) = made_tasks._task(Table, "t/3", TARGETS // 1200)
+    line = {"dataset": "t/3", "model": "rules", "epsilon": 5.0, "seed": 0}
+    made = made_tasks.fitted(task, line)
+    assert made["n_features"] == 2 and made["ordered"] == 1.0 and 0 <= made["accuracy"] <= 1
+    assert made_tasks.fitted(task, line | {"epsilon": 1e6}) is None
+
+
+def test_means_are_differences_from_the_first_model(capsys):
+    lines = [
+        {"dataset": name, "model": model, "epsilon": 10.0, "seed": 0, "ordered": ordered,
+         "accuracy": 0.5 + 0.01 * (model == "b") * (1 + ordered), "auc": 0.5, "log_loss": 1.0}
+        for name, ordered in (("x", 0.0), ("y", 1.0)) for model in "ab"
+    ]  # fmt: skip
+    asked = type("Asked", (), {"signals": [10.0], "models": ["a", "b"], "seeds": 1})
+    made_tasks.report(asked, lines)
+    all_, none, numbers = capsys.readouterr().out.splitlines()
+    assert "all          2 tasks | b +1.50 / +0.0 / +0.0" in all_
+    assert "b +1.00" in none and "no numbers" in none and "b +2.00" in numbers
