@@ -5,7 +5,7 @@ All of it follows from public facts and public random words; no record is read.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from dpforest.mechanisms.entropy import RandomSource
 from dpforest.trees.base import TableFacts
+from dpforest.trees.rules.kernels.bins import bins_of_sums, direction_bins
 
 #: A feature's largest part in a sum.
 SUM_SCALE = 1000
@@ -79,16 +80,6 @@ class Direction:
             total += table.take(codes[:, feature])
         return total
 
-    def bins(self, columns: NDArray[Any]) -> NDArray[np.integer]:
-        """Bins of records given a feature a row, shape (n,)."""
-        total = self.values(columns.T)
-        if total.size <= self.width:
-            return np.searchsorted(self.thresholds, total)
-        # Fewer values than records: each is looked up once.
-        low = sum(int(table.min()) for table in self.tables)
-        every = np.arange(low, low + self.width)
-        return np.searchsorted(self.thresholds, every).astype(np.uint8).take(total - low)
-
     @property
     def width(self) -> int:
         """Number of integers that the values lie in."""
@@ -113,11 +104,28 @@ class Directions:
 
     def bins(self, codes: NDArray[Any]) -> NDArray[np.uint8]:
         """Bins of coded records, shape (n, n_directions): cut k sends bins up to k left."""
-        columns = np.ascontiguousarray(codes.T)
-        result = np.empty((len(self.members), codes.shape[0]), dtype=np.uint8)
-        for m, direction in enumerate(self.members):
-            result[m] = direction.bins(columns)
-        return np.ascontiguousarray(result.T)
+        if not self.members:
+            return np.empty((codes.shape[0], 0), dtype=np.uint8)
+        tables = [table for one in self.members for table in one.tables]
+        flat, starts = np.concatenate(tables), _starts(tables)
+        of_direction = _starts([one.features for one in self.members])
+        low, high = (
+            np.add.reduceat(most.reduceat(flat, starts[:-1]), of_direction[:-1])
+            for most in (np.minimum, np.maximum)
+        )
+        thresholds = [one.thresholds for one in self.members]
+        every = bins_of_sums(low, high - low + 1, np.concatenate(thresholds), _starts(thresholds))
+        features = np.array([f for one in self.members for f in one.features], dtype=np.int64)
+        return direction_bins(
+            np.ascontiguousarray(codes), features, flat.astype(np.uint32), starts, of_direction,
+            low, *every,
+        )  # fmt: skip
+
+
+def _starts(parts: Sequence[Sized]) -> NDArray[np.int64]:
+    """Where each of some parts begins when they are joined, and where the last ends."""
+    found: NDArray[np.int64] = np.cumsum([0, *map(len, parts)], dtype=np.int64)
+    return found
 
 
 def draw_directions(
@@ -149,7 +157,9 @@ def draw_directions(
     singles = [(d, s) for f in usable for d, s in _single(facts, f, n_cuts)]
     if len(singles) > limit:
         singles = _some(singles, limit, draws)
-    sums = [_sum(facts, usable, n_cuts, draws) for _ in range(n_sums * (len(usable) > 1))]
+    ranked: _Ranked = {}
+    times = n_sums * (len(usable) > 1)
+    sums = [_sum(facts, usable, n_cuts, draws, ranked) for _ in range(times)]
     shares = np.array([share for _, share in singles])
     if sums:
         shares = np.concatenate(
@@ -183,33 +193,65 @@ def _single(facts: TableFacts, feature: int, n_cuts: int) -> list[tuple[Directio
     return [(Direction((feature,), (codes,), thresholds), 1.0)]
 
 
-def _sum(facts: TableFacts, usable: Sequence[int], n_cuts: int, draws: PublicDraws) -> Direction:
+def _sum(
+    facts: TableFacts, usable: Sequence[int], n_cuts: int, draws: PublicDraws, ranked: _Ranked
+) -> Direction:
     most = min(_LARGEST_SUM, len(usable))
     size = 2 + draws.below(most - 1)
     features = tuple(_some(list(usable), size, draws))
-    tables = tuple(_part(facts, feature, draws) for feature in features)
-    low = sum(int(t.min()) for t in tables)
-    high = sum(int(t.max()) for t in tables)
-    steps = np.arange(1, n_cuts + 1, dtype=np.int64)
-    thresholds = low + steps * (high - low + 1) // (n_cuts + 1) - 1
-    return Direction(features, tables, np.unique(thresholds))
+    parts = [_part(facts, feature, draws, ranked) for feature in features]
+    low, high = sum(part.low for part in parts), sum(part.high for part in parts)
+    width = high - low + 1
+    thresholds = low + np.arange(1, n_cuts + 1, dtype=np.int64) * width // (n_cuts + 1) - 1
+    if width <= n_cuts:
+        thresholds = np.unique(thresholds)
+    return Direction(features, tuple(part.table for part in parts), thresholds)
 
 
-def _part(facts: TableFacts, feature: int, draws: PublicDraws) -> NDArray[np.int64]:
+@dataclass(frozen=True, slots=True, eq=False)
+class _Part:
+    """What each code of a feature adds to a sum, and the least and the most of it."""
+
+    table: NDArray[np.int64]
+    low: int
+    high: int
+
+    @classmethod
+    def of(cls, share: NDArray[np.float64]) -> _Part:
+        """Shares in steps."""
+        table = np.rint(share * SUM_SCALE).astype(np.int64)
+        return cls(table, int(table.min()), int(table.max()))
+
+    def turned(self, sign: int) -> _Part:
+        """The same, or what it takes away."""
+        return self if sign > 0 else _Part(-self.table, -self.high, -self.low)
+
+
+#: Parts of ordered features: the same in every sum, but for their sign.
+_Ranked = dict[tuple[int, int], _Part]
+
+
+def _part(facts: TableFacts, feature: int, draws: PublicDraws, ranked: _Ranked) -> _Part:
     """A feature's part in a sum: plus or minus its scaled value, or a random set of categories."""
     n_codes = int(facts.n_codes[feature])
     sign = 1 - 2 * draws.below(2)
     by_rank = draws.below(2)
     scaled = facts.scaled[feature]
     if scaled is None:
-        share = np.array(draws.coins(n_codes), dtype=np.float64)
+        coins = np.array(draws.coins(n_codes), dtype=np.float64)
         if (unknown := facts.unknown_code(feature)) >= 0:
-            share[unknown] = share[0]  # what no declared value has is no side of its own
-    elif by_rank:
-        # Codes are equal steps of a log scale where the feature has a wide range.
-        last = n_codes - 1 - int(facts.has_missing_code[feature])
-        share = np.arange(n_codes) / max(last, 1)
-        share[last + 1 :] = 0.5
-    else:
-        share = scaled
-    return sign * np.rint(share * SUM_SCALE).astype(np.int64)
+            coins[unknown] = coins[0]  # what no declared value has is no side of its own
+        return _Part.of(coins).turned(sign)
+    if (feature, by_rank) not in ranked:
+        share = _shares_by_rank(facts, feature) if by_rank else scaled
+        ranked[feature, by_rank] = _Part.of(share)
+    return ranked[feature, by_rank].turned(sign)
+
+
+def _shares_by_rank(facts: TableFacts, feature: int) -> NDArray[np.float64]:
+    """Codes as equal steps from 0 to 1: of a log scale where the feature has a wide range."""
+    n_codes = int(facts.n_codes[feature])
+    last = n_codes - 1 - int(facts.has_missing_code[feature])
+    share = np.arange(n_codes) / max(last, 1)
+    share[last + 1 :] = 0.5
+    return share

@@ -17,7 +17,7 @@ from dpforest.mechanisms.entropy import SeededSource
 from dpforest.mechanisms.streamed import draw_one_below
 from dpforest.records.base import MemoryRecords
 from dpforest.trees.rules import RuleModel, RulesLearner, RulesSettings
-from dpforest.trees.rules.directions import PublicDraws, draw_directions
+from dpforest.trees.rules.directions import Directions, PublicDraws, draw_directions
 from dpforest.trees.rules.plan import family_size
 from dpforest.trees.rules.probabilities import (
     SHARPENING,
@@ -219,19 +219,26 @@ def test_damaged_data_is_refused(change, text, facts_of, table_of):
 # -- directions ------------------------------------------------------------------------------
 
 
-def test_directions_are_public_and_bins_follow_their_thresholds(facts_of, table_of):
+@pytest.mark.parametrize("n_records", [0, 1, 512, 1300])
+def test_directions_are_public_and_bins_follow_their_thresholds(facts_of, table_of, n_records):
     facts = facts_with(facts_of, 20, [300, -5, 40, -2])
     directions = draw_directions(facts, 30, 15, 100, 0.5, SeededSource(3))
     assert len(directions.members) == 1 + 5 + 1 + 1 + 30
     assert directions.shares.sum() == pytest.approx(1)
     assert directions.shares[-30:].sum() == pytest.approx(0.5)
-    codes = table_of(facts, 100).codes
+    codes = table_of(facts, n_records).codes
     bins = directions.bins(codes)
+    assert bins.shape == (n_records, len(directions.members)) and bins.flags.c_contiguous
     assert (bins < directions.n_bins).all()
+    assert np.array_equal(bins, directions.bins(np.asfortranarray(codes)))
     for m, direction in enumerate(directions.members):
         assert direction.thresholds.size <= 15
         for k, threshold in enumerate(direction.thresholds):
             assert np.array_equal(bins[:, m] <= k, direction.values(codes) <= threshold)
+
+
+def test_without_directions_there_are_no_bins():
+    assert Directions((), np.empty(0)).bins(np.zeros((7, 2), np.uint8)).shape == (7, 0)
 
 
 def test_a_wide_domain_is_offered_in_part(facts_of):
