@@ -14,6 +14,7 @@ import behind
 import consistency
 import curves
 import forecast
+import made_tasks
 import private_safe_bayesian
 import pytest
 import regression
@@ -63,6 +64,7 @@ MAKERS = {
     "speed": speed.MADE_BY,
     "unknown_code": {"": unknown_code.SOURCES},
     "utility": utility.MADE_BY,
+    "made_tasks": {"": made_tasks.SOURCES},
     "variants": {"": variants.SOURCES},
 }
 #: What else writes files: pages of the documentation, and what a run itself throws away.

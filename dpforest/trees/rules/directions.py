@@ -123,7 +123,7 @@ class Directions:
 
 
 def _starts(parts: Sequence[Sized]) -> NDArray[np.int64]:
-    """Where each of some parts begins when they are joined, and where the last ends."""
+    """Places where some parts begin when they are joined, and where the last ends."""
     found: NDArray[np.int64] = np.cumsum([0, *map(len, parts)], dtype=np.int64)
     return found
 
@@ -210,7 +210,7 @@ def _sum(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Part:
-    """What each code of a feature adds to a sum, and the least and the most of it."""
+    """Addition of each code of a feature to a sum, and the least and the most of it."""
 
     table: NDArray[np.int64]
     low: int
