@@ -346,6 +346,19 @@ def run_curves(path, monkeypatch):
     return fit.calls
 
 
+def run_made_tasks(path, monkeypatch):
+    fit = Counted(lambda task, line: line)
+    monkeypatch.setattr(made_tasks, "fitted", fit)
+    task = argparse.Namespace(name="car=top", X=argparse.Namespace(shape=(4, 1)))
+    monkeypatch.setattr(made_tasks, "tasks", lambda folder, several: [task])
+    asked = argparse.Namespace(
+        sets=None, signals=[9.0], seeds=2, models=["rules"], data=None, several=False,
+        most_features=9,
+    )  # fmt: skip
+    made_tasks.fit_missing(asked, Store(path, made_tasks.SOURCES))
+    return fit.calls
+
+
 def run_variants(path, monkeypatch):
     fit = Counted(lambda folder, line: line)
     monkeypatch.setattr(variants, "fitted", fit)
@@ -467,7 +480,8 @@ def run_behind(path, monkeypatch):
 
 
 RUNS = (
-    run_behind, run_consistency, run_curves, run_variants, run_regression, run_utility, run_attack,
+    run_behind, run_consistency, run_curves, run_made_tasks, run_variants, run_regression,
+    run_utility, run_attack,
     run_audit, run_speed, run_scale, run_forecast, run_unknown_code, run_private_safe_bayesian,
 )  # fmt: skip
 
