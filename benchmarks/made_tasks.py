@@ -25,16 +25,15 @@ import argparse
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 from unittest import mock
 
 import numpy as np
 from common.models import rounded_rows
-from common.records import Records, Split
+from common.records import Records
 from common.regression_tables import load_regression_table, regression_tables
 from common.results import Line, Store, finished, key_of
 from common.scores import METRICS, scores
@@ -48,23 +47,17 @@ from common.tables import (
     stratified_split,
 )
 from threadpoolctl import threadpool_limits
-from variants import DELTA, Run, log_shares
+from variants import DELTA, Run, codes_of, log_shares, run_on
 
-from dpforest import BudgetAccountant, Domain
+from dpforest import Domain
 from dpforest.accounting.releases import LearnerBudget
 from dpforest.domain.encoder import DomainEncoder
-from dpforest.estimators.fit_plan import table_facts
-from dpforest.mechanisms.entropy import SeededSource
-from dpforest.records.base import MemoryRecords
-from dpforest.records.table import Table as CodedTable
 from dpforest.trees.additive.learner import AdditiveForest
-from dpforest.trees.base import TableFacts
 from dpforest.trees.boosted.learner import BoostedForest
 from dpforest.trees.refitted import RefittedForest, learner
 from dpforest.trees.refitted.queries import CodeMove, ScoreHistory
 from dpforest.trees.refitted.settings import RefittedSettings
 from dpforest.trees.rules import RulesLearner
-from dpforest.trees.training import train_on
 
 SOURCES = Sources(("made_tasks:fitted",))
 LEAST_RECORDS, MOST_RECORDS = 900, 20_000
@@ -75,31 +68,13 @@ LEAST_SHARE, MIXED = 0.05, (0.1, 0.8)
 START_SHARE = Fraction(3, 10)
 
 
-@dataclass(frozen=True)
-class Task:
+class Task(Table):
     """Records with classes that were made of a target or of other classes."""
 
-    name: str
-    X: np.ndarray
-    y: np.ndarray
-    domain: Domain
-
     @cached_property
-    def encoder(self) -> DomainEncoder:
-        """Of the features."""
-        return DomainEncoder(
-            self.domain, invalid="drop", task="classification", estimator_name="made_tasks"
-        )
-
-    @cached_property
-    def codes(self) -> np.ndarray:
-        """Of all records."""
-        found: np.ndarray = self.encoder.encode_features(self.X, for_predict=True)[0].codes
-        return found
-
-    def split(self, seed: int) -> Split:
-        """A quarter of every class for testing."""
-        return stratified_split(Table(self.name, self.X, self.y, self.domain), seed)
+    def coded(self) -> tuple[DomainEncoder, np.ndarray]:
+        """Encoder of the features, and codes of all records."""
+        return codes_of(self)
 
 
 def tasks(folder: Path, several: bool) -> Iterator[Task]:
@@ -154,24 +129,16 @@ def _task(table: Records, name: str, y: np.ndarray) -> Iterator[Task]:
     yield Task(name, table.X[kept], y[kept].astype(np.int64), domain)
 
 
-def train(run: Run, forest: Any, budget: LearnerBudget) -> Any:
-    """The model of one learner."""
-    plan = forest.plan(run.facts, budget)
-    with BudgetAccountant._unlimited().open_scope("task") as scope:
-        source, records = SeededSource(run.seed), MemoryRecords(run.table)
-        return train_on(forest, plan, scope, source, records, run.facts, int)
-
-
 def started(run: Run) -> np.ndarray:
     """A refitted forest on what curves leave unexplained, which have a share of rho."""
     budget = LearnerBudget(run.epsilon, DELTA)
     share = replace(budget, concentrated=budget.rho * START_SHARE)
-    curves = train(run, AdditiveForest(), share)
+    curves = run.trained(AdditiveForest(), share)
     begins = ScoreHistory(curves.base).then(CodeMove(run.facts.offsets, curves.code_values))
     rest = replace(budget, concentrated=budget.rho * (1 - START_SHARE))
     settings = RefittedSettings(start_signal=float("inf"))
     with mock.patch.object(learner, "ScoreHistory", lambda base: begins):
-        forest = train(replace(run, seed=run.seed + 1), RefittedForest(settings), rest)
+        forest = replace(run, seed=run.seed + 1).trained(RefittedForest(settings), rest)
     # What it begins with is no part of the forest but for the base, so it is added here.
     values = replace(curves, base=np.zeros_like(curves.base))
     return log_shares(forest.log_odds(run.test) + values.log_odds(run.test))
@@ -198,16 +165,10 @@ def epsilon_of(signal: float, rows: float, n_classes: int) -> Fraction:
 
 def run_of(task: Task, signal: float, seed: int) -> tuple[Run, np.ndarray]:
     """A run, and the test records' classes."""
-    split = task.split(seed)
-    facts: TableFacts = table_facts(task.encoder, float(rounded_rows(split.train.size)))
-    training = CodedTable(
-        np.ascontiguousarray(task.codes[split.train]), task.y[split.train].astype(np.uint8),
-        facts.n_codes, facts.offsets, facts.ordered, facts.n_classes,
-    )  # fmt: skip
-    epsilon = epsilon_of(signal, facts.approximate_rows or 0.0, facts.n_classes)
+    split, (encoder, codes) = stratified_split(task, seed), task.coded
+    epsilon = epsilon_of(signal, rounded_rows(split.train.size), task.n_classes)
     number = zlib.crc32(f"{task.name} {signal} {seed}".encode())
-    test = np.ascontiguousarray(task.codes[split.test])
-    return Run(training, test, facts, epsilon, number), task.y[split.test]
+    return run_on(split, encoder, codes, task.y, epsilon, number)
 
 
 def fitted(task: Task, line: Line) -> Line | None:

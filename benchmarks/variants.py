@@ -26,6 +26,7 @@ from unittest import mock
 
 import numpy as np
 from common.models import rounded_rows
+from common.records import Records, Split
 from common.results import Line, Store, finished, key_of
 from common.scores import METRICS, scores
 from common.sources import Sources
@@ -91,11 +92,14 @@ class Run:
         pure = isinstance(learner, RulesLearner)
         delta = Fraction(0) if pure else DELTA
         budget = LearnerBudget(self.epsilon * share, delta, certified=not pure)
+        return log_shares(self.trained(learner, budget).log_odds(self.test))
+
+    def trained(self, learner: Any, budget: LearnerBudget) -> Any:
+        """The model of a learner that spends a budget."""
         plan = learner.plan(self.facts, budget)
         with BudgetAccountant._unlimited().open_scope("variant") as scope:
             source, records = SeededSource(self.seed), MemoryRecords(self.table)
-            model = train_on(learner, plan, scope, source, records, self.facts, int)
-        return log_shares(model.log_odds(self.test))
+            return train_on(learner, plan, scope, source, records, self.facts, int)
 
 
 class Doubled(RefittedSettings):
@@ -150,25 +154,41 @@ VARIANTS: dict[str, Callable[[Run], np.ndarray]] = {
 def coded(folder: Path, name: str) -> tuple[Any, DomainEncoder, np.ndarray]:
     """A table with its encoder and codes."""
     table = load_table(folder, name)
+    return table, *codes_of(table)
+
+
+def codes_of(table: Records) -> tuple[DomainEncoder, np.ndarray]:
+    """A table's encoder, and codes of all its records."""
     encoder = DomainEncoder(
         table.domain, invalid="drop", task="classification", estimator_name="variants"
     )
-    return table, encoder, encoder.encode_features(table.X, for_predict=True)[0].codes
+    return encoder, encoder.encode_features(table.X, for_predict=True)[0].codes
 
 
 def run_of(folder: Path, name: str, epsilon: float, seed: int) -> tuple[Run, np.ndarray]:
     """A run, and the test records' labels."""
     table, encoder, codes = coded(folder, name)
+    number = zlib.crc32(f"{name} {epsilon} {seed}".encode())
     split = stratified_split(table, seed)
+    return run_on(split, encoder, codes, table.y, Fraction(str(epsilon)), number)
+
+
+def run_on(
+    split: Split,
+    encoder: DomainEncoder,
+    codes: np.ndarray,
+    y: np.ndarray,
+    epsilon: Fraction,
+    number: int,
+) -> tuple[Run, np.ndarray]:
+    """A run on a part of coded records, and the labels of the others."""
     facts = table_facts(encoder, float(rounded_rows(split.train.size)))
-    labels = table.y[split.train].astype(np.uint8)
     training = Table(
-        np.ascontiguousarray(codes[split.train]), labels,
+        np.ascontiguousarray(codes[split.train]), y[split.train].astype(np.uint8),
         facts.n_codes, facts.offsets, facts.ordered, facts.n_classes,
     )  # fmt: skip
-    number = zlib.crc32(f"{name} {epsilon} {seed}".encode())
     test = np.ascontiguousarray(codes[split.test])
-    return Run(training, test, facts, Fraction(str(epsilon)), number), table.y[split.test]
+    return Run(training, test, facts, epsilon, number), y[split.test]
 
 
 def fitted(folder: Path, line: Line) -> Line:

@@ -52,8 +52,8 @@ def test_a_task_has_its_table_s_features_and_declared_classes():
     assert task.domain.classes.labels == (0, 1, 2) and task.domain.target is None
     assert np.array_equal(np.sort(task.X[:, 0]), Table.X[:, 0])
     assert np.array_equal(task.y, (task.X[:, 0] / 2) ** 2 // 1200)
-    split = task.split(0)
-    assert split.test.size == 16 and task.codes.shape == (60, 2)
+    split = made_tasks.stratified_split(task, 0)
+    assert split.test.size == 16 and task.coded[1].shape == (60, 2)
     assert not list(made_tasks._task(Table, "t", (TARGETS > 3400).astype(int)))  # one in thirty
 
 

@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
+from dpforest.checks import check_integer
 from dpforest.exceptions import ParameterError
-from dpforest.trees.refitted.settings import check_times
 
 #: Depth of the deepest tree.
 MAX_DEPTH = 16
@@ -123,7 +123,7 @@ class BoostedSettings:
             if not 0 <= getattr(self, name) < 1:
                 rule = "must be at least 0 and below 1"
                 raise ParameterError(name, getattr(self, name), rule, "Give a smaller share")
-        check_times("correction_times", self.correction_times)
+        check_integer(self.correction_times, "correction_times", 0)
 
     def size(self, signal: float, n_features: int, n_cells: int, n_classes: int) -> BoostedSize:
         """Size by the public signal R, as deep as the sums of a level fit in memory.

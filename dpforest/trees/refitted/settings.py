@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
+from dpforest.checks import check_integer
 from dpforest.exceptions import ParameterError
 
 #: Below so many declared rows a fit is quick enough for more candidates, worth .1 of a point.
@@ -32,23 +33,6 @@ class RefittedSize:
         if not 0 < self.depth <= MAX_DEPTH:
             rule = f"must be from 1 to {MAX_DEPTH}"
             raise ParameterError("depth", self.depth, rule, "Give a smaller size")
-
-
-def check_times(name: str, times: int) -> None:
-    """Refuse what is no number of times.
-
-    Parameters
-    ----------
-    name : str
-        Of the setting.
-    times : int
-
-    Raises
-    ------
-    ParameterError
-    """
-    if isinstance(times, bool) or not isinstance(times, int) or times < 0:
-        raise ParameterError(name, times, "must be a whole number from 0 on", "Give 0 for none")
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +103,7 @@ class RefittedSettings:
 
     def __post_init__(self) -> None:
         """Check what the plan divides by."""
-        check_times("correction_times", self.correction_times)
+        check_integer(self.correction_times, "correction_times", 0)
 
     def size(self, signal: float, rows: float, n_classes: int) -> RefittedSize:
         """Size by the public signal R sqrt(2 / K).

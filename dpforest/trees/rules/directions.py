@@ -203,7 +203,7 @@ def _sum(
     low, high = sum(part.low for part in parts), sum(part.high for part in parts)
     width = high - low + 1
     thresholds = low + np.arange(1, n_cuts + 1, dtype=np.int64) * width // (n_cuts + 1) - 1
-    if width <= n_cuts:
+    if width <= n_cuts:  # else they are at least one apart
         thresholds = np.unique(thresholds)
     return Direction(features, tuple(part.table for part in parts), thresholds)
 

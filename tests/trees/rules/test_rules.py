@@ -237,6 +237,15 @@ def test_directions_are_public_and_bins_follow_their_thresholds(facts_of, table_
             assert np.array_equal(bins[:, m] <= k, direction.values(codes) <= threshold)
 
 
+@pytest.mark.parametrize("n_codes", [[-2, -2, -3], [300, -5, 40, -2]])
+def test_no_direction_has_a_threshold_twice(facts_of, n_codes):
+    # Where all coins of a sum's categories fall alike, it has one value.
+    facts = facts_with(facts_of, 20, n_codes)
+    members = draw_directions(facts, 60, 15, 100, 0.5, SeededSource(3)).members
+    assert min(direction.width for direction in members) < (2 if n_codes[0] < 0 else 3)
+    assert all((np.diff(direction.thresholds) > 0).all() for direction in members)
+
+
 def test_without_directions_there_are_no_bins():
     assert Directions((), np.empty(0)).bins(np.zeros((7, 2), np.uint8)).shape == (7, 0)
 
