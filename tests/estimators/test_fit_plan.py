@@ -143,7 +143,8 @@ def test_the_rule_goes_by_public_signal_alone(domain):
     assert pick_strategy(few, pure) == pick_strategy(few, both) == "rules"
     picked = pick_strategy(many, pure), pick_strategy(many, both)
     assert picked == ("boosted", "refitted")
-    for rows, streamed in product((2e4, 3e4), (False, True)):
+    # On either side of the limits, with or without the library that converts tightly.
+    for rows, streamed in product((2e4, 4e4), (False, True)):
         three = replace(facts_of(domain, rows), n_classes=3, in_memory=not streamed)
         assert pick_strategy(three, both) == ("refitted" if rows == 2e4 else "boosted")
         assert pick_strategy(replace(three, n_classes=2), both) == "refitted"
