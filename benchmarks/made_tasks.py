@@ -29,7 +29,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from unittest import mock
 
@@ -60,7 +60,6 @@ from dpforest.trees.refitted import RefittedForest, learner
 from dpforest.trees.refitted.queries import CodeMove, ScoreHistory
 from dpforest.trees.refitted.settings import RefittedSettings
 from dpforest.trees.rules import RulesLearner
-from dpforest.trees.strategies import STRATEGIES
 
 SOURCES = Sources(("made_tasks:fitted",))
 LEAST_RECORDS, MOST_RECORDS = 900, 20_000
@@ -69,7 +68,6 @@ MOST_EPSILON = 12.0
 #: ordered, or none.
 LEAST_SHARE, MIXED = 0.05, (0.1, 0.8)
 START_SHARE = Fraction(3, 10)
-PURE = ", pure"
 
 
 class Task(Table):
@@ -148,23 +146,24 @@ def started(run: Run) -> np.ndarray:
     return log_shares(forest.log_odds(run.test) + values.log_odds(run.test))
 
 
-def in_pure(name: str, run: Run) -> np.ndarray:
-    """Log probabilities by a learner that spends pure epsilon."""
-    budget = LearnerBudget(run.epsilon, Fraction(0), certified=False)
-    return log_shares(run.trained(STRATEGIES[name].make(), budget).log_odds(run.test))
-
-
 MODELS: dict[str, Callable[[Run], np.ndarray]] = {
     "rules": lambda run: run.scores(RulesLearner()),
     "refitted": lambda run: run.scores(RefittedForest()),
     "boosted": lambda run: run.scores(BoostedForest()),
     "additive": lambda run: run.scores(AdditiveForest()),
     "refitted, additive start": started,
-    **{f"{name}{PURE}": partial(in_pure, name) for name in ("rules", "boosted", "additive")},
+    "rules, pure": lambda run: run.scores(RulesLearner()),
+    "boosted, pure": lambda run: run.scores(BoostedForest(), pure=True),
+    "additive, pure": lambda run: run.scores(AdditiveForest(), pure=True),
 }
 
 
-def epsilon_of(signal: float, rows: float, n_classes: int, delta: Fraction = DELTA) -> Fraction:
+def delta_of(model: str) -> Fraction:
+    """Delta of a model, as its name says."""
+    return Fraction(0) if model.endswith(", pure") else DELTA
+
+
+def epsilon_of(signal: float, rows: float, n_classes: int, delta: Fraction) -> Fraction:
     """Epsilon, to four digits after the point, with which R sqrt(2 / K) is what is asked for."""
     low, high = 1e-4, 2 * MOST_EPSILON
     for _ in range(40):
@@ -174,7 +173,7 @@ def epsilon_of(signal: float, rows: float, n_classes: int, delta: Fraction = DEL
     return Fraction(f"{high:.4f}")
 
 
-def run_of(task: Task, signal: float, seed: int, delta: Fraction = DELTA) -> tuple[Run, np.ndarray]:
+def run_of(task: Task, signal: float, seed: int, delta: Fraction) -> tuple[Run, np.ndarray]:
     """A run, and the test records' classes."""
     split, (encoder, codes) = stratified_split(task, seed), task.coded
     epsilon = epsilon_of(signal, rounded_rows(split.train.size), task.n_classes, delta)
@@ -184,8 +183,7 @@ def run_of(task: Task, signal: float, seed: int, delta: Fraction = DELTA) -> tup
 
 def fitted(task: Task, line: Line) -> Line | None:
     """The scores of one fit; nothing where its epsilon is no use."""
-    delta = Fraction(0) if line["model"].endswith(PURE) else DELTA
-    run, labels = run_of(task, line["epsilon"], line["seed"], delta)
+    run, labels = run_of(task, line["epsilon"], line["seed"], delta_of(line["model"]))
     if run.epsilon > MOST_EPSILON:
         return None
     found = MODELS[line["model"]](run)
@@ -254,7 +252,7 @@ def main() -> None:
     add("--results", type=Path, default=REPOSITORY / "benchmarks" / "results" / "made_tasks.jsonl")
     add("--report-only", action="store_true")
     asked = parser.parse_args()
-    if len({name.endswith(PURE) for name in asked.models}) > 1:
+    if len({delta_of(model) for model in asked.models}) > 1:
         parser.error("models in pure epsilon are compared with one another alone")
     threadpool_limits(1)
     out = Store(asked.results, SOURCES)

@@ -87,9 +87,9 @@ class Run:
     epsilon: Fraction
     seed: int
 
-    def scores(self, learner: Any, share: Fraction = Fraction(1)) -> np.ndarray:
+    def scores(self, learner: Any, share: Fraction = Fraction(1), pure: bool = False) -> np.ndarray:
         """Class scores of the test records by a learner that has a share of epsilon."""
-        pure = isinstance(learner, RulesLearner)
+        pure = pure or isinstance(learner, RulesLearner)
         delta = Fraction(0) if pure else DELTA
         budget = LearnerBudget(self.epsilon * share, delta, certified=not pure)
         return log_shares(self.trained(learner, budget).log_odds(self.test))

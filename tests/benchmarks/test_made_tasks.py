@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from unittest.mock import Mock
 
 import made_tasks
 import numpy as np
@@ -26,9 +27,9 @@ class Table:
     )
 
 
-def run_in_thirds(signal=60.0):
+def run_in_thirds(signal=60.0, delta=made_tasks.DELTA):
     (task,) = made_tasks._task(Table, "t/3", TARGETS // 1200)
-    return made_tasks.run_of(task, signal, 0)[0]
+    return made_tasks.run_of(task, signal, 0, delta)[0]
 
 
 def test_targets_are_cut_where_the_names_say():
@@ -59,11 +60,53 @@ def test_a_task_has_its_table_s_features_and_declared_classes():
 
 @pytest.mark.parametrize("signal", [40.0, 500.0, 3000.0])
 @pytest.mark.parametrize("n_classes", [2, 8])
-def test_epsilon_is_that_of_the_signal(signal, n_classes):
-    epsilon = made_tasks.epsilon_of(signal, 10_000.0, n_classes)
-    found = LearnerBudget(epsilon, made_tasks.DELTA).signal(10_000.0) * (2 / n_classes) ** 0.5
+@pytest.mark.parametrize("delta", [Fraction(0), made_tasks.DELTA])
+def test_epsilon_is_that_of_the_signal(signal, n_classes, delta):
+    epsilon = made_tasks.epsilon_of(signal, 10_000.0, n_classes, delta)
+    found = LearnerBudget(epsilon, delta).signal(10_000.0) * (2 / n_classes) ** 0.5
     assert abs(found / signal - 1) < 0.02
-    assert made_tasks.epsilon_of(1e9, 100.0, 2) > made_tasks.MOST_EPSILON
+    assert made_tasks.epsilon_of(1e9, 100.0, 2, delta) > made_tasks.MOST_EPSILON
+
+
+@pytest.mark.parametrize("name", made_tasks.MODELS)
+def test_a_model_spends_the_delta_that_its_epsilon_was_chosen_for(monkeypatch, name):
+    spent = []
+    trained = made_tasks.Run.trained
+
+    def noted(run, learner, budget):
+        spent.append((learner.name, budget.delta))
+        return trained(run, learner, budget)
+
+    monkeypatch.setattr(made_tasks.Run, "trained", noted)
+    made_tasks.MODELS[name](run_in_thirds(delta=made_tasks.delta_of(name)))
+    # Rules spend pure epsilon at any R.
+    assert all(delta == made_tasks.delta_of(name) for kind, delta in spent if kind != "rules")
+    assert spent and all(delta == 0 for kind, delta in spent if kind == "rules")
+
+
+def test_models_of_two_currencies_are_refused(monkeypatch, capsys):
+    asked = ["made_tasks.py", "--models", "rules, pure", "boosted"]
+    monkeypatch.setattr("sys.argv", asked)
+    for name in ("Store", "fit_missing", "report"):  # nothing is run where they are not refused
+        monkeypatch.setattr(made_tasks, name, Mock())
+    with pytest.raises(SystemExit):
+        made_tasks.main()
+    assert "with one another alone" in capsys.readouterr().err
+
+
+def test_a_line_s_epsilon_is_of_its_model_s_currency(monkeypatch):
+    (task,) = made_tasks._task(Table, "t/3", TARGETS // 1200)
+    epsilons = []
+
+    def kept(run):
+        epsilons.append(run.epsilon)
+        return run.scores(made_tasks.RulesLearner())
+
+    monkeypatch.setattr(made_tasks, "MODELS", {"rules": kept, "rules, pure": kept})
+    for model in made_tasks.MODELS:
+        made_tasks.fitted(task, {"dataset": "t/3", "model": model, "epsilon": 5.0, "seed": 0})
+    with_delta, pure = epsilons
+    assert pure < with_delta
 
 
 @pytest.mark.parametrize("name", made_tasks.MODELS)
