@@ -32,7 +32,7 @@ from common.results import Key, Line, Store, finished
 from common.tables import REPOSITORY
 
 import dpforest
-from dpforest.trees.strategies import NEED_DELTA, STRATEGIES
+from dpforest.trees.strategies import STRATEGIES
 
 PAGE = REPOSITORY / "docs" / "forecast_results.md"
 RESULTS = REPOSITORY / "benchmarks" / "results" / "forecast.jsonl"
@@ -69,11 +69,7 @@ def jobs_of(asked: argparse.Namespace) -> Iterator[Job]:
 
 def models_of(part: Part) -> list[str]:
     """Strategies without and with a delta."""
-    return [
-        f"{strategy}, {delta}"
-        for strategy, delta in product(part.strategies, DELTAS)
-        if DELTAS[delta] or strategy not in NEED_DELTA
-    ]
+    return [f"{strategy}, {delta}" for strategy, delta in product(part.strategies, DELTAS)]
 
 
 def run(asked: argparse.Namespace, file: Store, make: Callable[[Job], Any] = forest_of) -> None:

@@ -35,7 +35,7 @@ from dpforest.exceptions import RepeatedFitWarning, WeakSignalWarning
 from dpforest.trees.refitted import RefittedForest
 from dpforest.trees.refitted.settings import RefittedSettings, RefittedSize
 from dpforest.trees.rules import RulesLearner, RulesSettings
-from dpforest.trees.strategies import NEED_DELTA, STRATEGIES, Strategy
+from dpforest.trees.strategies import STRATEGIES, Strategy
 
 EPSILON, DELTA = 8, "1e-6"
 RESULTS = REPOSITORY / "benchmarks" / "results" / "plain_model.jsonl"
@@ -70,7 +70,7 @@ def models_of(table: PlainTable) -> dict[str, Any]:
     make: Any = PrivateForestClassifier if domain.classes else PrivateForestRegressor
     found = {
         name: make(
-            epsilon=EPSILON, delta=DELTA if name in NEED_DELTA else 0, strategy=name, domain=domain
+            epsilon=EPSILON, delta=DELTA if name == "refitted" else 0, strategy=name, domain=domain
         )
         for name in STRATEGIES
     }

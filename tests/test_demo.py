@@ -65,7 +65,6 @@ def test_the_report_is_a_page_and_data(shown):
     [
         (["--epsilon", "0"], "epsilon=0.0"),
         (["--delta", "1"], "delta=1.0"),
-        (["--strategy", "refitted"], "needs delta > 0"),
         (["--strategy", "best"], "strategy='best'"),
     ],
 )

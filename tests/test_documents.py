@@ -190,7 +190,7 @@ def test_every_release_of_every_strategy_is_in_the_table_of_pages():
         PrivateForestClassifier,
         PrivateForestRegressor,
     )
-    from dpforest.trees.strategies import NEED_DELTA, STRATEGIES
+    from dpforest.trees.strategies import STRATEGIES
 
     features = {"a": (0, 9), "b": (0, 9)}
     asked, nobody = set(), np.empty((0, 2))
@@ -211,7 +211,6 @@ def test_every_release_of_every_strategy_is_in_the_table_of_pages():
         for strategy in STRATEGIES
         for delta in (0, 1e-6)
         for rows in (None, 20, 4000, 10**7)
-        if delta or strategy not in NEED_DELTA
     ]  # fmt: skip
     for forest in forests:
         # On a table without records a fit asks for all that it asks for otherwise.

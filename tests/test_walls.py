@@ -22,7 +22,7 @@ FREE = ("mechanisms/", "accounting/", "audit/")
 #: Kernels that predict from coded rows, which a released model may call.
 PREDICTION = {
     "dpforest.trees.random.kernels.block_math",
-    "dpforest.trees.refitted.kernels.linear.add_code_values",
+    "dpforest.trees.scored.kernels.code_values.add_code_values",
 }
 
 

@@ -17,7 +17,7 @@ from dpforest.accounting.releases import LearnerBudget
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.estimators.planning import plan_of
 from dpforest.estimators.strategies import by_strategy
-from dpforest.trees.strategies import NEED_DELTA, spends_pure_epsilon
+from dpforest.trees.strategies import spends_pure_epsilon
 
 DELTA = 1e-6
 #: Currencies by the names that models of the benchmarks go by.
@@ -38,12 +38,7 @@ def short_name(model: str) -> str:
 
 def learners(strategies: tuple[str, ...] = STRATEGIES) -> list[str]:
     """All our learners by name, in each currency that they spend."""
-    found = (
-        model_name(strategy, currency)
-        for strategy in strategies
-        for currency in DELTAS
-        if currency != "pure" or strategy not in NEED_DELTA
-    )
+    found = (model_name(strategy, currency) for strategy in strategies for currency in DELTAS)
     return list(dict.fromkeys(found))
 
 

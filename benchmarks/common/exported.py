@@ -13,7 +13,6 @@ from dpforest import PrivateForestClassifier, PrivateForestRegressor
 from dpforest.exceptions import RepeatedFitWarning, WeakSignalWarning
 from dpforest.exports.parts import read_document
 from dpforest.exports.spellings import spellings
-from dpforest.trees.strategies import NEED_DELTA
 
 EPSILON, DELTA = 8, "1e-6"
 CLOSE = 1e-12
@@ -24,7 +23,7 @@ def fit(table: PlainTable, strategy: str) -> Any:
     n = table.n_fitted
     domain = table.domain.model_copy(update={"approximate_rows": n})
     make: Any = PrivateForestClassifier if domain.classes else PrivateForestRegressor
-    delta = DELTA if strategy in NEED_DELTA else 0
+    delta = DELTA if strategy == "refitted" else 0
     forest = make(epsilon=EPSILON, delta=delta, strategy=strategy, domain=domain)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", WeakSignalWarning)

@@ -82,12 +82,8 @@ def references() -> list[Model]:
 
 def private_forests(strategies: Iterable[str]) -> Iterator[Model]:
     """The private forest by strategy, without and with a delta, its rows bought or declared."""
-    from dpforest.trees.strategies import NEED_DELTA
-
     for strategy in strategies:
         for delta in (0, DELTA):
-            if strategy in NEED_DELTA and not delta:
-                continue
             for declares_rows in (False, True):
                 name = f"dpforest {strategy}, {_of_delta(delta)}" + ", rows" * declares_rows
                 yield Model(name, _private_forest(strategy, delta, declares_rows))

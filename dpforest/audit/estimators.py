@@ -130,6 +130,7 @@ OF_STRATEGIES: tuple[dict[str, Any], ...] = (
     {"strategy": "rules", "delta": DELTA},
     {"strategy": "one_shot"},
     {"strategy": "one_shot", "delta": DELTA},
+    {"strategy": "refitted"},
     {"strategy": "refitted", "delta": DELTA},
     {"strategy": "boosted"},
     {"strategy": "boosted", "delta": DELTA},
@@ -144,6 +145,7 @@ OF_UNITS: tuple[dict[str, Any], ...] = tuple(
         {"strategy": "rules"},
         {"strategy": "one_shot"},
         {"strategy": "one_shot", "delta": DELTA},
+        {"strategy": "refitted"},
         {"strategy": "refitted", "delta": DELTA},
         {"strategy": "boosted", "delta": DELTA},
         {"strategy": "additive"},
@@ -164,6 +166,7 @@ LEAST_ROWS, HOPELESS_ROWS, MOST_ROWS = 20, 3, 100_000
 OF_SIZES: tuple[tuple[float, dict[str, Any]], ...] = (
     (HOPELESS_ROWS, {"strategy": "rules"}),
     (MOST_ROWS, {"strategy": "rules"}),
+    (MOST_ROWS, {"strategy": "refitted"}),
     (MOST_ROWS, {"strategy": "refitted", "delta": DELTA}),
     (MOST_ROWS, {"strategy": "boosted"}),
     (MOST_ROWS, {"strategy": "boosted", "delta": DELTA}),

@@ -24,9 +24,10 @@ from dpforest.audit.laws import (
 )
 from dpforest.mechanisms.base import exponent
 from dpforest.trees.multinomial.queries import LabelByFrequency
-from dpforest.trees.refitted.kernels.residuals import lattice_residuals
-from dpforest.trees.refitted.queries import SIZE_STEPS, STEPS, sums_sensitivity
-from dpforest.trees.refitted.steps import n_score_columns
+from dpforest.trees.refitted.queries import STEPS, ResidualLattice
+from dpforest.trees.refitted.settings import RefittedSettings
+from dpforest.trees.scored.columns import n_score_columns
+from dpforest.trees.scored.kernels.residuals import lattice_residuals
 
 _ONE = Fraction(1)
 _K = 2
@@ -178,18 +179,19 @@ def check_residual_sums(n_classes: int) -> ExactCheck:
     The claim is the sensitivity that the noise is made for, in units of a residual of 1.
     """
     places = (-1000.0, -3.0, -0.5, 0.0, 0.5, 3.0, 1000.0)
-    n_columns = 1 if n_classes == 2 else n_classes
+    n_columns = n_score_columns(n_classes)
+    lattice = ResidualLattice.of(n_columns, RefittedSettings().clip)
     scores = np.array(list(product(places, repeat=n_columns)))
     worst, where = 0, ""
     for label in range(n_classes):
         residuals = np.empty(scores.shape, dtype=np.int32)
         labels = np.full(len(scores), label, dtype=np.uint8)
-        lattice_residuals(scores, labels, STEPS, residuals)
-        squares = (residuals.astype(np.int64) ** 2).sum(axis=1) + SIZE_STEPS**2
+        lattice_residuals(scores, labels, STEPS, lattice.most, residuals)
+        squares = (residuals.astype(np.int64) ** 2).sum(axis=1) + lattice.size**2
         if squares.max() > worst:
             worst = int(squares.max())
             where = f"a record of class {label} at scores {scores[squares.argmax()].tolist()}"
-    claim = sums_sensitivity(n_score_columns(n_classes)).l2_squared
+    claim = lattice.row.l2_squared
     return ExactCheck(
         f"residual sums of {n_classes} classes, L2 squared", float(claim / STEPS**2),
         worst / STEPS**2, len(scores) * n_classes, where,

@@ -7,8 +7,7 @@ from typing import Any
 from dpforest.accounting.releases import LearnerBudget
 from dpforest.checks import check_choice
 from dpforest.estimators.fit_plan import Wanted
-from dpforest.exceptions import ParameterError
-from dpforest.trees.strategies import NEED_DELTA, STRATEGIES
+from dpforest.trees.strategies import STRATEGIES
 
 _STRATEGIES = ("auto", *STRATEGIES)
 
@@ -20,7 +19,4 @@ def by_strategy(budget: LearnerBudget, strategy: Any) -> Wanted:
     ------
     ParameterError, ParameterTypeError
     """
-    name = check_choice(strategy, "strategy", _STRATEGIES)
-    if name in NEED_DELTA and not budget.delta:
-        raise ParameterError("strategy", name, "needs delta > 0", 'Give a delta, or use "one_shot"')
-    return Wanted(budget, name)
+    return Wanted(budget, check_choice(strategy, "strategy", _STRATEGIES))

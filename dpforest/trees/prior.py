@@ -15,6 +15,8 @@ from dpforest.trees.base import PRIOR_ROLE, prior_text
 
 #: Noise on counts, in either currency.
 CountNoise = GeometricNoise | DiscreteGaussianNoise
+#: Of the interval in which `start_scores` looks.
+_HALVINGS = 60
 
 
 def count_noise(sensitivity: Sensitivity, share: Fraction, pure: bool) -> CountNoise:
@@ -44,3 +46,39 @@ def base_scores(prior: NDArray[np.float64]) -> NDArray[np.float64]:
     """Log-odds of the released prior: of class 1 alone where there are two."""
     logs = np.log(prior / prior.sum())
     return logs[1:] - logs[:1] if prior.size == 2 else logs
+
+
+def start_scores(prior: NDArray[np.float64], clip: float) -> NDArray[np.float64]:
+    """Scores at which clipped residuals of records in the prior's shares add up to nothing.
+
+    A record of class k has its residual times s_k = min(1, clip / (1 - p_k)), so what is fitted
+    is no longer log loss but a loss whose best p has shares pi_k in proportion to p_k / s_k. That
+    rises with p_k for a clip of a half or more, and below a half no p is the only one: a half is
+    taken then. The factor of proportion lies between 1, where the p add up to at most 1, and
+    1 / max(pi), where one of them is 1.
+
+    Parameters
+    ----------
+    prior : ndarray of float64, shape (K,)
+        Released class counts, all above 0.
+    clip : float
+
+    Returns
+    -------
+    ndarray of float64, shape (C,)
+        As `base_scores`, which it is where clip is 1.
+    """
+    share, clip = prior / prior.sum(), max(clip, 0.5)
+    low, high = 1.0, 1.0 / float(share.max())
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2.0
+        low, high = (
+            (middle, high) if _unclipped(middle * share, clip).sum() < 1.0 else (low, middle)
+        )
+    return base_scores(_unclipped(low * share, clip))
+
+
+def _unclipped(shares: NDArray[np.float64], clip: float) -> NDArray[np.float64]:
+    """The p for which p max(1, (1 - p) / clip) is a share."""
+    root = np.sqrt(np.maximum(1.0 - 4.0 * clip * shares, 0.0))
+    return np.where(shares < 1.0 - clip, 2.0 * clip * shares / (1.0 + root), shares)

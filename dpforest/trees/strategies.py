@@ -42,15 +42,15 @@ STRATEGIES: dict[str, Strategy] = {
 
 
 #: R sqrt(2 / K) from which refitted forests pass selected rules, and R for a regression.
-REFITTED_SIGNAL = 300.0
+REFITTED_SIGNAL = 150.0
 REFITTED_SIGNAL_OF_MEANS = 400.0
 #: R sqrt(2 / K) from which boosted forests pass refitted ones, of more than two classes: random
 #: trees have no more to say then.
-BOOSTED_SIGNAL = 5000.0
+BOOSTED_SIGNAL = 9000.0
 #: R and records from which they do of two classes, how many features it takes, and what share of
 #: them is ordered. Drawn splits follow a few hundred records too closely; of few features a random
 #: tree uses enough; and values of a category are split off one by one.
-BOOSTED_SIGNAL_OF_TWO = 500.0
+BOOSTED_SIGNAL_OF_TWO = 5000.0
 BOOSTED_ROWS = 2000.0
 BOOSTED_FEATURES = 18
 BOOSTED_ORDERED = 0.1
@@ -59,12 +59,13 @@ BOOSTED_ORDERED = 0.1
 BOOSTED_SIGNAL_OF_NARROW = 60_000.0
 BOOSTED_SIGNAL_OF_NUMBERS = 7000.0
 BOOSTED_NUMBERS = 0.8
-#: R / sqrt(D) for D features, and in pure epsilon R / D, from which curves of single features pass
-#: what else there is for a regression: R by which each curve is known. With a delta refitted
-#: forests pass them again from this R.
-CURVE_SIGNAL = 15.0
+#: R / sqrt(D) for D features, and in pure epsilon R / D, from which curves of single features are
+#: known well enough to pass what else there is for a regression. With a delta trees go on from
+#: them.
+CURVE_SIGNAL = 10.0
 PURE_CURVE_SIGNAL = 50.0
-MOST_CURVE_SIGNAL = 3000.0
+#: R from which trees go on from curves in pure epsilon, too.
+PURE_REFITTED_SIGNAL_OF_MEANS = 2000.0
 #: In pure epsilon: R from which boosted trees pass all others of two classes and of a regression;
 #: R sqrt(2 / K) of more, up to `MANY_CLASSES`; and that from which one-shot forests pass rules.
 PURE_BOOSTED_SIGNAL = 15000.0
@@ -84,10 +85,6 @@ NOT_STREAMED = frozenset({"rules"})
 HOLD_COUNTS = frozenset({"multinomial"})
 
 
-#: Strategies that add Gaussian noise alone, which no pure epsilon pays for.
-NEED_DELTA = frozenset({"refitted"})
-
-
 def pick_strategy(facts: TableFacts, budget: LearnerBudget) -> str:
     """The learner that serves this budget best, from public quantities only.
 
@@ -99,15 +96,14 @@ def pick_strategy(facts: TableFacts, budget: LearnerBudget) -> str:
     """
     signal = budget.signal(facts.approximate_rows or 1.0)
     share = 2 / max(facts.n_classes, 2)
+    if facts.unit > 1 and not budget.delta and signal >= PURE_CURVE_SIGNAL * facts.n_features:
+        return "refitted" if signal >= PURE_REFITTED_SIGNAL_OF_MEANS else "additive"
     if (_is_for_boosting if budget.delta else _is_for_pure_boosting)(facts, signal):
         return "boosted"
-    if facts.unit > 1 and _is_for_curves(facts, signal, pure=not budget.delta):
-        return "additive"
     if facts.unit > 1 or not facts.in_memory:
         # Means need no labels: tables of one-shot forests hold out where rules would guess. And
         # rules look at all records at once.
-        enough = budget.delta and signal >= REFITTED_SIGNAL_OF_MEANS
-        return "refitted" if enough else "one_shot"
+        return "refitted" if budget.delta and _is_enough(facts, signal) else "one_shot"
     if budget.delta:
         return "refitted" if signal * share**0.5 >= REFITTED_SIGNAL else "rules"
     return "one_shot" if _is_for_pure_tables(facts, signal) else "rules"
@@ -141,11 +137,10 @@ def _is_for_pure_tables(facts: TableFacts, signal: float) -> bool:
     return facts.n_classes > 2 and signal * share**0.5 >= PURE_ONE_SHOT_SIGNAL
 
 
-def _is_for_curves(facts: TableFacts, signal: float, pure: bool) -> bool:
-    """True if the curve of each feature can be told from noise, and says most there is to say."""
-    if pure:
-        return signal / facts.n_features >= PURE_CURVE_SIGNAL
-    return signal / facts.n_features**0.5 >= CURVE_SIGNAL and signal < MOST_CURVE_SIGNAL
+def _is_enough(facts: TableFacts, signal: float) -> bool:
+    """True if a refitted forest passes tables of many random trees, with a delta."""
+    curves = facts.unit > 1 and signal >= CURVE_SIGNAL * facts.n_features**0.5
+    return curves or signal >= REFITTED_SIGNAL_OF_MEANS
 
 
 def _is_wide(facts: TableFacts) -> bool:

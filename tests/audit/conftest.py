@@ -15,7 +15,7 @@ from dpforest.trees.additive.settings import AdditiveSettings
 from dpforest.trees.boosted.learner import BoostedForest
 from dpforest.trees.boosted.settings import BoostedSettings, BoostedSize
 from dpforest.trees.refitted.learner import RefittedForest
-from dpforest.trees.refitted.settings import RefittedSettings, RefittedSize
+from dpforest.trees.refitted.settings import PureRefittedSettings, RefittedSettings, RefittedSize
 from dpforest.trees.rules.learner import RulesLearner
 from dpforest.trees.rules.settings import RulesSettings
 
@@ -23,9 +23,16 @@ from dpforest.trees.rules.settings import RulesSettings
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 RULES = RulesLearner(RulesSettings(n_sums=6, n_cuts=3))
+HALF = Fraction(1, 2)
+CURVES = AdditiveSettings(
+    cycles=2, pure_cycles=2, clip=HALF, clip_of_means=HALF, most_clip_of_means=HALF
+)
 QUICK = {
     "rules": RULES,
-    "refitted": RefittedForest(RefittedSettings(fixed_size=RefittedSize(2, 2, 2))),
+    "refitted": RefittedForest(
+        RefittedSettings(fixed_size=RefittedSize(2, 2, 2), curves=CURVES),
+        PureRefittedSettings(fixed_size=RefittedSize(2, 2, 2), curves=CURVES),
+    ),
     "boosted": BoostedForest(BoostedSettings(fixed_size=BoostedSize(2, 2))),
     "additive": AdditiveForest(AdditiveSettings(cycles=2, pure_cycles=2, clip=Fraction(1, 2))),
 }

@@ -69,6 +69,7 @@ REACHED: dict[str, float] = {
     "calibration, select_exponential": 0.4,
     "linear start: Gram matrix": 0.85,
     "linear start: gradient": 0.4,
+    "tree selection, select_permute_and_flip": 0.2,
     "tree selection": 0.4,
     "leaf sums": 0.4,
     "leaf corrections": 0.4,

@@ -93,8 +93,9 @@ def cluster():
         yield client
 
 
-STRATEGIES = [("one_shot", 0), ("one_shot", 1e-6), ("refitted", 1e-6), ("boosted", 1e-6),
-              ("boosted", 0), ("additive", 1e-6), ("additive", 0), ("multinomial", 0)]  # fmt: skip
+STRATEGIES = [("one_shot", 0), ("one_shot", 1e-6), ("refitted", 1e-6), ("refitted", 0),
+              ("boosted", 1e-6), ("boosted", 0), ("additive", 1e-6), ("additive", 0),
+              ("multinomial", 0)]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -175,9 +176,10 @@ def test_the_published_forest_and_a_regressor(cluster):
     assert np.array_equal(spread.predict_proba(X), whole.predict_proba(X))
     bounded = DOMAIN.model_copy(update={"classes": None})
     bounded = Domain(**{**bounded.model_dump(), "target": (0, 500)})
-    for strategy in ("one_shot", "multinomial"):
+    for strategy, delta in (("one_shot", 0), ("multinomial", 0), ("refitted", 1e-6)):
         parameters = {
-            "epsilon": 20, "strategy": strategy, "domain": bounded, "random_state": 2
+            "epsilon": 20, "delta": delta, "strategy": strategy, "domain": bounded,
+            "random_state": 2,
         }  # fmt: skip
         target = X[:, 0]
         spread = dpforest_dask.DaskPrivateForestRegressor(**parameters)
@@ -185,6 +187,9 @@ def test_the_published_forest_and_a_regressor(cluster):
         whole = PrivateForestRegressor(**parameters).fit(X, target)
         assert np.array_equal(spread.predict(X), whole.predict(X))
         assert np.array_equal(spread.predict(chunks[0]).compute(), whole.predict(X))
+        if strategy == "refitted":
+            begins = [entry.role for entry in spread.accountant_.ledger]
+            assert "residual sums of a feature" in begins, "it begins with curves"
 
 
 def test_reports_of_fits_that_share_an_accountant_are_verified(cluster):

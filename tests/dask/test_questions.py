@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
 from dpforest.dask.questions import PACKET, Questions, opened
 from dpforest.records.base import ClassCounts, MappedQuery
 from dpforest.trees.random.trees import RandomTrees
-from dpforest.trees.refitted.queries import LeafSums, ScoreHistory, TreeMove
+from dpforest.trees.refitted.queries import LeafSums, ResidualLattice, Residuals, TreeMove
+from dpforest.trees.scored.queries import ScoreHistory
 
 
 class Here:
@@ -28,11 +31,12 @@ def moves_of(n: int, seed: int = 0) -> list[TreeMove]:
 
 
 def question_of(moves: list[TreeMove]) -> LeafSums:
-    return LeafSums(ScoreHistory(np.zeros(1), tuple(moves)), moves_of(1, 9)[0].tree)
+    scored, lattice = ScoreHistory(np.zeros(1), tuple(moves)), ResidualLattice.of(1, Fraction(1, 2))
+    return LeafSums(Residuals(scored, lattice), moves_of(1, 9)[0].tree)
 
 
 def same_moves(found: LeafSums, moves: list[TreeMove]) -> bool:
-    pairs = zip(found.scored.moves, moves, strict=True)
+    pairs = zip(found.residuals.scored.moves, moves, strict=True)
     return all(
         np.array_equal(a.steps, b.steps) and np.array_equal(a.tree.mask, b.tree.mask)
         for a, b in pairs

@@ -14,14 +14,17 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 from dpforest import Domain, MultinomialForestClassifier, PrivacyReport
 from dpforest.domain import values
 from dpforest.trees.refitted.learner import RefittedForest
-from dpforest.trees.refitted.settings import RefittedSettings, RefittedSize
+from dpforest.trees.refitted.settings import PureRefittedSettings, RefittedSettings, RefittedSize
 from dpforest.trees.rules.learner import RulesLearner
 from dpforest.trees.rules.settings import RulesSettings
 
 #: Learners of the private forest that are small enough for many fits.
 QUICK = {
     "rules": RulesLearner(RulesSettings(n_sums=12, n_cuts=7)),
-    "refitted": RefittedForest(RefittedSettings(fixed_size=RefittedSize(3, 4, 12))),
+    "refitted": RefittedForest(
+        RefittedSettings(fixed_size=RefittedSize(3, 4, 12)),
+        PureRefittedSettings(fixed_size=RefittedSize(3, 4, 4)),
+    ),
 }
 #: Parameters that tell the estimators apart that scikit-learn checks.
 SHOWN = ("criterion", "delta", "random_state", "strategy")

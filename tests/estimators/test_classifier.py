@@ -25,7 +25,7 @@ from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.releases import LearnerBudget
 from dpforest.estimators import planning
 from dpforest.estimators.fit_plan import COUNT_ROLE, table_facts
-from dpforest.exceptions import ModelFormatError, ParameterError
+from dpforest.exceptions import ModelFormatError
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.mechanisms.noise import add_geometric_noise
 from dpforest.trees.strategies import STRATEGIES
@@ -35,6 +35,7 @@ KINDS = [
     pytest.param("rules", 0, id="rules"),
     pytest.param("rules", DELTA, id="rules with delta"),
     pytest.param("refitted", DELTA, id="refitted"),
+    pytest.param("refitted", 0, id="refitted, pure"),
     pytest.param("boosted", DELTA, id="boosted"),
     pytest.param("boosted", 0, id="boosted, pure"),
     pytest.param("additive", DELTA, id="additive"),
@@ -271,11 +272,6 @@ def test_a_learner_that_asks_for_more_is_stopped(make_forest, table, monkeypatch
     monkeypatch.setattr(planning, "planned", with_twice_as_many_trees)
     with pytest.raises(BudgetExceeded):
         forest.fit(*table(N))
-
-
-def test_refitting_without_delta_is_refused(make_forest, poisoned):
-    with pytest.raises(ParameterError, match="strategy='refitted': needs delta > 0"):
-        make_forest(strategy="refitted").fit(*poisoned())
 
 
 def test_auto_takes_what_the_budget_carries(make_forest, table, declared):

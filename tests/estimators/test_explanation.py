@@ -65,7 +65,9 @@ def test_what_was_planted_is_found(strategy, delta):
 def test_a_regressor_is_explained_by_means():
     X, y = records(4000)
     domain = Domain(features=FEATURES, target=(0, 10), approximate_rows=4000)
-    forest = PrivateForestRegressor(epsilon=20, domain=domain, random_state=1).fit(X, 10.0 * y)
+    forest = PrivateForestRegressor(
+        epsilon=20, domain=domain, strategy="boosted", random_state=1
+    ).fit(X, 10.0 * y)
     means = np.array(forest.explain().of("age").predictions["mean"])
     assert means[-64:].mean() > means[:64].mean() + 2.0
     assert means.min() >= 0 and means.max() <= 10

@@ -16,12 +16,14 @@ from dpforest.estimators.fit_plan import COUNT_ROLE, COUNT_SHARE, count_event, t
 from dpforest.estimators.forecast import in_words
 from dpforest.estimators.planning import budget_after, make_plan, planned
 from dpforest.exceptions import ParameterError, ParameterTypeError
+from dpforest.trees import strategies
 from dpforest.trees.strategies import STRATEGIES, pick_strategy
 
 KINDS = [
     ("rules", 0),
     ("rules", "1e-6"),
     ("refitted", "1e-6"),
+    ("refitted", "0"),
     ("boosted", "1e-6"),
     ("boosted", "0"),
     ("additive", "1e-6"),
@@ -93,44 +95,60 @@ def test_the_count_takes_its_share_at_most(epsilon, delta):
     assert count_event(LearnerBudget(epsilon, Fraction(0))).loss.epsilon == COUNT_SHARE * epsilon
 
 
+def like(facts, signal, budget, wide, ordered, unit=1, n_classes=2):
+    """Facts of so many features, some of them ordered, at a signal."""
+    return replace(
+        facts, n_codes=np.full(wide, 4), ordered=np.arange(wide) < ordered,
+        has_missing_code=np.zeros(wide, dtype=bool), scaled=[None] * wide, unknown=(-1,) * wide,
+        approximate_rows=signal / budget.signal(1.0), unit=unit, n_classes=n_classes,
+    )  # fmt: skip
+
+
+#: On either side of a limit.
+BELOW, ABOVE = 0.99, 1.01
+WIDE = strategies.BOOSTED_FEATURES
+NARROW, NUMBERS = strategies.BOOSTED_SIGNAL_OF_NARROW, strategies.BOOSTED_SIGNAL_OF_NUMBERS
+
+
 def check_rule_of_two(facts, budget):
     """Boosted forests of two classes take rows, features, and ordered ones among them."""
-    for rows, wide, ordered, unit, picked in [
-        (1e4, 18, 2, 1, "boosted"),
-        (2e3, 18, 2, 1, "refitted"),
-        (1e4, 17, 17, 1, "refitted"),
-        (1e4, 18, 1, 1, "refitted"),
-        (1e4, 18, 18, 2**16, "additive"),
-        (1e6, 3, 3, 1, "boosted"),
-        (4e4, 5, 4, 1, "boosted"),
-        (4e4, 5, 3, 1, "refitted"),
-        (3e4, 5, 4, 1, "refitted"),
-        (1e6, 5, 3, 1, "boosted"),
-        (1e6, 18, 18, 2**16, "refitted"),
+    two = strategies.BOOSTED_SIGNAL_OF_TWO
+    enough = max(two, budget.signal(strategies.BOOSTED_ROWS))
+    for signal, wide, ordered, picked in [
+        (ABOVE * enough, WIDE, 2, "boosted"),
+        (BELOW * two, WIDE, 2, "refitted"),
+        (BELOW * NUMBERS, WIDE - 1, WIDE - 1, "refitted"),
+        (ABOVE * NUMBERS, WIDE - 1, WIDE - 1, "boosted"),
+        (BELOW * NARROW, WIDE, 1, "refitted"),
+        (ABOVE * NARROW, WIDE, 1, "boosted"),
+        (ABOVE * NUMBERS, 5, 4, "boosted"),
+        (BELOW * NARROW, 5, 3, "refitted"),
+        (BELOW * NUMBERS, 5, 4, "refitted"),
+        (ABOVE * NARROW, 5, 3, "boosted"),
     ]:
-        many = replace(
-            facts, n_codes=np.full(wide, 4), ordered=np.arange(wide) < ordered,
-            has_missing_code=np.zeros(wide, dtype=bool), scaled=[None] * wide,
-            unknown=(-1,) * wide, approximate_rows=rows, unit=unit,
-        )  # fmt: skip
-        assert pick_strategy(many, budget) == picked, (rows, wide, ordered, unit)
-        few = replace(many, approximate_rows=1999.0)
-        assert pick_strategy(few, LearnerBudget(Fraction(10), budget.delta)) == "refitted"
+        many = like(facts, signal, budget, wide, ordered)
+        assert pick_strategy(many, budget) == picked, (signal, wide, ordered)
+        means = replace(many, unit=2**16)
+        assert pick_strategy(means, budget) == "refitted"
+        few = replace(many, approximate_rows=strategies.BOOSTED_ROWS - 1)
+        assert pick_strategy(few, LearnerBudget(Fraction(100), budget.delta)) == "refitted"
 
 
-@pytest.mark.parametrize(("rows", "wide", "n_classes", "unit", "picked"), [
-    (1.5e4, 3, 2, 1, "boosted"), (1.4e4, 18, 2, 1, "rules"),
-    (1.5e4, 3, 2, 2**16, "boosted"), (1.4e4, 3, 2, 2**16, "additive"),
-    (5e4, 3, 8, 1, "boosted"), (4.9e4, 3, 8, 1, "one_shot"), (3.4e4, 3, 8, 1, "one_shot"),
-    (3.3e4, 3, 8, 1, "rules"), (1e6, 30, 13, 1, "one_shot"),
+#: R from which boosted and one-shot forests come, of eight classes.
+OF_EIGHT = 2 * strategies.PURE_BOOSTED_SIGNAL_OF_MANY
+TABLES_OF_EIGHT = 2 * strategies.PURE_ONE_SHOT_SIGNAL
+
+
+@pytest.mark.parametrize(("signal", "wide", "n_classes", "picked"), [
+    (ABOVE * strategies.PURE_BOOSTED_SIGNAL, 3, 2, "boosted"),
+    (BELOW * strategies.PURE_BOOSTED_SIGNAL, 18, 2, "rules"),
+    (ABOVE * OF_EIGHT, 3, 8, "boosted"), (BELOW * OF_EIGHT, 3, 8, "one_shot"),
+    (ABOVE * TABLES_OF_EIGHT, 3, 8, "one_shot"), (BELOW * TABLES_OF_EIGHT, 3, 8, "rules"),
+    (1e6, 30, strategies.MANY_CLASSES + 1, "one_shot"),
 ])  # fmt: skip
-def test_the_rule_of_a_pure_epsilon(domain, rows, wide, n_classes, unit, picked):
-    budget = LearnerBudget(Fraction(2**0.5), Fraction(0))  # R is the number of rows
-    facts = replace(
-        facts_of(domain, 1e5), n_codes=np.full(wide, 4), ordered=np.arange(wide) < 2,
-        has_missing_code=np.zeros(wide, dtype=bool), scaled=[None] * wide, unknown=(-1,) * wide,
-        approximate_rows=rows * 1.0001, unit=unit, n_classes=n_classes,
-    )  # fmt: skip
+def test_the_rule_of_a_pure_epsilon(domain, signal, wide, n_classes, picked):
+    budget = LearnerBudget(Fraction(2**0.5), Fraction(0))
+    facts = like(facts_of(domain, 1e5), signal, budget, wide, 2, n_classes=n_classes)
     assert pick_strategy(facts, budget) == picked
     streamed = pick_strategy(replace(facts, in_memory=False), budget)
     assert streamed == ("one_shot" if picked == "rules" else picked)
@@ -144,28 +162,37 @@ def test_the_rule_goes_by_public_signal_alone(domain):
     picked = pick_strategy(many, pure), pick_strategy(many, both)
     assert picked == ("boosted", "refitted")
     # On either side of the limits, with or without the library that converts tightly.
-    for rows, streamed in product((2e4, 4e4), (False, True)):
-        three = replace(facts_of(domain, rows), n_classes=3, in_memory=not streamed)
-        assert pick_strategy(three, both) == ("refitted" if rows == 2e4 else "boosted")
+    for part, streamed in product((BELOW, ABOVE), (False, True)):
+        signal = part * strategies.BOOSTED_SIGNAL * (3 / 2) ** 0.5
+        three = replace(many, n_classes=3, in_memory=not streamed)
+        three = replace(three, approximate_rows=signal / both.signal(1.0))
+        assert pick_strategy(three, both) == ("refitted" if part < 1 else "boosted")
         assert pick_strategy(replace(three, n_classes=2), both) == "refitted"
+    for part in (BELOW, ABOVE):
+        own = replace(few, approximate_rows=part * strategies.REFITTED_SIGNAL / both.signal(1.0))
+        assert pick_strategy(own, both) == ("rules" if part < 1 else "refitted")
     check_rule_of_two(facts_of(domain, 1e5), both)
     names = "rules", "one_shot", "refitted", "boosted", "additive", "multinomial"
     assert set(STRATEGIES) == set(names)
 
 
+CURVES, PURE_CURVES = strategies.CURVE_SIGNAL, strategies.PURE_CURVE_SIGNAL
+MEANS, PURE_MEANS = strategies.REFITTED_SIGNAL_OF_MEANS, strategies.PURE_REFITTED_SIGNAL_OF_MEANS
+#: So many features that their curves are known at none of the signals here.
+MANY = 10_000
+
+
 @pytest.mark.parametrize(("delta", "wide", "signal", "picked"), [
-    (1e-6, 9, 46.0, "additive"), (1e-6, 9, 44.0, "one_shot"), (1e-6, 1, 2999.0, "additive"),
-    (1e-6, 1, 3001.0, "refitted"), (0, 9, 451.0, "additive"), (0, 9, 449.0, "one_shot"),
-    (0, 200, 9999.0, "one_shot"), (0, 1, 14999.0, "additive"), (0, 1, 15001.0, "boosted"),
+    (1e-6, 9, ABOVE * CURVES * 3, "refitted"), (1e-6, 9, BELOW * CURVES * 3, "one_shot"),
+    (1e-6, MANY, ABOVE * MEANS, "refitted"), (1e-6, MANY, BELOW * MEANS, "one_shot"),
+    (0, 9, ABOVE * PURE_CURVES * 9, "additive"), (0, 9, BELOW * PURE_CURVES * 9, "one_shot"),
+    (0, 1, BELOW * PURE_MEANS, "additive"), (0, 1, ABOVE * PURE_MEANS, "refitted"),
+    (0, MANY, BELOW * strategies.PURE_BOOSTED_SIGNAL, "one_shot"),
+    (0, MANY, ABOVE * strategies.PURE_BOOSTED_SIGNAL, "boosted"),
 ])  # fmt: skip
 def test_a_regression_takes_curves_where_each_can_be_known(domain, delta, wide, signal, picked):
     budget = LearnerBudget(Fraction(1), Fraction(str(delta)))
-    rows = signal / budget.signal(1.0)
-    facts = replace(
-        facts_of(domain, rows), n_codes=np.full(wide, 4), ordered=np.arange(wide) < 2,
-        has_missing_code=np.zeros(wide, dtype=bool), scaled=[None] * wide, unknown=(-1,) * wide,
-        unit=2**16,
-    )  # fmt: skip
+    facts = like(facts_of(domain, 1e5), signal, budget, wide, 2, unit=2**16)
     assert pick_strategy(facts, budget) == picked
     assert pick_strategy(replace(facts, in_memory=False), budget) == picked
     assert pick_strategy(replace(facts, unit=1), budget) != "additive"
@@ -232,8 +259,6 @@ def test_a_plan_needs_a_domain():
 
 
 def test_what_cannot_be_planned_is_refused(domain):
-    with pytest.raises(ParameterError, match="strategy='refitted': needs delta > 0"):
-        PrivateForestClassifier(epsilon=1, strategy="refitted").plan(domain)
     for strategy in ("bagged", None, ["rules"]):
         with pytest.raises(ParameterError, match="strategy=.*must be one of 'auto', 'rules'"):
             PrivateForestClassifier(epsilon=1, strategy=strategy).plan(domain)

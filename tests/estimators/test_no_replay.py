@@ -51,6 +51,7 @@ STRATEGIES = [
     {"strategy": "one_shot"},
     {"strategy": "one_shot", "delta": DELTA},
     {"strategy": "refitted", "delta": DELTA},
+    {"strategy": "refitted"},
     {"strategy": "boosted", "delta": DELTA},
     {"strategy": "boosted"},
     {"strategy": "additive", "delta": DELTA},

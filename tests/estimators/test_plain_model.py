@@ -28,10 +28,10 @@ from dpforest.trees.additive.settings import AdditiveSettings
 from dpforest.trees.boosted.learner import BoostedForest
 from dpforest.trees.boosted.settings import BoostedSettings, BoostedSize
 from dpforest.trees.refitted.learner import RefittedForest
-from dpforest.trees.refitted.settings import RefittedSettings, RefittedSize
+from dpforest.trees.refitted.settings import PureRefittedSettings, RefittedSettings, RefittedSize
 from dpforest.trees.rules.learner import RulesLearner
 from dpforest.trees.rules.settings import RulesSettings
-from dpforest.trees.strategies import NEED_DELTA, STRATEGIES
+from dpforest.trees.strategies import STRATEGIES
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "plain_model.md"
@@ -47,7 +47,7 @@ FEATURES = [
     {"name": "grade", "kind": "categorical", "categories": ["1", "2", "4"], "missing": True},
     {"name": "married", "kind": "categorical", "categories": ["True", "False"]},
 ]  # fmt: skip
-KINDS = [*STRATEGIES, "refitted with a start", "prior alone"]
+KINDS = [*STRATEGIES, "refitted, pure", "refitted with a start", "prior alone"]
 #: Forests whose splits are drawn: by how thresholds and leaves are.
 DRAWN = {
     "cells": {},
@@ -57,11 +57,17 @@ DRAWN = {
 }
 SMALL = {
     "rules": RulesLearner(RulesSettings(n_sums=12, n_cuts=7)),
-    "refitted": RefittedForest(RefittedSettings(fixed_size=RefittedSize(3, 4, 12))),
+    "refitted": RefittedForest(
+        RefittedSettings(fixed_size=RefittedSize(3, 4, 12)),
+        PureRefittedSettings(fixed_size=RefittedSize(3, 4, 6)),
+    ),
     "boosted": BoostedForest(BoostedSettings(fixed_size=BoostedSize(3, 6))),
     "additive": AdditiveForest(AdditiveSettings(cycles=3, pure_cycles=2, max_bins=9)),
 }
-STARTED = RefittedForest(RefittedSettings(fixed_size=RefittedSize(3, 4, 6), start_signal=1e-9))
+#: Linear, for targets too; by itself a regression begins with curves.
+STARTED = RefittedForest(
+    RefittedSettings(fixed_size=RefittedSize(3, 4, 6), start_signal=1e-9, curve_signal=float("inf"))
+)
 N = 500
 nan, inf = float("nan"), float("inf")
 #: Values that say the same in other ways, or that nothing was said about.
@@ -157,12 +163,12 @@ FORMS = forms()
 
 def fitted(make: Any, kind: str, use_learners: Any, **extra: Any) -> Any:
     strategy, epsilon = kind, 8
-    if kind == "refitted with a start":
+    if kind in ("refitted, pure", "refitted with a start"):
         strategy = "refitted"
     elif kind == "prior alone":
         strategy, epsilon = ("one_shot" if "target" in extra else "rules"), "0.001"
     use_learners(SMALL | ({"refitted": STARTED} if kind == "refitted with a start" else {}))
-    delta = "1e-6" if strategy in NEED_DELTA else 0
+    delta = "1e-6" if kind in ("refitted", "refitted with a start") else 0
     domain = Domain(features=FEATURES, approximate_rows=N, **extra)
     forest = make(epsilon=epsilon, delta=delta, strategy=strategy, domain=domain)
     return forest.fit(X, labels_of(extra.get("classes")))

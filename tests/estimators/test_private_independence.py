@@ -24,7 +24,7 @@ from dpforest.records.streams.base import Source
 from dpforest.records.streams.passes import Marks, StreamedRecords
 from dpforest.records.table import Table
 from dpforest.streams import BatchStream
-from dpforest.trees.strategies import NEED_DELTA, NOT_STREAMED, STRATEGIES
+from dpforest.trees.strategies import NOT_STREAMED, STRATEGIES
 
 DELTA = "1e-6"
 KINDS = [
@@ -199,7 +199,6 @@ MEANS = [
     for kind in ("memory", "stream", "dask")
     for name in STRATEGIES
     for delta in (0, DELTA)
-    if delta or name not in NEED_DELTA
     if kind == "memory" or name not in NOT_STREAMED
 ]
 

@@ -28,8 +28,6 @@ STRATEGIES = (
 PUBLISHED = "MultinomialForestClassifier"
 #: Those that look at families of trees, which grow quickly with the features.
 _OF_FAMILIES = ("rules", "auto")
-#: Those that a pure epsilon cannot pay for.
-NEED_DELTA = ("refitted",)
 N_CLASSES = {"two": 2, "three": 3}
 TASKS = (*N_CLASSES, "target")
 DELTA = 1e-6
@@ -255,10 +253,9 @@ def _declared_cases() -> Iterator[Case]:
     for task in TASKS:
         for strategy in STRATEGIES:
             lean = None if strategy == "auto" else "one" if strategy in _OF_FAMILIES else "few"
-            if strategy not in NEED_DELTA:
-                yield _private(strategy, task, "epsilon", rows=200, lean=lean)
+            yield _private(strategy, task, "epsilon", rows=200, lean=lean)
             # Rules spend the pure epsilon with a delta too.
-            own = lean if strategy in ("one_shot", *NEED_DELTA, "multinomial") else None
+            own = lean if strategy in ("one_shot", "refitted", "multinomial") else None
             yield _private(strategy, task, "delta", rows=200, delta=DELTA, lean=own)
 
 
@@ -284,6 +281,7 @@ def _size_cases() -> Iterator[Case]:
     yield _private("rules", "two", "many", **ways)
     for task in ("two", "target"):
         yield _private("refitted", task, "many", **ways, delta=DELTA)
+        yield _private("refitted", task, "many, pure", **ways)
         yield _private("boosted", task, "many", **ways, delta=DELTA)
         yield _private("boosted", task, "many, pure", **ways)
         yield _private("additive", task, "many", **ways, delta=DELTA)

@@ -28,7 +28,7 @@ from dpforest.trees.boosted.settings import BoostedSettings, BoostedSize, PureSe
 from dpforest.trees.one_shot import OneShotForest
 from dpforest.trees.one_shot.settings import OneShotSettings, OneShotSize
 from dpforest.trees.refitted import RefittedForest
-from dpforest.trees.refitted.settings import RefittedSettings, RefittedSize
+from dpforest.trees.refitted.settings import PureRefittedSettings, RefittedSettings, RefittedSize
 from dpforest.trees.rules import RulesLearner, RulesSettings
 from dpforest.trees.strategies import STRATEGIES
 from dpforest.trees.training import train_on
@@ -36,7 +36,15 @@ from dpforest.trees.training import train_on
 DELTA = Fraction(1, 10**6)
 RULES = RulesLearner(RulesSettings(n_sums=6, n_cuts=5))
 FOREST = OneShotForest(OneShotSettings(fixed_size=OneShotSize(4, 3, (2,))))
-ROUNDS = RefittedForest(RefittedSettings(fixed_size=RefittedSize(3, 4, 3)))
+ROUNDS = RefittedForest(
+    RefittedSettings(
+        fixed_size=RefittedSize(3, 4, 3), curves=AdditiveSettings(cycles=3, max_bins=9)
+    ),
+    PureRefittedSettings(
+        fixed_size=RefittedSize(3, 4, 3), curves=AdditiveSettings(pure_cycles=2, max_bins=9)
+    ),
+)
+LINEAR = RefittedForest(replace(ROUNDS.settings, curve_signal=float("inf")))
 BOOSTED = BoostedForest(
     BoostedSettings(fixed_size=BoostedSize(3, 3)), PureSettings(fixed_size=BoostedSize(3, 2))
 )
@@ -81,7 +89,23 @@ CASES = {
     "refitted, leaves": Case(ROUNDS, ALL_OF_LEAVES, delta=DELTA),
     "refitted, all": Case(ROUNDS, ALL_OF_ROUNDS, Fraction(8), DELTA, 3e4),
     "refitted, all, four classes": Case(ROUNDS, ALL_OF_ROUNDS, Fraction(8), DELTA, 1e5, 4),
-    "refitted, means": Case(ROUNDS, ALL_OF_ROUNDS, Fraction(8), DELTA, 1e6, **MEANS),
+    "refitted, means": Case(ROUNDS, ALL_OF_LEAVES, delta=DELTA, rows=50, **MEANS),
+    "refitted, means, curves": Case(
+        ROUNDS, {*OF_CURVES, *ALL_OF_LEAVES}, delta=DELTA, rows=300, **MEANS
+    ),
+    "refitted, means, all": Case(
+        ROUNDS, {*OF_CURVES, "quantiles", *ALL_OF_LEAVES}, Fraction(8), DELTA, 1e6, **MEANS
+    ),
+    "refitted, means, linear": Case(LINEAR, ALL_OF_ROUNDS, Fraction(8), DELTA, 1e6, **MEANS),
+    "refitted, pure": Case(ROUNDS, ALL_OF_LEAVES - {"leaf corrections"}),
+    "refitted, pure, four classes": Case(
+        ROUNDS, {"quantiles", *ALL_OF_LEAVES} - {"leaf corrections"}, Fraction(8), rows=1e5,
+        n_classes=4,
+    ),
+    "refitted, pure, means": Case(
+        ROUNDS, {"quantiles", *OF_CURVES, *ALL_OF_LEAVES} - {"leaf corrections"}, Fraction(8),
+        rows=1e5, **MEANS,
+    ),
     "boosted, public bins": Case(BOOSTED, OF_TREES, delta=DELTA),
     "boosted, all": Case(BOOSTED, {"quantiles", *OF_TREES}, Fraction(8), DELTA, 3e4),
     "boosted, all, four classes": Case(
@@ -187,7 +211,7 @@ class Noting(Observer):
 
 
 @pytest.mark.parametrize(
-    "name", [n for n in CASES if CASES[n].learner in (FOREST, ROUNDS, ADDITIVE)]
+    "name", [n for n in CASES if CASES[n].learner in (FOREST, ROUNDS, LINEAR, ADDITIVE)]
 )
 def test_every_release_is_of_a_count_that_was_made_after_its_grant(name, tables, monkeypatch):
     facts, one, _ = tables(CASES[name])

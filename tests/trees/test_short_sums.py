@@ -17,7 +17,7 @@ from dpforest.datasets import load_adult
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.estimators.fit_plan import table_facts
 from dpforest.estimators.planning import make_plan
-from dpforest.trees.strategies import NEED_DELTA, STRATEGIES
+from dpforest.trees.strategies import STRATEGIES
 
 MILLIONTH = F(1, 10**6)
 #: Digits of a sum, however many budgets it is of; books hold 4,000.
@@ -42,8 +42,6 @@ def facts():
 @pytest.mark.parametrize("delta", [MILLIONTH, F(0)])
 @pytest.mark.parametrize("strategy", sorted(STRATEGIES))
 def test_sums_of_plans_are_short(strategy, delta, facts):
-    if strategy in NEED_DELTA and not delta:
-        pytest.skip("its noise is Gaussian, and needs a delta")
     losses = [
         make_plan(strategy, facts, budget(step), delta, "an accountant").plan.loss
         for step in range(0, 300, 12)

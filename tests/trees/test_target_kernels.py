@@ -30,10 +30,10 @@ from dpforest.trees.random.bins import public_bins
 from dpforest.trees.random.trees import draw_random_trees
 from dpforest.trees.refitted import learner as refitted_learner
 from dpforest.trees.refitted import plan as refitted_plan
-from dpforest.trees.refitted.kernels.residuals import target_residuals
 from dpforest.trees.refitted.learner import RefittedForest
 from dpforest.trees.refitted.queries import STEPS
 from dpforest.trees.refitted.settings import RefittedSettings, RefittedSize
+from dpforest.trees.scored.kernels.residuals import target_residuals
 from dpforest.trees.training import train_on
 
 N_CODES = np.array([30, 4, 70])
@@ -121,25 +121,35 @@ def test_counts_are_of_the_unit_that_they_were_priced_for(unit, other):
 FAR = [np.nan, np.inf, -np.inf, 0.0, 745.0, -745.0, 1e300, -1e300]
 
 
-@given(st.floats(-60, 60) | st.sampled_from(FAR), st.integers(0, TARGET_STEPS))
-def test_target_residuals_keep_their_bound_and_are_those_of_the_twin(score, target):
-    out = np.empty((1, 1), dtype=np.int32)
-    target_residuals(np.array([[score]]), np.array([target], np.int32), TARGET_STEPS, STEPS, out)
-    residual = int(out[0, 0])
-    assert abs(residual) <= STEPS
+#: Largest residuals: uncut, cut a little, to the half, and far below it.
+MOST = [STEPS, STEPS * 7 // 10, STEPS // 2, STEPS // 10]
+
+
+def residuals_of(scores, targets, most):
+    out = np.empty((len(scores), 1), dtype=np.int32)
+    scores, targets = np.array(scores)[:, None], np.array(targets, np.int32)
+    target_residuals(scores, targets, TARGET_STEPS, STEPS, most, out)
+    return out.ravel().tolist()
+
+
+@given(
+    st.floats(-60, 60) | st.sampled_from(FAR), st.integers(0, TARGET_STEPS), st.sampled_from(MOST)
+)
+def test_target_residuals_keep_their_bound_and_are_those_of_the_twin(score, target, most):
+    (residual,) = residuals_of([score], [target], most)
+    assert abs(residual) <= most
     if math.isnan(score):
         assert residual == 0
         return
     p = 0.0 if score < -700 else 1.0 / (1.0 + math.exp(-score))
     apart = target / TARGET_STEPS - p
-    assert abs(residual - apart * STEPS) <= 1 and residual * apart >= 0
+    cut = min(max(apart * STEPS, -most), most)
+    assert abs(residual - cut) <= 1 and residual * apart >= 0
 
 
-def test_residual_bounds_are_reached():
-    out = np.empty((2, 1), dtype=np.int32)
-    targets = np.array([TARGET_STEPS, 0], np.int32)
-    target_residuals(np.array([[-800.0], [800.0]]), targets, TARGET_STEPS, STEPS, out)
-    assert out.ravel().tolist() == [STEPS, -STEPS]
+@pytest.mark.parametrize("most", MOST)
+def test_residual_bounds_are_reached(most):
+    assert residuals_of([-800.0, 800.0], [TARGET_STEPS, 0], most) == [most, -most]
 
 
 class Releases:
@@ -250,7 +260,8 @@ def test_one_record_moves_a_calibration_as_priced(place):
 def test_one_record_moves_refitted_releases_as_priced(place, monkeypatch):
     releases = Releases(monkeypatch, [(dpforest.bridge, "add_discrete_gaussian_noise")])
     monkeypatch.setattr(refitted_plan, "quantiles_are_affordable", lambda *_: False)
-    settings = RefittedSettings(fixed_size=RefittedSize(3, 1, 2), start_signal=1e9)
+    size = RefittedSize(3, 1, 2)
+    settings = RefittedSettings(fixed_size=size, start_signal=1e9, curve_signal=1e9)
     table, learner = table_of(48), RefittedForest(settings)
     with_it = releases.of(learner, CONCENTRATED, table)
     without_it = releases.of(learner, CONCENTRATED, without(table, place))
@@ -258,7 +269,7 @@ def test_one_record_moves_refitted_releases_as_priced(place, monkeypatch):
     check_sensitivity(prior_event, prior - fewer)
     # The first round's sums: base scores come from the prior, and are made up here, so that both
     # tables have the same released values.
-    monkeypatch.setattr(refitted_learner, "base_scores", lambda _: np.array([0.3]))
+    monkeypatch.setattr(refitted_learner, "start_scores", lambda *_: np.array([0.3]))
     with_it = releases.of(learner, CONCENTRATED, table)
     without_it = releases.of(learner, CONCENTRATED, without(table, place))
     event, sums = with_it[1]

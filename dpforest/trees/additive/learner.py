@@ -20,8 +20,8 @@ from dpforest.trees.boosted.queries import STEPS, Gradients
 from dpforest.trees.boosted.steps import in_score_steps
 from dpforest.trees.prior import base_scores, released_prior
 from dpforest.trees.random.bins import Bins, public_bins
-from dpforest.trees.refitted.queries import ScoreHistory
-from dpforest.trees.refitted.steps import centred
+from dpforest.trees.scored.columns import centred
+from dpforest.trees.scored.queries import ScoreHistory
 
 #: Floor of p (1 - p) in a class's curvature, so that rare classes take no wild steps.
 _CURVATURE_FLOOR = 0.02
@@ -54,26 +54,30 @@ class AdditiveForest:
         released values and the record's own codes, so the residuals of one record change no
         other's. Sensitivities: ``queries``. **Tests**: tests/trees/additive.
         """
-        prior = released_prior(bridge, facts.unit)
-        bins = public_bins(facts, shape.settings.max_bins)
-        counts = bridge.ask(BinCounts(bins), Role.COUNTS).noised(Role.COUNTS).astype(np.float64)
-        rows = facts.approximate_rows or float(prior.sum())
-        variance, least = bridge.event(Role.COUNTS).variance, shape.settings.least
-        sizes = [
-            likely_counts(part, rows, variance, least)
-            for part in np.split(counts, bins.starts[1:-1])
-        ]
-        curves = _Curves(shape, bridge, facts, bins, prior, sizes)
-        for cycle in range(shape.n_cycles):
-            for feature in range(facts.n_features):
-                curves.correct(feature, weight=cycle + 1.0)
+        curves = fitted_curves(shape, bridge, facts)
         return AdditiveModel(
-            shape.n_classes, facts.offsets, curves.base, curves.by_code(),
-            np.concatenate([_by_code(bins, facts, f, sizes[f], True) for f in range(len(sizes))]),
-        )  # fmt: skip
+            shape.n_classes, facts.offsets, curves.base, curves.by_code(), curves.sizes_by_code()
+        )
 
 
-class _Curves:
+def fitted_curves(shape: AdditiveShape, bridge: Bridge, facts: TableFacts) -> Curves:
+    """Ask for the prior, for records by bins, and for what is left in each feature in turn."""
+    prior = released_prior(bridge, facts.unit)
+    bins = public_bins(facts, shape.settings.max_bins)
+    counts = bridge.ask(BinCounts(bins), Role.COUNTS).noised(Role.COUNTS).astype(np.float64)
+    rows = facts.approximate_rows or float(prior.sum())
+    variance, least = bridge.event(Role.COUNTS).variance, shape.settings.least
+    sizes = [
+        likely_counts(part, rows, variance, least) for part in np.split(counts, bins.starts[1:-1])
+    ]
+    curves = Curves(shape, bridge, facts, bins, prior, sizes)
+    for cycle in range(shape.n_cycles):
+        for feature in range(facts.n_features):
+            curves.correct(feature, weight=cycle + 1.0)
+    return curves
+
+
+class Curves:
     """Curves of all features as they were released so far, and what was measured of each.
 
     A measurement of H t is the noisy sum of residuals plus H times the curve that they were left
@@ -90,7 +94,7 @@ class _Curves:
         sizes: list[NDArray[np.float64]],
     ) -> None:
         self.shape, self.bridge, self.facts, self.bins = shape, bridge, facts, bins
-        self.base = base_scores(prior)
+        self.sizes, self.base = sizes, base_scores(prior)
         self.history = ScoreHistory(self.base)
         self.variance = bridge.event(Role.SUMS).variance / STEPS**2
         bend = _curvature(prior, shape, facts.unit > 1)
@@ -142,6 +146,11 @@ class _Curves:
         """Curves at all codes, one feature after the other, shape (total codes, C)."""
         facts, values = self.facts, self.values
         return np.concatenate([_by_code(self.bins, facts, f, v) for f, v in enumerate(values)])
+
+    def sizes_by_code(self) -> NDArray[np.float64]:
+        """Records at all codes, an equal share of each bin's, shape (total codes,)."""
+        bins, facts = self.bins, self.facts
+        return np.concatenate([_by_code(bins, facts, f, s, True) for f, s in enumerate(self.sizes)])
 
 
 def _curvature(

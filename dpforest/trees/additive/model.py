@@ -12,8 +12,8 @@ from dpforest.trees.base import KnownSizes, LogOddsModel, TableFacts
 from dpforest.trees.boosted.steps import SCORE_STEPS
 from dpforest.trees.importances import in_shares
 from dpforest.trees.partial import with_both_classes
-from dpforest.trees.refitted.kernels.linear import add_code_values
-from dpforest.trees.refitted.steps import n_score_columns
+from dpforest.trees.scored.columns import n_score_columns
+from dpforest.trees.scored.kernels.code_values import add_code_values
 from dpforest.trees.stored import LARGEST, reading, real_numbers, require, whole_numbers
 
 _KIND = "additive model"

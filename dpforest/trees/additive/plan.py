@@ -15,8 +15,8 @@ from dpforest.trees.base import PRIOR_ROLE, TableFacts
 from dpforest.trees.boosted.queries import Lattice
 from dpforest.trees.prior import count_noise, prior_round
 from dpforest.trees.random.bins import public_bins
-from dpforest.trees.refitted.queries import residual_sensitivity
-from dpforest.trees.refitted.steps import n_score_columns
+from dpforest.trees.scored.columns import n_score_columns
+from dpforest.trees.scored.queries import residual_sensitivity
 
 OWNER = "additive"
 #: Curvatures and records are not summed with residuals here: they count for the least there is.
@@ -64,13 +64,15 @@ def build_plan(
         Pure epsilon pays for geometric, (epsilon, delta) for discrete Gaussian noise.
     settings : AdditiveSettings
     """
-    shape = _shape(facts, budget, settings)
+    shape = curve_shape(facts, budget, settings)
     if not budget.delta:
         return _plan_of_total(shape, facts, budget, budget.epsilon)
     return tightened(lambda rho: _plan_of_total(shape, facts, budget, rho), budget)
 
 
-def _shape(facts: TableFacts, budget: LearnerBudget, settings: AdditiveSettings) -> AdditiveShape:
+def curve_shape(
+    facts: TableFacts, budget: LearnerBudget, settings: AdditiveSettings
+) -> AdditiveShape:
     """Sizes by the public signal."""
     pure, of_means = not budget.delta, facts.unit > 1
     signal = budget.signal(facts.approximate_rows or 0.0)
@@ -85,16 +87,23 @@ def _plan_of_total(
     shape: AdditiveShape, facts: TableFacts, budget: LearnerBudget, total: Fraction
 ) -> Plan[AdditiveShape]:
     """The plan whose shares are those of a total."""
+    rounds = curve_rounds(shape, facts, budget, total, OWNER)
+    return Plan(rounds, shape, _words(shape, not budget.delta))
+
+
+def curve_rounds(
+    shape: AdditiveShape, facts: TableFacts, budget: LearnerBudget, total: Fraction, owner: str
+) -> tuple[Round, ...]:
+    """Ask for the prior and for curves, for a total of epsilon where it is pure, else of rho."""
     pure, settings = not budget.delta, shape.settings
     signal = budget.signal(facts.approximate_rows or 0.0)
     prior = total * settings.prior(signal, facts.unit > 1, pure)
     counts = total * (settings.pure_count_share if pure else settings.count_share)
-    rounds = (
-        prior_round(OWNER, facts.unit, prior, pure),
-        once(OWNER, _counts(facts, counts, pure)),
-        _sums(shape, facts, total - prior - counts, pure),
+    return (
+        prior_round(owner, facts.unit, prior, pure),
+        once(owner, _counts(facts, counts, pure)),
+        _sums(shape, facts, total - prior - counts, pure, owner),
     )
-    return Plan(rounds, shape, _words(shape, pure))
 
 
 def _counts(facts: TableFacts, share: Fraction, pure: bool) -> Release:
@@ -103,7 +112,9 @@ def _counts(facts: TableFacts, share: Fraction, pure: bool) -> Release:
     return Release(Role.COUNTS, event, says="noisy counts of records in the bins of each feature")
 
 
-def _sums(shape: AdditiveShape, facts: TableFacts, share: Fraction, pure: bool) -> Round:
+def _sums(
+    shape: AdditiveShape, facts: TableFacts, share: Fraction, pure: bool, owner: str
+) -> Round:
     """Sums over the bins of each feature in turn, all with the same noise.
 
     They are asked for alike, for as many bins as any feature has, so that lists stay short.
@@ -112,7 +123,7 @@ def _sums(shape: AdditiveShape, facts: TableFacts, share: Fraction, pure: bool) 
     times = shape.n_cycles * facts.n_features
     event = count_noise(moved, share / times, pure)
     text = f"noisy residual sums over the bins of each feature, {shape.n_cycles} times"
-    return Round(OWNER, (Step((Release(Role.SUMS, event, shape.n_bins, says=text),)),), times)
+    return Round(owner, (Step((Release(Role.SUMS, event, shape.n_bins, says=text),)),), times)
 
 
 def _words(shape: AdditiveShape, pure: bool) -> dict[str, str]:

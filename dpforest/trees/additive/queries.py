@@ -17,8 +17,8 @@ from dpforest.trees.additive.kernels.features import bin_sums
 from dpforest.trees.boosted.kernels.histograms import count_bins
 from dpforest.trees.boosted.queries import Gradients
 from dpforest.trees.random.bins import Bins
-from dpforest.trees.refitted.kernels.linear import add_code_values
-from dpforest.trees.refitted.queries import Move, layout_of, residual_sensitivity
+from dpforest.trees.scored.kernels.code_values import add_code_values
+from dpforest.trees.scored.queries import Move, layout_of, residual_sensitivity
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,7 +12,7 @@ from dpforest.trees.boosted.plan import BoostedShape, Role
 from dpforest.trees.boosted.queries import STEPS, BoostedMove, Gradients, LeafSums
 from dpforest.trees.boosted.steps import Scales, in_score_steps, levels_of_leaves, newton_steps
 from dpforest.trees.multinomial.segments import Heap
-from dpforest.trees.refitted.queries import ScoreHistory
+from dpforest.trees.scored.queries import ScoreHistory
 
 #: A tree's splits, steps of its leaves, and their sizes.
 Grown = tuple[Heap, NDArray[np.float64], NDArray[np.float64]]

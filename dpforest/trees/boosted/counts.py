@@ -19,7 +19,7 @@ from dpforest.trees.boosted.kernels.scores import score_splits
 from dpforest.trees.boosted.parts import FACTOR_STEPS, Siblings
 from dpforest.trees.boosted.queries import STEPS, Lattice, LeafSums, LevelSums
 from dpforest.trees.multinomial.cells import Boxes
-from dpforest.trees.refitted.queries import Move
+from dpforest.trees.scored.queries import Move
 
 #: One record in one count.
 ONE_COUNT = Sensitivity(Fraction(1), Fraction(1))

@@ -30,9 +30,9 @@ from dpforest.trees.boosted.steps import (
     newton_steps,
 )
 from dpforest.trees.multinomial.memory import LevelMemory
-from dpforest.trees.prior import base_scores, released_prior
+from dpforest.trees.prior import base_scores, released_prior, start_scores
 from dpforest.trees.random.bins import asked_bins
-from dpforest.trees.refitted.queries import ScoreHistory
+from dpforest.trees.scored.queries import ScoreHistory
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class BoostedForest:
         tests/trees/boosted.
         """
         prior = released_prior(bridge, facts.unit)
-        history = ScoreHistory(base_scores(prior))
+        history = ScoreHistory(_start(shape, prior))
         bins = asked_bins(bridge, facts, shape.settings.max_bins)
         candidates, memory, grown = Candidates.of(bins, facts), LevelMemory(np.int64), list[Grown]()
         for number in range(shape.first + shape.n_rounds):
@@ -83,6 +83,12 @@ class BoostedForest:
             shape.n_classes, facts.n_features, history.base, feature, low, high,
             np.stack(steps), np.stack(sizes),
         )  # fmt: skip
+
+
+def _start(shape: BoostedShape, prior: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Scores to begin with."""
+    clip = shape.lattice.most / STEPS
+    return start_scores(prior, clip) if shape.starts_clipped else base_scores(prior)
 
 
 def _counted(

@@ -18,7 +18,7 @@ from dpforest.trees.partial import (
     shown_codes,
     with_both_classes,
 )
-from dpforest.trees.refitted.steps import n_score_columns
+from dpforest.trees.scored.columns import n_score_columns
 from dpforest.trees.stored import LARGEST, reading, real_numbers, require, whole_numbers
 
 _KIND = "boosted forest"

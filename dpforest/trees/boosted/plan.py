@@ -23,7 +23,7 @@ from dpforest.trees.boosted.settings import (
 )
 from dpforest.trees.prior import count_noise, prior_round
 from dpforest.trees.random.bins import QUANTILES_ROLE, quantiles_are_affordable, quantiles_round
-from dpforest.trees.refitted.steps import n_score_columns
+from dpforest.trees.scored.columns import n_score_columns
 
 OWNER = "boosted"
 _ROOT_SCALE = 2**40
@@ -80,6 +80,11 @@ class BoostedShape:
     n_corrections: int
     lattice: Lattice
     settings: BoostedSettings
+
+    @property
+    def starts_clipped(self) -> bool:
+        """True of several classes, but where a first tree leads away from the prior."""
+        return self.n_classes > 2 and not self.first
 
 
 def build_plan(
@@ -140,7 +145,7 @@ def _size(facts: TableFacts, budget: LearnerBudget, settings: BoostedSettings) -
 def _shape(facts: TableFacts, size: BoostedSize, settings: BoostedSettings) -> BoostedShape:
     """A size with what releases are made by."""
     n_columns = n_score_columns(facts.n_classes)
-    clip, bend = settings.scales(facts.n_classes)
+    clip, bend = settings.scales(facts.n_classes, facts.unit > 1)
     lattice = Lattice.of(n_columns, clip, bend, settings.mass)
     first = settings.first(facts.n_classes) > 0
     times = settings.correction_times if settings.corrections(facts.n_classes) else 0
@@ -185,11 +190,12 @@ def _steps(tree: _Tree, total: Fraction) -> tuple[Step, ...]:
     settings, depth = tree.shape.settings, tree.shape.depth
     to_splits = total * settings.selection_share
     to_nodes = total * settings.node_share if depth > 1 else Fraction(0)
+    node_parts = [Fraction(0), *_downward(depth - 1, settings.node_downward)]
     steps = []
     for level, part in enumerate(_downward(depth, settings.downward)):
         own = [_splits(tree, level, to_splits * part)]
         if level:
-            own.insert(0, _sums(tree, tree.roles.nodes, level, to_nodes / (depth - 1)))
+            own.insert(0, _sums(tree, tree.roles.nodes, level, to_nodes * node_parts[level]))
         steps.append(Step(tuple(own)))
     left = total - to_splits - to_nodes
     steps.append(Step((_sums(tree, tree.roles.leaves, depth, left),)))
@@ -198,7 +204,7 @@ def _steps(tree: _Tree, total: Fraction) -> tuple[Step, ...]:
 
 def _downward(depth: int, ratio: float) -> list[Fraction]:
     """Share of each level."""
-    weights = [round(_WEIGHTS * ratio**level) for level in range(depth)]
+    weights = [max(1, round(_WEIGHTS * ratio**level)) for level in range(depth)]
     return [Fraction(weight, sum(weights)) for weight in weights]
 
 
@@ -225,11 +231,14 @@ def _words(shape: BoostedShape, buys: bool, pure: bool) -> dict[str, str]:
     noise, currency = ("geometric", "epsilon") if pure else ("discrete Gaussian", "rho")
     first = f"a tree of depth {shape.depth} drawn by class counts, then " if shape.first else ""
     then = f", then {shape.n_corrections} corrections of leaves" if shape.n_corrections else ""
+    start = "log-odds of the noisy prior"
+    if shape.starts_clipped:
+        start = "scores at which clipped residuals of the noisy prior add up to nothing"
     return {
         "rounds": f"{first}{shape.n_rounds} trees of depth {shape.depth}{then}",
         "structure": "splits drawn by what is left to explain",
         "thresholds": f"{bins}, at most {shape.settings.max_bins} bins a feature",
-        "start": "log-odds of the noisy prior",
+        "start": start,
         "leaves": f"clipped residuals rounded toward zero to a lattice, {noise} noise",
         "budget shares add up in": currency,
         "composed by": f"addition in {currency}",

@@ -28,7 +28,7 @@ from dpforest.trees.boosted.kernels.histograms import (
 from dpforest.trees.multinomial.kernels.leaves import route_records
 from dpforest.trees.multinomial.segments import Heap, Segments, Splits
 from dpforest.trees.random.bins import Bins
-from dpforest.trees.refitted.queries import Move, ScoreHistory
+from dpforest.trees.scored.queries import Move, ScoreHistory
 
 #: Steps of a residual of 1.
 STEPS = 2**12
@@ -121,9 +121,9 @@ class Gradients:
 
     def rows(self, chunk: Chunk) -> NDArray[np.int32]:
         """Residuals, then curvatures, of a chunk's records, shape (n, 2 C); secret, and kept."""
-        n_done, rows = chunk.kept.get(_ROWS, (-1, None))
-        n_moves, lattice = len(self.scored.moves), self.lattice
-        if n_done == n_moves:
+        known, rows = chunk.kept.get(_ROWS, (None, None))
+        lattice, now = self.lattice, (len(self.scored.moves), self.lattice)
+        if known == now:
             found: NDArray[np.int32] = rows
             return found
         scores, table = self.scored.scores(chunk), chunk.table
@@ -134,7 +134,7 @@ class Gradients:
         else:
             y = table.labels if table.targets is None else table.targets
             odds_gradients(scores, y, table.unit, STEPS, lattice.most, lattice.bend, rows)
-        chunk.kept[_ROWS] = n_moves, rows
+        chunk.kept[_ROWS] = now, rows
         return rows
 
 

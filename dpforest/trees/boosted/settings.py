@@ -63,10 +63,14 @@ class BoostedSettings:
         What a level spends on its splits, as a multiple of the level above. 1 with a delta: a list
         of equal selections is one that can be composed as a whole, which is worth more than
         spending on the levels where it would serve most.
+    node_downward : float
+        The same for the sums of its nodes: where they are large, much noise does them no harm.
     max_bins : int
     clip, clip_of_many : Fraction
         Largest residual of up to three classes; half of their L1 where there are three, and of
         more classes.
+    clip_of_means : Fraction
+        Largest residual of a target, as a share of its range: most are small.
     bend, bend_of_many, mass : Fraction
         What a curvature and a record count for beside a residual of 1.
     fixed_size : BoostedSize or None
@@ -86,8 +90,9 @@ class BoostedSettings:
     ------
     ParameterError
         Where ``correction_times`` is no whole number or below 0, a share is none, shares leave
-        nothing, or a clip, bend or mass is not above 0 and at most 1: so scores of fewer than
-        2**31 records are exact in doubles, and sums in 64 bits.
+        nothing, a multiple from level to level has no meaning, or a clip, bend or mass is not
+        above 0 and at most 1: so scores of fewer than 2**31 records are exact in doubles, and
+        sums in 64 bits.
     """
 
     prior_share: Fraction = Fraction(1, 100)
@@ -97,9 +102,11 @@ class BoostedSettings:
     first_share: Fraction = Fraction(0)
     correction_share: Fraction = Fraction(30, 100)
     downward: float = 1.0
+    node_downward: float = 1.5
     max_bins: int = 48
     clip: Fraction = Fraction(7, 10)
     clip_of_many: Fraction = Fraction(1, 2)
+    clip_of_means: Fraction = Fraction(3, 10)
     bend: Fraction = Fraction(1)
     bend_of_many: Fraction = Fraction(1, 2)
     mass: Fraction = Fraction(1, 10)
@@ -112,13 +119,17 @@ class BoostedSettings:
 
     def __post_init__(self) -> None:
         """Check what sums, scores and prices take for granted."""
-        for name in ("clip", "clip_of_many", "bend", "bend_of_many", "mass"):
+        for name in ("clip", "clip_of_many", "clip_of_means", "bend", "bend_of_many", "mass"):
             _check_part(name, getattr(self, name), most=1)
         _check_part("prior_share", self.prior_share)
         _check_part("prior_share + quantile_share", self.prior_share + self.quantile_share)
         _check_part("selection_share", self.selection_share)
         _check_part("node_share", self.node_share)
         _check_part("selection_share + node_share", self.selection_share + self.node_share)
+        for name in ("downward", "node_downward"):
+            if not 0 < getattr(self, name) < 1e3:
+                rule = "must be above 0, and below 1000"
+                raise ParameterError(name, getattr(self, name), rule, "Use the default")
         for name in ("first_share", "correction_share"):
             if not 0 <= getattr(self, name) < 1:
                 rule = "must be at least 0 and below 1"
@@ -171,9 +182,10 @@ class BoostedSettings:
         corrects = n_classes > 2 and self.correction_times
         return self.correction_share if corrects else Fraction(0)
 
-    def scales(self, n_classes: int) -> tuple[Fraction, Fraction]:
+    def scales(self, n_classes: int, of_means: bool) -> tuple[Fraction, Fraction]:
         """Clip of residuals, and what a curvature counts for."""
         clip = self.clip_of_many if n_classes > 3 else self.clip
+        clip = self.clip_of_means if of_means else clip
         return clip, self.bend_of_many if n_classes > 2 else self.bend
 
 
@@ -186,9 +198,10 @@ class PureSettings(BoostedSettings):
 
     prior_share: Fraction = Fraction(2, 100)
     quantile_share: Fraction = Fraction(4, 100)
+    selection_share: Fraction = Fraction(60, 100)
     first_share: Fraction = Fraction(50, 100)
     correction_share: Fraction = Fraction(0)
-    downward: float = 1.2
+    downward: float = 1.5
     max_bins: int = 32
     step: float = 1.2
     spread: float = 0.6

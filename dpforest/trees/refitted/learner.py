@@ -11,27 +11,19 @@ from numpy.typing import NDArray
 from dpforest.accounting.releases import LearnerBudget, Plan
 from dpforest.bridge import Bridge
 from dpforest.records.base import Released
+from dpforest.trees.additive.learner import fitted_curves
 from dpforest.trees.base import TableFacts
-from dpforest.trees.prior import base_scores, released_prior
+from dpforest.trees.prior import released_prior, start_scores
 from dpforest.trees.random.bins import Bins, asked_bins
 from dpforest.trees.random.trees import RandomTrees, draw_random_trees
 from dpforest.trees.refitted.linear_start import fit_linear_start
 from dpforest.trees.refitted.model import RefittedModel
 from dpforest.trees.refitted.plan import RefittedShape, Role, build_plan
-from dpforest.trees.refitted.queries import (
-    SIZE_STEPS,
-    STEPS,
-    LeafSums,
-    LeanOfTrees,
-    ScoreHistory,
-    TreeMove,
-)
-from dpforest.trees.refitted.settings import RefittedSettings
-from dpforest.trees.refitted.steps import (
-    centred,
-    curvature_per_record,
-    shrunk_steps,
-)
+from dpforest.trees.refitted.queries import STEPS, LeafSums, LeanOfTrees, Residuals, TreeMove
+from dpforest.trees.refitted.settings import PureRefittedSettings, RefittedSettings
+from dpforest.trees.refitted.steps import curvature_per_record, shrunk_steps
+from dpforest.trees.scored.columns import centred
+from dpforest.trees.scored.queries import ScoreHistory
 
 #: A tree, steps of its leaves, and their sizes.
 Grown = tuple[RandomTrees, NDArray[np.float64], NDArray[np.float64]]
@@ -43,16 +35,17 @@ class RefittedForest:
 
     Parameters
     ----------
-    settings : RefittedSettings
-        The defaults are meant for all tables.
+    settings, pure_settings : RefittedSettings
+        With a delta, and in pure epsilon. The defaults are meant for all tables.
     """
 
     settings: RefittedSettings = field(default_factory=RefittedSettings)
+    pure_settings: RefittedSettings = field(default_factory=PureRefittedSettings)
     name: ClassVar[str] = "refitted"
 
     def plan(self, facts: TableFacts, budget: LearnerBudget) -> Plan[RefittedShape]:
         """Make a plan that costs at most the budget, from public facts alone."""
-        return build_plan(facts, budget, self.settings)
+        return build_plan(facts, budget, self.settings if budget.delta else self.pure_settings)
 
     def train(self, shape: RefittedShape, bridge: Bridge, facts: TableFacts) -> RefittedModel:
         """Ask for what was planned, and make a model of it.
@@ -64,14 +57,7 @@ class RefittedForest:
         released values and the record's own codes, so the residuals of one record change no
         other's. Sensitivities: ``queries``, ``records.base``. **Tests**: tests/trees/refitted.
         """
-        prior = released_prior(bridge, facts.unit)
-        bins = asked_bins(bridge, facts, shape.settings.max_bins)
-        code_values, history = None, ScoreHistory(base_scores(prior))
-        if bridge.has(Role.GRAM):
-            n_gradients = shape.settings.n_gradients
-            code_values, history = fit_linear_start(
-                n_gradients, bridge, facts, bins, prior, history
-            )
+        base, code_values, history, bins = _beginning(shape, bridge, facts)
         rounds = _Rounds(shape, bridge, facts, bins, history)
         grown = [rounds.run() for _ in range(shape.n_rounds)]
         for number in range(shape.n_corrections):
@@ -79,11 +65,31 @@ class RefittedForest:
             grown[place] = rounds.corrected(*grown[place])
         trees, steps, sizes = zip(*grown, strict=True)
         # Rounds see the scores as they were released; what is predicted with is longer.
-        longer = shape.settings.stretched(shape.n_rounds, shape.n_classes, facts.unit > 1)
+        settings, of_means = shape.settings, facts.unit > 1
+        scale = settings.scaled(shape.n_classes, of_means)
+        longer = scale * settings.stretched(shape.n_rounds, shape.n_classes, of_means)
         return RefittedModel(
-            shape.n_classes, facts.offsets, history.base, code_values,
+            shape.n_classes, facts.offsets, scale * base,
+            None if code_values is None else scale * code_values,
             RandomTrees.joined(list(trees)), longer * np.stack(steps), np.stack(sizes),
         )  # fmt: skip
+
+
+def _beginning(
+    shape: RefittedShape, bridge: Bridge, facts: TableFacts
+) -> tuple[NDArray[np.float64], NDArray[np.float64] | None, ScoreHistory, Bins]:
+    """Base, values of codes where there are some, scores so far and bins, as they are released."""
+    max_bins = shape.settings.max_bins
+    if shape.curves is not None:
+        curves = fitted_curves(shape.curves, bridge, facts)
+        return curves.base, curves.by_code(), curves.history, asked_bins(bridge, facts, max_bins)
+    prior = released_prior(bridge, facts.unit)
+    clip = 1.0 if shape.of_means else shape.lattice.most / STEPS
+    code_values, history = None, ScoreHistory(start_scores(prior, clip))
+    base, bins = history.base, asked_bins(bridge, facts, max_bins)
+    if bridge.has(Role.GRAM):
+        code_values, history = fit_linear_start(shape, bridge, facts, bins, prior, history)
+    return base, code_values, history, bins
 
 
 class _Rounds:
@@ -104,14 +110,19 @@ class _Rounds:
         self.noise = bridge.event(Role.SUMS).variance ** 0.5
         self.history = history
 
+    @property
+    def _residuals(self) -> Residuals:
+        return Residuals(self.history, self.shape.lattice)
+
     def run(self) -> Grown:
         """One round: sums of all candidates, a pick, the picked one's sums released."""
         shape = self.shape
         trees = draw_random_trees(
             shape.n_candidates, shape.depth, self.bins, self.facts, self.structure, self.n_features
         )
-        sums = self.bridge.ask(LeafSums(self.history, trees), *shape.round_roles)
-        picked = int(sums.chosen(Role.SELECTION, LeanOfTrees())[0]) if shape.selects else 0
+        query = LeafSums(self._residuals, trees)
+        sums = self.bridge.ask(query, *shape.round_roles)
+        picked = int(sums.chosen(Role.SELECTION, LeanOfTrees(query))[0]) if shape.selects else 0
         steps, sizes = self._steps(sums.at(picked).noised(Role.SUMS))
         tree = trees.take([picked])
         self.history = self.history.then(TreeMove(tree, steps))
@@ -121,7 +132,7 @@ class _Rounds:
         self, tree: RandomTrees, steps: NDArray[np.float64], sizes: NDArray[np.float64]
     ) -> Grown:
         """Ask a tree once more what is left in its leaves: those after it changed that."""
-        sums = self.bridge.ask(LeafSums(self.history, tree), Role.CORRECTIONS)
+        sums = self.bridge.ask(LeafSums(self._residuals, tree), Role.CORRECTIONS)
         more, _ = self._steps(sums.at(0).noised(Role.CORRECTIONS))
         self.history = self.history.then(TreeMove(tree, more))
         return tree, steps + more, sizes
@@ -129,14 +140,15 @@ class _Rounds:
     def _steps(self, released: Released) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Steps and sizes of every leaf, made of noisy residual sums and sizes."""
         shape, settings = self.shape, self.shape.settings
-        sizes = released[:, -1] / SIZE_STEPS
+        size = shape.lattice.size
+        sizes = released[:, -1] / size
         steps = shrunk_steps(
             centred(released[:, :-1] / STEPS),
             sizes,
             self.noise / STEPS,
-            self.noise / SIZE_STEPS,
+            self.noise / size,
             curvature_per_record(shape.n_classes),
             settings.spread if self.facts.unit == 1 else settings.target_spread,
-            settings.clip,
+            settings.step_clip,
         )
         return settings.step * steps, np.maximum(sizes, 0.0)

@@ -9,16 +9,16 @@ from dpforest.bridge import Bridge
 from dpforest.trees.base import TableFacts
 from dpforest.trees.random.bins import Bins
 from dpforest.trees.refitted.design import LEVELS, LinearDesign
-from dpforest.trees.refitted.plan import Role
+from dpforest.trees.refitted.plan import RefittedShape, Role
 from dpforest.trees.refitted.queries import (
     STEPS,
-    CodeMove,
     DesignedColumns,
     GradientSums,
     GramSums,
-    ScoreHistory,
+    Residuals,
 )
-from dpforest.trees.refitted.steps import centred
+from dpforest.trees.scored.columns import centred
+from dpforest.trees.scored.queries import CodeMove, ScoreHistory
 
 #: Largest change of a weight in one step.
 MOST = 20.0
@@ -27,7 +27,7 @@ _CURVATURE_FLOOR = {True: 0.1, False: 0.05}
 
 
 def fit_linear_start(
-    n_gradients: int,
+    shape: RefittedShape,
     bridge: Bridge,
     facts: TableFacts,
     bins: Bins,
@@ -38,7 +38,7 @@ def fit_linear_start(
 
     Parameters
     ----------
-    n_gradients : int
+    shape : RefittedShape
     bridge : Bridge
     facts : TableFacts
     bins : Bins
@@ -58,8 +58,9 @@ def fit_linear_start(
     columns = DesignedColumns(facts.offsets, design.column, design.values(bins), design.n_columns)
     solve, bend = _released_inverse(bridge, columns), _curvatures(prior)
     weights = np.zeros((design.n_columns, history.base.size))
-    for _ in range(n_gradients):
-        released = bridge.ask(GradientSums(history, columns), Role.GRADIENT).noised(Role.GRADIENT)
+    for _ in range(shape.settings.n_gradients):
+        query = GradientSums(Residuals(history, shape.lattice), columns)
+        released = bridge.ask(query, Role.GRADIENT).noised(Role.GRADIENT)
         gradient = centred(released.reshape(weights.shape) / (LEVELS * STEPS))
         move = np.clip(solve @ gradient / bend, -MOST, MOST)
         weights += move

@@ -12,8 +12,8 @@ from dpforest.trees.base import KnownSizes, LogOddsModel, TableFacts
 from dpforest.trees.importances import in_shares, spread_by_feature
 from dpforest.trees.partial import mask_sends_left, partial_scores, with_both_classes
 from dpforest.trees.random.trees import RandomTrees
-from dpforest.trees.refitted.kernels.linear import add_code_values
-from dpforest.trees.refitted.steps import n_score_columns
+from dpforest.trees.scored.columns import n_score_columns
+from dpforest.trees.scored.kernels.code_values import add_code_values
 from dpforest.trees.stored import reading, real_numbers, require
 
 _KIND = "refitted forest"

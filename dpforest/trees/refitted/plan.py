@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dpforest.accounting.events import DiscreteGaussianNoise, ExponentialSelection
+from dpforest.accounting.events import Event, ExponentialSelection, PermuteAndFlipSelection
 from dpforest.accounting.rationals import sqrt_in_steps
 from dpforest.accounting.releases import (
     LearnerBudget,
@@ -14,23 +14,21 @@ from dpforest.accounting.releases import (
     Round,
     Step,
     once,
-    priced_noise,
 )
 from dpforest.accounting.tightening import tightened
-from dpforest.exceptions import ParameterError
-from dpforest.records.base import Sensitivity
+from dpforest.trees.additive.plan import AdditiveShape, curve_rounds, curve_shape
+from dpforest.trees.additive.plan import Role as CurveRole
 from dpforest.trees.base import PRIOR_ROLE, TableFacts
-from dpforest.trees.prior import prior_round
+from dpforest.trees.prior import count_noise, prior_round
 from dpforest.trees.random.bins import QUANTILES_ROLE, quantiles_are_affordable, quantiles_round
 from dpforest.trees.refitted.design import n_columns
 from dpforest.trees.refitted.queries import (
-    LeanOfTrees,
+    ResidualLattice,
     gradient_sensitivity,
     gram_sensitivity,
-    sums_sensitivity,
 )
 from dpforest.trees.refitted.settings import RefittedSettings
-from dpforest.trees.refitted.steps import n_score_columns
+from dpforest.trees.scored.columns import n_score_columns
 
 OWNER = "refitted"
 _ROOT_SCALE = 2**40
@@ -41,6 +39,8 @@ class Role:
 
     PRIOR = PRIOR_ROLE
     QUANTILES = QUANTILES_ROLE
+    CURVE_COUNTS = CurveRole.COUNTS
+    CURVE_SUMS = CurveRole.SUMS
     GRAM = "linear start: Gram matrix"
     GRADIENT = "linear start: gradient"
     SELECTION = "tree selection"
@@ -55,6 +55,10 @@ class RefittedShape:
     Attributes
     ----------
     n_classes, depth, n_candidates, n_rounds : int
+    of_means : bool
+    lattice : ResidualLattice
+    curves : AdditiveShape or None
+        Those that it begins with.
     settings : RefittedSettings
     """
 
@@ -62,6 +66,9 @@ class RefittedShape:
     depth: int
     n_candidates: int
     n_rounds: int
+    of_means: bool
+    lattice: ResidualLattice
+    curves: AdditiveShape | None
     settings: RefittedSettings
 
     @property
@@ -90,52 +97,70 @@ def build_plan(
     facts : TableFacts
         Without ``approximate_rows`` the smallest size is taken, without quantiles and start.
     budget : LearnerBudget
+        Pure epsilon pays for permute-and-flip and geometric noise, (epsilon, delta) for the
+        exponential mechanism and discrete Gaussian noise.
     settings : RefittedSettings
-
-    Raises
-    ------
-    ParameterError
-        When delta is 0.
+        For that budget.
     """
     if not budget.delta:
-        raise ParameterError(
-            "delta",
-            0,
-            "must be positive for a refitted forest",
-            'Give a delta, or use strategy="auto"',
-        )
-    return tightened(lambda rho: _plan_of_rho(facts, budget, settings, rho), budget)
+        return _plan_of_total(facts, budget, settings, budget.epsilon)
+    return tightened(lambda rho: _plan_of_total(facts, budget, settings, rho), budget)
 
 
-def _plan_of_rho(
-    facts: TableFacts, budget: LearnerBudget, settings: RefittedSettings, rho: Fraction
+def _plan_of_total(
+    facts: TableFacts, budget: LearnerBudget, settings: RefittedSettings, total: Fraction
 ) -> Plan[RefittedShape]:
-    """The plan whose shares are those of a rho; its size follows from the budget."""
-    rows = facts.approximate_rows or 0.0
-    signal = budget.signal(rows)
-    size = settings.size(signal, rows, facts.n_classes)
-    shape = RefittedShape(facts.n_classes, size.depth, size.n_candidates, size.n_rounds, settings)
-    share = rho * settings.prior_share
-    rounds, left = [prior_round(OWNER, facts.unit, share)], rho - share
+    """The plan whose shares are those of a total; its size follows from the budget."""
+    shape, pure = _shape(facts, budget, settings), not budget.delta
+    rounds, left = _beginning(shape, facts, budget, total)
     if quantiles_are_affordable(facts, budget, settings.quantile_share):
-        share = rho * settings.quantile_share
-        rounds.append(quantiles_round(OWNER, facts, share))
+        share = total * settings.quantile_share
+        rounds.append(quantiles_round(OWNER, facts, share, pure))
         left -= share
-    if settings.starts_linearly(signal, n_columns(facts), facts.n_classes):
-        share = rho * settings.start_share
-        rounds += _start(facts, share, settings)
+    signal = budget.signal(facts.approximate_rows or 0.0)
+    if shape.curves is None and settings.starts_linearly(signal, n_columns(facts), facts.n_classes):
+        share = total * settings.start_share
+        rounds += _start(shape, facts, share, pure)
         left -= share
-    rounds += _rounds(shape, left)
-    return Plan(tuple(rounds), shape, _words(shape, {r.role for o in rounds for r in o.releases}))
+    rounds += _rounds(shape, left, pure)
+    roles = {r.role for o in rounds for r in o.releases}
+    return Plan(tuple(rounds), shape, _words(shape, roles, pure))
 
 
-def _start(facts: TableFacts, share: Fraction, settings: RefittedSettings) -> list[Round]:
-    """One noisy Gram matrix, then noisy gradients."""
-    n, n_scores = settings.n_gradients, n_score_columns(facts.n_classes)
-    gram = _noise(gram_sensitivity(facts.n_features), share * settings.gram_share)
-    gradient = _noise(
-        gradient_sensitivity(facts.n_features, n_scores), share * (1 - settings.gram_share) / n
+def _shape(facts: TableFacts, budget: LearnerBudget, settings: RefittedSettings) -> RefittedShape:
+    """Sizes by the public signal, of what is left of it where curves come first."""
+    rows, of_means = facts.approximate_rows or 0.0, facts.unit > 1
+    signal, curves = budget.signal(rows), None
+    lattice = ResidualLattice.of(
+        n_score_columns(facts.n_classes), settings.clips(signal, facts.n_classes, of_means)
     )
+    if settings.starts_with_curves(signal, facts.n_features, of_means):
+        curves = curve_shape(facts, budget, settings.curves)
+        left = float(1 - settings.curve_share)
+        signal *= left**0.5 if budget.delta else left
+    size = settings.size(signal, rows, facts.n_classes)
+    sizes = size.depth, size.n_candidates, size.n_rounds
+    return RefittedShape(facts.n_classes, *sizes, of_means, lattice, curves, settings)
+
+
+def _beginning(
+    shape: RefittedShape, facts: TableFacts, budget: LearnerBudget, total: Fraction
+) -> tuple[list[Round], Fraction]:
+    """The prior alone, or with curves; and what is left of the budget."""
+    settings = shape.settings
+    if shape.curves is None:
+        share = total * settings.prior_share
+        return [prior_round(OWNER, facts.unit, share, not budget.delta)], total - share
+    share = total * settings.curve_share
+    return list(curve_rounds(shape.curves, facts, budget, share, OWNER)), total - share
+
+
+def _start(shape: RefittedShape, facts: TableFacts, share: Fraction, pure: bool) -> list[Round]:
+    """One noisy Gram matrix, then noisy gradients."""
+    settings, n = shape.settings, shape.settings.n_gradients
+    gram = count_noise(gram_sensitivity(facts.n_features), share * settings.gram_share, pure)
+    moved = gradient_sensitivity(facts.n_features, shape.lattice)
+    gradient = count_noise(moved, share * (1 - settings.gram_share) / n, pure)
     steps = Release(Role.GRADIENT, gradient, says=f"{n} noisy gradients")
     return [
         once(OWNER, Release(Role.GRAM, gram, says="noisy x x'")),
@@ -143,19 +168,17 @@ def _start(facts: TableFacts, share: Fraction, settings: RefittedSettings) -> li
     ]
 
 
-def _rounds(shape: RefittedShape, left: Fraction) -> list[Round]:
+def _rounds(shape: RefittedShape, left: Fraction, pure: bool) -> list[Round]:
     """A draw among candidates, where there are some, and the sums of its leaves; corrections."""
     releases, n, again = list[Release](), shape.n_rounds, shape.n_corrections
     if shape.selects:
         share = left * shape.settings.selection_share
-        epsilon = sqrt_in_steps(8 * share / n, _ROOT_SCALE)
-        event = ExponentialSelection(epsilon, LeanOfTrees.score_range)
         text = f"one of {shape.n_candidates} random trees, {n} times"
-        releases.append(Release(Role.SELECTION, event, says=text))
+        releases.append(Release(Role.SELECTION, _selection(shape, share / n, pure), says=text))
         left -= share
     leaves = 2**shape.depth
     # All sums have the same noise, so steps of both kinds are shrunk alike.
-    sums = _noise(sums_sensitivity(n_score_columns(shape.n_classes)), left / (n + again))
+    sums = count_noise(shape.lattice.row, left / (n + again), pure)
     text = f"noisy residual sums and sizes of {leaves} leaves, "
     releases.append(Release(Role.SUMS, sums, leaves, says=f"{text}{n} times"))
     correction = Release(Role.CORRECTIONS, sums, leaves, says=f"{text}once more, {again} times")
@@ -163,8 +186,11 @@ def _rounds(shape: RefittedShape, left: Fraction) -> list[Round]:
     return list(found[: 1 + (again > 0)])
 
 
-def _noise(sensitivity: Sensitivity, rho: Fraction) -> DiscreteGaussianNoise:
-    return priced_noise(sensitivity.l2_squared, rho)
+def _selection(shape: RefittedShape, share: Fraction, pure: bool) -> Event:
+    if pure:
+        return PermuteAndFlipSelection(share, shape.lattice.score_range)
+    epsilon = sqrt_in_steps(8 * share, _ROOT_SCALE)
+    return ExponentialSelection(epsilon, shape.lattice.score_range)
 
 
 def _again(shape: RefittedShape) -> str:
@@ -172,9 +198,17 @@ def _again(shape: RefittedShape) -> str:
     return f", then {shape.n_corrections} corrections of leaves" if shape.n_corrections else ""
 
 
-def _words(shape: RefittedShape, roles: set[str]) -> dict[str, str]:
+def _words(shape: RefittedShape, roles: set[str], pure: bool) -> dict[str, str]:
     """The plan in words, for the report."""
-    start = "log-odds of the noisy prior"
+    noise, currency = ("geometric", "epsilon") if pure else ("discrete Gaussian", "rho")
+    start = "scores at which clipped residuals of the noisy prior add up to nothing"
+    if shape.of_means:
+        start = "log-odds of the noisy prior"
+    if shape.curves is not None:
+        start += (
+            f", then curves of single features over at most {shape.curves.n_bins} merged public "
+            f"cells or categories, corrected {shape.curves.n_cycles} times"
+        )
     if Role.GRAM in roles:
         start += f", then a linear model by {shape.settings.n_gradients} noisy gradients"
     bins = "private quantiles" if Role.QUANTILES in roles else "merged public cells"
@@ -183,7 +217,7 @@ def _words(shape: RefittedShape, roles: set[str]) -> dict[str, str]:
         "structure": f"one of {shape.n_candidates} public random trees a round",
         "thresholds": f"{bins}, at most {shape.settings.max_bins} bins a feature",
         "start": start,
-        "leaves": "residuals rounded toward zero to a lattice, summed, discrete Gaussian noise",
-        "budget shares add up in": "rho",
-        "composed by": "addition in rho",
+        "leaves": f"clipped residuals rounded toward zero to a lattice, {noise} noise",
+        "budget shares add up in": currency,
+        "composed by": f"addition in {currency}",
     }

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from dpforest.checks import check_integer
 from dpforest.exceptions import ParameterError
+from dpforest.trees.additive.settings import AdditiveSettings
 
 #: Below so many declared rows a fit is quick enough for more candidates, worth .1 of a point.
 FEW_ROWS = 10_000
@@ -37,7 +38,7 @@ class RefittedSize:
 
 @dataclass(frozen=True, slots=True)
 class RefittedSettings:
-    """Shares of rho, sizes by a public rule, and the rule of a step.
+    """Shares of the budget, sizes by a public rule, and the rule of a step.
 
     Attributes
     ----------
@@ -61,12 +62,32 @@ class RefittedSettings:
         In place of the rule.
     step : float
         Share of a Newton step that is taken.
+    clip, clip_of_much : Fraction
+        Largest residual of two classes, and half of the L1 of more; the second of two classes from
+        R = ``clip_signal`` on. What is added to sums is noise for the largest residual that there
+        may be, and records that a forest has not told apart yet have one of a half: so a clip of
+        a half leaves them whole and halves the noise. Where little noise is left, cutting costs
+        more than it saves.
+    clip_signal : float
+    clip_of_means, most_clip_of_means : Fraction
+        Largest residual of a target, as a share of its range, up to
+        R = ``clip_signal_of_means``, and anywhere; it grows with the root of R between.
+    clip_signal_of_means : float
+    curve_share : Fraction
+        Of the whole: for the curves of single features that a regression begins with.
+    curve_signal : float
+        Smallest R / sqrt(D) for them, by which each curve is known.
+    curves : AdditiveSettings
+        How they are made.
     spread : float
         How far a node's Newton step is taken to differ from its parent's.
     target_spread : float
         The same for a regression, whose targets differ less than coins with their means.
-    clip : float
+    step_clip : float
         Largest log-odds of a whole Newton step.
+    scale : float
+        What scores of two classes are multiplied by at the end, besides: clipped residuals do not
+        hold them back where a record is far on the wrong side.
     stretch, stretch_of_many, target_stretch : float
         What the sum of all steps is multiplied by once the last is released: a limited number of
         small, shrunk steps ends before the records are explained. There is less to make up for
@@ -78,7 +99,8 @@ class RefittedSettings:
     Raises
     ------
     ParameterError
-        Where ``correction_times`` is no whole number or below 0.
+        Where ``correction_times`` is no whole number or below 0, a clip or a share is not above 0,
+        a clip is above 1, or shares leave nothing.
     """
 
     prior_share: Fraction = Fraction(2, 100)
@@ -95,15 +117,42 @@ class RefittedSettings:
     step: float = 0.15
     spread: float = 0.6
     target_spread: float = 0.25
-    clip: float = 3.0
+    step_clip: float = 3.0
+    clip: Fraction = Fraction(1, 2)
+    clip_of_much: Fraction = Fraction(7, 10)
+    clip_signal: float = 3000.0
+    clip_of_means: Fraction = Fraction(1, 10)
+    most_clip_of_means: Fraction = Fraction(1)
+    clip_signal_of_means: float = 500.0
+    curve_share: Fraction = Fraction(1, 2)
+    curve_signal: float = 10.0
+    curves: AdditiveSettings = field(default_factory=lambda: AdditiveSettings(cycles=8))
     stretch: float = 1.2
     stretch_of_many: float = 1.1
     target_stretch: float = 1.1
+    scale: float = 0.9
     correction_times: int = 1
 
     def __post_init__(self) -> None:
-        """Check what the plan divides by."""
+        """Check what the plan divides by, and what sums in 64 bits take for granted."""
         check_integer(self.correction_times, "correction_times", 0)
+        for name in ("clip", "clip_of_much", "clip_of_means", "most_clip_of_means"):
+            if not 0 < getattr(self, name) <= 1:
+                rule = "must be above 0 and at most 1"
+                raise ParameterError(name, getattr(self, name), rule, "Give a part of 1")
+        shares = "prior_share", "quantile_share", "start_share", "selection_share", "gram_share"
+        for name in shares:
+            if not 0 < getattr(self, name) < 1:
+                rule = "must be above 0 and below 1"
+                raise ParameterError(name, getattr(self, name), rule, "Give a part of 1")
+        most = 1 - self.quantile_share - self.start_share
+        if self.prior_share >= most:
+            rule = f"must be below {most}, which quantiles and a linear start leave"
+            raise ParameterError("prior_share", self.prior_share, rule, "Give a smaller part")
+        most = 1 - self.quantile_share
+        if not 0 < self.curve_share < most:
+            rule = f"must be above 0 and below {most}, which quantiles leave"
+            raise ParameterError("curve_share", self.curve_share, rule, "Give a smaller part")
 
     def size(self, signal: float, rows: float, n_classes: int) -> RefittedSize:
         """Size by the public signal R sqrt(2 / K).
@@ -125,6 +174,21 @@ class RefittedSettings:
             return RefittedSize(5, n_candidates, 90)
         return RefittedSize(6 if level < 5000 else 8, n_candidates, 120)
 
+    def clips(self, signal: float, n_classes: int, of_means: bool) -> Fraction:
+        """Largest residual, or half of the L1 of several, by the public signal R."""
+        if not of_means:
+            return self.clip if n_classes > 2 or signal < self.clip_signal else self.clip_of_much
+        times = Fraction((signal / self.clip_signal_of_means) ** 0.5).limit_denominator(1000)
+        return min(max(self.clip_of_means, times * self.clip_of_means), self.most_clip_of_means)
+
+    def starts_with_curves(self, signal: float, n_features: int, of_means: bool) -> bool:
+        """True if a regression's budget carries a curve for each feature."""
+        return of_means and signal >= self.curve_signal * n_features**0.5
+
+    def scaled(self, n_classes: int, of_means: bool) -> float:
+        """Factor of all scores."""
+        return self.scale if n_classes == 2 and not of_means else 1.0
+
     def stretched(self, n_rounds: int, n_classes: int, of_means: bool) -> float:
         """Factor of the steps of so many rounds."""
         if of_means:
@@ -136,3 +200,29 @@ class RefittedSettings:
         if n_columns > self.max_start_columns:
             return False
         return signal >= self.start_signal * n_columns * n_classes / 2
+
+
+@dataclass(frozen=True, slots=True)
+class PureRefittedSettings(RefittedSettings):
+    """Choices in pure epsilon, where every tree costs its share of it: few trees, deep ones.
+
+    The attributes are those of `RefittedSettings`; shares are of epsilon.
+    """
+
+    quantile_share: Fraction = Fraction(4, 100)
+    selection_share: Fraction = Fraction(50, 100)
+    step: float = 0.7
+    curve_signal: float = 50.0
+    correction_times: int = 0
+
+    def size(self, signal: float, rows: float, n_classes: int) -> RefittedSize:
+        """Few trees, whatever the budget."""
+        return self.fixed_size or RefittedSize(8, 64, 4)
+
+    def starts_with_curves(self, signal: float, n_features: int, of_means: bool) -> bool:
+        """True if a regression's budget carries a curve for each feature: noise adds up in R."""
+        return of_means and signal >= self.curve_signal * n_features
+
+    def starts_linearly(self, signal: float, n_columns: int, n_classes: int) -> bool:
+        """Never: second moments of all pairs of columns move by too much in pure epsilon."""
+        return False

@@ -6,11 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def n_score_columns(n_classes: int) -> int:
-    """Columns of scores and residuals: the log-odds of class 1, or one a class."""
-    return 1 if n_classes == 2 else n_classes
-
-
 def curvature_per_record(n_classes: int) -> float:
     """Second derivative of one record's loss that a Newton step counts on.
 
@@ -62,10 +57,3 @@ def shrunk_steps(
         step = step + (own_sums - step * bend) / (bend + (noise * below / spread) ** 2 / bend)
         n_nodes *= 2
     return np.clip(step, -clip, clip)
-
-
-def centred(sums: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Sums without the part that residuals cannot have: over classes they add up to nothing."""
-    if sums.shape[1] == 1:
-        return sums
-    return sums - sums.mean(axis=1, keepdims=True)

@@ -20,7 +20,7 @@ from dpforest.estimators.classifier import PrivateForestClassifier
 from dpforest.estimators.multinomial import MultinomialForestClassifier
 from dpforest.estimators.regressor import PrivateForestRegressor
 from dpforest.records.streams.batches import BatchStream
-from dpforest.trees.strategies import NEED_DELTA, NOT_STREAMED
+from dpforest.trees.strategies import NOT_STREAMED
 from support.roles import (
     CURRENCIES,
     PUBLISHED,
@@ -65,7 +65,7 @@ ROWS_OF_TARGETS = ROWS | {
     "one_shot": (1e4, 2.0, None),
     "additive": (100.0, 1e4, None),
     "multinomial": (1e4, None),
-    "auto": (100.0, 250.0, 8.0, 2.0),
+    "auto": (100.0, 250.0, 8.0, 4.0, 2.0),
 }
 
 
@@ -171,8 +171,8 @@ def private_cases() -> Iterator[RoleCase]:
         for strategy, rows in (ROWS_OF_TARGETS if task == "target" else ROWS).items():
             if reading != "memory" and strategy in NOT_STREAMED:
                 continue
-            if currency == "epsilon" and strategy in (*NEED_DELTA, "auto"):
-                continue  # refused, and "auto" picks what strategies by name are
+            if currency == "epsilon" and strategy == "auto":
+                continue  # it picks what strategies by name are
             if strategy == "auto" and reading == "memory" and task != "target":
                 continue
             yield from (RoleCase(strategy, *ways, declared) for declared in rows)

@@ -165,7 +165,7 @@ def _roles_over(
             if plan.count is not None:
                 rest = budget_after(plan.budget, plan.count)
                 plan = planned(strategy, known, rest, plan.count)
-        except ParameterError:  # such as a refitted forest without a delta
+        except ParameterError:  # such as a budget that buys no number
             continue
         for role, event in ((COUNT_ROLE, plan.count), (RANGE_ROLE, plan.target_range)):
             if event is not None:

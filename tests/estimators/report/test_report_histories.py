@@ -26,7 +26,7 @@ from dpforest.estimators.fitting import Fit
 from dpforest.exceptions import BudgetExceeded
 from dpforest.report.digests import digest_of
 from dpforest.streams import BatchStream
-from dpforest.trees.strategies import NEED_DELTA, STRATEGIES
+from dpforest.trees.strategies import STRATEGIES
 
 pytestmark = pytest.mark.usefixtures("quick_learners")
 N = 60
@@ -93,10 +93,6 @@ CERTIFIED = {(kind, DELTA) for kind in ("refitted", "boosted", "additive", "one_
 @pytest.mark.parametrize("delta", [0, DELTA])
 @pytest.mark.parametrize("kind", KINDS)
 def test_two_fits_and_failed_ones_between(kind, delta, monkeypatch):
-    if kind in NEED_DELTA and not delta:
-        with pytest.raises(ValueError, match="needs delta"):
-            fitted(KINDS[kind](delta=delta))
-        return
     accountant = BudgetAccountant(40, delta="1e-3", name="survey")
     first = fitted(KINDS[kind](delta=delta, accountant=accountant))
     failing(monkeypatch, KINDS[kind](delta=delta, accountant=accountant), after=False)

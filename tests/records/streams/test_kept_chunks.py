@@ -13,6 +13,8 @@ from dpforest.records.streams.passes import StreamedRecords
 from dpforest.streams import BatchStream
 from dpforest.trees.additive.learner import AdditiveForest
 from dpforest.trees.additive.settings import AdditiveSettings
+from dpforest.trees.refitted.learner import RefittedForest
+from dpforest.trees.refitted.settings import RefittedSettings
 
 N, BATCH = 1200, 100
 
@@ -51,7 +53,9 @@ def test_what_is_kept_stays_within_the_memory_limit(
     n_features, n_classes, strategy, monkeypatch, use_learners
 ):
     # A pass for each feature and cycle: one cycle holds what all do.
-    use_learners({"additive": AdditiveForest(AdditiveSettings(cycles=1))})
+    once = AdditiveSettings(cycles=1)
+    refitted = RefittedForest(RefittedSettings(curves=once))
+    use_learners({"additive": AdditiveForest(once), "refitted": refitted})
     held, total = [], StreamedRecords._sum
 
     def counted(self, counting):

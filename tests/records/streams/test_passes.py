@@ -36,6 +36,8 @@ KINDS = {
     "additive, pure": (PrivateForestClassifier, CLASSES, {"strategy": "additive"}),
     "additive, means": (PrivateForestRegressor, NUMBERS, {"strategy": "additive"}),
     "means": (PrivateForestRegressor, NUMBERS, {"strategy": "one_shot"}),
+    "refitted, pure": (PrivateForestClassifier, CLASSES, {"strategy": "refitted"}),
+    "refitted, means": (PrivateForestRegressor, NUMBERS, {"strategy": "refitted", "delta": 1e-6}),
 }  # fmt: skip
 
 

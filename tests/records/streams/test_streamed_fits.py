@@ -65,7 +65,7 @@ def make(kind, **parameters):
 
 KINDS = [
     "multinomial", "multinomial published", ("multinomial", 0), ("one_shot", 0),
-    ("one_shot", 1e-6), ("refitted", 1e-6), ("boosted", 1e-6), ("boosted", 0),
+    ("one_shot", 1e-6), ("refitted", 1e-6), ("refitted", 0), ("boosted", 1e-6), ("boosted", 0),
     ("additive", 1e-6), ("additive", 0),
 ]  # fmt: skip
 
@@ -99,6 +99,9 @@ def test_a_regressor_reads_streams_too(strategy):
     streamed = PrivateForestRegressor(**parameters).fit(stream)
     assert np.array_equal(streamed.predict(X), whole.predict(X))
     assert streamed.target_range_ == whole.target_range_ and whole.target_range_[1] < 1000
+    asked = {entry.role for entry in streamed.accountant_.ledger}
+    begins = strategy in ("refitted", "additive")
+    assert ("residual sums of a feature" in asked) == begins, "it begins with curves"
 
 
 def write_csv(table, folder, compress=False):

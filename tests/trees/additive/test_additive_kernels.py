@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpforest.trees.additive.kernels.features import bin_sums
-from dpforest.trees.refitted.kernels.linear import add_code_values
+from dpforest.trees.scored.kernels.code_values import add_code_values
 
 SIZES = [pytest.param(0, id="no record"), pytest.param(1, id="one"), pytest.param(300, id="many")]
 

@@ -13,8 +13,8 @@ from dpforest.exceptions import ModelFormatError
 from dpforest.trees.additive.model import AdditiveModel
 from dpforest.trees.additive.queries import FeatureMove
 from dpforest.trees.boosted.steps import in_score_steps
-from dpforest.trees.refitted.queries import ScoreHistory
-from dpforest.trees.refitted.steps import n_score_columns
+from dpforest.trees.scored.columns import n_score_columns
+from dpforest.trees.scored.queries import ScoreHistory
 
 CODES = [5, -3, 4]
 CLASSES = [2, 4]

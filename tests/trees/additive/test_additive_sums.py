@@ -24,7 +24,7 @@ from dpforest.trees.base import TableFacts
 from dpforest.trees.boosted.queries import STEPS, Gradients, Lattice
 from dpforest.trees.random.bins import public_bins
 from dpforest.trees.refitted.queries import ScoreHistory, residual_sensitivity
-from dpforest.trees.refitted.steps import n_score_columns
+from dpforest.trees.scored.columns import n_score_columns
 
 #: More codes than bins, a category, and as many codes as bins; the ordered ones may be missing.
 CODES = [40, -5, 7]

@@ -22,6 +22,7 @@ from dpforest.trees.boosted.growth import CountedGrowth, Growth
 from dpforest.trees.boosted.learner import BoostedForest
 from dpforest.trees.boosted.model import BoostedModel
 from dpforest.trees.boosted.plan import Role
+from dpforest.trees.boosted.queries import STEPS
 from dpforest.trees.boosted.settings import MAX_DEPTH, BoostedSettings, BoostedSize, PureSettings
 from dpforest.trees.boosted.steps import (
     SCORE_STEPS,
@@ -30,6 +31,7 @@ from dpforest.trees.boosted.steps import (
     in_score_steps,
     newton_steps,
 )
+from dpforest.trees.prior import base_scores, released_prior, start_scores
 from dpforest.trees.training import train_on
 
 DELTA = Fraction(1, 10**6)
@@ -107,6 +109,62 @@ def test_a_plan_uses_its_budget_and_never_more(facts_of, epsilon, rows):
         pure = LearnerBudget(Fraction(epsilon), Fraction(0))
         plan = BoostedForest().plan(facts_of([40, -5, 7, -2], n_classes, rows), pure)
         assert plan.loss.epsilon == pure.epsilon and plan.loss.delta == 0
+
+
+@pytest.mark.parametrize("delta", [Fraction(0), DELTA])
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize(("depth", "ratio"), [(1, 1.5), (2, 1.5), (6, 1.0), (6, 1.5), (6, 3.0)])
+def test_lower_levels_get_more_of_what_node_sums_may_cost(facts_of, delta, n_classes, depth, ratio):
+    kind = BoostedSettings if delta else PureSettings
+    settings = kind(fixed_size=BoostedSize(depth, 4), node_downward=ratio)
+    budget = LearnerBudget(Fraction(2), delta)
+    plan = BoostedForest(settings, settings).plan(facts_of([40, -5, 7], n_classes, 1e4), budget)
+    trees = [one for one in plan.rounds if {r.role for r in one.releases} & {
+        Role.NODES, Role.COUNTED_NODES, Role.LEAVES, Role.COUNTED_LEAVES
+    }]  # fmt: skip
+    assert len(trees) == (2 if n_classes > 2 and not delta else 1)
+    for tree in trees:
+        paid, all_of_it = {}, Fraction(0)
+        for release in tree.releases:
+            loss = release.event.loss
+            own = loss.rho if delta else loss.epsilon
+            all_of_it += own
+            if release.role in (Role.NODES, Role.COUNTED_NODES):
+                paid[release.level] = own
+        assert list(paid) == list(range(1, depth))
+        for level in range(1, depth - 1):
+            # Shares are whole steps, and noise is rounded up.
+            assert float(paid[level + 1] / paid[level]) == pytest.approx(ratio, rel=2e-3)
+        wanted = all_of_it * settings.node_share
+        assert sum(paid.values()) == pytest.approx(wanted if depth > 1 else 0, rel=1e-3)
+        assert delta or sum(paid.values()) <= wanted
+
+
+def test_shares_of_levels_add_up_to_all_of_it():
+    for ratio in (1.0, 1.5, 3.0):
+        assert boosted_plan._downward(0, ratio) == []
+        for depth in range(1, MAX_DEPTH + 1):
+            assert sum(boosted_plan._downward(depth, ratio)) == 1
+
+
+@pytest.mark.parametrize(("n_classes", "delta"), [(2, DELTA), (4, DELTA), (4, Fraction(0))])
+def test_several_classes_begin_where_clipped_residuals_add_up_to_nothing(
+    facts_of, table_of, monkeypatch, n_classes, delta
+):
+    facts, kept = facts_of([40, -5, 7], n_classes, 3000.0), []
+
+    def known(*arguments):
+        kept.append(released_prior(*arguments))
+        return kept[-1]
+
+    monkeypatch.setattr("dpforest.trees.boosted.learner.released_prior", known)
+    model, plan, *_ = run(SMALL, facts, table_of(facts, 400), delta=delta)
+    clip = plan.shape.lattice.most / STEPS
+    if n_classes > 2 and delta:
+        assert np.array_equal(model.base, start_scores(kept[0], clip))
+        assert not np.allclose(model.base, base_scores(kept[0]))
+    else:  # of two a clip moves little; a first tree on class counts leads away from the prior
+        assert np.array_equal(model.base, base_scores(kept[0]))
 
 
 def test_the_plan_is_made_of_public_facts(facts_of):

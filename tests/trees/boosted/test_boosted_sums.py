@@ -39,8 +39,8 @@ from dpforest.trees.boosted.queries import (
 from dpforest.trees.boosted.steps import centres
 from dpforest.trees.multinomial.memory import LevelMemory
 from dpforest.trees.random.bins import public_bins
-from dpforest.trees.refitted.queries import ScoreHistory
-from dpforest.trees.refitted.steps import n_score_columns
+from dpforest.trees.scored.columns import n_score_columns
+from dpforest.trees.scored.queries import ScoreHistory
 
 HALF = Fraction(1, 2)
 FAR = [np.nan, np.inf, -np.inf, 0.0, 40.0, -40.0, 745.0, -745.0, 1e300, -1e300]
@@ -393,3 +393,15 @@ def test_more_records_than_a_word_can_count_are_added_up():
         for code in range(3)
     ]
     assert order.size > _MOST_PACKED and out[0].tolist() == expected
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_kept_residuals_are_of_their_lattice(facts_of, table_of, n_classes):
+    table = table_of(facts_of([40, -5, 7], n_classes), 60)
+    n_columns = n_score_columns(n_classes)
+    chunk, history = Chunk(table), ScoreHistory(np.resize([3.0, -3.0], n_columns))
+    for clip in (Fraction(1), Fraction(1, 10)):
+        lattice = Lattice.of(n_columns, clip, Fraction(1), Fraction(1, 10))
+        rows = Gradients(history, lattice).rows(chunk)[:, :n_columns]
+        assert np.abs(rows).max() <= lattice.most
+        assert np.array_equal(rows, Gradients(history, lattice).rows(Chunk(table))[:, :n_columns])

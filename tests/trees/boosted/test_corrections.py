@@ -18,7 +18,7 @@ from dpforest.trees.boosted.plan import Role
 from dpforest.trees.boosted.queries import BoostedMove, Gradients, Lattice, LeafSums
 from dpforest.trees.boosted.settings import BoostedSettings, BoostedSize, PureSettings
 from dpforest.trees.boosted.steps import levels_of_leaves
-from dpforest.trees.refitted.queries import ScoreHistory
+from dpforest.trees.scored.queries import ScoreHistory
 from dpforest.trees.training import train_on
 
 DELTA = Fraction(1, 10**6)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import product
 
 import numpy as np
@@ -18,24 +19,27 @@ from dpforest.trees.random.bins import Bins, public_bins
 from dpforest.trees.random.kernels.slots import slot_tables
 from dpforest.trees.random.trees import draw_random_trees
 from dpforest.trees.refitted.design import LEVELS, LinearDesign, n_columns
-from dpforest.trees.refitted.kernels.linear import add_code_values, gradient_sums, gram_sums
-from dpforest.trees.refitted.kernels.residuals import lattice_residuals
+from dpforest.trees.refitted.kernels.linear import gradient_sums, gram_sums
 from dpforest.trees.refitted.kernels.rounds import add_steps, leaf_sums
 from dpforest.trees.refitted.queries import (
-    SIZE_STEPS,
     STEPS,
     DesignedColumns,
     GradientSums,
     GramSums,
     LeafSums,
     LeanOfTrees,
-    ScoreHistory,
+    ResidualLattice,
+    Residuals,
     candidate_scores,
-    residual_sensitivity,
-    sums_sensitivity,
 )
-from dpforest.trees.refitted.steps import n_score_columns
+from dpforest.trees.scored.columns import n_score_columns
+from dpforest.trees.scored.kernels.code_values import add_code_values
+from dpforest.trees.scored.kernels.residuals import lattice_residuals
+from dpforest.trees.scored.queries import ScoreHistory, residual_sensitivity
 
+#: Largest residuals: uncut, cut a little, to the half, and far below it.
+MOST = [STEPS, STEPS * 7 // 10, STEPS // 2, STEPS // 10]
+CLIPS = [Fraction(1), Fraction(7, 10), Fraction(1, 2), Fraction(1, 10)]
 FAR = [np.nan, np.inf, -np.inf, 0.0, 40.0, -40.0, 745.0, -745.0, 1e300, -1e300]
 extreme = st.floats(-1e6, 1e6) | st.sampled_from(FAR)
 
@@ -49,46 +53,55 @@ def sums_of(codes, residuals, trees, facts):
     return sums
 
 
-def residuals_of(scores, labels):
+def residuals_of(scores, labels, most=STEPS):
     out = np.empty(scores.shape, dtype=np.int32)
-    lattice_residuals(scores, np.asarray(labels, dtype=np.uint8), STEPS, out)
+    lattice_residuals(scores, np.asarray(labels, dtype=np.uint8), STEPS, most, out)
     return out
 
 
-@given(extreme, st.integers(0, 1))
-def test_two_class_residuals_keep_their_bound(score, label):
-    r = int(residuals_of(np.array([[score]]), [label])[0, 0])
-    assert abs(r) <= residual_sensitivity(1).l1 and r**2 <= residual_sensitivity(1).l2_squared
+@given(extreme, st.integers(0, 1), st.sampled_from(MOST))
+def test_two_class_residuals_keep_their_bound(score, label, most):
+    r, bounds = (
+        int(residuals_of(np.array([[score]]), [label], most)[0, 0]),
+        residual_sensitivity(1, most),
+    )
+    assert abs(r) <= bounds.l1 == most and r**2 <= bounds.l2_squared == most**2
     assert r >= 0 if label == 1 else r <= 0
 
 
-@given(st.lists(extreme, min_size=3, max_size=40), st.integers(0, 10**6))
-def test_class_residuals_keep_their_bounds(scores, pick):
+@given(st.lists(extreme, min_size=3, max_size=40), st.integers(0, 10**6), st.sampled_from(MOST))
+def test_class_residuals_keep_their_bounds(scores, pick, most):
     label = pick % len(scores)
-    r = residuals_of(np.array([scores]), [label])[0].astype(object)
+    r = residuals_of(np.array([scores]), [label], most)[0].astype(object)
     assert sum(r) == 0
-    bounds = residual_sensitivity(len(scores))
-    assert sum(abs(v) for v in r) <= bounds.l1 == 2 * STEPS
-    assert sum(v * v for v in r) <= bounds.l2_squared
+    bounds = residual_sensitivity(len(scores), most)
+    assert sum(abs(v) for v in r) <= bounds.l1 == 2 * most
+    assert sum(v * v for v in r) <= bounds.l2_squared == 2 * most**2
     assert r[label] >= 0 and all(r[k] <= 0 for k in range(len(scores)) if k != label)
 
 
-def test_the_bounds_are_reached():
-    assert abs(residuals_of(np.array([[-800.0]]), [1])[0, 0]) == STEPS
-    r = residuals_of(np.array([[900.0, 0.0, 0.0]]), [1])[0].astype(np.int64)
-    assert (r**2).sum() == residual_sensitivity(3).l2_squared
-    assert np.abs(r).sum() == residual_sensitivity(3).l1
+@pytest.mark.parametrize("most", MOST)
+def test_the_bounds_are_reached(most):
+    assert residuals_of(np.array([[-800.0], [800.0]]), [1, 0], most).tolist() == [[most], [-most]]
+    r = residuals_of(np.array([[900.0, 0.0, 0.0]]), [1], most)[0].astype(np.int64)
+    assert (r**2).sum() == residual_sensitivity(3, most).l2_squared
+    assert np.abs(r).sum() == residual_sensitivity(3, most).l1
 
 
+@pytest.mark.parametrize("most", MOST)
 @pytest.mark.parametrize("n_classes", [2, 5])
-def test_residuals_are_those_of_a_slow_twin_rounded_toward_zero(n_classes):
+def test_residuals_are_those_of_a_slow_twin_rounded_toward_zero(n_classes, most):
     generator = np.random.default_rng(n_classes)
     scores = generator.normal(size=(300, n_score_columns(n_classes)), scale=2)
     labels = generator.integers(0, n_classes, 300)
     full = scores if n_classes > 2 else np.column_stack([np.zeros(300), scores])
     p = np.exp(full) / np.exp(full).sum(axis=1, keepdims=True)
-    exact = (np.eye(n_classes)[labels] - p) * STEPS
-    ours = residuals_of(scores, labels)
+    far = 1 - p[np.arange(300), labels]
+    cut = np.minimum(1.0, most / STEPS / far)[:, None]
+    assert (cut < 1).any() == (most < STEPS) and (most <= STEPS // 10 or (cut == 1).any())
+    # Of two classes a residual beyond the clip is the clip; of more all of a row shrink alike.
+    exact = cut * (np.eye(n_classes)[labels] - p) * STEPS
+    ours = residuals_of(scores, labels, most)
     theirs = exact if n_classes > 2 else exact[:, 1:]
     others = np.arange(n_classes) != labels[:, None] if n_classes > 2 else np.ones((300, 1), bool)
     assert np.all(np.abs(ours)[others] <= np.abs(theirs)[others] + 1e-6)
@@ -96,15 +109,32 @@ def test_residuals_are_those_of_a_slow_twin_rounded_toward_zero(n_classes):
     assert np.all(np.abs(theirs - ours) < n_classes)
 
 
+def test_a_clip_is_rounded_down_to_the_lattice_and_leaves_a_size():
+    thirds = ResidualLattice.of(3, Fraction(1, 3))
+    assert thirds.most == STEPS // 3 and 3 * thirds.most < STEPS and thirds.n_columns == 3
+    assert ResidualLattice.of(1, Fraction(1)).most == STEPS
+    for clip in (*CLIPS, Fraction(1, 3), Fraction(1, 10**6)):
+        one, several = ResidualLattice.of(1, clip), ResidualLattice.of(4, clip)
+        assert 0 < one.size == several.size <= one.most
+        assert one.row.l1 == one.most + one.size
+        assert one.row.l2_squared == one.most**2 + one.size**2
+        assert several.row.l1 == 2 * several.most + several.size
+        assert several.row.l2_squared == 2 * several.most**2 + several.size**2
+        assert one.score_range == several.score_range == Fraction(2 * one.most, STEPS)
+
+
+@pytest.mark.parametrize("clip", [Fraction(1, 2), Fraction(1)])
 @pytest.mark.parametrize("n_classes", [2, 4])
-def test_one_record_moves_scores_and_sums_by_what_is_paid_for(facts_of, table_of, n_classes):
+def test_one_record_moves_scores_and_sums_by_what_is_paid_for(facts_of, table_of, n_classes, clip):
     facts = facts_of([12, -5, 7], n_classes)
     table = table_of(facts, 60, seed=n_classes)
     trees = draw_random_trees(16, 4, public_bins(facts, 8), facts, SeededSource(1))
     generator = np.random.default_rng(1)
     # Scores far out, so that residuals come near their bound.
     raw = generator.normal(size=(60, n_score_columns(n_classes)), scale=6)
-    residuals = residuals_of(raw, table.labels)
+    raw[30:33] = np.resize([-900.0, 900.0, -900.0, 0.0], raw.shape[1])
+    lattice = ResidualLattice.of(raw.shape[1], clip)
+    residuals = residuals_of(raw, table.labels, lattice.most)
 
     def released(n):
         sums = sums_of(table.codes[:n], residuals[:n], trees, facts)
@@ -114,18 +144,37 @@ def test_one_record_moves_scores_and_sums_by_what_is_paid_for(facts_of, table_of
             np.add.at(expected[tree], leaves, added)
         assert np.array_equal(sums, expected)
         scores = candidate_scores(sums[:, :, :-1])
-        sums[:, :, -1] *= SIZE_STEPS
+        sums[:, :, -1] *= lattice.size
         return scores, sums
 
-    paid_for = sums_sensitivity(n_score_columns(n_classes))
+    query = LeafSums(Residuals(ScoreHistory(np.zeros(raw.shape[1])), lattice), trees)
+    paid_for, lean = lattice.row, LeanOfTrees(query)
+    assert lean.score_range == 2 * clip
+    changes, moves = [], []
     for n in range(30, 60):
         (more, more_sums), (fewer, fewer_sums) = released(n + 1), released(n)
-        change = (more - fewer) * float(LeanOfTrees().unit)
-        assert np.abs(change).max() <= LeanOfTrees().score_range / 2
-        assert change.max() - change.min() <= LeanOfTrees().score_range
+        change = (more - fewer) * float(lean.unit)
+        assert np.abs(change).max() <= lean.score_range / 2
+        assert change.max() - change.min() <= lean.score_range
+        changes.append(np.abs(change).max())
         moved = (more_sums - fewer_sums).astype(object)
-        assert max((moved**2).sum(axis=(1, 2))) <= paid_for.l2_squared
-        assert max(np.abs(moved).sum(axis=(1, 2))) <= paid_for.l1
+        moves += zip(np.abs(moved).sum(axis=(1, 2)), (moved**2).sum(axis=(1, 2)), strict=True)
+    assert max(changes) == lean.score_range / 2, "reached"
+    most = tuple(map(max, zip(*moves, strict=True)))
+    assert most == (paid_for.l1, paid_for.l2_squared), "reached, and no more"
+
+
+def test_two_trees_may_be_moved_apart_by_the_whole_range(facts_of):
+    """One record's residual brings one tree's sums nearer to nothing, and another's away."""
+    lattice, facts = ResidualLattice.of(1, Fraction(1, 2)), facts_of([12, -5], 2)
+    trees, most = (
+        draw_random_trees(2, 1, public_bins(facts, 8), facts, SeededSource(1)),
+        lattice.most,
+    )
+    sums = np.array([[[most], [0]], [[-most], [0]]])
+    change = candidate_scores(sums + np.array([[[most], [0]]] * 2)) - candidate_scores(sums)
+    lean = LeanOfTrees(LeafSums(Residuals(ScoreHistory(np.zeros(1)), lattice), trees))
+    assert (change[0] - change[1]) * float(lean.unit) == lean.score_range
 
 
 def test_candidate_scores_are_half_the_l1_over_classes():
@@ -149,8 +198,11 @@ def test_steps_go_to_the_records_of_their_leaf():
     assert scores.tolist() == [[3.0, 4.0], [1.0, 2.0], [3.0, 4.0]]
 
 
+@pytest.mark.parametrize("clip", [Fraction(1, 2), Fraction(1)])
 @pytest.mark.parametrize("place", [None, 1e9, -1e9])
-def test_the_linear_sums_of_one_record_stay_within_what_is_paid_for(facts_of, table_of, place):
+def test_the_linear_sums_of_one_record_stay_within_what_is_paid_for(
+    facts_of, table_of, place, clip
+):
     facts = facts_of([12, -5, 7, -2], 3)
     table = table_of(facts, 40)
     design = LinearDesign.of(facts)
@@ -160,8 +212,10 @@ def test_the_linear_sums_of_one_record_stay_within_what_is_paid_for(facts_of, ta
     values = design.values(bins)
     assert np.abs(values).max() <= LEVELS
     columns = DesignedColumns(facts.offsets, design.column, values, design.n_columns)
-    history = ScoreHistory(np.array([9.0, -9.0, 2.0]))
-    queries = {"gram": GramSums(columns), "gradient": GradientSums(history, columns)}
+    lattice = ResidualLattice.of(3, clip)
+    left = Residuals(ScoreHistory(np.array([900.0, 0.0, 0.0])), lattice)
+    queries = {"gram": GramSums(columns), "gradient": GradientSums(left, columns)}
+    sizes = []
     for i, (name, query) in product(range(40), queries.items()):
         chunk = Chunk(rows_of(table, i, i + 1))
         moved = query.count(chunk).astype(object)
@@ -172,6 +226,10 @@ def test_the_linear_sums_of_one_record_stay_within_what_is_paid_for(facts_of, ta
         if place is not None and name == "gram":
             assert (moved**2).sum() == query.sensitivity.l2_squared, "reached"
             assert np.abs(moved).sum() == query.sensitivity.l1
+        if name == "gradient":
+            sizes.append((np.abs(moved).sum(), (moved**2).sum()))
+    paid_for = queries["gradient"].sensitivity
+    assert (max(sizes) == (paid_for.l1, paid_for.l2_squared)) == (place is not None), "reached"
 
 
 @pytest.mark.parametrize("n_columns", [1, 2, 3, 5, 6, 7, 8, 9, 14, 15, 18, 26])
@@ -205,17 +263,22 @@ def test_four_neighbours_are_added_at_once():
         add(sums[::2], words)
 
 
+@pytest.mark.parametrize("clip", CLIPS)
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_leaf_sums_say_what_a_record_moves(facts_of, table_of, n_classes):
+def test_leaf_sums_say_what_a_record_moves(facts_of, table_of, n_classes, clip):
     facts = facts_of([12, -5, 7, -2], n_classes)
     table, n_columns = table_of(facts, 40), n_score_columns(n_classes)
     trees = draw_random_trees(4, 3, public_bins(facts, 8), facts, SeededSource(1))
     # Scores so far out that every residual is at its bound, or nothing.
-    query = LeafSums(ScoreHistory(np.resize([-900.0, 900.0, -900.0], n_columns)), trees)
+    scored, lattice = (
+        ScoreHistory(np.resize([-900.0, 900.0, 0.0], n_columns)),
+        ResidualLattice.of(n_columns, clip),
+    )
+    query = LeafSums(Residuals(scored, lattice), trees)
     sizes = []
     for i in range(40):
         moved = query.count(Chunk(rows_of(table, i, i + 1))).astype(object)
-        assert (moved[:, :, -1].sum(axis=1) == SIZE_STEPS).all()
+        assert (moved[:, :, -1].sum(axis=1) == lattice.size).all()
         sizes += [*zip(np.abs(moved).sum(axis=(1, 2)), (moved**2).sum(axis=(1, 2)), strict=True)]
     assert max(sizes) == (query.sensitivity.l1, query.sensitivity.l2_squared), "reached"
 

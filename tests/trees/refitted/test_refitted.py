@@ -10,19 +10,29 @@ import numpy as np
 import pytest
 
 from dpforest.accounting import BudgetAccountant
+from dpforest.accounting.events import GeometricNoise, PermuteAndFlipSelection
 from dpforest.accounting.releases import LearnerBudget
+from dpforest.domain.targets import TARGET_STEPS
 from dpforest.exceptions import ParameterError
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.records.base import Chunk, MemoryRecords
 from dpforest.trees.refitted import RefittedForest, RefittedModel
 from dpforest.trees.refitted.plan import Role
 from dpforest.trees.refitted.queries import LeafSums
-from dpforest.trees.refitted.settings import MAX_DEPTH, RefittedSettings, RefittedSize
+from dpforest.trees.refitted.settings import (
+    MAX_DEPTH,
+    PureRefittedSettings,
+    RefittedSettings,
+    RefittedSize,
+)
 from dpforest.trees.refitted.steps import shrunk_steps
 from dpforest.trees.training import train_on
 
 DELTA = Fraction(1, 10**6)
-SMALL = RefittedForest(RefittedSettings(fixed_size=RefittedSize(3, 4, 10)))
+SMALL = RefittedForest(
+    RefittedSettings(fixed_size=RefittedSize(3, 4, 10)),
+    PureRefittedSettings(fixed_size=RefittedSize(3, 4, 3)),
+)
 SHAPES = [
     pytest.param([40, -5, 7, -2], 2, id="binary"),
     pytest.param([-3, 20, 9], 4, id="4 classes"),
@@ -38,9 +48,9 @@ def starts(plan):
     return Role.GRAM in {release.role for release in releases_of(plan)}
 
 
-def run(learner, facts, table, epsilon=Fraction(2), seed=1):
-    plan = learner.plan(facts, LearnerBudget(epsilon, DELTA))
-    accountant = BudgetAccountant(epsilon, DELTA)
+def run(learner, facts, table, epsilon=Fraction(2), seed=1, delta=DELTA):
+    plan = learner.plan(facts, LearnerBudget(epsilon, delta))
+    accountant = BudgetAccountant(epsilon, delta)
     done = []
     with accountant.open_scope("fit", reserve=plan.loss) as scope:
         model = train_on(
@@ -92,9 +102,47 @@ def test_larger_signals_buy_larger_forests(facts_of):
     assert sizes == sorted(set(sizes))
 
 
-def test_without_delta_there_is_no_refitted_forest(facts_of):
-    with pytest.raises(ParameterError, match="must be positive for a refitted forest"):
-        RefittedForest().plan(facts_of([4], 2), LearnerBudget(Fraction(1), Fraction(0)))
+@pytest.mark.parametrize(("n_codes", "n_classes"), SHAPES)
+@pytest.mark.parametrize("rows", [None, 30_000.0])
+def test_a_pure_fit_asks_for_exactly_its_plan(facts_of, table_of, n_codes, n_classes, rows):
+    facts, epsilon = facts_of(n_codes, n_classes, rows), Fraction(2)
+    model, plan, accountant, done = run(
+        SMALL, facts, table_of(facts, 300), epsilon, delta=Fraction(0)
+    )
+    assert accountant.loss.epsilon == plan.loss.epsilon == epsilon and accountant.loss.delta == 0
+    asked = [(entry.role, entry.mechanism, entry.cells) for entry in accountant.ledger]
+    assert asked == [(r.role, r.event.mechanism, r.cells) for r in releases_of(plan)]
+    assert {type(r.event) for r in releases_of(plan)} == {GeometricNoise, PermuteAndFlipSelection}
+    rounds = [Role.SELECTION, Role.SUMS] * 3
+    assert [role for role, *_ in asked] == [
+        Role.PRIOR, *[Role.QUANTILES] * (rows is not None), *rounds
+    ]  # fmt: skip
+    assert done == plan.n_steps and model.steps.shape[:2] == (3, 8)
+    events = {release.role: release.event for release in releases_of(plan)}
+    assert events[Role.SUMS].l1_sensitivity == plan.shape.lattice.row.l1
+    assert events[Role.SELECTION].score_range == plan.shape.lattice.score_range
+
+
+@pytest.mark.parametrize("epsilon", ["0.01", "0.1", "1", "10"])
+@pytest.mark.parametrize("rows", [None, 100.0, 1e4, 1e6])
+@pytest.mark.parametrize("unit", [1, TARGET_STEPS])
+def test_a_pure_plan_costs_its_epsilon(facts_of, epsilon, rows, unit):
+    pure = LearnerBudget(Fraction(epsilon), Fraction(0))
+    for n_classes in (2,) if unit > 1 else (2, 7):
+        facts = replace(facts_of([40, -5, 7, -2], n_classes, rows), unit=unit)
+        plan = RefittedForest().plan(facts, pure)
+        assert plan.loss.epsilon == pure.epsilon and plan.loss.delta == 0
+        assert Role.GRAM not in {release.role for release in releases_of(plan)}
+
+
+@pytest.mark.parametrize(("n_codes", "n_classes"), SHAPES)
+def test_a_pure_fit_learns_what_is_there(facts_of, table_of, n_codes, n_classes):
+    facts = facts_of(n_codes, n_classes, 20_000.0)
+    train, unseen = table_of(facts, 20_000), table_of(facts, 5000, seed=9)
+    model, *_ = run(RefittedForest(), facts, train, Fraction(20), delta=Fraction(0))
+    hits = (model.log_odds(unseen.codes).argmax(axis=1) == unseen.labels).mean()
+    share = np.bincount(unseen.labels).max() / 5000
+    assert hits > share + 0.5 * (0.95 - share)
 
 
 @pytest.mark.parametrize("depth", [0, MAX_DEPTH + 1])
@@ -176,9 +224,23 @@ def test_released_steps_are_stretched_and_nothing_else(
         run(f, facts, table) for f in (learner, unstretched(learner))
     )
     assert plan.loss == same.loss
-    assert np.array_equal(one.steps, stretch * two.steps)
+    assert np.allclose(one.steps, stretch * two.steps, rtol=1e-14, atol=0)
     assert np.array_equal(one.base, two.base) and np.array_equal(one.sizes, two.sizes)
     assert np.array_equal(one.trees.feature, two.trees.feature)
+
+
+@pytest.mark.parametrize(("n_classes", "scale"), [(2, 0.9), (3, 1.0)])
+def test_scores_of_two_classes_are_scaled_as_a_whole(facts_of, table_of, n_classes, scale):
+    facts = facts_of([40, -5, 7], n_classes, 30_000.0)
+    table, settings = table_of(facts, 200), unstretched(SMALL).settings
+    (one, plan, *_), (two, *_) = (
+        run(RefittedForest(own), facts, table) for own in (settings, replace(settings, scale=1.0))
+    )
+    assert starts(plan)
+    for name in ("base", "code_values", "steps"):
+        ours, theirs = getattr(one, name), getattr(two, name)
+        assert np.allclose(ours, scale * theirs, rtol=1e-14, atol=0), name
+    assert np.array_equal(one.sizes, two.sizes)
 
 
 def test_each_kind_of_forest_has_its_stretch():

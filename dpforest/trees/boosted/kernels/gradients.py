@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from dpforest.kernels.compiling import kernel
 from dpforest.trees.random.kernels.block_math import exp_of
-from dpforest.trees.refitted.kernels.residuals import _exponentials
+from dpforest.trees.scored.kernels.residuals import exponentials
 
 _BLOCK = 512
 #: Log-odds beyond which a residual is none.
@@ -39,7 +39,7 @@ def class_gradients(
     clip = most / steps
     for first in range(0, scores.shape[0], _BLOCK):
         count = min(_BLOCK, scores.shape[0] - first)
-        _exponentials(scores[first : first + count], raised, total, scratch)
+        exponentials(scores[first : first + count], raised, total, scratch)
         for i in range(count):
             row, label = rows[first + i], np.int64(labels[first + i])
             far = 1.0 - raised[label, i] / total[i]

@@ -76,21 +76,3 @@ def gradient_sums(
             row = out[column[cell]]
             for k in range(residuals.shape[1]):
                 row[k] += value[cell] * np.int64(residuals[i, k])
-
-
-@njit(cache=True, nogil=True)
-def add_code_values(codes: NDArray, offsets: NDArray, values: NDArray, scores: NDArray) -> None:
-    """Add what every record's codes are worth to its scores.
-
-    Parameters
-    ----------
-    codes : uint array of shape (n, D), C order
-    offsets : int64 array of shape (D + 1,)
-    values : float64 array of shape (total codes, C)
-    scores : float64 array of shape (n, C), added to
-    """
-    for i in range(codes.shape[0]):
-        for f in range(codes.shape[1]):
-            cell = offsets[f] + np.int64(codes[i, f])
-            for k in range(scores.shape[1]):
-                scores[i, k] += values[cell, k]

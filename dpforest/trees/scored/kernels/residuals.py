@@ -15,21 +15,23 @@ _MOST = 700.0
 
 # Without numpy's error model a division is a branch, and the loop is no vector loop.
 @kernel(error_model="numpy")
-def lattice_residuals(scores: NDArray, labels: NDArray, steps: int, residuals: NDArray) -> None:
-    """Residuals of every record, each rounded toward zero to a multiple of 1 / steps.
+def lattice_residuals(
+    scores: NDArray, labels: NDArray, steps: int, most: int, residuals: NDArray
+) -> None:
+    """Clipped residuals of every record, each rounded toward zero to a multiple of 1 / steps.
 
-    Two classes: one column, r = [y = 1] - p, so ``|r| <= steps``. More: r_k = -floor(p_k steps)
-    for k != y, and r_y the sum of the others' sizes, so a row sums to nothing, its positive part
-    is at most ``steps`` and its square at most ``2 steps**2``. The sum of the others is at most
-    ``steps (1 + K 2**-52)`` before it is rounded and an integer afterwards; the bound is kept
-    by force all the same.
+    Two classes: one column, r = [y = 1] - p, cut to ``|r| <= most``. More: with
+    s = min(1, (most / steps) / (1 - p_y)), r_k = -floor(p_k s steps) for k != y, and r_y the sum
+    of the others' sizes, so a row sums to nothing, its positive part is at most ``most`` and its
+    square at most ``2 most**2``. The sum of the others is at most ``most (1 + K 2**-50)`` before
+    it is rounded and an integer afterwards; the bound is kept by force all the same.
 
     Parameters
     ----------
     scores : float64 array of shape (n, C)
         C = 1 (log-odds of class 1) or K (softmax).
     labels : uint array of shape (n,)
-    steps : int
+    steps, most : int
     residuals : int32 array of shape (n, C), overwritten
     """
     n_columns = scores.shape[1]
@@ -45,19 +47,26 @@ def lattice_residuals(scores: NDArray, labels: NDArray, steps: int, residuals: N
             # The distance of p from the label is e / (1 + e), e = exp of the odds against it.
             for i in range(count):
                 total[i] = 1.0 + raised[0, i]
+                scratch[i] = np.float64(steps)
         else:
-            _exponentials(own, raised, total, scratch)
+            exponentials(own, raised, total, scratch)
+            for i in range(count):
+                far = total[i] - raised[np.int64(label[i]), i]
+                # False for NaN too; a quotient by nothing is not taken.
+                clipped = far * steps > most * total[i]
+                scratch[i] = most * total[i] / far if clipped else np.float64(steps)
         for k in range(n_columns):
-            _round_shares(raised[k, :count], total[:count], steps, sizes[k, :count])
+            _round_shares(raised[k, :count], total[:count], scratch[:count], sizes[k, :count])
         if n_columns == 1:
             for i in range(count):
-                residuals[first + i, 0] = sizes[0, i] if label[i] == 1 else -sizes[0, i]
+                size = min(sizes[0, i], np.int32(most))
+                residuals[first + i, 0] = size if label[i] == 1 else -size
         else:
-            _share_out(sizes, label, steps, residuals[first : first + count])
+            _share_out(sizes, label, most, residuals[first : first + count])
 
 
 @kernel()
-def _exponentials(scores: NDArray, raised: NDArray, total: NDArray, scratch: NDArray) -> None:
+def exponentials(scores: NDArray, raised: NDArray, total: NDArray, scratch: NDArray) -> None:
     """Exponentials of scores (n, K) less the largest, a class a row, and their sums."""
     n, n_columns = scores.shape
     top = scratch
@@ -84,23 +93,23 @@ def _exponentials(scores: NDArray, raised: NDArray, total: NDArray, scratch: NDA
 
 
 @kernel(error_model="numpy")
-def _round_shares(parts: NDArray, total: NDArray, steps: int, sizes: NDArray) -> None:
-    """Shares of a total in steps, rounded toward zero."""
+def _round_shares(parts: NDArray, total: NDArray, steps: NDArray, sizes: NDArray) -> None:
+    """Shares of a total in so many steps for each record, rounded toward zero."""
     for i in range(total.size):
         share = parts[i] / total[i]
         # The comparison is false for NaN too, which would break the bound.
         kept = share if 0.0 <= share <= 1.0 else 0.0
-        sizes[i] = np.int32(kept * steps)
+        sizes[i] = np.int32(kept * steps[i])
 
 
 @kernel()
-def _share_out(sizes: NDArray, labels: NDArray, steps: int, residuals: NDArray) -> None:
-    """Less what every other class has, the label's own the sum of that, which is never above 1.
+def _share_out(sizes: NDArray, labels: NDArray, most: int, residuals: NDArray) -> None:
+    """Less what every other class has, the label's own the sum of that, never above ``most``.
 
     ``sizes`` has shape (K, at least n); a class at a time, of many records at once.
     """
     n = labels.size
-    room = np.full(n, np.int32(steps))
+    room = np.full(n, np.int32(most))
     for k in range(sizes.shape[0]):
         size = sizes[k]
         for i in range(n):
@@ -109,23 +118,23 @@ def _share_out(sizes: NDArray, labels: NDArray, steps: int, residuals: NDArray) 
             residuals[i, k] = -taken
             room[i] -= taken
     for i in range(n):
-        residuals[i, np.int64(labels[i])] = np.int32(steps) - room[i]
+        residuals[i, np.int64(labels[i])] = np.int32(most) - room[i]
 
 
 @kernel(error_model="numpy")
 def target_residuals(
-    scores: NDArray, targets: NDArray, target_steps: int, steps: int, residuals: NDArray
+    scores: NDArray, targets: NDArray, target_steps: int, steps: int, most: int, residuals: NDArray
 ) -> None:
     """Target less expectation of every record, rounded toward zero to a multiple of 1 / steps.
 
-    ``|r| <= steps``, as for two classes; the bound is kept by force.
+    ``|r| <= most``, as for two classes; the bound is kept by force.
 
     Parameters
     ----------
     scores : float64 array of shape (n, 1)
         Log-odds of the expectation between the target's bounds.
     targets : int32 array of shape (n,)
-    target_steps, steps : int
+    target_steps, steps, most : int
     residuals : int32 array of shape (n, 1), overwritten
     """
     raised, scratch = np.empty(_BLOCK), np.empty(_BLOCK)
@@ -138,4 +147,4 @@ def target_residuals(
             score = scores[first + i, 0]
             apart = targets[first + i] / target_steps - 1.0 / (1.0 + raised[i])
             kept = apart if -1.0 <= apart <= 1.0 and score == score else 0.0  # none for NaN
-            residuals[first + i, 0] = np.int32(kept * steps)
+            residuals[first + i, 0] = min(max(np.int32(kept * steps), -most), most)

@@ -1,0 +1,1 @@
+"""Compiled loops over scores and residuals; numpy and numba only."""
