@@ -57,9 +57,9 @@ from dpforest.domain.encoder import DomainEncoder
 from dpforest.trees.additive.learner import AdditiveForest
 from dpforest.trees.boosted.learner import BoostedForest
 from dpforest.trees.refitted import RefittedForest, learner
-from dpforest.trees.refitted.queries import CodeMove, ScoreHistory
 from dpforest.trees.refitted.settings import RefittedSettings
 from dpforest.trees.rules import RulesLearner
+from dpforest.trees.scored.queries import CodeMove, ScoreHistory
 
 SOURCES = Sources(("made_tasks:fitted",))
 LEAST_RECORDS, MOST_RECORDS = 900, 20_000

@@ -64,6 +64,8 @@ SETS = (
     "car", "cmc", "german_credit", "messidor", "tic_tac_toe", "vehicle", "wdbc", "yeast",
 )  # fmt: skip
 UNSTRETCHED = RefittedSettings(stretch=1.0, stretch_of_many=1.0)
+WHOLE = RefittedSettings(clip=Fraction(1), clip_of_much=Fraction(1), scale=1.0)
+LESS = RefittedSettings(clip=Fraction(7, 10), scale=1.0)
 #: What rules and forest are each worth where both have half of epsilon.
 EACH = 0.65
 
@@ -138,6 +140,8 @@ VARIANTS: dict[str, Callable[[Run], np.ndarray]] = {
     "rules, not sharpened": plain_rules,
     "refitted": lambda run: run.scores(RefittedForest()),
     "refitted, not stretched": lambda run: run.scores(RefittedForest(UNSTRETCHED)),
+    "refitted, residuals whole": lambda run: run.scores(RefittedForest(WHOLE)),
+    "refitted, clipped at .7": lambda run: run.scores(RefittedForest(LESS)),
     "refitted, half the rounds": lambda run: run.scores(RefittedForest(Halved(step=0.25))),
     "refitted, all sums in rounds": lambda run: run.scores(
         RefittedForest(Doubled(correction_times=0))
