@@ -88,8 +88,10 @@ def test_a_generous_budget_finds_the_median():
     assert np.abs(np.array(found) - np.median(targets)).max() < 0.01
 
 
-def regressor(rows, **parameters):
-    domain = Domain(features={"x": (0.0, 1.0)}, target=(LOWER, UPPER), approximate_rows=rows)
+def regressor(rows, n_features=1, **parameters):
+    names = ["x", *(f"x{number}" for number in range(1, n_features))]
+    features = dict.fromkeys(names, (0.0, 1.0))
+    domain = Domain(features=features, target=(LOWER, UPPER), approximate_rows=rows)
     return PrivateForestRegressor(domain=domain, **parameters)
 
 
@@ -97,7 +99,8 @@ def regressor(rows, **parameters):
 def test_it_takes_the_place_of_the_mean_where_the_rule_says(delta):
     for signal, name in ((5, "prior"), (7, "median of the target"), (29, "median of the target"),
                          (31, "prior")):  # fmt: skip
-        plan = regressor(N, epsilon=signal * 2**0.5 / N, delta=delta).plan()
+        # So many features that no curve of one can be known.
+        plan = regressor(N, 12, epsilon=signal * 2**0.5 / N, delta=delta).plan()
         assert [part.name for part in plan.parts] == [name]
         assert plan.parts[0].share == 1.0 and "epsilon" in plan.details["budget shares add up in"]
 
