@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from dpforest.bridge import Bridge
 from dpforest.records.base import Chunk, ClassCounts, Records, Released, Secret
 from dpforest.trees.base import TableFacts
-from dpforest.trees.random.bins import ordered_codes, released_bins
+from dpforest.trees.random.bins import ordered_counts, released_bins
 
 
 def released_counts(bridge: Bridge, facts: TableFacts) -> NDArray[np.int64]:
-    sealed = bridge.ask(ordered_codes(facts), "quantiles")
+    sealed = bridge.ask(ordered_counts(facts), "quantiles")
     counts = sealed.noised("quantiles")
     released_bins(facts, counts, 32)
     return counts + 1

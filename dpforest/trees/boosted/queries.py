@@ -28,7 +28,7 @@ from dpforest.trees.boosted.kernels.histograms import (
 from dpforest.trees.multinomial.kernels.leaves import route_records
 from dpforest.trees.multinomial.segments import Heap, Segments, Splits
 from dpforest.trees.random.bins import Bins
-from dpforest.trees.scored.queries import Move, ScoreHistory
+from dpforest.trees.scored.queries import Move, ScoreHistory, residual_sensitivity
 
 #: Steps of a residual of 1.
 STEPS = 2**12
@@ -66,19 +66,17 @@ class Lattice:
     def row(self) -> Sensitivity:
         """Largest sizes of one record's residuals, curvatures and own mass together.
 
-        **One column**: ``|r| <= most``, the curvature p (1 - p) <= 1/4 times ``bend``. **More**:
-        r adds up to nothing and half its L1 is at most ``most``, so r_y^2 <= most^2, and so is
-        the sum of the others' squares: 2 most^2 in all. The sum over k of (p_k (1 - p_k))^2 is at
-        most 4/27, where three shares are 1/3; that of p_k (1 - p_k) is below 1. Curvatures are
-        rounded toward zero; 1 more makes up for the doubles that they are made in, whose relative
-        error is below 2^-40.
+        **Residuals**: `residual_sensitivity`. **Curvatures** of one column: p (1 - p) <= 1/4 times
+        ``bend``. Of more: the sum over k of (p_k (1 - p_k))^2 is at most 4/27, where three shares
+        are 1/3; that of p_k (1 - p_k) is below 1. They are rounded toward zero; 1 more makes up
+        for the doubles that they are made in, whose relative error is below 2^-40.
         """
-        one = self.n_columns == 1
+        one, residuals = self.n_columns == 1, residual_sensitivity(self.n_columns, self.most)
         squares = Fraction(self.bend**2, 16) if one else Fraction(4 * self.bend**2, 27)
         bends = Fraction(self.bend, 4) if one else Fraction(self.bend)
-        l1 = self.most * (1 if one else 2) + math.ceil(bends) + 1 + self.mass
-        l2 = self.most**2 * (1 if one else 2) + math.ceil(squares) + 1 + self.mass**2
-        return Sensitivity(Fraction(l1), Fraction(l2))
+        l1 = residuals.l1 + math.ceil(bends) + 1 + self.mass
+        l2 = residuals.l2_squared + math.ceil(squares) + 1 + self.mass**2
+        return Sensitivity(l1, l2)
 
     @property
     def score_range(self) -> Fraction:

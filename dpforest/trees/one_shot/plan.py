@@ -26,7 +26,7 @@ from dpforest.trees.base import (
 from dpforest.trees.one_shot.queries import MedianRank, tables_sensitivity
 from dpforest.trees.one_shot.settings import N_SCORE_BINS, OneShotSettings, OneShotSize
 from dpforest.trees.prior import CountNoise, count_noise
-from dpforest.trees.random.bins import QUANTILES_ROLE, ordered_codes, quantiles_are_affordable
+from dpforest.trees.random.bins import QUANTILES_ROLE, ordered_counts, quantiles_are_affordable
 
 OWNER = "one_shot"
 _ROOT_SCALE = 2**40
@@ -98,7 +98,7 @@ def _plan_of_total(
     if quantiles_are_affordable(facts, budget, settings.quantile_share):
         share = total * settings.quantile_share
         events[Role.QUANTILES] = count_noise(
-            ordered_codes(facts).sensitivity, share, not budget.delta
+            ordered_counts(facts).sensitivity, share, not budget.delta
         )
         left -= share
     calibration, share = _calibration(facts, budget, settings, signal, total)
@@ -177,7 +177,7 @@ def _says(facts: TableFacts, shape: OneShotShape) -> dict[str, str]:
     return {
         Role.PRIOR: prior_text(facts.unit > 1),
         Role.MEDIAN: "about the median of the target",
-        Role.QUANTILES: "one noisy histogram of each ordered feature",
+        Role.QUANTILES: "noisy histograms of ordered features",
         Role.LEAVES: f"noisy {counts} in {2**size.depth} leaves of {size.n_trees} trees",
         Role.CALIBRATION: f"noisy {counts} in a few bins of the score"
         if shape.n_classes == 2

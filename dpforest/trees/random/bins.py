@@ -1,7 +1,7 @@
 """Bins of ordered features: merged public cells, or private quantiles bought from the budget.
 
-Random thresholds are worth most where records are. One noisy histogram of every ordered feature
-says where that is; its cells are then merged to bins of about equal mass.
+Random thresholds are worth most where records are. Noisy histograms of ordered features say where
+that is; their cells are then merged to bins of about equal mass.
 """
 
 from __future__ import annotations
@@ -15,14 +15,20 @@ from numpy.typing import NDArray
 
 from dpforest.accounting.releases import LearnerBudget, Release, Round, once
 from dpforest.bridge import Bridge
-from dpforest.records.base import CodeCounts, Released
+from dpforest.records.base import Released
 from dpforest.trees.base import QUANTILES_ROLE as QUANTILES_ROLE
 from dpforest.trees.base import TableFacts
 from dpforest.trees.prior import count_noise
+from dpforest.trees.random.groups import GroupCounts
 
 #: Share of a bin's mass that goes by cells rather than by records, so that the thin tail of a
 #: skewed feature keeps some thresholds.
 CELL_SHARE = 0.25
+#: So few codes would hardly be merged by any counts, so none are asked for.
+FEW_CODES = 16
+#: Noise of a count, as a share of the records, up to which histograms are bought; and in pure
+#: epsilon, where a few of many counts are far off.
+MOST_NOISE, PURE_MOST_NOISE = 0.2, 0.1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,7 +78,7 @@ def public_bins(facts: TableFacts, max_bins: int) -> Bins:
 
 
 def quantiles_are_affordable(facts: TableFacts, budget: LearnerBudget, share: Fraction) -> bool:
-    """True if 16 cells' noise is below a third of the rows: a rule from public facts alone.
+    """True if a count's noise is small beside the rows: a rule from public facts alone.
 
     Parameters
     ----------
@@ -83,25 +89,25 @@ def quantiles_are_affordable(facts: TableFacts, budget: LearnerBudget, share: Fr
     share : Fraction
         The part that would be spent on quantiles.
     """
-    n_ordered = int(facts.ordered.sum())
-    if not n_ordered or facts.approximate_rows is None:
+    size = ordered_counts(facts).sensitivity.l1
+    if not size or facts.approximate_rows is None:
         return False
     if budget.delta:
-        noise = float(n_ordered / (2 * share * budget.rho)) ** 0.5
+        most, noise = MOST_NOISE, float(size / (2 * share * budget.rho)) ** 0.5
     else:
-        noise = 2**0.5 * float(n_ordered / (share * budget.epsilon))
-    return noise * 16 < facts.approximate_rows / 3
+        most, noise = PURE_MOST_NOISE, 2**0.5 * float(size / (share * budget.epsilon))
+    return noise < most * facts.approximate_rows
 
 
 def quantiles_round(owner: str, facts: TableFacts, share: Fraction, pure: bool = False) -> Round:
     """Ask for the histograms of all ordered features, for a share of pure epsilon or of rho."""
-    event = count_noise(ordered_codes(facts).sensitivity, share, pure)
-    text = "one noisy histogram of each ordered feature"
+    event = count_noise(ordered_counts(facts).sensitivity, share, pure)
+    text = "noisy histograms of ordered features"
     return once(owner, Release(QUANTILES_ROLE, event, says=text))
 
 
 def asked_bins(bridge: Bridge, facts: TableFacts, max_bins: int) -> Bins:
-    """Bins by noisy histograms of the ordered features where the plan buys them, else public ones.
+    """Bins by noisy histograms of ordered features where the plan buys them, else public ones.
 
     Parameters
     ----------
@@ -112,13 +118,15 @@ def asked_bins(bridge: Bridge, facts: TableFacts, max_bins: int) -> Bins:
     """
     if not bridge.has(QUANTILES_ROLE):
         return public_bins(facts, max_bins)
-    released = bridge.ask(ordered_codes(facts), QUANTILES_ROLE).noised(QUANTILES_ROLE)
+    released = bridge.ask(ordered_counts(facts), QUANTILES_ROLE).noised(QUANTILES_ROLE)
     return released_bins(facts, released, max_bins)
 
 
-def ordered_codes(facts: TableFacts) -> CodeCounts:
-    """Histograms of all ordered features, which bins are made of; it knows its sensitivity."""
-    return CodeCounts(np.flatnonzero(facts.ordered))
+def ordered_counts(facts: TableFacts) -> GroupCounts:
+    """Histograms of the ordered features of many codes; it knows its sensitivity."""
+    n_codes = np.asarray(facts.n_codes, dtype=np.int64)
+    asked = np.flatnonzero(facts.ordered & (n_codes > FEW_CODES))
+    return GroupCounts(asked, n_codes[asked])
 
 
 def released_bins(facts: TableFacts, released: Released, max_bins: int) -> Bins:
@@ -128,17 +136,16 @@ def released_bins(facts: TableFacts, released: Released, max_bins: int) -> Bins:
     ----------
     facts : TableFacts
     released : ndarray of int64
-        Of `ordered_codes`.
+        Of `ordered_counts`.
     max_bins : int
         Largest number of bins of values.
     """
-    ordered, counts = np.flatnonzero(facts.ordered), released.astype(np.float64)
-    ends = np.cumsum(facts.n_codes[ordered])
+    query = ordered_counts(facts)
     public = public_bins(facts, max_bins)
     offsets = facts.offsets
     of_code = [public.of_code[offsets[f] : offsets[f + 1]] for f in range(facts.n_features)]
     place = [public.place[offsets[f] : offsets[f + 1]] for f in range(facts.n_features)]
-    for f, histogram in zip(ordered, np.split(counts, ends[:-1]), strict=True):
+    for f, histogram in zip(query.features, query.fitted(released), strict=True):
         n_cells = histogram.size - int(facts.has_missing_code[f])
         middle = _middle_ranks(histogram[:n_cells])
         bins = np.minimum((middle * max_bins).astype(np.int64), max_bins - 1)

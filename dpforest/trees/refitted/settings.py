@@ -115,7 +115,7 @@ class RefittedSettings:
     features_per_tree: tuple[int, ...] = (3, 4, 4, 6)
     fixed_size: RefittedSize | None = None
     step: float = 0.15
-    spread: float = 0.6
+    spread: float = 0.8
     target_spread: float = 0.25
     step_clip: float = 3.0
     clip: Fraction = Fraction(1, 2)

@@ -14,7 +14,7 @@ from dpforest.streams import BatchStream
 from dpforest.trees.additive.learner import AdditiveForest
 from dpforest.trees.additive.settings import AdditiveSettings
 from dpforest.trees.refitted.learner import RefittedForest
-from dpforest.trees.refitted.settings import RefittedSettings
+from dpforest.trees.refitted.settings import RefittedSettings, RefittedSize
 
 N, BATCH = 1200, 100
 
@@ -46,15 +46,16 @@ def stream_of(n_features: int, n_classes: int, memory_limit: int) -> BatchStream
     return BatchStream(lambda: iter(parts), memory_limit=memory_limit)
 
 
-@pytest.mark.parametrize("n_features", [2, 150])
+@pytest.mark.parametrize("n_features", [2, 60])
 @pytest.mark.parametrize("n_classes", [0, 2, 3])
 @pytest.mark.parametrize("strategy", ["refitted", "boosted", "additive"])
 def test_what_is_kept_stays_within_the_memory_limit(
     n_features, n_classes, strategy, monkeypatch, use_learners
 ):
-    # A pass for each feature and cycle: one cycle holds what all do.
+    # A pass for each feature and cycle, or for each round: a few hold what all do.
     once = AdditiveSettings(cycles=1)
-    refitted = RefittedForest(RefittedSettings(curves=once))
+    few = RefittedSettings(curves=once, fixed_size=RefittedSize(4, 8, 5))
+    refitted = RefittedForest(few)
     use_learners({"additive": AdditiveForest(once), "refitted": refitted})
     held, total = [], StreamedRecords._sum
 

@@ -20,11 +20,11 @@ def events_of(plan):
 @pytest.mark.parametrize("delta", [Fraction(0), Fraction(1, 10**6)])
 @pytest.mark.parametrize("unit", [1, TARGET_STEPS])
 def test_every_count_is_paid_for_at_the_size_of_a_record(unit, delta, facts_of):
-    facts = replace(facts_of([12, -4, 9, 20], 2, 1e5), unit=unit)
+    facts = replace(facts_of([12, -4, 300, 20], 2, 1e5), unit=unit)
     plan = OneShotForest().plan(facts, LearnerBudget(Fraction(1), delta))
     each = unit**2 if delta else unit
     expected = {
-        Role.QUANTILES: 3,  # features in order, whatever the target is
+        Role.QUANTILES: 3,  # widths of features in order, whatever the target is
         Role.LEAVES: plan.shape.size.n_trees * each,
         Role.CALIBRATION: each,
     }

@@ -82,7 +82,7 @@ def run(facts, table, learner=SMALL, epsilon=2, seed=1, n_threads=1, delta=DELTA
 
 @pytest.mark.parametrize("buys", [True, False])
 def test_curves_come_first_and_all_is_asked_for_as_it_is_listed(means, targets, buys):
-    facts = means(30_000.0 if buys else 100.0)
+    facts = means(30_000.0 if buys else 50.0)
     _, plan, books, done = run(facts, targets(facts, 300))
     assert plan.shape.curves.n_cycles == CYCLES
     curves = [Role.PRIOR, Role.CURVE_COUNTS] + [Role.CURVE_SUMS] * (CYCLES * D)
