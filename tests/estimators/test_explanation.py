@@ -37,7 +37,7 @@ def test_what_was_planted_is_found(strategy, delta):
     X, y = records(4000)
     domain = Domain(features=FEATURES, classes=[False, True], approximate_rows=4000)
     forest = PrivateForestClassifier(
-        epsilon=20, delta=delta, domain=domain, strategy=strategy, random_state=1
+        epsilon=8, delta=delta, domain=domain, strategy=strategy, random_state=1
     ).fit(X, y)
     explanation = forest.explain()
     assert set(explanation.importances) == set(FEATURES)

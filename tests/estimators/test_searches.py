@@ -123,8 +123,9 @@ def test_different_leaks_and_categories_are_said_each():
         refit=False,
     )  # fmt: skip
     found = counted(lambda: grid.fit(X, Y))
-    # One for both declared domains; a bought number of records may differ in each other fit.
-    assert 1 <= found.pop(WeakSignalWarning) <= 3
+    # One for both declared domains; each of the four other fits buys a number of its own, and
+    # says so where it is small.
+    assert 1 <= found.pop(WeakSignalWarning) <= 5
     assert found == {PrivacyLeakWarning: 2, RepeatedFitWarning: 1, LargeDeltaWarning: 1}
 
 
