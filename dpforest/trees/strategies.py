@@ -44,21 +44,17 @@ STRATEGIES: dict[str, Strategy] = {
 #: R sqrt(2 / K) from which refitted forests pass selected rules, and R for a regression.
 REFITTED_SIGNAL = 150.0
 REFITTED_SIGNAL_OF_MEANS = 400.0
-#: R sqrt(2 / K) from which boosted forests pass refitted ones, of more than two classes: random
-#: trees have no more to say then.
-BOOSTED_SIGNAL = 9000.0
-#: R and records from which they do of two classes, how many features it takes, and what share of
-#: them is ordered. Drawn splits follow a few hundred records too closely; of few features a random
-#: tree uses enough; and values of a category are split off one by one.
-BOOSTED_SIGNAL_OF_TWO = 5000.0
+#: R sqrt(2 / K) and records from which boosted forests pass refitted ones, of two classes and of
+#: more. Drawn splits follow a few hundred records too closely.
+BOOSTED_SIGNAL, BOOSTED_SIGNAL_OF_MANY = 8000.0, 10_000.0
 BOOSTED_ROWS = 2000.0
-BOOSTED_FEATURES = 18
-BOOSTED_ORDERED = 0.1
-#: R from which they do of two classes with fewer features: random trees have no more to say then.
-#: They have less to say of numbers, where so large a share of the features is ordered.
-BOOSTED_SIGNAL_OF_NARROW = 60_000.0
-BOOSTED_SIGNAL_OF_NUMBERS = 7000.0
+#: They do so of many features, of which such a share is ordered, or of fewer that are nearly all
+#: ordered: of few features a random tree uses enough, and values of a category are split off one
+#: by one.
+BOOSTED_FEATURES, BOOSTED_ORDERED = 18, 0.1
 BOOSTED_NUMBERS = 0.8
+#: R sqrt(2 / K) from which they do of all others: random trees have no more to say then.
+BOOSTED_SIGNAL_OF_NARROW, BOOSTED_SIGNAL_OF_MANY_NARROW = 60_000.0, 20_000.0
 #: R / sqrt(D) for D features, and in pure epsilon R / D, from which curves of single features are
 #: known well enough to pass what else there is for a regression. With a delta trees go on from
 #: them.
@@ -66,11 +62,13 @@ CURVE_SIGNAL = 10.0
 PURE_CURVE_SIGNAL = 50.0
 #: R from which trees go on from curves in pure epsilon, too.
 PURE_REFITTED_SIGNAL_OF_MEANS = 2000.0
-#: In pure epsilon: R from which boosted trees pass all others of two classes and of a regression;
-#: R sqrt(2 / K) of more, up to `MANY_CLASSES`; and that from which one-shot forests pass rules.
-PURE_BOOSTED_SIGNAL = 15000.0
-PURE_BOOSTED_SIGNAL_OF_MANY = 25000.0
-PURE_ONE_SHOT_SIGNAL = 17000.0
+#: In pure epsilon: R sqrt(2 / K) from which boosted trees pass rules, of two classes and of more,
+#: up to `MANY_CLASSES`; and that from which they pass all others where rules can't be had, in
+#: streams and regressions.
+PURE_BOOSTED_SIGNAL, PURE_BOOSTED_SIGNAL_OF_MANY = 20_000.0, 17_000.0
+PURE_BOOSTED_SIGNAL_WITHOUT_RULES = 10_000.0
+#: In pure epsilon, of streams: R sqrt(2 / K) from which refitted forests pass one-shot ones.
+PURE_STREAMED_SIGNAL = 200.0
 #: More classes than a rule tree of 64 leaves can tell apart: a one-shot forest alone, from this
 #: 2 R / K.
 MANY_CLASSES = 12
@@ -100,10 +98,11 @@ def pick_strategy(facts: TableFacts, budget: LearnerBudget) -> str:
         return "refitted" if signal >= PURE_REFITTED_SIGNAL_OF_MEANS else "additive"
     if (_is_for_boosting if budget.delta else _is_for_pure_boosting)(facts, signal):
         return "boosted"
-    if facts.unit > 1 or not facts.in_memory:
-        # Means need no labels: tables of one-shot forests hold out where rules would guess. And
-        # rules look at all records at once.
+    if facts.unit > 1:
+        # Means need no labels: tables of one-shot forests hold out where rules would guess.
         return "refitted" if budget.delta and _is_enough(facts, signal) else "one_shot"
+    if not facts.in_memory:
+        return "refitted" if budget.delta or _is_for_pure_streams(facts, signal) else "one_shot"
     if budget.delta:
         return "refitted" if signal * share**0.5 >= REFITTED_SIGNAL else "rules"
     return "one_shot" if _is_for_pure_tables(facts, signal) else "rules"
@@ -111,41 +110,47 @@ def pick_strategy(facts: TableFacts, budget: LearnerBudget) -> str:
 
 def _is_for_boosting(facts: TableFacts, signal: float) -> bool:
     """True if drawn splits are worth their price, with a delta."""
-    if facts.n_classes > 2:
-        return signal * (2 / facts.n_classes) ** 0.5 >= BOOSTED_SIGNAL
-    if facts.unit > 1:
+    if facts.unit > 1 or (facts.approximate_rows or 0.0) < BOOSTED_ROWS:
         return False
-    many = signal >= BOOSTED_SIGNAL_OF_TWO and (facts.approximate_rows or 0.0) >= BOOSTED_ROWS
-    numbers = bool(facts.ordered.mean() >= BOOSTED_NUMBERS)
-    enough = BOOSTED_SIGNAL_OF_NUMBERS if numbers else BOOSTED_SIGNAL_OF_NARROW
-    return many and (_is_wide(facts) or signal >= enough)
+    suited, several = _suits_boosting(facts), facts.n_classes > 2
+    if several:
+        enough = BOOSTED_SIGNAL_OF_MANY if suited else BOOSTED_SIGNAL_OF_MANY_NARROW
+    else:
+        enough = BOOSTED_SIGNAL if suited else BOOSTED_SIGNAL_OF_NARROW
+    return signal * (2 / max(facts.n_classes, 2)) ** 0.5 >= enough
 
 
 def _is_for_pure_boosting(facts: TableFacts, signal: float) -> bool:
     """True if drawn splits are worth their price, in pure epsilon."""
-    if facts.n_classes <= 2:
-        return signal >= PURE_BOOSTED_SIGNAL
-    enough = signal * (2 / facts.n_classes) ** 0.5 >= PURE_BOOSTED_SIGNAL_OF_MANY
+    least = PURE_BOOSTED_SIGNAL if facts.n_classes <= 2 else PURE_BOOSTED_SIGNAL_OF_MANY
+    if not facts.in_memory or facts.unit > 1:
+        least = PURE_BOOSTED_SIGNAL_WITHOUT_RULES
+    enough = signal * (2 / max(facts.n_classes, 2)) ** 0.5 >= least
     return enough and facts.n_classes <= MANY_CLASSES
 
 
 def _is_for_pure_tables(facts: TableFacts, signal: float) -> bool:
-    """True if tables of many random trees say more of more than two classes than one rule."""
-    share = 2 / max(facts.n_classes, 2)
-    if facts.n_classes > MANY_CLASSES:
-        return signal * share >= ONE_SHOT_SIGNAL
-    return facts.n_classes > 2 and signal * share**0.5 >= PURE_ONE_SHOT_SIGNAL
+    """True if tables of many random trees say more of many classes than one rule."""
+    return facts.n_classes > MANY_CLASSES and signal * 2 / facts.n_classes >= ONE_SHOT_SIGNAL
+
+
+def _is_for_pure_streams(facts: TableFacts, signal: float) -> bool:
+    """True if a few refitted trees pass tables of many random ones, where rules can't be had."""
+    enough = signal * (2 / max(facts.n_classes, 2)) ** 0.5 >= PURE_STREAMED_SIGNAL
+    return enough and facts.n_classes <= MANY_CLASSES
 
 
 def _is_enough(facts: TableFacts, signal: float) -> bool:
-    """True if a refitted forest passes tables of many random trees, with a delta."""
-    curves = facts.unit > 1 and signal >= CURVE_SIGNAL * facts.n_features**0.5
+    """True if a refitted forest passes tables of many random trees for means, with a delta."""
+    curves = signal >= CURVE_SIGNAL * facts.n_features**0.5
     return curves or signal >= REFITTED_SIGNAL_OF_MEANS
 
 
-def _is_wide(facts: TableFacts) -> bool:
-    """True if random trees would waste much on features that say little."""
-    return facts.n_features >= BOOSTED_FEATURES and bool(facts.ordered.mean() >= BOOSTED_ORDERED)
+def _suits_boosting(facts: TableFacts) -> bool:
+    """True if random trees would waste much on features that say little, or on thresholds."""
+    ordered = float(facts.ordered.mean())
+    wide = facts.n_features >= BOOSTED_FEATURES and ordered >= BOOSTED_ORDERED
+    return wide or ordered >= BOOSTED_NUMBERS
 
 
 def spends_pure_epsilon(strategy: str) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from itertools import product
 
 import numpy as np
 import pytest
@@ -107,51 +106,82 @@ def like(facts, signal, budget, wide, ordered, unit=1, n_classes=2):
 #: On either side of a limit.
 BELOW, ABOVE = 0.99, 1.01
 WIDE = strategies.BOOSTED_FEATURES
-NARROW, NUMBERS = strategies.BOOSTED_SIGNAL_OF_NARROW, strategies.BOOSTED_SIGNAL_OF_NUMBERS
+BOOSTED = {
+    2: (strategies.BOOSTED_SIGNAL, strategies.BOOSTED_SIGNAL_OF_NARROW),
+    8: (2 * strategies.BOOSTED_SIGNAL_OF_MANY, 2 * strategies.BOOSTED_SIGNAL_OF_MANY_NARROW),
+}
 
 
-def check_rule_of_two(facts, budget):
-    """Boosted forests of two classes take rows, features, and ordered ones among them."""
-    two = strategies.BOOSTED_SIGNAL_OF_TWO
-    enough = max(two, budget.signal(strategies.BOOSTED_ROWS))
-    for signal, wide, ordered, picked in [
-        (ABOVE * enough, WIDE, 2, "boosted"),
-        (BELOW * two, WIDE, 2, "refitted"),
-        (BELOW * NUMBERS, WIDE - 1, WIDE - 1, "refitted"),
-        (ABOVE * NUMBERS, WIDE - 1, WIDE - 1, "boosted"),
-        (BELOW * NARROW, WIDE, 1, "refitted"),
-        (ABOVE * NARROW, WIDE, 1, "boosted"),
-        (ABOVE * NUMBERS, 5, 4, "boosted"),
-        (BELOW * NARROW, 5, 3, "refitted"),
-        (BELOW * NUMBERS, 5, 4, "refitted"),
-        (ABOVE * NARROW, 5, 3, "boosted"),
-    ]:
-        many = like(facts, signal, budget, wide, ordered)
-        assert pick_strategy(many, budget) == picked, (signal, wide, ordered)
-        means = replace(many, unit=2**16)
-        assert pick_strategy(means, budget) == "refitted"
-        few = replace(many, approximate_rows=strategies.BOOSTED_ROWS - 1)
-        assert pick_strategy(few, LearnerBudget(Fraction(100), budget.delta)) == "refitted"
+def check_rule_of_boosting(facts, budget):
+    """Boosted forests take rows, and features or mostly ordered ones; else more rows."""
+    for n_classes, (suited, narrow) in BOOSTED.items():
+        for signal, wide, ordered, picked in [
+            (ABOVE * suited, WIDE, 2, "boosted"),
+            (BELOW * suited, WIDE, 2, "refitted"),
+            (BELOW * suited, WIDE - 1, WIDE - 1, "refitted"),
+            (ABOVE * suited, WIDE - 1, WIDE - 1, "boosted"),
+            (BELOW * narrow, WIDE, 1, "refitted"),
+            (ABOVE * narrow, WIDE, 1, "boosted"),
+            (ABOVE * suited, 5, 4, "boosted"),
+            (BELOW * narrow, 5, 3, "refitted"),
+            (BELOW * suited, 5, 4, "refitted"),
+            (ABOVE * narrow, 5, 3, "boosted"),
+        ]:
+            many = like(facts, signal, budget, wide, ordered, n_classes=n_classes)
+            assert many.approximate_rows > strategies.BOOSTED_ROWS
+            assert pick_strategy(many, budget) == picked, (n_classes, signal, wide, ordered)
+            assert pick_strategy(replace(many, in_memory=False), budget) == picked
+            means = replace(many, unit=2**16, n_classes=2)
+            assert pick_strategy(means, budget) == "refitted"
+            few = replace(many, approximate_rows=strategies.BOOSTED_ROWS - 1)
+            assert pick_strategy(few, LearnerBudget(Fraction(1000), budget.delta)) == "refitted"
 
 
-#: R from which boosted and one-shot forests come, of eight classes.
+#: R from which boosted forests come of eight classes, and one-shot ones of too many for rules.
 OF_EIGHT = 2 * strategies.PURE_BOOSTED_SIGNAL_OF_MANY
-TABLES_OF_EIGHT = 2 * strategies.PURE_ONE_SHOT_SIGNAL
+TOO_MANY = strategies.MANY_CLASSES + 1
+OF_TOO_MANY = TOO_MANY / 2 * strategies.ONE_SHOT_SIGNAL
 
 
 @pytest.mark.parametrize(("signal", "wide", "n_classes", "picked"), [
     (ABOVE * strategies.PURE_BOOSTED_SIGNAL, 3, 2, "boosted"),
     (BELOW * strategies.PURE_BOOSTED_SIGNAL, 18, 2, "rules"),
-    (ABOVE * OF_EIGHT, 3, 8, "boosted"), (BELOW * OF_EIGHT, 3, 8, "one_shot"),
-    (ABOVE * TABLES_OF_EIGHT, 3, 8, "one_shot"), (BELOW * TABLES_OF_EIGHT, 3, 8, "rules"),
-    (1e6, 30, strategies.MANY_CLASSES + 1, "one_shot"),
+    (ABOVE * OF_EIGHT, 3, 8, "boosted"), (BELOW * OF_EIGHT, 3, 8, "rules"),
+    (ABOVE * OF_TOO_MANY, 3, TOO_MANY, "one_shot"), (BELOW * OF_TOO_MANY, 3, TOO_MANY, "rules"),
+    (1e6, 30, TOO_MANY, "one_shot"),
 ])  # fmt: skip
 def test_the_rule_of_a_pure_epsilon(domain, signal, wide, n_classes, picked):
     budget = LearnerBudget(Fraction(2**0.5), Fraction(0))
     facts = like(facts_of(domain, 1e5), signal, budget, wide, 2, n_classes=n_classes)
     assert pick_strategy(facts, budget) == picked
-    streamed = pick_strategy(replace(facts, in_memory=False), budget)
-    assert streamed == ("one_shot" if picked == "rules" else picked)
+
+
+OF_STREAMS, FROM_STREAMS = (
+    strategies.PURE_STREAMED_SIGNAL,
+    strategies.PURE_BOOSTED_SIGNAL_WITHOUT_RULES,
+)
+
+
+@pytest.mark.parametrize("n_classes", [2, 8])
+@pytest.mark.parametrize(("signal", "picked"), [
+    (BELOW * OF_STREAMS, "one_shot"), (ABOVE * OF_STREAMS, "refitted"),
+    (BELOW * FROM_STREAMS, "refitted"), (ABOVE * FROM_STREAMS, "boosted"),
+])  # fmt: skip
+def test_the_rule_of_streams(domain, n_classes, signal, picked):
+    """Of classes; a regression's is that of tables. Rules need all records at hand."""
+    pure = LearnerBudget(Fraction(1), Fraction(0))
+    times = (n_classes / 2) ** 0.5
+    facts = replace(
+        like(facts_of(domain, 1e5), times * signal, pure, 3, 2, n_classes=n_classes),
+        in_memory=False,
+    )
+    assert pick_strategy(facts, pure) == picked
+    many = replace(facts, n_classes=strategies.MANY_CLASSES + 1)
+    assert pick_strategy(many, pure) == "one_shot"
+    both = LearnerBudget(Fraction(1), Fraction(1, 10**6))
+    few = replace(facts, approximate_rows=10.0)
+    assert pick_strategy(few, both) == pick_strategy(replace(few, approximate_rows=None), both)
+    assert pick_strategy(few, both) == "refitted"
 
 
 def test_the_rule_goes_by_public_signal_alone(domain):
@@ -162,16 +192,10 @@ def test_the_rule_goes_by_public_signal_alone(domain):
     picked = pick_strategy(many, pure), pick_strategy(many, both)
     assert picked == ("boosted", "refitted")
     # On either side of the limits, with or without the library that converts tightly.
-    for part, streamed in product((BELOW, ABOVE), (False, True)):
-        signal = part * strategies.BOOSTED_SIGNAL * (3 / 2) ** 0.5
-        three = replace(many, n_classes=3, in_memory=not streamed)
-        three = replace(three, approximate_rows=signal / both.signal(1.0))
-        assert pick_strategy(three, both) == ("refitted" if part < 1 else "boosted")
-        assert pick_strategy(replace(three, n_classes=2), both) == "refitted"
     for part in (BELOW, ABOVE):
         own = replace(few, approximate_rows=part * strategies.REFITTED_SIGNAL / both.signal(1.0))
         assert pick_strategy(own, both) == ("rules" if part < 1 else "refitted")
-    check_rule_of_two(facts_of(domain, 1e5), both)
+    check_rule_of_boosting(facts_of(domain, 1e5), both)
     names = "rules", "one_shot", "refitted", "boosted", "additive", "multinomial"
     assert set(STRATEGIES) == set(names)
 
@@ -187,8 +211,7 @@ MANY = 10_000
     (1e-6, MANY, ABOVE * MEANS, "refitted"), (1e-6, MANY, BELOW * MEANS, "one_shot"),
     (0, 9, ABOVE * PURE_CURVES * 9, "additive"), (0, 9, BELOW * PURE_CURVES * 9, "one_shot"),
     (0, 1, BELOW * PURE_MEANS, "additive"), (0, 1, ABOVE * PURE_MEANS, "refitted"),
-    (0, MANY, BELOW * strategies.PURE_BOOSTED_SIGNAL, "one_shot"),
-    (0, MANY, ABOVE * strategies.PURE_BOOSTED_SIGNAL, "boosted"),
+    (0, MANY, BELOW * FROM_STREAMS, "one_shot"), (0, MANY, ABOVE * FROM_STREAMS, "boosted"),
 ])  # fmt: skip
 def test_a_regression_takes_curves_where_each_can_be_known(domain, delta, wide, signal, picked):
     budget = LearnerBudget(Fraction(1), Fraction(str(delta)))
