@@ -18,6 +18,7 @@ accuracy in points, AUC and log loss in thousandths.
     python benchmarks/made_tasks.py --models refitted boosted --signals 4500 9000 --most-features 17
     python benchmarks/made_tasks.py --models refitted boosted --signals 2400 4000 6000 --several
     python benchmarks/made_tasks.py --models refitted additive "refitted, additive start"
+    python benchmarks/made_tasks.py --models "refitted, public bins" refitted --signals 170 340
     python benchmarks/made_tasks.py --models "rules, pure" "boosted, pure" --signals 15000 25000
 """
 
@@ -56,6 +57,8 @@ from dpforest.accounting.releases import LearnerBudget
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.trees.additive.learner import AdditiveForest
 from dpforest.trees.boosted.learner import BoostedForest
+from dpforest.trees.one_shot import OneShotForest
+from dpforest.trees.random import bins
 from dpforest.trees.refitted import RefittedForest, learner
 from dpforest.trees.refitted.settings import RefittedSettings
 from dpforest.trees.rules import RulesLearner
@@ -146,13 +149,23 @@ def started(run: Run) -> np.ndarray:
     return log_shares(forest.log_odds(run.test) + values.log_odds(run.test))
 
 
+def of_public_bins(run: Run) -> np.ndarray:
+    """A refitted forest that buys no quantiles."""
+    with mock.patch.object(bins, "MOST_NOISE", 0.0):
+        return run.scores(RefittedForest())
+
+
 MODELS: dict[str, Callable[[Run], np.ndarray]] = {
     "rules": lambda run: run.scores(RulesLearner()),
+    "one-shot": lambda run: run.scores(OneShotForest()),
     "refitted": lambda run: run.scores(RefittedForest()),
+    "refitted, public bins": of_public_bins,
     "boosted": lambda run: run.scores(BoostedForest()),
     "additive": lambda run: run.scores(AdditiveForest()),
     "refitted, additive start": started,
     "rules, pure": lambda run: run.scores(RulesLearner()),
+    "one-shot, pure": lambda run: run.scores(OneShotForest(), pure=True),
+    "refitted, pure": lambda run: run.scores(RefittedForest(), pure=True),
     "boosted, pure": lambda run: run.scores(BoostedForest(), pure=True),
     "additive, pure": lambda run: run.scores(AdditiveForest(), pure=True),
 }
