@@ -107,10 +107,15 @@ def estimator_part(
 
 
 def _small_domain(estimator_type: type, rows: float | None = None, n_classes: int = 2) -> Domain:
+    """A small domain; where many rows are declared, of so many values that quantiles are bought."""
+    changed: dict[str, Any] = {"approximate_rows": rows}
+    if rows is not None and rows >= MANY_ROWS:
+        fine = [one.model_copy(update={"upper": FINE_UPPER}) for one in SMALL_DOMAIN.features]
+        changed["features"] = tuple(fine)
     if getattr(estimator_type, "_task", "classification") == "regression":
-        return SMALL_TARGET_DOMAIN.model_copy(update={"approximate_rows": rows})
+        return SMALL_TARGET_DOMAIN.model_copy(update=changed)
     classes = Classes(labels=tuple(range(n_classes)))
-    return SMALL_DOMAIN.model_copy(update={"approximate_rows": rows, "classes": classes})
+    return SMALL_DOMAIN.model_copy(update={**changed, "classes": classes})
 
 
 #: The multinomial forest with each of its choices.
@@ -157,6 +162,8 @@ OF_UNITS: tuple[dict[str, Any], ...] = tuple(
 #: With the larger number quantiles, a calibration and a range of targets are bought too. What
 #: is declared has no part in what a release costs.
 ROWS, MANY_ROWS = 200, 2000
+#: Upper end of the features then: cells are counted in groups too.
+FINE_UPPER = 39.0
 #: So few that the median of a regression's targets is all that is released, or that rules release
 #: the shares of classes alone; and so many that rules have every stage and sums a linear start.
 LEAST_ROWS, HOPELESS_ROWS, MOST_ROWS = 20, 3, 100_000
