@@ -59,12 +59,15 @@ demo: $(VENV)/.ready-run
 test: $(VENV)/.ready-test
 	$(VENV)/bin/python -m pytest $(PYTEST_FLAGS) $(ARGS)
 
-# All but the audit's statistics, the benchmarks' scripts, the consistent forests and the pages'
-# blocks, which rest on what the others test.
+# All but the audit's statistics, the benchmarks' scripts, the consistent forests, the pages'
+# blocks and three long files of statistics and memory, which rest on what the others test.
 test-newest: $(NEWEST)/.ready-test
 	$(NEWEST)/bin/python -m pytest $(PYTEST_FLAGS) \
 		$(or $(ARGS),--ignore=tests/audit --ignore=tests/benchmarks \
-			--ignore=tests/consistent --ignore=tests/test_site.py)
+			--ignore=tests/consistent --ignore=tests/test_site.py \
+			--ignore=tests/records/streams/test_kept_chunks.py \
+			--ignore=tests/estimators/test_explanation.py \
+			--ignore=tests/estimators/test_published_law.py)
 
 # Nothing to do where that Python is the newest one: it has just been tested.
 test-3.13:
