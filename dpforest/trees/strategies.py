@@ -88,12 +88,10 @@ def pick_strategy(facts: TableFacts, budget: LearnerBudget) -> str:
 
     Rules are drawn at the whole pure epsilon, so they win where the budget is small for the
     table; sums of many noisy tables win above, and trees whose splits are drawn
-    win where records are many. The limits are in
-    R = n / sigma_1 (``LearnerBudget.signal``), with a delta in R sqrt(2 / K) for K classes;
-    docs/private_forest.md says how they were found.
+    win where records are many. The limits are in R sqrt(2 / K) for K classes, of means in
+    R = n / sigma_1 (``LearnerBudget.signal``); docs/private_forest.md says how they were found.
     """
     signal = budget.signal(facts.approximate_rows or 1.0)
-    share = 2 / max(facts.n_classes, 2)
     if facts.unit > 1 and not budget.delta and signal >= PURE_CURVE_SIGNAL * facts.n_features:
         return "refitted" if signal >= PURE_REFITTED_SIGNAL_OF_MEANS else "additive"
     if (_is_for_boosting if budget.delta else _is_for_pure_boosting)(facts, signal):
@@ -104,20 +102,25 @@ def pick_strategy(facts: TableFacts, budget: LearnerBudget) -> str:
     if not facts.in_memory:
         return "refitted" if budget.delta or _is_for_pure_streams(facts, signal) else "one_shot"
     if budget.delta:
-        return "refitted" if signal * share**0.5 >= REFITTED_SIGNAL else "rules"
+        return "refitted" if _level(facts, signal) >= REFITTED_SIGNAL else "rules"
     return "one_shot" if _is_for_pure_tables(facts, signal) else "rules"
+
+
+def _level(facts: TableFacts, signal: float) -> float:
+    """R sqrt(2 / K): of more classes each has fewer records to be told by."""
+    return float(signal * (2 / max(facts.n_classes, 2)) ** 0.5)
 
 
 def _is_for_boosting(facts: TableFacts, signal: float) -> bool:
     """True if drawn splits are worth their price, with a delta."""
     if facts.unit > 1 or (facts.approximate_rows or 0.0) < BOOSTED_ROWS:
         return False
-    suited, several = _suits_boosting(facts), facts.n_classes > 2
-    if several:
+    suited = _suits_boosting(facts)
+    if facts.n_classes > 2:
         enough = BOOSTED_SIGNAL_OF_MANY if suited else BOOSTED_SIGNAL_OF_MANY_NARROW
     else:
         enough = BOOSTED_SIGNAL if suited else BOOSTED_SIGNAL_OF_NARROW
-    return signal * (2 / max(facts.n_classes, 2)) ** 0.5 >= enough
+    return _level(facts, signal) >= enough
 
 
 def _is_for_pure_boosting(facts: TableFacts, signal: float) -> bool:
@@ -125,8 +128,7 @@ def _is_for_pure_boosting(facts: TableFacts, signal: float) -> bool:
     least = PURE_BOOSTED_SIGNAL if facts.n_classes <= 2 else PURE_BOOSTED_SIGNAL_OF_MANY
     if not facts.in_memory or facts.unit > 1:
         least = PURE_BOOSTED_SIGNAL_WITHOUT_RULES
-    enough = signal * (2 / max(facts.n_classes, 2)) ** 0.5 >= least
-    return enough and facts.n_classes <= MANY_CLASSES
+    return _level(facts, signal) >= least and facts.n_classes <= MANY_CLASSES
 
 
 def _is_for_pure_tables(facts: TableFacts, signal: float) -> bool:
@@ -136,8 +138,7 @@ def _is_for_pure_tables(facts: TableFacts, signal: float) -> bool:
 
 def _is_for_pure_streams(facts: TableFacts, signal: float) -> bool:
     """True if a few refitted trees pass tables of many random ones, where rules can't be had."""
-    enough = signal * (2 / max(facts.n_classes, 2)) ** 0.5 >= PURE_STREAMED_SIGNAL
-    return enough and facts.n_classes <= MANY_CLASSES
+    return _level(facts, signal) >= PURE_STREAMED_SIGNAL and facts.n_classes <= MANY_CLASSES
 
 
 def _is_enough(facts: TableFacts, signal: float) -> bool:

@@ -18,7 +18,7 @@ from dpforest.trees.boosted.kernels.histograms import count_bins
 from dpforest.trees.boosted.queries import Gradients
 from dpforest.trees.random.bins import Bins
 from dpforest.trees.scored.kernels.code_values import add_code_values
-from dpforest.trees.scored.queries import Move, layout_of, residual_sensitivity
+from dpforest.trees.scored.queries import Move, layout_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,14 +95,11 @@ class ResidualSums:
 
         **Relation**: add or remove one record. **Proof**: its scores follow from released values
         and its own codes, so it changes no other's residuals; it lies in one bin, and adds its
-        residuals there. One column: ``|r| <= most``. More: they add up to nothing and half their
-        L1 is at most ``most``, so the label's own is at most ``most``, and so is the root of the
-        sum of the others' squares: 2 most in L1, 2 most^2 in L2 squared. Both hold after clipping
-        and rounding, which ``boosted.kernels.gradients`` does. **Tests**:
+        residuals there. Their sizes (`residual_sensitivity`) hold after clipping and
+        rounding, which ``boosted.kernels.gradients`` does. **Tests**:
         tests/trees/additive/test_additive_sums.py.
         """
-        lattice = self.gradients.lattice
-        return residual_sensitivity(lattice.n_columns, lattice.most)
+        return self.gradients.lattice.residuals
 
     def count(self, chunk: Chunk) -> NDArray[np.int64]:
         """Sums of a chunk."""

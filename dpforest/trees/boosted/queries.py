@@ -28,7 +28,7 @@ from dpforest.trees.boosted.kernels.histograms import (
 from dpforest.trees.multinomial.kernels.leaves import route_records
 from dpforest.trees.multinomial.segments import Heap, Segments, Splits
 from dpforest.trees.random.bins import Bins
-from dpforest.trees.scored.queries import Move, ScoreHistory, residual_sensitivity
+from dpforest.trees.scored.queries import ClippedResiduals, Move, ScoreHistory
 
 #: Steps of a residual of 1.
 STEPS = 2**12
@@ -37,23 +37,17 @@ _BINS, _ROWS, _NODES = "listed bins", "gradients", "nodes"
 
 
 @dataclass(frozen=True, slots=True)
-class Lattice:
-    """Sizes of what a record may add, in whole steps.
+class Lattice(ClippedResiduals):
+    """Sizes of what a record may add, in whole steps: residuals, curvatures and its own mass.
 
     Attributes
     ----------
-    n_columns : int
-        C: 1 for two classes and for regression, else one a class.
-    most : int
-        Largest residual of one column; largest half of the L1 of several.
     bend : int
         A curvature of 1.
     mass : int
         A record.
     """
 
-    n_columns: int
-    most: int
     bend: int
     mass: int
 
@@ -71,7 +65,7 @@ class Lattice:
         are 1/3; that of p_k (1 - p_k) is below 1. They are rounded toward zero; 1 more makes up
         for the doubles that they are made in, whose relative error is below 2^-40.
         """
-        one, residuals = self.n_columns == 1, residual_sensitivity(self.n_columns, self.most)
+        one, residuals = self.n_columns == 1, self.residuals
         squares = Fraction(self.bend**2, 16) if one else Fraction(4 * self.bend**2, 27)
         bends = Fraction(self.bend, 4) if one else Fraction(self.bend)
         l1 = residuals.l1 + math.ceil(bends) + 1 + self.mass

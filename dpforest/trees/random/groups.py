@@ -9,6 +9,7 @@ consistency", section 4; here with groups of any size).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeVar
@@ -46,13 +47,13 @@ class GroupCounts:
         adds 1 to one code, to the group of this code, and so on: to one count of each width.
         **Tests**: tests/trees/random/test_groups.py.
         """
-        size = Fraction(sum(n_widths(int(n)) for n in self.n_codes))
+        size = Fraction(sum(len(width_sizes(int(n))) for n in self.n_codes))
         return Sensitivity(size, size)
 
     def count(self, chunk: Chunk) -> NDArray[np.int64]:
         """Counts of a chunk: a feature after the other, of each its codes first."""
         counts = CodeCounts(self.features).count(chunk)
-        parts = [part for own in np.split(counts, self._ends) for part in widths_of(own)]
+        parts = [part for own in _parted(counts, self.n_codes) for part in widths_of(own)]
         return np.concatenate(parts) if parts else counts
 
     def fitted(self, released: NDArray[np.int64]) -> list[NDArray[np.float64]]:
@@ -60,16 +61,11 @@ class GroupCounts:
 
         Every record has a code of every feature, so all have the same total.
         """
-        ends = np.cumsum([n_counts(int(n)) for n in self.n_codes])[:-1]
-        parts = np.split(released.astype(np.float64), ends)
-        trees = [_upward(_parted(own, int(n))) for own, n in zip(parts, self.n_codes, strict=True)]
+        sizes = [width_sizes(int(n)) for n in self.n_codes]
+        parts = _parted(released.astype(np.float64), [sum(own) for own in sizes])
+        trees = [_upward(_parted(*one)) for one in zip(parts, sizes, strict=True)]
         total = _common_total(trees)
         return [_downward(tree, total) for tree in trees]
-
-    @property
-    def _ends(self) -> NDArray[np.int64]:
-        ends: NDArray[np.int64] = np.cumsum(self.n_codes)[:-1]
-        return ends
 
 
 Number = TypeVar("Number", np.int64, np.float64)
@@ -77,14 +73,12 @@ Number = TypeVar("Number", np.int64, np.float64)
 Width = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
-def n_widths(n_codes: int) -> int:
-    """Number of widths that a feature is counted in."""
-    return 1 if n_codes <= _FEW else 1 + n_widths(-(-n_codes // FAN))
-
-
-def n_counts(n_codes: int) -> int:
-    """Number of counts of all widths of a feature."""
-    return n_codes if n_codes <= _FEW else n_codes + n_counts(-(-n_codes // FAN))
+def width_sizes(n_codes: int) -> list[int]:
+    """Numbers of counts of each width of a feature: its codes, its groups, and so on."""
+    sizes = [n_codes]
+    while sizes[-1] > _FEW:
+        sizes.append(-(-sizes[-1] // FAN))
+    return sizes
 
 
 def widths_of(counts: NDArray[np.int64]) -> list[NDArray[np.int64]]:
@@ -100,13 +94,10 @@ def _joined(values: NDArray[Number]) -> NDArray[Number]:
     return joined
 
 
-def _parted(counts: NDArray[np.float64], n_codes: int) -> list[NDArray[np.float64]]:
-    """Counts of one feature, a width each."""
-    parts = []
-    while n_codes > _FEW:
-        parts.append(counts[:n_codes])
-        counts, n_codes = counts[n_codes:], -(-n_codes // FAN)
-    return [*parts, counts]
+def _parted(
+    counts: NDArray[Number], sizes: Sequence[int] | NDArray[np.int64]
+) -> list[NDArray[Number]]:
+    return np.split(counts, np.cumsum(sizes)[:-1])
 
 
 def _upward(widths: list[NDArray[np.float64]]) -> list[Width]:

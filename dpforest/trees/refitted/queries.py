@@ -26,7 +26,7 @@ from dpforest.trees.refitted.kernels.rounds import (
     leaf_sums,
 )
 from dpforest.trees.scored.kernels.residuals import lattice_residuals, target_residuals
-from dpforest.trees.scored.queries import Move, ScoreHistory, layout_of, residual_sensitivity
+from dpforest.trees.scored.queries import ClippedResiduals, Move, ScoreHistory, layout_of
 
 #: Steps of a residual of 1.
 STEPS = 2**16
@@ -37,19 +37,8 @@ _RESIDUALS = "residuals"
 
 
 @dataclass(frozen=True, slots=True)
-class ResidualLattice:
-    """Sizes of what a record may add, in whole steps.
-
-    Attributes
-    ----------
-    n_columns : int
-        C: 1 for two classes and for regression, else one a class.
-    most : int
-        Largest residual of one column; largest half of the L1 of several.
-    """
-
-    n_columns: int
-    most: int
+class ResidualLattice(ClippedResiduals):
+    """Sizes of what a record may add, in whole steps: its residuals, and a part of them for it."""
 
     @classmethod
     def of(cls, n_columns: int, clip: Fraction) -> ResidualLattice:
@@ -60,11 +49,6 @@ class ResidualLattice:
     def size(self) -> int:
         """Worth of a record in the column of sizes."""
         return self.most // _SIZE_PART
-
-    @property
-    def residuals(self) -> Sensitivity:
-        """Largest sizes of one record's residuals."""
-        return residual_sensitivity(self.n_columns, self.most)
 
     @property
     def row(self) -> Sensitivity:

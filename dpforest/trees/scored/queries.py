@@ -86,6 +86,27 @@ class ScoreHistory:
         return scores
 
 
+@dataclass(frozen=True, slots=True)
+class ClippedResiduals:
+    """Sizes of the residuals that one record may have, in whole steps.
+
+    Attributes
+    ----------
+    n_columns : int
+        C: 1 for two classes and for regression, else one a class.
+    most : int
+        Largest residual of one column; largest half of the L1 of several.
+    """
+
+    n_columns: int
+    most: int
+
+    @property
+    def residuals(self) -> Sensitivity:
+        """Largest sizes of one record's residuals: `residual_sensitivity`."""
+        return residual_sensitivity(self.n_columns, self.most)
+
+
 def residual_sensitivity(n_columns: int, most: int) -> Sensitivity:
     """Largest sizes of one record's residuals of at most ``most``, in steps and in steps squared.
 

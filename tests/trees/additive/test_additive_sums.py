@@ -23,8 +23,8 @@ from dpforest.trees.additive.queries import (
 from dpforest.trees.base import TableFacts
 from dpforest.trees.boosted.queries import STEPS, Gradients, Lattice
 from dpforest.trees.random.bins import public_bins
-from dpforest.trees.refitted.queries import ScoreHistory, residual_sensitivity
 from dpforest.trees.scored.columns import n_score_columns
+from dpforest.trees.scored.queries import ScoreHistory, residual_sensitivity
 
 #: More codes than bins, a category, and as many codes as bins; the ordered ones may be missing.
 CODES = [40, -5, 7]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpforest.records.base import Chunk
-from dpforest.trees.random.groups import FAN, GroupCounts, n_counts, n_widths, widths_of
+from dpforest.trees.random.groups import FAN, GroupCounts, width_sizes, widths_of
 
 SIZES = [1, 16, 31, 32, 33, 100, 256, 511, 512, 513, 9000]
 
@@ -29,7 +29,7 @@ def test_groups_are_sums_of_sixteen_neighbours(n_codes):
     counts = np.random.default_rng(n_codes).integers(0, 9, n_codes)
     found, wanted = widths_of(counts), slow_widths(counts.tolist())
     assert [width.tolist() for width in found] == wanted
-    assert n_widths(n_codes) == len(wanted) and n_counts(n_codes) == sum(map(len, wanted))
+    assert width_sizes(n_codes) == [len(width) for width in wanted]
 
 
 def rows_of(n_codes: list[int]) -> np.ndarray:
@@ -62,7 +62,7 @@ def least_squares(n_codes: list[int], released: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("n_codes", [[256], [20, 256, 33], [600, 17], [40, 40, 40]])
 def test_the_fit_is_that_of_least_squares(n_codes):
     query = GroupCounts(np.arange(len(n_codes)), np.array(n_codes))
-    n_released = sum(n_counts(n) for n in n_codes)
+    n_released = sum(sum(width_sizes(n)) for n in n_codes)
     released = np.random.default_rng(1).integers(-50, 300, n_released)
     found = np.concatenate(query.fitted(released))
     assert np.allclose(found, least_squares(n_codes, released), atol=1e-6)

@@ -6,12 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.kernels.compiling import kernel
-from dpforest.trees.random.kernels.block_math import exp_of
-from dpforest.trees.scored.kernels.residuals import exponentials
+from dpforest.trees.scored.kernels.residuals import expectations, exponentials
 
 _BLOCK = 512
-#: Log-odds beyond which a residual is none.
-_MOST = 700.0
 
 
 @kernel(error_model="numpy")
@@ -78,15 +75,12 @@ def odds_gradients(
     rows : int32 array of shape (n, 2), overwritten
         Residual, within ``most`` in size, and curvature.
     """
-    raised, scratch = np.empty(_BLOCK), np.empty(_BLOCK)
+    expected, scratch = np.empty(_BLOCK), np.empty(_BLOCK)
     for first in range(0, scores.shape[0], _BLOCK):
         count = min(_BLOCK, scores.shape[0] - first)
+        expectations(scores[first : first + count], expected, scratch)
         for i in range(count):
-            raised[i] = min(-scores[first + i, 0], _MOST)
-        exp_of(raised[:count], scratch)
-        for i in range(count):
-            row, score = rows[first + i], scores[first + i, 0]
-            share = 1.0 / (1.0 + raised[i])
+            row, score, share = rows[first + i], scores[first + i, 0], expected[i]
             apart = labels[first + i] / unit - share
             known = score == score and -1.0 <= apart <= 1.0  # false for NaN
             kept = np.int64(apart * steps) if known else 0

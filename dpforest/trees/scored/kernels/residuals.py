@@ -122,6 +122,20 @@ def _share_out(sizes: NDArray, labels: NDArray, most: int, residuals: NDArray) -
 
 
 @kernel(error_model="numpy")
+def expectations(scores: NDArray, expected: NDArray, scratch: NDArray) -> None:
+    """Expectations of a block of log-odds, shape (n, 1), in the first n places.
+
+    What NaN leads to means nothing: who calls looks at the scores.
+    """
+    n = scores.shape[0]
+    for i in range(n):
+        expected[i] = min(-scores[i, 0], _MOST)
+    exp_of(expected[:n], scratch)
+    for i in range(n):
+        expected[i] = 1.0 / (1.0 + expected[i])
+
+
+@kernel(error_model="numpy")
 def target_residuals(
     scores: NDArray, targets: NDArray, target_steps: int, steps: int, most: int, residuals: NDArray
 ) -> None:
@@ -137,14 +151,12 @@ def target_residuals(
     target_steps, steps, most : int
     residuals : int32 array of shape (n, 1), overwritten
     """
-    raised, scratch = np.empty(_BLOCK), np.empty(_BLOCK)
+    expected, scratch = np.empty(_BLOCK), np.empty(_BLOCK)
     for first in range(0, scores.shape[0], _BLOCK):
         count = min(_BLOCK, scores.shape[0] - first)
-        for i in range(count):
-            raised[i] = min(-scores[first + i, 0], _MOST)
-        exp_of(raised[:count], scratch)
+        expectations(scores[first : first + count], expected, scratch)
         for i in range(count):
             score = scores[first + i, 0]
-            apart = targets[first + i] / target_steps - 1.0 / (1.0 + raised[i])
+            apart = targets[first + i] / target_steps - expected[i]
             kept = apart if -1.0 <= apart <= 1.0 and score == score else 0.0  # none for NaN
             residuals[first + i, 0] = min(max(np.int32(kept * steps), -most), most)
