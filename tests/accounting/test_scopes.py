@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-import time
+import sys
 from fractions import Fraction as F
 
 import pytest
@@ -343,18 +343,47 @@ class TestSeveralAtOnce:
             scope.request_all([])
 
 
-def time_two_thousand_requests() -> float:
+def ask_of_trees(n_trees: int, in_each_request=lambda: None) -> None:
+    """Twenty requests a tree, in scopes within scopes."""
     share = ExponentialSelection(F(1, 4000), F(2))
-    start = time.thread_time()
     with BudgetAccountant(1).open_scope("fit", reserve=PrivacyLoss.pure(F(1, 2))) as fit:
-        for tree in range(100):
+        for tree in range(n_trees):
             sides = {"S": F(1, 3), "E": F(2, 3)}
             side = fit.sequential(f"tree {tree}").parallel_records("sides", sides).side("S")
             for level in range(20):
                 side.request(share, role="test", cells=2**level, level=level)
-    return time.thread_time() - start
+                in_each_request()
 
 
-def test_two_thousand_requests_in_nested_scopes_are_quick():
-    """A guard against a pass over the tree in each request; best of five, in processor time."""
-    assert min(time_two_thousand_requests() for _ in range(5)) < 0.3
+def lines_run(work) -> int:
+    """Lines of Python that a call runs, each turn of a loop counted: no clock, so no noise."""
+    lines, before = 0, sys.gettrace()
+
+    def count(frame, event, argument):
+        nonlocal lines
+        lines += event == "line"
+        return count
+
+    sys.settrace(count)
+    try:
+        work()
+    finally:
+        sys.settrace(before)
+    return lines
+
+
+#: Three times as many requests run three times as many lines, and some more.
+MOST_TIMES = 3.3
+
+
+def test_work_of_a_request_does_not_grow_with_the_requests_before():
+    """A guard against a pass over the tree, or the ledger, in each request."""
+    assert lines_run(lambda: ask_of_trees(60)) < MOST_TIMES * lines_run(lambda: ask_of_trees(20))
+
+
+def test_a_pass_over_all_requests_in_each_would_be_seen():
+    def passing(n_trees):
+        asked = []
+        ask_of_trees(n_trees, lambda: (asked.append(1), sum(1 for _ in asked)))
+
+    assert lines_run(lambda: passing(60)) > MOST_TIMES * lines_run(lambda: passing(20))
