@@ -27,6 +27,15 @@ LOWEST_TESTS := tests/domain tests/records/streams tests/datasets tests/estimato
 		asked_of_types estimator_checks classifier_checks regressor_checks) \
 	$(patsubst %,tests/accounting/test_%.py,accountant certificates ledger ledger_check verify) \
 	tests/test_exceptions.py tests/test_packaging.py tests/test_strict_json.py
+# What takes long and goes by no version of another library: statistics, edits of every leaf of a
+# file, memory, processes that are killed, and what is run as a script or shown in a page.
+NOT_NEWEST := audit benchmarks consistent dask test_site.py test_kernel_cache.py test_demo.py \
+	test_mutants.py records/streams/test_kept_chunks.py \
+	ledger/test_kills.py ledger/test_taking.py ledger/test_edited_bytes.py ledger/test_documented.py \
+	estimators/report/test_report_check.py estimators/report/test_hostile_files.py \
+	estimators/report/test_report_histories.py estimators/report/test_known_fits.py \
+	$(patsubst %,estimators/test_%.py,explanation published_law private_independence no_replay \
+		ledger_fits searches released_only regressor)
 comma := ,
 # One file's tests stay together, so that what they share is made once.
 PYTEST_FLAGS ?= -n 2 --dist loadfile
@@ -59,15 +68,9 @@ demo: $(VENV)/.ready-run
 test: $(VENV)/.ready-test
 	$(VENV)/bin/python -m pytest $(PYTEST_FLAGS) $(ARGS)
 
-# All but the audit's statistics, the benchmarks' scripts, the consistent forests, the pages'
-# blocks and three long files of statistics and memory, which rest on what the others test.
+# All but `NOT_NEWEST`.
 test-newest: $(NEWEST)/.ready-test
-	$(NEWEST)/bin/python -m pytest $(PYTEST_FLAGS) \
-		$(or $(ARGS),--ignore=tests/audit --ignore=tests/benchmarks \
-			--ignore=tests/consistent --ignore=tests/test_site.py \
-			--ignore=tests/records/streams/test_kept_chunks.py \
-			--ignore=tests/estimators/test_explanation.py \
-			--ignore=tests/estimators/test_published_law.py)
+	$(NEWEST)/bin/python -m pytest $(PYTEST_FLAGS) $(or $(ARGS),$(patsubst %,--ignore=tests/%,$(NOT_NEWEST)))
 
 # Nothing to do where that Python is the newest one: it has just been tested.
 test-3.13:

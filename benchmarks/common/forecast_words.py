@@ -15,7 +15,7 @@ fit, which costs nothing: it goes by what the released model says of itself.
 10⁻⁶, two splits, rows declared; long tables are cut to 50,000 records. Ranges are linear
 quantile regressions with two or three coefficients an end, at a nominal coverage of {nominal}.
 Form and coverage were chosen by leaving out tables of the development half. The other half was
-looked at when all was fixed. After that, `auto` changed its rule in pure ε; the ends were found
+looked at when all was fixed. After that, `auto` changed its rule, in pure ε and with a δ; the ends were found
 anew in the same way, and nothing else was changed. The limits by which `auto` picks a strategy
 were found before, on other halves.
 

@@ -16,6 +16,8 @@ from dpforest.estimators.forecast import in_words
 from dpforest.estimators.planning import budget_after, make_plan, planned
 from dpforest.exceptions import ParameterError, ParameterTypeError
 from dpforest.trees import strategies
+from dpforest.trees.base import PRIOR_ROLE
+from dpforest.trees.rules.settings import TOO_SMALL_SIGNAL
 from dpforest.trees.strategies import STRATEGIES, pick_strategy
 
 KINDS = [
@@ -182,6 +184,23 @@ def test_the_rule_of_streams(domain, n_classes, signal, picked):
     few = replace(facts, approximate_rows=10.0)
     assert pick_strategy(few, both) == pick_strategy(replace(few, approximate_rows=None), both)
     assert pick_strategy(few, both) == "refitted"
+
+
+@pytest.mark.parametrize("delta", [0, "1e-6"])
+@pytest.mark.parametrize("n_classes", [2, 8, strategies.MANY_CLASSES + 1])
+def test_a_hopeless_stream_releases_class_shares_alone(domain, n_classes, delta):
+    """As a table in memory does: rules of no stage are one class histogram."""
+    budget = LearnerBudget(Fraction(1), Fraction(delta))
+    pure = LearnerBudget(Fraction(1), Fraction(0))
+    for factor in (BELOW, ABOVE):
+        rows = factor * TOO_SMALL_SIGNAL / pure.signal(1.0)
+        facts = replace(
+            like(facts_of(domain, 1e5), 1.0, budget, 3, 2, n_classes=n_classes),
+            in_memory=False, approximate_rows=rows,
+        )  # fmt: skip
+        plan = planned("auto", facts, budget)
+        roles = [line.name for line in plan.parts]
+        assert (plan.strategy == "rules") == (roles == [PRIOR_ROLE]) == (factor < 1), roles
 
 
 def test_the_rule_goes_by_public_signal_alone(domain):

@@ -344,7 +344,7 @@ def losses(kind, epsilon, delta, seed, make_forest) -> tuple[float, float, float
     X, y = targets_of(kind, seed)
     tests, expected = targets_of(kind, seed + 100)
     own = []
-    for draw in range(5 if epsilon * N < 150 * 2**0.5 else 1):
+    for draw in range(5 if epsilon * N < 50 * 2**0.5 else 1):
         forest = make_forest(epsilon=epsilon, delta=delta, random_state=1000 * draw + seed)
         own.append(((forest.fit(X, y).predict(tests) - expected) ** 2).mean())
     draws = noisy_mean(y, epsilon, np.random.default_rng(seed))[: len(own) * 4]

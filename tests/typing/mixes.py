@@ -15,14 +15,14 @@ from dpforest.trees.random.bins import ordered_counts, released_bins
 
 
 def released_counts(bridge: Bridge, facts: TableFacts) -> NDArray[np.int64]:
-    sealed = bridge.ask(ordered_counts(facts), "quantiles")
-    counts = sealed.noised("quantiles")
-    released_bins(facts, counts, 32)
+    query = ordered_counts(facts, True)
+    counts = bridge.ask(query, "quantiles").noised("quantiles")
+    released_bins(facts, query, counts, 32)
     return counts + 1
 
 
 def mixed(bridge: Bridge, facts: TableFacts, records: Records, chunk: Chunk) -> None:
-    sealed = bridge.ask(ClassCounts(), "prior")
+    sealed, query = bridge.ask(ClassCounts(), "prior"), ordered_counts(facts, True)
     sealed[0]  # refused: index
     sealed + 1  # refused: operator
     len(sealed)  # refused: arg-type
@@ -30,16 +30,16 @@ def mixed(bridge: Bridge, facts: TableFacts, records: Records, chunk: Chunk) -> 
     float(sealed)  # refused: arg-type
     np.sum(sealed)  # refused: call-overload
     sealed.astype(np.float64)  # refused: attr-defined
-    released_bins(facts, sealed, 32)  # refused: arg-type
+    released_bins(facts, query, sealed, 32)  # refused: arg-type
     secret: Secret[NDArray[np.int64]] = records.sealed_total(ClassCounts())
     secret[0]  # refused: index
     secret + 1  # refused: operator
     np.sum(secret)  # refused: call-overload
-    released_bins(facts, secret, 32)  # refused: arg-type
+    released_bins(facts, query, secret, 32)  # refused: arg-type
     raw = ClassCounts().count(chunk)
-    released_bins(facts, raw, 32)  # refused: arg-type
+    released_bins(facts, query, raw, 32)  # refused: arg-type
     total: Released = ClassCounts().count(chunk)  # refused: assignment
     print(total)
-    released_bins(facts, np.zeros(3, dtype=np.int64), 32)  # refused: arg-type
+    released_bins(facts, query, np.zeros(3, dtype=np.int64), 32)  # refused: arg-type
     bridge.ask(chunk, "prior")  # refused: call-overload
     bridge.ask(sealed, "prior")  # refused: call-overload

@@ -97,9 +97,8 @@ def _plan_of_total(
     left = total
     if quantiles_are_affordable(facts, budget, settings.quantile_share):
         share = total * settings.quantile_share
-        events[Role.QUANTILES] = count_noise(
-            ordered_counts(facts).sensitivity, share, not budget.delta
-        )
+        pure = not budget.delta
+        events[Role.QUANTILES] = count_noise(ordered_counts(facts, pure).sensitivity, share, pure)
         left -= share
     calibration, share = _calibration(facts, budget, settings, signal, total)
     left -= share

@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpforest.accounting.events import GeometricNoise
 from dpforest.accounting.releases import LearnerBudget, Release, Round, once
 from dpforest.bridge import Bridge
 from dpforest.records.base import Released
 from dpforest.trees.base import QUANTILES_ROLE as QUANTILES_ROLE
 from dpforest.trees.base import TableFacts
 from dpforest.trees.prior import count_noise
-from dpforest.trees.random.groups import GroupCounts
+from dpforest.trees.random.groups import FEW, PURE_FEW, GroupCounts
 
 #: Share of a bin's mass that goes by cells rather than by records, so that the thin tail of a
 #: skewed feature keeps some thresholds.
@@ -89,7 +90,7 @@ def quantiles_are_affordable(facts: TableFacts, budget: LearnerBudget, share: Fr
     share : Fraction
         The part that would be spent on quantiles.
     """
-    size = ordered_counts(facts).sensitivity.l1
+    size = ordered_counts(facts, not budget.delta).sensitivity.l1
     if not size or facts.approximate_rows is None:
         return False
     if budget.delta:
@@ -101,7 +102,7 @@ def quantiles_are_affordable(facts: TableFacts, budget: LearnerBudget, share: Fr
 
 def quantiles_round(owner: str, facts: TableFacts, share: Fraction, pure: bool = False) -> Round:
     """Ask for the histograms of all ordered features, for a share of pure epsilon or of rho."""
-    event = count_noise(ordered_counts(facts).sensitivity, share, pure)
+    event = count_noise(ordered_counts(facts, pure).sensitivity, share, pure)
     text = "noisy histograms of ordered features"
     return once(owner, Release(QUANTILES_ROLE, event, says=text))
 
@@ -118,29 +119,32 @@ def asked_bins(bridge: Bridge, facts: TableFacts, max_bins: int) -> Bins:
     """
     if not bridge.has(QUANTILES_ROLE):
         return public_bins(facts, max_bins)
-    released = bridge.ask(ordered_counts(facts), QUANTILES_ROLE).noised(QUANTILES_ROLE)
-    return released_bins(facts, released, max_bins)
+    pure = isinstance(bridge.event(QUANTILES_ROLE), GeometricNoise)
+    query = ordered_counts(facts, pure)
+    released = bridge.ask(query, QUANTILES_ROLE).noised(QUANTILES_ROLE)
+    return released_bins(facts, query, released, max_bins)
 
 
-def ordered_counts(facts: TableFacts) -> GroupCounts:
+def ordered_counts(facts: TableFacts, pure: bool) -> GroupCounts:
     """Histograms of the ordered features of many codes; it knows its sensitivity."""
     n_codes = np.asarray(facts.n_codes, dtype=np.int64)
     asked = np.flatnonzero(facts.ordered & (n_codes > FEW_CODES))
-    return GroupCounts(asked, n_codes[asked])
+    return GroupCounts(asked, n_codes[asked], PURE_FEW if pure else FEW)
 
 
-def released_bins(facts: TableFacts, released: Released, max_bins: int) -> Bins:
+def released_bins(facts: TableFacts, query: GroupCounts, released: Released, max_bins: int) -> Bins:
     """Merge cells to bins by their noisy counts.
 
     Parameters
     ----------
     facts : TableFacts
-    released : ndarray of int64
+    query : GroupCounts
         Of `ordered_counts`.
+    released : ndarray of int64
+        What it counted, with noise.
     max_bins : int
         Largest number of bins of values.
     """
-    query = ordered_counts(facts)
     public = public_bins(facts, max_bins)
     offsets = facts.offsets
     of_code = [public.of_code[offsets[f] : offsets[f + 1]] for f in range(facts.n_features)]

@@ -21,8 +21,9 @@ from dpforest.records.base import Chunk, CodeCounts, Sensitivity
 
 #: Neighbours that are counted together.
 FAN = 16
-#: No more cells or groups than this are left as they are: few need no wider groups.
-_FEW = 2 * FAN
+#: No more cells or groups than this are left as they are; in pure epsilon, where every width adds
+#: to the noise of all counts and not to its square, groups of more of them are worth their price.
+FEW, PURE_FEW = 2 * FAN, 8 * FAN
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,10 +35,13 @@ class GroupCounts:
     features : ndarray of int64
     n_codes : ndarray of int64
         Of each of these features.
+    few : int
+        So many cells or groups are not grouped.
     """
 
     features: NDArray[np.int64]
     n_codes: NDArray[np.int64]
+    few: int = FEW
 
     @property
     def sensitivity(self) -> Sensitivity:
@@ -47,13 +51,13 @@ class GroupCounts:
         adds 1 to one code, to the group of this code, and so on: to one count of each width.
         **Tests**: tests/trees/random/test_groups.py.
         """
-        size = Fraction(sum(len(width_sizes(int(n))) for n in self.n_codes))
+        size = Fraction(sum(len(width_sizes(int(n), self.few)) for n in self.n_codes))
         return Sensitivity(size, size)
 
     def count(self, chunk: Chunk) -> NDArray[np.int64]:
         """Counts of a chunk: a feature after the other, of each its codes first."""
         counts = CodeCounts(self.features).count(chunk)
-        parts = [part for own in _parted(counts, self.n_codes) for part in widths_of(own)]
+        parts = [part for own in _parted(counts, self.n_codes) for part in widths_of(own, self.few)]
         return np.concatenate(parts) if parts else counts
 
     def fitted(self, released: NDArray[np.int64]) -> list[NDArray[np.float64]]:
@@ -61,7 +65,7 @@ class GroupCounts:
 
         Every record has a code of every feature, so all have the same total.
         """
-        sizes = [width_sizes(int(n)) for n in self.n_codes]
+        sizes = [width_sizes(int(n), self.few) for n in self.n_codes]
         parts = _parted(released.astype(np.float64), [sum(own) for own in sizes])
         trees = [_upward(_parted(*one)) for one in zip(parts, sizes, strict=True)]
         total = _common_total(trees)
@@ -73,18 +77,18 @@ Number = TypeVar("Number", np.int64, np.float64)
 Width = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
-def width_sizes(n_codes: int) -> list[int]:
+def width_sizes(n_codes: int, few: int = FEW) -> list[int]:
     """Numbers of counts of each width of a feature: its codes, its groups, and so on."""
     sizes = [n_codes]
-    while sizes[-1] > _FEW:
+    while sizes[-1] > few:
         sizes.append(-(-sizes[-1] // FAN))
     return sizes
 
 
-def widths_of(counts: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+def widths_of(counts: NDArray[np.int64], few: int = FEW) -> list[NDArray[np.int64]]:
     """Counts of one feature's codes, and of its groups."""
     widths = [counts]
-    while widths[-1].size > _FEW:
+    while widths[-1].size > few:
         widths.append(_joined(widths[-1]))
     return widths
 

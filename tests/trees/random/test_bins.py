@@ -76,9 +76,11 @@ def test_quantiles_of_no_records_are_bins_all_the_same(facts_of, table_of, n_rec
 
 def test_features_of_few_codes_are_not_asked_for(facts_of):
     facts = facts_of([256, -300, 16, 17, -4, 2, 40], 2)
-    query = ordered_counts(facts)
-    assert query.features.tolist() == [0, 3, 6] and query.n_codes.tolist() == [256, 17, 40]
-    # So few would not be merged, whatever counts said, as long as a cell has its own part.
+    for pure in (False, True):
+        query = ordered_counts(facts, pure)
+        assert query.features.tolist() == [0, 3, 6] and query.n_codes.tolist() == [256, 17, 40]
+        assert query.sensitivity.l1 == (2 + 1 + 1 if pure else 2 + 1 + 2)
+    # Of 64 bins none would be merged, whatever counts said, since a cell has its own part.
     assert CELL_SHARE / FEW_CODES >= 1 / 64
 
 
@@ -101,11 +103,8 @@ def test_bins_are_public_where_the_plan_buys_none(facts_of, table_of):
 
 @pytest.mark.parametrize("delta", [Fraction(0), Fraction(1, 10**6)])
 def test_they_are_bought_from_the_row_on_that_the_rule_says(delta, facts_of):
-    budget, share, n_widths = LearnerBudget(Fraction(1), delta), Fraction(1, 10), 3
-    if delta:
-        noise = math.sqrt(n_widths / (2 * share * budget.rho))
-    else:
-        noise = math.sqrt(2) * n_widths / share
+    budget, share = LearnerBudget(Fraction(1), delta), Fraction(1, 10)
+    noise = math.sqrt(3 / (2 * share * budget.rho)) if delta else math.sqrt(2) * 2 / share
     rows = float((5 if delta else 10) * noise)
     for factor, bought in ((0.999, False), (1.001, True)):
         facts = facts_of([40, -3, 20, 12], 2, factor * rows)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpforest.records.base import Chunk
-from dpforest.trees.random.groups import FAN, GroupCounts, width_sizes, widths_of
+from dpforest.trees.random.groups import FAN, FEW, PURE_FEW, GroupCounts, width_sizes, widths_of
 
 SIZES = [1, 16, 31, 32, 33, 100, 256, 511, 512, 513, 9000]
 
@@ -96,16 +96,32 @@ def test_one_record_adds_one_to_a_count_of_every_width(facts_of, table_of):
     assert not whole.any()
 
 
-def test_ranks_are_known_twice_as_well_as_by_codes_alone():
-    """Both with the same noise of all counts together: 2 widths have 2 times the variance."""
-    generator, n_codes = np.random.default_rng(3), 256
-    true = np.full(n_codes, 40.0)
-    query = GroupCounts(np.arange(1), np.array([n_codes]))
-    widths = np.concatenate(widths_of(true))
-    errors: list[list[float]] = [[], []]
-    for _ in range(200):
-        noisy = np.rint(widths + generator.normal(0, 100 * 2**0.5, widths.size))
-        alone = true + generator.normal(0, 100, n_codes)
-        for place, found in enumerate((query.fitted(noisy)[0], alone)):
-            errors[place].append(np.abs(np.cumsum(found) - np.cumsum(true)).mean())
-    assert 2 * np.mean(errors[0]) < np.mean(errors[1])
+def rank_error(n_codes: int, few: int, scale: float) -> float:
+    """Mean absolute error of ranks, where counts of one width alone have a noise of 1."""
+    generator, true = np.random.default_rng(3), np.full(n_codes, 10_000.0)
+    ranks = np.arange(1, n_codes + 1) / n_codes
+    query = GroupCounts(np.arange(1), np.array([n_codes]), few)
+    widths, errors = np.concatenate(widths_of(true, few)), []
+    for _ in range(300):
+        noisy = np.rint(widths + generator.normal(0, 100 * scale, widths.size))
+        sums = np.cumsum(query.fitted(noisy)[0])
+        errors.append(np.abs(sums / sums[-1] - ranks).mean())
+    return float(np.mean(errors))
+
+
+@pytest.mark.parametrize("n_codes", [256, 257, 512])
+def test_with_a_delta_ranks_are_known_about_twice_as_well_as_by_codes_alone(n_codes):
+    """Both for the same rho: two widths have two times the variance."""
+    assert rank_error(n_codes, FEW, 2**0.5) < 0.55 * rank_error(n_codes, n_codes, 1)
+
+
+@pytest.mark.parametrize(("n_codes", "most"), [(129, 1.0), (256, 0.8), (512, 0.65)])
+def test_in_pure_epsilon_groups_are_worth_twice_the_noise(n_codes, most):
+    """Both for the same epsilon: two widths have twice the noise, not its root."""
+    assert rank_error(n_codes, PURE_FEW, 2) < most * rank_error(n_codes, n_codes, 1)
+
+
+def test_in_pure_epsilon_fewer_codes_are_left_as_they_are():
+    """Groups of 64 would have more noise than they take away."""
+    assert width_sizes(PURE_FEW, PURE_FEW) == [PURE_FEW]
+    assert rank_error(64, FEW, 2) > rank_error(64, PURE_FEW, 1)
