@@ -155,11 +155,17 @@ def of_public_bins(run: Run) -> np.ndarray:
         return run.scores(RefittedForest())
 
 
+def corrected_singly(run: Run) -> np.ndarray:
+    """A refitted forest that asks for the corrections of one tree after the other."""
+    return run.scores(RefittedForest(RefittedSettings(trees_together=1)))
+
+
 MODELS: dict[str, Callable[[Run], np.ndarray]] = {
     "rules": lambda run: run.scores(RulesLearner()),
     "one-shot": lambda run: run.scores(OneShotForest()),
     "refitted": lambda run: run.scores(RefittedForest()),
     "refitted, public bins": of_public_bins,
+    "refitted, corrected one by one": corrected_singly,
     "boosted": lambda run: run.scores(BoostedForest()),
     "additive": lambda run: run.scores(AdditiveForest()),
     "refitted, additive start": started,

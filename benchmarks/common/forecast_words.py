@@ -15,9 +15,9 @@ fit, which costs nothing: it goes by what the released model says of itself.
 10⁻⁶, two splits, rows declared; long tables are cut to 50,000 records. Ranges are linear
 quantile regressions with two or three coefficients an end, at a nominal coverage of {nominal}.
 Form and coverage were chosen by leaving out tables of the development half. The other half was
-looked at when all was fixed. After that, `auto` changed its rule, in pure ε and with a δ; the ends were found
-anew in the same way, and nothing else was changed. The limits by which `auto` picks a strategy
-were found before, on other halves.
+looked at when all was fixed. After that, `auto` changed its rule, in pure ε and with a δ; the
+ends were found anew in the same way, and nothing else was changed. The limits by which `auto`
+picks a strategy were found before, on other halves.
 
 A range that ignores the table has the quantiles of all gains of the development half, of the
 same nominal coverage: by ε alone, by task and ε alone, or one for all. Widths are compared with

@@ -19,7 +19,14 @@ from dpforest.trees.random.trees import RandomTrees, draw_random_trees
 from dpforest.trees.refitted.linear_start import fit_linear_start
 from dpforest.trees.refitted.model import RefittedModel
 from dpforest.trees.refitted.plan import RefittedShape, Role, build_plan
-from dpforest.trees.refitted.queries import STEPS, LeafSums, LeanOfTrees, Residuals, TreeMove
+from dpforest.trees.refitted.queries import (
+    STEPS,
+    LeafSums,
+    LeafSumsOfAll,
+    LeanOfTrees,
+    Residuals,
+    TreeMove,
+)
 from dpforest.trees.refitted.settings import PureRefittedSettings, RefittedSettings
 from dpforest.trees.refitted.steps import curvature_per_record, shrunk_steps
 from dpforest.trees.scored.columns import centred
@@ -60,9 +67,8 @@ class RefittedForest:
         base, code_values, history, bins = _beginning(shape, bridge, facts)
         rounds = _Rounds(shape, bridge, facts, bins, history)
         grown = [rounds.run() for _ in range(shape.n_rounds)]
-        for number in range(shape.n_corrections):
-            place = number % shape.n_rounds
-            grown[place] = rounds.corrected(*grown[place])
+        for places in shape.corrected_together:
+            grown[places] = rounds.corrected(grown[places])
         trees, steps, sizes = zip(*grown, strict=True)
         # Rounds see the scores as they were released; what is predicted with is longer.
         settings, of_means = shape.settings, facts.unit > 1
@@ -128,22 +134,28 @@ class _Rounds:
         self.history = self.history.then(TreeMove(tree, steps))
         return tree, steps, sizes
 
-    def corrected(
-        self, tree: RandomTrees, steps: NDArray[np.float64], sizes: NDArray[np.float64]
-    ) -> Grown:
-        """Ask a tree once more what is left in its leaves: those after it changed that."""
-        sums = self.bridge.ask(LeafSums(self._residuals, tree), Role.CORRECTIONS)
-        more, _ = self._steps(sums.at(0).noised(Role.CORRECTIONS))
-        self.history = self.history.then(TreeMove(tree, more))
-        return tree, steps + more, sizes
+    def corrected(self, grown: list[Grown]) -> list[Grown]:
+        """Ask trees once more what is left in their leaves: those after them changed that."""
+        trees = RandomTrees.joined([tree for tree, _, _ in grown])
+        sums = self.bridge.ask(LeafSumsOfAll(self._residuals, trees), Role.CORRECTIONS)
+        released, n_leaves = sums.noised(Role.CORRECTIONS), trees.n_leaves
+        moved = []
+        for place, (tree, steps, sizes) in enumerate(grown):
+            own = slice(place * n_leaves, (place + 1) * n_leaves)
+            more, _ = self._steps(released, own)
+            self.history = self.history.then(TreeMove(tree, more))
+            moved.append((tree, steps + more, sizes))
+        return moved
 
-    def _steps(self, released: Released) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Steps and sizes of every leaf, made of noisy residual sums and sizes."""
+    def _steps(
+        self, released: Released, own: slice = slice(None)
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Steps and sizes of a tree's leaves, made of its noisy residual sums and sizes."""
         shape, settings = self.shape, self.shape.settings
         size = shape.lattice.size
-        sizes = released[:, -1] / size
+        sizes = released[own, -1] / size
         steps = shrunk_steps(
-            centred(released[:, :-1] / STEPS),
+            centred(released[own, :-1] / STEPS),
             sizes,
             self.noise / STEPS,
             self.noise / size,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import groupby
 
 from dpforest.accounting.events import Event, ExponentialSelection, PermuteAndFlipSelection
 from dpforest.accounting.rationals import sqrt_in_steps
@@ -26,6 +27,7 @@ from dpforest.trees.refitted.queries import (
     ResidualLattice,
     gradient_sensitivity,
     gram_sensitivity,
+    together,
 )
 from dpforest.trees.refitted.settings import RefittedSettings
 from dpforest.trees.scored.columns import n_score_columns
@@ -78,8 +80,15 @@ class RefittedShape:
 
     @property
     def n_corrections(self) -> int:
-        """Sums over the leaves of one picked tree after the other, after the last round."""
+        """Trees whose leaves are summed once more after the last round, by one or more times."""
         return self.n_rounds * self.settings.correction_times
+
+    @property
+    def corrected_together(self) -> tuple[slice, ...]:
+        """Places of the trees that one question corrects, the questions in their order."""
+        n, together = self.n_rounds, self.settings.trees_together
+        once_each = [slice(first, min(first + together, n)) for first in range(0, n, together)]
+        return tuple(once_each) * self.settings.correction_times
 
     @property
     def round_roles(self) -> tuple[str, ...]:
@@ -178,12 +187,26 @@ def _rounds(shape: RefittedShape, left: Fraction, pure: bool) -> list[Round]:
         left -= share
     leaves = 2**shape.depth
     # All sums have the same noise, so steps of both kinds are shrunk alike.
-    sums = count_noise(shape.lattice.row, left / (n + again), pure)
-    text = f"noisy residual sums and sizes of {leaves} leaves, "
-    releases.append(Release(Role.SUMS, sums, leaves, says=f"{text}{n} times"))
-    correction = Release(Role.CORRECTIONS, sums, leaves, says=f"{text}once more, {again} times")
-    found = Round(OWNER, (Step(tuple(releases)),), n), Round(OWNER, (Step((correction,)),), again)
-    return list(found[: 1 + (again > 0)])
+    of_a_tree = left / (n + again)
+    sums = count_noise(shape.lattice.row, of_a_tree, pure)
+    text = f"noisy residual sums and sizes of {leaves} leaves, {n} times"
+    releases.append(Release(Role.SUMS, sums, leaves, says=text))
+    found = [Round(OWNER, (Step(tuple(releases)),), n)]
+    sizes = [places.stop - places.start for places in shape.corrected_together]
+    for size, alike in groupby(sizes):
+        found.append(_corrections(shape, size, len(list(alike)), of_a_tree, pure))
+    return found
+
+
+def _corrections(
+    shape: RefittedShape, n_trees: int, times: int, share: Fraction, pure: bool
+) -> Round:
+    """Sums of the leaves of several trees together, with the noise that one tree's would have."""
+    event = count_noise(together(shape.lattice.row, n_trees), n_trees * share, pure)
+    leaves = 2**shape.depth
+    text = f"noisy residual sums and sizes of {leaves} leaves of {n_trees} trees, once more"
+    release = Release(Role.CORRECTIONS, event, n_trees * leaves, says=f"{text}, {times} times")
+    return Round(OWNER, (Step((release,)),), times)
 
 
 def _selection(shape: RefittedShape, share: Fraction, pure: bool) -> Event:
@@ -195,7 +218,11 @@ def _selection(shape: RefittedShape, share: Fraction, pure: bool) -> Event:
 
 def _again(shape: RefittedShape) -> str:
     """Words about corrections, where there are some."""
-    return f", then {shape.n_corrections} corrections of leaves" if shape.n_corrections else ""
+    if not shape.n_corrections:
+        return ""
+    together = min(shape.settings.trees_together, shape.n_rounds)
+    text = f", then {shape.n_corrections} corrections of leaves"
+    return text if together == 1 else f"{text}, {together} trees at a time"
 
 
 def _words(shape: RefittedShape, roles: set[str], pure: bool) -> dict[str, str]:

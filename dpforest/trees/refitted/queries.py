@@ -163,6 +163,32 @@ class LeafSums:
         return sums
 
 
+def together(row: Sensitivity, n_trees: int) -> Sensitivity:
+    """Of the sums of several trees, given that of one: L1 and L2 squared add up over trees."""
+    return Sensitivity(n_trees * row.l1, n_trees * row.l2_squared)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LeafSumsOfAll(LeafSums):
+    """`LeafSums` that are all released, shape (m n_leaves, C + 1)."""
+
+    @property
+    def sensitivity(self) -> Sensitivity:
+        """Of the sums of all trees.
+
+        **Relation**: add or remove one record. **Sensitivity**: that of one tree's sums, as many
+        times as there are trees, in L1 and in L2 squared. **Proof**: a record lies in one leaf of
+        each tree, and adds the same residuals and size in each, since all are of the same scores;
+        squares of different places add up. **Tests**: tests/trees/refitted/test_lattice.py.
+        """
+        return together(self.residuals.lattice.row, self.trees.n_trees)
+
+    def count(self, chunk: Chunk) -> NDArray[np.int64]:
+        """Sums of a chunk."""
+        sums = LeafSums.count(self, chunk)
+        return sums.reshape(-1, sums.shape[2])
+
+
 @dataclass(frozen=True, slots=True)
 class LeanOfTrees:
     """Lean of the residuals in the leaves of each tree of a question.

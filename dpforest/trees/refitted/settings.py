@@ -95,11 +95,15 @@ class RefittedSettings:
     correction_times : int
         Corrections of each tree after the last round: it is picked and paid for, so a second
         answer of its leaves costs neither a pick among candidates nor the time of their sums.
+    trees_together : int
+        Trees that are corrected by one question: small steps hardly change what the next nine
+        would be answered, and records are gone through once for all ten.
 
     Raises
     ------
     ParameterError
-        Where ``correction_times`` is no whole number or below 0, a clip or a share is not above 0,
+        Where ``correction_times`` is no whole number or below 0, ``trees_together`` is none or
+        below 1, a clip or a share is not above 0,
         a clip is above 1, or shares leave nothing.
     """
 
@@ -132,10 +136,12 @@ class RefittedSettings:
     target_stretch: float = 1.1
     scale: float = 0.9
     correction_times: int = 1
+    trees_together: int = 10
 
     def __post_init__(self) -> None:
         """Check what the plan divides by, and what sums in 64 bits take for granted."""
         check_integer(self.correction_times, "correction_times", 0)
+        check_integer(self.trees_together, "trees_together", 1)
         for name in ("clip", "clip_of_much", "clip_of_means", "most_clip_of_means"):
             if not 0 < getattr(self, name) <= 1:
                 rule = "must be above 0 and at most 1"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from dpforest.trees.refitted.kernels.steps import steps_downward, sums_of_nodes
+
 
 def curvature_per_record(n_classes: int) -> float:
     """Second derivative of one record's loss that a Newton step counts on.
@@ -44,16 +46,6 @@ def shrunk_steps(
     ndarray of float64, shape (n_leaves, C)
     """
     n_leaves = sizes.size
-    step = np.zeros((1, sums.shape[1]))
-    n_nodes = 1
-    while n_nodes <= n_leaves:
-        below = (n_leaves // n_nodes) ** 0.5
-        own_sums = sums.reshape(n_nodes, -1, sums.shape[1]).sum(axis=1)
-        own_sizes = sizes.reshape(n_nodes, -1).sum(axis=1)
-        if n_nodes > 1:
-            step = np.repeat(step, 2, axis=0)
-        # A size below its noise says no more than that it is small.
-        bend = curvature * np.maximum(own_sizes, size_noise * below)[:, None]
-        step = step + (own_sums - step * bend) / (bend + (noise * below / spread) ** 2 / bend)
-        n_nodes *= 2
-    return np.clip(step, -clip, clip)
+    of_nodes = sums_of_nodes(sums), sums_of_nodes(sizes[:, None])[:, 0]
+    steps = steps_downward(*of_nodes, noise, size_noise, curvature, spread)
+    return np.clip(steps[n_leaves:], -clip, clip)

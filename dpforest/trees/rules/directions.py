@@ -48,7 +48,11 @@ class PublicDraws:
 
     def coins(self, n: int) -> list[int]:
         """Draw n of two, each from a word of its own."""
-        return [self._next() & 1 for _ in range(n)]
+        if n > len(self._left):
+            return [self._next() & 1 for _ in range(n)]
+        drawn = [word & 1 for word in self._left[: -n - 1 : -1]]
+        del self._left[-n:]
+        return drawn
 
     def _next(self) -> int:
         if not self._left:
@@ -222,6 +226,12 @@ class _Part:
         table = np.rint(share * SUM_SCALE).astype(np.int64)
         return cls(table, int(table.min()), int(table.max()))
 
+    @classmethod
+    def of_sets(cls, sides: list[int]) -> _Part:
+        """Codes on side 1, which add as much as a part may."""
+        table = np.array(sides, dtype=np.int64) * SUM_SCALE
+        return cls(table, SUM_SCALE * min(sides), SUM_SCALE * max(sides))
+
     def turned(self, sign: int) -> _Part:
         """The same, or what it takes away."""
         return self if sign > 0 else _Part(-self.table, -self.high, -self.low)
@@ -238,10 +248,10 @@ def _part(facts: TableFacts, feature: int, draws: PublicDraws, ranked: _Ranked) 
     by_rank = draws.below(2)
     scaled = facts.scaled[feature]
     if scaled is None:
-        coins = np.array(draws.coins(n_codes), dtype=np.float64)
+        coins = draws.coins(n_codes)
         if (unknown := facts.unknown_code(feature)) >= 0:
             coins[unknown] = coins[0]  # what no declared value has is no side of its own
-        return _Part.of(coins).turned(sign)
+        return _Part.of_sets(coins).turned(sign)
     if (feature, by_rank) not in ranked:
         share = _shares_by_rank(facts, feature) if by_rank else scaled
         ranked[feature, by_rank] = _Part.of(share)

@@ -86,13 +86,13 @@ def test_curves_come_first_and_all_is_asked_for_as_it_is_listed(means, targets, 
     _, plan, books, done = run(facts, targets(facts, 300))
     assert plan.shape.curves.n_cycles == CYCLES
     curves = [Role.PRIOR, Role.CURVE_COUNTS] + [Role.CURVE_SUMS] * (CYCLES * D)
-    rounds = [Role.SELECTION, Role.SUMS] * ROUNDS + [Role.CORRECTIONS] * ROUNDS
+    rounds = [Role.SELECTION, Role.SUMS] * ROUNDS + [Role.CORRECTIONS]
     listed = releases_of(plan)
     assert [one.role for one in listed] == [*curves, *[Role.QUANTILES] * buys, *rounds]
     asked = [(entry.role, entry.mechanism, entry.cells) for entry in books.ledger]
     assert asked == [(one.role, one.event.mechanism, one.cells) for one in listed]
     assert books.loss.rho == plan.loss.rho == sum(part.loss.rho for part in plan.parts)
-    assert done == plan.n_steps == 2 + CYCLES * D + buys + 2 * ROUNDS
+    assert done == plan.n_steps == 2 + CYCLES * D + buys + ROUNDS + 1
     assert {one.owner for one in plan.rounds} == {OWNER}, "it is one learner's list"
     start = plan.describe()["start"]
     assert "then curves of single features" in start and f"corrected {CYCLES} times" in start
@@ -171,7 +171,7 @@ def test_rounds_are_cut_by_their_own_clip_and_curves_by_theirs(means, targets, m
     )
     # One history: each question's scores are made of all that was released before it.
     lengths = [len(query.history) for query, _ in asked if hasattr(query, "history")]
-    assert lengths == list(range(CYCLES * D + 2 * ROUNDS))
+    assert lengths == list(range(CYCLES * D + ROUNDS + 1))
 
 
 def test_in_pure_epsilon_curves_come_first_too(means, targets):

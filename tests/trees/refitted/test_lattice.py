@@ -27,6 +27,7 @@ from dpforest.trees.refitted.queries import (
     GradientSums,
     GramSums,
     LeafSums,
+    LeafSumsOfAll,
     LeanOfTrees,
     ResidualLattice,
     Residuals,
@@ -281,6 +282,11 @@ def test_leaf_sums_say_what_a_record_moves(facts_of, table_of, n_classes, clip):
         assert (moved[:, :, -1].sum(axis=1) == lattice.size).all()
         sizes += [*zip(np.abs(moved).sum(axis=(1, 2)), (moved**2).sum(axis=(1, 2)), strict=True)]
     assert max(sizes) == (query.sensitivity.l1, query.sensitivity.l2_squared), "reached"
+    whole, sizes = LeafSumsOfAll(query.residuals, trees), []
+    for i in range(40):
+        moved = whole.count(Chunk(rows_of(table, i, i + 1))).astype(object)
+        sizes.append((np.abs(moved).sum(), (moved**2).sum()))
+    assert max(sizes) == (whole.sensitivity.l1, whole.sensitivity.l2_squared), "of all trees"
 
 
 def test_the_linear_sums_are_those_of_a_dense_design(facts_of, table_of):

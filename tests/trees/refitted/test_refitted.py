@@ -18,8 +18,8 @@ from dpforest.mechanisms.entropy import SeededSource
 from dpforest.records.base import Chunk, MemoryRecords
 from dpforest.trees.random.bins import FEW_CODES
 from dpforest.trees.refitted import RefittedForest, RefittedModel
-from dpforest.trees.refitted.plan import Role
-from dpforest.trees.refitted.queries import LeafSums
+from dpforest.trees.refitted.plan import Role, build_plan
+from dpforest.trees.refitted.queries import STEPS, LeafSums, LeafSumsOfAll
 from dpforest.trees.refitted.settings import (
     MAX_DEPTH,
     PureRefittedSettings,
@@ -27,6 +27,7 @@ from dpforest.trees.refitted.settings import (
     RefittedSize,
 )
 from dpforest.trees.refitted.steps import shrunk_steps
+from dpforest.trees.scored.queries import ScoreHistory
 from dpforest.trees.training import train_on
 
 DELTA = Fraction(1, 10**6)
@@ -70,8 +71,8 @@ def test_training_spends_exactly_what_the_plan_says(facts_of, table_of, n_codes,
     assert accountant.loss.rho == plan.loss.rho == sum(part.loss.rho for part in plan.parts)
     quantiles = Role.QUANTILES in {release.role for release in releases_of(plan)}
     gradients = SMALL.settings.n_gradients * starts(plan)
-    # A pass a round, and one for each correction of leaves.
-    assert done == plan.n_steps == 1 + quantiles + starts(plan) + gradients + 10 + 10
+    # A pass a round, and one for the corrections of all ten trees.
+    assert done == plan.n_steps == 1 + quantiles + starts(plan) + gradients + 10 + 1
     asked = [(entry.role, entry.mechanism, entry.cells) for entry in accountant.ledger]
     planned = [(r.role, r.event.mechanism, r.cells) for r in releases_of(plan)]
     assert asked == planned
@@ -171,13 +172,66 @@ def test_corrections_answer_to_all_steps_before_them(facts_of, table_of, monkeyp
         return found
 
     monkeypatch.setattr(LeafSums, "count", counted)
-    run(SMALL, facts, table)
-    assert [len(query.history) for query, _ in asked] == list(range(20))
-    for (grown, _), (query, found) in zip(asked[:10], asked[10:], strict=True):
-        picked = query.trees.feature.tolist()
-        assert query.trees.n_trees == 1
-        assert picked in [grown.trees.take([at]).feature.tolist() for at in range(4)]
+    learner = replace(SMALL, settings=replace(SMALL.settings, trees_together=4, correction_times=2))
+    run(learner, facts, table)
+    groups = [4, 4, 2] * 2
+    assert [len(query.history) for query, _ in asked] == [*range(10), 10, 14, 18, 20, 24, 28]
+    assert [query.trees.n_trees for query, _ in asked[10:]] == groups
+    assert all(isinstance(query, LeafSumsOfAll) for query, _ in asked[10:])
+    corrected = [q.trees.take([at]) for q, _ in asked[10:] for at in range(q.trees.n_trees)]
+    for (grown, _), *trees in zip(asked[:10], corrected[:10], corrected[10:], strict=True):
+        offered = [grown.trees.take([at]).feature.tolist() for at in range(4)]
+        assert all(tree.feature.tolist() in offered for tree in trees)
+    for query, found in asked[10:]:
         assert np.array_equal(found, count(query, Chunk(table)))
+
+
+def test_trees_that_are_corrected_together_move_by_what_is_left_in_their_own_leaves(
+    facts_of, table_of, monkeypatch
+):
+    facts, asked, moves = facts_of([40, -5, 7, -2], 2), [], []
+    count, then = LeafSumsOfAll.count, ScoreHistory.then
+    monkeypatch.setattr(
+        LeafSumsOfAll, "count", lambda q, chunk: asked.append(count(q, chunk)) or asked[-1]
+    )
+    monkeypatch.setattr(ScoreHistory, "then", lambda h, move: moves.append(move) or then(h, move))
+    epsilon = Fraction(10**5)
+    _, plan, *_ = run(SMALL, facts, table_of(facts, 300), epsilon)
+    events = {release.role: release.event for release in releases_of(plan)}
+    noise, lattice = events[Role.CORRECTIONS].variance ** 0.5, plan.shape.lattice
+    for own, move in zip(np.split(asked[0], 10), moves[10:], strict=True):
+        # With next to no noise the released sums are those of the records.
+        steps = shrunk_steps(
+            own[:, :1] / STEPS, own[:, 1] / lattice.size, noise / STEPS, noise / lattice.size,
+            0.25, SMALL.settings.spread, SMALL.settings.step_clip,
+        )  # fmt: skip
+        held = own[:, 1] > 0
+        wanted = SMALL.settings.step * steps[held]
+        assert np.allclose(move.steps[held], wanted, rtol=0.05, atol=0.005)
+        assert np.abs(move.steps).max() > 0.02
+
+
+@pytest.mark.parametrize("n_together", [0, 2.5])
+def test_so_few_trees_together_are_refused(n_together):
+    with pytest.raises(ParameterError, match="trees_together"):
+        RefittedSettings(trees_together=n_together)
+
+
+@pytest.mark.parametrize("pure", [False, True])
+@pytest.mark.parametrize("n_together", [1, 4, 10, 100])
+def test_trees_that_are_corrected_together_have_the_noise_and_price_of_single_ones(
+    facts_of, n_together, pure
+):
+    facts = facts_of([40, -5, 7, -2], 3, 3000.0)
+    budget = LearnerBudget(Fraction(1), Fraction(0 if pure else "1e-6"))
+    settings = replace(SMALL.settings, trees_together=n_together, correction_times=1)
+    plan = build_plan(facts, budget, settings)
+    (sums,) = {r.event.variance for r in releases_of(plan) if r.role == Role.SUMS}
+    corrections = [r for r in releases_of(plan) if r.role == Role.CORRECTIONS]
+    # Shares of rho are rounded in the last digits.
+    assert [r.event.variance for r in corrections] == [pytest.approx(sums, 1e-9)] * len(corrections)
+    trees = [r.cells // 2**plan.shape.depth for r in corrections]
+    assert sum(trees) == plan.shape.n_corrections and max(trees) == min(n_together, 10)
 
 
 @pytest.mark.parametrize(("n_codes", "n_classes"), SHAPES)
