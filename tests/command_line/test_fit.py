@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import signal
 import sys
 from pathlib import Path
@@ -200,7 +201,9 @@ def test_bars_are_shown_at_a_terminal_and_count_no_records(ask, here, monkeypatc
     line = f"{FIT} --no-html --predict stays.csv {way} --output"
     _, out, err = ask(f"{line} one")
     unit = "passes" if way == "--streamed" else "parts"
-    assert unit in err and "1/1" in err and "400" not in err and "%|" not in out
+    # Of the numbers that count something, and not of what comes a second, which may be any.
+    counted = {number for pair in re.findall(r"(\d+)/(\d+)", err) for number in pair}
+    assert unit in err and "1/1" in err and "400" not in counted and "%|" not in out
     _, _, err = ask(f"{line} other --quiet")
     assert "%|" not in err and unit not in err.replace("in passes", "")
 
