@@ -22,7 +22,12 @@ from dpforest.trees.boosted.settings import (
     BoostedSize,
 )
 from dpforest.trees.prior import count_noise, prior_round
-from dpforest.trees.random.bins import QUANTILES_ROLE, quantiles_are_affordable, quantiles_round
+from dpforest.trees.random.bins import (
+    QUANTILES_ROLE,
+    bins_in_words,
+    quantiles_are_affordable,
+    quantiles_round,
+)
 from dpforest.trees.scored.columns import n_score_columns
 
 OWNER = "boosted"
@@ -227,7 +232,7 @@ def _sums(tree: _Tree, role: str, level: int, share: Fraction) -> Release:
 
 def _words(shape: BoostedShape, buys: bool, pure: bool) -> dict[str, str]:
     """The plan in words, for the report."""
-    bins = "private quantiles" if buys else "merged public cells"
+    bins = bins_in_words(buys)
     noise, currency = ("geometric", "epsilon") if pure else ("discrete Gaussian", "rho")
     first = f"a tree of depth {shape.depth} drawn by class counts, then " if shape.first else ""
     then = f", then {shape.n_corrections} corrections of leaves" if shape.n_corrections else ""

@@ -26,7 +26,12 @@ from dpforest.trees.base import (
 from dpforest.trees.one_shot.queries import MedianRank, tables_sensitivity
 from dpforest.trees.one_shot.settings import N_SCORE_BINS, OneShotSettings, OneShotSize
 from dpforest.trees.prior import CountNoise, count_noise
-from dpforest.trees.random.bins import QUANTILES_ROLE, ordered_counts, quantiles_are_affordable
+from dpforest.trees.random.bins import (
+    QUANTILES_ROLE,
+    bins_in_words,
+    ordered_counts,
+    quantiles_are_affordable,
+)
 
 OWNER = "one_shot"
 _ROOT_SCALE = 2**40
@@ -195,7 +200,7 @@ def _words(facts: TableFacts, shape: OneShotShape, events: dict[str, Event]) -> 
         return {"trees": f"none: the budget is too small for {what}"} | paid
     size, calibration = shape.size, events.get(Role.CALIBRATION)
     features = " or ".join(map(str, size.features_per_tree))
-    bins = "private quantiles" if Role.QUANTILES in events else "merged public cells"
+    bins = bins_in_words(Role.QUANTILES in events)
     return {
         "trees": f"{size.n_trees} of depth {size.depth}",
         "structure": f"public: each tree cuts {features} features evenly, in turn",

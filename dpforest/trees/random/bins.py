@@ -107,6 +107,13 @@ def quantiles_round(owner: str, facts: TableFacts, share: Fraction, pure: bool =
     return once(owner, Release(QUANTILES_ROLE, event, says=text))
 
 
+def bins_in_words(buys_quantiles: bool) -> str:
+    """Where thresholds come from, for a plan's words."""
+    if not buys_quantiles:
+        return "merged public cells"
+    return f"private quantiles of features of more than {FEW_CODES} codes, public cells of others"
+
+
 def asked_bins(bridge: Bridge, facts: TableFacts, max_bins: int) -> Bins:
     """Bins by noisy histograms of ordered features where the plan buys them, else public ones.
 

@@ -21,7 +21,12 @@ from dpforest.trees.additive.plan import AdditiveShape, curve_rounds, curve_shap
 from dpforest.trees.additive.plan import Role as CurveRole
 from dpforest.trees.base import PRIOR_ROLE, TableFacts
 from dpforest.trees.prior import count_noise, prior_round
-from dpforest.trees.random.bins import QUANTILES_ROLE, quantiles_are_affordable, quantiles_round
+from dpforest.trees.random.bins import (
+    QUANTILES_ROLE,
+    bins_in_words,
+    quantiles_are_affordable,
+    quantiles_round,
+)
 from dpforest.trees.refitted.design import n_columns
 from dpforest.trees.refitted.queries import (
     ResidualLattice,
@@ -238,7 +243,7 @@ def _words(shape: RefittedShape, roles: set[str], pure: bool) -> dict[str, str]:
         )
     if Role.GRAM in roles:
         start += f", then a linear model by {shape.settings.n_gradients} noisy gradients"
-    bins = "private quantiles" if Role.QUANTILES in roles else "merged public cells"
+    bins = bins_in_words(Role.QUANTILES in roles)
     return {
         "rounds": f"{shape.n_rounds} trees of depth {shape.depth}{_again(shape)}",
         "structure": f"one of {shape.n_candidates} public random trees a round",

@@ -19,6 +19,7 @@ from dpforest.trees.random.bins import (
     FEW_CODES,
     QUANTILES_ROLE,
     asked_bins,
+    bins_in_words,
     ordered_counts,
     public_bins,
     quantiles_are_affordable,
@@ -82,6 +83,12 @@ def test_features_of_few_codes_are_not_asked_for(facts_of):
         assert query.sensitivity.l1 == (2 + 1 + 1 if pure else 2 + 1 + 2)
     # Of 64 bins none would be merged, whatever counts said, since a cell has its own part.
     assert CELL_SHARE / FEW_CODES >= 1 / 64
+
+
+def test_words_of_a_plan_say_which_features_have_quantiles():
+    assert bins_in_words(False) == "merged public cells"
+    said = bins_in_words(True)
+    assert "private quantiles" in said and f"more than {FEW_CODES} codes" in said
 
 
 @pytest.mark.parametrize("event", [DiscreteGaussianNoise, GeometricNoise])
