@@ -27,15 +27,16 @@ LOWEST_TESTS := tests/domain tests/records/streams tests/datasets tests/estimato
 		asked_of_types estimator_checks classifier_checks regressor_checks) \
 	$(patsubst %,tests/accounting/test_%.py,accountant certificates ledger ledger_check verify) \
 	tests/test_exceptions.py tests/test_packaging.py tests/test_strict_json.py
-# What takes long and goes by no version of another library: statistics, edits of every leaf of a
-# file, memory, processes that are killed, and what is run as a script or shown in a page.
+# What goes by no version of another library: statistics, edits of every leaf of a file, memory,
+# processes that are killed, what is run as a script or shown in a page, and what is read as text.
 NOT_NEWEST := audit benchmarks consistent dask test_site.py test_kernel_cache.py test_demo.py \
-	test_mutants.py records/streams/test_kept_chunks.py \
+	$(patsubst %,test_%.py,mutants architecture circles documents long_functions walls words) \
+	trees/test_same_integers.py trees/multinomial/test_lattice_level.py records/streams/test_kept_chunks.py \
 	ledger/test_kills.py ledger/test_taking.py ledger/test_edited_bytes.py ledger/test_documented.py \
 	estimators/report/test_report_check.py estimators/report/test_hostile_files.py \
 	estimators/report/test_report_histories.py estimators/report/test_known_fits.py \
 	$(patsubst %,estimators/test_%.py,explanation published_law private_independence no_replay \
-		ledger_fits searches released_only regressor)
+		ledger_fits searches released_only regressor stored_books copies)
 comma := ,
 # One file's tests stay together, so that what they share is made once.
 PYTEST_FLAGS ?= -n 2 --dist loadfile
