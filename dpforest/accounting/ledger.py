@@ -143,7 +143,8 @@ class LedgerEntry(Frozen):
     parameters : dict
         The event's parameters as rationals in text.
     cells : int
-        Disjoint public cells it may run on, in parallel.
+        Cells it may run on, at one price: disjoint and public, or leaves of several trees, for
+        noise of a sensitivity that counts a record in each of them.
     level : int or None
         Level of the tree.
     epsilon, rho, delta : str

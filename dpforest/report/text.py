@@ -231,9 +231,9 @@ def _scope_lines(scope: ScopeRecord, indent: int) -> Iterable[str]:
 def _entry_line(entry: LedgerEntry) -> str:
     epsilon, rho = _amounts(LossRecord.of(entry.loss))
     level = "" if entry.level is None else f" level {entry.level},"
+    cells = f", {entry.cells} cells" if entry.cells > 1 else ""
     return (
-        f"{cell(entry.role)},{level} {cell(entry.mechanism)}, {entry.cells} cells in parallel: "
-        f"epsilon {epsilon}, rho {rho}"
+        f"{cell(entry.role)},{level} {cell(entry.mechanism)}{cells}: epsilon {epsilon}, rho {rho}"
     )
 
 

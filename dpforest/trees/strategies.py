@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from importlib import import_module
 from typing import Any
 
@@ -78,7 +77,7 @@ ONE_SHOT_SIGNAL = 500.0
 
 
 #: Strategies that look at all records at once, which are refused where those are read pass by
-#: pass. Where rules are none and class shares all, the rule picks them there too.
+#: pass. The rule picks them there too where class shares are all: of a stream they plan no more.
 NOT_STREAMED = frozenset({"rules"})
 
 
@@ -102,17 +101,13 @@ def pick_strategy(facts: TableFacts, budget: LearnerBudget) -> str:
     if facts.unit > 1:
         # Means need no labels: tables of one-shot forests hold out where rules would guess.
         return "refitted" if budget.delta and _is_enough(facts, signal) else "one_shot"
-    if not facts.in_memory and not _teaches_shares_alone(facts, budget):
+    if not facts.in_memory:
+        if facts.approximate_rows is not None and signal < TOO_SMALL_SIGNAL:
+            return "rules"
         return "refitted" if budget.delta or _is_for_pure_streams(facts, signal) else "one_shot"
     if budget.delta:
         return "refitted" if _level(facts, signal) >= REFITTED_SIGNAL else "rules"
     return "one_shot" if _is_for_pure_tables(facts, signal) else "rules"
-
-
-def _teaches_shares_alone(facts: TableFacts, budget: LearnerBudget) -> bool:
-    """True if rules would be none: their plan is one noisy class histogram then."""
-    rows, pure = facts.approximate_rows, LearnerBudget(budget.epsilon, Fraction(0))
-    return rows is not None and pure.signal(rows) < TOO_SMALL_SIGNAL
 
 
 def _level(facts: TableFacts, signal: float) -> float:

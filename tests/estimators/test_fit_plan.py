@@ -12,7 +12,7 @@ from dpforest import BudgetAccountant, NumericFeature, PrivateForestClassifier
 from dpforest.accounting.releases import LearnerBudget
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.estimators.fit_plan import COUNT_ROLE, COUNT_SHARE, count_event, table_facts
-from dpforest.estimators.forecast import in_words
+from dpforest.estimators.forecast import in_words, teaches
 from dpforest.estimators.planning import budget_after, make_plan, planned
 from dpforest.exceptions import ParameterError, ParameterTypeError
 from dpforest.trees import strategies
@@ -181,7 +181,7 @@ def test_the_rule_of_streams(domain, n_classes, signal, picked):
     many = replace(facts, n_classes=strategies.MANY_CLASSES + 1)
     assert pick_strategy(many, pure) == "one_shot"
     both = LearnerBudget(Fraction(1), Fraction(1, 10**6))
-    few = replace(facts, approximate_rows=10.0)
+    few = replace(facts, approximate_rows=ABOVE * TOO_SMALL_SIGNAL / both.signal(1.0))
     assert pick_strategy(few, both) == pick_strategy(replace(few, approximate_rows=None), both)
     assert pick_strategy(few, both) == "refitted"
 
@@ -191,9 +191,8 @@ def test_the_rule_of_streams(domain, n_classes, signal, picked):
 def test_a_hopeless_stream_releases_class_shares_alone(domain, n_classes, delta):
     """As a table in memory does: rules of no stage are one class histogram."""
     budget = LearnerBudget(Fraction(1), Fraction(delta))
-    pure = LearnerBudget(Fraction(1), Fraction(0))
     for factor in (BELOW, ABOVE):
-        rows = factor * TOO_SMALL_SIGNAL / pure.signal(1.0)
+        rows = factor * TOO_SMALL_SIGNAL / budget.signal(1.0)
         facts = replace(
             like(facts_of(domain, 1e5), 1.0, budget, 3, 2, n_classes=n_classes),
             in_memory=False, approximate_rows=rows,
@@ -201,6 +200,8 @@ def test_a_hopeless_stream_releases_class_shares_alone(domain, n_classes, delta)
         plan = planned("auto", facts, budget)
         roles = [line.name for line in plan.parts]
         assert (plan.strategy == "rules") == (roles == [PRIOR_ROLE]) == (factor < 1), roles
+        if factor < 1:
+            assert not teaches(plan, plan.signal)
 
 
 def test_the_rule_goes_by_public_signal_alone(domain):

@@ -208,9 +208,9 @@ def _corrections(
 ) -> Round:
     """Sums of the leaves of several trees together, with the noise that one tree's would have."""
     event = count_noise(together(shape.lattice.row, n_trees), n_trees * share, pure)
-    leaves = 2**shape.depth
-    text = f"noisy residual sums and sizes of {leaves} leaves of {n_trees} trees, once more"
-    release = Release(Role.CORRECTIONS, event, n_trees * leaves, says=f"{text}, {times} times")
+    text = f"noisy residual sums and sizes of the leaves of {n_trees} trees, once more"
+    n_cells = n_trees * 2**shape.depth
+    release = Release(Role.CORRECTIONS, event, n_cells, says=f"{text}, {times} times")
     return Round(OWNER, (Step((release,)),), times)
 
 

@@ -72,7 +72,8 @@ def build_plan(facts: TableFacts, budget: LearnerBudget, settings: RulesSettings
     Parameters
     ----------
     facts : TableFacts
-        Without ``approximate_rows`` one tree is drawn and nothing counted.
+        Without ``approximate_rows`` one tree is drawn and nothing counted. Trees need all records
+        at hand; where those are read pass by pass, class shares are all.
     budget : LearnerBudget
     settings : RulesSettings
     """
@@ -80,8 +81,8 @@ def build_plan(facts: TableFacts, budget: LearnerBudget, settings: RulesSettings
     signal = _UNKNOWN_SIGNAL
     if facts.approximate_rows is not None:
         signal = LearnerBudget(epsilon, Fraction(0)).signal(facts.approximate_rows)
-    few = facts.n_classes <= _MOST_CLASSES
-    n_stages = settings.n_stages(signal, facts.n_classes) if few else 0
+    drawn = facts.n_classes <= _MOST_CLASSES and facts.in_memory
+    n_stages = settings.n_stages(signal, facts.n_classes) if drawn else 0
     shape = RulesShape(facts.n_classes, n_stages, family_size(facts, settings), signal, settings)
     if not n_stages:
         return Plan((once(OWNER, _class_shares(epsilon)),), shape, _words(shape, counted=True))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from dpforest import BudgetAccountant, BudgetExceeded, Domain, PrivateForestClassifier
@@ -22,7 +24,8 @@ def test_releases_that_are_alike_are_one_line_with_their_number():
     report = forest.privacy_report()
     entries = report.composition.ledger
     _, text = report.to_markdown().split("## Composition\n")
-    lines = [line for line in text.split("\n## ")[0].splitlines() if "cells in parallel" in line]
+    entry = re.compile(r"(noise|mechanism)(, \d+ cells)?: epsilon")
+    lines = [line for line in text.split("\n## ")[0].splitlines() if entry.search(line)]
     counted = [int(line.split("- ")[1].split(" × ")[0]) if " × " in line else 1 for line in lines]
     assert len(lines) == len(set(lines)) < 10 < sum(counted) == len(entries)
     assert "Where epsilon is inf, noise is Gaussian" in text
