@@ -108,7 +108,7 @@ def quantiles_round(owner: str, facts: TableFacts, share: Fraction, pure: bool =
 
 
 def bins_in_words(buys_quantiles: bool) -> str:
-    """Where thresholds come from, for a plan's words."""
+    """Source of thresholds, for a plan's words."""
     if not buys_quantiles:
         return "merged public cells"
     return f"private quantiles of features of more than {FEW_CODES} codes, public cells of others"
