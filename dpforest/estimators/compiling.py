@@ -18,7 +18,7 @@ from dpforest.trees.strategies import STRATEGIES
 
 _LINE = (
     "dpforest: the first fit of this kind ({strategy}) compiles its code for this machine, "
-    "half a minute or more, once. Later fits find it and start at once."
+    "which takes half a minute or more. Later fits find it and start at once."
 )
 #: Strategies that were looked at in this process.
 _seen: set[str] = set()

@@ -32,7 +32,7 @@ RANGE_ROLE = "range of the target"
 RANGE_SHARE = Fraction(1, 20)
 #: Least epsilon times rows of those counts.
 RANGE_SIGNAL = 75.0
-#: Below this R nothing but a noisy class prior is released by "auto" of classes, and a fit warns.
+#: Below this R "auto" releases nothing of classes but their noisy shares, and a fit warns.
 HOPELESS_SIGNAL = TOO_SMALL_SIGNAL
 
 

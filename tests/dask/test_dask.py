@@ -114,6 +114,18 @@ def test_a_classifier_is_that_of_one_machine(cluster, strategy, delta, chunks):
     assert bounds[0] == bounds[1]
 
 
+@pytest.mark.filterwarnings("ignore::dpforest.WeakSignalWarning")
+@pytest.mark.parametrize("delta", [0, 1e-6])
+def test_a_hopeless_table_releases_the_class_shares_that_one_machine_would(cluster, delta):
+    X, y = table()
+    parameters = {"epsilon": 0.003, "delta": delta, "domain": DOMAIN, "random_state": 1}
+    whole = PrivateForestClassifier(**parameters).fit(X, y)
+    spread = dpforest_dask.DaskPrivateForestClassifier(**parameters)
+    spread.fit(da.from_array(X, chunks=(250, 2)), da.from_array(y, chunks=250))
+    assert [entry.role for entry in spread.accountant_.ledger] == ["prior"]
+    assert np.array_equal(spread.predict_proba(X), whole.predict_proba(X))
+
+
 def test_frames_are_read_by_name_and_predictions_are_lazy(cluster):
     X, y = table()
     parameters = {"epsilon": 3, "strategy": "one_shot", "domain": DOMAIN, "random_state": 1}

@@ -32,7 +32,7 @@ from dpforest.trees.refitted.queries import (
     ResidualLattice,
     gradient_sensitivity,
     gram_sensitivity,
-    together,
+    trees_sensitivity,
 )
 from dpforest.trees.refitted.settings import RefittedSettings
 from dpforest.trees.scored.columns import n_score_columns
@@ -91,8 +91,8 @@ class RefittedShape:
     @property
     def corrected_together(self) -> tuple[slice, ...]:
         """Places of the trees that one question corrects, the questions in their order."""
-        n, together = self.n_rounds, self.settings.trees_together
-        once_each = [slice(first, min(first + together, n)) for first in range(0, n, together)]
+        n, size = self.n_rounds, self.settings.trees_together
+        once_each = [slice(first, min(first + size, n)) for first in range(0, n, size)]
         return tuple(once_each) * self.settings.correction_times
 
     @property
@@ -207,7 +207,7 @@ def _corrections(
     shape: RefittedShape, n_trees: int, times: int, share: Fraction, pure: bool
 ) -> Round:
     """Sums of the leaves of several trees together, with the noise that one tree's would have."""
-    event = count_noise(together(shape.lattice.row, n_trees), n_trees * share, pure)
+    event = count_noise(trees_sensitivity(shape.lattice.row, n_trees), n_trees * share, pure)
     text = f"noisy residual sums and sizes of the leaves of {n_trees} trees, once more"
     n_cells = n_trees * 2**shape.depth
     release = Release(Role.CORRECTIONS, event, n_cells, says=f"{text}, {times} times")
@@ -225,9 +225,9 @@ def _again(shape: RefittedShape) -> str:
     """Words about corrections, where there are some."""
     if not shape.n_corrections:
         return ""
-    together = min(shape.settings.trees_together, shape.n_rounds)
+    size = min(shape.settings.trees_together, shape.n_rounds)
     text = f", then {shape.n_corrections} corrections of leaves"
-    return text if together == 1 else f"{text}, {together} trees at a time"
+    return text if size == 1 else f"{text}, {size} trees at a time"
 
 
 def _words(shape: RefittedShape, roles: set[str], pure: bool) -> dict[str, str]:

@@ -163,8 +163,8 @@ class LeafSums:
         return sums
 
 
-def together(row: Sensitivity, n_trees: int) -> Sensitivity:
-    """Of the sums of several trees, given that of one: L1 and L2 squared add up over trees."""
+def trees_sensitivity(row: Sensitivity, n_trees: int) -> Sensitivity:
+    """`LeafSumsOfAll.sensitivity`, from public facts: L1 and L2 squared add up over trees."""
     return Sensitivity(n_trees * row.l1, n_trees * row.l2_squared)
 
 
@@ -181,7 +181,7 @@ class LeafSumsOfAll(LeafSums):
         each tree, and adds the same residuals and size in each, since all are of the same scores;
         squares of different places add up. **Tests**: tests/trees/refitted/test_lattice.py.
         """
-        return together(self.residuals.lattice.row, self.trees.n_trees)
+        return trees_sensitivity(self.residuals.lattice.row, self.trees.n_trees)
 
     def count(self, chunk: Chunk) -> NDArray[np.int64]:
         """Sums of a chunk."""

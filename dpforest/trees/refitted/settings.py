@@ -102,9 +102,9 @@ class RefittedSettings:
     Raises
     ------
     ParameterError
-        Where ``correction_times`` is no whole number or below 0, ``trees_together`` is none or
-        below 1, a clip or a share is not above 0,
-        a clip is above 1, or shares leave nothing.
+        Where ``correction_times`` is no whole number or below 0, ``trees_together`` is no whole
+        number or below 1, a clip or a share is not above 0, a clip is above 1, or shares leave
+        nothing.
     """
 
     prior_share: Fraction = Fraction(2, 100)

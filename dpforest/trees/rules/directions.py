@@ -48,11 +48,7 @@ class PublicDraws:
 
     def coins(self, n: int) -> list[int]:
         """Draw n of two, each from a word of its own."""
-        if n > len(self._left):
-            return [self._next() & 1 for _ in range(n)]
-        drawn = [word & 1 for word in self._left[: -n - 1 : -1]]
-        del self._left[-n:]
-        return drawn
+        return [self._next() & 1 for _ in range(n)]
 
     def _next(self) -> int:
         if not self._left:

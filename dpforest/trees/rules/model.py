@@ -90,13 +90,20 @@ class RuleModel(LogOddsModel):
     def leaves(self, codes: NDArray[Any]) -> NDArray[np.int64]:
         """Index of the leaf that each record lies in."""
         found = np.zeros(codes.shape[0], dtype=np.int64)
-        # Nodes lie as in a heap, so records come to a node before its turn, and leave it.
+        for block in _blocks(codes.shape[0]):
+            self._descend(codes[block], found[block])
+        return found - len(self.nodes)
+
+    def _descend(self, codes: NDArray[Any], found: NDArray[np.int64]) -> None:
+        """Move records from the root, place 0, to their leaves, which come after all nodes.
+
+        Nodes lie as in a heap, so records come to a node before its turn, and leave it.
+        """
         for place, node in enumerate(self.nodes):
             here = np.flatnonzero(found == place)
             found[here] = 2 * place + 1
             if node is not None:
                 found[here] += node.direction.values(codes[here]) > node.threshold
-        return found - len(self.nodes)
 
     def _shares(self, codes: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Soft and hard shares of records in the leaves, each of shape (n, n_leaves)."""

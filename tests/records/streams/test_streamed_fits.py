@@ -123,23 +123,54 @@ def write_parquet(table, folder):
     return folder
 
 
-@pytest.mark.parametrize("kind", ["csv", "csv.gz", "parquet", "record batches", "pairs"])
+STREAMS = ["csv", "csv.gz", "parquet", "record batches", "pairs"]
+
+
+def stream_of(kind, table, folder):
+    if kind == "csv":
+        return CSVStream(write_csv(table, folder), "target")
+    if kind == "csv.gz":
+        return CSVStream(write_csv(table, folder, compress=True), "target")
+    if kind == "parquet":
+        return ParquetStream(write_parquet(table, folder), "target")
+    if kind == "record batches":
+        batches = pa.Table.from_pandas(table, preserve_index=False).to_batches(99)
+        return BatchStream(lambda: iter(batches), "target")
+    X, y = table.drop(columns="target"), table["target"]
+    return BatchStream([(X.iloc[:9], y.iloc[:9]), (X.iloc[9:], y.iloc[9:])])
+
+
+@pytest.mark.parametrize("kind", STREAMS)
 def test_every_kind_of_stream_holds_the_same_table(kind, tmp_path):
     table = frame()
-    X, y = table.drop(columns="target"), table["target"]
-    if kind == "csv":
-        stream = CSVStream(write_csv(table, tmp_path), "target")
-    elif kind == "csv.gz":
-        stream = CSVStream(write_csv(table, tmp_path, compress=True), "target")
-    elif kind == "parquet":
-        stream = ParquetStream(write_parquet(table, tmp_path), "target")
-    elif kind == "record batches":
-        batches = pa.Table.from_pandas(table, preserve_index=False).to_batches(99)
-        stream = BatchStream(lambda: iter(batches), "target")
-    else:
-        stream = BatchStream([(X.iloc[:9], y.iloc[:9]), (X.iloc[9:], y.iloc[9:])])
+    X, y, stream = table.drop(columns="target"), table["target"], stream_of(kind, table, tmp_path)
     whole, streamed = make(("one_shot", 0)).fit(X, y), make(("one_shot", 0)).fit(stream)
     assert np.array_equal(streamed.predict_proba(X), whole.predict_proba(X))
+
+
+@pytest.mark.filterwarnings("ignore::dpforest.WeakSignalWarning")
+@pytest.mark.parametrize("delta", [0, 1e-6])
+@pytest.mark.parametrize("kind", STREAMS)
+def test_a_hopeless_stream_releases_the_class_shares_that_its_table_would(kind, delta, tmp_path):
+    table = frame()
+    X, y, stream = table.drop(columns="target"), table["target"], stream_of(kind, table, tmp_path)
+    whole, streamed = (make(("auto", delta)).set_params(epsilon=0.005) for _ in range(2))
+    whole.fit(X, y)
+    streamed.fit(stream)
+    assert [entry.role for entry in streamed.accountant_.ledger] == ["prior"]
+    assert np.array_equal(streamed.predict_proba(X), whole.predict_proba(X))
+
+
+@pytest.mark.filterwarnings("ignore::dpforest.WeakSignalWarning")
+def test_a_stream_that_is_hopeless_with_its_delta_alone_is_asked_for_no_rules():
+    """In memory these records would have a rule, drawn at the pure epsilon."""
+    table = frame()
+    X, y = table.drop(columns="target"), table["target"]
+    whole, streamed = (make(("auto", 1e-6)).set_params(epsilon=0.02) for _ in range(2))
+    whole.fit(X, y)
+    streamed.fit(BatchStream([table], "target"))
+    asked = [[entry.role for entry in one.accountant_.ledger] for one in (whole, streamed)]
+    assert asked == [["rules, stage 1"], ["prior"]]
 
 
 def test_auto_on_a_stream_never_takes_what_looks_at_all_records():

@@ -13,7 +13,7 @@ def steps_downward(
     sums: NDArray, sizes: NDArray, noise: float, size_noise: float, curvature: float,
     spread: float,
 ) -> NDArray:  # fmt: skip
-    """Steps of the nodes of a tree, each moved from its parent's, heap by heap.
+    """Steps of the nodes of a tree, each moved from its parent's, which comes before it.
 
     Parameters
     ----------
