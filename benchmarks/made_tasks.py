@@ -20,6 +20,7 @@ accuracy in points, AUC and log loss in thousandths.
     python benchmarks/made_tasks.py --models refitted additive "refitted, additive start"
     python benchmarks/made_tasks.py --models "refitted, public bins" refitted --signals 170 340
     python benchmarks/made_tasks.py --models "rules, pure" "boosted, pure" --signals 15000 25000
+    python benchmarks/made_tasks.py --models "rules, counted once, pure" "rules, pure"
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ from dpforest.trees.one_shot import OneShotForest
 from dpforest.trees.random import bins
 from dpforest.trees.refitted import RefittedForest, learner
 from dpforest.trees.refitted.settings import RefittedSettings
-from dpforest.trees.rules import RulesLearner
+from dpforest.trees.rules import RulesLearner, RulesSettings
 from dpforest.trees.scored.queries import CodeMove, ScoreHistory
 
 SOURCES = Sources(("made_tasks:fitted",))
@@ -160,6 +161,12 @@ def corrected_singly(run: Run) -> np.ndarray:
     return run.scores(RefittedForest(RefittedSettings(trees_together=1)))
 
 
+def counted_once(run: Run) -> np.ndarray:
+    """Rules of up to three stages whose leaves are counted at the end alone."""
+    settings = RulesSettings(cells_share=Fraction(0), fourth_signal=float("inf"))
+    return run.scores(RulesLearner(settings))
+
+
 MODELS: dict[str, Callable[[Run], np.ndarray]] = {
     "rules": lambda run: run.scores(RulesLearner()),
     "one-shot": lambda run: run.scores(OneShotForest()),
@@ -169,6 +176,7 @@ MODELS: dict[str, Callable[[Run], np.ndarray]] = {
     "boosted": lambda run: run.scores(BoostedForest()),
     "additive": lambda run: run.scores(AdditiveForest()),
     "refitted, additive start": started,
+    "rules, counted once, pure": counted_once,
     "rules, pure": lambda run: run.scores(RulesLearner()),
     "one-shot, pure": lambda run: run.scores(OneShotForest(), pure=True),
     "refitted, pure": lambda run: run.scores(RefittedForest(), pure=True),

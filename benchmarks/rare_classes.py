@@ -46,7 +46,9 @@ def measured(table: Table, epsilon: float, seed: int, alike: bool) -> list[float
     split = stratified_split(table, seed)
     rows = rounded_rows(split.train.size)
     domain = table.domain.model_copy(update={"approximate_rows": rows})
-    learner = RulesLearner(RulesSettings(rare_odds=1e9) if alike else RulesSettings())
+    learner = RulesLearner(
+        RulesSettings(rare_odds=1e9, rare_odds_of_cell=1e9) if alike else RulesSettings()
+    )
     forest = PrivateForestClassifier(epsilon=epsilon, strategy="rules", domain=domain)
     with mock.patch.object(Strategy, "make", return_value=learner):
         forest.fit(table.X[split.train], table.y[split.train])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import os
 from collections.abc import Callable, Mapping
@@ -17,6 +18,7 @@ from scipy import stats
 
 from dpforest.__main__ import main
 from dpforest.accounting import BudgetAccountant, Event, Grant
+from dpforest.accounting import fits as fits_of_process
 from dpforest.trees.strategies import STRATEGIES, Strategy
 
 # The same examples on every run; HYPOTHESIS_PROFILE=search looks for new ones.
@@ -26,6 +28,14 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeat"))
 
 #: The error rate of a test of fit on words that are fixed.
 ALPHA = 1e-9
+
+
+@pytest.fixture(autouse=True, scope="module")
+def earlier_modules_cost_nothing():
+    """Collections of garbage and lists of fits go by what a module made, not those before it."""
+    fits_of_process._lineages.clear()
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

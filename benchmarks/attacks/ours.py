@@ -6,6 +6,7 @@ keeps only as probabilities made of them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -26,11 +27,14 @@ from attacks.evidence import (
 from attacks.release import DEPTH, Release
 from dpforest import MultinomialForestClassifier, PrivateForestClassifier
 from dpforest.audit.recording import recording
+from dpforest.trees.base import PRIOR_ROLE
 from dpforest.trees.one_shot.model import OneShotModel
 from dpforest.trees.one_shot.plan import Role
 from dpforest.trees.random.trees import RandomTrees
-from dpforest.trees.rules.model import RuleModel
-from dpforest.trees.rules.plan import COUNT_ROLE, stage_role
+from dpforest.trees.rules.model import RuleModel, RuleNode
+from dpforest.trees.rules.plan import COUNT_ROLE, cells_role, stage_role
+from dpforest.trees.rules.probabilities import class_weights
+from dpforest.trees.rules.settings import RulesSettings
 
 Noisy = dict[str, NDArray[np.int64]]
 
@@ -100,30 +104,54 @@ def rules_evidence(
     """Labels of the last drawn trees given their cuts, and noisy counts where they were bought.
 
     Given the cuts, labels of different leaves are independent, each drawn with probability
-    proportional to exp(epsilon * records right).
+    proportional to exp(epsilon * records right). Where classes weigh unequally a label is no
+    evidence here: its odds go by both counts, not by their difference.
     """
-    trees = rule_trees(model)
+    trees = rule_trees(model.nodes)
     evidence, what = no_evidence(trees, n), []
     stages = [stage_role(k) for k in range(len(prices)) if stage_role(k) in prices]
     if stages:
         price = prices[stages[-1]]
         ratio = float(Fraction(price["epsilon"]) / Fraction(price["score_range"]))
-        evidence = both(evidence, label_evidence(trees, model.labels[None, :], ratio, n))
+        of_labels = label_evidence(trees, model.labels[None, :], ratio, n)
+        of_labels.margins[0, _weighed_leaves(len(stages), trees.n_leaves, prices, noisy)] = 0.0
+        evidence = both(evidence, of_labels)
         what.append(f"rules drawn in {len(stages)} stage{'s' if len(stages) > 1 else ''}")
     if COUNT_ROLE in noisy:
         counts = noisy[COUNT_ROLE].reshape(1, trees.n_leaves, N_CLASSES)
         ratio = _ratio(prices[COUNT_ROLE])
         evidence = both(evidence, noisy_evidence(trees, counts, ratio, n))
         what.append("noisy class counts")
+    for stage in range(1, len(stages)):
+        if (role := cells_role(stage)) in noisy:
+            above = rule_trees(model.nodes[: 4**stage - 1])
+            counts = noisy[role].reshape(1, above.n_leaves, N_CLASSES)
+            evidence = beside(evidence, noisy_evidence(above, counts, _ratio(prices[role]), n))
     return evidence, ", ".join(what) or "class shares"
 
 
-def rule_trees(model: RuleModel) -> Trees:
+def _weighed_leaves(
+    n_stages: int, n_leaves: int, prices: dict[str, dict[str, str]], noisy: Noisy
+) -> NDArray[np.bool_]:
+    """Leaves whose labels were drawn where classes weigh unequally, by released counts."""
+    settings, last = RulesSettings(), cells_role(n_stages - 1)
+    role, odds = (last, settings.rare_odds_of_cell)
+    if role not in noisy:
+        role, odds = PRIOR_ROLE, settings.rare_odds
+    if role not in noisy:
+        return np.zeros(n_leaves, dtype=np.bool_)
+    variance = 1 / (2 * np.sinh(_ratio(prices[role]) / 2) ** 2)
+    counts = noisy[role].reshape(-1, N_CLASSES)
+    weighed = [max(class_weights(one, variance, settings, odds)) > 1 for one in counts]
+    return np.repeat(weighed, n_leaves // len(weighed))
+
+
+def rule_trees(nodes: Sequence[RuleNode | None]) -> Trees:
     """The drawn tree; its nodes test weighted sums of a few binary features."""
-    width = max([len(node.direction.features) for node in model.nodes if node], default=1)
-    n_nodes = len(model.nodes)
+    width = max([len(node.direction.features) for node in nodes if node], default=1)
+    n_nodes = len(nodes)
     trees = Trees.all_left(1, (n_nodes + 1).bit_length() - 1, width)
-    for place, node in enumerate(model.nodes):
+    for place, node in enumerate(nodes):
         if node is None:
             continue
         base = 0

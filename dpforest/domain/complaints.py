@@ -11,6 +11,8 @@ from pydantic import ValidationError
 from dpforest.exceptions import DomainError
 
 _CHECK = "Compare the entry with docs/domain.md"
+#: Rules by pydantic's name of a complaint.
+_RULES = {"greater_than_equal": "must be {ge} or more", "too_short": "needs {min_length} or more"}
 #: Parts of a place that nobody wrote: they name the kind of a feature.
 _KINDS = ("numeric", "categorical")
 #: What only one kind of feature has.
@@ -48,7 +50,13 @@ def domain_error(
         return DomainError(entry, "there is no such field", _meant(str(first["loc"][-1]), fields))
     if first["type"] == "missing":
         return DomainError(entry or "domain", "is needed", "Declare it; see docs/domain.md")
-    return DomainError(entry or "domain", first["msg"], _CHECK)
+    return DomainError(entry or "domain", _rule(first), _CHECK)
+
+
+def _rule(complaint: Mapping[str, Any]) -> str:
+    """The rule that was broken, in our words where pydantic's speak of its own types."""
+    words = _RULES.get(complaint["type"])
+    return words.format(**complaint["ctx"]) if words else str(complaint["msg"])
 
 
 def _other_kind(field: str, kind: Any) -> str:

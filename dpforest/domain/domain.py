@@ -481,8 +481,10 @@ def _feature_from(name: Any, entry: Any) -> Any:
         return {"name": name, "kind": kind, **entry}
     if isinstance(entry, tuple) and len(entry) == 2 and all(map(_is_bound, entry)):
         return NumericFeature(name=name, lower=entry[0], upper=entry[1])
-    if isinstance(entry, tuple) and len(entry) == 1 and _is_bound(entry[0]):
-        raise DomainError(str(name), "bounds are two numbers", "Write (lower, upper)")
+    if isinstance(entry, tuple) and entry and all(map(_is_bound, entry)):
+        raise DomainError(
+            str(name), "bounds are two numbers", "Write (lower, upper), or categories as a list"
+        )
     if isinstance(entry, (list, tuple)):
         return CategoricalFeature(name=name, categories=tuple(entry))
     raise DomainError(

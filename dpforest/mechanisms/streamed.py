@@ -92,7 +92,7 @@ class Envelope:
 @observed(lambda families, *_, **__: len(families))
 def select_exponential_streamed(
     families: Sequence[Callable[[Envelope], Family]],
-    unit: Fraction,
+    unit: Fraction | Sequence[Fraction],
     grant: Grant | None,
     source: RandomSource,
 ) -> list[Any]:
@@ -106,9 +106,9 @@ def select_exponential_streamed(
     ----------
     families : sequence of callables
         Each makes a `Family` for an `Envelope`, and reads records only then. Which
-        candidates and weights a family has must be public. Scores are multiples of ``unit``.
-    unit : Fraction
-        Value of one step of the scores.
+        candidates and weights a family has must be public.
+    unit : Fraction or sequence of Fraction
+        Value of one step of the scores, of all families or one a family; public or released.
     grant : Grant
         For an ``ExponentialSelection`` over at least as many cells as families.
     source : RandomSource
@@ -119,8 +119,10 @@ def select_exponential_streamed(
 
     Raises
     ------
+    ValueError
+        When units are not as many as families.
     GrantError
-        When the grant does not fit; no family is made then.
+        When the grant does not fit. No family is made in either case.
 
     Notes
     -----
@@ -136,8 +138,10 @@ def select_exponential_streamed(
     candidates below 2^-60), tests/trees/rules/test_family.py.
     """
     event = consume(grant, ExponentialSelection, cells=len(families))
-    envelope = Envelope(exponent(event.epsilon, event.score_range, unit))
-    return [_draw(make(envelope), envelope.c, source) for make in families]
+    units = [unit] * len(families) if isinstance(unit, Fraction) else unit
+    envelopes = [Envelope(exponent(event.epsilon, event.score_range, one)) for one in units]
+    pairs = list(zip(families, envelopes, strict=True))
+    return [_draw(make(envelope), envelope.c, source) for make, envelope in pairs]
 
 
 def _draw(family: Family, c: float, source: RandomSource) -> Any:

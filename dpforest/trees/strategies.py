@@ -66,7 +66,7 @@ PURE_REFITTED_SIGNAL_OF_MEANS = 2000.0
 #: In pure epsilon: R sqrt(2 / K) from which boosted trees pass rules, of two classes and of more,
 #: up to `MANY_CLASSES`; and that from which they pass all others where rules can't be had, in
 #: streams and regressions.
-PURE_BOOSTED_SIGNAL, PURE_BOOSTED_SIGNAL_OF_MANY = 20_000.0, 17_000.0
+PURE_BOOSTED_SIGNAL, PURE_BOOSTED_SIGNAL_OF_MANY = 30_000.0, 17_000.0
 PURE_BOOSTED_SIGNAL_WITHOUT_RULES = 10_000.0
 #: In pure epsilon, of streams: R sqrt(2 / K) from which refitted forests pass one-shot ones.
 PURE_STREAMED_SIGNAL = 200.0

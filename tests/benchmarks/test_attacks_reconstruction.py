@@ -27,7 +27,7 @@ from attacks.forests import (
     random_structure,
 )
 from attacks.matching import fresh_errors, matching_error, medoid_error, p_value
-from attacks.ours import rule_trees
+from attacks.ours import private, rule_trees
 from attacks.search import Found, anneal, random_table, sample_posterior
 from sklearn.ensemble import RandomForestClassifier
 
@@ -120,8 +120,21 @@ def test_rules_send_records_where_the_model_does():
     domain = table.domain(100)
     model = PrivateForestClassifier(epsilon=5, domain=domain).fit(x.astype(float), y)
     assert model.strategy_ == "rules"
-    trees = rule_trees(model.model_)
+    trees = rule_trees(model.model_.nodes)
     assert np.array_equal(trees.leaves(x)[:, 0], model.model_.leaves(x.astype(np.int64)))
+
+
+def test_counts_before_each_stage_are_evidence_and_labels_of_weighed_leaves_are_none():
+    table = binary_table("masses")
+    x, y = table.x[:100], table.y[:100]
+    found = private(table, x, y, 40.0, "rules").evidence  # R = 2,800: three stages
+    assert found.trees.n_trees == 3
+    counted, of_labels = np.ptp(found.counts, axis=-1) > 0, np.ptp(found.margins, axis=-1) > 0
+    leaves = found.trees.leaves(x)
+    for tree in (1, 2):  # of the trees above, the leaves that records reach are counted
+        assert counted[tree, leaves[:, tree]].all() and not of_labels[tree].any()
+    # Leaves of one class are so lopsided that their labels are left out.
+    assert 0 < of_labels[0].sum() < 64
 
 
 def test_the_default_forest_gives_what_its_plan_says():

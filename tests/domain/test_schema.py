@@ -39,9 +39,13 @@ def test_short_forms_equal_long_forms():
     assert domain.feature_names == ("a", "b")
 
 
-def test_one_bound_is_no_category():
+@pytest.mark.parametrize("numbers", [(0,), (0, 1, 2), (18, 65, 110, 5)])
+def test_a_tuple_of_numbers_is_two_bounds_and_no_categories(numbers):
     with pytest.raises(DomainError, match="'age': bounds are two numbers"):
-        Domain(features={"age": (0,)})
+        Domain(features={"age": numbers})
+    assert Domain(features={"age": list(numbers)}).features[0].categories == tuple(
+        map(str, numbers)
+    )
     assert Domain(features={"a": ("x",)}).features[0].categories == ("x",)
 
 
@@ -77,7 +81,7 @@ def test_labels_keep_their_type():
         (lambda: NumericFeature(name="a", lower=0, upper=1e17, integer=True), "a", r"2\*\*53"),
         (lambda: NumericFeature(name="a", lower=0, upper=1, colour=1), "a.colour", "no such field"),
         (lambda: NumericFeature(lower=0, upper=1), "name", "is needed"),
-        (lambda: CategoricalFeature(name="c", categories=()), "c.categories", "at least 1"),
+        (lambda: CategoricalFeature(name="c", categories=()), "c.categories", "needs 1 or more"),
         (lambda: CategoricalFeature(name="c", categories="ab"), "c.categories", "tuple"),
         (lambda: CategoricalFeature(name="c", categories=("a", "a")), "c", "differ"),
         (lambda: CategoricalFeature(name="c", categories=(1, "1")), "c", "differ"),
@@ -103,11 +107,11 @@ def test_labels_keep_their_type():
         (lambda: CategoricalFeature(name="c", categories=("true", "1")), "c", "differ"),
         (lambda: CategoricalFeature(name="c", categories=("a", "NaN")), "c", "reads as missing"),
         (lambda: Classes(labels=(1.0, float("nan"))), "classes", "NaN"),
-        (lambda: Domain(features=[]), "features", "at least 1"),
+        (lambda: Domain(features=[]), "features", "needs 1 or more"),
         (lambda: Domain(features={"a": 3}), "a", "must be a"),
         (lambda: Domain(features={"a": (3, 1)}), "a", "must be below"),
         (lambda: small_domain(classes=["only"]), "classes", "at least two classes"),
-        (lambda: small_domain(approximate_rows=0), "approximate_rows", "greater than or equal"),
+        (lambda: small_domain(approximate_rows=0), "approximate_rows", "must be 1 or more"),
         (lambda: small_domain(target=(2, 1)), "target", "must be below"),
         (
             lambda: Domain(features=[NumericFeature(name="a", lower=0, upper=1)] * 2),

@@ -72,6 +72,28 @@ def test_draws_follow_the_law_and_not_one_30_percent_off(grant, fits):
     assert not fits(counts, law(scores, 0.4 / 1.3))
 
 
+def test_each_family_has_a_unit_of_its_own(grant, fits):
+    scores, n = [0, -3, 2, -1, 2, 1, -9], 6_000
+    families = [shared(blocks_of(scores, 3))] * n + [shared(blocks_of(scores, 3))] * n
+    units = [ONE] * n + [ONE / 4] * n
+    drawn = select_exponential_streamed(
+        families, units, grant(exponential("0.8"), 2 * n), SeededSource(6)
+    )
+    places = [3 * k + j for k, j in drawn]
+    halves = [np.bincount(half, minlength=len(scores)) for half in (places[:n], places[n:])]
+    assert fits(halves[0], law(scores, 0.8)) and fits(halves[1], law(scores, 0.2))
+    assert not fits(halves[0], law(scores, 0.2)) and not fits(halves[1], law(scores, 0.8))
+
+
+@pytest.mark.parametrize("n_units", [0, 1, 3])
+def test_units_are_as_many_as_families(n_units, grant):
+    families = [lambda _: pytest.fail("a family was made")] * 2
+    with pytest.raises(ValueError, match="shorter|longer"):
+        select_exponential_streamed(
+            families, [ONE] * n_units, grant(exponential(1), 2), SeededSource(0)
+        )
+
+
 def test_the_twin_is_select_exponential_on_all_candidates_at_once(grant, same_law):
     scores = np.random.default_rng(0).integers(-12, 1, 24)
     n = 6_000

@@ -128,6 +128,9 @@ CASES = {
     "rules, class shares": Case(RULES, {"prior"}, rows=3),
     "rules, one stage": Case(RULES, {"rules, stage 1"}, rows=40),
     "rules, counted": Case(RULES, {"rules, stage 1", "leaf counts"}, rows=1000),
+    "rules, counted before a stage": Case(
+        RULES, {"rules, stage 2", "leaf counts before stage 2", "leaf counts"}, rows=2000
+    ),
     "rules, more stages": Case(
         RULES, {"rules, stage 1", "rules, stage 2", "leaf counts"}, rows=5000, n_classes=4
     ),

@@ -14,7 +14,15 @@ from dpforest.trees.base import PRIOR_ROLE, TableFacts
 from dpforest.trees.rules.directions import Directions, draw_directions
 from dpforest.trees.rules.family import Branch, FamilyWeights
 from dpforest.trees.rules.model import RuleModel, RuleNode
-from dpforest.trees.rules.plan import COUNT_ROLE, RulesPlan, RulesShape, build_plan, stage_role
+from dpforest.trees.rules.plan import (
+    COUNT_ROLE,
+    LEAVES_OF_A_STAGE,
+    RulesPlan,
+    RulesShape,
+    build_plan,
+    cells_role,
+    stage_role,
+)
 from dpforest.trees.rules.probabilities import (
     class_weights,
     counted_probabilities,
@@ -52,9 +60,9 @@ class RulesLearner:
         if not shape.n_stages:
             return _release_prior(bridge, facts)
         tree = GrownTree(facts, shape.n_classes)
-        weights = _class_weights(shape, bridge)
         for stage in range(shape.n_stages):
-            _draw_stage(tree, shape, stage, bridge, weights)
+            tree.class_weights = _class_weights(tree, shape, stage, bridge)
+            _draw_stage(tree, shape, stage, bridge)
         grown = tree.model()
         if not bridge.has(COUNT_ROLE):
             table = uncounted_probabilities(grown.labels, shape.n_classes, shape.signal)
@@ -63,7 +71,7 @@ class RulesLearner:
         reachable = np.array(tree.reachable)
         variance = bridge.event(COUNT_ROLE).variance
         table = counted_probabilities(
-            grown.labels, noisy, reachable, variance, shape.signal, weights
+            grown.labels, noisy, reachable, variance, shape.signal, np.array(tree.class_weights)
         )
         masses = _masses(noisy, reachable)
         return RuleModel(grown.nodes, table, grown.labels, grown.n_features, masses)
@@ -78,6 +86,8 @@ class GrownTree:
         self.labels: list[int] = [0]
         #: Whether any record can reach a leaf, as the released cuts say.
         self.reachable: list[bool] = [True]
+        #: Steps that a record of each class was worth where a leaf's label was drawn.
+        self.class_weights: list[tuple[int, ...]] = [(1,) * n_classes]
 
     def add(self, drawn: list[Branch | None], directions: Directions) -> None:
         """Put a tree of height two below every leaf; None for leaves that nothing reaches."""
@@ -87,6 +97,7 @@ class GrownTree:
             levels.append([half for branch in levels[-1] for half in _halves(branch)])
         self.labels = [branch.label if branch is not None else 0 for branch in levels[-1]]
         self.reachable = [branch is not None for branch in levels[-1]]
+        self.class_weights = [w for w in self.class_weights for _ in range(LEAVES_OF_A_STAGE)]
 
     def model(self) -> RuleModel:
         """The tree as it is, with equal probabilities in all leaves."""
@@ -109,16 +120,21 @@ def _node(branch: Branch | None, directions: Directions) -> RuleNode | None:
     return RuleNode(direction, int(direction.thresholds[branch.cut]))
 
 
-def _class_weights(shape: RulesShape, bridge: Bridge) -> tuple[int, ...]:
-    """Weights of classes by bought class shares; all alike where none are bought."""
-    if not bridge.has(PRIOR_ROLE):
-        return (1,) * shape.n_classes
-    return class_weights(*_class_counts(bridge), shape.settings)
+def _class_weights(
+    tree: GrownTree, shape: RulesShape, stage: int, bridge: Bridge
+) -> list[tuple[int, ...]]:
+    """Weights of classes in each leaf, by bought counts; as before where none are bought."""
+    settings, role = shape.settings, cells_role(stage) if stage else PRIOR_ROLE
+    if not bridge.has(role):
+        return tree.class_weights
+    if not stage:
+        return [class_weights(*_class_counts(bridge), settings, settings.rare_odds)]
+    noisy = bridge.ask(RuleLeafCounts(tree.model()), role).noised(role)
+    variance, odds = bridge.event(role).variance, settings.rare_odds_of_cell
+    return [class_weights(counts, variance, settings, odds) for counts in noisy]
 
 
-def _draw_stage(
-    tree: GrownTree, shape: RulesShape, stage: int, bridge: Bridge, class_weights: tuple[int, ...]
-) -> None:
+def _draw_stage(tree: GrownTree, shape: RulesShape, stage: int, bridge: Bridge) -> None:
     """Draw one tree in each leaf that released cuts leave; the leaves' labels are redrawn."""
     settings, size, role = shape.settings, shape.size, stage_role(stage)
     directions = draw_directions(
@@ -135,7 +151,8 @@ def _draw_stage(
     # As many cells as were planned are paid for: which the released tree leaves empty is public.
     leaves = tuple(np.flatnonzero(tree.reachable).tolist())
     cells = bridge.ask(LeafCells(tree.model(), directions), role)
-    branches = cells.drawn(role, TreesOfHeightTwo(weights, leaves, class_weights))
+    worth = tuple(tree.class_weights[leaf] for leaf in leaves)
+    branches = cells.drawn(role, TreesOfHeightTwo(weights, leaves, worth))
     drawn: list[Branch | None] = [None] * len(tree.reachable)
     for leaf, branch in zip(leaves, branches, strict=True):
         drawn[leaf] = branch

@@ -28,6 +28,11 @@ def stage_role(stage: int) -> str:
     return f"rules, stage {stage + 1}"
 
 
+def cells_role(stage: int) -> str:
+    """Role of the class counts in the cells of a stage, which are the leaves of the one before."""
+    return f"leaf counts before stage {stage + 1}"
+
+
 @dataclass(frozen=True, slots=True)
 class FamilySize:
     """Number of directions of a family: sums, single ones at most, and cuts of each at most."""
@@ -89,11 +94,15 @@ def build_plan(facts: TableFacts, budget: LearnerBudget, settings: RulesSettings
     share = settings.count_share if signal >= settings.counted_signal else Fraction(0)
     of_two = facts.n_classes == 2 and facts.unit == 1
     shares = settings.share_of_shares(signal) if of_two else Fraction(0)
-    of_a_stage = (1 - share - shares) * epsilon / n_stages
+    cells = settings.share_of_cells(signal) if of_two else Fraction(0)
+    of_a_stage = (1 - share - shares - cells * (n_stages - 1)) * epsilon / n_stages
     listed = [_class_shares(shares * epsilon)] if shares else []
-    listed += [_stage(stage, of_a_stage) for stage in range(n_stages)]
+    for stage in range(n_stages):
+        if stage and cells:
+            listed.append(_leaf_counts(cells_role(stage), stage, cells * epsilon))
+        listed.append(_stage(stage, of_a_stage))
     if share:
-        listed.append(_leaf_counts(n_stages, share * epsilon))
+        listed.append(_leaf_counts(COUNT_ROLE, n_stages, share * epsilon))
     rounds = tuple(once(OWNER, release) for release in listed)
     return Plan(rounds, shape, _words(shape, bool(share), bool(shares)))
 
@@ -111,10 +120,11 @@ def _stage(stage: int, epsilon: Fraction) -> Release:
     return Release(stage_role(stage), event, cells, says=f"{what}, drawn whole")
 
 
-def _leaf_counts(n_stages: int, epsilon: Fraction) -> Release:
+def _leaf_counts(role: str, n_stages: int, epsilon: Fraction) -> Release:
+    """Class counts in the leaves of so many stages."""
     event = GeometricNoise(epsilon, LEAF_COUNTS_SENSITIVITY.l1)
     says, cells = "class counts of the leaves, with noise", LEAVES_OF_A_STAGE**n_stages
-    return Release(COUNT_ROLE, event, cells, says=says)
+    return Release(role, event, cells, says=says)
 
 
 def _words(shape: RulesShape, counted: bool, weighed: bool = False) -> dict[str, str]:

@@ -50,7 +50,7 @@ def counted_probabilities(
     reachable: NDArray[np.bool_],
     variance: float,
     signal: float,
-    class_weights: tuple[int, ...],
+    class_weights: NDArray[np.int64],
 ) -> NDArray[np.float64]:
     """Probabilities of leaves with noisy class counts, shape (n_leaves, n_classes).
 
@@ -69,12 +69,12 @@ def counted_probabilities(
         Of the noise on one count.
     signal : float
         R.
-    class_weights : tuple of int, length n_classes
+    class_weights : ndarray of int64, shape (n_leaves, n_classes)
         That the labels were drawn with.
     """
     table = np.full(counts.shape, 1.0 / counts.shape[1])
     table[reachable] = _shrunk(
-        labels[reachable], counts[reachable], variance, signal, class_weights
+        labels[reachable], counts[reachable], variance, signal, class_weights[reachable]
     )
     return table
 
@@ -84,24 +84,23 @@ def _shrunk(
     counts: NDArray[np.int64],
     variance: float,
     signal: float,
-    class_weights: tuple[int, ...],
+    class_weights: NDArray[np.int64],
 ) -> NDArray[np.float64]:
     """Probabilities of leaves that records can reach."""
     n_leaves, n_classes = counts.shape
     expected = np.full(2, 1.0 - confidence(signal, n_classes))
     expected[0] = 1.0 - expected[0]
     # Labels are right where every class counts for its weight: there they begin, and are put back.
-    times = np.array(class_weights, dtype=np.float64)
-    weighed = counts * times
+    weighed = counts * class_weights
     right = weighed[np.arange(n_leaves), labels].sum()
     answers = np.array([right, weighed.sum() - right], dtype=np.float64)
     # The wrong ones are a sum of n_classes - 1 counts a leaf; the mean is close enough.
-    spread = variance * float((times**2).mean())
+    spread = variance * float((class_weights**2).mean())
     share = shrink(answers, spread * n_leaves * n_classes / 2, expected)[0]
     uniform = np.full(n_classes, 1.0 / n_classes)
     prior = shrink(counts.sum(axis=0).astype(np.float64), variance * n_leaves, uniform)
     table = np.empty((n_leaves, n_classes))
-    for leaf, label in enumerate(labels):
+    for leaf, (label, times) in enumerate(zip(labels, class_weights, strict=True)):
         others = np.where(np.arange(n_classes) == label, 0.0, np.maximum(prior, 0.01) * times)
         start = (1.0 - share) * others / max(others.sum(), 1e-9)
         start[label] = share
@@ -116,15 +115,26 @@ def _sharpened(table: NDArray[np.float64]) -> NDArray[np.float64]:
     return sharp / sharp.sum(axis=1, keepdims=True)
 
 
-def class_weights(counts: Released, variance: float, settings: RulesSettings) -> tuple[int, ...]:
+def class_weights(
+    counts: Released, variance: float, settings: RulesSettings, rare_odds: float
+) -> tuple[int, ...]:
     """Steps that a right answer on a record of each class is worth, from noisy class counts.
 
     A class is taken for more frequent than it looks by one deviation of the noise.
+
+    Parameters
+    ----------
+    counts : Released, shape (n_classes,)
+    variance : float
+        Of the noise on one count.
+    settings : RulesSettings
+    rare_odds : float
+        From which a record of the rare class weighs more.
     """
     most = np.maximum(counts.astype(np.float64), 0.0) + max(1.0, variance**0.5)
     odds = float(most.max()) / most
     weights = np.rint(np.minimum(odds**settings.rare_power, settings.most_weight))
-    return tuple(int(w) for w in np.where(odds >= settings.rare_odds, weights, 1.0))
+    return tuple(int(w) for w in np.where(odds >= rare_odds, weights, 1.0))
 
 
 def prior_probabilities(counts: Released, variance: float) -> NDArray[np.float64]:

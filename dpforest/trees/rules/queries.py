@@ -72,38 +72,40 @@ class TreesOfHeightTwo:
     weights : FamilyWeights
     leaves : tuple of int
         In which a tree is drawn; public.
-    class_weights : tuple of int, length K
-        Steps that a record of each class is worth, at least 1; public or released.
+    class_weights : tuple of tuple of int, one a leaf, of length K
+        Steps that a record of each class is worth in a leaf, at least 1; public or released.
 
     Notes
     -----
-    **Relation**: add or remove one record. **Range**: 1, which is ``max(class_weights)`` steps.
+    **Relation**: add or remove one record. **Range**: 1, which is as many steps of a leaf's scores
+    as its heaviest class weighs.
     **Proof**: the record lies in one leaf, and a tree there has it right or not, so every score of
-    that leaf moves by 0 or by the weight of the record's class, and no score of another leaf
-    moves. Cuts, bins, weights and leaves follow from public facts and released values.
+    that leaf moves by 0 or by the weight of the record's class there, and no score of another
+    leaf moves. Cuts, bins, weights and leaves follow from public facts and released values.
     **Tests**: tests/trees/rules/test_family.py, tests/trees/rules/test_queries.py.
     """
 
     weights: FamilyWeights
     leaves: tuple[int, ...]
-    class_weights: tuple[int, ...]
+    class_weights: tuple[tuple[int, ...], ...]
     score_range: ClassVar[Fraction] = Fraction(1)
 
     @property
-    def unit(self) -> Fraction:
-        """Value of one step of the scores: the heaviest record is worth 1."""
-        return Fraction(1, max(self.class_weights))
+    def unit(self) -> tuple[Fraction, ...]:
+        """Value of one step of the scores of each leaf: the heaviest record is worth 1."""
+        return tuple(Fraction(1, max(weights)) for weights in self.class_weights)
 
     def makers(self, counted: LeafRecords) -> list[Callable[[Envelope], TreeFamily]]:
         """A family a leaf, each of which reads its records when it is made; secret."""
         return [
-            TreeFamily.of(partial(self._weighed, counted, leaf), self.weights)
-            for leaf in self.leaves
+            TreeFamily.of(partial(_weighed, counted, leaf, weights), self.weights)
+            for leaf, weights in zip(self.leaves, self.class_weights, strict=True)
         ]
 
-    def _weighed(self, counted: LeafRecords, leaf: int) -> BinnedRecords:
-        """Records of a leaf, each as often as its class weighs."""
-        return counted.of(leaf).weighed(self.class_weights)
+
+def _weighed(counted: LeafRecords, leaf: int, class_weights: tuple[int, ...]) -> BinnedRecords:
+    """Records of a leaf, each as often as its class weighs there."""
+    return counted.of(leaf).weighed(class_weights)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -34,18 +34,25 @@ class RulesSettings:
         From here on each leaf of the first tree is split by a tree of its own.
     third_signal, third_signal_of_more : float
         From here on so are those leaves' leaves; of two classes, and of more: what tells
-        several classes apart needs more leaves than a yes or no. A fourth stage won nothing.
+        several classes apart needs more leaves than a yes or no.
+    fourth_signal : float
+        And from here on theirs, of two classes.
     count_share : Fraction
         Share of the budget for the counts.
     shares_signal : float
         From here on class shares of two classes are bought before the first tree.
-    shares_share : Fraction
-        Of the budget, for them, at that R. It falls with the root of R, and so does their noise as
-        a share of the records.
-    rare_odds, rare_power : float
-        Odds of one class against the other from which a record of the rare one weighs more, and
-        the power of the odds that it weighs: counting right answers alone never asks which records
-        are likelier to be of a class that is nowhere the likeliest.
+    cells_signal : float
+        From here on class counts of two classes are bought before each further stage, in the
+        leaves of the one before.
+    shares_share, cells_share : Fraction
+        Of the budget, for class shares and for the counts before each stage, at that R. They fall
+        with the root of R, and so does their noise as a share of the records.
+    rare_odds, rare_odds_of_cell, rare_power : float
+        Odds of one class against the other from which a record of the rare one weighs more, among
+        all records and in a leaf of an earlier stage, and the power of the odds that it weighs:
+        counting right answers alone never asks which records are likelier to be of a class that is
+        nowhere the likeliest. In a leaf less is lost by it: the stage before has asked already
+        what is to be answered there.
     most_weight : int
         Of a rare class's record, where that of others is 1.
     work : float
@@ -61,22 +68,36 @@ class RulesSettings:
     second_signal: float = 300.0
     third_signal: float = 2000.0
     third_signal_of_more: float = 1000.0
+    fourth_signal: float = 8000.0
     count_share: Fraction = Fraction(1, 10)
     shares_signal: float = 250.0
+    cells_signal: float = 1000.0
     shares_share: Fraction = Fraction(5, 100)
+    cells_share: Fraction = Fraction(3, 100)
     rare_odds: float = 5.5
+    rare_odds_of_cell: float = 3.0
     rare_power: float = 0.85
     most_weight: int = 16
     work: float = 1.2e9
 
     def share_of_shares(self, signal: float) -> Fraction:
         """Share of the budget for class shares."""
-        if signal < self.shares_signal:
-            return Fraction(0)
-        falls = Fraction((self.shares_signal / signal) ** 0.5).limit_denominator(1000)
-        return self.shares_share * falls
+        return _falling(self.shares_share, self.shares_signal, signal)
+
+    def share_of_cells(self, signal: float) -> Fraction:
+        """Share of the budget for class counts before each further stage."""
+        return _falling(self.cells_share, self.cells_signal, signal)
 
     def n_stages(self, signal: float, n_classes: int) -> int:
         """Number of stages of trees in a plan; none where only class shares are released."""
-        third = self.third_signal if n_classes == 2 else self.third_signal_of_more
-        return sum(signal >= limit for limit in (self.smallest_signal, self.second_signal, third))
+        limits = [self.smallest_signal, self.second_signal]
+        of_two = [self.third_signal, self.fourth_signal]
+        limits += of_two if n_classes == 2 else [self.third_signal_of_more]
+        return sum(signal >= limit for limit in limits)
+
+
+def _falling(share: Fraction, first: float, signal: float) -> Fraction:
+    """A share of the budget from R = ``first`` on, which falls with the root of R."""
+    if signal < first:
+        return Fraction(0)
+    return share * Fraction((first / signal) ** 0.5).limit_denominator(1000)

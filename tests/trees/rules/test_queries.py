@@ -88,7 +88,7 @@ def test_records_are_read_when_a_family_is_made_and_once(case, monkeypatch):
     )
     directions = case.directions
     weights = FamilyWeights.of(directions.n_bins, directions.shares, 3, 0.05)
-    families = TreesOfHeightTwo(weights, (0, 5, 9), (1, 1, 1))
+    families = TreesOfHeightTwo(weights, (0, 5, 9), ((1, 1, 1),) * 3)
     makers = families.makers(LeafCells(case.tree, directions).look(case.table))
     assert not read
     made = [make(Envelope(0.5)) for make in makers]
@@ -97,14 +97,19 @@ def test_records_are_read_when_a_family_is_made_and_once(case, monkeypatch):
     assert sizes == [by_leaf(case, case.table)[leaf].sizes().tolist() for leaf in (0, 5, 9)]
 
 
-@pytest.mark.parametrize("class_weights", [(1, 1, 1), (1, 5, 2), (16, 1, 1)])
-def test_the_heaviest_record_is_worth_the_range(case, class_weights):
+WEIGHTS = [(1, 1, 1), (1, 5, 2), (16, 1, 1)]
+
+
+@pytest.mark.parametrize("class_weights", [*([one] * 3 for one in WEIGHTS), WEIGHTS])
+def test_the_heaviest_record_of_a_leaf_is_worth_the_range(case, class_weights):
     weights = FamilyWeights.of(case.directions.n_bins, case.directions.shares, 3, 0.05)
-    families = TreesOfHeightTwo(weights, (0, 5, 9), class_weights)
-    assert families.unit * max(class_weights) == families.score_range == 1
+    families = TreesOfHeightTwo(weights, (0, 5, 9), tuple(class_weights))
+    for unit, own in zip(families.unit, class_weights, strict=True):
+        assert unit * max(own) == families.score_range == 1
     records = LeafCells(case.tree, case.directions).look(case.table)
-    for leaf, make in zip(families.leaves, families.makers(records), strict=True):
+    makers = zip(families.leaves, families.makers(records), class_weights, strict=True)
+    for leaf, make, own in makers:
         found = make(Envelope(0.5))
-        wanted = records.of(leaf).sizes() * class_weights
+        wanted = records.of(leaf).sizes() * own
         assert found._sizes.tolist() == wanted.tolist()
         assert found._records.bins.shape[0] == wanted.sum()

@@ -16,9 +16,9 @@ from dpforest.exceptions import ModelFormatError
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.mechanisms.streamed import draw_one_below
 from dpforest.records.base import MemoryRecords
-from dpforest.trees.rules import RuleModel, RulesLearner, RulesSettings
+from dpforest.trees.rules import RuleModel, RulesLearner, RulesSettings, learner
 from dpforest.trees.rules.directions import Directions, PublicDraws, draw_directions
-from dpforest.trees.rules.plan import family_size
+from dpforest.trees.rules.plan import cells_role, family_size, stage_role
 from dpforest.trees.rules.probabilities import (
     SHARPENING,
     class_weights,
@@ -31,8 +31,10 @@ from dpforest.trees.training import train_on
 
 SMALL = RulesSettings(n_sums=10, n_cuts=7)
 LEARNER = RulesLearner(SMALL)
-#: R of the kinds of plan: class shares, one tree, one tree counted, two and three stages counted.
-SIGNALS = [1, 20, 150, 600, 2400]
+#: R of the kinds of plan: class shares, one tree, one tree counted, two to four stages counted.
+SIGNALS = [1, 20, 150, 600, 2400, 9000]
+#: Roles of four stages, with the counts before each but the first.
+STAGES = [stage_role(0), *(role(k) for k in (1, 2, 3) for role in (cells_role, stage_role))]
 
 
 def budget(epsilon, delta=0):
@@ -76,7 +78,10 @@ def test_plan_costs_what_training_spends_and_that_is_epsilon(signal, facts_of, t
         (249, ["rules, stage 1", "leaf counts"], 2),
         (251, ["prior", "rules, stage 1", "leaf counts"], 2),
         (301, ["prior", "rules, stage 1", "rules, stage 2", "leaf counts"], 4),
-        (2001, ["prior", *(f"rules, stage {k}" for k in (1, 2, 3)), "leaf counts"], 6),
+        (999, ["prior", "rules, stage 1", "rules, stage 2", "leaf counts"], 4),
+        (1001, ["prior", *STAGES[:3], "leaf counts"], 4),
+        (2001, ["prior", *STAGES[:5], "leaf counts"], 6),
+        (8001, ["prior", *STAGES, "leaf counts"], 8),
     ],
 )
 def test_the_plan_follows_from_the_signal(signal, parts, depth, facts_of, table_of):
@@ -87,22 +92,25 @@ def test_the_plan_follows_from_the_signal(signal, parts, depth, facts_of, table_
     assert len(model.nodes) == 2**depth - 1
 
 
-@pytest.mark.parametrize("signal", [4.9, 301, 2001])
+@pytest.mark.parametrize("signal", [4.9, 301, 2001, 8001])
 def test_draws_and_counts_are_paid_for_what_a_record_moves(signal, facts_of):
     # 1 of every tree's score, by tests/trees/rules/test_family.py, and 1 of one leaf's counts.
     plan = LEARNER.plan(facts_with(facts_of, signal), budget(1))
-    *stages, counts = (release.event for one in plan.rounds for release in one.releases)
-    if signal > 250:
-        assert stages.pop(0).l1_sensitivity == 1
-    assert len(stages) == plan.shape.n_stages
-    assert all(stage.score_range == 1 for stage in stages)
-    assert counts.l1_sensitivity == 1
+    releases = {release.role: release for one in plan.rounds for release in one.releases}
+    stages = [releases[stage_role(k)] for k in range(plan.shape.n_stages)]
+    assert all(stage.event.score_range == 1 for stage in stages)
+    assert [stage.cells for stage in stages] == [4**k for k in range(len(stages))]
+    counts = releases.keys() - {stage.role for stage in stages}
+    assert all(releases[role].event.l1_sensitivity == 1 for role in counts)
+    bought = [role for role in STAGES[1::2] if role in counts]
+    assert [releases[role].cells for role in bought] == [4 ** (k + 1) for k in range(len(bought))]
 
 
-def test_more_classes_get_a_third_stage_sooner(facts_of):
-    for n_classes, n_stages in ((2, 2), (3, 3)):
-        plan = LEARNER.plan(facts_with(facts_of, 1500, n_classes=n_classes), budget(1))
+def test_more_classes_get_a_third_stage_sooner_and_no_fourth(facts_of):
+    for signal, n_classes, n_stages in ((1500, 2, 2), (1500, 3, 3), (9000, 2, 4), (9000, 3, 3)):
+        plan = LEARNER.plan(facts_with(facts_of, signal, n_classes=n_classes), budget(1))
         assert plan.shape.n_stages == n_stages
+        assert any("before stage" in part.name for part in plan.parts) == (n_classes == 2)
 
 
 def test_blocks_of_records_are_not_seen(facts_of, table_of, monkeypatch):
@@ -299,7 +307,7 @@ def test_masses_are_shares_and_none_lies_where_nothing_is(signal, facts_of, tabl
 def test_many_counts_are_followed_and_sharpened():
     counts = np.array([[80_000, 20_000], [10_000, 90_000]])
     table = counted_probabilities(
-        np.array([0, 1]), counts, np.array([True, True]), 2.0, 1e5, (1, 1)
+        np.array([0, 1]), counts, np.array([True, True]), 2.0, 1e5, np.ones((2, 2), np.int64)
     )
     odds = np.log(table[:, 0] / table[:, 1])
     assert np.allclose(odds, SHARPENING * np.log(counts[:, 0] / counts[:, 1]), atol=0.01)
@@ -333,7 +341,66 @@ def test_class_shares_are_bought_of_two_classes_alone_and_cost_little(facts_of):
     ],
 )
 def test_records_of_a_rare_class_weigh_more(counts, variance, weights):
-    assert class_weights(np.array(counts), variance, RulesSettings()) == weights
+    assert class_weights(np.array(counts), variance, RulesSettings(), 5.5) == weights
+
+
+def test_a_class_that_is_rare_in_a_leaf_weighs_more_there(facts_of, table_of, monkeypatch):
+    """Counts of the leaves of stages before make the weights, each of its own leaf alone."""
+    facts = facts_with(facts_of, 9000)
+    asked = []
+    drawn = learner.TreesOfHeightTwo
+    monkeypatch.setattr(
+        learner, "TreesOfHeightTwo", lambda *given: asked.append(given) or drawn(*given)
+    )
+    released = []
+    counted = learner.class_weights
+    monkeypatch.setattr(
+        learner, "class_weights",
+        lambda counts, *rest: released.append((counts, rest)) or counted(counts, *rest),
+    )  # fmt: skip
+    plan = LEARNER.plan(facts, budget(1))
+    model, *_ = train(facts, table_of(facts, 9000), plan)
+    assert [len(leaves) for _, leaves, _ in asked] == [len(own) for _, _, own in asked]
+    assert asked[0][2] == ((1, 1),)  # classes of all records are even
+    assert any(max(own) > 1 for _, _, weights in asked[1:] for own in weights)
+    first, after = released[0], released[1:]
+    assert first[1][-1] == SMALL.rare_odds
+    assert all(rest[-1] == SMALL.rare_odds_of_cell for _, rest in after)
+    # One call a leaf of each stage but the last, in their order.
+    assert len(after) == 4 + 16 + 64
+    # What they go by is noisy: the sum over all leaves is not that of the records.
+    for stage in (after[:4], after[4:20], after[20:]):
+        assert abs(sum(counts.sum() for counts, _ in stage) - 9000) > 1
+    of_second = [counted(counts, *rest) for counts, rest in after[:4]]
+    assert asked[1][2] == tuple(of_second[leaf] for leaf in asked[1][1])
+    assert model.log_odds(np.zeros((1, facts.n_features), dtype=np.uint8)).shape == (1, 2)
+
+
+def lopsided_table(facts, table_of, n):
+    """Labels that follow the third feature; below it the first one says where 1 is less rare."""
+    table = table_of(facts, n)
+    often, rest = table.codes[:, 0] >= 8, table.codes[:, 2] < 5
+    share = np.where(rest, np.where(often, 0.3, 0.05), 0.95)
+    labels = (np.random.default_rng(0).random(n) < share).astype(np.int64)
+    return table_of(facts, n, labels=labels), often
+
+
+def test_leaves_of_lopsided_cells_are_told_apart(facts_of, table_of):
+    """Where no leaf of a cell is ever for the rare class, records that are likelier to be are."""
+    facts = facts_with(facts_of, 9000)
+    table, often = lopsided_table(facts, table_of, 9000)
+    losses = []
+    for chosen in (SMALL, replace(SMALL, rare_odds_of_cell=1e9)):
+        of_these = RulesLearner(chosen)
+        ranked = []
+        for seed in range(3):
+            plan = of_these.plan(facts, budget(1))
+            model, *_ = train(facts, table, plan, learner=of_these, seed=seed)
+            found = np.exp(model.log_odds(table.codes))[:, 1]
+            within = table.codes[:, 2] < 5
+            ranked.append(found[within & often].mean() / found[within & ~often].mean())
+        losses.append(np.mean(ranked))
+    assert losses[0] > 1.3 * losses[1]
 
 
 def rare_table(facts, table_of, n, share=0.08, seed=0):
@@ -354,9 +421,10 @@ def test_a_class_that_is_nowhere_the_likeliest_is_still_ranked(facts_of, table_o
     assert found[often].mean() > 2 * found[~often].mean()
     # Shares are of records, not of weights.
     assert found.mean() == pytest.approx(table.labels.mean(), abs=0.03)
-    alike = RulesLearner(replace(SMALL, rare_odds=1e6))
+    alike = RulesLearner(replace(SMALL, rare_odds=1e6, rare_odds_of_cell=1e6))
     plain, *_ = train(facts, table, alike.plan(facts, budget(1)), learner=alike)
-    assert model.labels.sum() > 5 * plain.labels.sum()
+    of_records = [one.labels[one.leaves(table.codes)].mean() for one in (model, plain)]
+    assert of_records[0] > 5 * of_records[1]
 
 
 def test_counts_that_drown_leave_what_was_expected():
