@@ -304,24 +304,26 @@ def moved(one: Given, two: Given) -> float:
     if isinstance(event, DiscreteGaussianNoise):
         squared = (np.asarray(b["counts"] - a["counts"], dtype=np.float64) ** 2).sum()
         return float(squared / float(event.l2_sensitivity_squared)) ** 0.5
-    unit = a["criterion"].unit if "criterion" in a else a["unit"]
-    ranges = [float(np.ptp(change)) for change in changes_of_scores(one, two)]
-    return max(ranges, default=0.0) * float(unit / event.score_range)
+    changes = changes_of_scores(one, two)
+    ranges = [float(np.ptp(change) * (unit / event.score_range)) for unit, change in changes]
+    return max(ranges, default=0.0)
 
 
 def changes_of_scores(one: Given, two: Given):
-    """How the score of every candidate changes, row by row."""
+    """How the score of every candidate changes, row by row, and what a step of it is worth."""
     a, b = one.arguments, two.arguments
     if "families" in a:
-        for pair in zip(a["families"], b["families"], strict=True):
+        assert a["unit"] == b["unit"]
+        for unit, *pair in zip(a["unit"], a["families"], b["families"], strict=True):
             # So flat that the same words propose the same candidates of both.
             families = [make(Envelope(1e-6)) for make in pair]
             if np.array_equal(*(family._sizes for family in families)):
                 continue  # the record is in another cell
             own, other = map(scores_of_family, families)
             both = own.keys() & other.keys()
-            yield np.array([other[outcome] - own[outcome] for outcome in both] or [0])
+            yield unit, np.array([other[outcome] - own[outcome] for outcome in both] or [0])
         return
+    unit = a["criterion"].unit if "criterion" in a else a["unit"]
     rows, others = (list(rows_of_scores(given)) for given in (one, two))
     for (places, row), (other_places, other) in zip(rows, others, strict=True):
         at = np.union1d(places, other_places)
@@ -329,7 +331,7 @@ def changes_of_scores(one: Given, two: Given):
         after = other[np.searchsorted(other_places, at, side="right") - 1]
         offered = np.isfinite(before)
         assert np.array_equal(offered, np.isfinite(after)), "candidates are public"
-        yield after[offered] - before[offered] if offered.any() else np.zeros(1)
+        yield unit, after[offered] - before[offered] if offered.any() else np.zeros(1)
 
 
 def rows_of_scores(given: Given):

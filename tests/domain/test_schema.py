@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -37,6 +38,14 @@ def test_short_forms_equal_long_forms():
     assert domain.target == NumericTarget(lower=0, upper=5)
     assert domain.n_features == 2
     assert domain.feature_names == ("a", "b")
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.float32, Fraction])
+def test_bounds_may_be_any_real_numbers(kind):
+    domain = Domain(features={"age": (kind(0), kind(110))})
+    assert domain == Domain(features={"age": (0, 110)})
+    with pytest.raises(DomainError, match="bounds are two numbers"):
+        Domain(features={"age": (kind(0), kind(1), kind(2))})
 
 
 @pytest.mark.parametrize("numbers", [(0,), (0, 1, 2), (18, 65, 110, 5)])

@@ -87,12 +87,12 @@ def build_plan(facts: TableFacts, budget: LearnerBudget, settings: RulesSettings
     if facts.approximate_rows is not None:
         signal = LearnerBudget(epsilon, Fraction(0)).signal(facts.approximate_rows)
     drawn = facts.n_classes <= _MOST_CLASSES and facts.in_memory
-    n_stages = settings.n_stages(signal, facts.n_classes) if drawn else 0
+    of_two = facts.n_classes == 2 and facts.unit == 1
+    n_stages = settings.n_stages(signal, facts.n_classes, of_two) if drawn else 0
     shape = RulesShape(facts.n_classes, n_stages, family_size(facts, settings), signal, settings)
     if not n_stages:
         return Plan((once(OWNER, _class_shares(epsilon)),), shape, _words(shape, counted=True))
     share = settings.count_share if signal >= settings.counted_signal else Fraction(0)
-    of_two = facts.n_classes == 2 and facts.unit == 1
     shares = settings.share_of_shares(signal) if of_two else Fraction(0)
     cells = settings.share_of_cells(signal) if of_two else Fraction(0)
     of_a_stage = (1 - share - shares - cells * (n_stages - 1)) * epsilon / n_stages
@@ -104,7 +104,7 @@ def build_plan(facts: TableFacts, budget: LearnerBudget, settings: RulesSettings
     if share:
         listed.append(_leaf_counts(COUNT_ROLE, n_stages, share * epsilon))
     rounds = tuple(once(OWNER, release) for release in listed)
-    return Plan(rounds, shape, _words(shape, bool(share), bool(shares)))
+    return Plan(rounds, shape, _words(shape, bool(share), bool(shares or cells)))
 
 
 def _class_shares(epsilon: Fraction) -> Release:

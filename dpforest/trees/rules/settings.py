@@ -2,7 +2,8 @@
 
 The family of trees and the stages were compared on seventeen small public tables, the last shares
 at epsilon 0.1 on all of them; ten other tables served for the confidence and calibration constants.
-So none of these is a clean confirmation.
+So none of these is a clean confirmation. Counts before a stage, their share and limits, and the
+fourth stage were read off tasks made of all tables (docs/utility.md).
 """
 
 from __future__ import annotations
@@ -35,28 +36,32 @@ class RulesSettings:
     third_signal, third_signal_of_more : float
         From here on so are those leaves' leaves; of two classes, and of more: what tells
         several classes apart needs more leaves than a yes or no.
-    fourth_signal : float
-        And from here on theirs, of two classes.
     count_share : Fraction
         Share of the budget for the counts.
     shares_signal : float
         From here on class shares of two classes are bought before the first tree.
-    cells_signal : float
-        From here on class counts of two classes are bought before each further stage, in the
-        leaves of the one before.
-    shares_share, cells_share : Fraction
-        Of the budget, for class shares and for the counts before each stage, at that R. They fall
-        with the root of R, and so does their noise as a share of the records.
-    rare_odds, rare_odds_of_cell, rare_power : float
-        Odds of one class against the other from which a record of the rare one weighs more, among
-        all records and in a leaf of an earlier stage, and the power of the odds that it weighs:
-        counting right answers alone never asks which records are likelier to be of a class that is
-        nowhere the likeliest. In a leaf less is lost by it: the stage before has asked already
-        what is to be answered there.
+    shares_share : Fraction
+        Of the budget, for them, at that R. It falls with the root of R, and so does their noise as
+        a share of the records.
+    rare_odds, rare_power : float
+        Odds of one class against the other from which a record of the rare one weighs more, and
+        the power of the odds that it weighs: counting right answers alone never asks which records
+        are likelier to be of a class that is nowhere the likeliest.
     most_weight : int
         Of a rare class's record, where that of others is 1.
     work : float
-        Largest number of elementary steps of a fit; families shrink to stay below.
+        Largest number of elementary steps of a stage, where records weigh alike; families shrink to
+        stay below.
+    fourth_signal : float
+        From here on a fourth stage is drawn where leaves are counted before each.
+    cells_signal : float
+        From here on class counts of two classes are bought before each further stage, in the
+        leaves of the one before.
+    cells_share : Fraction
+        Of the budget, for those before one stage, at that R. It falls as that of class shares.
+    rare_odds_of_cell : float
+        As ``rare_odds``, in a leaf of an earlier stage. Less is lost there by asking for the rare
+        class: the stage before has asked already what is to be answered.
     """
 
     n_sums: int = 200
@@ -68,17 +73,17 @@ class RulesSettings:
     second_signal: float = 300.0
     third_signal: float = 2000.0
     third_signal_of_more: float = 1000.0
-    fourth_signal: float = 8000.0
     count_share: Fraction = Fraction(1, 10)
     shares_signal: float = 250.0
-    cells_signal: float = 1000.0
     shares_share: Fraction = Fraction(5, 100)
-    cells_share: Fraction = Fraction(3, 100)
     rare_odds: float = 5.5
-    rare_odds_of_cell: float = 3.0
     rare_power: float = 0.85
     most_weight: int = 16
     work: float = 1.2e9
+    fourth_signal: float = 8000.0
+    cells_signal: float = 1000.0
+    cells_share: Fraction = Fraction(3, 100)
+    rare_odds_of_cell: float = 3.0
 
     def share_of_shares(self, signal: float) -> Fraction:
         """Share of the budget for class shares."""
@@ -88,11 +93,20 @@ class RulesSettings:
         """Share of the budget for class counts before each further stage."""
         return _falling(self.cells_share, self.cells_signal, signal)
 
-    def n_stages(self, signal: float, n_classes: int) -> int:
-        """Number of stages of trees in a plan; none where only class shares are released."""
-        limits = [self.smallest_signal, self.second_signal]
-        of_two = [self.third_signal, self.fourth_signal]
-        limits += of_two if n_classes == 2 else [self.third_signal_of_more]
+    def n_stages(self, signal: float, n_classes: int, counted: bool) -> int:
+        """Number of stages of trees in a plan; none where only class shares are released.
+
+        Parameters
+        ----------
+        signal : float
+            R.
+        n_classes : int
+        counted : bool
+            Whether leaves are counted before each further stage, where R allows it.
+        """
+        third = self.third_signal if n_classes == 2 else self.third_signal_of_more
+        limits = [self.smallest_signal, self.second_signal, third]
+        limits += [self.fourth_signal] if counted else []
         return sum(signal >= limit for limit in limits)
 
 
