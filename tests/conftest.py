@@ -18,7 +18,6 @@ from scipy import stats
 
 from dpforest.__main__ import main
 from dpforest.accounting import BudgetAccountant, Event, Grant
-from dpforest.accounting import fits as fits_of_process
 from dpforest.trees.strategies import STRATEGIES, Strategy
 
 # The same examples on every run; HYPOTHESIS_PROFILE=search looks for new ones.
@@ -32,8 +31,7 @@ ALPHA = 1e-9
 
 @pytest.fixture(autouse=True, scope="module")
 def earlier_modules_cost_nothing():
-    """Collections of garbage and lists of fits go by what a module made, not those before it."""
-    fits_of_process._lineages.clear()
+    """Collections of garbage go by what a module made, not by those before it."""
     gc.collect()
     gc.freeze()
 
