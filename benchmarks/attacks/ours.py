@@ -26,13 +26,14 @@ from attacks.evidence import (
 )
 from attacks.release import DEPTH, Release
 from dpforest import MultinomialForestClassifier, PrivateForestClassifier
+from dpforest.accounting.events import GeometricNoise
 from dpforest.audit.recording import recording
 from dpforest.trees.base import PRIOR_ROLE
 from dpforest.trees.one_shot.model import OneShotModel
 from dpforest.trees.one_shot.plan import Role
 from dpforest.trees.random.trees import RandomTrees
 from dpforest.trees.rules.model import RuleModel, RuleNode
-from dpforest.trees.rules.plan import COUNT_ROLE, cells_role, stage_role
+from dpforest.trees.rules.plan import COUNT_ROLE, LEAVES_OF_A_STAGE, cells_role, stage_role
 from dpforest.trees.rules.probabilities import class_weights
 from dpforest.trees.rules.settings import RulesSettings
 
@@ -124,7 +125,7 @@ def rules_evidence(
         what.append("noisy class counts")
     for stage in range(1, len(stages)):
         if (role := cells_role(stage)) in noisy:
-            above = rule_trees(model.nodes[: 4**stage - 1])
+            above = rule_trees(model.nodes[: LEAVES_OF_A_STAGE**stage - 1])
             counts = noisy[role].reshape(1, above.n_leaves, N_CLASSES)
             evidence = beside(evidence, noisy_evidence(above, counts, _ratio(prices[role]), n))
     return evidence, ", ".join(what) or "class shares"
@@ -134,15 +135,16 @@ def _weighed_leaves(
     n_stages: int, n_leaves: int, prices: dict[str, dict[str, str]], noisy: Noisy
 ) -> NDArray[np.bool_]:
     """Leaves whose labels were drawn where classes weigh unequally, by released counts."""
-    settings, last = RulesSettings(), cells_role(n_stages - 1)
-    role, odds = (last, settings.rare_odds_of_cell)
+    settings = RulesSettings()
+    role, odds = cells_role(n_stages - 1), settings.rare_odds_of_cell
     if role not in noisy:
         role, odds = PRIOR_ROLE, settings.rare_odds
     if role not in noisy:
         return np.zeros(n_leaves, dtype=np.bool_)
-    variance = 1 / (2 * np.sinh(_ratio(prices[role]) / 2) ** 2)
+    price = prices[role]
+    event = GeometricNoise(Fraction(price["epsilon"]), Fraction(price["l1_sensitivity"]))
     counts = noisy[role].reshape(-1, N_CLASSES)
-    weighed = [max(class_weights(one, variance, settings, odds)) > 1 for one in counts]
+    weighed = [max(class_weights(one, event.variance, settings, odds)) > 1 for one in counts]
     return np.repeat(weighed, n_leaves // len(weighed))
 
 

@@ -481,7 +481,7 @@ def _feature_from(name: Any, entry: Any) -> Any:
         kind = "categorical" if "categories" in entry else "numeric"
         return {"name": name, "kind": kind, **entry}
     if isinstance(entry, tuple) and len(entry) == 2 and all(map(_is_bound, entry)):
-        return NumericFeature(name=name, lower=float(entry[0]), upper=float(entry[1]))
+        return NumericFeature(name=name, lower=entry[0], upper=entry[1])
     if isinstance(entry, tuple) and entry and all(map(_is_bound, entry)):
         raise DomainError(
             str(name), "bounds are two numbers", "Write (lower, upper), or categories as a list"

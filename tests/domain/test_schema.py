@@ -48,6 +48,11 @@ def test_bounds_may_be_any_real_numbers(kind):
         Domain(features={"age": (kind(0), kind(1), kind(2))})
 
 
+def test_a_bound_that_is_no_double_is_refused_in_our_words():
+    with pytest.raises(DomainError, match="'age.upper'"):
+        Domain(features={"age": (0, 10**400)})
+
+
 @pytest.mark.parametrize("numbers", [(0,), (0, 1, 2), (18, 65, 110, 5)])
 def test_a_tuple_of_numbers_is_two_bounds_and_no_categories(numbers):
     with pytest.raises(DomainError, match="'age': bounds are two numbers"):

@@ -48,6 +48,5 @@ def numbers_in(item: Any) -> set[int]:
 
 def alive(kinds: tuple[type, ...]) -> list[Any]:
     """All objects of these kinds, told by type: a dead weak proxy raises if asked its class."""
-    gc.unfreeze()  # what earlier modules left alive is looked at too
     gc.collect()
     return [item for item in gc.get_objects() if issubclass(type(item), kinds)]
