@@ -29,8 +29,19 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeat"))
 ALPHA = 1e-9
 
 
+@pytest.fixture(scope="session")
+def hypothesis_is_ready():
+    """Hypothesis has made its generator, which it would not find in a frozen heap."""
+
+    @hypothesis.given(hypothesis.strategies.none())
+    def nothing(_):
+        pass
+
+    nothing()
+
+
 @pytest.fixture(autouse=True, scope="module")
-def earlier_modules_cost_nothing():
+def earlier_modules_cost_nothing(hypothesis_is_ready):
     """Collections of garbage go by what a module made, not by those before it."""
     gc.collect()
     gc.freeze()
