@@ -50,6 +50,20 @@ def _is_typed(value: Any, depth: int = 2) -> bool:
     return depth > 0 and all(_is_typed(part, depth - 1) for part in value)
 
 
+class Described(str):
+    """A value named in words, which an error shows as they are."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def kind_of(value: Any) -> Described | None:
+    """What an error shows of a value that is of a wrong kind: its type, or that there is none."""
+    return None if value is None else Described(f"<{type(value).__name__}>")
+
+
 class DPForestError(Exception):
     """Base of every error that dpforest raises on purpose."""
 

@@ -18,7 +18,13 @@ from dpforest.accounting.bounds import replace_one_price
 from dpforest.accounting.ledger import Budget
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.rationals import exact_text, float_up, to_rational
-from dpforest.exceptions import BudgetExceeded, ParameterError, ParameterTypeError, ScopeError
+from dpforest.exceptions import (
+    BudgetExceeded,
+    ParameterError,
+    ParameterTypeError,
+    ScopeError,
+    kind_of,
+)
 from dpforest.own_names import OwnNames
 from dpforest.processes import this_process
 from dpforest.relations import NeighbouringRelation
@@ -113,7 +119,7 @@ class DiffprivlibCeiling:
     def __init__(self, accountant: Any) -> None:
         if not is_diffprivlib_accountant(accountant):
             raise ParameterTypeError(
-                "accountant", type(accountant).__name__, "must be a diffprivlib.BudgetAccountant",
+                "accountant", kind_of(accountant), "must be a diffprivlib.BudgetAccountant",
                 "Give one, or a dpforest.BudgetAccountant",
             )  # fmt: skip
         self._accountant = accountant

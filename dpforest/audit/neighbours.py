@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from dpforest.accounting.units import check_records_per_unit
-from dpforest.exceptions import ParameterError, ParameterTypeError
+from dpforest.exceptions import ParameterError, ParameterTypeError, kind_of
 
 Relation = Literal["add_remove", "replace_one"]
 
@@ -96,7 +96,7 @@ def as_pairs(pairs: Any) -> tuple[DatasetPair, ...]:
     if not found or not all(isinstance(pair, DatasetPair) for pair in found):
         raise ParameterTypeError(
             "pairs",
-            type(pairs).__name__,
+            kind_of(pairs),
             "must be a DatasetPair, a list of them, or a tuple of two datasets",
             "Build one with DatasetPair(first, second)",
         )
@@ -127,7 +127,7 @@ def _rows(part: Any) -> list[Hashable]:
     if array.ndim not in (1, 2):
         raise ParameterTypeError(
             "pair",
-            type(part).__name__,
+            kind_of(part),
             "a dataset must be an array of records or a tuple (X, y)",
             "Give one record a row",
         )

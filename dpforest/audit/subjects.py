@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 from dpforest.accounting.accountant import BudgetAccountant
 from dpforest.audit.neighbours import DatasetPair
-from dpforest.exceptions import ParameterError, ParameterTypeError
+from dpforest.exceptions import ParameterError, ParameterTypeError, kind_of
 
 
 @runtime_checkable
@@ -149,7 +149,7 @@ def as_subject(subject: Any) -> Subject:
         return Function(subject)
     raise ParameterTypeError(
         "subject",
-        type(subject).__name__,
+        kind_of(subject),
         "must be a Subject, an estimator or a function of a dataset",
         "Wrap a function (dataset, runs) -> outputs in Batched",
     )

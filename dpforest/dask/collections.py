@@ -9,7 +9,7 @@ import numpy as np
 
 from dpforest.dask.workers import DaskRecords, reading_partitions
 from dpforest.domain.encoder import DomainEncoder
-from dpforest.exceptions import MissingExtraError, ParameterTypeError, StreamError
+from dpforest.exceptions import MissingExtraError, ParameterTypeError, StreamError, kind_of
 from dpforest.records.base import Records
 from dpforest.records.streams.base import Source, check_columns
 
@@ -36,7 +36,7 @@ class DaskTable(Source):
     def __init__(self, X: Any, y: Any) -> None:
         if not is_collection(X):
             raise ParameterTypeError(
-                "X", type(X).__name__, "must be a Dask array or data frame",
+                "X", kind_of(X), "must be a Dask array or data frame",
                 "Use the estimator without Dask for a table in memory",
             )  # fmt: skip
         if isinstance(y, str) and hasattr(X, "columns"):
@@ -44,7 +44,7 @@ class DaskTable(Source):
                 raise StreamError("the data frame", f"it has no column {y!r}", "Name the target")
         elif not is_collection(y):
             raise ParameterTypeError(
-                "y", type(y).__name__, "must be a Dask array or series, partitioned as X",
+                "y", kind_of(y), "must be a Dask array or series, partitioned as X",
                 "Make it with dask.array or dask.dataframe",
             )  # fmt: skip
         self._X, self._y = X, y

@@ -36,7 +36,7 @@ from dpforest.domain.series import Column, Repeated
 from dpforest.domain.table import check_lengths, read_labels, read_table, select_columns
 from dpforest.domain.tallies import Guess, Seen, Tallies
 from dpforest.domain.values import CategoryLookup, Meaning, meaning_of, text_of
-from dpforest.exceptions import DomainError, ParameterError, StreamError
+from dpforest.exceptions import DomainError, ParameterError, StreamError, kind_of
 
 _NAME = "Domain.check"
 _UNKNOWN, _ABSENT = -2, -1
@@ -80,7 +80,7 @@ def check_records(domain: PublicFacts, X: Any, y: Any, task: str | None) -> Doma
         return look.found()
     if y is not None:
         raise ParameterError(
-            "y", type(y).__name__, "must be left out where X is a stream, which has its labels",
+            "y", kind_of(y), "must be left out where X is a stream, which has its labels",
             "Leave y out",
         )  # fmt: skip
     X.check(domain.feature_names)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Real
 from os import PathLike
@@ -33,6 +33,9 @@ from dpforest.domain.schema import (
 from dpforest.domain.showing import domain_page
 from dpforest.domain.values import is_boolean
 from dpforest.exceptions import DomainError, DraftedBoundsWarning, ParameterTypeError
+
+#: Two numbers that are categories more often than bounds.
+_CODES = {-1, 0, 1, 2}
 
 
 class Domain(Shown, DomainFacts):
@@ -487,12 +490,23 @@ def _feature_from(name: Any, entry: Any) -> Any:
             str(name), "bounds are two numbers", "Write (lower, upper), or categories as a list"
         )
     if isinstance(entry, (list, tuple)):
+        _check_not_bounds(name, entry)
         return CategoricalFeature(name=name, categories=tuple(entry))
     raise DomainError(
         str(name),
         "must be a (lower, upper) tuple, a list of categories or a feature",
         "See docs/domain.md",
     )
+
+
+def _check_not_bounds(name: Any, entry: Sequence[Any]) -> None:
+    """Refuse ``[0, 110]``: whoever means two categories can say so; usual codes are two."""
+    if len(entry) == 2 and all(map(_is_bound, entry)) and not set(entry) <= _CODES:
+        raise DomainError(
+            str(name),
+            "a list of two numbers may be meant as bounds",
+            "Write (lower, upper) for bounds, or {'categories': [...]} for two categories",
+        )
 
 
 def _is_bound(value: Any) -> bool:

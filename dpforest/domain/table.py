@@ -24,17 +24,8 @@ from dpforest.domain.series import (
     repeated_column,
     series_column,
 )
-from dpforest.exceptions import DomainError, ParameterError, ParameterTypeError
+from dpforest.exceptions import Described, DomainError, ParameterError, ParameterTypeError
 from dpforest.observation import observe_read
-
-
-class Described(str):
-    """A description that stands in an error for something too large or too secret to print."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return str(self)
 
 
 class Table(Protocol):

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from dpforest.display import printable
 from dpforest.domain.domain import Domain
 from dpforest.domain.schema import NumericFeature
-from dpforest.exceptions import ParameterError, ParameterTypeError
+from dpforest.exceptions import ParameterError, ParameterTypeError, kind_of
 from dpforest.strict_json import is_writable
 
 #: Records that are drawn from the domain, and where from.
@@ -72,7 +72,7 @@ def background_records(background: Any, domain: Domain) -> Any:
     if isinstance(background, PublicBackground):
         return background.records
     raise ParameterTypeError(
-        "background", type(background).__name__,
+        "background", kind_of(background),
         "must be declared public: averages over private records are a release that nobody paid for",
         "Leave it out to draw it from the domain, or wrap public records in "
         "PublicBackground(records, source=...)",

@@ -41,7 +41,7 @@ from dpforest.estimators.parameters import (
 from dpforest.estimators.planning import plan_of
 from dpforest.estimators.shapley import ShapleyValues, check_enumerable
 from dpforest.estimators.sharing import SharedBudget
-from dpforest.exceptions import NoiseUnknownError, ParameterTypeError
+from dpforest.exceptions import NoiseUnknownError, ParameterTypeError, kind_of
 from dpforest.ledger.accountant import Tariff
 from dpforest.ledger.pricing import FitPrice
 from dpforest.report.digests import model_fingerprint
@@ -205,7 +205,7 @@ class PrivateEstimator(SharedBudget):
         domain = domain if domain is not None else self.domain
         if not isinstance(domain, Domain):
             raise ParameterTypeError(
-                "domain", None if domain is None else type(domain).__name__,
+                "domain", kind_of(domain),
                 "a plan needs the public facts",
                 "Give a Domain, here or to the estimator",
             )  # fmt: skip

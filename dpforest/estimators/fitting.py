@@ -33,7 +33,7 @@ from dpforest.accounting.verify import claimed_loss, sole_certificate
 from dpforest.checks import check_n_jobs
 from dpforest.domain.domain import Domain
 from dpforest.domain.encoder import DomainEncoder
-from dpforest.domain.table import Described, read_labels
+from dpforest.domain.table import read_labels
 from dpforest.estimators.compiling import tell_of_compiling
 from dpforest.estimators.fit_plan import FitPlan, Wanted
 from dpforest.estimators.forecast_range import public_figures
@@ -49,7 +49,13 @@ from dpforest.estimators.planning import (
 )
 from dpforest.estimators.progress import PartProgress, PassProgress
 from dpforest.estimators.target_range import prepared
-from dpforest.exceptions import ParameterError, ParameterTypeError, PrivacyLeakWarning
+from dpforest.exceptions import (
+    Described,
+    ParameterError,
+    ParameterTypeError,
+    PrivacyLeakWarning,
+    kind_of,
+)
 from dpforest.ledger.accountant import NO_RESERVATION, LedgerCeiling, Reservation
 from dpforest.ledger.pricing import FitPrice, price_of
 from dpforest.mechanisms.entropy import (
@@ -191,7 +197,7 @@ class Fit:
             leak = f"the domain was drafted from data and not confirmed ({lacking})"
         else:
             raise ParameterTypeError(
-                "domain", type(declared).__name__, "must be a dpforest.Domain or None",
+                "domain", kind_of(declared), "must be a dpforest.Domain or None",
                 self._domain_repair(),
             )  # fmt: skip
         self.leaks.append(leak)
@@ -460,7 +466,7 @@ def _check_accountant(accountant: Any) -> None:
     ours = (type(None), BudgetAccountant, LedgerCeiling, DiffprivlibCeiling)
     if not isinstance(accountant, ours) and not is_diffprivlib_accountant(accountant):
         raise ParameterTypeError(
-            "accountant", type(accountant).__name__,
+            "accountant", kind_of(accountant),
             "must be a BudgetAccountant, a ledger's accountant, a diffprivlib.BudgetAccountant "
             "or None",
             "Open one with BudgetAccountant(epsilon=..., delta=...) or ledger.accountant(data_set)",

@@ -12,8 +12,7 @@ import numpy as np
 from dpforest.accounting.allocation import Allocation, allocation_from_data, allocation_to_data
 from dpforest.accounting.rationals import to_rational
 from dpforest.checks import check_integer
-from dpforest.domain.table import Described
-from dpforest.exceptions import ParameterError, ParameterTypeError
+from dpforest.exceptions import Described, ParameterError, ParameterTypeError
 
 #: Totals beyond these mean no privacy or no information, and would leave the range of doubles.
 SMALLEST_EPSILON, LARGEST_EPSILON = Fraction(1, 10**15), Fraction(10**15)

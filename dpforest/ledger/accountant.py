@@ -29,6 +29,7 @@ from dpforest.exceptions import (
     LedgerWarning,
     ParameterError,
     ParameterTypeError,
+    kind_of,
 )
 from dpforest.ledger.amounts import fraction_of
 from dpforest.ledger.charges import loss_of
@@ -131,7 +132,7 @@ class Tariff(LastingCeiling):
         of = f"data set {self.data_set!r}"
         if not isinstance(domain, Domain) or domain_digest(domain) != self.facts.domain:
             raise ParameterError(
-                "domain", domain if domain is None else type(domain).__name__,
+                "domain", kind_of(domain),
                 f"is not the one that {of} was registered with",
                 "Use that very domain; other features, bounds, categories or classes are those of "
                 "another data set",

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.exceptions import ParameterError, ParameterTypeError
+from dpforest.exceptions import ParameterError, ParameterTypeError, kind_of
 from dpforest.mechanisms.row_words import RowWords
 from dpforest.processes import this_process
 
@@ -286,7 +286,7 @@ def _seed_of(random_state: Any) -> int:
 def _no_copies(source: RandomSource) -> ParameterTypeError:
     return ParameterTypeError(
         "source",
-        type(source).__name__,
+        kind_of(source),
         "cannot be copied or pickled, since a copy would hand out the same words again",
         "Spawn a source for each worker",
     )

@@ -35,7 +35,7 @@ def rule_words(
     names = [features[table["feature"]].name for table in tables]
     if len(tables) > 1:
         words = "; ".join(_note(table, known, features) for table in tables)
-        total = f"sum {sums.setdefault(words, len(sums) + 1)} ({' + '.join(names)})"
+        total = f"sum {sums.setdefault(words, len(sums) + 1)} ({_signed(tables, names)})"
         return f"{total} <= {cut}", f"{total} > {cut}"
     parts = list(_entries(tables[0], known, features, lambda entry: entry > cut))
     sides = ([text for text, side in parts if side == right] for right in (False, True))
@@ -43,9 +43,27 @@ def rule_words(
     return left, right
 
 
+def _signed(tables: Sequence[Plain], names: Sequence[str]) -> str:
+    """Features that move a sum, with a minus where scores are taken away: ``age - pay``."""
+    scores = [_scores(table) for table in tables]
+    moving = [
+        f"{'-' if min(own) < 0 else '+'} {name}"
+        for name, own in zip(names, scores, strict=True)
+        if len(own) > 1
+    ]
+    return " ".join(moving).removeprefix("+ ") or "the same for all"
+
+
+def _scores(table: Plain) -> set[int]:
+    """All scores that a feature can have."""
+    return {*table["places"], *(table[key] for key in ("unknown", "missing") if key in table)}
+
+
 def _note(table: Plain, known: Sequence[Plain], features: Features) -> str:
     """Scores of a feature; of many cells how they go."""
     name, places = features[table["feature"]].name, table["places"]
+    if len(_scores(table)) == 1:
+        return f"{name} {places[0]} whatever it is"
     parts = list(_entries(table, known, features, lambda entry: entry))
     if len(parts) <= _MOST_PARTS:
         return f"{name} " + ", ".join(f"{entry} if it {_is(text)}" for text, entry in parts)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any, Literal
 
 from dpforest.accounting.frozen import Frozen
-from dpforest.exceptions import ParameterTypeError
+from dpforest.exceptions import ParameterTypeError, kind_of
 from dpforest.report.record import ReportRecord
 
 #: Fields that audits have in common, by which one is known.
@@ -69,7 +69,7 @@ def _shown(result: Any) -> ShownAudit:
         return result
     if not all(hasattr(result, name) for name in _FIELDS):
         raise ParameterTypeError(
-            "audit", type(result).__name__, "must be a result of dpforest.audit, or several",
+            "audit", kind_of(result), "must be a result of dpforest.audit, or several",
             "Give what audit(...) or audit_one_run(...) returned",
         )  # fmt: skip
     event = getattr(result, "event", None)

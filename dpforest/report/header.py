@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from dpforest.exceptions import ParameterTypeError
+from dpforest.exceptions import ParameterTypeError, kind_of
 from dpforest.report.typed import Day, Typed, Words
 
 #: Shown where a field was left out.
@@ -156,6 +156,6 @@ def checked_header(header: Any) -> ReportHeader | None:
     if header is None or isinstance(header, ReportHeader):
         return header
     raise ParameterTypeError(
-        "header", type(header).__name__, "must be a ReportHeader",
+        "header", kind_of(header), "must be a ReportHeader",
         "Give dpforest.ReportHeader(title=..., curator=...), or leave it out",
     )  # fmt: skip

@@ -16,7 +16,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from dpforest.accounting.figures import figure_up
 from dpforest.accounting.ledger import LedgerEntry
-from dpforest.exceptions import ParameterError, ParameterTypeError
+from dpforest.exceptions import ParameterError, ParameterTypeError, kind_of
 from dpforest.report.typed import Typed, Words
 
 #: Said wherever a figure is shown.
@@ -164,7 +164,7 @@ def checked_figures(utility: Any, entries: Iterable[LedgerEntry]) -> tuple[Utili
         _check_grants(figures, tuple(entries))
         return tuple(figures)
     raise ParameterTypeError(
-        "utility", type(utility).__name__, "must be a UtilityFigure, or several",
+        "utility", kind_of(utility), "must be a UtilityFigure, or several",
         "Give dpforest.UtilityFigure(name=..., value=..., origin=..., source=...)",
     )  # fmt: skip
 

@@ -42,6 +42,7 @@ from dpforest.exceptions import (
     ParameterError,
     ParameterTypeError,
     ReportError,
+    kind_of,
 )
 from dpforest.ledger.amounts import cap_in_units, to_units
 from dpforest.ledger.ledger import BudgetLedger
@@ -195,12 +196,12 @@ def verify_report(
 def _check_kinds(model: Any, ledger: Any) -> None:
     if not (model is None or isinstance(model, (str, Path, PrivateEstimator))):
         raise ParameterTypeError(
-            "model", type(model).__name__, "must be a private estimator, its JSON, or a path",
+            "model", kind_of(model), "must be a private estimator, its JSON, or a path",
             "Give what the report is said to be of, or leave it out",
         )  # fmt: skip
     if not (ledger is None or isinstance(ledger, BudgetLedger)):
         raise ParameterTypeError(
-            "ledger", type(ledger).__name__, "must be a BudgetLedger",
+            "ledger", kind_of(ledger), "must be a BudgetLedger",
             "Open it with BudgetLedger.open(...), or leave it out",
         )  # fmt: skip
 

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, ValidationError
 
 from dpforest.accounting.frozen import Frozen
-from dpforest.exceptions import ParameterError, ParameterTypeError, ReportError
+from dpforest.exceptions import ParameterError, ParameterTypeError, ReportError, kind_of
 from dpforest.report.digests import canonical_bytes, digest_of
 from dpforest.signatures import REPORT, Signer, is_hex, verifier
 from dpforest.strict_json import read_object
@@ -112,7 +112,7 @@ def read_signature(given: Any) -> ReportSignature:
         return given
     if not isinstance(given, (str, PathLike)):
         raise ParameterTypeError(
-            "signature", type(given).__name__, "must be a ReportSignature, its JSON, or a path",
+            "signature", kind_of(given), "must be a ReportSignature, its JSON, or a path",
             "Give what sign_report returned or wrote",
         )  # fmt: skip
     data = read_object(given, lambda rule: ReportError((f"its signature: {rule}",)))

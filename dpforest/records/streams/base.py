@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 
 from dpforest.domain.encoder import DomainEncoder
-from dpforest.exceptions import ParameterError, ParameterTypeError, StreamError
+from dpforest.exceptions import ParameterError, ParameterTypeError, StreamError, kind_of
 from dpforest.records.base import Records
 from dpforest.records.streams.passes import Batch, StreamedRecords
 
@@ -54,7 +54,7 @@ class Stream(Source):
     def __init__(self, memory_limit: int = MEMORY_LIMIT) -> None:
         if isinstance(memory_limit, bool) or not isinstance(memory_limit, int):
             raise ParameterTypeError(
-                "memory_limit", type(memory_limit).__name__, "must be a number of bytes",
+                "memory_limit", kind_of(memory_limit), "must be a number of bytes",
                 "Give an int, such as 2**31",
             )  # fmt: skip
         if memory_limit < 0:

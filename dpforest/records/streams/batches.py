@@ -13,7 +13,13 @@ from dpforest.domain.table import (
     read_table,
     select_columns,
 )
-from dpforest.exceptions import DomainError, ParameterError, ParameterTypeError, StreamError
+from dpforest.exceptions import (
+    DomainError,
+    ParameterError,
+    ParameterTypeError,
+    StreamError,
+    kind_of,
+)
 from dpforest.records.streams.base import MEMORY_LIMIT, Stream
 from dpforest.records.streams.passes import Batch
 
@@ -48,7 +54,7 @@ class BatchStream(Stream):
         super().__init__(memory_limit)
         if not callable(batches) and not isinstance(batches, Sequence):
             raise ParameterTypeError(
-                "batches", type(batches).__name__,
+                "batches", kind_of(batches),
                 "must be a sequence, or a callable that returns a fresh iterable for each pass",
                 "Give a function that opens the batches anew",
             )  # fmt: skip

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from dpforest.exceptions import ParameterTypeError, StreamError
+from dpforest.exceptions import ParameterTypeError, StreamError, kind_of
 from dpforest.records.streams import csv_lines
 from dpforest.records.streams.base import MEMORY_LIMIT, check_columns
 from dpforest.records.streams.csv_columns import table_of_block
@@ -70,7 +70,7 @@ class CSVStream(Files):
         super().__init__(paths, target, memory_limit)
         if not isinstance(quoting, bool):
             raise ParameterTypeError(
-                "quoting", type(quoting).__name__, "must be True or False", "Give one of them"
+                "quoting", kind_of(quoting), "must be True or False", "Give one of them"
             )
         self.quoting = quoting
 

@@ -9,7 +9,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from dpforest.exceptions import MissingExtraError, ParameterError, ParameterTypeError, StreamError
+from dpforest.exceptions import (
+    MissingExtraError,
+    ParameterError,
+    ParameterTypeError,
+    StreamError,
+    kind_of,
+)
 from dpforest.records.streams.base import MEMORY_LIMIT, Stream
 from dpforest.records.streams.passes import Batch
 
@@ -25,7 +31,7 @@ class Files(Stream):
         super().__init__(memory_limit)
         if not isinstance(target, str):
             raise ParameterTypeError(
-                "target", type(target).__name__, "must be the name of a column", "Give a text"
+                "target", kind_of(target), "must be the name of a column", "Give a text"
             )
         self.paths = file_list(paths, self.suffix)
         self.target = target
@@ -95,7 +101,7 @@ def file_list(paths: Paths, suffix: str) -> tuple[Path, ...]:
         isinstance(path, (str, os.PathLike)) for path in given
     ):
         raise ParameterTypeError(
-            "paths", type(paths).__name__, "must be a path, or a list of paths", "Give file names"
+            "paths", kind_of(paths), "must be a path, or a list of paths", "Give file names"
         )
     found: list[Path] = []
     for path in map(Path, given):

@@ -207,9 +207,14 @@ class PureSettings(BoostedSettings):
     spread: float = 0.6
 
     def depth(self, signal: float, n_features: int, n_classes: int) -> int:
-        """Depth by the public signal R, wherever memory allows it."""
+        """Depth by the public signal R, wherever memory allows it.
+
+        Of two classes, as with a delta, the deeper the fewer features there are.
+        """
         bits = math.log2(max(signal, 1.0))
-        return max(2, round(bits - 9.0)) if n_classes == 2 else max(3, round(bits - 7.8))
+        if n_classes == 2:
+            return max(2, round(bits - 9.5 + math.log2(10 / min(n_features, 28))))
+        return max(3, round(bits - 7.8))
 
     def rounds(self, signal: float, n_classes: int) -> int:
         """Trees, beside the first one on counts."""
