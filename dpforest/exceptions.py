@@ -60,7 +60,7 @@ class Described(str):
 
 
 def kind_of(value: Any) -> Described | None:
-    """What an error shows of a value that is of a wrong kind: its type, or that there is none."""
+    """Name the type of a value of a wrong kind, as errors show it; None stays what it is."""
     return None if value is None else Described(f"<{type(value).__name__}>")
 
 

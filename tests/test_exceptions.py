@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dpforest import PrivateForestClassifier
-from dpforest.exceptions import ParameterError, shown
+from dpforest.exceptions import ParameterError, ParameterTypeError, kind_of, shown
 
 SECRET = "4711.25"
 
@@ -70,3 +70,12 @@ def test_errors_survive_pickling():
     error = ParameterError("epsilon", -1, "must be positive", "Give more")
     again = pickle.loads(pickle.dumps(error))
     assert (str(again), again.parameter, again.value) == (str(error), "epsilon", -1)
+
+
+@pytest.mark.parametrize("value", ["d.json", {"a": (0, 1)}, 3, np.zeros(2)])
+def test_a_value_of_a_wrong_kind_is_told_by_its_kind(value):
+    forest = PrivateForestClassifier(epsilon=1, domain=value)
+    with pytest.raises(ParameterTypeError) as caught:
+        forest.plan()
+    assert f"domain=<{type(value).__name__}>: " in str(caught.value)
+    assert kind_of(None) is None and repr(kind_of("x")) == "<str>"

@@ -26,7 +26,6 @@ from dpforest.domain.schema import (
 )
 from dpforest.domain.series import Column
 from dpforest.domain.table import (
-    Described,
     Table,
     check_lengths,
     read_labels,
@@ -40,7 +39,7 @@ from dpforest.domain.values import (
     text_of,
     to_floats,
 )
-from dpforest.exceptions import DomainError, ParameterError, ParameterTypeError
+from dpforest.exceptions import Described, DomainError, ParameterError, ParameterTypeError
 from dpforest.observation import observe_read
 from dpforest.strict_json import is_writable
 

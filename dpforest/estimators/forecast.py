@@ -51,7 +51,7 @@ class PlanSummary(OwnNames):
         the strategy spends: rules always go by the pure epsilon.
     teachable : bool or None
         Whether the budget can be expected to teach more than the noisy class prior, or in a
-        regression than the mean of the target.
+        regression than the middle of the target.
     forecast : str
     parts : tuple of PlannedPart
         What would be released and what each part costs a privacy unit.
@@ -149,7 +149,7 @@ def forecast(plan: FitPlan, signal: float | None) -> str:
         return f"{unknown}; declare approximate_rows"
     if teaches(plan, signal):
         return f"R = {in_words(signal)}: {gain_in_words(gain, plan.facts.unit > 1)}"
-    least = "the mean of the target" if plan.facts.unit > 1 else "the shares of the classes"
+    least = "the middle of the target" if plan.facts.unit > 1 else "the shares of the classes"
     return (
         f"R = {in_words(signal)}: the budget is too small for this many records to teach more "
         f"than {least}; raise epsilon or gather more records"

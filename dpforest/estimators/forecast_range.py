@@ -86,7 +86,7 @@ def public_figures(plan: FitPlan) -> PublicFigures | None:
 def releases_more(plan: FitPlan) -> bool:
     """True if a plan releases more than what holds for all records alike.
 
-    Some release nothing else: where the budget is small, the mean of a regression's target.
+    Some release nothing else: where the budget is small, the middle of a regression's target.
     """
     names = [] if plan.plan is None else [part.name for part in plan.plan.parts]
     return names not in ([PRIOR_ROLE], [MEDIAN_ROLE])

@@ -185,7 +185,7 @@ def test_the_names_of_a_domain_are_told_apart_as_doubles():
     big = 2**53
     for same in ((big, big + 1), (str(big), str(big + 1)), (float(big), big + 1)):
         with pytest.raises(DomainError, match="mean the same"):
-            Domain(features={"a": list(same)})
+            Domain(features={"a": {"categories": list(same)}})
         with pytest.raises(DomainError, match="mean the same"):
             Domain(features={"a": (0, 1)}, classes=same)
     for bounds in ((big, big + 1), (-big - 1, -big)):

@@ -180,3 +180,17 @@ def test_fingerprint_follows_the_facts():
     assert len(domain.fingerprint()) == 64
     assert domain.fingerprint() != small_domain(classes=["yes", "no"]).fingerprint()
     assert pickle.loads(pickle.dumps(domain)) == domain
+
+
+@pytest.mark.parametrize("kind", [int, float, np.int64, np.uint8, Fraction])
+@pytest.mark.parametrize("numbers", [(0, 110), (110, 0), (5, 6), (0, 255)])
+def test_a_list_of_two_numbers_is_refused_since_bounds_may_be_meant(numbers, kind):
+    with pytest.raises(DomainError, match="'age': a list of two numbers may be meant as bounds"):
+        Domain(features={"age": [kind(number) for number in numbers]})
+    both = {"categories": list(numbers)}
+    assert len(Domain(features={"age": both}).features[0].categories) == 2
+
+
+@pytest.mark.parametrize("codes", [[0, 1], [1, 0], [1, 2], [-1, 1], [False, True], ["0", "110"]])
+def test_usual_codes_and_texts_are_two_categories(codes):
+    assert len(Domain(features={"a": codes}).features[0].categories) == 2

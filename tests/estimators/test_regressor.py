@@ -289,8 +289,8 @@ def test_a_small_budget_releases_the_mean_alone(epsilon, delta, make_forest):
     plan = forest.plan()
     assert plan.signal < 150 and [part.name for part in plan.parts] == ["prior"]
     assert "the mean" in plan.details["trees"]
-    assert not plan.teachable and "more than the mean of the target" in plan.forecast
-    with pytest.warns(WeakSignalWarning, match="more than the mean of the target"):
+    assert not plan.teachable and "more than the middle of the target" in plan.forecast
+    with pytest.warns(WeakSignalWarning, match="more than the middle of the target"):
         predicted = forest.fit(X, y).predict(X)
     assert (predicted == predicted[0]).all() and not forest.feature_importances_.any()
     assert abs(predicted[0] - y.mean()) < 3 * (UPPER - LOWER) / plan.signal

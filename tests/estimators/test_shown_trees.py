@@ -17,6 +17,7 @@ from dpforest import (
 )
 from dpforest.exceptions import MissingExtraError
 from dpforest.plain.reader import PlainModel, _side
+from dpforest.plain.rule_words import rule_words
 from dpforest.plain.shown import shown_tree
 
 FEATURES = {
@@ -150,6 +151,25 @@ def test_rules_are_shown_with_their_sums(rules):
     assert "age" in text and "age" in rules.export_text(max_depth=1)
     with pytest.raises(ParameterError, match="one tree of rules"):
         rules.export_text(0)
+
+
+def test_sums_are_named_by_what_moves_them_with_their_signs():
+    features = Domain(features={"age": (0, 9), "pay": (0, 9), "kind": ["x", "y"]}).features
+    known = [{"edges": [3, 6]}, {"edges": [5]}, {"categories": ["x", "y"]}]
+
+    def words_of(*places):
+        tables = [{"feature": place, "places": own[:-1], "unknown": own[-1], "missing": own[-1]}
+                  for place, own in enumerate(places)]  # fmt: skip
+        sums = {}
+        left, _ = rule_words({"sum": tables, "threshold": 7}, known, features, sums)
+        return left, *sums
+
+    left, note = words_of([0, 500, 1000, 0], [-9, 0, 0], [0, 0, 0])
+    assert left == "sum 1 (age - pay) <= 7" and "kind 0 whatever it is" in note
+    assert words_of([0, -5, -9, 0], [0, 9, 0], [0, -9, 0])[0] == "sum 1 (- age + pay - kind) <= 7"
+    assert words_of([1, 1, 1, 1], [2, 2, 2], [0, 0, 0])[0] == "sum 1 (the same for all) <= 7"
+    # What is not declared moves a sum too.
+    assert words_of([0, 1, 2, 0], [2, 2, 2], [0, 0, 9])[0] == "sum 1 (age + kind) <= 7"
 
 
 def test_single_cuts_of_rules_say_where_a_record_goes(rules):

@@ -7,7 +7,7 @@ what is released for their leaves.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +17,11 @@ from dpforest.trees.base import TableFacts
 from dpforest.trees.random.bins import Bins
 from dpforest.trees.random.kernels.leaves import add_leaf_values, tree_leaves
 from dpforest.trees.random.kernels.random_trees import draw_trees
+from dpforest.trees.random.kernels.unknown import count_coins, throw_coins
 from dpforest.trees.stored import reading, require, whole_number, whole_numbers
 
+#: Bin of every code, and where the bins of each feature begin.
+DeclaredBins: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64]]
 #: Deepest trees that are read back: their leaves are 2**depth a tree.
 MAX_DEPTH = 20
 
@@ -123,6 +126,7 @@ def draw_random_trees(
     facts: TableFacts,
     source: RandomSource,
     n_features: NDArray[np.int64] | None = None,
+    declared: DeclaredBins | None = None,
 ) -> RandomTrees:
     """Draw complete random trees over bins.
 
@@ -141,6 +145,8 @@ def draw_random_trees(
         One word a tree: public randomness.
     n_features : ndarray of int64, shape (n_trees,), optional
         How many features, drawn at random, each tree may use; all without.
+    declared : tuple of ndarray, optional
+        From `declared_bins`, for whoever draws many times.
 
     Notes
     -----
@@ -151,7 +157,7 @@ def draw_random_trees(
     feature = np.empty(shape, dtype=np.int32)
     mask = np.empty((*shape, mask_words(facts)), dtype=np.uint64)
     allowed = np.full(n_trees, facts.n_features) if n_features is None else n_features
-    of_code, starts = declared_bins(bins, facts)
+    of_code, starts = declared_bins(bins, facts) if declared is None else declared
     draw_trees(
         source.words(n_trees),
         np.ascontiguousarray(allowed, dtype=np.int64),
@@ -167,7 +173,7 @@ def draw_random_trees(
     return RandomTrees(depth, feature, mask)
 
 
-def declared_bins(bins: Bins, facts: TableFacts) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def declared_bins(bins: Bins, facts: TableFacts) -> DeclaredBins:
     """Bins and their starts where what is not declared shares the bin of a feature's first code.
 
     So it never counts among the bins that a node can part.
@@ -192,10 +198,5 @@ def toss_unknown(
     """Send what is not declared to a random side of every node that splits its feature."""
     if max(facts.unknown, default=-1) < 0:
         return
-    codes = np.array(facts.unknown, dtype=np.int64)[feature]
-    all_left = (mask == ~np.uint64(0)).all(axis=2)
-    nodes = np.nonzero((codes >= 0) & ~all_left)
-    words, bits = codes[nodes] >> 6, (codes[nodes] & 63).astype(np.uint64)
-    tossed = source.words(bits.size) >> np.uint64(63)
-    place = (*nodes, words)
-    mask[place] = mask[place] & ~(np.uint64(1) << bits) | (tossed << bits)
+    unknown = np.array(facts.unknown, dtype=np.int64)
+    throw_coins(feature, mask, unknown, source.words(count_coins(feature, mask, unknown)))

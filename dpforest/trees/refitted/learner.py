@@ -15,7 +15,7 @@ from dpforest.trees.additive.learner import fitted_curves
 from dpforest.trees.base import TableFacts
 from dpforest.trees.prior import released_prior, start_scores
 from dpforest.trees.random.bins import Bins, asked_bins
-from dpforest.trees.random.trees import RandomTrees, draw_random_trees
+from dpforest.trees.random.trees import RandomTrees, declared_bins, draw_random_trees
 from dpforest.trees.refitted.linear_start import fit_linear_start
 from dpforest.trees.refitted.model import RefittedModel
 from dpforest.trees.refitted.plan import RefittedShape, Role, build_plan
@@ -110,6 +110,7 @@ class _Rounds:
         history: ScoreHistory,
     ) -> None:
         self.shape, self.bridge, self.facts, self.bins = shape, bridge, facts, bins
+        self.declared = declared_bins(bins, facts)
         n_features = np.array(shape.settings.features_per_tree, dtype=np.int64)
         self.n_features = np.resize(n_features, shape.n_candidates)
         self.structure = bridge.public("structure")
@@ -124,8 +125,9 @@ class _Rounds:
         """One round: sums of all candidates, a pick, the picked one's sums released."""
         shape = self.shape
         trees = draw_random_trees(
-            shape.n_candidates, shape.depth, self.bins, self.facts, self.structure, self.n_features
-        )
+            shape.n_candidates, shape.depth, self.bins, self.facts, self.structure,
+            self.n_features, self.declared,
+        )  # fmt: skip
         query = LeafSums(self._residuals, trees)
         sums = self.bridge.ask(query, *shape.round_roles)
         picked = int(sums.chosen(Role.SELECTION, LeanOfTrees(query))[0]) if shape.selects else 0

@@ -85,6 +85,11 @@ class Direction:
         """Number of integers that the values lie in."""
         return sum(int(t.max()) - int(t.min()) for t in self.tables) + 1
 
+    @property
+    def lowest(self) -> int:
+        """Least of these integers."""
+        return sum(int(table.min()) for table in self.tables)
+
     def spans(self) -> NDArray[np.float64]:
         """Largest change of the value by each feature alone."""
         return np.array([float(t.max() - t.min()) for t in self.tables])

@@ -40,6 +40,20 @@ class RuleNode:
     direction: Direction
     threshold: int
 
+    def sides(self, codes: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Shares of records to the right, by their distances to the cut, and who lies there."""
+        values = self.direction.values(codes)
+        if values.size <= self.direction.width:
+            return self._right(values), values > self.threshold
+        # Of more records than values each value is worked out once.
+        lowest = self.direction.lowest
+        known = np.arange(lowest, lowest + self.direction.width)
+        return self._right(known).take(values - lowest), values > self.threshold
+
+    def _right(self, values: NDArray[np.int64]) -> NDArray[np.float64]:
+        distance = (values - self.threshold - 0.5) / self.direction.width
+        return np.asarray(1.0 / (1.0 + np.exp(-STEEPNESS * distance)))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RuleModel(LogOddsModel):
@@ -79,13 +93,15 @@ class RuleModel(LogOddsModel):
         """
         scores = np.empty((codes.shape[0], self.n_classes))
         for block in _blocks(codes.shape[0]):
-            scores[block] = np.log(self._graded(codes[block]) @ self.probabilities)
+            scores[block] = np.log(self._graded(codes[block]).T @ self.probabilities)
         return scores
 
     def _graded(self, codes: NDArray[Any]) -> NDArray[np.float64]:
-        """Shares of records in the leaves, shape (n, n_leaves)."""
-        soft, hard = self._shares(codes)
-        return (soft + HARD_WEIGHT * hard) / (1.0 + HARD_WEIGHT)
+        """Shares of records in the leaves, shape (n_leaves, n)."""
+        n = codes.shape[0]
+        graded = np.zeros((self.labels.size, n))
+        self._route(codes, 0, np.ones(n), np.ones(n, dtype=bool), graded)
+        return graded
 
     def leaves(self, codes: NDArray[Any]) -> NDArray[np.int64]:
         """Index of the leaf that each record lies in."""
@@ -105,35 +121,25 @@ class RuleModel(LogOddsModel):
             if node is not None:
                 found[here] += node.direction.values(codes[here]) > node.threshold
 
-    def _shares(self, codes: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Soft and hard shares of records in the leaves, each of shape (n, n_leaves)."""
-        soft, hard = np.zeros((2, codes.shape[0], self.labels.size))
-        self._route(codes, 0, np.ones(codes.shape[0]), np.ones(codes.shape[0]), soft, hard)
-        return soft, hard
-
     def _route(
         self,
         codes: NDArray[Any],
         place: int,
         share: NDArray[np.float64],
-        inside: NDArray[np.float64],
-        soft: NDArray[np.float64],
-        hard: NDArray[np.float64],
+        inside: NDArray[np.bool_],
+        graded: NDArray[np.float64],
     ) -> None:
+        """Write what leaves below a place get of records that share in it, or lie inside."""
         if place >= len(self.nodes):
-            leaf = place - len(self.nodes)
-            soft[:, leaf], hard[:, leaf] = share, inside
+            graded[place - len(self.nodes)] = (share + HARD_WEIGHT * inside) / (1.0 + HARD_WEIGHT)
             return
         node = self.nodes[place]
         if node is None:
-            self._route(codes, 2 * place + 1, share, inside, soft, hard)
+            self._route(codes, 2 * place + 1, share, inside, graded)
             return
-        values = node.direction.values(codes)
-        distance = (values - node.threshold - 0.5) / node.direction.width
-        right = 1.0 / (1.0 + np.exp(-STEEPNESS * distance))
-        beyond = (values > node.threshold).astype(np.float64)
-        self._route(codes, 2 * place + 1, share * (1 - right), inside * (1 - beyond), soft, hard)
-        self._route(codes, 2 * place + 2, share * right, inside * beyond, soft, hard)
+        right, beyond = node.sides(codes)
+        self._route(codes, 2 * place + 1, share * (1 - right), inside & ~beyond, graded)
+        self._route(codes, 2 * place + 2, share * right, inside & beyond, graded)
 
     def feature_importances(self) -> NDArray[np.float64]:
         """Share of the model's effect that each feature carries, shape (D,), sum 1 or all 0.

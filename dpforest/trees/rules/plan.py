@@ -89,7 +89,9 @@ def build_plan(facts: TableFacts, budget: LearnerBudget, settings: RulesSettings
     drawn = facts.n_classes <= _MOST_CLASSES and facts.in_memory
     of_two = facts.n_classes == 2 and facts.unit == 1
     n_stages = settings.n_stages(signal, facts.n_classes, of_two) if drawn else 0
-    shape = RulesShape(facts.n_classes, n_stages, family_size(facts, settings), signal, settings)
+    shape = RulesShape(
+        facts.n_classes, n_stages, family_size(facts, settings, signal), signal, settings
+    )
     if not n_stages:
         return Plan((once(OWNER, _class_shares(epsilon)),), shape, _words(shape, counted=True))
     share = settings.count_share if signal >= settings.counted_signal else Fraction(0)
@@ -147,9 +149,12 @@ def _words(shape: RulesShape, counted: bool, weighed: bool = False) -> dict[str,
     }
 
 
-def family_size(facts: TableFacts, settings: RulesSettings) -> FamilySize:
+def family_size(facts: TableFacts, settings: RulesSettings, signal: float) -> FamilySize:
     """The largest family whose fit stays below ``settings.work`` elementary steps."""
-    n_sums, n_cuts, n_singles = settings.n_sums, settings.n_cuts, 4 * settings.n_sums
+    n_sums = settings.n_sums
+    if signal >= settings.much_signal:
+        n_sums = min(n_sums, settings.n_sums_of_much)
+    n_cuts, n_singles = settings.n_cuts, 4 * n_sums
     while n_sums > 8 and _work(facts, n_sums, n_singles, n_cuts) > settings.work:
         if n_cuts > 16:
             n_cuts = n_cuts // 2

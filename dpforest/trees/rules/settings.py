@@ -21,8 +21,10 @@ class RulesSettings:
 
     Attributes
     ----------
-    n_sums : int
-        Random signed sums among the directions.
+    n_sums, n_sums_of_much : int
+        Random signed sums among the directions; the second from R = ``much_signal`` on, where
+        fewer are as good, and a fit takes two thirds of the time.
+    much_signal : float
     n_cuts : int
         Cuts of a direction, at most.
     sum_share, stop_share : float
@@ -65,6 +67,8 @@ class RulesSettings:
     """
 
     n_sums: int = 200
+    n_sums_of_much: int = 150
+    much_signal: float = 5000.0
     n_cuts: int = 15
     sum_share: float = 0.3
     stop_share: float = 0.05

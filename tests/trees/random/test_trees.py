@@ -11,6 +11,7 @@ import pytest
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.trees.random.bins import public_bins
 from dpforest.trees.random.kernels import random_trees as kernels
+from dpforest.trees.random.kernels.unknown import count_coins, throw_coins
 from dpforest.trees.random.trees import RandomTrees, draw_random_trees
 
 MIXED = [9, -5, 300, -2, 2, -70]
@@ -95,6 +96,33 @@ def test_trees_drawn_by_bits_are_those_drawn_by_looking_at_ancestors(facts_of, c
             draw(state, allowed, *rest, missing, feature, mask)
             drawn.append((state.tolist(), feature.tolist(), mask.tolist()))
         assert drawn[0] == drawn[1]
+
+
+def slow_toss(feature, mask, unknown, words):
+    """The coins one by one, by the bits of Python's integers."""
+    words, sides = iter(words), []
+    for tree, node in np.ndindex(*feature.shape):
+        masked = sum(int(word) << 64 * k for k, word in enumerate(mask[tree, node]))
+        code = int(unknown[feature[tree, node]])
+        if code >= 0 and masked != 2 ** (64 * mask.shape[2]) - 1:
+            left = int(next(words)) >> 63
+            masked = masked | 1 << code if left else masked & ~(1 << code)
+        sides.append([masked >> 64 * k & 2**64 - 1 for k in range(mask.shape[2])])
+    assert next(words, None) is None
+    return np.array(sides, dtype=np.uint64).reshape(mask.shape)
+
+
+def test_coins_for_what_is_not_declared_are_those_of_a_slow_twin():
+    rng = np.random.default_rng(5)
+    unknown = np.array([3, -1, 130, 63, 64])
+    feature = rng.integers(0, 5, (30, 15)).astype(np.int32)
+    mask = rng.integers(0, 2**64, (30, 15, 3), dtype=np.uint64)
+    mask[rng.random((30, 15)) < 0.2] = 2**64 - 1
+    words = rng.integers(0, 2**64, count_coins(feature, mask, unknown), dtype=np.uint64)
+    assert 200 < words.size < 400
+    expected = slow_toss(feature, mask, unknown, words)
+    throw_coins(feature, mask, unknown, words)
+    assert np.array_equal(mask, expected)
 
 
 def test_a_node_that_nothing_can_split_sends_all_left(facts_of):

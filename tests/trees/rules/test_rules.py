@@ -18,6 +18,7 @@ from dpforest.mechanisms.streamed import draw_one_below
 from dpforest.records.base import MemoryRecords
 from dpforest.trees.rules import RuleModel, RulesLearner, RulesSettings, learner
 from dpforest.trees.rules.directions import Directions, PublicDraws, draw_directions
+from dpforest.trees.rules.model import RuleNode
 from dpforest.trees.rules.plan import cells_role, family_size, stage_role
 from dpforest.trees.rules.probabilities import (
     SHARPENING,
@@ -111,6 +112,30 @@ def test_more_classes_get_a_third_stage_sooner_and_no_fourth(facts_of):
         plan = LEARNER.plan(facts_with(facts_of, signal, n_classes=n_classes), budget(1))
         assert plan.shape.n_stages == n_stages
         assert any("before stage" in part.name for part in plan.parts) == (n_classes == 2)
+
+
+@pytest.mark.parametrize(("signal", "n_sums"), [(4999, 200), (5000, 150), (1e9, 150)])
+def test_fewer_sums_are_offered_where_the_budget_is_large(signal, n_sums, facts_of):
+    assert family_size(facts_with(facts_of, 100), RulesSettings(), signal).n_sums == n_sums
+    fewer = RulesSettings(n_sums=10)
+    assert family_size(facts_with(facts_of, 100), fewer, signal).n_sums == 10
+
+
+def test_sides_of_many_records_are_those_of_each(facts_of, table_of):
+    facts = facts_with(facts_of, 600, [64, -5, 9, -2])
+    codes = table_of(facts, 5000).codes
+    directions = draw_directions(facts, 30, 7, 40, 0.5, SeededSource(3)).members
+    widths = [direction.width for direction in directions]
+    assert min(widths) < 10 and max(widths) > 1000
+    for direction in directions:
+        node = RuleNode(direction, int(direction.thresholds[0]))
+        right, beyond = node.sides(codes)
+        own = [node.sides(codes[i : i + 1]) for i in range(0, len(codes), 97)]
+        assert np.allclose(right[::97], [share[0] for share, _ in own], rtol=1e-15, atol=0)
+        assert beyond[::97].tolist() == [side[0] for _, side in own]
+        values = direction.values(codes)
+        assert direction.lowest <= values.min()
+        assert values.max() < direction.lowest + direction.width
 
 
 def test_blocks_of_records_are_not_seen(facts_of, table_of, monkeypatch):
@@ -260,7 +285,7 @@ def test_without_directions_there_are_no_bins():
 
 def test_a_wide_domain_is_offered_in_part(facts_of):
     facts = facts_with(facts_of, 1e5, [40] * 500)
-    size = family_size(facts, RulesSettings())
+    size = family_size(facts, RulesSettings(), 20)
     assert size.n_sums < 200
     directions = draw_directions(
         facts, size.n_sums, size.n_cuts, size.n_singles, 0.5, SeededSource(1)
