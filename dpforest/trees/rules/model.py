@@ -93,15 +93,15 @@ class RuleModel(LogOddsModel):
         """
         scores = np.empty((codes.shape[0], self.n_classes))
         for block in _blocks(codes.shape[0]):
-            scores[block] = np.log(self._graded(codes[block]).T @ self.probabilities)
+            scores[block] = np.log(self._graded(codes[block]) @ self.probabilities)
         return scores
 
     def _graded(self, codes: NDArray[Any]) -> NDArray[np.float64]:
-        """Shares of records in the leaves, shape (n_leaves, n)."""
+        """Shares of records in the leaves, shape (n, n_leaves)."""
         n = codes.shape[0]
         graded = np.zeros((self.labels.size, n))
         self._route(codes, 0, np.ones(n), np.ones(n, dtype=bool), graded)
-        return graded
+        return graded.T
 
     def leaves(self, codes: NDArray[Any]) -> NDArray[np.int64]:
         """Index of the leaf that each record lies in."""
