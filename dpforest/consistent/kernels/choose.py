@@ -95,13 +95,14 @@ def _score_afresh(table, room, first, last, start, end, criterion, any_ordered):
     if n_own == 0:
         return
     n_cells = -(-n_cells // WIDTH) * WIDTH
+    at = np.int64(0)
     if table.n_classes > 0:
         count_features(
-            table, room, start, end, room.totals, room.own, room.own_firsts, n_lanes, n_own, 0,
+            table, room, start, end, room.totals, room.own, room.own_firsts, n_lanes, n_own, at,
             n_cells,
         )  # fmt: skip
         score_classes(
-            room.cells, 0, n_cells, room.totals, end - start, room.own, room.own_firsts, n_own,
+            room.cells, at, n_cells, room.totals, end - start, room.own, room.own_firsts, n_own,
             table.n_codes, table.against_rest, any_ordered, room.sums, room.cell_scores,
         )  # fmt: skip
     else:

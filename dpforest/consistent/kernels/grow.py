@@ -227,7 +227,8 @@ def _grow_nodes(
     keep_from = np.inf
     if keeps:
         keep_from = max(slot_size / (CELLS_A_RECORD * table.counted.shape[0]), 1.0)
-    any_ordered = False
+    # Of a type of its own: constants would have what is called compiled for them besides.
+    any_ordered, first = np.bool_(False), np.int64(0)
     for f in table.counted:
         any_ordered |= not table.against_rest[f]
     n_free = free.shape[0]
@@ -242,7 +243,9 @@ def _grow_nodes(
     if room.structure.shape[0] >= keep_from:
         n_free -= 1
         places[0, 2] = free[n_free]
-        _count_kept(table, room, 0, room.structure.shape[0], totals[0], free[n_free] * slot_size)
+        _count_kept(
+            table, room, first, room.structure.shape[0], totals[0], free[n_free] * slot_size
+        )
     height = n_nodes = 1
     while height > 0:
         height -= 1
