@@ -418,6 +418,10 @@ class WeakSignalWarning(UserWarning):
     """The budget is too small for the declared or released number of records to teach much."""
 
 
+class FewRecordsWarning(UserWarning):
+    """Released counts add up to far less than the declared number of records."""
+
+
 class LargeDeltaWarning(UserWarning):
     """Delta is at least one over the declared number of records.
 

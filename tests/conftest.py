@@ -48,6 +48,12 @@ def earlier_modules_cost_nothing(hypothesis_is_ready):
 
 
 @pytest.fixture(autouse=True)
+def few_records_are_meant(monkeypatch):
+    """Tests declare many records and give few, so that plans are those of many."""
+    monkeypatch.setattr("dpforest.estimators.counted.FEWEST", 0.0)
+
+
+@pytest.fixture(autouse=True)
 def threads_for_few_records(monkeypatch):
     """Tables of tests are small; what is asked for in threads is to run in threads."""
     monkeypatch.setattr("dpforest.records.base.RECORDS_A_THREAD", 1)

@@ -10,7 +10,7 @@ from dpforest.command_line.answers import Answer, AuditOutcome
 from dpforest.command_line.exit_codes import ANSWER_IS_NO, DONE
 from dpforest.command_line.forests import declared_domain, forest_of
 from dpforest.command_line.running import tell
-from dpforest.exceptions import RepeatedFitWarning, WeakSignalWarning
+from dpforest.exceptions import FewRecordsWarning, RepeatedFitWarning, WeakSignalWarning
 
 
 def run_audit(chosen: argparse.Namespace) -> Answer:
@@ -22,6 +22,7 @@ def run_audit(chosen: argparse.Namespace) -> Answer:
         # Tables of a few records teach nothing, and nobody's budget is spent on them.
         warnings.simplefilter("ignore", RepeatedFitWarning)
         warnings.simplefilter("ignore", WeakSignalWarning)
+        warnings.simplefilter("ignore", FewRecordsWarning)
         found = audit(forest, runs=chosen.runs, confidence=chosen.confidence)
     code = ANSWER_IS_NO if found.verdict == "violates" else DONE
     return Answer(AuditOutcome(audit=found), str(found), code=code)

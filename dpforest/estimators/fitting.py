@@ -35,8 +35,9 @@ from dpforest.domain.domain import Domain
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.table import read_labels
 from dpforest.estimators.compiling import tell_of_compiling
+from dpforest.estimators.counted import counted_records, warn_of_few
 from dpforest.estimators.fit_plan import FitPlan, Wanted
-from dpforest.estimators.forecast_range import public_figures
+from dpforest.estimators.forecast_range import PublicFigures, public_figures
 from dpforest.estimators.names import features_in
 from dpforest.estimators.outcome import FitOutcome
 from dpforest.estimators.parameters import storable
@@ -367,7 +368,7 @@ class Fit:
             domain_=self.domain,
             _encoder_=self.encoder,
             _heard=released.heard,
-            _figures=public_figures(self.settled),
+            _figures=self._figures(released.heard),
             accountant_=accountant,
             spent_=spent_budget(loss, guarantee),
             # Written out when somebody asks: a closed scope does not change any more.
@@ -375,6 +376,15 @@ class Fit:
             _facts=facts,
             guarantee_=guarantee,
         )
+
+    def _figures(self, heard: Heard | None) -> PublicFigures | None:
+        """Figures of the plan, or of the few records that releases speak of; of these it warns."""
+        figures, counted = public_figures(self.settled), counted_records(heard)
+        declared = self.domain.approximate_rows
+        if figures is None or counted is None or declared is None or not counted.is_few(declared):
+            return figures
+        warn_of_few(counted, declared, 5, self.search)
+        return figures.of_records(counted.records)
 
     def _run_facts(self) -> RunFacts:
         """Facts that guarantee and report are made of, as they are when the fit ends."""

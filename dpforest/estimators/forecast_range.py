@@ -9,7 +9,7 @@ benchmarks/forecast.py makes them.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dpforest.accounting.releases import LearnerBudget
@@ -50,6 +50,8 @@ class PublicFigures:
         R of the budget in pure epsilon, with those records.
     learns : bool
         Whether more than a constant is released.
+    trusted : bool
+        Whether released counts do not say that there were far fewer records.
     """
 
     n_classes: int
@@ -58,6 +60,14 @@ class PublicFigures:
     rows: float
     signal: float
     learns: bool
+    trusted: bool = True
+
+    def of_records(self, rows: float) -> PublicFigures:
+        """The same of a fit that saw far fewer records, as its releases say."""
+        rows = min(max(rows, 1.0), self.rows)
+        signal = self.signal * rows / self.rows
+        learns = self.learns and signal >= HOPELESS_SIGNAL
+        return replace(self, rows=rows, signal=signal, learns=learns, trusted=False)
 
     @property
     def level(self) -> float:
@@ -112,7 +122,7 @@ def told_range(figures: PublicFigures, strategy: str, told: float | None) -> Ran
     told : float or None
         See :func:`dpforest.estimators.told_gain.told_gain`.
     """
-    if told is None or not figures.learns:
+    if told is None or not figures.learns or not figures.trusted:
         return planned_range(figures)
     if figures.is_regression:
         return _range(MEANS_TOLD, (told, figures.level), figures)

@@ -24,10 +24,11 @@ STRUCTURE_ROLES = frozenset({QUANTILES_ROLE})
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Noised:
-    """Released numbers, and the variance of the noise on each; both are public."""
+    """Released numbers, the variance of the noise on each, and their role; all are public."""
 
     values: NDArray[Any]
     variance: float
+    role: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -117,7 +118,7 @@ class ListeningSealed:
         """As the sealed count."""
         released = self.sealed.noised(role, part)
         variance = 0.0 if role in STRUCTURE_ROLES else float(self.bridge.event(role).variance)
-        self.said.append(("noised", Noised(released, variance)))
+        self.said.append(("noised", Noised(released, variance, role)))
         return released
 
     def chosen(self, role: str, score: Any) -> Any:

@@ -213,7 +213,7 @@ class PureSettings(BoostedSettings):
         """
         bits = math.log2(max(signal, 1.0))
         if n_classes == 2:
-            return max(2, round(bits - 9.5 + math.log2(10 / min(n_features, 28))))
+            return max(2, round(bits - 9.5 + math.log2(10 / min(max(n_features, 4), 28))))
         return max(3, round(bits - 7.8))
 
     def rounds(self, signal: float, n_classes: int) -> int:
