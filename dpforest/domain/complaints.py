@@ -53,6 +53,13 @@ def domain_error(
     return DomainError(entry or "domain", _rule(first), _CHECK)
 
 
+#: Names that other libraries have for fields.
+_SYNONYMS = {
+    "min": "lower", "minimum": "lower", "low": "lower", "max": "upper", "maximum": "upper",
+    "high": "upper", "values": "categories", "levels": "categories", "nullable": "missing",
+}  # fmt: skip
+
+
 def _rule(complaint: Mapping[str, Any]) -> str:
     """The rule that was broken, in our words where pydantic's speak of its own types."""
     words = _RULES.get(complaint["type"])
@@ -68,5 +75,5 @@ def _other_kind(field: str, kind: Any) -> str:
 def _meant(word: str, fields: Iterable[str]) -> str:
     """Suggest the field that a misspelt word may mean."""
     known = sorted(set(fields))
-    close = get_close_matches(word, known, n=1)
+    close = [_SYNONYMS[word]] if word in _SYNONYMS else get_close_matches(word, known, n=1)
     return f"Write {close[0]!r}" if close else f"There are {', '.join(known)}"

@@ -7,7 +7,7 @@ import json
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from numbers import Real
+from numbers import Number, Real
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
@@ -88,6 +88,9 @@ class Domain(Shown, DomainFacts):
             return classes
         if isinstance(classes, (str, bytes)) or not isinstance(classes, Iterable):
             raise DomainError("classes", "must be a list of labels", "Write classes=[...]")
+        if isinstance(classes, (set, frozenset)):
+            rule = "a set has another order in every process"
+            raise DomainError("classes", rule, "Write classes=[...]")
         return Classes(labels=tuple(classes))
 
     @field_validator("approximate_rows", mode="before")
@@ -485,7 +488,7 @@ def _feature_from(name: Any, entry: Any) -> Any:
         return {"name": name, "kind": kind, **entry}
     if isinstance(entry, tuple) and len(entry) == 2 and all(map(_is_bound, entry)):
         return NumericFeature(name=name, lower=entry[0], upper=entry[1])
-    if isinstance(entry, tuple) and entry and all(map(_is_bound, entry)):
+    if isinstance(entry, tuple) and any(map(_may_be_bound, entry)):
         raise DomainError(
             str(name), "bounds are two numbers", "Write (lower, upper), or categories as a list"
         )
@@ -507,6 +510,16 @@ def _check_not_bounds(name: Any, entry: Sequence[Any]) -> None:
             "a list of two numbers may be meant as bounds",
             "Write (lower, upper) for bounds, or {'categories': [...]} for two categories",
         )
+
+
+def _may_be_bound(value: Any) -> bool:
+    """True of what may be meant as one bound of two: a number of any kind, or a text of one."""
+    if isinstance(value, str):
+        try:
+            value = float(value)
+        except ValueError:
+            return False
+    return value is None or isinstance(value, Number) and not isinstance(value, bool)
 
 
 def _is_bound(value: Any) -> bool:

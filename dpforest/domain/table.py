@@ -24,7 +24,13 @@ from dpforest.domain.series import (
     repeated_column,
     series_column,
 )
-from dpforest.exceptions import Described, DomainError, ParameterError, ParameterTypeError
+from dpforest.exceptions import (
+    Described,
+    DomainError,
+    ParameterError,
+    ParameterTypeError,
+    kind_of,
+)
 from dpforest.observation import observe_read
 
 
@@ -424,6 +430,11 @@ def read_labels(y: Any, estimator_name: str, check_type: bool = False) -> Column
             if check_type:
                 _check_series(series, "y")
             return series_column(series)
+    if isinstance(y, str):
+        raise ParameterTypeError(
+            "y", kind_of(y), "must be the labels themselves, not the name of their column",
+            "Give table[name]",
+        )  # fmt: skip
     read = _as_array(y, "y")
     return read if isinstance(read, list) else _array_column(_one_dimension(read))
 

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from dpforest.domain.domain import Domain
+from dpforest.exceptions import Described, ParameterError, ParameterTypeError, kind_of
 from dpforest.records.streams.base import Source
 
 
@@ -28,8 +29,14 @@ def declared_names(domain: Domain) -> dict[str, Any]:
 def check_feature_names(estimator: Any, X: Any, stacklevel: int = 3) -> None:
     """Say in scikit-learn's words where a table's names are not those of the fit.
 
-    Columns are read by name, so their order and further columns do not matter.
+    Columns are read by name, so their order and further columns do not matter. A frame whose names
+    scikit-learn does not know how to read is refused here; a stream is refused always.
     """
+    if isinstance(X, Source):
+        raise ParameterTypeError(
+            "X", kind_of(X), "a stream is for fits",
+            "Read its records to a table, or predict files by `dpforest predict`",
+        )  # fmt: skip
     if not hasattr(estimator, "feature_names_in_"):
         return
     names = table_names(X)
@@ -40,8 +47,16 @@ def check_feature_names(estimator: Any, X: Any, stacklevel: int = 3) -> None:
             UserWarning,
             stacklevel=stacklevel,
         )
-    elif not set(estimator.feature_names_in_) <= set(names):
-        validate_data(estimator, X, skip_check_array=True, reset=False)
+    elif missing := sorted(set(estimator.feature_names_in_) - set(names)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            validate_data(estimator, X, skip_check_array=True, reset=False)
+        # Of some frames it reads no names, and takes their columns by place.
+        raise ParameterError(
+            "X", Described("a table with other columns"),
+            f"lacks columns that the domain declares: {', '.join(missing[:5])}",
+            "Name its columns as they were at the fit",
+        )  # fmt: skip
 
 
 def _names_fit(domain: Domain, X: Any) -> bool:
@@ -55,6 +70,6 @@ def table_names(X: Any) -> tuple[str, ...] | None:
     # Arrow's tables hold data under "columns".
     place = "column_names" if hasattr(type(X), "column_names") else "columns"
     names = getattr(X, place, None)
-    if names is None or not all(isinstance(name, str) for name in names):
+    if names is None or callable(names) or not all(isinstance(name, str) for name in names):
         return None
     return tuple(names)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -194,3 +195,26 @@ def test_a_list_of_two_numbers_is_refused_since_bounds_may_be_meant(numbers, kin
 @pytest.mark.parametrize("codes", [[0, 1], [1, 0], [1, 2], [-1, 1], [False, True], ["0", "110"]])
 def test_usual_codes_and_texts_are_two_categories(codes):
     assert len(Domain(features={"a": codes}).features[0].categories) == 2
+
+
+@pytest.mark.parametrize(
+    "pair", [(Decimal(0), Decimal(5)), ("0", "110"), (0, "5"), (None, 5), ("-1e3", "2.5"), ("1",)]
+)
+def test_a_tuple_that_may_be_bounds_is_no_categories(pair):
+    with pytest.raises(DomainError, match="'age': bounds are two numbers"):
+        Domain(features={"age": pair})
+    assert len(Domain(features={"age": {"categories": ["0", "110"]}}).features[0].categories) == 2
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"), [("min", "lower"), ("max", "upper"), ("levels", "categories")]
+)
+def test_fields_by_other_names_are_understood(word, meant):
+    with pytest.raises(DomainError, match=f"there is no such field. Write '{meant}'"):
+        Domain(features={"age": {"lower": 0, "upper": 1, word: 1}})
+
+
+@pytest.mark.parametrize("kind", [set, frozenset])
+def test_classes_have_an_order(kind):
+    with pytest.raises(DomainError, match="'classes': a set has another order"):
+        Domain(features={"age": (0, 1)}, classes=kind(["no", "yes"]))

@@ -12,6 +12,8 @@ from sklearn.model_selection import cross_val_score
 import dpforest.estimators.multinomial
 from dpforest import BudgetAccountant, Domain, MultinomialForestClassifier
 from dpforest.datasets import load_mammographic_masses, load_vertebral
+from dpforest.exceptions import ParameterTypeError
+from dpforest.streams import BatchStream
 
 ARRAYS = ("feature", "low", "high", "counts", "labels")
 KINDS = [
@@ -199,6 +201,19 @@ def test_frames_of_every_library_give_the_same_forest(make_forest, table):
                 assert np.array_equal(forest.predict_proba(kinds[other][0]), expected), other
     with pytest.raises(ValueError, match="feature names should match"):
         fitted["polars"].predict(kinds["other names"][0])
+    # Of frames whose names scikit-learn does not read it would take columns by their place.
+    renamed = kinds["polars"][0].rename({"age": "years"})
+    for other in (renamed, arrow.table(renamed.to_dict(as_series=False))):
+        with pytest.raises(ValueError, match="declares: age|names should match"):
+            fitted["polars"].predict_proba(other)
+
+
+def test_a_stream_is_not_predicted(make_forest, table):
+    X, y = (np.array(part, dtype=object) for part in table())
+    forest = make_forest().fit(X, y)
+    for predict in (forest.predict, forest.predict_proba):
+        with pytest.raises(ParameterTypeError, match="a stream is for fits.*dpforest predict"):
+            predict(BatchStream([(X, y)]))
 
 
 def test_read_only_input(make_forest, table):
