@@ -43,7 +43,7 @@ def main() -> None:
     arguments = parser.parse_args()
     table, domain = covertype(arguments.data)
     table = table.iloc[: arguments.rows]
-    domain = domain.model_copy(update={"approximate_rows": 600_000})
+    domain = domain.model_copy(update={"approximate_rows": arguments.rows or 600_000})
     # A seed only so that the two can be compared: leave it out for a release.
     parameters = {"epsilon": 1, "strategy": "one_shot", "domain": domain, "random_state": 0}
     with tempfile.TemporaryDirectory() as folder:

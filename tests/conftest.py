@@ -47,10 +47,12 @@ def earlier_modules_cost_nothing(hypothesis_is_ready):
     gc.freeze()
 
 
-@pytest.fixture(autouse=True)
-def few_records_are_meant(monkeypatch):
+@pytest.fixture(autouse=True, scope="session")
+def few_records_are_meant():
     """Tests declare many records and give few, so that plans are those of many."""
-    monkeypatch.setattr("dpforest.estimators.counted.FEWEST", 0.0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("dpforest.estimators.counted.FEWEST", 0.0)
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -151,15 +151,14 @@ def _words(shape: RulesShape, counted: bool, weighed: bool = False) -> dict[str,
 
 def family_size(facts: TableFacts, settings: RulesSettings, signal: float) -> FamilySize:
     """The largest family whose fit stays below ``settings.work`` elementary steps."""
-    n_sums = settings.n_sums
-    if signal >= settings.much_signal:
-        n_sums = min(n_sums, settings.n_sums_of_much)
-    n_cuts, n_singles = settings.n_cuts, 4 * n_sums
+    n_sums, n_cuts, n_singles = settings.n_sums, settings.n_cuts, 4 * settings.n_sums
     while n_sums > 8 and _work(facts, n_sums, n_singles, n_cuts) > settings.work:
         if n_cuts > 16:
             n_cuts = n_cuts // 2
         else:
             n_sums, n_singles = int(n_sums * 0.8), int(n_singles * 0.8)
+    if signal >= settings.much_signal:
+        n_sums = min(n_sums, settings.n_sums_of_much)
     return FamilySize(n_sums, n_singles, n_cuts)
 
 
