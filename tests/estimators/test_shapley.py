@@ -83,7 +83,7 @@ def test_a_background_is_declared_public_or_refused():
         with pytest.raises(ParameterError, match="declared public") as caught:
             forest.shapley_values(X[:1], background=private)
         assert caught.value.parameter == "background"
-        assert caught.value.value == type(private).__name__  # it may be a private table
+        assert str(caught.value.value) == f"<{type(private).__name__}>"  # it may be a private table
         assert str(private)[:12] not in str(caught.value)
     with pytest.raises(ParameterError, match="source"):
         PublicBackground(X, source=" ")
@@ -146,7 +146,7 @@ def test_no_container_is_a_public_background():
     for private in given:
         with pytest.raises(ParameterError, match="declared public") as caught:
             forest.shapley_values(X[:1], private)
-        assert caught.value.value == type(private).__name__
+        assert str(caught.value.value) == f"<{type(private).__name__}>"
 
 
 def test_the_source_of_a_background_cannot_turn_a_line():
