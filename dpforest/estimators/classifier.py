@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from dpforest.accounting.releases import LearnerBudget
 from dpforest.decisions import ClassScores, log_shares
@@ -118,6 +118,22 @@ class PrivateClassifier(ClassScores, ClassifierMixin, PrivateEstimator):
         """Most probable class of each record, shape (n,)."""
         probability = self.predict_proba(X)
         return np.asarray(self.classes_[probability.argmax(axis=1)])
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Share of records whose class is predicted; on private records it is no private figure.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, n_features)
+        y : array-like of shape (n,)
+            Labels, read as ``fit`` reads them: those that mean a declared class are that class.
+            Others are right for no prediction.
+        sample_weight : array-like of shape (n,), optional
+        """
+        codes = self._encoder_.encode_labels(y)
+        predicted = self._order_[self.predict_proba(X).argmax(axis=1)]
+        check_consistent_length(codes, predicted, sample_weight)
+        return float(np.average(codes == predicted, weights=sample_weight))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

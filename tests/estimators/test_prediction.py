@@ -255,3 +255,35 @@ def test_without_a_domain_the_guarantee_is_void(make_forest, table):
     # Nothing of the draft stays in the constructor's parameters for the next fit.
     with pytest.warns(PrivacyLeakWarning):
         assert make_forest(domain=None).fit(X, y).domain is None
+
+
+@pytest.mark.parametrize(
+    ("classes", "labels"),
+    [(["0", "1"], [0, 1]), ([0, 1], ["0", "1"]), (["no", "yes"], ["no ", "yes"])],
+)
+def test_a_score_reads_labels_as_a_fit_does(classes, labels):
+    X = np.random.default_rng(0).uniform(0, 9, (300, 1))
+    own, other = (
+        np.array(some, dtype=object)[(X[:, 0] > 4).astype(int)] for some in (classes, labels)
+    )
+    domain = Domain(features={"a": (0, 9)}, classes=classes)
+    forest = MultinomialForestClassifier(epsilon=100, domain=domain, random_state=0).fit(X, own)
+    assert forest.score(X, own) == np.mean(forest.predict(X) == own) > 0.8
+    assert forest.score(X, other) == forest.score(X, own)
+    weights = np.arange(300)
+    assert forest.score(X, other, weights) == pytest.approx(
+        np.average(forest.predict(X) == own, weights=weights)
+    )
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        forest.score(X, other[:-1])
+
+
+def test_labels_that_mean_no_class_are_never_right():
+    X = np.random.default_rng(0).uniform(0, 9, (300, 1))
+    y = np.where(X[:, 0] > 4, "yes", "no").astype(object)
+    domain = Domain(features={"a": (0, 9)}, classes=["no", "yes"])
+    forest = MultinomialForestClassifier(epsilon=100, domain=domain, random_state=0).fit(X, y)
+    whole = forest.score(X, y)
+    y[:30] = [None, np.nan, "other"] * 10
+    right = forest.predict(X)[30:] == y[30:]
+    assert forest.score(X, y) == right.mean() * 0.9 < whole
