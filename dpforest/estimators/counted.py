@@ -77,7 +77,7 @@ def _sum_of(released: Noised, times: int) -> Counted:
 
 
 def warn_of_few(
-    counted: Counted, declared: float, stacklevel: int, search: str | None = None
+    counted: Counted, declared: float | None, stacklevel: int, search: str | None = None
 ) -> None:
     """Warn that releases say that most of the declared records were not there, or dropped."""
     text = (

@@ -35,7 +35,7 @@ from dpforest.domain.domain import Domain
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.table import read_labels
 from dpforest.estimators.compiling import tell_of_compiling
-from dpforest.estimators.counted import counted_records, warn_of_few
+from dpforest.estimators.counted import Counted, counted_records, warn_of_few
 from dpforest.estimators.fit_plan import FitPlan, Wanted
 from dpforest.estimators.forecast_range import PublicFigures, public_figures
 from dpforest.estimators.names import features_in
@@ -144,8 +144,12 @@ class Fit:
                 self._list()
                 forget(self.estimator)
                 released = self._train(scope, records)
-            self._finish(X, accountant, scope, released)
+            few = self._few(released.heard)
+            self._finish(X, accountant, scope, released, few)
         reservation.warn()
+        # Last of all: a warning that is an error ends a fit that is paid for and whole.
+        if few is not None:
+            warn_of_few(few, self.domain.approximate_rows, 3, self.search)
 
     # -- the door ----------------------------------------------------------------------------
 
@@ -352,7 +356,12 @@ class Fit:
     # -- model and report --------------------------------------------------------------------
 
     def _finish(
-        self, X: Any, accountant: BudgetAccountant, scope: Scope, released: FitOutcome
+        self,
+        X: Any,
+        accountant: BudgetAccountant,
+        scope: Scope,
+        released: FitOutcome,
+        few: Counted | None,
     ) -> None:
         facts = self._run_facts()
         loss, certificate = _claimed(self.plan, scope, self.wanted.budget.delta)
@@ -368,7 +377,7 @@ class Fit:
             domain_=self.domain,
             _encoder_=self.encoder,
             _heard=released.heard,
-            _figures=self._figures(released.heard),
+            _figures=self._figures(few),
             accountant_=accountant,
             spent_=spent_budget(loss, guarantee),
             # Written out when somebody asks: a closed scope does not change any more.
@@ -377,14 +386,18 @@ class Fit:
             guarantee_=guarantee,
         )
 
-    def _figures(self, heard: Heard | None) -> PublicFigures | None:
-        """Figures of the plan, or of the few records that releases speak of; of these it warns."""
-        figures, counted = public_figures(self.settled), counted_records(heard)
-        declared = self.domain.approximate_rows
-        if figures is None or counted is None or declared is None or not counted.is_few(declared):
+    def _figures(self, few: Counted | None) -> PublicFigures | None:
+        """Figures of the plan, or of the few records that releases speak of."""
+        figures = public_figures(self.settled)
+        if figures is None or few is None:
             return figures
-        warn_of_few(counted, declared, 5, self.search)
-        return figures.of_records(counted.records)
+        return figures.of_records(few.records)
+
+    def _few(self, heard: Heard | None) -> Counted | None:
+        """Records that releases speak of, where these are far fewer than were declared."""
+        counted, declared = counted_records(heard), self.domain.approximate_rows
+        is_few = counted is not None and declared is not None and counted.is_few(declared)
+        return counted if is_few else None
 
     def _run_facts(self) -> RunFacts:
         """Facts that guarantee and report are made of, as they are when the fit ends."""

@@ -67,6 +67,15 @@ def test_targets_that_are_none_are_noticed(delta):
     assert fitted.expected_gain()[1] < usual[0]
 
 
+def test_where_the_warning_is_an_error_nothing_that_was_paid_for_is_lost():
+    X, y = table()
+    forest = PrivateForestClassifier(epsilon=1, domain=DOMAIN, random_state=6)
+    with pytest.raises(FewRecordsWarning):  # every warning is an error in these tests
+        forest.fit(X, np.char.upper(y) + "!")
+    assert forest.predict_proba(X[:3]).shape == (3, 2)
+    assert forest.privacy_report().guarantee.status and float(forest.spent_.epsilon) == 1
+
+
 def test_parts_of_a_table_and_small_budgets_say_nothing():
     """Four fifths of the records are there in a fold; noise as large as the table proves nothing.
 
