@@ -110,6 +110,8 @@ def test_a_classifier_is_that_of_one_machine(cluster, strategy, delta, chunks):
     spread = dpforest_dask.DaskPrivateForestClassifier(**parameters)
     spread.fit(da.from_array(X, chunks=(chunks, 2)), da.from_array(y, chunks=chunks))
     assert np.array_equal(spread.predict_proba(X), whole.predict_proba(X))
+    parts = da.from_array(X, chunks=(chunks, 2)), da.from_array(y, chunks=chunks)
+    assert spread.score(*parts) == spread.score(X, y) == whole.score(X, y)
     bounds = [forest.privacy_report().guarantee.bounds for forest in (spread, whole)]
     assert bounds[0] == bounds[1]
 
