@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -79,8 +80,8 @@ def frame(X: np.ndarray) -> pd.DataFrame:
     return made
 
 
-@pytest.fixture(scope="module")
-def cluster():
+@contextmanager
+def two_workers():
     from distributed import Client, LocalCluster
 
     # Processes of their own, so that nothing is shared by accident.
@@ -90,6 +91,19 @@ def cluster():
         ) as running,
         Client(running) as client,
     ):
+        yield client
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with two_workers() as client:
+        yield client
+
+
+@pytest.fixture
+def fresh_cluster():
+    """One on which no worker was killed before."""
+    with two_workers() as client:
         yield client
 
 
@@ -374,9 +388,9 @@ def left_on_worker() -> list[str]:
 left_on_worker.__module__ = "__main__"
 
 
-def test_workers_forget_records_and_keys_with_the_fit(cluster):
+def test_workers_forget_records_and_keys_with_the_fit(fresh_cluster):
     records = records_of(N, 200)
-    assert "Chunk" in sum(cluster.run(left_on_worker).values(), [])
+    assert "Chunk" in sum(fresh_cluster.run(left_on_worker).values(), [])
     del records
     X, y = table()
     chunks = da.from_array(X, chunks=(200, 3)), da.from_array(y, chunks=200)
@@ -388,8 +402,8 @@ def test_workers_forget_records_and_keys_with_the_fit(cluster):
                                                        strategy="refitted")  # fmt: skip
     with pytest.raises(StreamError):
         broken.fit(of_two_columns(chunks[0]), chunks[1])
-    for _ in range(50):
-        held = cluster.run(left_on_worker)
+    for _ in range(300):
+        held = fresh_cluster.run(left_on_worker)
         if not any(held.values()):
             return
         time.sleep(0.1)
