@@ -23,7 +23,7 @@ from dpforest.command_line.answers import (
 from dpforest.command_line.exit_codes import ANSWER_IS_NO, DONE
 from dpforest.command_line.forests import with_rows
 from dpforest.command_line.running import tell
-from dpforest.command_line.tables import labelled, lines_left_out, whole_table
+from dpforest.command_line.tables import labelled, whole_table
 from dpforest.command_line.writing import check_new, write_text
 from dpforest.domain.domain import Domain
 from dpforest.exceptions import DomainError, DraftedBoundsWarning, ParameterError
@@ -80,13 +80,10 @@ def _checked(chosen: argparse.Namespace) -> Answer:
     domain = Domain.from_json(Path(chosen.domain))
     source = labelled(chosen.files, chosen.target, chosen.format)
     found = domain.check(source, task=chosen.task)
-    left_out = lines_left_out(source, found.records)
-    result = CheckResult(check=found, lines_left_out=left_out)
-    words = str(found)
-    if left_out:
-        words += f"\n\nLines of the file that are no record, and that no fit reads: {left_out:,}."
-    code = ANSWER_IS_NO if chosen.exit_code and (found.dropped or left_out) else DONE
-    return Answer(result, words, code=code)
+    result = CheckResult(check=found, lines_left_out=found.lines_left_out)
+    found_any = found.dropped or found.lines_left_out
+    code = ANSWER_IS_NO if chosen.exit_code and found_any else DONE
+    return Answer(result, str(found), code=code)
 
 
 def run_diff(chosen: argparse.Namespace) -> Answer:

@@ -7,7 +7,7 @@ Held by tests/command_line/test_tables.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,13 @@ from dpforest.records.base import MemoryRecords, Records
 from dpforest.records.streams import csv_lines
 from dpforest.records.streams.base import Source, check_columns
 from dpforest.records.streams.csv_columns import table_of_block
-from dpforest.records.streams.csv_files import BLOCK_BYTES, CSVStream, opened, placed
-from dpforest.records.streams.csv_lines import blocks_of_lines, names_of, split_header
+from dpforest.records.streams.csv_files import BLOCK_BYTES, CSVStream, placed
+from dpforest.records.streams.csv_lines import (
+    CountedLines,
+    blocks_of_lines,
+    names_of,
+    split_header,
+)
 from dpforest.records.streams.files import Files, file_list, pyarrow, reading
 from dpforest.records.streams.parquet_files import ParquetStream
 from dpforest.records.streams.passes import Batch
@@ -63,20 +68,6 @@ def unlabelled(path: Path, kind: str | None = None, texts: Sequence[str] = ()) -
     pyarrow()
     found = _kind_of([str(path)], kind)
     return (_FeaturesOfCSV if found == "csv" else _FeaturesOfParquet)(path, tuple(texts))
-
-
-def lines_left_out(source: Files, n_records: int) -> int:
-    """Lines of CSV files that are no record and that no fit reads; Parquet has none."""
-    if not isinstance(source, CSVStream):
-        return 0
-    n_lines = 0
-    for path in source.paths:
-        with opened(path) as stream, reading(path.name):
-            lines = _Lines(stream.read)
-            while lines.read(BLOCK_BYTES):
-                pass
-            n_lines += lines.after_header
-    return n_lines - n_records
 
 
 def files_of(paths: Sequence[str], kind: str | None = None) -> tuple[Path, ...]:
@@ -210,7 +201,7 @@ class _FeaturesOfCSV(Features, CSVStream):
         self.quoting = True
 
     def _blocks(self, stream: Any, name: str, wanted: tuple[str, ...] | None) -> Iterator[Batch]:
-        lines = _Lines(stream.read)
+        lines = CountedLines(stream.read)
         with reading(name):
             header, rest = split_header(lines.read)
         names, longest = names_of(header, True, name), csv_lines.LONGEST_LINE
@@ -233,22 +224,3 @@ class _FeaturesOfCSV(Features, CSVStream):
                 "quote, or longer than 1 MiB), so predictions would not stand beside their lines",
                 "Mend it, or name a column with --id, which is written beside each prediction",
             )  # fmt: skip
-
-
-class _Lines:
-    """Reads a file, and counts its lines."""
-
-    def __init__(self, read: Callable[[int], bytes]) -> None:
-        self._read, self._ends, self._last = read, 0, b"\n"
-
-    def read(self, size: int) -> bytes:
-        """The next bytes."""
-        part = self._read(size)
-        self._ends += part.count(b"\n")
-        self._last = part[-1:] or self._last
-        return part
-
-    @property
-    def after_header(self) -> int:
-        """Lines that were read, without the first one."""
-        return self._ends + (self._last != b"\n") - 1

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple, Protocol, TypeGuard
 
@@ -65,6 +66,9 @@ class Parts(Protocol):
     def batches_of(self, feature_names: Sequence[str]) -> Iterator[Part]:
         """Read the table from its beginning."""
 
+    def left_out(self, n_records: int) -> int:
+        """How much of the table is no record, where ``n_records`` are."""
+
 
 def is_in_parts(X: Any) -> TypeGuard[Parts]:
     """Say if a table is read in parts, by its class."""
@@ -93,7 +97,8 @@ def check_records(domain: PublicFacts, X: Any, y: Any, task: str | None) -> Doma
         look.reads(part.y)
         with _placed(part.place):
             look.at(part.X, part.y)
-    return look.found()
+    found = look.found()
+    return replace(found, lines_left_out=X.left_out(found.records))
 
 
 @contextmanager

@@ -120,12 +120,15 @@ class DomainCheck(Shown):
         Records that are dropped first, then the others, each by the order of the domain.
     ignored_columns : tuple of str
         Columns of the table that the domain does not declare; a fit does not read them.
+    lines_left_out : int
+        Lines of CSV files that are no record, so that no fit reads them; of a ``CSVStream`` alone.
     """
 
     records: int
     dropped: int
     findings: tuple[Finding, ...]
     ignored_columns: tuple[str, ...] = ()
+    lines_left_out: int = 0
 
     @property
     def kept(self) -> int:
@@ -157,6 +160,8 @@ class DomainCheck(Shown):
             _MEANT if self.near_misses else "",
             f"Columns that the domain does not declare, and that no fit reads: {ignored}."
             if ignored else "",
+            f"Lines of the file that are no record, and that no fit reads: {self.lines_left_out:,}."
+            if self.lines_left_out else "",
         ))  # fmt: skip
 
     def _summary(self) -> str:

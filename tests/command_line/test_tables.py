@@ -11,7 +11,6 @@ from dpforest.command_line import tables
 from dpforest.command_line.tables import (
     is_streamed,
     labelled,
-    lines_left_out,
     unlabelled,
     whole_table,
 )
@@ -116,7 +115,7 @@ def test_a_line_that_is_no_record_is_refused_where_predictions_stand_by_place(
     assert [k for X in batches for k in X["k"].to_pylist()] == ["x", "y"]
     source = labelled([str(path)], "k")
     X, y = whole_table(source, ("a",))
-    assert lines_left_out(source, len(y)) == 1
+    assert source.left_out(len(y)) == 1
 
 
 @pytest.mark.parametrize("end", ["", "\n", "\r\n"])
@@ -125,7 +124,7 @@ def test_every_line_is_a_record_whatever_ends_the_file(tmp_path, end):
     path.write_text(f"a,k\n1,x\n2,y{end}", newline="")
     assert sum(X.num_rows for X in read(path)) == 2
     source = labelled([str(path)], "k")
-    assert lines_left_out(source, 2) == 0
+    assert source.left_out(2) == 0
 
 
 def test_what_is_handed_on_stays_as_it_is_written(tmp_path):

@@ -97,6 +97,24 @@ def test_frames_and_files_in_parts(seed, tmp_path):
     assert told[0] == told[1]
 
 
+def test_lines_of_files_that_are_no_record_are_counted(tmp_path):
+    pytest.importorskip("pyarrow")
+    header = "age,weight,sex,job,y\n"
+    good, open_quote, short = "30,1,Male,clerk,no\n", '31,1,Male,"clerk,no\n', "31,1\n"
+    for number, lines in enumerate([good + short, open_quote, short * 2]):
+        (tmp_path / f"{number}.csv").write_text(header + lines)
+    found = DOMAIN.check(CSVStream(tmp_path, "y"))
+    assert (found.records, found.dropped, found.lines_left_out) == (1, 0, 4)
+    assert "no record, and that no fit reads: 4." in " ".join(str(found).split())
+    assert found.to_dict()["lines_left_out"] == 4
+    whole = DOMAIN.check(CSVStream(tmp_path / "0.csv", "y"))
+    assert whole.lines_left_out == 1
+    (tmp_path / "0.csv").write_text(header + good[:-1])
+    whole = DOMAIN.check(CSVStream(tmp_path / "0.csv", "y"))
+    assert whole.lines_left_out == 0 and "no record" not in str(whole)
+    assert DOMAIN.check(BatchStream([([[30, 1, "Male", "clerk"]], ["no"])])) == whole
+
+
 def without_values(finding):
     return finding.column, finding.rule, finding.effect, finding.records
 

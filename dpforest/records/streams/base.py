@@ -99,6 +99,10 @@ class Stream(Source):
             if names is not None:
                 check_columns(place, names, feature_names)
 
+    def left_out(self, n_records: int) -> int:
+        """How much of the table is no record, and read by no fit; ``n_records`` are records."""
+        return 0
+
     def records(self, encoder: DomainEncoder, n_threads: int) -> Records:
         """Records that are read pass by pass."""
         return StreamedRecords(self, encoder, n_threads)

@@ -11,7 +11,12 @@ from dpforest.exceptions import ParameterTypeError, StreamError, kind_of
 from dpforest.records.streams import csv_lines
 from dpforest.records.streams.base import MEMORY_LIMIT, check_columns
 from dpforest.records.streams.csv_columns import table_of_block
-from dpforest.records.streams.csv_lines import blocks_of_lines, names_of, split_header
+from dpforest.records.streams.csv_lines import (
+    CountedLines,
+    blocks_of_lines,
+    names_of,
+    split_header,
+)
 from dpforest.records.streams.files import Files, Paths, pyarrow, reading
 from dpforest.records.streams.passes import Batch
 
@@ -81,6 +86,10 @@ class CSVStream(Files):
                 header, _ = split_header(stream.read)
             yield path.name, names_of(header, self.quoting, path.name)
 
+    def left_out(self, n_records: int) -> int:
+        """Lines that are no record, of files that hold ``n_records``: nobody else tells of them."""
+        return sum(map(_n_lines, self.paths)) - n_records
+
     def _check_files(self, needed: tuple[str, ...]) -> None:
         found = [(place, names or ()) for place, names in self.columns()]
         first, expected = found[0]
@@ -107,6 +116,15 @@ class CSVStream(Files):
         for place, block in placed(blocks, name):
             table = table_of_block(block, names, wanted, self.quoting, csv_lines.LONGEST_LINE)
             yield self._batch(table, place)
+
+
+def _n_lines(path: Path) -> int:
+    """Lines after the header."""
+    with opened(path) as stream, reading(path.name):
+        lines = CountedLines(stream.read)
+        while lines.read(BLOCK_BYTES):
+            pass
+    return lines.after_header
 
 
 @contextmanager

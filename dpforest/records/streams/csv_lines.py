@@ -119,3 +119,22 @@ def blocks_of_lines(read: Read, rest: bytes, block_bytes: int) -> Iterator[bytes
         part = read(block_bytes)
     if begun:
         yield begun
+
+
+class CountedLines:
+    """Reads a file, and counts its lines."""
+
+    def __init__(self, read: Callable[[int], bytes]) -> None:
+        self._read, self._ends, self._last = read, 0, b"\n"
+
+    def read(self, size: int) -> bytes:
+        """The next bytes."""
+        part = self._read(size)
+        self._ends += part.count(b"\n")
+        self._last = part[-1:] or self._last
+        return part
+
+    @property
+    def after_header(self) -> int:
+        """Lines that were read, without the first one."""
+        return self._ends + (self._last != b"\n") - 1
