@@ -21,6 +21,7 @@ accuracy in points, AUC and log loss in thousandths.
     python benchmarks/made_tasks.py --models "refitted, public bins" refitted --signals 170 340
     python benchmarks/made_tasks.py --models "rules, pure" "boosted, pure" --signals 15000 25000
     python benchmarks/made_tasks.py --models "rules, counted once, pure" "rules, pure"
+    python benchmarks/made_tasks.py --models "rules, rare as ever, pure" "rules, pure"
 """
 
 from __future__ import annotations
@@ -167,6 +168,11 @@ def counted_once(run: Run) -> np.ndarray:
     return run.scores(RulesLearner(settings))
 
 
+def rare_as_ever(run: Run) -> np.ndarray:
+    """Rules by which a class is rare from the same odds on, whatever can be learnt."""
+    return run.scores(RulesLearner(RulesSettings(odds_signal=float("inf"))))
+
+
 MODELS: dict[str, Callable[[Run], np.ndarray]] = {
     "rules": lambda run: run.scores(RulesLearner()),
     "one-shot": lambda run: run.scores(OneShotForest()),
@@ -177,6 +183,7 @@ MODELS: dict[str, Callable[[Run], np.ndarray]] = {
     "additive": lambda run: run.scores(AdditiveForest()),
     "refitted, additive start": started,
     "rules, counted once, pure": counted_once,
+    "rules, rare as ever, pure": rare_as_ever,
     "rules, pure": lambda run: run.scores(RulesLearner()),
     "one-shot, pure": lambda run: run.scores(OneShotForest(), pure=True),
     "refitted, pure": lambda run: run.scores(RefittedForest(), pure=True),

@@ -27,6 +27,8 @@ SETS = (
     "adult", "magic", "spambase", "electricity", "telco_churn", "brfss_diabetes", "hotel_bookings",
 )  # fmt: skip
 _MOST = 9000
+#: No class is ever rare.
+ALIKE = RulesSettings(rare_odds=1e9, rare_odds_of_much=1e9, rare_odds_of_cell=1e9)
 
 
 def thinned(table: Table, share: float) -> Table:
@@ -46,9 +48,7 @@ def measured(table: Table, epsilon: float, seed: int, alike: bool) -> list[float
     split = stratified_split(table, seed)
     rows = rounded_rows(split.train.size)
     domain = table.domain.model_copy(update={"approximate_rows": rows})
-    learner = RulesLearner(
-        RulesSettings(rare_odds=1e9, rare_odds_of_cell=1e9) if alike else RulesSettings()
-    )
+    learner = RulesLearner(ALIKE if alike else RulesSettings())
     forest = PrivateForestClassifier(epsilon=epsilon, strategy="rules", domain=domain)
     with mock.patch.object(Strategy, "make", return_value=learner):
         forest.fit(table.X[split.train], table.y[split.train])
@@ -78,7 +78,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--data", type=Path, default=data_folder())
     parser.add_argument("--sets", nargs="+", default=SETS)
-    parser.add_argument("--shares", nargs="+", type=float, default=(0.04, 0.08, 0.13))
+    parser.add_argument("--shares", nargs="+", type=float, default=(0.04, 0.08, 0.13, 0.2, 0.28))
     parser.add_argument("--epsilons", nargs="+", type=float, default=(0.1, 0.3, 1.0))
     parser.add_argument("--splits", type=int, default=2)
     return parser.parse_args()

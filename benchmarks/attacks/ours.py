@@ -27,6 +27,7 @@ from attacks.evidence import (
 from attacks.release import DEPTH, Release
 from dpforest import MultinomialForestClassifier, PrivateForestClassifier
 from dpforest.accounting.events import GeometricNoise
+from dpforest.accounting.releases import LearnerBudget
 from dpforest.audit.recording import recording
 from dpforest.trees.base import PRIOR_ROLE
 from dpforest.trees.one_shot.model import OneShotModel
@@ -115,7 +116,8 @@ def rules_evidence(
         price = prices[stages[-1]]
         ratio = float(Fraction(price["epsilon"]) / Fraction(price["score_range"]))
         of_labels = label_evidence(trees, model.labels[None, :], ratio, n)
-        of_labels.margins[0, _weighed_leaves(len(stages), trees.n_leaves, prices, noisy)] = 0.0
+        weighed = _weighed_leaves(len(stages), trees.n_leaves, prices, noisy, n)
+        of_labels.margins[0, weighed] = 0.0
         evidence = both(evidence, of_labels)
         what.append(f"rules drawn in {len(stages)} stage{'s' if len(stages) > 1 else ''}")
     if COUNT_ROLE in noisy:
@@ -132,13 +134,15 @@ def rules_evidence(
 
 
 def _weighed_leaves(
-    n_stages: int, n_leaves: int, prices: dict[str, dict[str, str]], noisy: Noisy
+    n_stages: int, n_leaves: int, prices: dict[str, dict[str, str]], noisy: Noisy, n: int
 ) -> NDArray[np.bool_]:
     """Leaves whose labels were drawn where classes weigh unequally, by released counts."""
     settings = RulesSettings()
+    spent = sum(Fraction(price["epsilon"]) for price in prices.values())
     role, odds = cells_role(n_stages - 1), settings.rare_odds_of_cell
     if role not in noisy:
-        role, odds = PRIOR_ROLE, settings.rare_odds
+        signal = LearnerBudget(Fraction(spent), Fraction(0)).signal(n)
+        role, odds = PRIOR_ROLE, settings.rare_odds_at(signal)
     if role not in noisy:
         return np.zeros(n_leaves, dtype=np.bool_)
     price = prices[role]

@@ -128,7 +128,8 @@ def _class_weights(
     if not bridge.has(role):
         return tree.class_weights
     if not stage:
-        return [class_weights(*_class_counts(bridge), settings, settings.rare_odds)]
+        odds = settings.rare_odds_at(shape.signal)
+        return [class_weights(*_class_counts(bridge), settings, odds)]
     noisy = bridge.ask(RuleLeafCounts(tree.model()), role).noised(role)
     variance, odds = bridge.event(role).variance, settings.rare_odds_of_cell
     return [class_weights(counts, variance, settings, odds) for counts in noisy]

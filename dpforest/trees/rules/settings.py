@@ -49,6 +49,9 @@ class RulesSettings:
         Odds of one class against the other from which a record of the rare one weighs more, and
         the power of the odds that it weighs: counting right answers alone never asks which records
         are likelier to be of a class that is nowhere the likeliest.
+    odds_signal, rare_odds_of_much : float
+        From this R on a class is rare from these odds on among all records: what is likelier and
+        what is the answer can both be learnt.
     most_weight : int
         Of a rare class's record, where that of others is 1.
     work : float
@@ -81,6 +84,8 @@ class RulesSettings:
     shares_signal: float = 250.0
     shares_share: Fraction = Fraction(5, 100)
     rare_odds: float = 5.5
+    odds_signal: float = 400.0
+    rare_odds_of_much: float = 2.0
     rare_power: float = 0.85
     most_weight: int = 16
     work: float = 1.2e9
@@ -96,6 +101,10 @@ class RulesSettings:
     def share_of_cells(self, signal: float) -> Fraction:
         """Share of the budget for class counts before each further stage."""
         return _falling(self.cells_share, self.cells_signal, signal)
+
+    def rare_odds_at(self, signal: float) -> float:
+        """Odds from which a class is rare among all records."""
+        return self.rare_odds if signal < self.odds_signal else self.rare_odds_of_much
 
     def n_stages(self, signal: float, n_classes: int, counted: bool) -> int:
         """Number of stages of trees in a plan; none where only class shares are released.

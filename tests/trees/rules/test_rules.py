@@ -389,7 +389,7 @@ def test_a_class_that_is_rare_in_a_leaf_weighs_more_there(facts_of, table_of, mo
     assert asked[0][2] == ((1, 1),)  # classes of all records are even
     assert any(max(own) > 1 for _, _, weights in asked[1:] for own in weights)
     first, after = released[0], released[1:]
-    assert first[1][-1] == SMALL.rare_odds
+    assert first[1][-1] == SMALL.rare_odds_of_much
     assert all(rest[-1] == SMALL.rare_odds_of_cell for _, rest in after)
     # One call a leaf of each stage but the last, in their order.
     assert len(after) == 4 + 16 + 64
@@ -399,6 +399,24 @@ def test_a_class_that_is_rare_in_a_leaf_weighs_more_there(facts_of, table_of, mo
     of_second = [counted(counts, *rest) for counts, rest in after[:4]]
     assert asked[1][2] == tuple(of_second[leaf] for leaf in asked[1][1])
     assert model.log_odds(np.zeros((1, facts.n_features), dtype=np.uint8)).shape == (1, 2)
+
+
+@pytest.mark.parametrize(("signal", "weighs"), [(300, False), (450, True), (1500, True)])
+def test_a_class_of_a_fifth_weighs_more_where_much_can_be_learnt(
+    facts_of, table_of, monkeypatch, signal, weighs
+):
+    facts = facts_with(facts_of, signal)
+    n = int(facts.approximate_rows)
+    asked = []
+    drawn = learner.TreesOfHeightTwo
+    monkeypatch.setattr(
+        learner, "TreesOfHeightTwo", lambda *given: asked.append(given) or drawn(*given)
+    )
+    table = table_of(facts, n, labels=(np.arange(n) % 5 == 0).astype(np.int64))
+    train(facts, table, LEARNER.plan(facts, budget(1)))
+    ((often, rare),) = asked[0][2]
+    assert often == 1 and (rare > 1) == weighs
+    assert SMALL.rare_odds_of_much < 4 < SMALL.rare_odds
 
 
 def lopsided_table(facts, table_of, n):
@@ -446,7 +464,8 @@ def test_a_class_that_is_nowhere_the_likeliest_is_still_ranked(facts_of, table_o
     assert found[often].mean() > 2 * found[~often].mean()
     # Shares are of records, not of weights.
     assert found.mean() == pytest.approx(table.labels.mean(), abs=0.03)
-    alike = RulesLearner(replace(SMALL, rare_odds=1e6, rare_odds_of_cell=1e6))
+    never = {"rare_odds": 1e6, "rare_odds_of_much": 1e6, "rare_odds_of_cell": 1e6}
+    alike = RulesLearner(replace(SMALL, **never))
     plain, *_ = train(facts, table, alike.plan(facts, budget(1)), learner=alike)
     of_records = [one.labels[one.leaves(table.codes)].mean() for one in (model, plain)]
     assert of_records[0] > 5 * of_records[1]
