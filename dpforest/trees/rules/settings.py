@@ -84,7 +84,7 @@ class RulesSettings:
     shares_signal: float = 250.0
     shares_share: Fraction = Fraction(5, 100)
     rare_odds: float = 5.5
-    odds_signal: float = 400.0
+    odds_signal: float = 1500.0
     rare_odds_of_much: float = 2.0
     rare_power: float = 0.85
     most_weight: int = 16

@@ -401,7 +401,7 @@ def test_a_class_that_is_rare_in_a_leaf_weighs_more_there(facts_of, table_of, mo
     assert model.log_odds(np.zeros((1, facts.n_features), dtype=np.uint8)).shape == (1, 2)
 
 
-@pytest.mark.parametrize(("signal", "weighs"), [(300, False), (450, True), (1500, True)])
+@pytest.mark.parametrize(("signal", "weighs"), [(450, False), (1400, False), (1600, True)])
 def test_a_class_of_a_fifth_weighs_more_where_much_can_be_learnt(
     facts_of, table_of, monkeypatch, signal, weighs
 ):
