@@ -241,13 +241,22 @@ def _list_table(rows: list[Any], n_columns: int | None) -> Table:
     return ListTable(rows, n_columns)
 
 
+_RESHAPED = (
+    "Reshape your data, with X.reshape(-1, 1) for a single feature or X.reshape(1, -1) for a "
+    "single sample"
+)
+_IN_ROWS = (
+    "Pass a data frame or an array: of columns in a mapping make pandas.DataFrame(X), of rows that "
+    "come one by one list(X)"
+)
+
+
 def _refuse_dimensions(n_dimensions: int) -> NoReturn:
     raise ParameterError(
         "X",
         Described(f"a table with {n_dimensions} dimension(s)"),
         f"Expected 2D array, got {n_dimensions}D array instead",
-        "Reshape your data, with X.reshape(-1, 1) for a single feature or "
-        "X.reshape(1, -1) for a single sample",
+        _RESHAPED if n_dimensions else _IN_ROWS,
     )
 
 
