@@ -412,8 +412,15 @@ def test_a_class_of_a_fifth_weighs_more_where_much_can_be_learnt(
     monkeypatch.setattr(
         learner, "TreesOfHeightTwo", lambda *given: asked.append(given) or drawn(*given)
     )
+    released = []
+    counted = learner.class_weights
+    monkeypatch.setattr(
+        learner, "class_weights",
+        lambda counts, *rest: released.append(counts) or counted(counts, *rest),
+    )  # fmt: skip
     table = table_of(facts, n, labels=(np.arange(n) % 5 == 0).astype(np.int64))
     train(facts, table, LEARNER.plan(facts, budget(1)))
+    assert (released[0] != np.bincount(table.labels)).all()  # they are noisy
     ((often, rare),) = asked[0][2]
     assert often == 1 and (rare > 1) == weighs
     assert SMALL.rare_odds_of_much < 4 < SMALL.rare_odds
