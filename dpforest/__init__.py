@@ -32,6 +32,7 @@ _HOMES = {
     "DraftedBoundsWarning": "dpforest.exceptions",
     "EarlierReportError": "dpforest.exceptions",
     "ExportSizeError": "dpforest.exceptions",
+    "ColumnsByPositionWarning": "dpforest.exceptions",
     "FewRecordsWarning": "dpforest.exceptions",
     "InvalidRecordError": "dpforest.exceptions",
     "InvalidStreamRecordError": "dpforest.exceptions",
@@ -119,6 +120,7 @@ if TYPE_CHECKING:
     from dpforest.exceptions import (
         ApprovalMissing,
         BudgetExceeded,
+        ColumnsByPositionWarning,
         DomainError,
         DPForestError,
         DraftedBoundsWarning,
@@ -173,6 +175,7 @@ __all__ = [
     "DraftedBoundsWarning",
     "EarlierReportError",
     "ExportSizeError",
+    "ColumnsByPositionWarning",
     "FewRecordsWarning",
     "InvalidRecordError",
     "InvalidStreamRecordError",

@@ -11,7 +11,7 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from dpforest.exceptions import MissingExtraError, WeakSignalWarning
+from dpforest.exceptions import FewRecordsWarning, MissingExtraError, WeakSignalWarning
 
 
 def run_demo(
@@ -102,7 +102,9 @@ def _fit(forest: Any, other: Any, data: Any, train: np.ndarray) -> float:
     """Fit, and say how long that took without compiling: another one is fitted to no records."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", WeakSignalWarning)  # the forecast has said so
+        warnings.simplefilter("ignore", FewRecordsWarning)  # no records are meant
         other.fit(data.data[:0], data.target[:0]).predict_proba(data.data[:0])
+        warnings.simplefilter("default", FewRecordsWarning)
         started = time.perf_counter()
         forest.fit(data.data[train], data.target[train])
     return time.perf_counter() - started

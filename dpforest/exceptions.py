@@ -418,6 +418,10 @@ class WeakSignalWarning(UserWarning):
     """The budget is too small for the declared or released number of records to teach much."""
 
 
+class ColumnsByPositionWarning(UserWarning):
+    """A frame has names, none of them declared, so its columns are read by their places."""
+
+
 class FewRecordsWarning(UserWarning):
     """Released counts add up to far less than the declared number of records."""
 

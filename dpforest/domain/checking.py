@@ -34,7 +34,13 @@ from dpforest.domain.near import NearMiss, NearMisses, near_number
 from dpforest.domain.schema import CategoricalFeature, Classes, NumericFeature, NumericTarget
 from dpforest.domain.selection import Selection
 from dpforest.domain.series import Column, Repeated
-from dpforest.domain.table import check_lengths, read_labels, read_table, select_columns
+from dpforest.domain.table import (
+    check_lengths,
+    names_by_position,
+    read_labels,
+    read_table,
+    select_columns,
+)
 from dpforest.domain.tallies import Guess, Seen, Tallies
 from dpforest.domain.values import CategoryLookup, Meaning, meaning_of, text_of
 from dpforest.exceptions import DomainError, ParameterError, StreamError, kind_of
@@ -117,6 +123,7 @@ class _Look:
         self._domain, self._task = domain, task
         self._tallies = Tallies()
         self._records = self._dropped = 0
+        self._by_position = ""
         #: Columns, whether they are declared or not, in their order.
         self.names: dict[str, None] = {}
 
@@ -135,6 +142,7 @@ class _Look:
             task = self.reads(y)
             labels = read_labels(y, _NAME, check_type=True)
             check_lengths(table, labels)
+        self._by_position = names_by_position(table, domain.feature_names)
         keep = np.ones(table.n_rows, dtype=np.bool_)
         for seen in _all_seen(domain, selection, labels, task, keep):
             self._tallies.add(seen)
@@ -147,7 +155,10 @@ class _Look:
         """The account of all parts."""
         declared = set(self._domain.feature_names)
         ignored = tuple(name for name in self.names if name not in declared)
-        return DomainCheck(self._records, self._dropped, self._tallies.findings(), ignored)
+        return DomainCheck(
+            self._records, self._dropped, self._tallies.findings(), ignored,
+            by_position=self._by_position,
+        )  # fmt: skip
 
 
 def _check_task(task: Any) -> None:

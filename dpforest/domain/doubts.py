@@ -20,6 +20,10 @@ _WRITTEN_OTHERWISE = re.compile(
 _PLAIN = re.compile(r"[-+]?\d+(?:\.\d+)?")
 #: Texts of which so many read as numbers are numbers; fewer distinct ones are a list to pick from.
 _MOST_OTHERS, _FEWEST = 0.1, 3
+#: A day as it is written, whichever part comes first.
+_DAY = re.compile(r"\d{1,2}[./-]\d{1,2}[./-]\d{2,4}|\d{4}[./-]\d{1,2}[./-]\d{1,2}.*")
+#: Categories that a draft keeps: of a column with so many values each is hardly ever seen twice.
+MOST_DRAFTED = 255
 #: What readers put where a byte is no character.
 LOST_CHARACTER = "\ufffd"
 
@@ -39,6 +43,13 @@ def read_as_numbers(texts: Iterable[str]) -> bool:
     return otherwise >= _FEWEST and others <= _MOST_OTHERS * len(known)
 
 
+def read_as_days(texts: Iterable[str]) -> bool:
+    """Say if texts look like dates."""
+    known = list(texts)
+    days = sum(_DAY.fullmatch(text) is not None for text in known)
+    return days >= _FEWEST and len(known) - days <= _MOST_OTHERS * len(known)
+
+
 def doubts_of(name: str, entry: Any) -> str:
     """Words on what a drafted entry may have been meant as; none where it reads well."""
     texts: tuple[str, ...] = getattr(entry, "categories", getattr(entry, "texts", ()))
@@ -47,6 +58,16 @@ def doubts_of(name: str, entry: Any) -> str:
         words.append(
             "read as texts, but they look like numbers with decimal commas, separators or units; "
             "write them with a point alone to have numbers"
+        )
+    elif isinstance(entry, CategoricalFeature) and read_as_days(texts):
+        words.append(
+            "read as texts, but they look like dates; write days since a public date to have "
+            "numbers, or leave the column out"
+        )
+    elif isinstance(entry, CategoricalFeature) and len(texts) >= MOST_DRAFTED:
+        words.append(
+            "as many values as a draft keeps; an identifier or free text teaches nothing and tells "
+            "of single persons, so leave it out (on the command line: --drop)"
         )
     if any(LOST_CHARACTER in text for text in (name, *texts)):
         words.append("some characters were lost; write the file anew in UTF-8")

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpforest.domain.doubts import MOST_DRAFTED
 from dpforest.domain.marks import DRAFT_SOURCE, DraftMark
 from dpforest.domain.schema import (
     MAX_INTEGER,
@@ -44,7 +45,7 @@ from dpforest.observation import observe_read
 from dpforest.strict_json import is_writable
 
 #: More distinct texts than this are no list to edit: the most frequent stay.
-_MOST_CATEGORIES = 255
+_MOST_CATEGORIES = MOST_DRAFTED
 #: Whole numbers of a column that may be codes of categories, and how often each occurs on average.
 _MOST_CODES, _TIMES = 12, 4
 #: Bounds beyond this would have an infinite width.

@@ -18,6 +18,7 @@ from dpforest.domain.series import Column, Repeated
 from dpforest.domain.table import (
     check_lengths,
     check_rows,
+    names_by_position,
     read_labels,
     read_table,
     select_columns,
@@ -152,6 +153,11 @@ class DomainEncoder:
         if y is not FEATURES_ONLY:
             self._check_declared()
             self._read_labels(y, table, check_type=True)
+
+    def read_by_position(self, X: Any) -> str:
+        """What to say of a frame none of whose columns has a declared name; else empty."""
+        table = read_table(X, n_columns=self.domain.n_features)
+        return names_by_position(table, self.domain.feature_names)
 
     def encode(self, X: Any, y: Any) -> EncodedTable:
         """Encode a table with its labels, without the records that are dropped.

@@ -120,6 +120,8 @@ class DomainCheck(Shown):
         Records that are dropped first, then the others, each by the order of the domain.
     ignored_columns : tuple of str
         Columns of the table that the domain does not declare; a fit does not read them.
+    by_position : str
+        Which column is read as which feature, where none has a declared name; else empty.
     lines_left_out : int
         Lines of CSV files that are no record, so that no fit reads them; of a ``CSVStream`` alone.
     """
@@ -129,6 +131,7 @@ class DomainCheck(Shown):
     findings: tuple[Finding, ...]
     ignored_columns: tuple[str, ...] = ()
     lines_left_out: int = 0
+    by_position: str = ""
 
     @property
     def kept(self) -> int:
@@ -155,6 +158,7 @@ class DomainCheck(Shown):
         ignored = ", ".join(self.ignored_columns)
         return Page((
             FOR_THE_CURATOR,
+            f"{self.by_position[:1].upper()}{self.by_position[1:]}." if self.by_position else "",
             self._summary(),
             Grid(headers, rows) if rows else "",
             _MEANT if self.near_misses else "",

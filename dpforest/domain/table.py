@@ -15,6 +15,7 @@ from typing import Any, NoReturn, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from dpforest.display import short_list
 from dpforest.domain.rows import RowTable, cells_of_array, width_of_rows
 from dpforest.domain.series import (
     Column,
@@ -369,6 +370,32 @@ def select_columns(table: Table, names: Sequence[str], estimator_name: str) -> t
             "Add or rename the column, or rename all so that they are read by position",
         )
     return tuple(range(len(names)))
+
+
+#: What libraries, and drafts of arrays, call columns that have no names.
+_PLACES = ("", "column_", "x")
+
+
+def names_by_position(table: Table, names: Sequence[str]) -> str:
+    """Say which column is read as which feature, where not one has a declared name; else empty.
+
+    Parameters
+    ----------
+    table : Table
+    names : sequence of str
+        What is declared, as many as the table has columns.
+    """
+    if table.names is None or set(table.names) & set(names):
+        return ""
+    places = range(len(names))
+    if any(
+        found == tuple(f"{beginning}{place}" for place in places)
+        for found in (table.names, tuple(names))
+        for beginning in _PLACES
+    ):
+        return ""
+    read = short_list([f"{own} as {name}" for own, name in zip(table.names, names, strict=True)])
+    return f"no column has a declared name, so columns are read by position: {read}"
 
 
 def _refuse_repeated_names() -> NoReturn:

@@ -82,7 +82,7 @@ def warn_of_few(
     """Warn that releases say that most of the declared records were not there, or dropped."""
     text = (
         f"released counts add up to about {max(round(counted.records), 0):,} of {declared:,.0f} "
-        "declared records. Records whose labels or values the domain does not declare are dropped: "
-        "compare them with it, by Domain.check"
+        "declared records. Either the table is far smaller than was declared, or records were "
+        "dropped because the domain does not declare their labels or values: see Domain.check"
     )
     warn_in_search(text, FewRecordsWarning, search, stacklevel=stacklevel + 1)

@@ -51,6 +51,7 @@ from dpforest.estimators.planning import (
 from dpforest.estimators.progress import PartProgress, PassProgress
 from dpforest.estimators.target_range import prepared
 from dpforest.exceptions import (
+    ColumnsByPositionWarning,
     Described,
     ParameterError,
     ParameterTypeError,
@@ -181,12 +182,20 @@ class Fit:
         self.streamed = isinstance(X, Source) and X.in_passes
         if not isinstance(X, Source):
             self.encoder.check(X, y)
+            self._warn_of_positions(X)
             return
         if y is not None:
             raise ParameterError("y", Described("labels"), "a stream holds its own", "Leave y out")
         if self.streamed:
             self.wanted.check_streamable()
         X.check(self.domain.feature_names)
+
+    def _warn_of_positions(self, X: Any) -> None:
+        """Names of columns are no records', so what is read by its place may be told."""
+        text = self.encoder.read_by_position(X)
+        if text:
+            text += ". Rename the columns, or pass an array to say that this is meant"
+            warn_in_search(text, ColumnsByPositionWarning, self.search, stacklevel=6)
 
     def _resolve_domain(self, X: Any, y: Any) -> None:
         """The declared domain; without one it is read off the data, which voids the guarantee."""

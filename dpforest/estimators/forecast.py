@@ -150,9 +150,11 @@ def forecast(plan: FitPlan, signal: float | None) -> str:
     if teaches(plan, signal):
         return f"R = {in_words(signal)}: {gain_in_words(gain, plan.facts.unit > 1)}"
     least = "the middle of the target" if plan.facts.unit > 1 else "the shares of the classes"
+    bought = "; or most records were dropped, since the domain does not declare their labels or "
     return (
         f"R = {in_words(signal)}: the budget is too small for this many records to teach more "
         f"than {least}; raise epsilon or gather more records"
+        + (f"{bought}values: see Domain.check first" if plan.count is not None else "")
     )
 
 
@@ -160,7 +162,10 @@ def gain_in_words(gain: Range, is_regression: bool) -> str:
     """A range of the gain over the best constant, in words."""
     low, high = (f"{end:.2f}" for end in gain)
     if is_regression:
-        return f"R² is likely {low} to {high}, where always naming the mean has 0"
+        return (
+            f"R² is likely {low} to {high}, where always naming the mean has 0; it stays near 0 "
+            "where the features say little of the target"
+        )
     return f"accuracy is likely {low} to {high} above that of always naming the most frequent class"
 
 

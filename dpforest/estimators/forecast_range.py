@@ -108,7 +108,9 @@ def planned_range(figures: PublicFigures) -> Range:
     if not figures.learns:
         return _range(MEANS_CONSTANT if means else CLASSES_CONSTANT, (), figures)
     if means:
-        return _range(MEANS_PLANNED, (figures.level,), figures)
+        low, high = _range(MEANS_PLANNED, (figures.level,), figures)
+        # No public figure says that the features tell anything of the target.
+        return min(low, 0.0), high
     return _range(CLASSES_PLANNED, (figures.level,), figures, figures.most)
 
 

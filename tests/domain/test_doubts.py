@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dpforest import Domain
-from dpforest.domain.doubts import read_as_numbers
+from dpforest.domain.doubts import read_as_days, read_as_numbers
 
 COMMAS = ["3,5", "4,25", "12,0", "7,75"]
 
@@ -71,3 +71,30 @@ def test_lost_characters_are_named_wherever_they_are():
     assert "decimal commas" not in both.doubts["x0"] and "UTF-8" in both.doubts["x0"]
     one = draft_of([*(f"{k},5" for k in range(18)), "\ufffd"]).doubts["x0"]
     assert "decimal commas" in one and "UTF-8" in one
+
+
+@pytest.mark.parametrize(
+    ("texts", "days"),
+    [
+        (["17.05.2024", "18.05.2024", "1.6.2024"], True),
+        ([*(f"05/{day:02}/2024" for day in range(1, 20)), "unknown"], True),
+        (["2024/01/02", "2024/1/3", "2024/01/04 10:00"], True),
+        (["17.05.2024", "18.05.2024"], False),  # a list to pick from
+        (["1.2.3", "1.2.4", "2.0.0"], False),
+        (["17.05.2024", "18.05.2024", "1.6.2024", "north", "south"], False),
+    ],
+)
+def test_texts_that_are_dates(texts, days):
+    assert read_as_days(texts) == days
+    doubt = draft_of(texts).doubts.get("x0", "")
+    assert ("look like dates" in doubt) == days
+
+
+def test_a_column_of_which_every_record_has_its_own_value():
+    def draft(n):
+        rows = [[f"note {k}", k % 7] for k in range(n)]
+        return Domain.draft(rows, ["no", "yes"] * (n // 2))
+
+    assert "leave it out" in draft(400).doubts["x0"] and not draft(200).doubts
+    # It goes by the draft alone, and tells no value.
+    assert "note" not in draft(400).doubts["x0"]

@@ -9,7 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpforest import Domain, PrivateForestClassifier, PrivateForestRegressor, load_model
+from dpforest import (
+    Domain,
+    PrivateForestClassifier,
+    PrivateForestRegressor,
+    WeakSignalWarning,
+    load_model,
+)
 from dpforest.estimators import forecast_range
 from dpforest.estimators.forecast_range import PublicFigures, planned_range, told_range
 
@@ -108,7 +114,7 @@ def test_a_regression_that_learns_next_to_nothing_is_not_promised_a_forest(signa
     domain = Domain(features=eight, target=(0.0, 1.0), approximate_rows=round(signal * 2**0.5))
     plan = PrivateForestRegressor(epsilon=1, domain=domain).plan()
     assert "enough" not in plan.forecast
-    assert plan.forecast.endswith("where always naming the mean has 0")
+    assert plan.forecast.endswith("where the features say little of the target")
     assert plan.expected_gain[0] < 0.1 < plan.expected_gain[1]
 
 
@@ -131,3 +137,21 @@ def test_ranges_stay_within_what_is_possible(signal, told, means):
 def test_more_records_promise_a_regression_more():
     found = [planned_range(figures(is_regression=True, signal=one)) for one in (50, 500, 2000)]
     assert found == sorted(found) and found[0][1] < found[1][1] < found[2][1]
+
+
+@pytest.mark.parametrize("signal", [5.0, 100.0, 1e4, 1e7])
+def test_before_a_fit_no_task_is_promised_a_gain(signal):
+    """No public figure says that the features tell anything."""
+    for means in (False, True):
+        low, high = planned_range(figures(is_regression=means, signal=signal, rows=1e6))
+        assert low <= 0.0 < high or (means and signal < 100)
+
+
+def test_where_a_bought_number_is_small_it_is_asked_whether_records_were_dropped():
+    X, y = records("classification")
+    domain = Domain(features={"a": (0, 1), "b": (0, 1)}, classes=["never", "seen"])
+    with pytest.warns(WeakSignalWarning, match="most records were dropped.*see Domain.check"):
+        PrivateForestClassifier(epsilon=1, domain=domain, random_state=0).fit(X[:, :2], y)
+    few = domain.model_copy(update={"approximate_rows": 3})
+    forecast = PrivateForestClassifier(epsilon=1, domain=few).plan().forecast
+    assert "too small" in forecast and "dropped" not in forecast

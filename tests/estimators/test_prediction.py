@@ -10,7 +10,12 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import cross_val_score
 
 import dpforest.estimators.multinomial
-from dpforest import BudgetAccountant, Domain, MultinomialForestClassifier
+from dpforest import (
+    BudgetAccountant,
+    ColumnsByPositionWarning,
+    Domain,
+    MultinomialForestClassifier,
+)
 from dpforest.datasets import load_mammographic_masses, load_vertebral
 from dpforest.exceptions import ParameterTypeError
 from dpforest.streams import BatchStream
@@ -189,7 +194,8 @@ def test_frames_of_every_library_give_the_same_forest(make_forest, table):
     kinds["polars"] = (polars.from_dict(frame.to_dict("list")), polars.Series(y))
     arrow = pytest.importorskip("pyarrow")
     kinds["arrow"] = (arrow.table(frame.to_dict("list")), arrow.array(y))
-    fitted = {k: make_forest(random_state=1).fit(*v) for k, v in kinds.items()}
+    with pytest.warns(ColumnsByPositionWarning, match="a as age, b as colour, c as size"):
+        fitted = {k: make_forest(random_state=1).fit(*v) for k, v in kinds.items()}
     expected = fitted["list"].predict_proba(X)
     for name, forest in fitted.items():
         by_name = name not in ("list", "object array", "other names")

@@ -1,0 +1,76 @@
+"""A frame none of whose columns has a declared name is read by position, which is told."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+from dpforest import (
+    ColumnsByPositionWarning,
+    Domain,
+    MultinomialForestClassifier,
+    PrivateForestClassifier,
+    PrivateForestRegressor,
+)
+
+pandas = pytest.importorskip("pandas")
+
+DOMAIN = Domain(
+    features={"age": (0, 9), "bp": (0, 9)}, classes=["no", "yes"], target=(0, 9),
+    approximate_rows=400,
+)  # fmt: skip
+X = np.random.default_rng(0).uniform(0, 9, (400, 2))
+LABELS = np.where(X[:, 0] > 4.5, "yes", "no")
+FORESTS = [
+    (PrivateForestClassifier, LABELS), (PrivateForestRegressor, X[:, 1]),
+    (MultinomialForestClassifier, LABELS),
+]  # fmt: skip
+
+
+def frame(*names):
+    return pandas.DataFrame(X, columns=list(names))
+
+
+@pytest.mark.parametrize(("kind", "y"), FORESTS)
+def test_it_is_told_once_a_fit_with_names_alone(kind, y):
+    text = "no column has a declared name.* BP as age, Age as bp. Rename the columns"
+    with pytest.warns(ColumnsByPositionWarning, match=text) as told:
+        forest = kind(epsilon=1, domain=DOMAIN).fit(frame("BP", "Age"), y)
+    assert len(told) == 1 and told[0].filename == __file__
+    assert forest.predict(frame("BP", "Age")[:3]).shape == (3,)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        X,
+        X.tolist(),
+        frame("age", "bp"),
+        frame("bp", "age"),
+        frame(0, 1),  # of no names
+        frame("column_0", "column_1"),  # as polars calls them
+    ],
+)
+def test_nothing_is_told_of_a_table_without_names_or_with_the_declared_ones(table):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ColumnsByPositionWarning)
+        PrivateForestClassifier(epsilon=1, domain=DOMAIN).fit(table, LABELS)
+    assert not DOMAIN.check(table, LABELS, task="classification").by_position
+
+
+def test_a_domain_of_an_array_has_no_names_either():
+    fields = DOMAIN.model_dump(mode="json")
+    for place, feature in enumerate(fields["features"]):
+        feature["name"] = f"x{place}"
+    unnamed = Domain.model_validate(fields)
+    PrivateForestClassifier(epsilon=1, domain=unnamed).fit(frame("BP", "Age"), LABELS)
+
+
+def test_the_curator_is_told_first():
+    found = DOMAIN.check(frame("BP", "Age"), LABELS, task="classification")
+    assert found.by_position.endswith("BP as age, Age as bp")
+    text = " ".join(str(found).split())
+    assert text.index("BP as age") < text.index("A fit would")
+    assert found.to_dict()["by_position"] == found.by_position
