@@ -73,7 +73,7 @@ class Parts(Protocol):
         """Read the table from its beginning."""
 
     def left_out(self, n_records: int) -> int:
-        """How much of the table is no record, where ``n_records`` are."""
+        """Lines or rows that are no record, where ``n_records`` are records."""
 
 
 def is_in_parts(X: Any) -> TypeGuard[Parts]:

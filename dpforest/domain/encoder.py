@@ -155,7 +155,7 @@ class DomainEncoder:
             self._read_labels(y, table, check_type=True)
 
     def read_by_position(self, X: Any) -> str:
-        """What to say of a frame none of whose columns has a declared name; else empty."""
+        """Words on a frame none of whose columns has a declared name; empty of all others."""
         table = read_table(X, n_columns=self.domain.n_features)
         return names_by_position(table, self.domain.feature_names)
 

@@ -100,7 +100,7 @@ class Stream(Source):
                 check_columns(place, names, feature_names)
 
     def left_out(self, n_records: int) -> int:
-        """How much of the table is no record, and read by no fit; ``n_records`` are records."""
+        """Lines or rows that are no record, and read by no fit; ``n_records`` are records."""
         return 0
 
     def records(self, encoder: DomainEncoder, n_threads: int) -> Records:
