@@ -84,6 +84,9 @@ class Domain(Shown, DomainFacts):
     @field_validator("classes", mode="before")
     @classmethod
     def _from_labels(cls, classes: Any) -> Any:
+        if isinstance(classes, Mapping) and not all(isinstance(name, str) for name in classes):
+            rule = "must be a list of labels, or a mapping of fields by their names"
+            raise DomainError("classes", rule, "Write classes=[...]")
         if classes is None or isinstance(classes, (Classes, Mapping)):
             return classes
         if isinstance(classes, (str, bytes)) or not isinstance(classes, Iterable):

@@ -249,6 +249,9 @@ class CategoricalFeature(Declaration):
     def _as_text(cls, categories: Any) -> Any:
         if isinstance(categories, str) or not isinstance(categories, Iterable):
             return categories
+        if isinstance(categories, (set, frozenset)):
+            rule = "a set has another order in every process"
+            raise DomainError("categories", rule, "Write categories=[...]")
         return tuple(None if is_missing(value) else text_of(value) for value in categories)
 
     @model_validator(mode="after")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from dpforest.accounting.releases import LearnerBudget
 from dpforest.decisions import ClassScores, log_shares
@@ -130,10 +130,12 @@ class PrivateClassifier(ClassScores, ClassifierMixin, PrivateEstimator):
             Others are right for no prediction.
         sample_weight : array-like of shape (n,), optional
         """
+        from sklearn.metrics import accuracy_score
+
+        check_is_fitted(self)
         codes = self._encoder_.encode_labels(y)
         predicted = self._order_[self.predict_proba(X).argmax(axis=1)]
-        check_consistent_length(codes, predicted, sample_weight)
-        return float(np.average(codes == predicted, weights=sample_weight))
+        return float(accuracy_score(codes, predicted, sample_weight=sample_weight))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

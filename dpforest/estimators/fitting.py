@@ -400,7 +400,8 @@ class Fit:
         figures = public_figures(self.settled)
         if figures is None or few is None:
             return figures
-        return figures.of_records(few.records)
+        # A few that noise made out of none are not to promise anything.
+        return figures.of_records(few.records - 2 * few.deviation)
 
     def _few(self, heard: Heard | None) -> Counted | None:
         """Records that releases speak of, where these are far fewer than were declared."""

@@ -218,3 +218,10 @@ def test_fields_by_other_names_are_understood(word, meant):
 def test_classes_have_an_order(kind):
     with pytest.raises(DomainError, match="'classes': a set has another order"):
         Domain(features={"age": (0, 1)}, classes=kind(["no", "yes"]))
+
+
+def test_what_has_no_order_or_no_names_is_refused():
+    with pytest.raises(DomainError, match="another order in every process"):
+        CategoricalFeature(name="ward", categories={"a", "b"})
+    with pytest.raises(DomainError, match="list of labels, or a mapping of fields"):
+        Domain(features={"age": (0, 9)}, classes={0: "no", 1: "yes"})

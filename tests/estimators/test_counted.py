@@ -113,3 +113,13 @@ def test_the_surest_sum_counts():
     assert counted_records(Heard(None, None, Facts(), said[2:])) is None
     assert counted_records(None) is None
     assert Counted(31.0, 2.0).is_few(79) and not Counted(31.0, 2.0).is_few(78)
+
+
+@pytest.mark.parametrize("delta", [0, 1e-6])
+def test_records_that_noise_made_out_of_none_promise_nothing(delta):
+    X, y = table()
+    for seed in range(12):
+        forest = PrivateForestClassifier(epsilon=3, delta=delta, domain=DOMAIN, random_state=seed)
+        with pytest.warns(FewRecordsWarning):
+            forest.fit(X, np.full(N, "never"))
+        assert forest.expected_gain()[1] == 0.0

@@ -6,6 +6,7 @@ import doctest
 
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import cross_val_score
 
@@ -293,3 +294,17 @@ def test_labels_that_mean_no_class_are_never_right():
     y[:30] = [None, np.nan, "other"] * 10
     right = forest.predict(X)[30:] == y[30:]
     assert forest.score(X, y) == right.mean() * 0.9 < whole
+
+
+def test_scores_are_refused_as_predictions_are(make_forest, table):
+    X, y = table(60)
+    forest = make_forest(random_state=1)
+    with pytest.raises(NotFittedError):
+        forest.score(X, y)
+    forest.fit(X, y)
+    assert forest.score(X, y, sample_weight=[2.0] * 60) == forest.score(X, y)
+    for weights in (np.ones((60, 1)), [1.0] * 59):
+        with pytest.raises(ValueError, match="1D array|inconsistent numbers"):
+            forest.score(X, y, sample_weight=weights)
+    with pytest.raises(ValueError, match="empty input|0 sample"):
+        forest.score([], [])
