@@ -39,6 +39,8 @@ def shapley_values(
     background : ndarray, shape (m, D)
     facts : TableFacts
     """
+    if not codes.shape[0]:
+        return np.zeros((0, codes.shape[1], model.n_classes))
     made: Any = model
     if model.cuts_sums:
         return enumerated_values(model, codes, background)

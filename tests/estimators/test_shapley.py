@@ -52,6 +52,7 @@ def fitted(strategy: str, delta: float, n_classes: int):
 def test_they_are_those_of_all_coalitions_and_add_up(strategy, delta, n_classes):
     forest, X = fitted(strategy, delta, n_classes)
     found = forest.shapley_values(X[:4])
+    assert forest.shapley_values(X[:0]).values.shape == (0, *found.values.shape[1:])
     facts = table_facts(forest._encoder_, None)
     codes = forest._coded(X[:4])
     others = forest._coded(drawn_uniformly(forest.domain_))[:9]
