@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Protocol, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
+from dpforest.display import short_list
 from dpforest.domain.encoder import (
     INFINITE_RULE,
     MISSING_RULE,
@@ -35,8 +36,9 @@ from dpforest.domain.schema import CategoricalFeature, Classes, NumericFeature, 
 from dpforest.domain.selection import Selection
 from dpforest.domain.series import Column, Repeated
 from dpforest.domain.table import (
+    Table,
     check_lengths,
-    names_by_position,
+    is_read_by_position,
     read_labels,
     read_table,
     select_columns,
@@ -142,7 +144,7 @@ class _Look:
             task = self.reads(y)
             labels = read_labels(y, _NAME, check_type=True)
             check_lengths(table, labels)
-        self._by_position = names_by_position(table, domain.feature_names)
+        self._by_position = _by_position(table, domain.feature_names)
         keep = np.ones(table.n_rows, dtype=np.bool_)
         for seen in _all_seen(domain, selection, labels, task, keep):
             self._tallies.add(seen)
@@ -159,6 +161,15 @@ class _Look:
             self._records, self._dropped, self._tallies.findings(), ignored,
             by_position=self._by_position,
         )  # fmt: skip
+
+
+def _by_position(table: Table, names: Sequence[str]) -> str:
+    """Words on which column is read as which feature, where places alone count."""
+    if not is_read_by_position(table, names):
+        return ""
+    pairs = zip(table.names or (), names, strict=True)
+    read = short_list([f"{own} as {name}" for own, name in pairs])
+    return f"no column has a declared name, so columns are read by position: {read}"
 
 
 def _check_task(task: Any) -> None:

@@ -18,7 +18,7 @@ from dpforest.domain.series import Column, Repeated
 from dpforest.domain.table import (
     check_lengths,
     check_rows,
-    names_by_position,
+    is_read_by_position,
     read_labels,
     read_table,
     select_columns,
@@ -154,10 +154,10 @@ class DomainEncoder:
             self._check_declared()
             self._read_labels(y, table, check_type=True)
 
-    def read_by_position(self, X: Any) -> str:
-        """Words on a frame none of whose columns has a declared name; empty of all others."""
+    def reads_by_position(self, X: Any) -> bool:
+        """Say if a table, of a width that was checked, has names and none of the declared ones."""
         table = read_table(X, n_columns=self.domain.n_features)
-        return names_by_position(table, self.domain.feature_names)
+        return is_read_by_position(table, self.domain.feature_names)
 
     def encode(self, X: Any, y: Any) -> EncodedTable:
         """Encode a table with its labels, without the records that are dropped.

@@ -15,7 +15,6 @@ from typing import Any, NoReturn, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.display import short_list
 from dpforest.domain.rows import RowTable, cells_of_array, width_of_rows
 from dpforest.domain.series import (
     Column,
@@ -376,8 +375,8 @@ def select_columns(table: Table, names: Sequence[str], estimator_name: str) -> t
 _PLACES = ("", "column_", "x")
 
 
-def names_by_position(table: Table, names: Sequence[str]) -> str:
-    """Say which column is read as which feature, where not one has a declared name; else empty.
+def is_read_by_position(table: Table, names: Sequence[str]) -> bool:
+    """Say if a table has names of which not one is declared, so that places alone count.
 
     Parameters
     ----------
@@ -386,16 +385,9 @@ def names_by_position(table: Table, names: Sequence[str]) -> str:
         What is declared, as many as the table has columns.
     """
     if table.names is None or set(table.names) & set(names):
-        return ""
-    places = range(len(names))
-    if any(
-        found == tuple(f"{beginning}{place}" for place in places)
-        for found in (table.names, tuple(names))
-        for beginning in _PLACES
-    ):
-        return ""
-    read = short_list([f"{own} as {name}" for own, name in zip(table.names, names, strict=True)])
-    return f"no column has a declared name, so columns are read by position: {read}"
+        return False
+    unnamed = [tuple(f"{start}{k}" for k in range(len(names))) for start in _PLACES]
+    return table.names not in unnamed and tuple(names) not in unnamed
 
 
 def _refuse_repeated_names() -> NoReturn:

@@ -191,10 +191,16 @@ class Fit:
         X.check(self.domain.feature_names)
 
     def _warn_of_positions(self, X: Any) -> None:
-        """Names of columns are no records', so what is read by its place may be told."""
-        text = self.encoder.read_by_position(X)
-        if text:
-            text += ". Rename the columns, or pass an array to say that this is meant"
+        """Warn of columns that are read by their places; by declared names alone.
+
+        Of a file without a header the first record stands where a reader looks for names.
+        """
+        if self.encoder.reads_by_position(X):
+            text = (
+                "no column has a declared name, so columns are read by position, the first one as "
+                f"{self.domain.feature_names[0]!r}. Rename the columns, or pass an array to say "
+                "that this is meant; Domain.check shows which column is read as which"
+            )
             warn_in_search(text, ColumnsByPositionWarning, self.search, stacklevel=6)
 
     def _resolve_domain(self, X: Any, y: Any) -> None:
