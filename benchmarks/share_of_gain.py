@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,8 @@ from common.models import rounded_rows
 from common.results import Line
 from common.tables import REPOSITORY
 from utility import stored
+
+from dpforest.accounting.releases import LearnerBudget
 
 PRIVATE = {"dpforest auto, pure, rows": "δ = 0", "dpforest auto, delta=1e-6, rows": "δ = 1e-6"}
 MAJORITY, FOREST = "majority", "non-private forest"
@@ -36,10 +39,10 @@ def shares(lines: Iterable[Line]) -> Iterator[tuple[str, float, float]]:
     for line in lines:
         if line["model"] not in PRIVATE:
             continue
-        place = line["dataset"], line["seed"]
-        base, best = (at.get((place[0], other, place[1])) for other in (MAJORITY, FOREST))
+        base, best = (at.get((line["dataset"], m, line["seed"])) for m in (MAJORITY, FOREST))
         if base is not None and best is not None and best - base >= LEAST_GAIN:
-            signal = rounded_rows(line["n_train"]) * line["epsilon"] / 2**0.5
+            budget = LearnerBudget(Fraction(str(line["epsilon"])), Fraction(0))
+            signal = budget.signal(rounded_rows(line["n_train"]))
             yield line["model"], signal, (line["accuracy"] - base) / (best - base)
 
 

@@ -138,10 +138,10 @@ def _weighed_leaves(
 ) -> NDArray[np.bool_]:
     """Leaves whose labels were drawn where classes weigh unequally, by released counts."""
     settings = RulesSettings()
-    spent = sum(Fraction(price["epsilon"]) for price in prices.values())
     role, odds = cells_role(n_stages - 1), settings.rare_odds_of_cell
     if role not in noisy:
-        signal = LearnerBudget(Fraction(spent), Fraction(0)).signal(n)
+        spent = sum((Fraction(price["epsilon"]) for price in prices.values()), Fraction(0))
+        signal = LearnerBudget(spent, Fraction(0)).signal(n)
         role, odds = PRIOR_ROLE, settings.rare_odds_at(signal)
     if role not in noisy:
         return np.zeros(n_leaves, dtype=np.bool_)

@@ -22,7 +22,8 @@ _PLAIN = re.compile(r"[-+]?\d+(?:\.\d+)?")
 _MOST_OTHERS, _FEWEST = 0.1, 3
 #: A day as it is written, whichever part comes first.
 _DAY = re.compile(r"\d{1,2}[./-]\d{1,2}[./-]\d{2,4}|\d{4}[./-]\d{1,2}[./-]\d{1,2}.*")
-#: Categories that a draft keeps: of a column with so many values each is hardly ever seen twice.
+#: Categories that a draft keeps, the most frequent ones: more are no list to edit, and of a column
+#: with so many values each is hardly ever seen twice.
 MOST_DRAFTED = 255
 #: What readers put where a byte is no character.
 LOST_CHARACTER = "\ufffd"

@@ -44,8 +44,6 @@ from dpforest.exceptions import Described, DomainError, ParameterError, Paramete
 from dpforest.observation import observe_read
 from dpforest.strict_json import is_writable
 
-#: More distinct texts than this are no list to edit: the most frequent stay.
-_MOST_CATEGORIES = MOST_DRAFTED
 #: Whole numbers of a column that may be codes of categories, and how often each occurs on average.
 _MOST_CODES, _TIMES = 12, 4
 #: Bounds beyond this would have an infinite width.
@@ -205,7 +203,7 @@ def _draft_categorical(name: str, values: list[Any]) -> CategoricalFeature:
     ranked = sorted(texts, key=lambda meaning: (-counts[meaning], texts[meaning]))
     return CategoricalFeature(
         name=name,
-        categories=tuple(sorted(texts[m] for m in ranked[:_MOST_CATEGORIES])) or ("unreadable",),
+        categories=tuple(sorted(texts[m] for m in ranked[:MOST_DRAFTED])) or ("unreadable",),
         missing=counts[None] > 0,
         source=DRAFT_SOURCE,
         status="drafted",

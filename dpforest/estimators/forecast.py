@@ -150,11 +150,15 @@ def forecast(plan: FitPlan, signal: float | None) -> str:
     if teaches(plan, signal):
         return f"R = {in_words(signal)}: {gain_in_words(gain, plan.facts.unit > 1)}"
     least = "the middle of the target" if plan.facts.unit > 1 else "the shares of the classes"
-    bought = "; or most records were dropped, since the domain does not declare their labels or "
-    return (
+    text = (
         f"R = {in_words(signal)}: the budget is too small for this many records to teach more "
         f"than {least}; raise epsilon or gather more records"
-        + (f"{bought}values: see Domain.check first" if plan.count is not None else "")
+    )
+    if plan.count is None:
+        return text
+    return (
+        f"{text}; or most records were dropped, since the domain does not declare their labels or "
+        "values: see Domain.check first"
     )
 
 

@@ -369,20 +369,25 @@ def test_records_of_a_rare_class_weigh_more(counts, variance, weights):
     assert class_weights(np.array(counts), variance, RulesSettings(), 5.5) == weights
 
 
-def test_a_class_that_is_rare_in_a_leaf_weighs_more_there(facts_of, table_of, monkeypatch):
-    """Counts of the leaves of stages before make the weights, each of its own leaf alone."""
-    facts = facts_with(facts_of, 9000)
-    asked = []
-    drawn = learner.TreesOfHeightTwo
+@pytest.fixture
+def spied(monkeypatch):
+    """What trees are asked for with, and what weights of classes are made of, call by call."""
+    asked, released = [], []
+    drawn, counted = learner.TreesOfHeightTwo, learner.class_weights
     monkeypatch.setattr(
         learner, "TreesOfHeightTwo", lambda *given: asked.append(given) or drawn(*given)
     )
-    released = []
-    counted = learner.class_weights
     monkeypatch.setattr(
         learner, "class_weights",
         lambda counts, *rest: released.append((counts, rest)) or counted(counts, *rest),
     )  # fmt: skip
+    return asked, released
+
+
+def test_a_class_that_is_rare_in_a_leaf_weighs_more_there(facts_of, table_of, spied):
+    """Counts of the leaves of stages before make the weights, each of its own leaf alone."""
+    facts = facts_with(facts_of, 9000)
+    asked, released = spied
     plan = LEARNER.plan(facts, budget(1))
     model, *_ = train(facts, table_of(facts, 9000), plan)
     assert [len(leaves) for _, leaves, _ in asked] == [len(own) for _, _, own in asked]
@@ -396,31 +401,21 @@ def test_a_class_that_is_rare_in_a_leaf_weighs_more_there(facts_of, table_of, mo
     # What they go by is noisy: the sum over all leaves is not that of the records.
     for stage in (after[:4], after[4:20], after[20:]):
         assert abs(sum(counts.sum() for counts, _ in stage) - 9000) > 1
-    of_second = [counted(counts, *rest) for counts, rest in after[:4]]
+    of_second = [class_weights(counts, *rest) for counts, rest in after[:4]]
     assert asked[1][2] == tuple(of_second[leaf] for leaf in asked[1][1])
     assert model.log_odds(np.zeros((1, facts.n_features), dtype=np.uint8)).shape == (1, 2)
 
 
 @pytest.mark.parametrize(("signal", "weighs"), [(450, False), (1400, False), (1600, True)])
 def test_a_class_of_a_fifth_weighs_more_where_much_can_be_learnt(
-    facts_of, table_of, monkeypatch, signal, weighs
+    facts_of, table_of, spied, signal, weighs
 ):
     facts = facts_with(facts_of, signal)
     n = int(facts.approximate_rows)
-    asked = []
-    drawn = learner.TreesOfHeightTwo
-    monkeypatch.setattr(
-        learner, "TreesOfHeightTwo", lambda *given: asked.append(given) or drawn(*given)
-    )
-    released = []
-    counted = learner.class_weights
-    monkeypatch.setattr(
-        learner, "class_weights",
-        lambda counts, *rest: released.append(counts) or counted(counts, *rest),
-    )  # fmt: skip
+    asked, released = spied
     table = table_of(facts, n, labels=(np.arange(n) % 5 == 0).astype(np.int64))
     train(facts, table, LEARNER.plan(facts, budget(1)))
-    assert (released[0] != np.bincount(table.labels)).all()  # they are noisy
+    assert (released[0][0] != np.bincount(table.labels)).all()  # they are noisy
     ((often, rare),) = asked[0][2]
     assert often == 1 and (rare > 1) == weighs
     assert SMALL.rare_odds_of_much < 4 < SMALL.rare_odds
