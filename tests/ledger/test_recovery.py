@@ -259,11 +259,12 @@ def test_a_later_witness_of_the_same_loss_is_charged_too(helpers, book, tmp_path
     assert spent(old) == spent(book) + Fraction(1, 128)
 
 
-def test_a_reserve_that_began_on_the_lost_chain_never_comes_back(helpers, book, tmp_path):
+@pytest.mark.parametrize("end", ["start", "settle"])
+def test_a_reserve_that_began_on_the_lost_chain_never_comes_back(helpers, book, tmp_path, end):
     reserve = book.reserve("claims", helpers.charge(Fraction(1, 4)))
     old = copied(helpers, book, tmp_path)
     state = book.chain("claims").state
-    lost = report_of(Stake.of(reserve.entry, state), book, reserve.id, "start")
+    lost = report_of(Stake.of(reserve.entry, state), book, reserve.id, end)
     assert went_on(old, [lost])
     # The reserve stands beside its import until somebody gives it back: what began counts on.
     assert spent(old) == spent(book) + Fraction(1, 4)
