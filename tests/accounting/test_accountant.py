@@ -24,6 +24,7 @@ from dpforest.accounting import (
     GeometricNoise,
     PrivacyLoss,
 )
+from dpforest.accounting.books import Books
 from dpforest.accounting.conversion import rho_of_epsilon
 from dpforest.accounting.rationals import to_rational
 from dpforest.exceptions import BudgetExceeded, ParameterError, ParameterTypeError, ScopeError
@@ -165,6 +166,9 @@ class TestCaps:
         assert accountant.remaining.epsilon == accountant.spent.epsilon == math.inf
 
 
+ROLE = {"role": "test"}
+
+
 def run_threads(work) -> None:
     start = threading.Barrier(8)
 
@@ -202,6 +206,25 @@ class TestThreads:
         run_threads(spend)
         assert len(granted) == 400 == len(accountant.ledger)
         assert accountant.loss.epsilon == 1
+
+    def test_nobody_asks_while_another_request_is_answered(self, monkeypatch):
+        accountant, admit = BudgetAccountant(1), Books.admit
+        scopes = [accountant.open_scope(name) for name in ("first", "second")]
+        second = threading.Thread(target=scopes[1].request, args=(geometric("1/4"),), kwargs=ROLE)
+        inside, met = threading.Event(), []
+
+        def slow(books, *losses):
+            if threading.current_thread() is second:
+                inside.set()
+            else:
+                second.start()
+                met.append(inside.wait(0.3))
+            return admit(books, *losses)
+
+        monkeypatch.setattr(Books, "admit", slow)
+        scopes[0].request(geometric("1/4"), **ROLE)
+        second.join()
+        assert met == [False] and inside.is_set() and accountant.loss.epsilon == F(1, 2)
 
     def test_reserves_never_overspend(self):
         accountant, kept = BudgetAccountant(1), []
