@@ -58,7 +58,7 @@ def _design(row: Row, name: str) -> tuple[float, ...]:
         return (row.figures.level,)
     assert row.told is not None
     second = row.figures.level if row.figures.is_regression else row.strategy == "refitted"
-    return row.told, float(second)
+    return row.told.gain, float(second)
 
 
 def _quantile(design: np.ndarray, gains: np.ndarray, level: float) -> tuple[float, ...]:

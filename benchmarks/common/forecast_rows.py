@@ -12,7 +12,13 @@ from common.forecast_fits import Job, forest_of, tables_of
 from common.records import positions_domain
 from common.results import Line
 from dpforest.accounting.fits import OWN_BUDGET
-from dpforest.estimators.forecast_range import PublicFigures, Range, planned_range, public_figures
+from dpforest.estimators.forecast_range import (
+    PublicFigures,
+    Range,
+    Told,
+    planned_range,
+    public_figures,
+)
 from dpforest.estimators.forecast_range import told_range as range_by_told
 from dpforest.estimators.planning import plan_of
 
@@ -32,7 +38,7 @@ class Row:
     seed: int
     gain: float
     strategy: str
-    told: float | None
+    told: Told | None
     half: str
     figures: PublicFigures
 
@@ -64,10 +70,10 @@ class Row:
 def rows_of(lines: list[Line], folder: Path) -> list[Row]:
     """Fits with their figures; no table is read for that, only what is declared of it."""
     halves = halves_of(tables_of(folder))
-    kept = ("dataset", "task", "model", "epsilon", "seed", "gain", "strategy", "told")
+    kept = ("dataset", "task", "model", "epsilon", "seed", "gain", "strategy")
     return [
-        Row(**{key: line[key] for key in kept}, half=halves[line["dataset"]],
-            figures=figures_of(line, folder))
+        Row(**{key: line[key] for key in kept}, told=line["told"] and Told(*line["told"]),
+            half=halves[line["dataset"]], figures=figures_of(line, folder))
         for line in lines
     ]  # fmt: skip
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import NamedTuple
 
 from dpforest.accounting.releases import LearnerBudget
 from dpforest.estimators.fit_plan import HOPELESS_SIGNAL, FitPlan
@@ -32,6 +33,22 @@ MEANS_PLANNED: Ends = ((-1.204, 0.501), (-0.197, 0.345))
 #: too little; of means by what it tells and by `PublicFigures.level`.
 CLASSES_TOLD: Ends = ((-0.042, 0.718, 0.034), (0.11, 0.883, 0.158))
 MEANS_TOLD: Ends = ((-1.081, 2.014, 0.388), (-0.334, 1.272, 0.326))
+
+
+class Told(NamedTuple):
+    """What a model claims.
+
+    Attributes
+    ----------
+    gain : float
+        Accuracy less the claimed share of the most frequent class; of a regression, the standard
+        deviation of predictions, as a share of the range that the learner saw.
+    most : float
+        The most that there is to gain: 1 less that share, or 1.
+    """
+
+    gain: float
+    most: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,21 +131,24 @@ def planned_range(figures: PublicFigures) -> Range:
     return _range(CLASSES_PLANNED, (figures.level,), figures, figures.most)
 
 
-def told_range(figures: PublicFigures, strategy: str, told: float | None) -> Range:
+def told_range(figures: PublicFigures, strategy: str, told: Told | None) -> Range:
     """Range after a fit, by what the released model tells; the planned one where it tells nothing.
 
     Parameters
     ----------
     figures : PublicFigures
     strategy : str
-    told : float or None
-        See :func:`dpforest.estimators.told_gain.told_gain`.
+    told : Told or None
+        See :func:`dpforest.estimators.told_gain.told_gain`. No range ends above the most that
+        there is to gain by it.
     """
     if told is None or not figures.learns or not figures.trusted:
         return planned_range(figures)
     if figures.is_regression:
-        return _range(MEANS_TOLD, (told, figures.level), figures)
-    return _range(CLASSES_TOLD, (told, float(strategy == "refitted")), figures)
+        return _range(MEANS_TOLD, (told.gain, figures.level), figures)
+    low, high = _range(CLASSES_TOLD, (told.gain, float(strategy == "refitted")), figures)
+    most = round(told.most, 2)
+    return min(low, most), min(high, most)
 
 
 def _range(ends: Ends, by: tuple[float, ...], figures: PublicFigures, part: float = 1.0) -> Range:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpforest.estimators.forecast_range import Told
 from dpforest.trees.base import TableFacts
 from dpforest.trees.multinomial.model import MultinomialModel
 from dpforest.trees.population import made_up
@@ -21,11 +22,8 @@ N_RECORDS = 4000
 Floats = NDArray[np.float64]
 
 
-def told_gain(model: Any, facts: TableFacts) -> float | None:
-    """Accuracy that the model claims, less the claimed share of the most frequent class.
-
-    Of a regression, the standard deviation of predictions, as a share of the range that the
-    learner saw.
+def told_gain(model: Any, facts: TableFacts) -> Told | None:
+    """Gain over the best constant that a model claims.
 
     Parameters
     ----------
@@ -34,7 +32,7 @@ def told_gain(model: Any, facts: TableFacts) -> float | None:
 
     Returns
     -------
-    float or None
+    Told or None
         None where nothing was counted in leaves, or sizes are not released.
     """
     found = _shares_of(model, facts)
@@ -43,8 +41,9 @@ def told_gain(model: Any, facts: TableFacts) -> float | None:
     shares, weights = found
     if facts.unit > 1:
         mean = weights @ shares[:, 1]
-        return float((weights @ (shares[:, 1] - mean) ** 2) ** 0.5)
-    return float(weights @ shares.max(axis=1) - (weights @ shares).max())
+        return Told(float((weights @ (shares[:, 1] - mean) ** 2) ** 0.5), 1.0)
+    largest = float((weights @ shares).max())
+    return Told(float(weights @ shares.max(axis=1)) - largest, 1.0 - largest)
 
 
 def _shares_of(model: Any, facts: TableFacts) -> tuple[Floats, Floats] | None:

@@ -17,7 +17,7 @@ from dpforest import (
     load_model,
 )
 from dpforest.estimators import forecast_range
-from dpforest.estimators.forecast_range import PublicFigures, planned_range, told_range
+from dpforest.estimators.forecast_range import PublicFigures, Told, planned_range, told_range
 
 pytestmark = pytest.mark.filterwarnings("ignore::dpforest.exceptions.WeakSignalWarning")
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "forecast_results.md"
@@ -122,7 +122,10 @@ def test_a_regression_that_learns_next_to_nothing_is_not_promised_a_forest(signa
 def test_a_constant_gains_nothing(means):
     low, high = planned_range(figures(is_regression=means, learns=False))
     assert low < 0 and high == 0
-    assert told_range(figures(is_regression=means, learns=False), "rules", 0.4) == (low, high)
+    assert told_range(figures(is_regression=means, learns=False), "rules", Told(0.4, 0.5)) == (
+        low,
+        high,
+    )
 
 
 @pytest.mark.parametrize("signal", [0.01, 30.0, 1e9])
@@ -130,8 +133,13 @@ def test_a_constant_gains_nothing(means):
 @pytest.mark.parametrize("means", [False, True])
 def test_ranges_stay_within_what_is_possible(signal, told, means):
     own = figures(signal=signal, is_regression=means)
-    low, high = told_range(own, "refitted", told)
+    low, high = told_range(own, "refitted", told if told is None else Told(told, 0.5))
     assert -1 <= low <= high <= (1.0 if means else 0.5)
+
+
+def test_no_more_is_promised_than_the_largest_class_leaves():
+    assert told_range(figures(), "refitted", Told(0.1, 0.12))[1] == 0.12
+    assert told_range(figures(), "refitted", Told(0.1, 0.5))[1] > 0.12
 
 
 def test_more_records_promise_a_regression_more():
