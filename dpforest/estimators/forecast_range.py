@@ -36,7 +36,7 @@ MEANS_TOLD: Ends = ((-1.081, 2.014, 0.388), (-0.334, 1.272, 0.326))
 
 
 class Told(NamedTuple):
-    """What a model claims.
+    """Claims of a model.
 
     Attributes
     ----------
