@@ -20,7 +20,7 @@ from dpforest.domain.doubts import doubts_of
 from dpforest.domain.draft import as_categories, draft_facts
 from dpforest.domain.files import read_facts, written_domain
 from dpforest.domain.findings import DomainCheck
-from dpforest.domain.marks import checked_sources, without_bounds
+from dpforest.domain.marks import DRAFT_NOTE, checked_sources, without_bounds
 from dpforest.domain.schema import (
     CategoricalFeature,
     Classes,
@@ -270,9 +270,9 @@ class Domain(Shown, DomainFacts):
         """The same facts, with the drafted entries that have a source of their own now declared.
 
         An entry has one if ``sources`` names it, or if it says so itself (because its file was
-        edited). All others stay drafted, and :attr:`lacking` lists them. Call this only for facts
-        that hold without a look at the records: the guarantee rests on that, and no program can
-        check it.
+        edited). All others stay drafted, and :attr:`lacking` lists them; with the last of them the
+        draft's note goes. Call this only for facts that hold without a look at the records: the
+        guarantee rests on that, and no program can check it.
 
         Parameters
         ----------
@@ -309,6 +309,8 @@ class Domain(Shown, DomainFacts):
             }
         )
         confirmed._warn_of_bounds()
+        if confirmed.is_declared and confirmed.note == DRAFT_NOTE:
+            return confirmed.model_copy(update={"note": None})
         return confirmed
 
     def _warn_of_bounds(self) -> None:

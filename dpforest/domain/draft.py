@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.domain.doubts import MOST_DRAFTED
-from dpforest.domain.marks import DRAFT_SOURCE, DraftMark
+from dpforest.domain.marks import DRAFT_NOTE, DRAFT_SOURCE, DraftMark
 from dpforest.domain.schema import (
     MAX_INTEGER,
     CategoricalFeature,
@@ -63,7 +63,7 @@ def draft_facts(
         "features": tuple(
             _draft_feature(name, table.column(index)) for index, name in enumerate(names)
         ),
-        "note": "Drafted from records: confirm every entry from public knowledge before use.",
+        "note": DRAFT_NOTE,
         **_draft_output(labels, task),
     }
 

@@ -23,6 +23,8 @@ from dpforest.own_names import OwnNames
 
 #: What a draft writes as the source of its entries.
 DRAFT_SOURCE = "read from the data by Domain.draft"
+#: What it writes as the note of the domain, which goes with the last drafted entry.
+DRAFT_NOTE = "Drafted from records: confirm every entry from public knowledge before use."
 
 
 class DraftMark(OwnNames):

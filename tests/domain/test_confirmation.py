@@ -55,6 +55,16 @@ def test_sources_declare_what_they_name():
     assert target.is_declared and target.target.source == "the device"
 
 
+@unwarned
+def test_the_drafts_note_goes_with_its_last_entry():
+    some = drafted().confirmed("me", sources={"x1": "codebook"})
+    assert some.note == drafted().note and some.note.startswith("Drafted from records")
+    left = {name: ALL[name] for name in ("x0", "classes")}
+    assert some.confirmed("me", sources=left).note is None
+    own = some.model_copy(update={"note": "of the north"})
+    assert own.confirmed("me", sources=left).note == "of the north"
+
+
 def test_one_source_for_everything_is_refused():
     with pytest.raises(TypeError, match="source"):
         drafted().confirmed("me", source="codebook")
