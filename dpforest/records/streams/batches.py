@@ -72,8 +72,7 @@ class BatchStream(Stream):
 
     def batches(self) -> Iterator[Batch]:
         """Batches in their order."""
-        parts = self._batches() if callable(self._batches) else self._batches
-        for number, part in enumerate(parts):
+        for number, part in enumerate(self._parts()):
             yield self._batch(part, f"batch {number}")
 
     def check(self, feature_names: tuple[str, ...]) -> None:
@@ -82,6 +81,18 @@ class BatchStream(Stream):
         if isinstance(self._batches, Sequence):
             for batch in self.batches():
                 _check_batch(batch, feature_names)
+
+    def _parts(self) -> Iterable[Any]:
+        """What is there, or what the callable makes for this pass."""
+        if not callable(self._batches):
+            return self._batches
+        made = self._batches()
+        if not isinstance(made, Iterable):
+            raise StreamError(
+                "batches", f"the callable returned {kind_of(made)}, which holds no batches",
+                "Return or yield batches",
+            )  # fmt: skip
+        return made
 
     def _batch(self, part: Any, place: str) -> Batch:
         if self.target is None:

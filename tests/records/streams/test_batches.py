@@ -123,6 +123,13 @@ def test_an_invalid_record_of_a_stream_is_named_by_its_place_and_stays_spent():
     assert accountant.remaining.epsilon == 2
 
 
+@pytest.mark.parametrize(("made", "named"), [(None, "None"), (3, "<int>")])
+def test_a_callable_that_makes_no_batches_is_told_so(made, named):
+    stream = BatchStream(lambda: made)
+    with pytest.raises(StreamError, match=f"the callable returned {named}, which holds no batches"):
+        PrivateForestClassifier(epsilon=1, domain=DOMAIN).fit(stream)
+
+
 def test_no_repr_of_a_batch_holds_records():
     (batch,) = BatchStream([([["4711"]], ["secret"])]).batches()
     assert "4711" not in repr(batch) and "secret" not in repr(batch)
