@@ -287,7 +287,7 @@ class PrivateEstimator(SharedBudget):
         ----------
         n_draws : int, optional
             Models with other noise that standard errors are made of: 40, or none for 0, which is
-            quicker.
+            quicker; not 1, which would say nothing of how far noise reaches.
 
         Returns
         -------

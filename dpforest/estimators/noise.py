@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.checks import check_integer
-from dpforest.exceptions import NoiseUnknownError
+from dpforest.exceptions import NoiseUnknownError, ParameterError
 from dpforest.trees.base import ReleasedModel, TableFacts
 from dpforest.trees.heard import Heard
 from dpforest.trees.multinomial.model import MultinomialModel
@@ -131,4 +131,11 @@ def check_draws(n_draws: Any, least: int = 0) -> int:
     ------
     ParameterError, ParameterTypeError
     """
-    return N_DRAWS if n_draws is None else check_integer(n_draws, "n_draws", least)
+    if n_draws is None:
+        return N_DRAWS
+    found = check_integer(n_draws, "n_draws", least)
+    if found == 1:  # what differs by one draw alone says nothing of how far noise reaches
+        raise ParameterError(
+            "n_draws", found, "must be 0, or at least 2", "Leave it out for standard errors of 40"
+        )
+    return found

@@ -206,8 +206,8 @@ def test_a_new_fit_forgets_the_old_draws():
     assert not np.allclose(before, again)
 
 
-@pytest.mark.parametrize("n_draws", [-1, 1.5])
-def test_draws_are_a_whole_number(n_draws):
+@pytest.mark.parametrize("n_draws", [-1, 1, 1.5])
+def test_draws_are_a_whole_number_and_not_one(n_draws):
     forest, X = fitted("one_shot", 0)
     with pytest.raises(ParameterError, match="n_draws"):
         forest.explain(n_draws)
