@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.linear_model import QuantileRegressor
 
 from common.forecast_rows import Row
-from dpforest.estimators.forecast_range import Ends
+from dpforest.estimators.forecast_range import Ends, by_spread
 
 #: Quantiles of the gain at which ranges end.
 LEVELS = (0.075, 0.925)
@@ -57,8 +57,9 @@ def _design(row: Row, name: str) -> tuple[float, ...]:
     if name.endswith("PLANNED"):
         return (row.figures.level,)
     assert row.told is not None
-    second = row.figures.level if row.figures.is_regression else row.strategy == "refitted"
-    return row.told.gain, float(second)
+    if row.figures.is_regression:
+        return by_spread(row.figures, row.told)
+    return row.told.gain, float(row.strategy == "refitted")
 
 
 def _quantile(design: np.ndarray, gains: np.ndarray, level: float) -> tuple[float, ...]:

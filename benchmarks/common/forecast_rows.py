@@ -12,10 +12,10 @@ from common.forecast_fits import Job, forest_of, tables_of
 from common.records import positions_domain
 from common.results import Line
 from dpforest.accounting.fits import OWN_BUDGET
+from dpforest.estimators.claims import Told
 from dpforest.estimators.forecast_range import (
     PublicFigures,
     Range,
-    Told,
     planned_range,
     public_figures,
 )

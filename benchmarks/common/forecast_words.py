@@ -15,9 +15,14 @@ fit, which costs nothing: it goes by what the released model says of itself.
 10⁻⁶, two splits, rows declared; long tables are cut to 50,000 records. Ranges are linear
 quantile regressions with two or three coefficients an end, at a nominal coverage of {nominal}.
 Form and coverage were chosen by leaving out tables of the development half. The other half was
-looked at when all was fixed. After that, `auto` changed its rule, in pure ε and with a δ; the
-ends were found anew in the same way, and nothing else was changed. The limits by which `auto`
-picks a strategy were found before, on other halves.
+looked at when all was fixed. After that, `auto` changed its rule, in pure ε and with a δ, and the
+ends were found anew in the same way. Two things were changed besides. No range ends above what the
+largest class leaves, as the model has its share. And after a fit a regression's range goes by the
+root of what the model tells and by that times log₁₀ (R / √D), where it went by what it tells and
+by log₁₀ (R / √D): many records alone promised a gain where predictions hardly differ. With each
+table of the development half left out in turn the old form held in 73 % of its regressions and the
+new one in 78 %, at one width. The limits by which `auto` picks a strategy were found before, on
+other halves.
 
 A range that ignores the table has the quantiles of all gains of the development half, of the
 same nominal coverage: by ε alone, by task and ε alone, or one for all. Widths are compared with
@@ -50,9 +55,9 @@ In `dpforest/estimators/forecast_range.py`: a constant, then one a figure. Those
 before a fit are in parts of 1 − 1/K, by log₁₀ R, up to 3. Those of means go by log₁₀ (R / √D),
 up to 3. After a fit, what the model tells comes first: of classes the accuracy that it claims
 less the claimed share of the most frequent class, and then whether it is a refitted forest; of
-means the standard deviation of predictions in parts of the range that the learner saw, and then
-log₁₀ (R / √D). Selected rules without counted leaves tell nothing, and keep the range of the
-plan.
+means the root of the standard deviation of predictions, in parts of the range that the learner
+saw, and then that deviation times log₁₀ (R / √D). Selected rules without counted leaves tell
+nothing, and keep the range of the plan.
 
 {ends}
 
@@ -75,10 +80,10 @@ Gains are those of all fits at ε = 1; ranges are means over δ and splits.
 
 SAYS = """## What this says
 
-* **Neither range keeps all that was asked.** `plan()` holds in 78 % of fits (69 to 82 % by ε,
-  in regressions 68 %), but is .81 as wide as a range that ignores the table. The range after a fit
-  is .49 as wide, and holds in 74 % (69 to 79 % by ε).
-* **Ranges hold less often on new tables than on those left out in turn** (82 and 81 % there). So
+* **Neither range keeps all that was asked.** `plan()` holds in 78 % of fits (74 to 82 % by ε,
+  in regressions 68 %), but is .86 as wide as a range that ignores the table. The range after a fit
+  holds in 78 % (75 to 81 % by ε, in regressions 77 %), and is .53 as wide where half was asked.
+* **Ranges hold less often on new tables than on those left out in turn** (83 and 81 % there). So
   does the range by ε alone, found at a nominal 85 %: the confirmation half has more tables that
   are easy (wireless, iris, mushroom, energy_heating). Of so few tables, a share has a standard
   error of some 6 points; of regressions, ten a half, of some 10.

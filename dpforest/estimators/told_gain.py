@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.estimators.forecast_range import Told
+from dpforest.estimators.claims import Told
 from dpforest.trees.base import TableFacts
 from dpforest.trees.multinomial.model import MultinomialModel
 from dpforest.trees.population import made_up

@@ -17,7 +17,8 @@ from dpforest import (
     load_model,
 )
 from dpforest.estimators import forecast_range
-from dpforest.estimators.forecast_range import PublicFigures, Told, planned_range, told_range
+from dpforest.estimators.claims import Told
+from dpforest.estimators.forecast_range import PublicFigures, planned_range, told_range
 
 pytestmark = pytest.mark.filterwarnings("ignore::dpforest.exceptions.WeakSignalWarning")
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "forecast_results.md"

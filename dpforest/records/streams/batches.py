@@ -83,7 +83,7 @@ class BatchStream(Stream):
                 _check_batch(batch, feature_names)
 
     def _parts(self) -> Iterable[Any]:
-        """What is there, or what the callable makes for this pass."""
+        """Batches that are there, or those that the callable makes for this pass."""
         if not callable(self._batches):
             return self._batches
         made = self._batches()
