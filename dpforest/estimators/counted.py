@@ -55,17 +55,17 @@ def counted_records(heard: Heard | None) -> Counted | None:
     tests/estimators/test_counted.py.
     """
     from dpforest.trees.one_shot.plan import OneShotShape, Role
-    from dpforest.trees.rules.plan import COUNT_ROLE
+    from dpforest.trees.rules.plan import COUNT_ROLE, RulesShape
 
     if heard is None:
         return None
-    times = {PRIOR_ROLE: 1, COUNT_ROLE: 1}
+    # Rules count records, whole ones in regressions too.
+    unit = 1 if isinstance(heard.shape, RulesShape) else heard.facts.unit
+    times = {PRIOR_ROLE: unit, COUNT_ROLE: 1}
     if isinstance(heard.shape, OneShotShape):
-        times[Role.LEAVES] = heard.shape.size.n_trees
+        times[Role.LEAVES] = unit * heard.shape.size.n_trees
     released = [answer for name, answer in heard.said if name == "noised"]
-    sums = [
-        _sum_of(one, heard.facts.unit * times[one.role]) for one in released if one.role in times
-    ]
+    sums = [_sum_of(one, times[one.role]) for one in released if one.role in times]
     return min(sums, key=lambda one: one.deviation, default=None)
 
 

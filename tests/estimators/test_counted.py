@@ -54,17 +54,22 @@ def test_labels_that_mean_no_class_are_noticed(strategy, delta):
 
 
 @pytest.mark.parametrize("delta", [0, 1e-6])
-def test_targets_that_are_none_are_noticed(delta):
+@pytest.mark.parametrize("strategy", ["auto", *TELL])
+def test_targets_that_are_none_are_noticed_and_others_are_not(strategy, delta):
     X, _ = table()
     domain = Domain(features={"a": (0, 9), "b": (0, 9)}, target=(0, 9), approximate_rows=N)
 
     def forest(seed):
-        return PrivateForestRegressor(epsilon=1, delta=delta, domain=domain, random_state=seed)
+        return PrivateForestRegressor(
+            epsilon=1, delta=delta, domain=domain, strategy=strategy, random_state=seed
+        )
 
     usual = forest(3).fit(X, X[:, 0]).expected_gain()
     with pytest.warns(FewRecordsWarning, match="declared records"):
         fitted = forest(4).fit(X, np.full(N, np.nan))
-    assert fitted.expected_gain()[1] < usual[0]
+    assert fitted.expected_gain()[1] <= usual[1]
+    if strategy == "auto":
+        assert fitted.expected_gain()[1] < usual[0]
 
 
 def test_where_the_warning_is_an_error_nothing_that_was_paid_for_is_lost():
@@ -109,9 +114,10 @@ def test_the_surest_sum_counts():
         ("noised", Noised(np.array([7]), 0.0, "quantiles")),
         ("chosen", np.array([1])),
     ]
-    assert counted_records(Heard(None, None, Facts(), said)) == Counted(31.0, 2.0)
+    assert counted_records(Heard(None, None, Facts(), said)) == Counted(124.0, 8.0)
     assert counted_records(Heard(None, None, Facts(), said[2:])) is None
     assert counted_records(None) is None
+    assert counted_records(Heard(None, None, Facts(), said[:1])) == Counted(110.0, 2e6**0.5 / 4)
     assert Counted(31.0, 2.0).is_few(79) and not Counted(31.0, 2.0).is_few(78)
 
 

@@ -101,10 +101,10 @@ def build_plan(facts: TableFacts, budget: LearnerBudget, settings: RulesSettings
     listed = [_class_shares(shares * epsilon)] if shares else []
     for stage in range(n_stages):
         if stage and cells:
-            listed.append(_leaf_counts(cells_role(stage), stage, cells * epsilon))
+            listed.append(_leaf_counts(cells_role(stage), stage, cells * epsilon, facts))
         listed.append(_stage(stage, of_a_stage))
     if share:
-        listed.append(_leaf_counts(COUNT_ROLE, n_stages, share * epsilon))
+        listed.append(_leaf_counts(COUNT_ROLE, n_stages, share * epsilon, facts))
     rounds = tuple(once(OWNER, release) for release in listed)
     return Plan(rounds, shape, _words(shape, bool(share), bool(shares or cells)))
 
@@ -122,11 +122,11 @@ def _stage(stage: int, epsilon: Fraction) -> Release:
     return Release(stage_role(stage), event, cells, says=f"{what}, drawn whole")
 
 
-def _leaf_counts(role: str, n_stages: int, epsilon: Fraction) -> Release:
-    """Class counts in the leaves of so many stages."""
+def _leaf_counts(role: str, n_stages: int, epsilon: Fraction, facts: TableFacts) -> Release:
+    """Class counts in the leaves of so many stages, or those of the two ends of a range."""
     event = GeometricNoise(epsilon, LEAF_COUNTS_SENSITIVITY.l1)
-    says, cells = "class counts of the leaves, with noise", LEAVES_OF_A_STAGE**n_stages
-    return Release(role, event, cells, says=says)
+    what = "class counts of the leaves" if facts.unit == 1 else "records of the leaves by toss"
+    return Release(role, event, LEAVES_OF_A_STAGE**n_stages, says=f"{what}, with noise")
 
 
 def _words(shape: RulesShape, counted: bool, weighed: bool = False) -> dict[str, str]:
