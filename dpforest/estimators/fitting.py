@@ -50,6 +50,7 @@ from dpforest.estimators.planning import (
 )
 from dpforest.estimators.progress import PartProgress, PassProgress
 from dpforest.estimators.target_range import prepared
+from dpforest.estimators.wasted import refuse_wasted
 from dpforest.exceptions import (
     ColumnsByPositionWarning,
     Described,
@@ -167,6 +168,8 @@ class Fit:
             self.ceiling.check(estimator.domain, self.wanted.budget)
         self.charged_to = charged_to(self.ceiling)
         self._resolve_domain(X, y)
+        if estimator.domain is not None:
+            refuse_wasted(self.domain, X)
         around = surroundings()
         self._leak_around(around.unpaid)
         self.around = around.cautions

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 RECORDS = "learns from the records"
 LABELS = "learns from the records and labels"
@@ -41,12 +41,19 @@ class PipelineRow:
     voids : bool
         Whether what it learns voids the guarantee of a fit inside it. If not it is told of as a
         caution: scores on records are what no guarantee speaks of.
+    encodes : bool
+        Whether a fit inside it gets codes in the place of labels.
+    columns : {"", "others", "by place"}
+        Whether a fit inside it gets other columns than the whole has, or what the fit tells of
+        its features is looked up by the places that columns have outside.
     """
 
     learns: str | Callable[[Any], str] = ""
     holds: tuple[str, ...] = ()
     adds: str = ""
     voids: bool = True
+    encodes: bool = False
+    columns: Literal["", "others", "by place"] = ""
 
     def learnt_by(self, estimator: Any) -> str:
         """Say in words what an estimator of this class learns itself."""
@@ -95,6 +102,10 @@ _STACK = ("estimators", "final_estimator")
 _SEARCH = PipelineRow(
     f"{_CHOICE} among its candidates", _ONE, "its candidates and folds", voids=False
 )
+_CHAIN = PipelineRow(_links, ("estimator", "base_estimator"), "the outputs", columns="others")
+_SCORED_FEATURES = PipelineRow(
+    f"{_CHOICE} among features", _ONE, "its rounds and folds", columns="others"
+)
 
 #: Meta-estimators and containers: what holds other estimators.
 AROUND: dict[str, PipelineRow] = {
@@ -112,19 +123,22 @@ AROUND: dict[str, PipelineRow] = {
         _ONE,
         "its folds",
     ),
-    "VotingClassifier": PipelineRow(_CODES, ("estimators",), "its members"),
+    "VotingClassifier": PipelineRow(_CODES, ("estimators",), "its members", encodes=True),
     "VotingRegressor": PipelineRow(holds=("estimators",), adds="its members"),
     "StackingClassifier": PipelineRow(
         f"{_CODES}, and a second stage (from predictions for the records, and labels)",
         _STACK,
         "its members and their folds",
+        encodes=True,
     ),
     "StackingRegressor": PipelineRow(
         "a second stage (from predictions for the records, and targets)",
         _STACK,
         "its members and their folds",
     ),
-    "BaggingClassifier": PipelineRow(_sampled(f", and {_CODES}"), _ONE, "its members"),
+    "BaggingClassifier": PipelineRow(
+        _sampled(f", and {_CODES}"), _ONE, "its members", encodes=True
+    ),
     "BaggingRegressor": PipelineRow(_sampled(""), _ONE, "its members"),
     "AdaBoostClassifier": PipelineRow(_ERRORS, _ONE, "its rounds"),
     "AdaBoostRegressor": PipelineRow(_ERRORS, _ONE, "its rounds"),
@@ -132,25 +146,23 @@ AROUND: dict[str, PipelineRow] = {
         "labels that it gives to records by earlier predictions", _ONE, "its rounds"
     ),
     "RANSACRegressor": PipelineRow("subsets of the records, by how they fit", _ONE, "its trials"),
-    "OneVsRestClassifier": PipelineRow(_BY_LABEL, _ONE, "the labels"),
+    "OneVsRestClassifier": PipelineRow(_BY_LABEL, _ONE, "the labels", encodes=True),
     "OneVsOneClassifier": PipelineRow(
-        f"{_BY_LABEL}, and subsets of the records by label", _ONE, "pairs of labels"
+        f"{_BY_LABEL}, and subsets of the records by label", _ONE, "pairs of labels", encodes=True
     ),
-    "OutputCodeClassifier": PipelineRow(_BY_LABEL, _ONE, "its codes"),
+    "OutputCodeClassifier": PipelineRow(_BY_LABEL, _ONE, "its codes", encodes=True),
     "MultiOutputClassifier": PipelineRow(holds=_ONE, adds="the outputs"),
     "MultiOutputRegressor": PipelineRow(holds=_ONE, adds="the outputs"),
-    "ClassifierChain": PipelineRow(_links, ("estimator", "base_estimator"), "the outputs"),
-    "RegressorChain": PipelineRow(_links, ("estimator", "base_estimator"), "the outputs"),
+    "ClassifierChain": _CHAIN,
+    "RegressorChain": _CHAIN,
     "GridSearchCV": _SEARCH,
     "RandomizedSearchCV": _SEARCH,
     "HalvingGridSearchCV": _SEARCH,
     "HalvingRandomSearchCV": _SEARCH,
-    "SelectFromModel": PipelineRow(_features, _ONE),
-    "RFE": PipelineRow(holds=_ONE, adds="its rounds"),
-    "RFECV": PipelineRow(f"{_CHOICE} among features", _ONE, "its rounds and folds"),
-    "SequentialFeatureSelector": PipelineRow(
-        f"{_CHOICE} among features", _ONE, "its rounds and folds"
-    ),
+    "SelectFromModel": PipelineRow(_features, _ONE, columns="by place"),
+    "RFE": PipelineRow(holds=_ONE, adds="its rounds", columns="others"),
+    "RFECV": _SCORED_FEATURES,
+    "SequentialFeatureSelector": _SCORED_FEATURES,
     "IterativeImputer": PipelineRow(RECORDS, _ONE, "features and rounds"),
 }
 

@@ -119,6 +119,16 @@ def surroundings() -> Surroundings:
     return Surroundings(tuple(dict.fromkeys(unpaid)), tuple(dict.fromkeys(cautions)))
 
 
+def estimators_around() -> Iterator[Any]:
+    """Estimators that fit the caller now, the innermost first, as far as the stack shows."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        owner = _fitting(frame)
+        if owner is not None:
+            yield owner
+        frame = frame.f_back
+
+
 # -- from the call stack ---------------------------------------------------------------------------
 
 

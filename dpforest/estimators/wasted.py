@@ -1,0 +1,97 @@
+"""Fits that would be paid for in vain, because of what stands around them; refused at the door.
+
+scikit-learn's tools know nothing of a domain. Some fit an estimator to other columns than the
+table has; some look its features up by the places of columns, where a private fit reads them by
+name; some hand codes on in the place of labels, which mean no declared class. All of this can be
+seen before anything is charged: from the call stack, as in ``pipelines.py``, and from the declared
+domain. No record is looked at.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any
+
+from dpforest.domain.domain import Domain
+from dpforest.estimators.names import table_names
+from dpforest.estimators.pipeline_rows import row_of
+from dpforest.estimators.pipelines import estimators_around
+from dpforest.exceptions import Described, ParameterError
+
+#: The function that hands codes on where it is asked for more than labels.
+_BY_FOLDS = "cross_val_predict"
+
+
+def refuse_wasted(domain: Domain, X: Any) -> None:
+    """Refuse a fit that can come to nothing where it stands.
+
+    Parameters
+    ----------
+    domain : Domain
+        As declared.
+    X : array, data frame or stream
+        Its names alone are looked at.
+
+    Raises
+    ------
+    ParameterError
+
+    Notes
+    -----
+    Held by tests/estimators/test_wasted.py.
+    """
+    for owner in estimators_around():
+        row, name = row_of(owner), type(owner).__name__
+        if row.columns == "others":
+            raise ParameterError(
+                "domain", Described("a declared one"),
+                f"declares columns, and {name} fits to others than these",
+                "Choose features by public knowledge, or by what forest.explain() tells of a fit",
+            )  # fmt: skip
+        if row.columns == "by place":
+            _refuse_other_places(domain, X, name)
+        if row.encodes:
+            _refuse_codes(domain, name)
+    if any(map(_hands_codes_on, _frames())):
+        _refuse_codes(domain, f"{_BY_FOLDS} with such a method")
+
+
+def _refuse_other_places(domain: Domain, X: Any, name: str) -> None:
+    """Refuse a table whose columns have other places than their features."""
+    names = table_names(X)
+    if names is None or names == domain.feature_names:
+        return
+    if set(domain.feature_names) <= set(names):  # else it is read by position
+        raise ParameterError(
+            "X", Described("a table with other columns, or in another order"),
+            f"{name} goes by the places that the domain declares",
+            "Pass the declared columns alone, in their order: X[list(domain.feature_names)]",
+        )  # fmt: skip
+
+
+def _refuse_codes(domain: Domain, name: str) -> None:
+    """Refuse codes where none means the class that it stands for."""
+    texts = () if domain.classes is None else domain.classes.texts
+    if not texts or any(text == str(code) for code, text in enumerate(texts)):
+        return
+    raise ParameterError(
+        "domain", Described("one whose classes are not 0, 1, …"),
+        f"{name} hands codes of labels on, 0, 1 and so on, and no code means a declared class",
+        "Declare the classes 0, 1, … and pass these as labels, or do without it",
+    )  # fmt: skip
+
+
+def _hands_codes_on(frame: FrameType) -> bool:
+    """Say if a frame is of predictions by folds that begin with codes for labels."""
+    place = str(frame.f_globals.get("__name__", ""))
+    named = frame.f_code.co_name == _BY_FOLDS and place.startswith("sklearn.model_selection.")
+    return named and frame.f_locals.get("encode") is True
+
+
+def _frames() -> Iterator[FrameType]:
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        yield frame
+        frame = frame.f_back

@@ -1,0 +1,148 @@
+"""Fits that what stands around them would make worthless are refused before they cost anything."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import BaggingClassifier, StackingClassifier, VotingClassifier
+from sklearn.feature_selection import RFE, RFECV, SelectFromModel, SequentialFeatureSelector
+from sklearn.model_selection import cross_val_predict, cross_val_score
+from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier, OutputCodeClassifier
+from sklearn.multioutput import ClassifierChain, RegressorChain
+
+from dpforest import BudgetAccountant, Domain, PrivateForestClassifier, PrivateForestRegressor
+from dpforest.estimators.pipeline_rows import AROUND
+from dpforest.exceptions import ParameterError
+
+N = 400
+FEATURES = {"a": (0.0, 1.0), "b": (0.0, 9.0)}
+TEXTS = Domain(features=FEATURES, classes=["no", "yes"], approximate_rows=N)
+CODES = Domain(features=FEATURES, classes=[0, 1], approximate_rows=N)
+MEANS = Domain(features=FEATURES, target=(0, 1), approximate_rows=N)
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning", "ignore::FutureWarning")
+
+
+@pytest.fixture
+def accountant():
+    return BudgetAccountant(epsilon=100)
+
+
+def forest(accountant, domain=TEXTS):
+    kind = PrivateForestRegressor if domain is MEANS else PrivateForestClassifier
+    return kind(epsilon=1, domain=domain, accountant=accountant, random_state=1)
+
+
+def table():
+    X = np.random.default_rng(0).uniform(size=(N, 2)) * [1, 9]
+    return X, np.where(X[:, 0] > 0.5, "yes", "no")
+
+
+def frame(library, names):
+    made = pytest.importorskip(library)
+    X, _ = table()
+    columns = {"a": X[:, 0], "b": X[:, 1], "c": X[:, 1]}
+    return getattr(made, "DataFrame", getattr(made, "table", None))({k: columns[k] for k in names})
+
+
+def refused(accountant, match, fit, *given):
+    with pytest.raises(ParameterError, match=match):
+        fit(*given)
+    assert accountant.ledger == () and accountant.composition().children == ()
+
+
+#: What hands other columns on, with the rows that say so.
+COLUMNS = {
+    "RFE": lambda one: RFE(one, n_features_to_select=1),
+    "RFECV": lambda one: RFECV(one, cv=2),
+    "SequentialFeatureSelector": lambda one: SequentialFeatureSelector(
+        one, n_features_to_select=1, cv=2
+    ),
+    "ClassifierChain": ClassifierChain,
+    "RegressorChain": RegressorChain,
+}
+ENCODERS = {
+    "VotingClassifier": lambda one: VotingClassifier([("a", one)]),
+    "StackingClassifier": lambda one: StackingClassifier([("a", one)], one, cv=2),
+    "BaggingClassifier": lambda one: BaggingClassifier(one, n_estimators=1),
+    "OneVsRestClassifier": OneVsRestClassifier,
+    "OneVsOneClassifier": OneVsOneClassifier,
+    "OutputCodeClassifier": OutputCodeClassifier,
+}
+
+
+def test_every_row_that_says_so_is_tried():
+    assert {name for name, row in AROUND.items() if row.columns == "others"} == COLUMNS.keys()
+    assert {name for name, row in AROUND.items() if row.encodes} == ENCODERS.keys()
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_what_fits_to_other_columns_is_refused(name, accountant):
+    X, y = table()
+    domain = MEANS if name == "RegressorChain" else TEXTS
+    y = X[:, 0] if domain is MEANS else y
+    targets = np.column_stack([y, y]) if "Chain" in name else y
+    outer = COLUMNS[name](forest(accountant, domain))
+    if name == "SequentialFeatureSelector":  # it looks for others to blame
+        with pytest.raises(ValueError, match=f"domain=a declared one: .*{name} fits to others"):
+            outer.fit(X, targets)
+        assert accountant.ledger == ()
+        return
+    # One of recursion is around one with folds.
+    said = "RFE" if name == "RFECV" else name
+    refused(accountant, f"^domain=a declared one: .*{said} fits to others", outer.fit, X, targets)
+
+
+def test_without_a_domain_columns_may_be_any():
+    X, y = table()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = RFE(PrivateForestClassifier(epsilon=1), n_features_to_select=1).fit(X, y)
+    assert found.support_.sum() == 1
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+@pytest.mark.parametrize("names", [("b", "a"), ("a", "b", "c"), ("c", "a", "b")])
+def test_features_that_are_looked_up_by_place_have_their_places(library, names, accountant):
+    outer = SelectFromModel(forest(accountant))
+    refused(
+        accountant, "X=a table with other columns, or in another order: SelectFromModel goes by",
+        outer.fit, frame(library, names), table()[1],
+    )  # fmt: skip
+
+
+def test_the_declared_columns_in_their_order_are_selected_from(accountant):
+    X, y = table()
+    for given in (X, frame("pandas", ("a", "b"))):
+        outer = SelectFromModel(forest(accountant), max_features=1, threshold=-np.inf)
+        assert outer.fit(given, y).get_support().tolist() == [True, False]
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+def test_codes_that_mean_no_class_are_refused(name, accountant):
+    outer = ENCODERS[name](forest(accountant))
+    refused(accountant, f"{name} hands codes of labels on", outer.fit, *table())
+
+
+@pytest.mark.parametrize("method", ["predict_proba", "predict_log_proba"])
+def test_folds_that_predict_probabilities_hand_codes_on(method, accountant):
+    def folds(domain, y):
+        return cross_val_predict(forest(accountant, domain), X, y, cv=2, method=method)
+
+    X, y = table()
+    refused(accountant, "cross_val_predict with such a method", folds, TEXTS, y)
+    assert folds(CODES, (y == "yes").astype(int)).shape == (N, 2)
+    assert set(cross_val_predict(forest(accountant), X, y, cv=2)) == {"no", "yes"}
+    assert np.all(cross_val_score(forest(accountant), X, y, cv=2, scoring="roc_auc") > 0.6)
+
+
+def test_a_calibration_of_one_model_hands_codes_on(accountant):
+    X, y = table()
+    refused(
+        accountant, "hands codes of labels on",
+        CalibratedClassifierCV(forest(accountant), cv=2, ensemble=False).fit, X, y,
+    )  # fmt: skip
+    fitted = CalibratedClassifierCV(forest(accountant), cv=2).fit(X, y)
+    assert fitted.score(X, y) > 0.7
