@@ -66,17 +66,17 @@ def to_rational(value: Any, parameter: str) -> Fraction:
     be is known before it is worked out: "1e99999999" is refused at once.
     """
     if isinstance(value, bool) or not isinstance(value, (numbers.Real, Decimal, str)):
-        raise ParameterTypeError(parameter, value, "must be a number", _AS_NUMBER)
+        raise ParameterTypeError(parameter, value, "must be a number", _repair(parameter))
     if isinstance(value, numbers.Rational):  # int, Fraction and numpy integers
         exact = Fraction(int(value.numerator), int(value.denominator))
         if is_long(exact):
-            raise ParameterError(parameter, value, "has too many digits", _AS_NUMBER)
+            raise ParameterError(parameter, value, "has too many digits", _repair(parameter))
         return exact
     # numpy's float64 is a float whose own repr is not a number.
     text = float.__repr__(value) if isinstance(value, float) else str(value)
     read = _read_number(text)
     if read is None:
-        raise ParameterError(parameter, value, "must be a finite number", _AS_NUMBER)
+        raise ParameterError(parameter, value, "must be a finite number", _repair(parameter))
     return read
 
 
@@ -144,7 +144,11 @@ def _read_number(text: str) -> Fraction | None:
         return None
 
 
-_AS_NUMBER = 'Give a number such as 0.5, "0.5", Fraction(1, 2) or Decimal("0.5")'
+def _repair(parameter: str) -> str:
+    """Kinds of numbers to give; of a delta small ones, since half is no guarantee."""
+    if parameter == "delta":
+        return 'Give 0, or a number such as 1e-6, "1e-6" or Decimal("1e-6")'
+    return 'Give a number such as 0.5, "0.5", Fraction(1, 2) or Decimal("0.5")'
 
 
 def float_down(value: Amount) -> float:

@@ -20,10 +20,25 @@ TASKS = ("classification", "regression")
 
 def _count(text: str) -> int:
     """A whole number of at least 1."""
-    number = int(text)
+    try:
+        number = int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number such as 3000") from None
     if number < 1:
         raise argparse.ArgumentTypeError(f"{text} is less than 1")
     return number
+
+
+def _amount(text: str) -> float | str:
+    """A number, as Python takes it or as a ratio such as 1/2."""
+    try:
+        return float(text)
+    except ValueError:
+        pass
+    numerator, _, denominator = text.partition("/")
+    if not (numerator.isdecimal() and denominator.isdecimal() and int(denominator)):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number such as 0.5 or 1/2")
+    return text
 
 
 # -- parts that commands share --------------------------------------------------------------------
@@ -79,10 +94,10 @@ def _budget(parser: argparse.ArgumentParser) -> None:
     _rows(parser)
     _task(parser)
     parser.add_argument(
-        "--epsilon", type=float, required=True, metavar="E", help="total budget; no default"
+        "--epsilon", type=_amount, required=True, metavar="E", help="total budget; no default"
     )
     parser.add_argument(
-        "--delta", type=float, default=0.0, metavar="D",
+        "--delta", type=_amount, default=0.0, metavar="D",
         help="with epsilon; well below one over the number of records (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument(

@@ -235,7 +235,10 @@ class PrivateEstimator(SharedBudget):
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
-        """Share of the released model's effect that each feature carries; sum 1, or all 0."""
+        """Share of the released model's effect that each feature carries; sum 1, or all 0.
+
+        In the order of ``domain_.feature_names``, whatever the order of a frame's columns.
+        """
         check_is_fitted(self)
         return self.model_.feature_importances()
 

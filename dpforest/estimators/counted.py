@@ -83,6 +83,7 @@ def warn_of_few(
     text = (
         f"released counts add up to about {max(round(counted.records), 0):,} of {declared:,.0f} "
         "declared records. Either the table is far smaller than was declared, or records were "
-        "dropped because the domain does not declare their labels or values: see Domain.check"
+        "dropped because the domain does not declare their labels or values: see Domain.check "
+        "(`dpforest domain check`)"
     )
     warn_in_search(text, FewRecordsWarning, search, stacklevel=stacklevel + 1)

@@ -38,7 +38,7 @@ from dpforest.estimators.compiling import tell_of_compiling
 from dpforest.estimators.counted import Counted, counted_records, warn_of_few
 from dpforest.estimators.fit_plan import FitPlan, Wanted
 from dpforest.estimators.forecast_range import PublicFigures, public_figures
-from dpforest.estimators.names import features_in
+from dpforest.estimators.names import by_position, features_in
 from dpforest.estimators.outcome import FitOutcome
 from dpforest.estimators.parameters import storable
 from dpforest.estimators.pipelines import surroundings
@@ -194,16 +194,9 @@ class Fit:
         X.check(self.domain.feature_names)
 
     def _warn_of_positions(self, X: Any) -> None:
-        """Warn of columns that are read by their places; by declared names alone.
-
-        Of a file without a header the first record stands where a reader looks for names.
-        """
+        """Warn of columns that are read by their places."""
         if self.encoder.reads_by_position(X):
-            text = (
-                "no column has a declared name, so columns are read by position, the first one as "
-                f"{self.domain.feature_names[0]!r}. Rename the columns, or pass an array to say "
-                "that this is meant; Domain.check shows which column is read as which"
-            )
+            text = by_position(self.domain)
             warn_in_search(text, ColumnsByPositionWarning, self.search, stacklevel=6)
 
     def _resolve_domain(self, X: Any, y: Any) -> None:

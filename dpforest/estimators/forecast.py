@@ -158,7 +158,7 @@ def forecast(plan: FitPlan, signal: float | None) -> str:
         return text
     return (
         f"{text}; or most records were dropped, since the domain does not declare their labels or "
-        "values: see Domain.check first"
+        "values: see Domain.check (`dpforest domain check`) first"
     )
 
 

@@ -9,8 +9,15 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from dpforest.domain.domain import Domain
-from dpforest.exceptions import Described, ParameterError, ParameterTypeError, kind_of
+from dpforest.exceptions import (
+    ColumnsByPositionWarning,
+    Described,
+    ParameterError,
+    ParameterTypeError,
+    kind_of,
+)
 from dpforest.records.streams.base import Source
+from dpforest.searches import running_search, warn_in_search
 
 
 def features_in(domain: Domain, X: Any) -> dict[str, Any]:
@@ -29,7 +36,9 @@ def declared_names(domain: Domain) -> dict[str, Any]:
 def check_feature_names(estimator: Any, X: Any, stacklevel: int = 3) -> None:
     """Say in scikit-learn's words where a table's names are not those of the fit.
 
-    Columns are read by name, so their order and further columns do not matter. A frame whose names
+    Columns are read by name, so their order and further columns do not matter. After a fit without
+    names a frame of other names is read by position, which is told: names of the fit are not kept,
+    since they may be cells of a record (see `by_position`). A frame whose names
     scikit-learn does not know how to read is refused here; a stream is refused always.
     """
     if isinstance(X, Source):
@@ -37,10 +46,14 @@ def check_feature_names(estimator: Any, X: Any, stacklevel: int = 3) -> None:
             "X", kind_of(X), "a stream is for fits",
             "Read its records to a table, or predict files by `dpforest predict`",
         )  # fmt: skip
-    if not hasattr(estimator, "feature_names_in_"):
-        return
     names = table_names(X)
-    if names is None:
+    if not hasattr(estimator, "feature_names_in_"):
+        if names is not None and estimator._encoder_.reads_by_position(X):
+            text = by_position(estimator.domain_)
+            warn_in_search(
+                text, ColumnsByPositionWarning, running_search(None), stacklevel=stacklevel
+            )
+    elif names is None:
         warnings.warn(
             f"X does not have valid feature names, but {type(estimator).__name__} was fitted with "
             "feature names",
@@ -57,6 +70,18 @@ def check_feature_names(estimator: Any, X: Any, stacklevel: int = 3) -> None:
             f"lacks columns that the domain declares: {', '.join(missing[:5])}",
             "Name its columns as they were at the fit",
         )  # fmt: skip
+
+
+def by_position(domain: Domain) -> str:
+    """Words on a frame whose columns are read by their places; by declared names alone.
+
+    Of a file without a header the first record stands where a reader looks for names.
+    """
+    return (
+        "no column has a declared name, so columns are read by position, the first one as "
+        f"{domain.feature_names[0]!r}. Rename the columns, or pass an array to say that this is "
+        "meant; Domain.check shows which column is read as which"
+    )
 
 
 def _names_fit(domain: Domain, X: Any) -> bool:

@@ -103,7 +103,9 @@ class SharedBudget(BaseEstimator):
                 raise ParameterTypeError(
                     "accountant", type(self.accountant).__name__,
                     "cannot be pickled with an unfitted estimator: the copy could spend it twice",
-                    "Fit in this process (threads are fine), or pickle the fitted estimator",
+                    "Fit in this process (threads are fine). Of a search or another wrapper pickle "
+                    "what it fitted (best_estimator_, estimator_), or take the accountant out "
+                    "first: set_params(estimator__accountant=None)",
                 )  # fmt: skip
             state["accountant"] = DetachedAccountant(charged_to(self.accountant))
         state["_lineage"] = self._own_lineage()

@@ -166,3 +166,12 @@ def test_exp_and_log_end_above_mpmath(value):
         power, log = mpmath.mpf(str(exp_up(value))), log_up(value)
         assert 0 <= power / mpmath.exp(x) - 1 <= mpmath.mpf(10) ** -57
         assert 0 <= mpmath.mpf(log.numerator) / log.denominator - mpmath.log(x) <= float(GRID)
+
+
+@pytest.mark.parametrize("value", [None, "1e-6%", math.nan])
+def test_half_is_no_advice_for_a_delta(value):
+    with pytest.raises(ParameterError, match="Give 0, or a number such as 1e-6") as refused:
+        to_rational(value, "delta")
+    assert "0.5" not in refused.value.repair
+    with pytest.raises(ParameterError, match="Give a number such as 0.5"):
+        to_rational(value, "epsilon")

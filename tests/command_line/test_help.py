@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from dpforest import __version__
+from dpforest import Domain, __version__
 from dpforest.__main__ import main
 from dpforest.command_line.options import STRATEGIES
 from dpforest.command_line.parser import COMMANDS, DOMAIN, GROUPS, REPORT, all_commands
@@ -72,3 +72,30 @@ def seconds(code: str) -> float:
 @pytest.mark.parametrize("command", ["fit", "ledger"])
 def test_help_takes_less_than_a_fifth_of_a_second(command):
     assert seconds(HELP.format(words=[command, "--help"])) - seconds("pass") < 0.2
+
+
+@pytest.mark.parametrize(
+    ("option", "given", "said"),
+    [
+        ("--rows", "3e3", "'3e3' is no whole number such as 3000"),
+        ("--rows", "0", "0 is less than 1"),
+        ("--epsilon", "one", "'one' is no number such as 0.5 or 1/2"),
+        ("--epsilon", "1/0", "'1/0' is no number such as 0.5 or 1/2"),
+        ("--delta", "1e-6%", "'1e-6%' is no number"),
+    ],
+)
+def test_numbers_that_are_none_are_told_by_what_to_write(option, given, said, capsys):
+    words = ["plan", "--domain", "d.json", "--epsilon", "1", option, given]
+    with pytest.raises(SystemExit, match="^2$"):
+        main(words)
+    assert said in capsys.readouterr().err
+
+
+def test_a_budget_may_be_a_ratio(tmp_path, capsys):
+    domain = Domain(features={"a": (0, 9)}, classes=["no", "yes"], approximate_rows=1000)
+    domain.to_json(tmp_path / "d.json")
+    said = []
+    for epsilon in ("1/2", "0.5"):
+        main(["plan", "--domain", str(tmp_path / "d.json"), "--epsilon", epsilon])
+        said.append(capsys.readouterr().out)
+    assert said[0] == said[1] and "epsilon=0.5" in said[0]

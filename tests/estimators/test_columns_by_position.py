@@ -41,7 +41,12 @@ def test_it_is_told_once_a_fit_with_names_alone(kind, y):
     assert len(told) == 1 and told[0].filename == __file__
     # Of a file without a header these would be cells of its first record.
     assert not {"BP", "Age"} & set(str(told[0].message).replace(",", " ").split())
-    assert forest.predict(frame("BP", "Age")[:3]).shape == (3,)
+    with pytest.warns(ColumnsByPositionWarning, match=text) as told:
+        assert forest.predict(frame("Age", "BP")[:3]).shape == (3,)
+    assert len(told) == 1
+    assert not {"BP", "Age"} & set(str(told[0].message).replace(",", " ").split())
+    for table in (X[:3], frame("bp", "age")[:3], frame(0, 1)[:3]):
+        forest.predict(table)  # a warning would be an error
 
 
 @pytest.mark.parametrize(
