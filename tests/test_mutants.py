@@ -70,7 +70,8 @@ WITHOUT = {
         trees/partial trees/importances trees/refitted/model
         trees/rules/model estimators/explanation plain/writing
         plain/shown plain/rule_words plain/drawing
-        estimators/outcome estimators/noise estimators/told_gain estimators/shapley
+        estimators/outcome estimators/noise estimators/claims estimators/told_gain
+        estimators/shapley
         trees/heard trees/population trees/renoised trees/shapley""",
     "public facts, settings and sizes": """
         trees/one_shot/settings trees/additive/settings trees/passes
