@@ -129,6 +129,11 @@ def estimators_around() -> Iterator[Any]:
         frame = frame.f_back
 
 
+def holds_private(estimator: Any) -> bool:
+    """Say if a private estimator is inside, or inside of what it holds."""
+    return _pays(estimator)
+
+
 # -- from the call stack ---------------------------------------------------------------------------
 
 

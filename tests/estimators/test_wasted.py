@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import BaggingClassifier, StackingClassifier, VotingClassifier
 from sklearn.feature_selection import RFE, RFECV, SelectFromModel, SequentialFeatureSelector
@@ -101,6 +102,26 @@ def test_without_a_domain_columns_may_be_any():
         warnings.simplefilter("ignore")
         found = RFE(PrivateForestClassifier(epsilon=1), n_features_to_select=1).fit(X, y)
     assert found.support_.sum() == 1
+
+
+class Declares(ClassifierMixin, BaseEstimator):
+    """Somebody's classifier that declares the columns it is given."""
+
+    def fit(self, X, y):
+        features = {f"x{k}": (0, 9) for k in range(X.shape[1])}
+        domain = Domain(features=features, classes=["no", "yes"], approximate_rows=N)
+        self.forest_ = PrivateForestClassifier(epsilon=1, domain=domain).fit(X, y)
+        self.classes_ = self.forest_.classes_
+        return self
+
+    @property
+    def feature_importances_(self):
+        return self.forest_.feature_importances_
+
+
+def test_who_declares_each_table_anew_may_fit_to_any():
+    found = RFE(Declares(), n_features_to_select=1).fit(*table())
+    assert found.support_.tolist() == [True, False]
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
