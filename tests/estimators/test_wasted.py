@@ -70,7 +70,7 @@ ENCODERS = {
     "BaggingClassifier": lambda one: BaggingClassifier(one, n_estimators=1),
     "OneVsRestClassifier": OneVsRestClassifier,
     "OneVsOneClassifier": OneVsOneClassifier,
-    "OutputCodeClassifier": OutputCodeClassifier,
+    "OutputCodeClassifier": lambda one: OutputCodeClassifier(one, random_state=0),
 }
 
 
