@@ -19,8 +19,10 @@ from dpforest.trees.heard import Heard, Noised
 #: Share of the declared records below which a fit warns, and a forecast goes by what was counted;
 #: training parts of folds are larger.
 FEWEST = 0.5
-#: Deviations of the noise that it waits for.
-SURE = 4.0
+#: Deviations of the noise that it waits for. With right numbers noise has to reach further by
+#: `FEWEST` of the records: where these are no more than a deviation, so that it says least, two
+#: counts with geometric noise do so in one of 100,000 fits.
+SURE = 6.0
 
 
 @dataclass(frozen=True, slots=True)
