@@ -82,7 +82,7 @@ def test_where_the_warning_is_an_error_nothing_that_was_paid_for_is_lost():
 
 
 def test_parts_of_a_table_and_small_budgets_say_nothing():
-    """Four fifths of the records are there in a fold; noise as large as the table proves nothing."""
+    """Four fifths of the records are there in a fold; noise as large as a table proves nothing."""
     X, y = table()
     for epsilon, part in ((1, 0.8), (0.02, 1.0), (0.02, 0.0)):
         some = slice(0, max(int(part * N), 1))
