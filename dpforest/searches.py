@@ -40,6 +40,14 @@ _said: dict[str, set[str]] = {}
 _travelled: set[str] = set()
 
 
+def calling_frames() -> Iterator[FrameType]:
+    """The caller's frame and those around it, the innermost first."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
 def running_search(inherited: str | None) -> str | None:
     """Token of the search that the caller's clone or fit is part of; None outside of any.
 
@@ -48,7 +56,7 @@ def running_search(inherited: str | None) -> str | None:
     inherited : str or None
         Token of what is cloned or fitted; it counts as long as a search is running.
     """
-    frames = list(_frames())
+    frames = list(calling_frames())
     if not any(map(_is_of_search, frames)):
         return None
     return inherited or _token_of(frames)
@@ -102,13 +110,6 @@ def warn_in_search(
             said.discard(name)
             _file(search, name).unlink(missing_ok=True)
         raise
-
-
-def _frames() -> Iterator[FrameType]:
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        yield frame
-        frame = frame.f_back
 
 
 def _is_of_search(frame: FrameType) -> bool:

@@ -33,6 +33,7 @@ from dpforest.estimators.pipeline_rows import (
     row_of,
 )
 from dpforest.estimators.sharing import SharedBudget
+from dpforest.searches import calling_frames
 
 #: Methods in which an estimator fits what it holds.
 _FITTING = frozenset({"fit", "fit_transform", "fit_predict"})
@@ -104,37 +105,37 @@ def surroundings() -> Surroundings:
     cautions: list[str] = []
     busy: set[int] = set()
     seen: set[int] = set()
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        owner = _fitting(frame)
-        if owner is not None:
-            try:
-                unpaid += _steps_before(frame, owner, busy)
-                if id(owner) not in seen:
-                    seen.add(id(owner))
-                    _sort_own(owner, unpaid, cautions)
-            except Exception:  # somebody else's class, whose parameters raise when they are read
-                cautions.append(NOT_KNOWN_AROUND.format(type(owner).__name__))
-        frame = frame.f_back
+    for frame, owner in _fitting_now():
+        try:
+            unpaid += _steps_before(frame, owner, busy)
+            if id(owner) not in seen:
+                seen.add(id(owner))
+                _sort_own(owner, unpaid, cautions)
+        except Exception:  # somebody else's class, whose parameters raise when they are read
+            cautions.append(NOT_KNOWN_AROUND.format(type(owner).__name__))
     return Surroundings(tuple(dict.fromkeys(unpaid)), tuple(dict.fromkeys(cautions)))
 
 
-def estimators_around() -> Iterator[Any]:
-    """Estimators that fit the caller now, the innermost first, as far as the stack shows."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        owner = _fitting(frame)
-        if owner is not None:
+def holders_around() -> Iterator[Any]:
+    """Estimators that fit the caller now and hold a private one, as far as the stack shows."""
+    for _, owner in _fitting_now():
+        try:
+            holds = _pays(owner)
+        except Exception:  # as above; nothing is known of it
+            continue
+        if holds:
             yield owner
-        frame = frame.f_back
-
-
-def holds_private(estimator: Any) -> bool:
-    """Say if a private estimator is inside, or inside of what it holds."""
-    return _pays(estimator)
 
 
 # -- from the call stack ---------------------------------------------------------------------------
+
+
+def _fitting_now() -> Iterator[tuple[FrameType, Any]]:
+    """Frames in which estimators fit what they hold, and these, the innermost first."""
+    for frame in calling_frames():
+        owner = _fitting(frame)
+        if owner is not None:
+            yield frame, owner
 
 
 def _fitting(frame: FrameType) -> Any:

@@ -9,16 +9,15 @@ domain. No record is looked at.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
 from dpforest.domain.domain import Domain
 from dpforest.estimators.names import table_names
 from dpforest.estimators.pipeline_rows import row_of
-from dpforest.estimators.pipelines import estimators_around, holds_private
+from dpforest.estimators.pipelines import holders_around
 from dpforest.exceptions import Described, ParameterError
+from dpforest.searches import calling_frames
 
 #: The function that hands codes on where it is asked for more than labels.
 _BY_FOLDS = "cross_val_predict"
@@ -43,7 +42,7 @@ def refuse_wasted(domain: Domain, X: Any) -> None:
     Held by tests/estimators/test_wasted.py.
     """
     # A class of somebody else's between them may declare what each fit of it needs.
-    for owner in filter(holds_private, estimators_around()):
+    for owner in holders_around():
         row, name = row_of(owner), type(owner).__name__
         if row.columns == "others":
             raise ParameterError(
@@ -55,7 +54,7 @@ def refuse_wasted(domain: Domain, X: Any) -> None:
             _refuse_other_places(domain, X, name)
         if row.encodes:
             _refuse_codes(domain, name)
-    if any(map(_hands_codes_on, _frames())):
+    if any(map(_hands_codes_on, calling_frames())):
         _refuse_codes(domain, f"{_BY_FOLDS} with such a method")
 
 
@@ -89,10 +88,3 @@ def _hands_codes_on(frame: FrameType) -> bool:
     place = str(frame.f_globals.get("__name__", ""))
     named = frame.f_code.co_name == _BY_FOLDS and place.startswith("sklearn.model_selection.")
     return named and frame.f_locals.get("encode") is True
-
-
-def _frames() -> Iterator[FrameType]:
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        yield frame
-        frame = frame.f_back

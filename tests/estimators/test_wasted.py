@@ -77,6 +77,12 @@ ENCODERS = {
 def test_every_row_that_says_so_is_tried():
     assert {name for name, row in AROUND.items() if row.columns == "others"} == COLUMNS.keys()
     assert {name for name, row in AROUND.items() if row.encodes} == ENCODERS.keys()
+    assert [name for name, row in AROUND.items() if row.columns == "by place"] == [
+        "SelectFromModel"
+    ]
+    # Whatever is said to learn by encoding labels hands codes on.
+    said = {name for name, row in AROUND.items() if "label encoding" in row.learnt_by(None)}
+    assert said == ENCODERS.keys()
 
 
 @pytest.mark.parametrize("name", COLUMNS)
@@ -122,6 +128,29 @@ class Declares(ClassifierMixin, BaseEstimator):
 def test_who_declares_each_table_anew_may_fit_to_any():
     found = RFE(Declares(), n_features_to_select=1).fit(*table())
     assert found.support_.tolist() == [True, False]
+
+
+class Unreadable(list):
+    """Members that nobody else may go through."""
+
+    def __iter__(self):
+        raise RuntimeError("not for you")
+
+
+class Hides(ClassifierMixin, BaseEstimator):
+    """Somebody's classifier with members that cannot be read."""
+
+    def __init__(self, forest):
+        self.forest = forest
+        self.estimators = Unreadable([("a", forest)])
+
+    def fit(self, X, y):
+        self.forest.fit(X, y)
+        return self
+
+
+def test_a_class_that_cannot_be_read_ends_no_fit(accountant):
+    assert Hides(forest(accountant)).fit(*table()).forest.n_features_in_ == 2
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
