@@ -38,7 +38,7 @@ from dpforest.estimators.compiling import tell_of_compiling
 from dpforest.estimators.counted import Counted, counted_records, warn_of_few
 from dpforest.estimators.fit_plan import FitPlan, Wanted
 from dpforest.estimators.forecast_range import PublicFigures, public_figures
-from dpforest.estimators.names import by_position, features_in
+from dpforest.estimators.names import features_in, warn_of_positions
 from dpforest.estimators.outcome import FitOutcome
 from dpforest.estimators.parameters import storable
 from dpforest.estimators.pipelines import surroundings
@@ -52,7 +52,6 @@ from dpforest.estimators.progress import PartProgress, PassProgress
 from dpforest.estimators.target_range import prepared
 from dpforest.estimators.wasted import refuse_wasted
 from dpforest.exceptions import (
-    ColumnsByPositionWarning,
     Described,
     ParameterError,
     ParameterTypeError,
@@ -185,19 +184,14 @@ class Fit:
         self.streamed = isinstance(X, Source) and X.in_passes
         if not isinstance(X, Source):
             self.encoder.check(X, y)
-            self._warn_of_positions(X)
+            if self.encoder.reads_by_position(X):
+                warn_of_positions(self.domain, self.search, stacklevel=5)
             return
         if y is not None:
             raise ParameterError("y", Described("labels"), "a stream holds its own", "Leave y out")
         if self.streamed:
             self.wanted.check_streamable()
         X.check(self.domain.feature_names)
-
-    def _warn_of_positions(self, X: Any) -> None:
-        """Warn of columns that are read by their places."""
-        if self.encoder.reads_by_position(X):
-            text = by_position(self.domain)
-            warn_in_search(text, ColumnsByPositionWarning, self.search, stacklevel=6)
 
     def _resolve_domain(self, X: Any, y: Any) -> None:
         """The declared domain; without one it is read off the data, which voids the guarantee."""

@@ -38,8 +38,8 @@ def check_feature_names(estimator: Any, X: Any, stacklevel: int = 3) -> None:
 
     Columns are read by name, so their order and further columns do not matter. After a fit without
     names a frame of other names is read by position, which is told: names of the fit are not kept,
-    since they may be cells of a record (see `by_position`). A frame whose names
-    scikit-learn does not know how to read is refused here; a stream is refused always.
+    since they may be cells of a record (`warn_of_positions`). A frame whose names scikit-learn does
+    not know how to read is refused here; a stream is refused always.
     """
     if isinstance(X, Source):
         raise ParameterTypeError(
@@ -49,10 +49,7 @@ def check_feature_names(estimator: Any, X: Any, stacklevel: int = 3) -> None:
     names = table_names(X)
     if not hasattr(estimator, "feature_names_in_"):
         if names is not None and estimator._encoder_.reads_by_position(X):
-            text = by_position(estimator.domain_)
-            warn_in_search(
-                text, ColumnsByPositionWarning, running_search(None), stacklevel=stacklevel
-            )
+            warn_of_positions(estimator.domain_, running_search(None), stacklevel)
     elif names is None:
         warnings.warn(
             f"X does not have valid feature names, but {type(estimator).__name__} was fitted with "
@@ -72,16 +69,17 @@ def check_feature_names(estimator: Any, X: Any, stacklevel: int = 3) -> None:
         )  # fmt: skip
 
 
-def by_position(domain: Domain) -> str:
-    """Words on a frame whose columns are read by their places; by declared names alone.
+def warn_of_positions(domain: Domain, search: str | None, stacklevel: int) -> None:
+    """Warn of a frame whose columns are read by their places; by declared names alone.
 
     Of a file without a header the first record stands where a reader looks for names.
     """
-    return (
+    text = (
         "no column has a declared name, so columns are read by position, the first one as "
         f"{domain.feature_names[0]!r}. Rename the columns, or pass an array to say that this is "
         "meant; Domain.check shows which column is read as which"
     )
+    warn_in_search(text, ColumnsByPositionWarning, search, stacklevel=stacklevel + 1)
 
 
 def _names_fit(domain: Domain, X: Any) -> bool:
