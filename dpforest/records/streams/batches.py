@@ -87,7 +87,8 @@ class BatchStream(Stream):
         if not callable(self._batches):
             return self._batches
         made = self._batches()
-        if not isinstance(made, Iterable):
+        # What has places alone can be gone through too.
+        if not isinstance(made, Iterable) and not hasattr(type(made), "__getitem__"):
             raise StreamError(
                 "batches", f"the callable returned {kind_of(made)}, which holds no batches",
                 "Return or yield batches",

@@ -130,6 +130,17 @@ def test_a_callable_that_makes_no_batches_is_told_so(made, named):
         PrivateForestClassifier(epsilon=1, domain=DOMAIN).fit(stream)
 
 
+class Places:
+    """Batches by their places alone."""
+
+    def __getitem__(self, place):
+        return [([[1], [2]], ["no", "yes"]), ([[3]], ["no"])][place]
+
+
+def test_batches_that_have_places_alone_are_gone_through():
+    assert [len(batch.y) for batch in BatchStream(Places).batches()] == [2, 1]
+
+
 def test_no_repr_of_a_batch_holds_records():
     (batch,) = BatchStream([([["4711"]], ["secret"])]).batches()
     assert "4711" not in repr(batch) and "secret" not in repr(batch)
