@@ -20,9 +20,9 @@ ends were found anew in the same way. Two things were changed besides. No range 
 largest class leaves, as the model has its share. And after a fit a regression's range goes by the
 root of what the model tells and by that times log₁₀ (R / √D), where it went by what it tells and
 by log₁₀ (R / √D): many records alone promised a gain where predictions hardly differ. With each
-table of the development half left out in turn the old form held in 73 % of its regressions and the
-new one in 78 %, at one width. The limits by which `auto` picks a strategy were found before, on
-other halves.
+table of the development half left out in turn the old form held in 73 % of its regressions (a
+one-off run) and the new one in 78 %, at one width. The limits by which `auto` picks a strategy
+were found before, on other halves.
 
 A range that ignores the table has the quantiles of all gains of the development half, of the
 same nominal coverage: by ε alone, by task and ε alone, or one for all. Widths are compared with
