@@ -309,6 +309,11 @@ class Classes(Declaration):
         """The labels as text."""
         return tuple(text_of(label) for label in self.labels)
 
+    @property
+    def have_codes(self) -> bool:
+        """True if any label is its own place: then a code in the place of a label may mean it."""
+        return any(text == str(place) for place, text in enumerate(self.texts))
+
 
 class NumericTarget(Declaration):
     """Public bounds of a regression target; values outside are clipped."""

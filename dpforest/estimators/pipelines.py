@@ -25,6 +25,7 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
+from dpforest.domain.domain import Domain
 from dpforest.estimators.pipeline_rows import (
     NOT_KNOWN,
     NOT_KNOWN_AROUND,
@@ -56,7 +57,9 @@ def check_pipeline(estimator: Any) -> tuple[str, ...]:
         learnt unpaid and each private estimator is fitted once. With anything that is learnt
         unpaid, what is fitted has no guarantee as a whole, whatever the report of a private
         estimator inside says. Where private estimators are fitted several times (as members, for
-        folds or candidates) it says so: each fit costs its own epsilon, and they add up.
+        folds or candidates) it says so: each fit costs its own epsilon, and they add up. It also
+        says where a fit with a declared domain would be refused, before anything is charged: where
+        it is handed other columns, or codes for labels.
 
     Notes
     -----
@@ -199,8 +202,10 @@ def _said_of(estimator: Any, place: str) -> Iterator[str]:
     row = row_of(estimator)
     said = [row.learnt_by(estimator)]
     parts = list(_parts(estimator, row))
-    if row.adds and any(_pays(part) for _, part in parts):
+    privates = [private for _, part in parts for private in _privates(part)]
+    if row.adds and privates:
         said.append(_adding(row))
+    said += _refused(row, [_read(private, "domain") for private in privates])
     if any(said):
         yield f"{_where(estimator, place)}: {'; '.join(filter(None, said))}"
     for name, part in parts:
@@ -233,6 +238,16 @@ def _adding(row: PipelineRow) -> str:
     return f"each fit costs its own epsilon, and they add up over {row.adds}"
 
 
+def _refused(row: PipelineRow, domains: list[Any]) -> Iterator[str]:
+    """Say why private fits inside would be refused: of a declared domain, by ``wasted.py``."""
+    declared = [domain for domain in domains if _is_of(domain, Domain)]
+    if row.columns == "others" and declared:
+        yield "fits to other columns than are declared, which is refused"
+    classes = [domain.classes for domain in declared if domain.classes is not None]
+    if row.encodes and not all(one.have_codes for one in classes):
+        yield "hands codes on for the declared labels, which is refused"
+
+
 def _where(estimator: Any, place: str) -> str:
     kind = type(estimator).__name__
     return f"{place} ({kind})" if place else kind
@@ -256,11 +271,16 @@ def _parts(estimator: Any, row: PipelineRow) -> Iterator[tuple[str, Any]]:
 
 def _pays(estimator: Any) -> bool:
     """Say if a private estimator is inside."""
+    return any(True for _ in _privates(estimator))
+
+
+def _privates(estimator: Any) -> Iterator[Any]:
+    """Yield the private estimators inside, or the one that it is."""
     if _is_of(estimator, SharedBudget):
-        return True
-    if not _may_learn(estimator):
-        return False
-    return any(_pays(part) for _, part in _parts(estimator, row_of(estimator)))
+        yield estimator
+    elif _may_learn(estimator):
+        for _, part in _parts(estimator, row_of(estimator)):
+            yield from _privates(part)
 
 
 def _read(estimator: Any, name: str) -> Any:

@@ -73,8 +73,7 @@ def _refuse_other_places(domain: Domain, X: Any, name: str) -> None:
 
 def _refuse_codes(domain: Domain, name: str) -> None:
     """Refuse codes where none means the class that it stands for."""
-    texts = () if domain.classes is None else domain.classes.texts
-    if not texts or any(text == str(code) for code, text in enumerate(texts)):
+    if domain.classes is None or domain.classes.have_codes:
         return
     raise ParameterError(
         "domain", Described("one whose classes are not 0, 1, …"),

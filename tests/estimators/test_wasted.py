@@ -13,8 +13,15 @@ from sklearn.feature_selection import RFE, RFECV, SelectFromModel, SequentialFea
 from sklearn.model_selection import cross_val_predict, cross_val_score
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier, OutputCodeClassifier
 from sklearn.multioutput import ClassifierChain, RegressorChain
+from sklearn.pipeline import make_pipeline
 
-from dpforest import BudgetAccountant, Domain, PrivateForestClassifier, PrivateForestRegressor
+from dpforest import (
+    BudgetAccountant,
+    Domain,
+    PrivateForestClassifier,
+    PrivateForestRegressor,
+    check_pipeline,
+)
 from dpforest.estimators.pipeline_rows import AROUND
 from dpforest.exceptions import ParameterError
 
@@ -100,6 +107,18 @@ def test_what_fits_to_other_columns_is_refused(name, accountant):
     # One of recursion is around one with folds.
     said = "RFE" if name == "RFECV" else name
     refused(accountant, f"^domain=a declared one: .*{said} fits to others", outer.fit, X, targets)
+
+
+@pytest.mark.parametrize("name", COLUMNS | ENCODERS)
+def test_what_would_be_refused_is_said_before(name):
+    """The words are those of a declared domain alone; codes that are labels may be handed on."""
+    domain = MEANS if name == "RegressorChain" else TEXTS
+    outer, said = (COLUMNS | ENCODERS)[name], ("fits to other columns than are declared, which is")
+    if name in ENCODERS:
+        said = "hands codes on for the declared labels, which is refused"
+        assert said not in check_pipeline(outer(forest(None, CODES)))[0]
+    assert said in check_pipeline(make_pipeline(outer(forest(None, domain))))[0]
+    assert "refused" not in check_pipeline(outer(forest(None, None)))[0]
 
 
 def test_without_a_domain_columns_may_be_any():
