@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 #: A longer text is cut, and of a longer list only the type is shown.
 _LONGEST = 200
@@ -48,6 +48,18 @@ def _is_typed(value: Any, depth: int = 2) -> bool:
     if not isinstance(value, (list, tuple, set, frozenset)) or len(value) > _MOST_PARTS:
         return False
     return depth > 0 and all(_is_typed(part, depth - 1) for part in value)
+
+
+def raise_alone(error: Exception) -> NoReturn:
+    """Raise an error that keeps nothing of the one that is being handled, which may quote a value.
+
+    ``from None`` hides that one from a traceback and leaves it where whatever walks ``__context__``
+    finds it.
+    """
+    try:
+        raise error from None
+    finally:
+        error.__context__ = None
 
 
 class Described(str):

@@ -107,9 +107,11 @@ def gaussian_curve(mu: float, epsilons: Floats) -> tuple[Floats, Floats]:
         curve = np.maximum(-np.expm1(epsilons), 0.0)
         return curve, curve
     finite = np.where(np.isneginf(epsilons), 0.0, epsilons)
-    first = np.exp(log_ndtr(mu / 2 - finite / mu))
-    # e^x times a small probability, as one exponential: neither may overflow alone.
-    second = np.exp(np.minimum(finite + log_ndtr(-mu / 2 - finite / mu), 0.0))
+    # Far out a probability is 0, whatever numpy was told to make of that.
+    with np.errstate(under="ignore"):
+        first = np.exp(log_ndtr(mu / 2 - finite / mu))
+        # e^x times a small probability, as one exponential: neither may overflow alone.
+        second = np.exp(np.minimum(finite + log_ndtr(-mu / 2 - finite / mu), 0.0))
     curve = np.where(np.isneginf(epsilons), 1.0, np.maximum(first - second, 0.0))
     return curve, np.where(np.isneginf(epsilons), 1.0, first)
 

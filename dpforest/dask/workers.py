@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,11 +18,14 @@ from dpforest.exceptions import (
     InvalidRecordError,
     InvalidStreamRecordError,
     StreamError,
+    raise_alone,
 )
 from dpforest.records.base import Chunk, Query, Secret, View, sum_of
 from dpforest.records.streams.passes import empty_table, mark_of, new_key
 from dpforest.records.table import Table
 
+#: Bytes of a graph from which Dask warns, with their number.
+_SIZE_OF_WARNING = "distributed.admin.large-graph-warning-threshold"
 #: Sums that a worker adds up at a time, on their way to the client.
 FAN_IN = 8
 
@@ -30,6 +35,9 @@ class DaskRecords:
 
     A chunk is the result of a task, so a worker that dies takes nothing with it that cannot be
     made again: the task is run anew on another one, from the partition and released values.
+
+    Partitions are read when the first sum is asked for, which is paid for by then: that a fit ends
+    because one cannot be read is a fact about records.
 
     Parameters
     ----------
@@ -45,29 +53,42 @@ class DaskRecords:
     """
 
     def __init__(self, pairs: list[Any], encoder: DomainEncoder, client: Any) -> None:
-        from distributed import wait
-
-        self._encoder, self._client = encoder, client
+        self._pairs, self._encoder, self._client = pairs, encoder, client
         self._n_threads = max(1, sum(client.nthreads().values()))
         self._questions = Questions(client)
         self.bytes_received = 0
-        encoded = [
-            client.submit(encode_part, part, encoder, f"partition {number}", pure=False)
-            for number, part in enumerate(client.compute(pairs))
-        ]
-        key = new_key()
-        try:
-            firsts, marks = self._looked_at(encoded, key)
-        except BaseException:
-            # Whoever keeps the error keeps this frame, and workers would keep the records.
-            client.cancel(encoded)
-            raise
-        self._chunks = [
-            client.submit(chunk_of, table, first, mark, key, pure=False)
+        # What workers hold: an error keeps frames, and so it would keep records.
+        self._held: list[Any] = []
+
+    @cached_property
+    def _chunks(self) -> list[Any]:
+        """Chunks on workers, once partitions were read."""
+        from distributed import wait
+
+        encoded, key = self._encoded(), new_key()
+        self._held = [*encoded]
+        firsts, marks = self._looked_at(encoded, key)
+        chunks = [
+            self._client.submit(chunk_of, table, first, mark, key, pure=False)
             for table, first, mark in zip(encoded, firsts, marks, strict=True)
         ]
+        self._held += chunks
         # Where a chunk lies is known once it is there.
-        wait(self._chunks)
+        wait(chunks)
+        self._held = [*chunks]
+        return chunks
+
+    def _encoded(self) -> list[Any]:
+        """Codes of partitions."""
+        import dask
+
+        # A frame in memory travels with the graph: Dask warns by its size, which is the records'.
+        with dask.config.set({_SIZE_OF_WARNING: str(sys.maxsize)}):
+            parts = self._client.compute(self._pairs)
+        return [
+            self._client.submit(encode_part, part, self._encoder, f"partition {number}", pure=False)
+            for number, part in enumerate(parts)
+        ]
 
     def _looked_at(self, encoded: list[Any], key: bytes) -> tuple[list[int], list[bytes]]:
         """Count the records before each partition, and note a mark by which each is known again."""
@@ -141,7 +162,7 @@ class DaskRecords:
         try:
             yield self
         finally:
-            self._client.cancel(self._chunks)
+            self._client.cancel(self._held)
             self._questions.forget()
 
 
@@ -158,11 +179,13 @@ def reading_partitions() -> Iterator[None]:
     except Exception as error:
         if type(error).__module__.split(".")[0] == "distributed":
             raise
-        raise StreamError(
-            "a partition",
-            f"it cannot be read ({type(error).__name__})",
-            "Compute it by itself to see why",
-        ) from None
+        raise_alone(
+            StreamError(
+                "a partition",
+                f"it cannot be read ({type(error).__name__})",
+                "Compute it by itself to see why",
+            )
+        )
 
 
 def encode_part(pair: tuple[Any, Any], encoder: DomainEncoder, place: str) -> Table | DPForestError:

@@ -45,7 +45,7 @@ from dpforest.domain.table import (
 )
 from dpforest.domain.tallies import Guess, Seen, Tallies
 from dpforest.domain.values import CategoryLookup, Meaning, meaning_of, text_of
-from dpforest.exceptions import DomainError, ParameterError, StreamError, kind_of
+from dpforest.exceptions import DomainError, ParameterError, StreamError, kind_of, raise_alone
 
 _NAME = "Domain.check"
 _UNKNOWN, _ABSENT = -2, -1
@@ -115,7 +115,7 @@ def _placed(place: str) -> Iterator[None]:
     try:
         yield
     except (ParameterError, DomainError) as error:
-        raise StreamError(place, str(error), "Write it as the domain says") from None
+        raise_alone(StreamError(place, str(error), "Write it as the domain says"))
 
 
 class _Look:
@@ -142,7 +142,7 @@ class _Look:
         labels, task = None, None
         if y is not None:
             task = self.reads(y)
-            labels = read_labels(y, _NAME, check_type=True)
+            labels = read_labels(y, _NAME, check=True)
             check_lengths(table, labels)
         self._by_position = _by_position(table, domain.feature_names)
         keep = np.ones(table.n_rows, dtype=np.bool_)

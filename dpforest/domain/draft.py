@@ -91,7 +91,7 @@ def _read_table_and_labels(X: Any, y: Any) -> tuple[Table, Column | None]:
     _check_not_empty(table)
     labels = None
     if y is not None:
-        labels = read_labels(y, "Domain.draft", check_type=True)
+        labels = read_labels(y, "Domain.draft", check=True)
         check_lengths(table, labels)
     for index in range(table.n_columns):
         table.check_column(index)

@@ -152,7 +152,7 @@ class DomainEncoder:
         table.check()
         if y is not FEATURES_ONLY:
             self._check_declared()
-            self._read_labels(y, table, check_type=True)
+            self._read_labels(y, table, check=True)
 
     def reads_by_position(self, X: Any) -> bool:
         """Say if a table, of a width that was checked, has names and none of the declared ones."""
@@ -258,8 +258,8 @@ class DomainEncoder:
         indices = select_columns(table, self.domain.feature_names, self.estimator_name)
         return Selection(table, indices)
 
-    def _read_labels(self, y: Any, selection: Selection, check_type: bool = False) -> Column:
-        labels = read_labels(y, self.estimator_name, check_type)
+    def _read_labels(self, y: Any, selection: Selection, check: bool = False) -> Column:
+        labels = read_labels(y, self.estimator_name, check)
         check_lengths(selection.table, labels)
         return labels
 

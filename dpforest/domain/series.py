@@ -7,6 +7,7 @@ values have no meaning, and are not even turned into Python objects: some have n
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import Any, NamedTuple
 
@@ -180,6 +181,18 @@ def is_plain_arrow(kind: Any) -> bool:
         return True
     tests = (getattr(pa.types, f"is_{name}", None) for name in _ARROW_PLAIN)
     return any(test(inner) for test in tests if test is not None)
+
+
+def kind_of_arrow(kind: Any) -> str:
+    """Name the kind of an Arrow type alone, such as struct.
+
+    Names of its fields, sizes and zones may be those of cells, where a type was inferred.
+    """
+    import pyarrow as pa
+
+    if isinstance(kind, pa.BaseExtensionType):
+        return "extension"
+    return re.split(r"[^a-z_0-9]", str(kind), maxsplit=1)[0]
 
 
 def _inner(kind: Any, pa: Any) -> Any:

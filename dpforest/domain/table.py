@@ -21,6 +21,7 @@ from dpforest.domain.series import (
     Repeated,
     column_of,
     is_plain_arrow,
+    kind_of_arrow,
     repeated_column,
     series_column,
 )
@@ -166,7 +167,7 @@ def _check_series(series: Any, name: str) -> None:
         _refuse_times(name)
     raise ParameterTypeError(
         name,
-        Described(f"a column of type {dtype}"),
+        Described(f"a column of type {kind_of_arrow(dtype)}"),
         "a column must hold numbers, text or booleans",
         "Turn it into plain columns first",
     )
@@ -423,7 +424,7 @@ def _refuse_width(
     )
 
 
-def read_labels(y: Any, estimator_name: str, check_type: bool = False) -> Column:
+def read_labels(y: Any, estimator_name: str, check: bool = False) -> Column:
     """Labels as a one-dimensional column.
 
     Parameters
@@ -431,8 +432,9 @@ def read_labels(y: Any, estimator_name: str, check_type: bool = False) -> Column
     y : array, list, series or frame of one column
         In a list, each label is read by itself.
     estimator_name : str
-    check_type : bool
-        Whether to refuse what `Table.check_column` does.
+    check : bool
+        Whether to refuse what `Table.check_column` does, and to warn of labels in a column. That is
+        once a table: for each batch it would tell how many there are.
 
     Raises
     ------
@@ -453,9 +455,9 @@ def read_labels(y: Any, estimator_name: str, check_type: bool = False) -> Column
             "y", Described("a sparse matrix"), "sparse labels are not supported", "Use an array"
         )
     if not isinstance(y, (np.ndarray, list, tuple)):
-        series = _label_series(y)
+        series = _label_series(y, check)
         if series is not None:
-            if check_type:
+            if check:
                 _check_series(series, "y")
             return series_column(series)
     if isinstance(y, str):
@@ -464,7 +466,7 @@ def read_labels(y: Any, estimator_name: str, check_type: bool = False) -> Column
             "Give table[name]",
         )  # fmt: skip
     read = _as_array(y, "y")
-    return read if isinstance(read, list) else _array_column(_one_dimension(read))
+    return read if isinstance(read, list) else _array_column(_one_dimension(read, check))
 
 
 def _array_column(array: NDArray[Any]) -> Column:
@@ -473,7 +475,7 @@ def _array_column(array: NDArray[Any]) -> Column:
     return array if plain else column_of(array)
 
 
-def _label_series(y: Any) -> Any:
+def _label_series(y: Any, check: bool) -> Any:
     """Labels as a series, also from a frame with one column; None for anything else."""
     import narwhals as nw
 
@@ -482,14 +484,16 @@ def _label_series(y: Any) -> Any:
     if isinstance(native, nw.DataFrame):
         if native.shape[1] != 1:
             _refuse_outputs()
-        _warn_column_vector()
+        if check:
+            _warn_column_vector()
         native = next(native.iter_columns())
     return native if isinstance(native, nw.Series) else None
 
 
-def _one_dimension(array: NDArray[Any]) -> NDArray[Any]:
+def _one_dimension(array: NDArray[Any], check: bool) -> NDArray[Any]:
     if array.ndim == 2 and array.shape[1] == 1:
-        _warn_column_vector()
+        if check:
+            _warn_column_vector()
         return array[:, 0]
     if array.ndim != 1:
         _refuse_outputs()

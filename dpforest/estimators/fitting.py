@@ -86,6 +86,13 @@ from dpforest.trees.training import train_on
 _FITTED = frozenset({"_scope", "_facts", "_failure", "_heard", "_renoised", "_figures"})
 
 
+#: What an error says where a fit was charged and the model of an earlier one is still there.
+_KEEPS_EARLIER = (
+    "This fit stays charged. The object keeps the model of an earlier one, whose report is about "
+    "that one alone."
+)
+
+
 class Fit:
     """One fit of an estimator, which keeps only what was released and what it cost.
 
@@ -438,9 +445,11 @@ class Fit:
         self.estimator.__dict__.pop("_failure", None)
         try:
             yield opened
-        except BaseException:
+        except BaseException as error:
             granted = _failure_of(opened[0].record()) if opened else ""
             self.estimator._failure = self.reservation.failure or granted
+            if self.estimator._failure and self.estimator.__sklearn_is_fitted__():
+                error.add_note(_KEEPS_EARLIER)
             raise
 
 

@@ -10,15 +10,18 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
 
 from dpforest import (
     BudgetAccountant,
+    BudgetExceeded,
     Domain,
     MultinomialForestClassifier,
     ParameterError,
@@ -32,6 +35,8 @@ pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 pd = pytest.importorskip("pandas")
+
+import dask  # noqa: E402
 
 from dpforest import dask as dpforest_dask  # noqa: E402
 from dpforest.dask.collections import DaskTable  # noqa: E402
@@ -57,6 +62,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 
+LARGE_GRAPH = "distributed.admin.large-graph-warning-threshold"
 ROOT = Path(__file__).resolve().parents[2]
 N = 900
 DOMAIN = Domain(
@@ -289,12 +295,48 @@ def test_what_does_not_fit_is_refused(cluster):
     with pytest.raises(StreamError, match="no column 'age'"):
         make(epsilon=1, domain=DOMAIN, accountant=accountant).fit(lacking, "y")
     assert accountant.spent.exact.epsilon == 0
-    # Found out on a worker, before the first request.
-    with pytest.raises(StreamError, match="partition 0"):
-        make(epsilon=1, domain=DOMAIN, strategy="one_shot", accountant=accountant).fit(
-            of_two_columns(chunks[0]), chunks[1]
-        )
-    assert accountant.spent.exact.epsilon == 0
+
+
+@pytest.mark.parametrize("delta", [0, 1e-6])
+@pytest.mark.parametrize("rows", [N, None])
+@pytest.mark.parametrize("broken", ["a type", "a record"])
+def test_what_a_partition_ends_stays_spent(cluster, broken, rows, delta):
+    """Whether one can be read is a fact about its records, so no second answer is free."""
+    X, y = table()
+    domain = DOMAIN.model_copy(update={"approximate_rows": rows})
+    accountant = BudgetAccountant(1, delta)
+    forest = dpforest_dask.DaskPrivateForestClassifier(
+        epsilon=1, delta=delta, domain=domain, strategy="auto" if delta else "one_shot",
+        accountant=accountant, invalid="drop" if broken == "a type" else "raise",
+    )  # fmt: skip
+    chunks = da.from_array(X, chunks=(200, 3)), da.from_array(y, chunks=200)
+    if broken == "a type":
+        chunks = of_two_columns(chunks[0]), chunks[1]
+    with pytest.raises(StreamError, match="partition 0: "):
+        forest.fit(*chunks)
+    assert accountant.spent.exact.epsilon > 0 and accountant.composition().children[0].failed
+    with pytest.raises(NotFittedError, match="the last fit failed after something was granted"):
+        forest.privacy_report()
+    with pytest.raises(BudgetExceeded):
+        forest.fit(*chunks)
+
+
+def test_frames_in_memory_say_nothing_of_their_size(cluster):
+    """Dask warns of a large graph, which holds such a frame, from so many records on."""
+    X, y = table()
+    large = pd.concat([frame(X).assign(y=y)] * 400, ignore_index=True)
+    assert large[["age", "income"]].to_numpy().nbytes > 5e6
+    forest = dpforest_dask.DaskPrivateForestClassifier(
+        epsilon=1, domain=DOMAIN, strategy="one_shot"
+    )
+    records = dd.from_pandas(large, npartitions=2, sort=False)
+    with dask.config.set({LARGE_GRAPH: "1MB"}), warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        cluster.compute(records.to_delayed())
+        assert any("large graph" in str(one.message) for one in said)
+        said.clear()
+        forest.fit(records, "y")
+        assert not any("large graph" in str(one.message) for one in said)
 
 
 def test_what_reading_a_partition_says_is_not_passed_on(cluster):
@@ -310,7 +352,7 @@ def test_what_reading_a_partition_says_is_not_passed_on(cluster):
     with pytest.raises(StreamError, match="cannot be read") as refused:
         forest.fit(records, "y")
     assert "the value of a record" not in str(refused.value)
-    assert refused.value.__cause__ is None and refused.value.__suppress_context__
+    assert refused.value.__cause__ is None and refused.value.__context__ is None
 
 
 def test_only_counts_travel(cluster):
@@ -388,8 +430,13 @@ def left_on_worker() -> list[str]:
 left_on_worker.__module__ = "__main__"
 
 
-def test_workers_forget_records_and_keys_with_the_fit(fresh_cluster):
+def interrupted(*_, **__):
+    raise KeyboardInterrupt
+
+
+def test_workers_forget_records_and_keys_with_the_fit(fresh_cluster, monkeypatch):
     records = records_of(N, 200)
+    reveal(records.sealed_total(RecordCount()))
     assert "Chunk" in sum(fresh_cluster.run(left_on_worker).values(), [])
     del records
     X, y = table()
@@ -398,10 +445,21 @@ def test_workers_forget_records_and_keys_with_the_fit(fresh_cluster):
         epsilon=50, n_estimators=3, max_depth=3, domain=DOMAIN
     )
     forest.fit(*chunks)  # each tree draws sides, so workers had its key
-    broken = dpforest_dask.DaskPrivateForestClassifier(epsilon=1, domain=DOMAIN, delta=1e-6,
-                                                       strategy="refitted")  # fmt: skip
+    broken = dpforest_dask.DaskPrivateForestClassifier(
+        epsilon=1, domain=DOMAIN, delta=1e-6, strategy="refitted",
+        accountant=BudgetAccountant(9, 1e-5),
+    )  # fmt: skip
     with pytest.raises(StreamError):
         broken.fit(of_two_columns(chunks[0]), chunks[1])
+    # Whoever keeps an error keeps the frames that it came through.
+    monkeypatch.setattr("distributed.wait", interrupted)
+    with pytest.raises(KeyboardInterrupt) as kept:
+        broken.fit(*chunks)
+    monkeypatch.undo()
+    monkeypatch.setattr("dpforest.estimators.fitting.register_fit", interrupted)
+    with pytest.raises(KeyboardInterrupt) as kept_too:
+        broken.fit(*chunks)
+    assert kept and kept_too
     for _ in range(300):
         held = fresh_cluster.run(left_on_worker)
         if not any(held.values()):

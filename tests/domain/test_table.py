@@ -136,8 +136,12 @@ def test_a_column_of_labels_is_flattened_with_a_warning():
     pandas = pytest.importorskip("pandas")
     y = np.array([0, 1, 0, 1])
     for labels in (y[:, None], pandas.DataFrame({"y": y})):
-        with pytest.warns(DataConversionWarning, match="A column-vector y was passed"):
-            assert ENCODER.encode_labels(labels).tolist() == y.tolist()
+        with pytest.warns(DataConversionWarning, match="A column-vector y was passed") as caught:
+            ENCODER.check(GOOD, labels)
+        assert len(caught) == 1
+        # At the door alone: one for each batch would tell how many there are.
+        assert ENCODER.encode(GOOD, labels).labels.tolist() == y.tolist()
+        assert ENCODER.encode_labels(labels).tolist() == y.tolist()
     with pytest.raises(ParameterError, match="multi-output"):
         ENCODER.encode_labels(pandas.DataFrame({"y": y, "z": y}))
 

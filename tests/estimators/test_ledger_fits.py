@@ -398,6 +398,20 @@ def test_a_fit_that_fails_after_its_start_keeps_the_whole_reserve(forest_of, tab
         forest.privacy_report()
 
 
+def test_a_model_that_outlives_a_failed_fit_is_named(forest_of, table):
+    """A model that was paid for is not lost to bad records, nor is what these cost left out."""
+    forest, ledger = forest_of(strategy="rules", invalid="raise")
+    X, y = table(N)
+    earlier = forest.fit(X, y).fingerprint_
+    paid, report = spent(ledger), forest.privacy_report()
+    y[3] = "neither"
+    with pytest.raises(InvalidRecordError) as caught:
+        forest.fit(X, y)
+    assert caught.value.__notes__ == [fitting._KEEPS_EARLIER] and spent(ledger) == 2 * paid
+    assert forest.fingerprint_ == earlier
+    verify_report(report, forest)
+
+
 @pytest.mark.parametrize("where", ["_train", "_finish"])
 def test_an_interrupted_fit_keeps_it_too(where, forest_of, table, monkeypatch):
     forest, ledger = forest_of(strategy="rules")

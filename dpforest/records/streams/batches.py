@@ -19,6 +19,7 @@ from dpforest.exceptions import (
     ParameterTypeError,
     StreamError,
     kind_of,
+    raise_alone,
 )
 from dpforest.records.streams.base import MEMORY_LIMIT, Stream
 from dpforest.records.streams.passes import Batch
@@ -127,4 +128,4 @@ def of_batch(place: str) -> Iterator[None]:
     try:
         yield
     except (ParameterError, DomainError) as error:
-        raise StreamError(place, str(error), "Write it as the domain says") from None
+        raise_alone(StreamError(place, str(error), "Write it as the domain says"))

@@ -15,6 +15,7 @@ from dpforest.exceptions import (
     ParameterTypeError,
     StreamError,
     kind_of,
+    raise_alone,
 )
 from dpforest.records.streams.base import MEMORY_LIMIT, Stream
 from dpforest.records.streams.passes import Batch
@@ -79,11 +80,14 @@ def reading(place: str) -> Iterator[None]:
         raise
     # A footer's text may be no text, which is a ValueError.
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise StreamError(
-            place,
-            f"it cannot be read ({type(error).__name__}): damaged, cut short or of another kind",
-            "Write it again",
-        ) from None
+        raise_alone(
+            StreamError(
+                place,
+                f"it cannot be read ({type(error).__name__}): "
+                "damaged, cut short or of another kind",
+                "Write it again",
+            )
+        )
 
 
 def file_list(paths: Paths, suffix: str) -> tuple[Path, ...]:

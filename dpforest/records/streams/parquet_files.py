@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dpforest.domain.series import kind_of_arrow
 from dpforest.exceptions import StreamError
 from dpforest.records.streams.base import check_columns
 from dpforest.records.streams.files import Files, pyarrow, reading
@@ -144,7 +145,7 @@ def check_types(place: str, footer: Footer, needed: tuple[str, ...]) -> None:
         if not (_is_read(kind) and _conversion(plain.field(name).type)):
             raise StreamError(
                 place,
-                f"column {name!r} is of type {str(kind)[:80]}",
+                f"column {name!r} is of type {kind_of_arrow(kind)}",
                 "Write it as numbers, text or booleans",
             )
 

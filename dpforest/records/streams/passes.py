@@ -23,6 +23,7 @@ from dpforest.exceptions import (
     ParameterError,
     ParameterTypeError,
     StreamError,
+    raise_alone,
 )
 from dpforest.records.base import Chunk, Query, Secret, View
 from dpforest.records.table import Table
@@ -167,9 +168,9 @@ class StreamedRecords:
         try:
             return Table.of(self._encoder.encode(batch.X, batch.y))
         except InvalidRecordError as error:
-            raise InvalidStreamRecordError(batch.place, error.column, error.rule) from None
+            raise_alone(InvalidStreamRecordError(batch.place, error.column, error.rule))
         except (ParameterError, ParameterTypeError, DomainError) as error:
-            raise StreamError(batch.place, str(error), "Write it as the domain says") from None
+            raise_alone(StreamError(batch.place, str(error), "Write it as the domain says"))
 
     def _keep(self, chunk: Chunk, number: int) -> None:
         """Keep a chunk if all before it are kept and it fits with what countings keep of it."""

@@ -268,9 +268,10 @@ def test_a_type_without_meaning_is_refused_with_nothing_spent(values, column, tm
         written(tmp_path, plain(1, **{column: values}), "1.parquet"),
     ]
     accountant = BudgetAccountant(9)
-    with pytest.raises(StreamError, match=f"1.parquet: column '{column}' is of type") as caught:
+    # Its kind alone: names of fields and zones may be those of cells.
+    said = f"1.parquet: column '{column}' is of type [a-z0-9_]+[.]"
+    with pytest.raises(StreamError, match=said):
         fit(paths, accountant)
-    assert len(str(caught.value)) < 200
     assert accountant.spent.exact.epsilon == 0
 
 

@@ -284,7 +284,7 @@ def test_a_file_that_ends_early_is_named_with_the_part():
 
     with pytest.raises(StreamError, match=r"a.csv.gz, block 2: it cannot be read") as caught:
         list(placed(blocks(False), "a.csv.gz"))
-    assert "4711" not in str(caught.value) and caught.value.__suppress_context__
+    assert "4711" not in str(caught.value) and caught.value.__context__ is None
     assert list(placed(blocks(True), "a.csv")) == [
         ("a.csv, block 0", b"1"), ("a.csv, block 1", b"2"),
     ]  # fmt: skip
@@ -299,7 +299,7 @@ def test_a_row_group_that_ends_early_is_named():
     assert [next(found).num_rows, next(found).num_rows] == [1, 1]
     with pytest.raises(StreamError, match=r"row group 3: it cannot be read") as caught:
         next(found)
-    assert "4711" not in str(caught.value) and caught.value.__suppress_context__
+    assert "4711" not in str(caught.value) and caught.value.__context__ is None
 
 
 def test_a_stream_that_changes_is_refused():
