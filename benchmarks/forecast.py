@@ -112,6 +112,8 @@ def main() -> None:
     parser.add_argument("--sets", nargs="*", default=[], help="names of tables; default all")
     parser.add_argument("--parts", nargs="*", default=list(PARTS), choices=PARTS)
     asked = parser.parse_args()
+    if not tables_of(asked.data):
+        raise SystemExit(f"no tables in {asked.data}: give --data or DPFOREST_DATA")
     remake(
         PAGE, asked, Store(asked.results, SOURCES), run,
         lambda lines: missing(lines, asked), lambda lines: page(lines, asked),

@@ -315,7 +315,8 @@ def _has_any(report: Report, model: str, epsilon: float) -> bool:
 def _lead_words() -> str:
     return (
         "Ours less theirs in accuracy (points) and AUC (thousandths), each ± one standard error "
-        "over the splits, mean of the binary sets that both have (their number after the name). "
+        "over the splits, mean of the binary sets of which both have two splits and more (their "
+        "number after the name). "
         f"Within {TIE:g} standard errors is a tie (=), else + or −."
     )
 
@@ -324,7 +325,7 @@ def lead_table(report: Report, model: str) -> str:
     """One row a model of other packages that shares binary sets with ours."""
     rows = []
     for peer in report.peers:
-        sets = {name for e in report.epsilons for name in report.common_sets([model, peer], e)}
+        sets = {name for e in report.epsilons for name in paired_sets(report, model, peer, e)}
         if sets:
             cells = [_lead_cell(report, model, peer, epsilon) for epsilon in report.epsilons]
             rows.append([f"{peer} ({len(sets)})", *cells])
@@ -332,7 +333,7 @@ def lead_table(report: Report, model: str) -> str:
 
 
 def _lead_cell(report: Report, model: str, peer: str, epsilon: float) -> str:
-    sets = report.common_sets([model, peer], epsilon)
+    sets = paired_sets(report, model, peer, epsilon)
     parts = []
     for metric, scale in (("accuracy", 100), ("auc", 1000)):
         lead, error = lead_of(report, model, peer, sets, epsilon, metric)
@@ -343,20 +344,33 @@ def _lead_cell(report: Report, model: str, peer: str, epsilon: float) -> str:
     return " / ".join(parts)
 
 
+def paired_sets(report: Report, model: str, peer: str, epsilon: float) -> list[str]:
+    """Binary sets of which both have two splits at least: of one nothing tells its spread."""
+    return [
+        name
+        for name in report.common_sets([model, peer], epsilon)
+        if len(_differences(report, model, peer, name, epsilon, "accuracy")) > 1
+    ]
+
+
+def _differences(
+    report: Report, model: str, peer: str, name: str, epsilon: float, metric: str
+) -> list[float]:
+    """Ours less theirs on each split that both have."""
+    ours = report.by_seed(model, name, epsilon, metric)
+    theirs = report.by_seed(peer, name, epsilon, metric)
+    return [ours[seed] - theirs[seed] for seed in sorted(ours.keys() & theirs.keys())]
+
+
 def lead_of(
     report: Report, model: str, peer: str, sets: list[str], epsilon: float, metric: str
 ) -> tuple[float, float]:
     """Mean difference over sets on shared splits, and its standard error over the splits."""
-    leads, variances = [], []
-    for name in sets:
-        ours = report.by_seed(model, name, epsilon, metric)
-        theirs = report.by_seed(peer, name, epsilon, metric)
-        differences = [ours[seed] - theirs[seed] for seed in sorted(ours.keys() & theirs.keys())]
-        if len(differences) > 1:
-            leads.append(np.mean(differences))
-            variances.append(np.var(differences, ddof=1) / len(differences))
-    if not leads:
+    if not sets:
         return math.nan, math.nan
+    found = [_differences(report, model, peer, name, epsilon, metric) for name in sets]
+    leads = [np.mean(differences) for differences in found]
+    variances = [np.var(differences, ddof=1) / len(differences) for differences in found]
     return float(np.mean(leads)), float(np.sqrt(np.sum(variances)) / len(leads))
 
 
