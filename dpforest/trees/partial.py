@@ -43,11 +43,37 @@ def partial_scores(
     -------
     ndarray of float64, shape (n_codes, C)
     """
-    total = np.zeros((n_codes, values.shape[2]))
-    for tree in range(features.shape[0]):
+    looks = (features == feature).any(axis=1)
+    total = np.tile(_mean_of_others(masses[~looks], values[~looks]), (n_codes, 1))
+    for tree in np.flatnonzero(looks).tolist():
         shares = _leaf_shares(feature, n_codes, features[tree], tree, sent_left, masses[tree])
         total += shares @ values[tree]
     return total
+
+
+def _mean_of_others(
+    masses: NDArray[np.float64], values: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Sum over trees that do not look at a feature, the same at all its codes, shape (C,)."""
+    n_trees, n_leaves = masses.shape
+    shares, n_nodes = np.ones((n_trees, 1)), 1
+    while n_nodes < n_leaves:
+        size = n_leaves // (2 * n_nodes)
+        left = _left_parts(masses.reshape(n_trees, n_nodes, 2, size).sum(axis=3))
+        n_nodes *= 2
+        both = np.stack([shares * left, shares * (1.0 - left)], axis=2)
+        shares = both.reshape(n_trees, n_nodes)
+    total: NDArray[np.float64] = np.einsum("tl,tlc->c", shares, values)
+    return total
+
+
+def _left_parts(pairs: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Part of each pair of sizes that lies on the left; half of nothing."""
+    sums = pairs.sum(axis=-1)
+    left: NDArray[np.float64] = np.where(
+        sums > 0, pairs[..., 0] / np.where(sums > 0, sums, 1.0), 0.5
+    )
+    return left
 
 
 def _leaf_shares(
@@ -63,9 +89,7 @@ def _leaf_shares(
     n_nodes = 1
     while n_nodes < masses.size:
         nodes = np.arange(n_nodes - 1, 2 * n_nodes - 1)
-        pairs = masses.reshape(n_nodes, 2, -1).sum(axis=2)
-        sums = pairs.sum(axis=1)
-        left = np.where(sums > 0, pairs[:, 0] / np.where(sums > 0, sums, 1.0), 0.5)
+        left = _left_parts(masses.reshape(n_nodes, 2, -1).sum(axis=2))
         lefts = np.repeat(left[None, :], n_codes, axis=0)
         own = np.flatnonzero(features[nodes] == feature)
         if own.size:
@@ -125,18 +149,20 @@ def sampled_scores(
     feature: int,
     n_codes: NDArray[np.int64],
     n_records: int = 256,
+    looked_at: bool = True,
 ) -> NDArray[np.float64]:
     """Mean scores at every code of one feature over made-up records, the same ones each time.
 
     For models whose splits look at several features at once. The other features' codes are spread
-    evenly and independently over the domain: a public design, not the table.
+    evenly and independently over the domain: a public design, not the table. Scores of a feature
+    that no split looks at are the same at every code, and worked out once.
     """
     generator = np.random.default_rng(0)  # a fixed public design; nothing secret is drawn
     dtype = np.uint8 if n_codes.max() <= 256 else np.uint16
     records = np.stack([generator.integers(0, n, n_records) for n in n_codes], axis=1)
     records = records.astype(dtype)
-    means = []
-    for code in range(int(n_codes[feature])):
+    means, n_points = [], int(n_codes[feature])
+    for code in range(n_points if looked_at else 1):
         records[:, feature] = code
         means.append(score(records).mean(axis=0))
-    return np.array(means)
+    return np.array(means) if looked_at else np.repeat(means, n_points, axis=0)

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from dpforest import Domain, PrivateForestClassifier, PrivateForestRegressor
+from dpforest.estimators.fit_plan import table_facts
 from dpforest.exceptions import ParameterError
-from dpforest.trees.partial import partial_scores, range_sends_left
+from dpforest.trees import partial
+from dpforest.trees.partial import partial_scores, range_sends_left, sampled_scores
 
 KINDS = [
     ("rules", 0),
@@ -85,6 +87,53 @@ def test_the_weights_of_a_tree_are_those_of_its_leaves():
     goes = range_sends_left(low, high, np.arange(2))
     of_one = partial_scores(1, 2, features, goes, masses, values)
     assert of_one[:, 0].tolist() == [0.5 * 1 + 0.5 * 2, 0.5 * 1 + 0.5 * 6]
+
+
+def test_trees_that_do_not_look_at_a_feature_are_summed_at_once(monkeypatch):
+    """The same as one by one, at all its codes: of a wide table few trees look at any feature."""
+    generator = np.random.default_rng(1)
+    features = generator.integers(0, 6, (9, 7)).astype(np.int32)
+    masses = np.maximum(generator.normal(1, 1, (9, 8)), 0)
+    masses[2] = 0  # noise may leave nothing
+    values, low = generator.normal(size=(9, 8, 3)), generator.integers(0, 3, (9, 7))
+    one_by_one, looked = partial._leaf_shares, []
+    monkeypatch.setattr(partial, "_leaf_shares", lambda *a: looked.append(a[3]) or one_by_one(*a))
+    for feature in range(7):  # the last one is in no tree
+        goes = range_sends_left(low, low + 2, np.arange(4))
+        shares = [
+            one_by_one(feature, 4, features[t], t, goes, masses[t]) @ values[t] for t in range(9)
+        ]
+        looked.clear()
+        found = partial_scores(feature, 4, features, goes, masses, values)
+        np.testing.assert_allclose(found, sum(shares), rtol=0, atol=1e-12)
+        assert looked == [t for t in range(9) if feature in features[t]]
+
+
+def test_what_no_rule_looks_at_is_scored_once():
+    """Of 30 features few are in a rule; the others' curves are flat, and cost one look."""
+    generator = np.random.default_rng(0)
+    X = generator.uniform(size=(300, 30))
+    domain = Domain(
+        features={f"f{k}": (0, 1) for k in range(30)}, classes=[0, 1], approximate_rows=300
+    )
+    forest = PrivateForestClassifier(epsilon=1, domain=domain, strategy="rules", random_state=1)
+    model = forest.fit(X, (X[:, 0] > 0.5).astype(int)).model_
+    facts = table_facts(forest._encoder_, None)
+    used = {f for node in model.nodes if node is not None for f in node.direction.features}
+    scored = []
+
+    def score(codes):
+        scored.append(codes)
+        return model.log_odds(codes)
+
+    for feature in range(30):
+        in_full = sampled_scores(score, feature, facts.n_codes)
+        np.testing.assert_array_equal(model.partial_scores(feature, facts), in_full)
+        assert np.ptp(in_full, axis=0).max() == 0 or feature in used
+    assert 0 < len(used) < 30 and len(scored) == facts.n_codes.sum()
+    scored.clear()
+    sampled_scores(score, 29, facts.n_codes, looked_at=False)
+    assert len(scored) == 1
 
 
 def test_it_is_drawn():

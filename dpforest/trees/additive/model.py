@@ -54,29 +54,23 @@ class AdditiveModel(LogOddsModel):
 
     def feature_importances(self) -> NDArray[np.float64]:
         """Share of the spread of scores that each feature's curve makes over the records."""
-        spread = [
-            float((sizes[:, None] * (values - self._mean(values, sizes)) ** 2).sum())
-            for values, sizes in self._parts()
-        ]
-        return in_shares(np.array(spread))
+        means = np.repeat(self._means(), np.diff(self.offsets), axis=0)
+        spread = self.sizes[:, None] * (self.code_values - means) ** 2
+        return in_shares(np.add.reduceat(spread, self.offsets[:-1]).sum(axis=1))
 
     def partial_scores(self, feature: int, facts: TableFacts) -> NDArray[np.float64]:
         """Mean class scores at every code of one feature, shape (n_codes, n_classes)."""
-        parts = self._parts()
-        others = sum((self._mean(*part) for f, part in enumerate(parts) if f != feature), self.base)
-        return with_both_classes(parts[feature][0] + others)
+        means = self._means()
+        first, end = self.offsets[feature], self.offsets[feature + 1]
+        others = self.base + np.delete(means, feature, axis=0).sum(axis=0)
+        return with_both_classes(self.code_values[first:end] + others)
 
-    def _parts(self) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
-        """Values and sizes of each feature's codes."""
-        at = self.offsets[1:-1]
-        pairs = zip(np.split(self.code_values, at), np.split(self.sizes, at), strict=True)
-        return list(pairs)
-
-    @staticmethod
-    def _mean(values: NDArray[np.float64], sizes: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Mean of a curve over the records, shape (C,)."""
-        found: NDArray[np.float64] = (sizes @ values) / max(float(sizes.sum()), 1e-300)
-        return found
+    def _means(self) -> NDArray[np.float64]:
+        """Mean of each curve over the records, shape (D, C)."""
+        firsts, sizes = self.offsets[:-1], self.sizes[:, None]
+        totals = np.maximum(np.add.reduceat(sizes, firsts), 1e-300)
+        means: NDArray[np.float64] = np.add.reduceat(sizes * self.code_values, firsts) / totals
+        return means
 
     def to_data(self) -> dict[str, Any]:
         """The model as JSON-ready data; ``from_data`` reads it back."""

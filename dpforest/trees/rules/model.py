@@ -187,7 +187,12 @@ class RuleModel(LogOddsModel):
 
         Cuts look at sums of features, so the mean is over made-up records, spread evenly.
         """
-        return sampled_scores(self.log_odds, feature, facts.n_codes)
+        looked_at = self._looks_at(feature)
+        return sampled_scores(self.log_odds, feature, facts.n_codes, looked_at=looked_at)
+
+    def _looks_at(self, feature: int) -> bool:
+        """Whether any cut is of a feature."""
+        return any(node and feature in node.direction.features for node in self.nodes)
 
     def partial_scores_of(
         self, models: Sequence[Any], feature: int, facts: TableFacts
@@ -200,7 +205,9 @@ class RuleModel(LogOddsModel):
             found: NDArray[np.float64] = np.log(self._graded(codes) @ flat)
             return found
 
-        means = sampled_scores(scores, feature, facts.n_codes).reshape(-1, *tables.shape[1:])
+        looked_at = self._looks_at(feature)
+        means = sampled_scores(scores, feature, facts.n_codes, looked_at=looked_at)
+        means = means.reshape(-1, *tables.shape[1:])
         return [means[:, place] for place in range(len(models))]
 
     def to_data(self) -> dict[str, Any]:
