@@ -67,8 +67,8 @@ WITHOUT = {
         trees/additive/model
         trees/multinomial/heaps trees/multinomial/model
         trees/one_shot/model
-        trees/partial trees/importances trees/refitted/model
-        trees/rules/model estimators/explanation plain/writing
+        trees/importances trees/refitted/model
+        estimators/explanation plain/writing
         plain/shown plain/rule_words plain/drawing
         estimators/outcome estimators/noise estimators/claims estimators/told_gain
         estimators/shapley

@@ -191,7 +191,7 @@ class RuleModel(LogOddsModel):
         return sampled_scores(self.log_odds, feature, facts.n_codes, looked_at=looked_at)
 
     def _looks_at(self, feature: int) -> bool:
-        """Whether any cut is of a feature."""
+        """Say if any cut is of a feature."""
         return any(node and feature in node.direction.features for node in self.nodes)
 
     def partial_scores_of(
