@@ -21,6 +21,8 @@ from dpforest.processes import this_process
 from dpforest.strict_json import is_writable
 
 _OWN_EVENTS = frozenset(EVENTS.values())
+#: Where no larger total of this kind would do.
+_WITHOUT_DELTA = "Ask for it without a delta, or open an accountant with one"
 #: Sums of losses that books keep.
 _MOST_SUMS = 1024
 #: Digits left for the releases of a scope whose caps are alternatives, and that do not matter yet.
@@ -178,7 +180,10 @@ class Books:
         if fits and (loss == charged or not self._is_used_up()):
             return
         name = f"accountant {self.name!r}" if self.name else "accountant"
-        raise BudgetExceeded(requested, self.remaining(charged), name, self._in_epsilon(requested))
+        left, note = self.remaining(charged), self._in_epsilon(requested)
+        if not self.delta and (requested.delta or requested.rho):
+            raise BudgetExceeded(requested, left, name, note, _WITHOUT_DELTA)
+        raise BudgetExceeded(requested, left, name, note)
 
     def check_remainder(self, loss: PrivacyLoss) -> None:
         """Refuse a new total that leaves an amount of more digits than books hold.

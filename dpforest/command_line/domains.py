@@ -181,7 +181,9 @@ def _feature_names(source: Any, target: str, dropped: Sequence[str]) -> tuple[st
     absent = [name for name in dropped if name not in names]
     source.check(())
     if absent:
-        raise ParameterError("--drop", absent[0], "is no column of the file", "Name columns of it")
+        raise ParameterError(
+            "--drop", absent[0], "is no column of the file", "Write --drop once for each column"
+        )
     found = tuple(name for name in names if name != target and name not in dropped)
     source.check(found)
     return found

@@ -75,7 +75,7 @@ def test_no_log_tells_why_a_column_holds_no_codes(ask, here):
 
 def test_columns_that_are_not_there_are_refused(ask):
     code, _, err = ask("domain draft stays.csv --target back --drop none --output new.json")
-    assert code == 2 and "--drop" in err
+    assert code == 2 and "Write --drop once for each column" in err
     code, _, err = ask("domain draft stays.csv --target none --output new.json")
     assert code == 2 and "it has no column 'none'" in err
 
