@@ -181,7 +181,7 @@ class Books:
             return
         name = f"accountant {self.name!r}" if self.name else "accountant"
         left, note = self.remaining(charged), self._in_epsilon(requested)
-        if not self.delta and (requested.delta or requested.rho):
+        if not self.delta and (requested.delta or requested.epsilon == math.inf):
             raise BudgetExceeded(requested, left, name, note, _WITHOUT_DELTA)
         raise BudgetExceeded(requested, left, name, note)
 

@@ -190,6 +190,13 @@ def test_budget_exceeded(make_forest, poisoned):
     assert accountant.remaining.exact.epsilon == 0
 
 
+def test_a_fit_with_a_delta_under_a_total_without_one(make_forest, poisoned):
+    accountant = BudgetAccountant(5)
+    with pytest.raises(BudgetExceeded, match="without a delta, or open an accountant with one"):
+        make_forest(delta=1e-6, accountant=accountant).fit(*poisoned())
+    assert_nothing_spent(accountant)
+
+
 def test_budget_exceeded_in_rho(make_forest, poisoned):
     accountant = BudgetAccountant(1, delta=1e-6)
     with pytest.raises(BudgetExceeded):
