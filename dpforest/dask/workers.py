@@ -66,16 +66,16 @@ class DaskRecords:
         from distributed import wait
 
         encoded, key = self._encoded(), new_key()
-        self._held = [*encoded]
+        self._held = encoded
         firsts, marks = self._looked_at(encoded, key)
         chunks = [
             self._client.submit(chunk_of, table, first, mark, key, pure=False)
             for table, first, mark in zip(encoded, firsts, marks, strict=True)
         ]
-        self._held += chunks
+        self._held = encoded + chunks
         # Where a chunk lies is known once it is there.
         wait(chunks)
-        self._held = [*chunks]
+        self._held = chunks
         return chunks
 
     def _encoded(self) -> list[Any]:
@@ -84,10 +84,10 @@ class DaskRecords:
 
         # A frame in memory travels with the graph: Dask warns by its size, which is the records'.
         with dask.config.set({_SIZE_OF_WARNING: str(sys.maxsize)}):
-            parts = self._client.compute(self._pairs)
+            self._held = self._client.compute(self._pairs)
         return [
             self._client.submit(encode_part, part, self._encoder, f"partition {number}", pure=False)
-            for number, part in enumerate(parts)
+            for number, part in enumerate(self._held)
         ]
 
     def _looked_at(self, encoded: list[Any], key: bytes) -> tuple[list[int], list[bytes]]:

@@ -8,7 +8,6 @@ once, one part at a time.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple, Protocol, TypeGuard
@@ -39,13 +38,14 @@ from dpforest.domain.table import (
     Table,
     check_lengths,
     is_read_by_position,
+    placed,
     read_labels,
     read_table,
     select_columns,
 )
 from dpforest.domain.tallies import Guess, Seen, Tallies
 from dpforest.domain.values import CategoryLookup, Meaning, meaning_of, text_of
-from dpforest.exceptions import DomainError, ParameterError, StreamError, kind_of, raise_alone
+from dpforest.exceptions import DomainError, ParameterError, kind_of
 
 _NAME = "Domain.check"
 _UNKNOWN, _ABSENT = -2, -1
@@ -103,19 +103,10 @@ def check_records(domain: PublicFacts, X: Any, y: Any, task: str | None) -> Doma
         look.names.pop(target, None)
     for part in X.batches_of(domain.feature_names):
         look.reads(part.y)
-        with _placed(part.place):
+        with placed(part.place):
             look.at(part.X, part.y)
     found = look.found()
     return replace(found, lines_left_out=X.left_out(found.records))
-
-
-@contextmanager
-def _placed(place: str) -> Iterator[None]:
-    """Say which part is of a wrong shape or type."""
-    try:
-        yield
-    except (ParameterError, DomainError) as error:
-        raise_alone(StreamError(place, str(error), "Write it as the domain says"))
 
 
 class _Look:

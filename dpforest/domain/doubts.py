@@ -68,8 +68,8 @@ def doubts_of(name: str, entry: Any) -> str:
     elif isinstance(entry, CategoricalFeature) and len(texts) >= MOST_DRAFTED:
         words.append(
             "as many values as a draft keeps, so some may be lost: complete codes from their book; "
-            "of numbers, blank what stands for a missing one; leave out an identifier or free "
-            "text, which teaches nothing and tells of single persons (on the command line: --drop)"
+            "of numbers, blank what stands for a missing one; an identifier or free text teaches "
+            "nothing and tells of single persons, so leave it out (on the command line: --drop)"
         )
     if any(LOST_CHARACTER in text for text in (name, *texts)):
         words.append("some characters were lost; write the file anew in UTF-8")

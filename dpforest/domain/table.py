@@ -7,7 +7,7 @@ number of rows. (Drafting, which is not private, tells the shape of an empty tab
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from os import PathLike
 from typing import Any, NoReturn, Protocol
@@ -30,7 +30,9 @@ from dpforest.exceptions import (
     DomainError,
     ParameterError,
     ParameterTypeError,
+    StreamError,
     kind_of,
+    raise_alone,
 )
 from dpforest.observation import observe_read
 
@@ -520,6 +522,15 @@ def _warn_column_vector() -> None:
         DataConversionWarning,
         stacklevel=5,
     )
+
+
+@contextlib.contextmanager
+def placed(place: str) -> Iterator[None]:
+    """Turn what is wrong with a part of a table into an error that names the part."""
+    try:
+        yield
+    except (ParameterError, DomainError) as error:
+        raise_alone(StreamError(place, str(error), "Write it as the domain says"))
 
 
 def check_lengths(table: Table, labels: Column) -> None:

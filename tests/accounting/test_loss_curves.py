@@ -42,6 +42,10 @@ def brute_force(epsilons, last, z=1.0, n=30):
 
 
 class TestGaussian:
+    def test_a_probability_far_out_is_nothing_whatever_numpy_was_told(self):
+        with np.errstate(all="raise"):
+            assert gaussian_at(0.1, 50.0) == 0.0
+
     @pytest.mark.parametrize("mu", [0.01, 0.3, 1.0, 5.0])
     @pytest.mark.parametrize("epsilon", EPSILONS)
     def test_is_the_integral(self, mu, epsilon):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime
 import math
+import re
 import uuid
 from decimal import Decimal
 
@@ -19,6 +20,7 @@ from dpforest.domain import Domain, DomainEncoder
 from dpforest.domain.series import column_of, is_plain_arrow
 from dpforest.domain.table import read_labels, read_table
 from dpforest.domain.values import UNREADABLE, meaning_of, to_floats
+from dpforest.exceptions import ParameterTypeError
 
 DAY = datetime.date(2020, 1, 1)
 NOON = datetime.datetime(2020, 1, 1, 12)
@@ -202,6 +204,22 @@ def test_arrow():
             continue  # pandas cannot hold them
         series = pd.Series(array, dtype=pd.ArrowDtype(array.type))
         assert read_both_ways(series, series.to_frame()) == [expected, None], name
+
+
+def test_a_type_that_is_refused_is_named_by_its_kind():
+    """Names of a struct's fields, sizes and zones may be those of cells, where it was inferred."""
+    pa = pytest.importorskip("pyarrow")
+    encoder, refused = DomainEncoder(Domain(features={"v": ["a"]}, classes=[0, 1])), 0
+    for name, sample in arrow_samples(pa).items():
+        if sample is None or sample[1] != UNREADABLE:
+            continue
+        array = sample[0]() if callable(sample[0]) else sample[0]
+        with pytest.raises(ParameterTypeError) as caught:
+            encoder.check(pa.table({"v": array}))
+        said = r"v=a column of (type [a-z0-9_]+|dates or times): [a-z ]+[.,]"
+        assert re.match(said, str(caught.value)), name
+        refused += 1
+    assert refused > 10
 
 
 def test_arrow_extensions_and_text_that_is_none():

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any
 
 from dpforest.domain.table import (
     check_lengths,
     open_frame,
+    placed,
     read_labels,
     read_table,
     select_columns,
 )
 from dpforest.exceptions import (
-    DomainError,
-    ParameterError,
     ParameterTypeError,
     StreamError,
     kind_of,
-    raise_alone,
 )
 from dpforest.records.streams.base import MEMORY_LIMIT, Stream
 from dpforest.records.streams.passes import Batch
@@ -103,7 +100,7 @@ class BatchStream(Stream):
                     place, "it is not a pair (X, y)", "Give pairs, or name the target"
                 )
             return Batch(part[0], part[1], place)
-        with of_batch(place):
+        with placed(place):
             frame = open_frame(part)
         if frame is None:
             raise StreamError(
@@ -116,16 +113,7 @@ class BatchStream(Stream):
 
 
 def _check_batch(batch: Batch, feature_names: tuple[str, ...]) -> None:
-    with of_batch(batch.place):
+    with placed(batch.place):
         table = read_table(batch.X, len(feature_names))
         select_columns(table, feature_names, "the domain")
         check_lengths(table, read_labels(batch.y, "the stream"))
-
-
-@contextmanager
-def of_batch(place: str) -> Iterator[None]:
-    """Turn what is wrong with a table into an error that names the batch."""
-    try:
-        yield
-    except (ParameterError, DomainError) as error:
-        raise_alone(StreamError(place, str(error), "Write it as the domain says"))
