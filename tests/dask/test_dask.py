@@ -449,9 +449,9 @@ def test_workers_forget_records_and_keys_with_the_fit(fresh_cluster, monkeypatch
         epsilon=1, domain=DOMAIN, delta=1e-6, strategy="refitted",
         accountant=BudgetAccountant(9, 1e-5),
     )  # fmt: skip
-    with pytest.raises(StreamError):
-        broken.fit(of_two_columns(chunks[0]), chunks[1])
     # Whoever keeps an error keeps the frames that it came through.
+    with pytest.raises(StreamError) as unread:
+        broken.fit(of_two_columns(chunks[0]), chunks[1])
     monkeypatch.setattr("distributed.wait", interrupted)
     with pytest.raises(KeyboardInterrupt) as kept:
         broken.fit(*chunks)
@@ -459,7 +459,7 @@ def test_workers_forget_records_and_keys_with_the_fit(fresh_cluster, monkeypatch
     monkeypatch.setattr("dpforest.estimators.fitting.register_fit", interrupted)
     with pytest.raises(KeyboardInterrupt) as kept_too:
         broken.fit(*chunks)
-    assert kept and kept_too
+    assert unread and kept and kept_too
     until = time.monotonic() + 30
     while time.monotonic() < until:
         held = fresh_cluster.run(left_on_worker)
