@@ -452,6 +452,11 @@ def test_workers_forget_records_and_keys_with_the_fit(fresh_cluster, monkeypatch
     # Whoever keeps an error keeps the frames that it came through.
     with pytest.raises(StreamError) as unread:
         broken.fit(of_two_columns(chunks[0]), chunks[1])
+    fine = np.nan_to_num(X)
+    fine[0, 1] = np.nan  # the other partitions are encoded by then
+    with pytest.raises(StreamError) as partly_read:
+        broken.set_params(invalid="raise").fit(da.from_array(fine, chunks=(200, 3)), chunks[1])
+    broken.set_params(invalid="drop")
     monkeypatch.setattr("distributed.wait", interrupted)
     with pytest.raises(KeyboardInterrupt) as kept:
         broken.fit(*chunks)
@@ -459,7 +464,7 @@ def test_workers_forget_records_and_keys_with_the_fit(fresh_cluster, monkeypatch
     monkeypatch.setattr("dpforest.estimators.fitting.register_fit", interrupted)
     with pytest.raises(KeyboardInterrupt) as kept_too:
         broken.fit(*chunks)
-    assert unread and kept and kept_too
+    assert unread and partly_read and kept and kept_too
     until = time.monotonic() + 30
     while time.monotonic() < until:
         held = fresh_cluster.run(left_on_worker)
