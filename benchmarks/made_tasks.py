@@ -22,6 +22,7 @@ accuracy in points, AUC and log loss in thousandths.
     python benchmarks/made_tasks.py --models "rules, pure" "boosted, pure" --signals 15000 25000
     python benchmarks/made_tasks.py --models "rules, counted once, pure" "rules, pure"
     python benchmarks/made_tasks.py --models "rules, rare as ever, pure" "rules, pure"
+    python benchmarks/made_tasks.py --models "refitted, four trees, pure" "refitted, pure"
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ from dpforest.trees.boosted.learner import BoostedForest
 from dpforest.trees.one_shot import OneShotForest
 from dpforest.trees.random import bins
 from dpforest.trees.refitted import RefittedForest, learner
-from dpforest.trees.refitted.settings import RefittedSettings
+from dpforest.trees.refitted.settings import PureRefittedSettings, RefittedSettings, RefittedSize
 from dpforest.trees.rules import RulesLearner, RulesSettings
 from dpforest.trees.scored.queries import CodeMove, ScoreHistory
 
@@ -73,6 +74,11 @@ MOST_EPSILON = 12.0
 #: ordered, or none.
 LEAST_SHARE, MIXED = 0.05, (0.1, 0.8)
 START_SHARE = Fraction(3, 10)
+FOUR_TREES = RefittedForest(
+    pure_settings=PureRefittedSettings(
+        fixed_size=RefittedSize(8, 64, 4), step=1.4, selection_share=Fraction(1, 2)
+    )
+)
 
 
 class Task(Table):
@@ -187,6 +193,7 @@ MODELS: dict[str, Callable[[Run], np.ndarray]] = {
     "rules, pure": lambda run: run.scores(RulesLearner()),
     "one-shot, pure": lambda run: run.scores(OneShotForest(), pure=True),
     "refitted, pure": lambda run: run.scores(RefittedForest(), pure=True),
+    "refitted, four trees, pure": lambda run: run.scores(FOUR_TREES, pure=True),
     "boosted, pure": lambda run: run.scores(BoostedForest(), pure=True),
     "additive, pure": lambda run: run.scores(AdditiveForest(), pure=True),
 }

@@ -73,9 +73,11 @@ EACH = 0.65
 class Halved(RefittedSettings):
     """Half the rounds."""
 
-    def size(self, signal: float, rows: float, n_classes: int) -> RefittedSize:
+    def size(
+        self, signal: float, rows: float, n_classes: int, of_means: bool = False
+    ) -> RefittedSize:
         """The rule's, with half the rounds."""
-        size = super().size(signal, rows, n_classes)
+        size = super().size(signal, rows, n_classes, of_means)
         return replace(size, n_rounds=size.n_rounds // 2)
 
 
@@ -107,9 +109,11 @@ class Run:
 class Doubled(RefittedSettings):
     """Twice the rounds."""
 
-    def size(self, signal: float, rows: float, n_classes: int) -> RefittedSize:
+    def size(
+        self, signal: float, rows: float, n_classes: int, of_means: bool = False
+    ) -> RefittedSize:
         """The rule's, with twice the rounds."""
-        size = super().size(signal, rows, n_classes)
+        size = super().size(signal, rows, n_classes, of_means)
         return replace(size, n_rounds=2 * size.n_rounds)
 
     def stretched(self, n_rounds: int, n_classes: int, of_means: bool) -> float:
@@ -139,6 +143,7 @@ VARIANTS: dict[str, Callable[[Run], np.ndarray]] = {
     "rules": lambda run: run.scores(RulesLearner()),
     "rules, not sharpened": plain_rules,
     "refitted": lambda run: run.scores(RefittedForest()),
+    "refitted, pure": lambda run: run.scores(RefittedForest(), pure=True),
     "refitted, not stretched": lambda run: run.scores(RefittedForest(UNSTRETCHED)),
     "refitted, residuals whole": lambda run: run.scores(RefittedForest(WHOLE)),
     "refitted, clipped at .7": lambda run: run.scores(RefittedForest(LESS)),

@@ -75,7 +75,7 @@ WITHOUT = {
         trees/heard trees/population trees/renoised trees/shapley""",
     "public facts, settings and sizes": """
         trees/one_shot/settings trees/additive/settings trees/passes
-        trees/refitted/settings trees/rules/settings domain/complaints domain/files
+        trees/rules/settings domain/complaints domain/files
         domain/matrix estimators/names estimators/forecast trees/base""",
     "words for people, about domains and for the curator alone": """
         domain/findings domain/near domain/comparing domain/showing domain/facts

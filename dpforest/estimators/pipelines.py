@@ -23,6 +23,7 @@ from inspect import CO_OPTIMIZED
 from types import FrameType
 from typing import Any
 
+from sklearn import get_config
 from sklearn.base import BaseEstimator
 
 from dpforest.domain.domain import Domain
@@ -59,7 +60,8 @@ def check_pipeline(estimator: Any) -> tuple[str, ...]:
         estimator inside says. Where private estimators are fitted several times (as members, for
         folds or candidates) it says so: each fit costs its own epsilon, and they add up. It also
         says where a fit with a declared domain would be refused, before anything is charged: where
-        it is handed other columns, or codes for labels.
+        it is handed other columns, or codes for labels; and where a ``ColumnTransformer`` of named
+        columns hands them on in another order, without their names.
 
     Notes
     -----
@@ -205,7 +207,9 @@ def _said_of(estimator: Any, place: str) -> Iterator[str]:
     privates = [private for _, part in parts for private in _privates(part)]
     if row.adds and privates:
         said.append(_adding(row))
-    said += _refused(row, [_read(private, "domain") for private in privates])
+    domains = [_read(private, "domain") for private in privates]
+    said += _refused(row, domains)
+    said += _reordered(estimator, [domain for domain in domains if _is_of(domain, Domain)])
     if any(said):
         yield f"{_where(estimator, place)}: {'; '.join(filter(None, said))}"
     for name, part in parts:
@@ -246,6 +250,43 @@ def _refused(row: PipelineRow, domains: list[Any]) -> Iterator[str]:
     classes = [domain.classes for domain in declared if domain.classes is not None]
     if row.encodes and not all(one.have_codes for one in classes):
         yield "hands codes on for the declared labels, which is refused"
+
+
+def _reordered(estimator: Any, domains: list[Domain]) -> Iterator[str]:
+    """Say of a pipeline whether columns lose their names and come in another order than declared.
+
+    Its step is asked by names alone. One that makes other columns of them (of each category one)
+    is told by a domain that does not declare these.
+    """
+    if not _is(estimator, "sklearn.pipeline", "Pipeline"):
+        return
+    for name, step in list(_read(estimator, "steps") or ())[:-1]:
+        order = _order_of(step)
+        declared = [domain.feature_names for domain in domains]
+        if any(set(order) <= set(names) and order != names[: len(order)] for names in declared):
+            yield (
+                f"{name!r} hands columns on in another order than is declared, and without names, "
+                'so they are read as others: give it set_output(transform="pandas") and '
+                "verbose_feature_names_out=False"
+            )
+
+
+def _order_of(step: Any) -> tuple[str, ...]:
+    """Names of the columns that a ``ColumnTransformer`` hands on as an array, in its order."""
+    if not _is(step, "sklearn.compose", "ColumnTransformer") or _keeps_names(step):
+        return ()
+    order: list[Any] = []
+    for _, part, columns in _read(step, "transformers") or ():
+        if _is_of(part, str) and part == "drop":
+            continue
+        order += columns if _is_of(columns, (list, tuple)) else [columns]
+    return tuple(order) if all(_is_of(column, str) for column in order) else ()
+
+
+def _keeps_names(step: Any) -> bool:
+    """Say if a transformer hands on a frame, by its own setting or by that of scikit-learn."""
+    own = _read(step, "_sklearn_output_config") or {}
+    return bool(own.get("transform", get_config()["transform_output"]) != "default")
 
 
 def _where(estimator: Any, place: str) -> str:

@@ -63,11 +63,19 @@ CURVE_SIGNAL = 10.0
 PURE_CURVE_SIGNAL = 50.0
 #: R from which trees go on from curves in pure epsilon, too.
 PURE_REFITTED_SIGNAL_OF_MEANS = 2000.0
-#: In pure epsilon: R sqrt(2 / K) from which boosted trees pass rules, of two classes and of more,
-#: up to `MANY_CLASSES`; and that from which they pass all others where rules can't be had, in
-#: streams and regressions.
-PURE_BOOSTED_SIGNAL, PURE_BOOSTED_SIGNAL_OF_MANY = 30_000.0, 17_000.0
-PURE_BOOSTED_SIGNAL_WITHOUT_RULES = 10_000.0
+#: In pure epsilon, of two classes: R from which refitted forests pass rules, and boosted ones pass
+#: these; of as many features as `BOOSTED_FEATURES`, nearly all ordered, boosted ones pass rules.
+PURE_REFITTED_SIGNAL, PURE_BOOSTED_SIGNAL = 30_000.0, 200_000.0
+#: Of more classes, up to `MANY_CLASSES`: R sqrt(2 / K) from which boosted trees pass rules; and
+#: that from which they pass refitted forests where rules can't be had, in streams and regressions.
+PURE_BOOSTED_SIGNAL_OF_MANY = 17_000.0
+PURE_BOOSTED_SIGNAL_OF_MANY_STREAMED = PURE_BOOSTED_SIGNAL_OF_MEANS = 10_000.0
+#: In pure epsilon: records up to which, and epsilon from which, refitted forests pass rules of two
+#: classes: with little noise many trees follow so few records less closely than one rule does. Of
+#: more classes R sqrt(2 / K) has to be such, besides. A bought number of records takes a twentieth
+#: of epsilon, and 10 is to be enough.
+PURE_REFITTED_ROWS, PURE_REFITTED_EPSILON = 2000.0, 9.0
+PURE_REFITTED_SIGNAL_OF_MANY = 10_000.0
 #: In pure epsilon, of streams: R sqrt(2 / K) from which refitted forests pass one-shot ones.
 PURE_STREAMED_SIGNAL = 200.0
 #: More classes than a rule tree of 64 leaves can tell apart: a one-shot forest alone, from this
@@ -96,6 +104,8 @@ def pick_strategy(facts: TableFacts, budget: LearnerBudget) -> str:
     signal = budget.signal(facts.approximate_rows or 1.0)
     if facts.unit > 1 and not budget.delta and signal >= PURE_CURVE_SIGNAL * facts.n_features:
         return "refitted" if signal >= PURE_REFITTED_SIGNAL_OF_MEANS else "additive"
+    if not budget.delta and _is_for_pure_refitting(facts, float(budget.epsilon), signal):
+        return "refitted"
     if (_is_for_boosting if budget.delta else _is_for_pure_boosting)(facts, signal):
         return "boosted"
     if facts.unit > 1:
@@ -129,10 +139,31 @@ def _is_for_boosting(facts: TableFacts, signal: float) -> bool:
 
 def _is_for_pure_boosting(facts: TableFacts, signal: float) -> bool:
     """True if drawn splits are worth their price, in pure epsilon."""
-    least = PURE_BOOSTED_SIGNAL if facts.n_classes <= 2 else PURE_BOOSTED_SIGNAL_OF_MANY
-    if not facts.in_memory or facts.unit > 1:
-        least = PURE_BOOSTED_SIGNAL_WITHOUT_RULES
+    if facts.unit > 1:
+        least = PURE_BOOSTED_SIGNAL_OF_MEANS
+    elif facts.n_classes <= 2:
+        least = PURE_REFITTED_SIGNAL if _is_wide_and_ordered(facts) else PURE_BOOSTED_SIGNAL
+    else:
+        in_memory = facts.in_memory
+        least = PURE_BOOSTED_SIGNAL_OF_MANY if in_memory else PURE_BOOSTED_SIGNAL_OF_MANY_STREAMED
     return _level(facts, signal) >= least and facts.n_classes <= MANY_CLASSES
+
+
+def _is_for_pure_refitting(facts: TableFacts, epsilon: float, signal: float) -> bool:
+    """True if many trees pass one rule, and fewer trees whose splits are drawn.
+
+    They do where there are many records of two classes, and where there are few records for their
+    epsilon, which one rule would follow too closely.
+    """
+    rows = facts.approximate_rows
+    if facts.unit > 1 or rows is None or facts.n_classes > MANY_CLASSES:
+        return False
+    if rows >= PURE_REFITTED_ROWS:
+        many = PURE_REFITTED_SIGNAL <= signal < PURE_BOOSTED_SIGNAL
+        return many and facts.n_classes <= 2 and not _is_wide_and_ordered(facts)
+    if facts.n_classes > 2 and _level(facts, signal) < PURE_REFITTED_SIGNAL_OF_MANY:
+        return False
+    return epsilon >= PURE_REFITTED_EPSILON
 
 
 def _is_for_pure_tables(facts: TableFacts, signal: float) -> bool:
@@ -149,6 +180,12 @@ def _is_enough(facts: TableFacts, signal: float) -> bool:
     """True if a refitted forest passes tables of many random trees for means, with a delta."""
     curves = signal >= CURVE_SIGNAL * facts.n_features**0.5
     return curves or signal >= REFITTED_SIGNAL_OF_MEANS
+
+
+def _is_wide_and_ordered(facts: TableFacts) -> bool:
+    """True if random trees would look for few thresholds among very many."""
+    ordered = float(facts.ordered.mean())
+    return facts.n_features >= BOOSTED_FEATURES and ordered >= BOOSTED_NUMBERS
 
 
 def _suits_boosting(facts: TableFacts) -> bool:

@@ -88,7 +88,7 @@ def test_the_sentence_of_a_guarantee_rounds_up():
 
 def test_the_warning_of_repeated_fits_rounds_up():
     register_fit("nearly", "Forest", PrivacyLoss.pure(NEARLY_HALF))
-    with pytest.warns(RepeatedFitWarning, match=r"together spent epsilon = 1.00001, if"):
+    with pytest.warns(RepeatedFitWarning, match=r"together spent epsilon = 1.00001 so far, if"):
         register_fit("nearly", "Forest", PrivacyLoss.pure(NEARLY_HALF))
 
 

@@ -44,7 +44,7 @@ def test_later_fits_add_up_and_warn(lineage):
 
 def test_without_a_pure_epsilon_rho_is_told(lineage):
     register_fit(lineage, "Forest", PrivacyLoss.concentrated(F(1, 8)))
-    with pytest.warns(RepeatedFitWarning, match="together spent rho = 0.25"):
+    with pytest.warns(RepeatedFitWarning, match="together spent rho = 0.25 so far"):
         listing = register_fit(lineage, "Forest", PrivacyLoss.concentrated(F(1, 8)))
     assert (listing.epsilon, listing.rho) == ("inf", "1/4")
 

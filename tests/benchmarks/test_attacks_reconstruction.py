@@ -137,7 +137,7 @@ def test_counts_before_each_stage_are_evidence_and_labels_of_weighed_leaves_are_
     assert 0 < of_labels[0].sum() < 64
 
 
-def test_the_default_forest_gives_what_its_plan_says():
+def test_rules_give_what_their_plan_says():
     table = binary_table("masses")
     x, y = table.x[:100], table.y[:100]
     modest = fit_forest(PRIVATE, table, x, y, 1.0, 1, 0)

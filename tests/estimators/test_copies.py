@@ -124,7 +124,7 @@ def test_without_an_accountant_fits_are_listed_and_warned_of(make_forest, table)
     with pytest.warns(RepeatedFitWarning, match="fitted 2 times") as caught:
         cross_val_score(forest, *table(), cv=3, error_score="raise")
     (text,) = [str(warning.message) for warning in caught]  # once for the search
-    assert "together spent epsilon = 0.5" in text and "accountant=" in text
+    assert "together spent epsilon = 0.5 so far" in text and "accountant=" in text
     assert "Said once for this search" in text
     with pytest.warns(RepeatedFitWarning, match="fitted 4 times"):
         clone(forest).fit(*table())

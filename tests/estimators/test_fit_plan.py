@@ -145,32 +145,55 @@ TOO_MANY = strategies.MANY_CLASSES + 1
 OF_TOO_MANY = TOO_MANY / 2 * strategies.ONE_SHOT_SIGNAL
 
 
-@pytest.mark.parametrize(("signal", "wide", "n_classes", "picked"), [
-    (ABOVE * strategies.PURE_BOOSTED_SIGNAL, 3, 2, "boosted"),
-    (BELOW * strategies.PURE_BOOSTED_SIGNAL, 18, 2, "rules"),
-    (ABOVE * OF_EIGHT, 3, 8, "boosted"), (BELOW * OF_EIGHT, 3, 8, "rules"),
-    (ABOVE * OF_TOO_MANY, 3, TOO_MANY, "one_shot"), (BELOW * OF_TOO_MANY, 3, TOO_MANY, "rules"),
-    (1e6, 30, TOO_MANY, "one_shot"),
+@pytest.mark.parametrize(("signal", "wide", "ordered", "n_classes", "picked"), [
+    (ABOVE * strategies.PURE_BOOSTED_SIGNAL, 3, 2, 2, "boosted"),
+    (BELOW * strategies.PURE_BOOSTED_SIGNAL, 3, 3, 2, "refitted"),
+    (ABOVE * strategies.PURE_REFITTED_SIGNAL, WIDE, 2, 2, "refitted"),
+    (ABOVE * strategies.PURE_REFITTED_SIGNAL, WIDE, WIDE, 2, "boosted"),
+    (ABOVE * strategies.PURE_REFITTED_SIGNAL, WIDE - 1, WIDE - 1, 2, "refitted"),
+    (BELOW * strategies.PURE_REFITTED_SIGNAL, WIDE, WIDE, 2, "rules"),
+    (ABOVE * OF_EIGHT, 3, 2, 8, "boosted"), (BELOW * OF_EIGHT, 3, 2, 8, "rules"),
+    (ABOVE * OF_TOO_MANY, 3, 2, TOO_MANY, "one_shot"),
+    (BELOW * OF_TOO_MANY, 3, 2, TOO_MANY, "rules"), (1e6, 30, 2, TOO_MANY, "one_shot"),
 ])  # fmt: skip
-def test_the_rule_of_a_pure_epsilon(domain, signal, wide, n_classes, picked):
+def test_the_rule_of_a_pure_epsilon(domain, signal, wide, ordered, n_classes, picked):
     budget = LearnerBudget(Fraction(2**0.5), Fraction(0))
-    facts = like(facts_of(domain, 1e5), signal, budget, wide, 2, n_classes=n_classes)
+    facts = like(facts_of(domain, 1e5), signal, budget, wide, ordered, n_classes=n_classes)
     assert pick_strategy(facts, budget) == picked
 
 
-OF_STREAMS, FROM_STREAMS = (
-    strategies.PURE_STREAMED_SIGNAL,
-    strategies.PURE_BOOSTED_SIGNAL_WITHOUT_RULES,
-)
-
-
-@pytest.mark.parametrize("n_classes", [2, 8])
-@pytest.mark.parametrize(("signal", "picked"), [
-    (BELOW * OF_STREAMS, "one_shot"), (ABOVE * OF_STREAMS, "refitted"),
-    (BELOW * FROM_STREAMS, "refitted"), (ABOVE * FROM_STREAMS, "boosted"),
+@pytest.mark.parametrize(("rows", "epsilon", "n_classes", "picked"), [
+    (ABOVE, ABOVE, 2, "rules"), (BELOW, BELOW, 2, "rules"), (BELOW, ABOVE, 2, "refitted"),
+    # Above the limit of boosted forests, too.
+    (BELOW, 20.0, 2, "refitted"), (ABOVE, 20.0, 2, "boosted"),
+    (0.9, ABOVE, 3, "rules"), (BELOW, 1.5, 3, "refitted"), (ABOVE, 1.5, 3, "rules"),
+    (BELOW, 3.0, 8, "refitted"), (ABOVE, 3.0, 8, "boosted"), (0.2, 3.0, 8, "rules"),
+    (None, ABOVE, 2, "rules"), (BELOW, 20.0, TOO_MANY, "one_shot"),
 ])  # fmt: skip
-def test_the_rule_of_streams(domain, n_classes, signal, picked):
+def test_the_rule_of_few_records_and_a_large_pure_epsilon(domain, rows, epsilon, n_classes, picked):
+    """One rule follows them too closely; of many classes trees need enough for each."""
+    epsilon *= strategies.PURE_REFITTED_EPSILON
+    rows = None if rows is None else rows * strategies.PURE_REFITTED_ROWS
+    facts = replace(facts_of(domain, rows), n_classes=n_classes)
+    budget = LearnerBudget(Fraction(epsilon), Fraction(0))
+    assert pick_strategy(facts, budget) == picked
+    shared = LearnerBudget.of_unit(Fraction(2 * epsilon), Fraction(0), 2)
+    assert pick_strategy(facts, shared) == picked, "an epsilon of each record"
+
+
+OF_STREAMS = strategies.PURE_STREAMED_SIGNAL
+
+
+@pytest.mark.parametrize(("n_classes", "from_streams"), [
+    (2, strategies.PURE_BOOSTED_SIGNAL), (8, strategies.PURE_BOOSTED_SIGNAL_OF_MANY_STREAMED),
+])  # fmt: skip
+@pytest.mark.parametrize(("limit", "factor", "picked"), [
+    ("of", BELOW, "one_shot"), ("of", ABOVE, "refitted"),
+    ("from", BELOW, "refitted"), ("from", ABOVE, "boosted"),
+])  # fmt: skip
+def test_the_rule_of_streams(domain, n_classes, from_streams, limit, factor, picked):
     """Of classes; a regression's is that of tables. Rules need all records at hand."""
+    signal = factor * (OF_STREAMS if limit == "of" else from_streams)
     pure = LearnerBudget(Fraction(1), Fraction(0))
     times = (n_classes / 2) ** 0.5
     facts = replace(
@@ -210,7 +233,7 @@ def test_the_rule_goes_by_public_signal_alone(domain):
     both = LearnerBudget(Fraction(1), Fraction(1, 10**6))
     assert pick_strategy(few, pure) == pick_strategy(few, both) == "rules"
     picked = pick_strategy(many, pure), pick_strategy(many, both)
-    assert picked == ("boosted", "refitted")
+    assert picked == ("refitted", "refitted")
     # On either side of the limits, with or without the library that converts tightly.
     for part in (BELOW, ABOVE):
         own = replace(few, approximate_rows=part * strategies.REFITTED_SIGNAL / both.signal(1.0))
@@ -222,6 +245,7 @@ def test_the_rule_goes_by_public_signal_alone(domain):
 
 CURVES, PURE_CURVES = strategies.CURVE_SIGNAL, strategies.PURE_CURVE_SIGNAL
 MEANS, PURE_MEANS = strategies.REFITTED_SIGNAL_OF_MEANS, strategies.PURE_REFITTED_SIGNAL_OF_MEANS
+PURE_TREES = strategies.PURE_BOOSTED_SIGNAL_OF_MEANS
 #: So many features that their curves are known at none of the signals here.
 MANY = 10_000
 
@@ -231,7 +255,7 @@ MANY = 10_000
     (1e-6, MANY, ABOVE * MEANS, "refitted"), (1e-6, MANY, BELOW * MEANS, "one_shot"),
     (0, 9, ABOVE * PURE_CURVES * 9, "additive"), (0, 9, BELOW * PURE_CURVES * 9, "one_shot"),
     (0, 1, BELOW * PURE_MEANS, "additive"), (0, 1, ABOVE * PURE_MEANS, "refitted"),
-    (0, MANY, BELOW * FROM_STREAMS, "one_shot"), (0, MANY, ABOVE * FROM_STREAMS, "boosted"),
+    (0, MANY, BELOW * PURE_TREES, "one_shot"), (0, MANY, ABOVE * PURE_TREES, "boosted"),
 ])  # fmt: skip
 def test_a_regression_takes_curves_where_each_can_be_known(domain, delta, wide, signal, picked):
     budget = LearnerBudget(Fraction(1), Fraction(str(delta)))

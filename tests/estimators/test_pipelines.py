@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
+from sklearn import config_context
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
@@ -475,3 +476,51 @@ def test_check_pipeline_of_objects_that_raise():
     )
     calibrated = CalibratedClassifierCV(forest(), cv=np.arange(3))
     assert "second stage" in check_pipeline(calibrated)[0]
+
+
+def columns_in(*names, **parameters):
+    """A pipeline whose first step hands named columns on, in this order."""
+    parts = [(name, "passthrough", [name]) for name in names]
+    step = ColumnTransformer(parts, **parameters)
+    return Pipeline([("columns", step), ("forest", forest())])
+
+
+@pytest.mark.parametrize("pipeline", [
+    columns_in("a", "b"), columns_in("a", remainder="passthrough"), columns_in("b", "c"),
+    columns_in("b", "a").set_output(transform="pandas"),
+    Pipeline([("columns", ColumnTransformer([("b", "passthrough", [1, 0])])), ("f", forest())]),
+    Pipeline([
+        ("columns", ColumnTransformer([("b", "drop", ["b"]), ("a", "passthrough", "a")])),
+        ("f", forest()),
+    ]),
+    Pipeline([("columns", ColumnTransformer([("b", "passthrough", slice(2))])), ("f", forest())]),
+    make_pipeline(columns_in("b", "a")[0], forest(domain=None)),
+])  # fmt: skip
+def test_columns_in_the_declared_order_or_with_names_are_not_spoken_of(pipeline):
+    assert not any("another order" in said for said in check_pipeline(pipeline))
+
+
+@pytest.mark.parametrize("pipeline", [
+    columns_in("b", "a"), columns_in("b", remainder="passthrough"),
+    GridSearchCV(columns_in("b", "a"), {}),
+    Pipeline([
+        ("columns", ColumnTransformer([("both", "passthrough", ("b", "a"))])),
+        ("votes", VotingClassifier([("forest", forest())])),
+    ]),
+])  # fmt: skip
+def test_columns_in_another_order_without_names_are_told(pipeline):
+    """The fit reads them by position: b as a."""
+    said = [text for text in check_pipeline(pipeline) if "another order" in text]
+    assert len(said) == 1 and "'columns' hands columns on" in said[0]
+    assert "verbose_feature_names_out=False" in said[0]
+
+
+def test_the_advice_on_reordered_columns_helps():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(X, columns=["a", "b"])
+    pipeline = columns_in("b", "a", verbose_feature_names_out=False)
+    pipeline.set_output(transform="pandas")
+    assert not check_pipeline(pipeline)
+    assert pipeline.fit(frame, y)[-1].feature_names_in_.tolist() == ["a", "b"]
+    with config_context(transform_output="pandas"):
+        assert not check_pipeline(columns_in("b", "a"))

@@ -165,4 +165,5 @@ class _Rounds:
             settings.spread if self.facts.unit == 1 else settings.target_spread,
             settings.step_clip,
         )
-        return settings.step * steps, np.maximum(sizes, 0.0)
+        step = settings.step_of(shape.n_rounds, shape.of_means)
+        return step * steps, np.maximum(sizes, 0.0)

@@ -152,7 +152,7 @@ def _shape(facts: TableFacts, budget: LearnerBudget, settings: RefittedSettings)
         curves = curve_shape(facts, budget, settings.curves)
         left = float(1 - settings.curve_share)
         signal *= left**0.5 if budget.delta else left
-    size = settings.size(signal, rows, facts.n_classes)
+    size = settings.size(signal, rows, facts.n_classes, of_means)
     sizes = size.depth, size.n_candidates, size.n_rounds
     return RefittedShape(facts.n_classes, *sizes, of_means, lattice, curves, settings)
 
@@ -186,7 +186,7 @@ def _rounds(shape: RefittedShape, left: Fraction, pure: bool) -> list[Round]:
     """A draw among candidates, where there are some, and the sums of its leaves; corrections."""
     releases, n, again = list[Release](), shape.n_rounds, shape.n_corrections
     if shape.selects:
-        share = left * shape.settings.selection_share
+        share = left * shape.settings.selection_of(shape.of_means)
         text = f"one of {shape.n_candidates} random trees, {n} times"
         releases.append(Release(Role.SELECTION, _selection(shape, share / n, pure), says=text))
         left -= share

@@ -160,7 +160,9 @@ class RefittedSettings:
             rule = f"must be above 0 and below {most}, which quantiles leave"
             raise ParameterError("curve_share", self.curve_share, rule, "Give a smaller part")
 
-    def size(self, signal: float, rows: float, n_classes: int) -> RefittedSize:
+    def size(
+        self, signal: float, rows: float, n_classes: int, of_means: bool = False
+    ) -> RefittedSize:
         """Size by the public signal R sqrt(2 / K).
 
         Chosen by hand on nine tables: adult, car, chess_kr_vs_kp, connect_4, covertype, letter,
@@ -191,6 +193,14 @@ class RefittedSettings:
         """True if a regression's budget carries a curve for each feature."""
         return of_means and signal >= self.curve_signal * n_features**0.5
 
+    def step_of(self, n_rounds: int, of_means: bool) -> float:
+        """Share of a Newton step that is taken in each of so many rounds."""
+        return self.step
+
+    def selection_of(self, of_means: bool) -> Fraction:
+        """Share of what is left for the rounds that draws among candidates."""
+        return self.selection_share
+
     def scaled(self, n_classes: int, of_means: bool) -> float:
         """Factor of all scores."""
         return self.scale if n_classes == 2 and not of_means else 1.0
@@ -210,20 +220,60 @@ class RefittedSettings:
 
 @dataclass(frozen=True, slots=True)
 class PureRefittedSettings(RefittedSettings):
-    """Choices in pure epsilon, where every tree costs its share of it: few trees, deep ones.
+    """Choices in pure epsilon, where every tree costs its share of it, so there are fewer.
 
-    The attributes are those of `RefittedSettings`; shares are of epsilon.
+    The attributes are those of `RefittedSettings`, with shares of epsilon, but for these.
+
+    Attributes
+    ----------
+    step : float
+        Over the root of the number of trees: share of a Newton step that is taken.
+    rounds_per_root : float
+        Trees for each root of R sqrt(2 / K): noise in a tree grows with their number.
+    least_rounds, most_rounds : int
+        Bounds of that number.
+    deep_signal : float
+        R from which trees are deeper, where there are ``FEW_ROWS`` or more.
+    target_size : RefittedSize
+        Of a regression: after its curves a few deep trees say as much as more of them.
+    target_step, target_selection_share : float, Fraction
+        Of a regression.
     """
 
     quantile_share: Fraction = Fraction(4, 100)
-    selection_share: Fraction = Fraction(50, 100)
-    step: float = 0.7
+    selection_share: Fraction = Fraction(30, 100)
+    step: float = 1.6
     curve_signal: float = 50.0
     correction_times: int = 0
+    rounds_per_root: float = 0.2
+    least_rounds: int = 8
+    most_rounds: int = 60
+    deep_signal: float = 1e5
+    target_size: RefittedSize = RefittedSize(8, 64, 4)  # noqa: RUF009 - it is frozen
+    target_step: float = 0.7
+    target_selection_share: Fraction = Fraction(50, 100)
 
-    def size(self, signal: float, rows: float, n_classes: int) -> RefittedSize:
-        """Few trees, whatever the budget."""
-        return self.fixed_size or RefittedSize(8, 64, 4)
+    def size(
+        self, signal: float, rows: float, n_classes: int, of_means: bool = False
+    ) -> RefittedSize:
+        """Rounds by the public signal R sqrt(2 / K); docs/utility.md, "Tried", has the runs."""
+        if self.fixed_size is not None:
+            return self.fixed_size
+        if of_means:
+            return self.target_size
+        wanted = round(self.rounds_per_root * (signal * (2 / n_classes) ** 0.5) ** 0.5)
+        n_rounds = min(max(wanted, self.least_rounds), self.most_rounds)
+        if rows < FEW_ROWS:
+            return RefittedSize(6, 64, n_rounds)
+        return RefittedSize(8 if signal >= self.deep_signal else 6, 32, n_rounds)
+
+    def step_of(self, n_rounds: int, of_means: bool) -> float:
+        """Share of a Newton step: the sum of all grows with the root of their number."""
+        return self.target_step if of_means else self.step / n_rounds**0.5
+
+    def selection_of(self, of_means: bool) -> Fraction:
+        """Share of what is left for the rounds that draws among candidates."""
+        return self.target_selection_share if of_means else self.selection_share
 
     def starts_with_curves(self, signal: float, n_features: int, of_means: bool) -> bool:
         """True if a regression's budget carries a curve for each feature: noise adds up in R."""

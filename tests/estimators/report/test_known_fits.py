@@ -225,7 +225,7 @@ def test_a_sum_of_certified_fits_names_its_delta():
 
     certified = PrivacyLoss(Fraction(1, 2), Fraction(1, 100), Fraction(1, 10**6))
     register_fit("certified", "Forest", certified)
-    with pytest.warns(RepeatedFitWarning, match="together spent epsilon = 1 with delta = 2e-06"):
+    with pytest.warns(RepeatedFitWarning, match="epsilon = 1 with delta = 2e-06 so far"):
         listing = register_fit("certified", "Forest", certified)
     assert re.search("epsilon = 1 with delta = 2e-06, rho = 0.02", counted_fits(listing))
     pure = PrivacyLoss(Fraction(1, 2), Fraction(1, 8), Fraction(0))

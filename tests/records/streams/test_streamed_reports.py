@@ -71,8 +71,8 @@ def test_reports_of_forests_on_dask_are_verified(kind):
 
 @pytest.mark.parametrize("delta", [0, "1e-6"])
 def test_the_plan_of_a_stream_is_what_its_fit_does(delta):
-    forest = PrivateForestClassifier(epsilon=16, delta=delta, domain=CLASSES)
-    on_dask = dask.DaskPrivateForestClassifier(epsilon=16, delta=delta, domain=CLASSES)
+    forest = PrivateForestClassifier(epsilon=8, delta=delta, domain=CLASSES)
+    on_dask = dask.DaskPrivateForestClassifier(epsilon=8, delta=delta, domain=CLASSES)
     planned = forest.plan(streamed=True)
     assert on_dask.plan() == planned == on_dask.plan(streamed=True)
     assert (forest.plan().strategy != planned.strategy) == (not delta)

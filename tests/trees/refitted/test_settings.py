@@ -99,3 +99,30 @@ def test_shares_that_leave_nothing_are_refused():
 def test_the_rule_and_the_settings_know_one_limit_of_curves():
     assert OWN.curve_signal == strategies.CURVE_SIGNAL
     assert PureRefittedSettings().curve_signal == strategies.PURE_CURVE_SIGNAL
+
+
+@pytest.mark.parametrize("n_classes", [2, 7])
+def test_in_pure_epsilon_trees_grow_with_the_root_of_the_signal(n_classes):
+    pure, times = PureRefittedSettings(), (n_classes / 2) ** 0.5
+    n_rounds = [pure.size(times * level, 500, n_classes).n_rounds for level in (0, 1e4, 4e4, 1e9)]
+    assert n_rounds == [pure.least_rounds, 20, 40, pure.most_rounds]
+    assert pure.size(times * 1e4, 1e5, n_classes).n_candidates == 32
+    depths = [pure.size(signal, 1e5, n_classes).depth for signal in (0.99e5, 1e5)]
+    assert depths == [6, 8] and pure.size(1e5, 9_999, n_classes).depth == 6
+
+
+def test_steps_in_pure_epsilon_add_up_to_the_root_of_their_number():
+    pure = PureRefittedSettings()
+    for n_rounds in (1, 4, 9, 64):
+        whole = n_rounds * pure.step_of(n_rounds, False)
+        assert whole == pytest.approx(pure.step * n_rounds**0.5)
+    assert OWN.step_of(4, False) == OWN.step_of(60, True) == OWN.step
+
+
+def test_a_regression_in_pure_epsilon_has_a_few_deep_trees():
+    pure = PureRefittedSettings()
+    for signal in (0.0, 1e9):
+        assert pure.size(signal, 1e5, 2, of_means=True) == pure.target_size
+    assert pure.step_of(4, True) == pure.target_step
+    assert pure.selection_of(True) == pure.target_selection_share != pure.selection_of(False)
+    assert OWN.selection_of(True) == OWN.selection_of(False) == OWN.selection_share
