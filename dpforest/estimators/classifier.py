@@ -150,9 +150,9 @@ class PrivateForestClassifier(PrivateClassifier):
     From epsilon, delta, the domain and a number of records that is declared or bought, it picks
     what to learn: selected decision rules where the budget is small for the table, a one-shot
     forest of public random trees with noisy leaves (pure epsilon), or a forest refitted to its
-    residuals round by round (with a delta). Many records can carry a boosted forest, whose trees
-    draw their splits. A sum of curves of single features can be had too. The plan can be read
-    before any data is touched: :meth:`plan`.
+    residuals round by round (with a delta; in pure epsilon of many records, or at a large epsilon).
+    Many records can carry a boosted forest, whose trees draw their splits. A sum of curves of
+    single features can be had too. The plan can be read before any data is touched: :meth:`plan`.
 
     Parameters
     ----------

@@ -146,8 +146,10 @@ OF_TOO_MANY = TOO_MANY / 2 * strategies.ONE_SHOT_SIGNAL
 
 
 @pytest.mark.parametrize(("signal", "wide", "ordered", "n_classes", "picked"), [
-    (ABOVE * strategies.PURE_BOOSTED_SIGNAL, 3, 2, 2, "boosted"),
-    (BELOW * strategies.PURE_BOOSTED_SIGNAL, 3, 3, 2, "refitted"),
+    (ABOVE * strategies.PURE_BOOSTED_SIGNAL, 4, 2, 2, "boosted"),
+    (BELOW * strategies.PURE_BOOSTED_SIGNAL, 4, 4, 2, "refitted"),
+    (ABOVE * strategies.PURE_BOOSTED_SIGNAL_OF_FEW, 3, 3, 2, "boosted"),
+    (BELOW * strategies.PURE_BOOSTED_SIGNAL_OF_FEW, 3, 3, 2, "refitted"),
     (ABOVE * strategies.PURE_REFITTED_SIGNAL, WIDE, 2, 2, "refitted"),
     (ABOVE * strategies.PURE_REFITTED_SIGNAL, WIDE, WIDE, 2, "boosted"),
     (ABOVE * strategies.PURE_REFITTED_SIGNAL, WIDE - 1, WIDE - 1, 2, "refitted"),
@@ -197,7 +199,7 @@ def test_the_rule_of_streams(domain, n_classes, from_streams, limit, factor, pic
     pure = LearnerBudget(Fraction(1), Fraction(0))
     times = (n_classes / 2) ** 0.5
     facts = replace(
-        like(facts_of(domain, 1e5), times * signal, pure, 3, 2, n_classes=n_classes),
+        like(facts_of(domain, 1e5), times * signal, pure, 4, 2, n_classes=n_classes),
         in_memory=False,
     )
     assert pick_strategy(facts, pure) == picked
