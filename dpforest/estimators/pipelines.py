@@ -258,12 +258,19 @@ def _reordered(estimator: Any, domains: list[Domain]) -> Iterator[str]:
     Its step is asked by names alone. One that makes other columns of them (of each category one)
     is told by a domain that does not declare these.
     """
-    if not _is(estimator, "sklearn.pipeline", "Pipeline"):
+    steps = _read(estimator, "steps")
+    if not _is(estimator, "sklearn.pipeline", "Pipeline") or not _is_of(steps, list):
         return
-    for name, step in list(_read(estimator, "steps") or ())[:-1]:
-        order = _order_of(step)
+    steps = [step for step in steps if _is_of(step, (list, tuple)) and len(step) == 2]
+    for name, step in _before_the_last(steps):
+        order, whole = _order_of(step)
         declared = [domain.feature_names for domain in domains]
-        if any(set(order) <= set(names) and order != names[: len(order)] for names in declared):
+        if any(
+            set(order) <= set(names)
+            and order != names[: len(order)]
+            and (whole or len(order) == len(names))
+            for names in declared
+        ):
             yield (
                 f"{name!r} hands columns on in another order than is declared, and without names, "
                 'so they are read as others: give it set_output(transform="pandas") and '
@@ -271,16 +278,41 @@ def _reordered(estimator: Any, domains: list[Domain]) -> Iterator[str]:
             )
 
 
-def _order_of(step: Any) -> tuple[str, ...]:
-    """Names of the columns that a ``ColumnTransformer`` hands on as an array, in its order."""
+def _before_the_last(steps: list[Any]) -> list[Any]:
+    """The step whose columns the last one gets, in a list; what another makes is not known."""
+    working = [step for step in steps[:-1] if not _is_of(step[1], (str, type(None)))]
+    return working[-1:]
+
+
+def _order_of(step: Any) -> tuple[tuple[str, ...], bool]:
+    """Names of the columns that a ``ColumnTransformer`` hands on as an array, in its order.
+
+    And whether the columns that it does not name follow.
+    """
+    parts, nothing = _read(step, "transformers"), ((), False)
     if not _is(step, "sklearn.compose", "ColumnTransformer") or _keeps_names(step):
-        return ()
-    order: list[Any] = []
-    for _, part, columns in _read(step, "transformers") or ():
-        if _is_of(part, str) and part == "drop":
-            continue
-        order += columns if _is_of(columns, (list, tuple)) else [columns]
-    return tuple(order) if all(_is_of(column, str) for column in order) else ()
+        return nothing
+    if not _is_of(parts, list) or not all(_is_of(p, tuple) and len(p) == 3 for p in parts):
+        return nothing
+    if any(_is_of(part, str) and part == "drop" for _, part, _ in parts):
+        return nothing
+    order = [column for *_, columns in parts for column in _listed(columns)]
+    if not all(_is_of(column, str) for column in order) or len(set(order)) < len(order):
+        return nothing
+    left = _read(step, "remainder")
+    return tuple(order), not (_is_of(left, str) and left == "drop")
+
+
+def _listed(columns: Any) -> list[Any]:
+    """Columns one by one: of a list, an array or an index of pandas."""
+    if _is_of(columns, (list, tuple)):
+        return list(columns)
+    listed = _read(columns, "tolist")
+    try:
+        found = listed() if callable(listed) else columns
+    except Exception:  # somebody else's class
+        found = columns
+    return found if _is_of(found, list) else [columns]
 
 
 def _keeps_names(step: Any) -> bool:

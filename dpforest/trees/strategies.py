@@ -78,6 +78,8 @@ PURE_BOOSTED_SIGNAL_OF_MANY_STREAMED = PURE_BOOSTED_SIGNAL_OF_MEANS = 10_000.0
 #: more classes R sqrt(2 / K) has to be such, besides. A bought number of records takes a twentieth
 #: of epsilon, and 10 is to be enough.
 PURE_REFITTED_ROWS, PURE_REFITTED_EPSILON = 2000.0, 9.0
+#: Records below which rules stay: nothing smaller was measured, and made-up laws speak for them.
+PURE_REFITTED_LEAST_ROWS = 100.0
 PURE_REFITTED_SIGNAL_OF_MANY = 10_000.0
 #: In pure epsilon, of streams: R sqrt(2 / K) from which refitted forests pass one-shot ones.
 PURE_STREAMED_SIGNAL = 200.0
@@ -166,7 +168,7 @@ def _is_for_pure_refitting(facts: TableFacts, epsilon: float, signal: float) -> 
         return many and facts.n_classes <= 2
     if facts.n_classes > 2 and _level(facts, signal) < PURE_REFITTED_SIGNAL_OF_MANY:
         return False
-    return epsilon >= PURE_REFITTED_EPSILON
+    return rows >= PURE_REFITTED_LEAST_ROWS and epsilon >= PURE_REFITTED_EPSILON
 
 
 def _is_for_pure_tables(facts: TableFacts, signal: float) -> bool:
@@ -175,7 +177,7 @@ def _is_for_pure_tables(facts: TableFacts, signal: float) -> bool:
 
 
 def _is_for_pure_streams(facts: TableFacts, signal: float) -> bool:
-    """True if a few refitted trees pass tables of many random ones, where rules can't be had."""
+    """True if refitted trees pass tables of many random ones, where rules can't be had."""
     return _level(facts, signal) >= PURE_STREAMED_SIGNAL and facts.n_classes <= MANY_CLASSES
 
 
@@ -192,7 +194,7 @@ def _pure_boosted_signal(facts: TableFacts) -> float:
     """
     ordered = float(facts.ordered.mean())
     if facts.n_features >= BOOSTED_FEATURES and ordered >= BOOSTED_NUMBERS:
-        return PURE_REFITTED_SIGNAL
+        return PURE_REFITTED_SIGNAL if facts.in_memory else PURE_BOOSTED_SIGNAL_OF_MANY_STREAMED
     return PURE_BOOSTED_SIGNAL_OF_FEW if facts.n_features < FEW_FEATURES else PURE_BOOSTED_SIGNAL
 
 

@@ -179,6 +179,8 @@ def test_the_rule_of_few_records_and_a_large_pure_epsilon(domain, rows, epsilon,
     facts = replace(facts_of(domain, rows), n_classes=n_classes)
     budget = LearnerBudget(Fraction(epsilon), Fraction(0))
     assert pick_strategy(facts, budget) == picked
+    least = replace(facts, approximate_rows=BELOW * strategies.PURE_REFITTED_LEAST_ROWS)
+    assert pick_strategy(least, budget) != "refitted", "of so few rules stay"
     shared = LearnerBudget.of_unit(Fraction(2 * epsilon), Fraction(0), 2)
     assert pick_strategy(facts, shared) == picked, "an epsilon of each record"
 
@@ -205,6 +207,9 @@ def test_the_rule_of_streams(domain, n_classes, from_streams, limit, factor, pic
     assert pick_strategy(facts, pure) == picked
     many = replace(facts, n_classes=strategies.MANY_CLASSES + 1)
     assert pick_strategy(many, pure) == "one_shot"
+    limit = strategies.PURE_BOOSTED_SIGNAL_OF_MANY_STREAMED
+    wide = replace(like(facts, ABOVE * limit, pure, WIDE, WIDE), in_memory=False)
+    assert pick_strategy(wide, pure) == "boosted"
     both = LearnerBudget(Fraction(1), Fraction(1, 10**6))
     few = replace(facts, approximate_rows=ABOVE * TOO_SMALL_SIGNAL / both.signal(1.0))
     assert pick_strategy(few, both) == pick_strategy(replace(few, approximate_rows=None), both)

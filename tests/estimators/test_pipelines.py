@@ -493,6 +493,9 @@ def columns_in(*names, **parameters):
         ("columns", ColumnTransformer([("b", "drop", ["b"]), ("a", "passthrough", "a")])),
         ("f", forest()),
     ]),
+    # Another number of columns, which the fit refuses; and a step after it, which may sort them.
+    columns_in("b"), columns_in("b", "a", "b"),
+    Pipeline([*columns_in("b", "a").steps[:1], ("then", Normalizer()), ("f", forest())]),
     Pipeline([("columns", ColumnTransformer([("b", "passthrough", slice(2))])), ("f", forest())]),
     make_pipeline(columns_in("b", "a")[0], forest(domain=None)),
 ])  # fmt: skip
@@ -503,6 +506,10 @@ def test_columns_in_the_declared_order_or_with_names_are_not_spoken_of(pipeline)
 @pytest.mark.parametrize("pipeline", [
     columns_in("b", "a"), columns_in("b", remainder="passthrough"),
     GridSearchCV(columns_in("b", "a"), {}),
+    Pipeline([
+        ("columns", ColumnTransformer([("both", "passthrough", np.array(["b", "a"]))])),
+        ("none", "passthrough"), ("f", forest()),
+    ]),
     Pipeline([
         ("columns", ColumnTransformer([("both", "passthrough", ("b", "a"))])),
         ("votes", VotingClassifier([("forest", forest())])),
@@ -524,3 +531,21 @@ def test_the_advice_on_reordered_columns_helps():
     assert pipeline.fit(frame, y)[-1].feature_names_in_.tolist() == ["a", "b"]
     with config_context(transform_output="pandas"):
         assert not check_pipeline(columns_in("b", "a"))
+
+
+@pytest.mark.parametrize("step", [
+    ColumnTransformer([None]), ColumnTransformer([("x", "passthrough")]), ColumnTransformer(None),
+])  # fmt: skip
+def test_transformers_that_are_none_are_not_read(step):
+    check_pipeline(Pipeline([("columns", step), ("forest", forest())]))
+
+
+def test_steps_that_are_none_are_not_read():
+    for steps in ([columns_in("b", "a")[0], forest()], [("a", Normalizer(), 1), ("f", forest())]):
+        check_pipeline(Pipeline(steps))
+
+
+def test_columns_of_an_index_are_read():
+    index = pytest.importorskip("pandas").Index(["b", "a"])
+    step = ColumnTransformer([("both", "passthrough", index)])
+    assert "another order" in check_pipeline(make_pipeline(step, forest()))[0]

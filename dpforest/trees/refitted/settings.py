@@ -253,6 +253,16 @@ class PureRefittedSettings(RefittedSettings):
     target_step: float = 0.7
     target_selection_share: Fraction = Fraction(50, 100)
 
+    def __post_init__(self) -> None:
+        """Check what the plan divides by, besides."""
+        RefittedSettings.__post_init__(self)
+        check_integer(self.least_rounds, "least_rounds", 1)
+        check_integer(self.most_rounds, "most_rounds", self.least_rounds)
+        share = self.target_selection_share
+        if not 0 < share < 1:
+            rule = "must be above 0 and below 1"
+            raise ParameterError("target_selection_share", share, rule, "Give a part of 1")
+
     def size(
         self, signal: float, rows: float, n_classes: int, of_means: bool = False
     ) -> RefittedSize:

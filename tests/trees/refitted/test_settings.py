@@ -126,3 +126,13 @@ def test_a_regression_in_pure_epsilon_has_a_few_deep_trees():
     assert pure.step_of(4, True) == pure.target_step
     assert pure.selection_of(True) == pure.target_selection_share != pure.selection_of(False)
     assert OWN.selection_of(True) == OWN.selection_of(False) == OWN.selection_share
+
+
+@pytest.mark.parametrize(("name", "value"), [
+    ("least_rounds", 0), ("most_rounds", 7), ("target_selection_share", Fraction(1)),
+    ("target_selection_share", Fraction(-1, 2)), ("prior_share", Fraction(0)),
+])  # fmt: skip
+def test_pure_settings_without_a_meaning_are_refused(name, value):
+    with pytest.raises(ParameterError) as caught:
+        PureRefittedSettings(**{name: value})
+    assert caught.value.parameter == name
