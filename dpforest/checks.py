@@ -24,6 +24,13 @@ def check_integer(value: Any, name: str, lowest: int, highest: int | None = None
     return number
 
 
+def check_part(value: Any, name: str, most: int | None = None) -> None:
+    """Refuse what is not above 0 and below 1; 1 itself is fine where it is the most."""
+    if not (0 < value < 1 or value == most):
+        rule = f"must be above 0 and {'at most' if most else 'below'} 1"
+        raise ParameterError(name, value, rule, "Give a part of 1")
+
+
 def check_choice(value: Any, name: str, choices: tuple[str, ...]) -> str:
     """One of a few names."""
     if not isinstance(value, str) or value not in choices:

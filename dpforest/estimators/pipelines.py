@@ -72,7 +72,9 @@ def check_pipeline(estimator: Any) -> tuple[str, ...]:
     estimator itself, a report has a caution: the guarantee is void if it learns from records. A
     ``FrozenEstimator`` learns nothing any more; fit it on public data. It cannot be told from a
     function whether it treats each record by itself: one that subtracts a mean of the table learns,
-    and is not found. Held by tests/estimators/test_pipeline_rows.py and
+    and is not found. Of columns in another order only the step right before a private estimator is
+    looked at, and those of its columns that it names: not a nested pipeline, a union, or columns
+    chosen by place or by a selector. Held by tests/estimators/test_pipeline_rows.py and
     tests/estimators/test_pipelines.py.
 
     Examples
@@ -261,27 +263,25 @@ def _reordered(estimator: Any, domains: list[Domain]) -> Iterator[str]:
     steps = _read(estimator, "steps")
     if not _is(estimator, "sklearn.pipeline", "Pipeline") or not _is_of(steps, list):
         return
-    steps = [step for step in steps if _is_of(step, (list, tuple)) and len(step) == 2]
-    for name, step in _before_the_last(steps):
-        order, whole = _order_of(step)
-        declared = [domain.feature_names for domain in domains]
-        if any(
-            set(order) <= set(names)
-            and order != names[: len(order)]
-            and (whole or len(order) == len(names))
-            for names in declared
-        ):
-            yield (
-                f"{name!r} hands columns on in another order than is declared, and without names, "
-                'so they are read as others: give it set_output(transform="pandas") and '
-                "verbose_feature_names_out=False"
-            )
-
-
-def _before_the_last(steps: list[Any]) -> list[Any]:
-    """The step whose columns the last one gets, in a list; what another makes is not known."""
-    working = [step for step in steps[:-1] if not _is_of(step[1], (str, type(None)))]
-    return working[-1:]
+    pairs = [step for step in steps if _is_of(step, (list, tuple)) and len(step) == 2]
+    working = [pair for pair in pairs[:-1] if not _is_of(pair[1], (str, type(None)))]
+    if not working:
+        return
+    # The last one gets its columns from this step; what steps before it made of theirs it hides.
+    name, step = working[-1]
+    order, whole = _order_of(step)
+    declared = [domain.feature_names for domain in domains]
+    if any(
+        set(order) <= set(names)
+        and order != names[: len(order)]
+        and (whole or len(order) == len(names))
+        for names in declared
+    ):
+        yield (
+            f"{name!r} hands columns on in another order than is declared, and without names, "
+            'so they are read as others: give it set_output(transform="pandas") and '
+            "verbose_feature_names_out=False"
+        )
 
 
 def _order_of(step: Any) -> tuple[tuple[str, ...], bool]:

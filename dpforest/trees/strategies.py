@@ -69,18 +69,19 @@ PURE_REFITTED_SIGNAL, PURE_BOOSTED_SIGNAL = 30_000.0, 200_000.0
 #: R from which boosted ones pass them of fewer features than these: trees that are drawn resolve
 #: so few as well, in a tenth of the time.
 FEW_FEATURES, PURE_BOOSTED_SIGNAL_OF_FEW = 4, 100_000.0
-#: Of more classes, up to `MANY_CLASSES`: R sqrt(2 / K) from which boosted trees pass rules; and
-#: that from which they pass refitted forests where rules can't be had, in streams and regressions.
+#: R sqrt(2 / K) from which boosted ones pass rules of more classes, up to `MANY_CLASSES`; and that
+#: from which they pass all others where rules can't be had: in regressions, and in streams of more
+#: classes or of many features that are nearly all ordered.
 PURE_BOOSTED_SIGNAL_OF_MANY = 17_000.0
-PURE_BOOSTED_SIGNAL_OF_MANY_STREAMED = PURE_BOOSTED_SIGNAL_OF_MEANS = 10_000.0
-#: In pure epsilon: records up to which, and epsilon from which, refitted forests pass rules of two
-#: classes: with little noise many trees follow so few records less closely than one rule does. Of
-#: more classes R sqrt(2 / K) has to be such, besides. A bought number of records takes a twentieth
-#: of epsilon, and 10 is to be enough.
+PURE_BOOSTED_SIGNAL_WITHOUT_RULES = 10_000.0
+#: In pure epsilon, records up to which, and epsilon from which, refitted forests pass rules: with
+#: little noise many trees follow so few records less closely than one rule does. Of more than two
+#: classes R sqrt(2 / K) has to be such, besides. A bought number of records takes a twentieth of
+#: epsilon, and 10 is to be enough.
 PURE_REFITTED_ROWS, PURE_REFITTED_EPSILON = 2000.0, 9.0
-#: Records below which rules stay: nothing smaller was measured, and made-up laws speak for them.
-PURE_REFITTED_LEAST_ROWS = 100.0
 PURE_REFITTED_SIGNAL_OF_MANY = 10_000.0
+#: Records below which rules stay: on made-up laws of 20 to 50 records trees say far less.
+PURE_REFITTED_LEAST_ROWS = 100.0
 #: In pure epsilon, of streams: R sqrt(2 / K) from which refitted forests pass one-shot ones.
 PURE_STREAMED_SIGNAL = 200.0
 #: More classes than a rule tree of 64 leaves can tell apart: a one-shot forest alone, from this
@@ -144,14 +145,26 @@ def _is_for_boosting(facts: TableFacts, signal: float) -> bool:
 
 def _is_for_pure_boosting(facts: TableFacts, signal: float) -> bool:
     """True if drawn splits are worth their price, in pure epsilon."""
+    enough = _level(facts, signal) >= _pure_boosted_signal(facts)
+    return enough and facts.n_classes <= MANY_CLASSES
+
+
+def _pure_boosted_signal(facts: TableFacts) -> float:
+    """R sqrt(2 / K) from which boosted forests pass what else there is, in pure epsilon.
+
+    Of many ordered features random trees look for few thresholds among very many.
+    """
+    wide = facts.n_features >= BOOSTED_FEATURES
     if facts.unit > 1:
-        least = PURE_BOOSTED_SIGNAL_OF_MEANS
-    elif facts.n_classes <= 2:
-        least = _pure_boosted_signal(facts)
+        return PURE_BOOSTED_SIGNAL_WITHOUT_RULES
+    if facts.n_classes > 2:
+        beside_rules = PURE_BOOSTED_SIGNAL_OF_MANY
+    elif wide and float(facts.ordered.mean()) >= BOOSTED_NUMBERS:
+        beside_rules = PURE_REFITTED_SIGNAL
     else:
-        in_memory = facts.in_memory
-        least = PURE_BOOSTED_SIGNAL_OF_MANY if in_memory else PURE_BOOSTED_SIGNAL_OF_MANY_STREAMED
-    return _level(facts, signal) >= least and facts.n_classes <= MANY_CLASSES
+        few = facts.n_features < FEW_FEATURES
+        return PURE_BOOSTED_SIGNAL_OF_FEW if few else PURE_BOOSTED_SIGNAL
+    return beside_rules if facts.in_memory else PURE_BOOSTED_SIGNAL_WITHOUT_RULES
 
 
 def _is_for_pure_refitting(facts: TableFacts, epsilon: float, signal: float) -> bool:
@@ -185,17 +198,6 @@ def _is_enough(facts: TableFacts, signal: float) -> bool:
     """True if a refitted forest passes tables of many random trees for means, with a delta."""
     curves = signal >= CURVE_SIGNAL * facts.n_features**0.5
     return curves or signal >= REFITTED_SIGNAL_OF_MEANS
-
-
-def _pure_boosted_signal(facts: TableFacts) -> float:
-    """R from which boosted forests pass refitted ones of two classes in pure epsilon.
-
-    Of many ordered features random trees look for few thresholds among very many.
-    """
-    ordered = float(facts.ordered.mean())
-    if facts.n_features >= BOOSTED_FEATURES and ordered >= BOOSTED_NUMBERS:
-        return PURE_REFITTED_SIGNAL if facts.in_memory else PURE_BOOSTED_SIGNAL_OF_MANY_STREAMED
-    return PURE_BOOSTED_SIGNAL_OF_FEW if facts.n_features < FEW_FEATURES else PURE_BOOSTED_SIGNAL
 
 
 def _suits_boosting(facts: TableFacts) -> bool:

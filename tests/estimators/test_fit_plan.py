@@ -189,7 +189,7 @@ OF_STREAMS = strategies.PURE_STREAMED_SIGNAL
 
 
 @pytest.mark.parametrize(("n_classes", "from_streams"), [
-    (2, strategies.PURE_BOOSTED_SIGNAL), (8, strategies.PURE_BOOSTED_SIGNAL_OF_MANY_STREAMED),
+    (2, strategies.PURE_BOOSTED_SIGNAL), (8, strategies.PURE_BOOSTED_SIGNAL_WITHOUT_RULES),
 ])  # fmt: skip
 @pytest.mark.parametrize(("limit", "factor", "picked"), [
     ("of", BELOW, "one_shot"), ("of", ABOVE, "refitted"),
@@ -207,7 +207,7 @@ def test_the_rule_of_streams(domain, n_classes, from_streams, limit, factor, pic
     assert pick_strategy(facts, pure) == picked
     many = replace(facts, n_classes=strategies.MANY_CLASSES + 1)
     assert pick_strategy(many, pure) == "one_shot"
-    limit = strategies.PURE_BOOSTED_SIGNAL_OF_MANY_STREAMED
+    limit = strategies.PURE_BOOSTED_SIGNAL_WITHOUT_RULES
     wide = replace(like(facts, ABOVE * limit, pure, WIDE, WIDE), in_memory=False)
     assert pick_strategy(wide, pure) == "boosted"
     both = LearnerBudget(Fraction(1), Fraction(1, 10**6))
@@ -252,7 +252,7 @@ def test_the_rule_goes_by_public_signal_alone(domain):
 
 CURVES, PURE_CURVES = strategies.CURVE_SIGNAL, strategies.PURE_CURVE_SIGNAL
 MEANS, PURE_MEANS = strategies.REFITTED_SIGNAL_OF_MEANS, strategies.PURE_REFITTED_SIGNAL_OF_MEANS
-PURE_TREES = strategies.PURE_BOOSTED_SIGNAL_OF_MEANS
+PURE_TREES = strategies.PURE_BOOSTED_SIGNAL_WITHOUT_RULES
 #: So many features that their curves are known at none of the signals here.
 MANY = 10_000
 

@@ -495,6 +495,7 @@ def columns_in(*names, **parameters):
     ]),
     # Another number of columns, which the fit refuses; and a step after it, which may sort them.
     columns_in("b"), columns_in("b", "a", "b"),
+    columns_in("b", "a", "b", remainder="passthrough"),
     Pipeline([*columns_in("b", "a").steps[:1], ("then", Normalizer()), ("f", forest())]),
     Pipeline([("columns", ColumnTransformer([("b", "passthrough", slice(2))])), ("f", forest())]),
     make_pipeline(columns_in("b", "a")[0], forest(domain=None)),

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dpforest.checks import check_integer
+from dpforest.checks import check_integer, check_part
 from dpforest.exceptions import ParameterError
 
 #: Depth of the deepest tree.
@@ -120,12 +120,12 @@ class BoostedSettings:
     def __post_init__(self) -> None:
         """Check what sums, scores and prices take for granted."""
         for name in ("clip", "clip_of_many", "clip_of_means", "bend", "bend_of_many", "mass"):
-            _check_part(name, getattr(self, name), most=1)
-        _check_part("prior_share", self.prior_share)
-        _check_part("prior_share + quantile_share", self.prior_share + self.quantile_share)
-        _check_part("selection_share", self.selection_share)
-        _check_part("node_share", self.node_share)
-        _check_part("selection_share + node_share", self.selection_share + self.node_share)
+            check_part(getattr(self, name), name, most=1)
+        check_part(self.prior_share, "prior_share")
+        check_part(self.prior_share + self.quantile_share, "prior_share + quantile_share")
+        check_part(self.selection_share, "selection_share")
+        check_part(self.node_share, "node_share")
+        check_part(self.selection_share + self.node_share, "selection_share + node_share")
         for name in ("downward", "node_downward"):
             if not 0 < getattr(self, name) < 1e3:
                 rule = "must be above 0, and below 1000"
@@ -219,10 +219,3 @@ class PureSettings(BoostedSettings):
     def rounds(self, signal: float, n_classes: int) -> int:
         """Trees, beside the first one on counts."""
         return 6 if n_classes == 2 else 2
-
-
-def _check_part(name: str, value: Fraction, most: int | None = None) -> None:
-    """Refuse what is not above 0 and below 1; 1 itself is fine where it is the most."""
-    if not (0 < value < 1 or value == most):
-        rule = f"must be above 0 and {'at most' if most else 'below'} 1"
-        raise ParameterError(name, value, rule, "Give a part of 1")

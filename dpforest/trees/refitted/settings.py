@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from dpforest.checks import check_integer
+from dpforest.checks import check_integer, check_part
 from dpforest.exceptions import ParameterError
 from dpforest.trees.additive.settings import AdditiveSettings
 
@@ -143,14 +143,10 @@ class RefittedSettings:
         check_integer(self.correction_times, "correction_times", 0)
         check_integer(self.trees_together, "trees_together", 1)
         for name in ("clip", "clip_of_much", "clip_of_means", "most_clip_of_means"):
-            if not 0 < getattr(self, name) <= 1:
-                rule = "must be above 0 and at most 1"
-                raise ParameterError(name, getattr(self, name), rule, "Give a part of 1")
+            check_part(getattr(self, name), name, most=1)
         shares = "prior_share", "quantile_share", "start_share", "selection_share", "gram_share"
         for name in shares:
-            if not 0 < getattr(self, name) < 1:
-                rule = "must be above 0 and below 1"
-                raise ParameterError(name, getattr(self, name), rule, "Give a part of 1")
+            check_part(getattr(self, name), name)
         most = 1 - self.quantile_share - self.start_share
         if self.prior_share >= most:
             rule = f"must be below {most}, which quantiles and a linear start leave"
@@ -258,10 +254,7 @@ class PureRefittedSettings(RefittedSettings):
         RefittedSettings.__post_init__(self)
         check_integer(self.least_rounds, "least_rounds", 1)
         check_integer(self.most_rounds, "most_rounds", self.least_rounds)
-        share = self.target_selection_share
-        if not 0 < share < 1:
-            rule = "must be above 0 and below 1"
-            raise ParameterError("target_selection_share", share, rule, "Give a part of 1")
+        check_part(self.target_selection_share, "target_selection_share")
 
     def size(
         self, signal: float, rows: float, n_classes: int, of_means: bool = False
