@@ -23,6 +23,8 @@ accuracy in points, AUC and log loss in thousandths.
     python benchmarks/made_tasks.py --models "rules, counted once, pure" "rules, pure"
     python benchmarks/made_tasks.py --models "rules, rare as ever, pure" "rules, pure"
     python benchmarks/made_tasks.py --models "refitted, four trees, pure" "refitted, pure"
+    python benchmarks/made_tasks.py --models "rules, nothing near, pure" "rules, pure"
+    python benchmarks/made_tasks.py --models "refitted, features alike" refitted
 """
 
 from __future__ import annotations
@@ -78,6 +80,10 @@ FOUR_TREES = RefittedForest(
     pure_settings=PureRefittedSettings(
         fixed_size=RefittedSize(8, 64, 4), step=1.4, selection_share=Fraction(1, 2)
     )
+)
+
+FEATURES_ALIKE = RefittedForest(
+    RefittedSettings(learnt_share=0.0), PureRefittedSettings(learnt_share=0.0)
 )
 
 
@@ -174,6 +180,21 @@ def counted_once(run: Run) -> np.ndarray:
     return run.scores(RulesLearner(settings))
 
 
+def nothing_near(run: Run) -> np.ndarray:
+    """Rules all of whose sums are from anywhere."""
+    return run.scores(RulesLearner(RulesSettings(near_share=0.0)))
+
+
+def equal_stages(run: Run) -> np.ndarray:
+    """Rules whose stages have the same budget."""
+    return run.scores(RulesLearner(RulesSettings(stage_growth=Fraction(1))))
+
+
+def later_stages(run: Run) -> np.ndarray:
+    """Rules of two classes whose third and fourth stage come at twice and a third more R."""
+    return run.scores(RulesLearner(RulesSettings(third_signal=2000.0, fourth_signal=8000.0)))
+
+
 def rare_as_ever(run: Run) -> np.ndarray:
     """Rules by which a class is rare from the same odds on, whatever can be learnt."""
     return run.scores(RulesLearner(RulesSettings(odds_signal=float("inf"))))
@@ -183,6 +204,7 @@ MODELS: dict[str, Callable[[Run], np.ndarray]] = {
     "rules": lambda run: run.scores(RulesLearner()),
     "one-shot": lambda run: run.scores(OneShotForest()),
     "refitted": lambda run: run.scores(RefittedForest()),
+    "refitted, features alike": lambda run: run.scores(FEATURES_ALIKE),
     "refitted, public bins": of_public_bins,
     "refitted, corrected one by one": corrected_singly,
     "boosted": lambda run: run.scores(BoostedForest()),
@@ -190,9 +212,13 @@ MODELS: dict[str, Callable[[Run], np.ndarray]] = {
     "refitted, additive start": started,
     "rules, counted once, pure": counted_once,
     "rules, rare as ever, pure": rare_as_ever,
+    "rules, nothing near, pure": nothing_near,
+    "rules, equal stages, pure": equal_stages,
+    "rules, later stages, pure": later_stages,
     "rules, pure": lambda run: run.scores(RulesLearner()),
     "one-shot, pure": lambda run: run.scores(OneShotForest(), pure=True),
     "refitted, pure": lambda run: run.scores(RefittedForest(), pure=True),
+    "refitted, features alike, pure": lambda run: run.scores(FEATURES_ALIKE, pure=True),
     "refitted, four trees, pure": lambda run: run.scores(FOUR_TREES, pure=True),
     "boosted, pure": lambda run: run.scores(BoostedForest(), pure=True),
     "additive, pure": lambda run: run.scores(AdditiveForest(), pure=True),

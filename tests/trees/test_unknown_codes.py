@@ -27,7 +27,7 @@ from dpforest.trees.one_shot.settings import OneShotSize
 from dpforest.trees.one_shot.structures import draw_structures
 from dpforest.trees.random.bins import public_bins
 from dpforest.trees.random.trees import RandomTrees, draw_random_trees
-from dpforest.trees.rules.directions import draw_directions
+from dpforest.trees.rules.offers import draw_directions
 from dpforest.trees.strategies import STRATEGIES
 
 ROWS = 2000

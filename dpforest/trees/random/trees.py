@@ -127,6 +127,7 @@ def draw_random_trees(
     source: RandomSource,
     n_features: NDArray[np.int64] | None = None,
     declared: DeclaredBins | None = None,
+    weights: NDArray[np.int64] | None = None,
 ) -> RandomTrees:
     """Draw complete random trees over bins.
 
@@ -147,6 +148,9 @@ def draw_random_trees(
         How many features, drawn at random, each tree may use; all without.
     declared : tuple of ndarray, optional
         From `declared_bins`, for whoever draws many times.
+    weights : ndarray of int64, shape (D,), optional
+        Of the features that a tree may use, which are drawn in proportion to them: public, or
+        made of released values. Positive, below 2**31 in all.
 
     Notes
     -----
@@ -166,6 +170,7 @@ def draw_random_trees(
         facts.offsets,
         facts.ordered,
         facts.has_missing_code & facts.ordered,
+        np.empty(0, dtype=np.int64) if weights is None else weights,
         feature,
         mask,
     )

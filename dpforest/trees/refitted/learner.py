@@ -16,6 +16,7 @@ from dpforest.trees.base import TableFacts
 from dpforest.trees.prior import released_prior, start_scores
 from dpforest.trees.random.bins import Bins, asked_bins
 from dpforest.trees.random.trees import RandomTrees, declared_bins, draw_random_trees
+from dpforest.trees.refitted.feature_weights import FeatureWeights
 from dpforest.trees.refitted.linear_start import fit_linear_start
 from dpforest.trees.refitted.model import RefittedModel
 from dpforest.trees.refitted.plan import RefittedShape, Role, build_plan
@@ -116,6 +117,8 @@ class _Rounds:
         self.structure = bridge.public("structure")
         self.noise = bridge.event(Role.SUMS).variance ** 0.5
         self.history = history
+        learnt_from, share = shape.settings.learnt_from, shape.settings.learnt_share
+        self.weights = FeatureWeights(facts.n_features, learnt_from, share)
 
     @property
     def _residuals(self) -> Residuals:
@@ -126,13 +129,14 @@ class _Rounds:
         shape = self.shape
         trees = draw_random_trees(
             shape.n_candidates, shape.depth, self.bins, self.facts, self.structure,
-            self.n_features, self.declared,
+            self.n_features, self.declared, self.weights.of_features(),
         )  # fmt: skip
         query = LeafSums(self._residuals, trees)
         sums = self.bridge.ask(query, *shape.round_roles)
         picked = int(sums.chosen(Role.SELECTION, LeanOfTrees(query))[0]) if shape.selects else 0
         steps, sizes = self._steps(sums.at(picked).noised(Role.SUMS))
         tree = trees.take([picked])
+        self.weights.learn(tree, sizes, steps)
         self.history = self.history.then(TreeMove(tree, steps))
         return tree, steps, sizes
 

@@ -58,6 +58,11 @@ class RefittedSettings:
     features_per_tree : tuple of int
         Features that a random tree may use, in turn over the candidates of a round. Trees on
         few features resolve those few, and one of many candidates has the right ones.
+    learnt_share : float
+        Of the weight by which a tree's features are drawn: the part that goes by what earlier
+        trees found each feature to tell. The rest is the same for all.
+    learnt_from : int
+        Trees before that.
     fixed_size : RefittedSize or None
         In place of the rule.
     step : float
@@ -117,6 +122,8 @@ class RefittedSettings:
     max_start_columns: int = 512
     max_bins: int = 64
     features_per_tree: tuple[int, ...] = (3, 4, 4, 6)
+    learnt_share: float = 0.5
+    learnt_from: int = 5
     fixed_size: RefittedSize | None = None
     step: float = 0.15
     spread: float = 0.8

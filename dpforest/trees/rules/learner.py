@@ -11,9 +11,10 @@ from dpforest.accounting.releases import LearnerBudget
 from dpforest.bridge import Bridge
 from dpforest.records.base import ClassCounts, Released
 from dpforest.trees.base import PRIOR_ROLE, TableFacts
-from dpforest.trees.rules.directions import Directions, draw_directions
+from dpforest.trees.rules.directions import Directions
 from dpforest.trees.rules.family import Branch, FamilyWeights
 from dpforest.trees.rules.model import RuleModel, RuleNode
+from dpforest.trees.rules.offers import draw_directions
 from dpforest.trees.rules.plan import (
     COUNT_ROLE,
     LEAVES_OF_A_STAGE,
@@ -145,6 +146,8 @@ def _draw_stage(tree: GrownTree, shape: RulesShape, stage: int, bridge: Bridge) 
         size.n_singles,
         settings.sum_share,
         bridge.public("structure", stage),
+        [node.direction for node in tree.nodes if node is not None],
+        settings.near_share,
     )
     weights = FamilyWeights.of(
         directions.n_bins, directions.shares, shape.n_classes, settings.stop_share

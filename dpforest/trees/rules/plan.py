@@ -88,7 +88,7 @@ def build_plan(facts: TableFacts, budget: LearnerBudget, settings: RulesSettings
         signal = LearnerBudget(epsilon, Fraction(0)).signal(facts.approximate_rows)
     drawn = facts.n_classes <= _MOST_CLASSES and facts.in_memory
     of_two = facts.n_classes == 2 and facts.unit == 1
-    n_stages = settings.n_stages(signal, facts.n_classes, of_two) if drawn else 0
+    n_stages = settings.n_stages(signal, of_two) if drawn else 0
     shape = RulesShape(
         facts.n_classes, n_stages, family_size(facts, settings, signal), signal, settings
     )
@@ -97,9 +97,11 @@ def build_plan(facts: TableFacts, budget: LearnerBudget, settings: RulesSettings
     share = settings.count_share if signal >= settings.counted_signal else Fraction(0)
     shares = settings.share_of_shares(signal) if of_two else Fraction(0)
     cells = settings.share_of_cells(signal) if of_two else Fraction(0)
-    of_a_stage = (1 - share - shares - cells * (n_stages - 1)) * epsilon / n_stages
+    of_stages = _growing(
+        (1 - share - shares - cells * (n_stages - 1)) * epsilon, n_stages, settings.stage_growth
+    )
     listed = [_class_shares(shares * epsilon)] if shares else []
-    for stage in range(n_stages):
+    for stage, of_a_stage in enumerate(of_stages):
         if stage and cells:
             listed.append(_leaf_counts(cells_role(stage), stage, cells * epsilon, facts))
         listed.append(_stage(stage, of_a_stage))
@@ -107,6 +109,12 @@ def build_plan(facts: TableFacts, budget: LearnerBudget, settings: RulesSettings
         listed.append(_leaf_counts(COUNT_ROLE, n_stages, share * epsilon, facts))
     rounds = tuple(once(OWNER, release) for release in listed)
     return Plan(rounds, shape, _words(shape, bool(share), bool(shares or cells)))
+
+
+def _growing(total: Fraction, n_parts: int, growth: Fraction) -> list[Fraction]:
+    """A total in parts, each so many times the one before."""
+    parts = [growth**k for k in range(n_parts)]
+    return [total * part / sum(parts) for part in parts]
 
 
 def _class_shares(epsilon: Fraction) -> Release:

@@ -29,15 +29,18 @@ class RulesSettings:
         Cuts of a direction, at most.
     sum_share, stop_share : float
         Base weight of sums among all directions, and of nodes that are not split.
+    near_share : float
+        Of the sums of further stages, those that are near to directions of earlier ones.
+    stage_growth : Fraction
+        Budget of a stage, over that of the one before: its cells have a quarter of the records.
     smallest_signal : float
         Below it only class shares are released.
     counted_signal : float
         From here on leaves are counted, with noise.
     second_signal : float
         From here on each leaf of the first tree is split by a tree of its own.
-    third_signal, third_signal_of_more : float
-        From here on so are those leaves' leaves; of two classes, and of more: what tells
-        several classes apart needs more leaves than a yes or no.
+    third_signal : float
+        From here on so are those leaves' leaves.
     count_share : Fraction
         Share of the budget for the counts.
     shares_signal : float
@@ -75,11 +78,12 @@ class RulesSettings:
     n_cuts: int = 15
     sum_share: float = 0.3
     stop_share: float = 0.05
+    near_share: float = 0.8
+    stage_growth: Fraction = Fraction(2)
     smallest_signal: float = TOO_SMALL_SIGNAL
     counted_signal: float = 75.0
     second_signal: float = 300.0
-    third_signal: float = 2000.0
-    third_signal_of_more: float = 1000.0
+    third_signal: float = 1000.0
     count_share: Fraction = Fraction(1, 10)
     shares_signal: float = 250.0
     shares_share: Fraction = Fraction(5, 100)
@@ -89,7 +93,7 @@ class RulesSettings:
     rare_power: float = 0.85
     most_weight: int = 16
     work: float = 1.2e9
-    fourth_signal: float = 8000.0
+    fourth_signal: float = 6000.0
     cells_signal: float = 1000.0
     cells_share: Fraction = Fraction(3, 100)
     rare_odds_of_cell: float = 3.0
@@ -106,19 +110,17 @@ class RulesSettings:
         """Odds from which a class is rare among all records."""
         return self.rare_odds if signal < self.odds_signal else self.rare_odds_of_much
 
-    def n_stages(self, signal: float, n_classes: int, counted: bool) -> int:
+    def n_stages(self, signal: float, counted: bool) -> int:
         """Number of stages of trees in a plan; none where only class shares are released.
 
         Parameters
         ----------
         signal : float
             R.
-        n_classes : int
         counted : bool
             Whether leaves are counted before each further stage, where R allows it.
         """
-        third = self.third_signal if n_classes == 2 else self.third_signal_of_more
-        limits = [self.smallest_signal, self.second_signal, third]
+        limits = [self.smallest_signal, self.second_signal, self.third_signal]
         limits += [self.fourth_signal] if counted else []
         return sum(signal >= limit for limit in limits)
 

@@ -18,12 +18,12 @@ from dpforest.mechanisms.entropy import SeededSource
 from dpforest.mechanisms.streamed import Envelope, select_exponential_streamed
 from dpforest.trees.rules import RulesSettings
 from dpforest.trees.rules import family as module
-from dpforest.trees.rules.directions import draw_directions
 from dpforest.trees.rules.family import BinnedRecords, FamilyWeights, TreeFamily
 from dpforest.trees.rules.kernels import trees as kernels
 from dpforest.trees.rules.kernels.bit_counts import counted_by_bits, joint_counts
 from dpforest.trees.rules.kernels.distinct import distinct_cuts, parted_alike
 from dpforest.trees.rules.kernels.roots import root_bounds
+from dpforest.trees.rules.offers import draw_directions
 from dpforest.trees.rules.plan import family_size
 
 ONE = Fraction(1)

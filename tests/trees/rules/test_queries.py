@@ -14,8 +14,8 @@ from dpforest.mechanisms.entropy import SeededSource
 from dpforest.mechanisms.streamed import Envelope
 from dpforest.records.base import Chunk, MemoryRecords, rows_of, slices
 from dpforest.trees.rules import RulesLearner, RulesSettings
-from dpforest.trees.rules.directions import draw_directions
 from dpforest.trees.rules.family import FamilyWeights, TreeFamily
+from dpforest.trees.rules.offers import draw_directions
 from dpforest.trees.rules.queries import LeafCells, RuleLeafCounts, TreesOfHeightTwo
 from dpforest.trees.training import train_on
 

@@ -17,8 +17,9 @@ from dpforest.mechanisms.entropy import SeededSource
 from dpforest.mechanisms.streamed import draw_one_below
 from dpforest.records.base import MemoryRecords
 from dpforest.trees.rules import RuleModel, RulesLearner, RulesSettings, learner
-from dpforest.trees.rules.directions import Directions, PublicDraws, draw_directions
+from dpforest.trees.rules.directions import Directions, PublicDraws
 from dpforest.trees.rules.model import RuleNode
+from dpforest.trees.rules.offers import draw_directions
 from dpforest.trees.rules.plan import cells_role, family_size, stage_role
 from dpforest.trees.rules.probabilities import (
     SHARPENING,
@@ -80,9 +81,9 @@ def test_plan_costs_what_training_spends_and_that_is_epsilon(signal, facts_of, t
         (251, ["prior", "rules, stage 1", "leaf counts"], 2),
         (301, ["prior", "rules, stage 1", "rules, stage 2", "leaf counts"], 4),
         (999, ["prior", "rules, stage 1", "rules, stage 2", "leaf counts"], 4),
-        (1001, ["prior", *STAGES[:3], "leaf counts"], 4),
-        (2001, ["prior", *STAGES[:5], "leaf counts"], 6),
-        (8001, ["prior", *STAGES, "leaf counts"], 8),
+        (1001, ["prior", *STAGES[:5], "leaf counts"], 6),
+        (5999, ["prior", *STAGES[:5], "leaf counts"], 6),
+        (6001, ["prior", *STAGES, "leaf counts"], 8),
     ],
 )
 def test_the_plan_follows_from_the_signal(signal, parts, depth, facts_of, table_of):
@@ -107,11 +108,26 @@ def test_draws_and_counts_are_paid_for_what_a_record_moves(signal, facts_of):
     assert [releases[role].cells for role in bought] == [4 ** (k + 1) for k in range(len(bought))]
 
 
-def test_more_classes_get_a_third_stage_sooner_and_no_fourth(facts_of):
-    for signal, n_classes, n_stages in ((1500, 2, 2), (1500, 3, 3), (9000, 2, 4), (9000, 3, 3)):
+@pytest.mark.parametrize("signal", SIGNALS)
+def test_each_stage_has_twice_the_budget_of_the_one_before(signal, facts_of):
+    facts = facts_with(facts_of, signal)
+    for growth in (2, 1):
+        rules = RulesLearner(replace(SMALL, stage_growth=Fraction(growth)))
+        plan = rules.plan(facts, budget(1))
+        listed = {release.role: release.event for one in plan.rounds for release in one.releases}
+        stages = [listed[stage_role(k)].epsilon for k in range(plan.shape.n_stages)]
+        assert stages == [growth**k * first for first in stages[:1] for k in range(len(stages))]
+        assert sum(event.epsilon for event in listed.values()) == 1
+    assert SMALL.stage_growth == 2
+
+
+def test_two_classes_get_a_fourth_stage_and_more_do_not(facts_of):
+    limits = (299, 2, 1), (300, 3, 2), (999, 2, 2), (999, 3, 2), (1000, 2, 3), (1000, 3, 3)
+    for signal, n_classes, n_stages in (*limits, (5999, 2, 3), (6001, 2, 4), (9000, 3, 3)):
         plan = LEARNER.plan(facts_with(facts_of, signal, n_classes=n_classes), budget(1))
         assert plan.shape.n_stages == n_stages
-        assert any("before stage" in part.name for part in plan.parts) == (n_classes == 2)
+        before = any("before stage" in part.name for part in plan.parts)
+        assert before == (n_classes == 2 and signal > 999)
 
 
 @pytest.mark.parametrize(("signal", "n_sums"), [(4999, 200), (5000, 150), (1e9, 150)])

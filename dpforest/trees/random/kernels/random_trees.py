@@ -218,6 +218,7 @@ def draw_trees(
     offsets: NDArray,
     ordered: NDArray,
     has_missing: NDArray,
+    weights: NDArray,
     feature_out: NDArray,
     mask_out: NDArray,
 ) -> None:
@@ -233,52 +234,75 @@ def draw_trees(
         value's is the last.
     bin_starts, offsets : int64 arrays of shape (D + 1,)
     ordered, has_missing : bool arrays of shape (D,)
+    weights : int64 array of shape (D,), or (0,) where all features weigh alike
+        Positive, and below 2**31 in all: a tree's features are drawn one after the other, each
+        in proportion to them among those that are left.
     feature_out : int32 array of shape (T, 2**depth - 1), overwritten
     mask_out : uint64 array of shape (T, 2**depth - 1, W), overwritten
         A node that nothing can split looks at feature 0 and sends every code left.
     """
     # Chosen here, so that only one of them is compiled.
     draw = _draw_by_bits if np.diff(bin_starts).max() <= 64 else _draw_by_ancestors
-    draw(words, n_allowed, bins, bin_starts, offsets, ordered, has_missing, feature_out, mask_out)
+    draw(
+        words, n_allowed, bins, bin_starts, offsets, ordered, has_missing, weights, feature_out,
+        mask_out,
+    )  # fmt: skip
 
 
 @njit(cache=True, nogil=True)
-def _deal(state: NDArray, pool: NDArray, n_allowed: int) -> NDArray:
+def _deal(state: NDArray, pool: NDArray, n_allowed: int, weights: NDArray) -> NDArray:
     """So many features, drawn at random; ``pool`` holds all of them in any order."""
     n_dealt = min(n_allowed, pool.size)
+    total = weights.sum()
     for i in range(n_dealt):
-        other = i + _below(pool.size - i, state)
+        if weights.size:
+            other = _draw_by_weight(pool, i, _below(total, state), weights)
+            total -= weights[pool[other]]
+        else:
+            other = i + _below(pool.size - i, state)
         pool[i], pool[other] = pool[other], pool[i]
     return pool[:n_dealt]
 
 
 @njit(cache=True, nogil=True)
+def _draw_by_weight(pool: NDArray, first: int, skip: int, weights: NDArray) -> int:
+    """Place, from the first on, in which a number below what they weigh in all lies."""
+    place = first
+    while skip >= weights[pool[place]]:
+        skip -= weights[pool[place]]
+        place += 1
+    return place
+
+
+@njit(cache=True, nogil=True)
 def _draw_by_ancestors(
     words: NDArray, n_allowed: NDArray, bins: NDArray, bin_starts: NDArray, offsets: NDArray,
-    ordered: NDArray, has_missing: NDArray, feature_out: NDArray, mask_out: NDArray,
+    ordered: NDArray, has_missing: NDArray, weights: NDArray, feature_out: NDArray,
+    mask_out: NDArray,
 ) -> None:  # fmt: skip
     """Trees whatever the number of bins."""
     pool, state = np.arange(ordered.size), np.empty(1, np.uint64)
     for tree in range(words.size):
         state[0] = words[tree]
         _draw_tree(
-            state, _deal(state, pool, n_allowed[tree]), bins, bin_starts, offsets, ordered,
-            has_missing, feature_out[tree], mask_out[tree],
+            state, _deal(state, pool, n_allowed[tree], weights), bins, bin_starts, offsets,
+            ordered, has_missing, feature_out[tree], mask_out[tree],
         )  # fmt: skip
 
 
 @njit(cache=True, nogil=True)
 def _draw_by_bits(
     words: NDArray, n_allowed: NDArray, bins: NDArray, bin_starts: NDArray, offsets: NDArray,
-    ordered: NDArray, has_missing: NDArray, feature_out: NDArray, mask_out: NDArray,
+    ordered: NDArray, has_missing: NDArray, weights: NDArray, feature_out: NDArray,
+    mask_out: NDArray,
 ) -> None:  # fmt: skip
     """Trees whose features have 64 bins at most."""
     pool, state = np.arange(ordered.size), np.empty(1, np.uint64)
     for tree in range(words.size):
         state[0] = words[tree]
         _draw_tree_by_bits(
-            state, _deal(state, pool, n_allowed[tree]), bins, bin_starts, offsets, ordered,
-            has_missing, feature_out[tree], mask_out[tree],
+            state, _deal(state, pool, n_allowed[tree], weights), bins, bin_starts, offsets,
+            ordered, has_missing, feature_out[tree], mask_out[tree],
         )  # fmt: skip
 
 
