@@ -167,13 +167,13 @@ class _Writer:
         return [0] if n == 1 else self._order
 
     def _rules(self, model: Any) -> Plain:
-        from dpforest.trees.rules.model import HARD_WEIGHT, STEEPNESS
+        from dpforest.trees.rules.model import HARD_WEIGHT
 
         nodes: list[Plain] = []
         self._place_rule(model, 0, nodes)
         return {
             "kind": "rules",
-            "steepness": STEEPNESS,
+            "steepness": model.steepness,
             "hard_weight": HARD_WEIGHT,
             "nodes": nodes,
         }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,10 +64,10 @@ class RulesLearner:
         for stage in range(shape.n_stages):
             tree.class_weights = _class_weights(tree, shape, stage, bridge)
             _draw_stage(tree, shape, stage, bridge)
-        grown = tree.model()
+        grown, steepness = tree.model(), shape.settings.steepness_at(shape.n_stages)
         if not bridge.has(COUNT_ROLE):
             table = uncounted_probabilities(grown.labels, shape.n_classes, shape.signal)
-            return RuleModel(grown.nodes, table, grown.labels, grown.n_features)
+            return replace(grown, probabilities=table, steepness=steepness)
         noisy = bridge.ask(RuleLeafCounts(grown), COUNT_ROLE).noised(COUNT_ROLE)
         reachable = np.array(tree.reachable)
         variance = bridge.event(COUNT_ROLE).variance
@@ -75,7 +75,7 @@ class RulesLearner:
             grown.labels, noisy, reachable, variance, shape.signal, np.array(tree.class_weights)
         )
         masses = _masses(noisy, reachable)
-        return RuleModel(grown.nodes, table, grown.labels, grown.n_features, masses)
+        return replace(grown, probabilities=table, masses=masses, steepness=steepness)
 
 
 class GrownTree:

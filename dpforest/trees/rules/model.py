@@ -21,13 +21,14 @@ from dpforest.trees.stored import (
     whole_numbers,
 )
 
-#: Steepness of the soft cuts that grade records by their distance to a cut, in units of the
-#: direction's public width.
+#: Steepness of soft cuts where a stored model of version 1 does not say it.
 STEEPNESS = 20.0
 #: Weight of the leaf a record lies in, against its soft shares in all leaves.
 HARD_WEIGHT = 2.0
 _BLOCK = 2**14
 _FORMAT = "dpforest-rules"
+_VERSION = 2
+_STEEPNESS_RANGE = 0.001, 1000.0
 _KIND = "rules model"
 #: Largest entry of a stored table; sums of them stay far inside 64 bits.
 _LARGEST = 2**40
@@ -40,19 +41,21 @@ class RuleNode:
     direction: Direction
     threshold: int
 
-    def sides(self, codes: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    def sides(
+        self, codes: NDArray[Any], steepness: float = STEEPNESS
+    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """Shares of records to the right, by their distances to the cut, and who lies there."""
         values = self.direction.values(codes)
         if values.size <= self.direction.width:
-            return self._right(values), values > self.threshold
+            return self._right(values, steepness), values > self.threshold
         # Of more records than values each value is worked out once.
         lowest = self.direction.lowest
         known = np.arange(lowest, lowest + self.direction.width)
-        return self._right(known).take(values - lowest), values > self.threshold
+        return self._right(known, steepness).take(values - lowest), values > self.threshold
 
-    def _right(self, values: NDArray[np.int64]) -> NDArray[np.float64]:
+    def _right(self, values: NDArray[np.int64], steepness: float) -> NDArray[np.float64]:
         distance = (values - self.threshold - 0.5) / self.direction.width
-        return np.asarray(1.0 / (1.0 + np.exp(-STEEPNESS * distance)))
+        return np.asarray(1.0 / (1.0 + np.exp(-steepness * distance)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,6 +73,9 @@ class RuleModel(LogOddsModel):
     n_features : int
     masses : ndarray of float64, shape (2^depth,), or None
         Released share of the records in each leaf; None where leaves were not counted.
+    steepness : float
+        Of the soft cuts that grade records by their distance to a cut, in units of the direction's
+        public width.
     """
 
     cuts_sums: ClassVar[bool] = True
@@ -79,6 +85,7 @@ class RuleModel(LogOddsModel):
     labels: NDArray[np.int64]
     n_features: int
     masses: NDArray[np.float64] | None = None
+    steepness: float = STEEPNESS
 
     @property
     def n_classes(self) -> int:
@@ -137,7 +144,7 @@ class RuleModel(LogOddsModel):
         if node is None:
             self._route(codes, 2 * place + 1, share, inside, graded)
             return
-        right, beyond = node.sides(codes)
+        right, beyond = node.sides(codes, self.steepness)
         self._route(codes, 2 * place + 1, share * (1 - right), inside & ~beyond, graded)
         self._route(codes, 2 * place + 2, share * right, inside & beyond, graded)
 
@@ -214,12 +221,13 @@ class RuleModel(LogOddsModel):
         """The model as JSON-ready data."""
         return {
             "format": _FORMAT,
-            "version": 1,
+            "version": _VERSION,
             "n_features": self.n_features,
             "nodes": [None if node is None else _node_data(node) for node in self.nodes],
             "probabilities": self.probabilities.tolist(),
             "labels": self.labels.tolist(),
             "masses": None if self.masses is None else self.masses.tolist(),
+            "steepness": self.steepness,
         }
 
     @classmethod
@@ -232,8 +240,9 @@ class RuleModel(LogOddsModel):
             When it is of another format or version, or parts are missing or do not fit.
         """
         with reading(_KIND):
-            if data.get("format") != _FORMAT or data.get("version") != 1:
-                raise ModelFormatError(f"not a {_FORMAT} model of version 1.")
+            version = data.get("version")
+            if data.get("format") != _FORMAT or version not in (1, _VERSION):
+                raise ModelFormatError(f"not a {_FORMAT} model of version 1 or {_VERSION}.")
             require(data["n_features"] == facts.n_features, _KIND, "its features do not fit")
             n_leaves, n_classes = len(data["nodes"]) + 1, facts.n_classes
             require(n_leaves & (n_leaves - 1) == 0, _KIND, "nodes do not make a complete tree")
@@ -248,12 +257,18 @@ class RuleModel(LogOddsModel):
                 whole_numbers(data["labels"], (n_leaves,), "labels of leaves", 0, n_classes - 1),
                 facts.n_features,
                 masses,
+                STEEPNESS if version == 1 else _steepness_of(data["steepness"]),
             )
 
 
 def _blocks(n: int) -> list[slice]:
     """Runs of records, so that the shares of few are held at a time."""
     return [slice(first, first + _BLOCK) for first in range(0, n, _BLOCK)]
+
+
+def _steepness_of(data: Any) -> float:
+    """One number, as it is written."""
+    return float(real_numbers([data], (1,), "steepness", *_STEEPNESS_RANGE)[0])
 
 
 def _node_data(node: RuleNode) -> dict[str, Any]:

@@ -97,6 +97,8 @@ class RulesSettings:
     cells_signal: float = 1000.0
     cells_share: Fraction = Fraction(3, 100)
     rare_odds_of_cell: float = 3.0
+    steepness: float = 20.0
+    steepness_of_many: float = 40.0
 
     def share_of_shares(self, signal: float) -> Fraction:
         """Share of the budget for class shares."""
@@ -109,6 +111,10 @@ class RulesSettings:
     def rare_odds_at(self, signal: float) -> float:
         """Odds from which a class is rare among all records."""
         return self.rare_odds if signal < self.odds_signal else self.rare_odds_of_much
+
+    def steepness_at(self, n_stages: int) -> float:
+        """Steepness of soft cuts where there are so many stages."""
+        return self.steepness if n_stages == 1 else self.steepness_of_many
 
     def n_stages(self, signal: float, counted: bool) -> int:
         """Number of stages of trees in a plan; none where only class shares are released.

@@ -252,7 +252,10 @@ def test_one_seed_gives_one_model_and_json_gives_it_back(facts_of, table_of):
     ("change", "text"),
     [
         ({"format": "other"}, "not a dpforest-rules model of version 1"),
-        ({"version": 2}, "not a dpforest-rules model of version 1"),
+        ({"version": 3}, "not a dpforest-rules model of version 1 or 2"),
+        ({"steepness": 0}, "damaged"),
+        ({"steepness": 1e9}, "damaged"),
+        ({"steepness": "no"}, "damaged"),
         ({"labels": [0]}, "labels of leaves is damaged: its shape"),
         ({"nodes": [{"features": [0], "tables": [], "threshold": 1}]}, "damaged"),
         ({"probabilities": "no"}, "damaged"),
@@ -263,6 +266,29 @@ def test_damaged_data_is_refused(change, text, facts_of, table_of):
     model, *_ = train(facts, table_of(facts, 30), LEARNER.plan(facts, budget(1)))
     with pytest.raises(ModelFormatError, match=text):
         RuleModel.from_data({**model.to_data(), **change}, facts)
+
+
+@pytest.mark.parametrize(("signal", "steepness"), [(20, 20.0), (150, 20.0), (600, 40.0)])
+def test_soft_cuts_are_steeper_where_stages_are_several(signal, steepness, facts_of, table_of):
+    facts = facts_with(facts_of, signal)
+    model, *_ = train(facts, table_of(facts, 150), LEARNER.plan(facts, budget(1)))
+    assert model.steepness == model.to_data()["steepness"] == steepness
+    codes = table_of(facts, 90, seed=3).codes
+    graded = [replace(model, steepness=s)._graded(codes).max(axis=1).mean() for s in (20.0, 40.0)]
+    assert graded[0] < graded[1] < 1.0
+    assert model._graded(codes).max(axis=1).mean() == graded[steepness > 20.0]
+
+
+def test_a_model_stored_by_version_1_is_what_it_was(facts_of, table_of):
+    facts = facts_with(facts_of, 600)
+    model, *_ = train(facts, table_of(facts, 150), LEARNER.plan(facts, budget(1)))
+    data = model.to_data()
+    del data["steepness"]
+    again = RuleModel.from_data({**data, "version": 1}, facts)
+    codes = table_of(facts, 90, seed=3).codes
+    expected = replace(model, steepness=20.0).log_odds(codes)
+    assert np.array_equal(again.log_odds(codes), expected)
+    assert not np.allclose(model.log_odds(codes), expected)
 
 
 # -- directions ------------------------------------------------------------------------------
