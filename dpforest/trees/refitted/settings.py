@@ -121,7 +121,7 @@ class RefittedSettings:
     start_signal: float = 500.0
     max_start_columns: int = 512
     max_bins: int = 64
-    features_per_tree: tuple[int, ...] = (3, 4, 4, 6)
+    features_per_tree: tuple[int, ...] = (2, 3, 4, 6)
     learnt_share: float = 0.5
     learnt_from: int = 5
     fixed_size: RefittedSize | None = None
