@@ -7,11 +7,13 @@ import json
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import date
 from numbers import Number, Real
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 from pydantic import Field, field_validator, model_validator
 
 from dpforest.display import Page, Shown
@@ -493,6 +495,12 @@ def _feature_from(name: Any, entry: Any) -> Any:
         return {"name": name, "kind": kind, **entry}
     if isinstance(entry, tuple) and len(entry) == 2 and all(map(_is_bound, entry)):
         return NumericFeature(name=name, lower=entry[0], upper=entry[1])
+    if isinstance(entry, tuple) and len(entry) == 2 and any(map(_is_date, entry)):
+        raise DomainError(
+            str(name),
+            "bounds are two numbers, and dates mean nothing in a record",
+            "Make the column numbers, such as days since a public date, and write (lower, upper)",
+        )
     if isinstance(entry, tuple) and any(map(_may_be_bound, entry)):
         raise DomainError(
             str(name), "bounds are two numbers", "Write (lower, upper), or categories as a list"
@@ -500,6 +508,13 @@ def _feature_from(name: Any, entry: Any) -> Any:
     if isinstance(entry, (list, tuple)):
         _check_not_bounds(name, entry)
         return CategoricalFeature(name=name, categories=tuple(entry))
+    if isinstance(entry, Iterable) and not isinstance(entry, (str, bytes)):
+        raise DomainError(
+            str(name),
+            "categories are a list: a set has another order in every process, and what a column "
+            "or an array holds may have been read off records",
+            "Write the public categories as [...], or list(...) of what is public",
+        )
     raise DomainError(
         str(name),
         "must be a (lower, upper) tuple, a list of categories or a feature",
@@ -525,6 +540,11 @@ def _may_be_bound(value: Any) -> bool:
         except ValueError:
             return False
     return value is None or isinstance(value, Number) and not isinstance(value, bool)
+
+
+def _is_date(value: Any) -> bool:
+    """True of a date of any library, alone or with a time."""
+    return isinstance(value, (date, np.datetime64))
 
 
 def _is_bound(value: Any) -> bool:

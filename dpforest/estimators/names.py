@@ -92,7 +92,9 @@ def table_names(X: Any) -> tuple[str, ...] | None:
     # Asked of the type: pandas answers for columns and rows of a name too, with their values.
     # Arrow's tables hold data under "columns".
     place = "column_names" if hasattr(type(X), "column_names") else "columns"
-    names = getattr(X, place, None)
+    # A lazy frame of polars warns where it is asked for its columns, which are its schema's.
+    lazy = hasattr(type(X), "collect") and hasattr(type(X), "collect_schema")
+    names = X.collect_schema().names() if lazy else getattr(X, place, None)
     if names is None or callable(names) or not all(isinstance(name, str) for name in names):
         return None
     return tuple(names)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import pickle
+from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 from dpforest.domain import CategoricalFeature, Classes, Domain, NumericFeature, NumericTarget
@@ -190,6 +194,40 @@ def test_a_list_of_two_numbers_is_refused_since_bounds_may_be_meant(numbers, kin
         Domain(features={"age": [kind(number) for number in numbers]})
     both = {"categories": list(numbers)}
     assert len(Domain(features={"age": both}).features[0].categories) == 2
+
+
+DATES = [
+    (date(2020, 1, 1), date(2021, 1, 1)),
+    (datetime(2020, 1, 1), datetime(2021, 1, 1)),
+    (pd.Timestamp("2020-01-01"), pd.Timestamp("2021-01-01")),
+    (np.datetime64("2020-01-01"), np.datetime64("2021-01-01")),
+    (0, date(2021, 1, 1)),
+]
+
+
+@pytest.mark.parametrize("bounds", DATES)
+def test_dates_as_bounds_are_refused_with_what_to_write(bounds):
+    rule = "'admitted': bounds are two numbers, and dates mean nothing .* days since a public date"
+    with pytest.raises(DomainError, match=rule):
+        Domain(features={"admitted": bounds})
+
+
+HOLDERS = [
+    np.array, pd.Series, pd.Index, pd.Categorical, pl.Series, pa.array, set, frozenset, iter,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("holder", HOLDERS)
+def test_categories_in_anything_but_a_list_are_refused_with_what_to_write(holder):
+    rule = r"'ward': categories are a list: .* Write the public categories as \[...\], or list"
+    with pytest.raises(DomainError, match=rule):
+        Domain(features={"ward": holder(["a", "b"])})
+
+
+@pytest.mark.parametrize("entry", ["ab", b"ab", 5, None, NumericFeature])
+def test_what_is_no_feature_is_refused(entry):
+    with pytest.raises(DomainError, match="a list of categories or a feature"):
+        Domain(features={"ward": entry})
 
 
 @pytest.mark.parametrize("codes", [[0, 1], [1, 0], [1, 2], [-1, 1], [False, True], ["0", "110"]])

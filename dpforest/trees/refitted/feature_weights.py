@@ -22,13 +22,13 @@ class FeatureWeights:
     Parameters
     ----------
     n_features : int
-    learnt_from : int
+    learnt_from : float
         Trees up to which all features weigh the same.
     share : float
         Part that goes by the spread, from 0 to below 1.
     """
 
-    def __init__(self, n_features: int, learnt_from: int, share: float) -> None:
+    def __init__(self, n_features: int, learnt_from: float, share: float) -> None:
         self._spread = np.zeros(n_features)
         self._left, self._share = learnt_from, share
 

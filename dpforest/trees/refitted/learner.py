@@ -117,8 +117,8 @@ class _Rounds:
         self.structure = bridge.public("structure")
         self.noise = bridge.event(Role.SUMS).variance ** 0.5
         self.history = history
-        learnt_from, share = shape.settings.learnt_from, shape.settings.learnt_share
-        self.weights = FeatureWeights(facts.n_features, learnt_from, share)
+        learnt_from = shape.settings.learnt_from(facts.n_features, facts.approximate_rows or 0.0)
+        self.weights = FeatureWeights(facts.n_features, learnt_from, shape.settings.learnt_share)
 
     @property
     def _residuals(self) -> Residuals:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -61,8 +62,11 @@ class RefittedSettings:
     learnt_share : float
         Of the weight by which a tree's features are drawn: the part that goes by what earlier
         trees found each feature to tell. The rest is the same for all.
-    learnt_from : int
-        Trees before that.
+    learnt_trees : int
+        Trees before that, at least; and as many as it takes until each feature was in one.
+    learnt_rows : float
+        Declared records from which it is done: of a few hundred, features seem to tell much that
+        do not, and the many that tell a little are all worth a look.
     fixed_size : RefittedSize or None
         In place of the rule.
     step : float
@@ -121,9 +125,10 @@ class RefittedSettings:
     start_signal: float = 500.0
     max_start_columns: int = 512
     max_bins: int = 64
-    features_per_tree: tuple[int, ...] = (2, 3, 4, 6)
+    features_per_tree: tuple[int, ...] = (3, 4, 4, 6)
     learnt_share: float = 0.5
-    learnt_from: int = 5
+    learnt_trees: int = 5
+    learnt_rows: float = 2000.0
     fixed_size: RefittedSize | None = None
     step: float = 0.15
     spread: float = 0.8
@@ -195,6 +200,13 @@ class RefittedSettings:
     def starts_with_curves(self, signal: float, n_features: int, of_means: bool) -> bool:
         """True if a regression's budget carries a curve for each feature."""
         return of_means and signal >= self.curve_signal * n_features**0.5
+
+    def learnt_from(self, n_features: int, rows: float) -> float:
+        """Trees after which features are drawn by what they told; endless where they never are."""
+        if rows < self.learnt_rows:
+            return math.inf
+        in_a_tree = sum(self.features_per_tree) / len(self.features_per_tree)
+        return max(self.learnt_trees, math.ceil(n_features / in_a_tree))
 
     def step_of(self, n_rounds: int, of_means: bool) -> float:
         """Share of a Newton step that is taken in each of so many rounds."""

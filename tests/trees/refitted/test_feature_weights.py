@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from fractions import Fraction
 from itertools import permutations
@@ -71,6 +72,29 @@ def test_weights_are_positive_and_small_enough_for_the_draws(n_features):
     weights = learnt(n_features, ((0, 0, 0), EVEN, [1, 1, -1, -1]), share=0.999)
     assert weights.dtype == np.int64 and weights.min() >= 1
     assert weights.sum() < 2**31
+
+
+@pytest.mark.parametrize(
+    ("n_features", "rows", "trees"),
+    [
+        (4, 2000, 5), (21, 2000, 5), (22, 2000, 6), (100, 1e6, 24), (1558, 3000, 367),
+        (4, 1999, math.inf), (4, 0, math.inf),
+    ],
+)  # fmt: skip
+def test_features_are_learnt_once_each_was_in_a_tree_and_of_enough_records(n_features, rows, trees):
+    assert RefittedSettings().learnt_from(n_features, rows) == trees
+
+
+@pytest.mark.parametrize(("rows", "learns"), [(1900, False), (2000, True), (None, False)])
+def test_few_records_leave_all_features_alike(rows, learns, facts_of, table_of):
+    facts = facts_of([16] * 6, 2, approximate_rows=rows)
+    table = table_of(facts, 300)
+    size = RefittedSize(3, 4, 12)
+    learnt, alike = (
+        trained(facts, table, RefittedSettings(fixed_size=size, learnt_share=share))
+        for share in (0.5, 0.0)
+    )
+    assert np.array_equal(learnt.trees.feature, alike.trees.feature) == (not learns)
 
 
 def test_features_of_a_tree_are_drawn_one_after_the_other_by_weight(facts_of):
