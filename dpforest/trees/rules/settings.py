@@ -41,6 +41,9 @@ class RulesSettings:
         From here on each leaf of the first tree is split by a tree of its own.
     third_signal : float
         From here on so are those leaves' leaves.
+    few_rows : float
+        Declared records below which further stages of two classes, from the third on, come at
+        twice the R: each leaf of theirs has a handful of records.
     count_share : Fraction
         Share of the budget for the counts.
     shares_signal : float
@@ -84,6 +87,7 @@ class RulesSettings:
     counted_signal: float = 75.0
     second_signal: float = 300.0
     third_signal: float = 1000.0
+    few_rows: float = 2000.0
     count_share: Fraction = Fraction(1, 10)
     shares_signal: float = 250.0
     shares_share: Fraction = Fraction(5, 100)
@@ -116,18 +120,21 @@ class RulesSettings:
         """Steepness of soft cuts where there are so many stages."""
         return self.steepness if n_stages == 1 else self.steepness_of_many
 
-    def n_stages(self, signal: float, counted: bool) -> int:
+    def n_stages(self, signal: float, rows: float, counted: bool) -> int:
         """Number of stages of trees in a plan; none where only class shares are released.
 
         Parameters
         ----------
         signal : float
             R.
+        rows : float
+            As they are declared or bought.
         counted : bool
-            Whether leaves are counted before each further stage, where R allows it.
+            Whether leaves are counted before each further stage, where R allows it: of two classes.
         """
-        limits = [self.smallest_signal, self.second_signal, self.third_signal]
-        limits += [self.fourth_signal] if counted else []
+        further = [self.third_signal] + [self.fourth_signal] * counted
+        times = 2 if counted and rows < self.few_rows else 1
+        limits = [self.smallest_signal, self.second_signal, *(times * limit for limit in further)]
         return sum(signal >= limit for limit in limits)
 
 

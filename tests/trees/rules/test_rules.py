@@ -81,7 +81,8 @@ def test_plan_costs_what_training_spends_and_that_is_epsilon(signal, facts_of, t
         (251, ["prior", "rules, stage 1", "leaf counts"], 2),
         (301, ["prior", "rules, stage 1", "rules, stage 2", "leaf counts"], 4),
         (999, ["prior", "rules, stage 1", "rules, stage 2", "leaf counts"], 4),
-        (1001, ["prior", *STAGES[:5], "leaf counts"], 6),
+        (1001, ["prior", *STAGES[:3], "leaf counts"], 4),
+        (2001, ["prior", *STAGES[:5], "leaf counts"], 6),
         (5999, ["prior", *STAGES[:5], "leaf counts"], 6),
         (6001, ["prior", *STAGES, "leaf counts"], 8),
     ],
@@ -121,13 +122,20 @@ def test_each_stage_has_twice_the_budget_of_the_one_before(signal, facts_of):
     assert SMALL.stage_growth == 2
 
 
-def test_two_classes_get_a_fourth_stage_and_more_do_not(facts_of):
-    limits = (299, 2, 1), (300, 3, 2), (999, 2, 2), (999, 3, 2), (1000, 2, 3), (1000, 3, 3)
-    for signal, n_classes, n_stages in (*limits, (5999, 2, 3), (6001, 2, 4), (9000, 3, 3)):
-        plan = LEARNER.plan(facts_with(facts_of, signal, n_classes=n_classes), budget(1))
-        assert plan.shape.n_stages == n_stages
-        before = any("before stage" in part.name for part in plan.parts)
-        assert before == (n_classes == 2 and signal > 999)
+@pytest.mark.parametrize(
+    ("rows", "limits"), [(2000, (300, 1000, 6000)), (1999, (300, 2000, 12_000))]
+)
+def test_two_classes_get_a_fourth_stage_and_of_few_records_later_ones(rows, limits, facts_of):
+    for n_classes, own in ((2, limits), (3, (300, 1000))):
+        facts = facts_of([12, -4, 9], n_classes, approximate_rows=rows)
+        for n_stages, limit in enumerate(own, start=1):
+            for signal, expected in ((limit - 1, n_stages), (limit + 1, n_stages + 1)):
+                epsilon = Fraction(signal * 2**0.5 / rows)
+                plan = LEARNER.plan(facts, budget(epsilon))
+                assert plan.shape.n_stages == expected
+                before = any("before stage" in part.name for part in plan.parts)
+                assert before == (n_classes == 2 and signal > 1000)
+        assert LEARNER.plan(facts, budget(50)).shape.n_stages == len(own) + 1
 
 
 @pytest.mark.parametrize(("signal", "n_sums"), [(4999, 200), (5000, 150), (1e9, 150)])
