@@ -88,7 +88,9 @@ def build_plan(facts: TableFacts, budget: LearnerBudget, settings: RulesSettings
         signal = LearnerBudget(epsilon, Fraction(0)).signal(facts.approximate_rows)
     drawn = facts.n_classes <= _MOST_CLASSES and facts.in_memory
     of_two = facts.n_classes == 2 and facts.unit == 1
-    n_stages = settings.n_stages(signal, facts.approximate_rows or 0.0, of_two) if drawn else 0
+    if facts.n_classes == 2 and (facts.approximate_rows or 0.0) < settings.few_rows:
+        settings = settings.of_few()
+    n_stages = settings.n_stages(signal, of_two) if drawn else 0
     shape = RulesShape(
         facts.n_classes, n_stages, family_size(facts, settings, signal), signal, settings
     )

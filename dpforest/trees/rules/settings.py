@@ -8,7 +8,7 @@ fourth stage were read off tasks made of all tables (docs/utility.md).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 #: R below which a budget cannot teach more than the class shares.
@@ -42,8 +42,7 @@ class RulesSettings:
     third_signal : float
         From here on so are those leaves' leaves.
     few_rows : float
-        Declared records below which further stages of two classes, from the third on, come at
-        twice the R: each leaf of theirs has a handful of records.
+        Declared records of two classes below which all of this is more careful: see `of_few`.
     count_share : Fraction
         Share of the budget for the counts.
     shares_signal : float
@@ -87,7 +86,7 @@ class RulesSettings:
     counted_signal: float = 75.0
     second_signal: float = 300.0
     third_signal: float = 1000.0
-    few_rows: float = 2000.0
+    few_rows: float = 1000.0
     count_share: Fraction = Fraction(1, 10)
     shares_signal: float = 250.0
     shares_share: Fraction = Fraction(5, 100)
@@ -120,21 +119,33 @@ class RulesSettings:
         """Steepness of soft cuts where there are so many stages."""
         return self.steepness if n_stages == 1 else self.steepness_of_many
 
-    def n_stages(self, signal: float, rows: float, counted: bool) -> int:
+    def of_few(self) -> RulesSettings:
+        """The same for few records of two classes, which a rule soon follows too closely.
+
+        Sums from anywhere, equal stages, later further ones and softer cuts each say more of some
+        hundred records than what says more of thousands.
+        """
+        return replace(
+            self,
+            near_share=0.0,
+            stage_growth=Fraction(1),
+            third_signal=2 * self.third_signal,
+            fourth_signal=2 * self.fourth_signal,
+            steepness_of_many=self.steepness,
+        )
+
+    def n_stages(self, signal: float, counted: bool) -> int:
         """Number of stages of trees in a plan; none where only class shares are released.
 
         Parameters
         ----------
         signal : float
             R.
-        rows : float
-            As they are declared or bought.
         counted : bool
-            Whether leaves are counted before each further stage, where R allows it: of two classes.
+            Whether leaves are counted before each further stage, where R allows it.
         """
-        further = [self.third_signal] + [self.fourth_signal] * counted
-        times = 2 if counted and rows < self.few_rows else 1
-        limits = [self.smallest_signal, self.second_signal, *(times * limit for limit in further)]
+        limits = [self.smallest_signal, self.second_signal, self.third_signal]
+        limits += [self.fourth_signal] if counted else []
         return sum(signal >= limit for limit in limits)
 
 

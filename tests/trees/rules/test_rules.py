@@ -81,7 +81,7 @@ def test_plan_costs_what_training_spends_and_that_is_epsilon(signal, facts_of, t
         (251, ["prior", "rules, stage 1", "leaf counts"], 2),
         (301, ["prior", "rules, stage 1", "rules, stage 2", "leaf counts"], 4),
         (999, ["prior", "rules, stage 1", "rules, stage 2", "leaf counts"], 4),
-        (1001, ["prior", *STAGES[:3], "leaf counts"], 4),
+        (1001, ["prior", *STAGES[:5], "leaf counts"], 6),
         (2001, ["prior", *STAGES[:5], "leaf counts"], 6),
         (5999, ["prior", *STAGES[:5], "leaf counts"], 6),
         (6001, ["prior", *STAGES, "leaf counts"], 8),
@@ -111,7 +111,7 @@ def test_draws_and_counts_are_paid_for_what_a_record_moves(signal, facts_of):
 
 @pytest.mark.parametrize("signal", SIGNALS)
 def test_each_stage_has_twice_the_budget_of_the_one_before(signal, facts_of):
-    facts = facts_with(facts_of, signal)
+    facts = facts_with(facts_of, signal, n_classes=3)
     for growth in (2, 1):
         rules = RulesLearner(replace(SMALL, stage_growth=Fraction(growth)))
         plan = rules.plan(facts, budget(1))
@@ -123,7 +123,16 @@ def test_each_stage_has_twice_the_budget_of_the_one_before(signal, facts_of):
 
 
 @pytest.mark.parametrize(
-    ("rows", "limits"), [(2000, (300, 1000, 6000)), (1999, (300, 2000, 12_000))]
+    ("n_classes", "rows", "few"), [(2, 999, True), (2, 1000, False), (3, 400, False)]
+)
+def test_few_records_of_two_classes_are_followed_less_closely(n_classes, rows, few, facts_of):
+    settings = LEARNER.plan(facts_of([12, -4], n_classes, rows), budget(9)).shape.settings
+    found = settings.near_share, settings.stage_growth, settings.steepness_at(2)
+    assert found == ((0, 1, 20) if few else (0.8, 2, 40))
+
+
+@pytest.mark.parametrize(
+    ("rows", "limits"), [(1000, (300, 1000, 6000)), (999, (300, 2000, 12_000))]
 )
 def test_two_classes_get_a_fourth_stage_and_of_few_records_later_ones(rows, limits, facts_of):
     for n_classes, own in ((2, limits), (3, (300, 1000))):
@@ -135,7 +144,7 @@ def test_two_classes_get_a_fourth_stage_and_of_few_records_later_ones(rows, limi
                 assert plan.shape.n_stages == expected
                 before = any("before stage" in part.name for part in plan.parts)
                 assert before == (n_classes == 2 and signal > 1000)
-        assert LEARNER.plan(facts, budget(50)).shape.n_stages == len(own) + 1
+        assert LEARNER.plan(facts, budget(90)).shape.n_stages == len(own) + 1
 
 
 @pytest.mark.parametrize(("signal", "n_sums"), [(4999, 200), (5000, 150), (1e9, 150)])
@@ -278,7 +287,7 @@ def test_damaged_data_is_refused(change, text, facts_of, table_of):
 
 @pytest.mark.parametrize(("signal", "steepness"), [(20, 20.0), (150, 20.0), (600, 40.0)])
 def test_soft_cuts_are_steeper_where_stages_are_several(signal, steepness, facts_of, table_of):
-    facts = facts_with(facts_of, signal)
+    facts = facts_with(facts_of, signal, n_classes=3)
     model, *_ = train(facts, table_of(facts, 150), LEARNER.plan(facts, budget(1)))
     assert model.steepness == model.to_data()["steepness"] == steepness
     codes = table_of(facts, 90, seed=3).codes
@@ -288,7 +297,7 @@ def test_soft_cuts_are_steeper_where_stages_are_several(signal, steepness, facts
 
 
 def test_a_model_stored_by_version_1_is_what_it_was(facts_of, table_of):
-    facts = facts_with(facts_of, 600)
+    facts = facts_with(facts_of, 600, n_classes=3)
     model, *_ = train(facts, table_of(facts, 150), LEARNER.plan(facts, budget(1)))
     data = model.to_data()
     del data["steepness"]
