@@ -543,7 +543,7 @@ def _may_be_bound(value: Any) -> bool:
 
 
 def _is_date(value: Any) -> bool:
-    """True of a date of any library, alone or with a time."""
+    """True of a date, alone or with a time: of Python, numpy or pandas."""
     return isinstance(value, (date, np.datetime64))
 
 

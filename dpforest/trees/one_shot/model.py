@@ -58,7 +58,7 @@ class OneShotModel(LogOddsModel):
         masses of both.
         """
         released = self.masses, self.values
-        return in_shares(spread_by_feature(self.n_features, self.trees.feature, *released, 1e-12))
+        return in_shares(spread_by_feature(self.n_features, self.trees.splits, *released, 1e-12))
 
     def partial_scores(self, feature: int, facts: TableFacts) -> NDArray[np.float64]:
         """Mean class scores at every code of one feature, shape (n_codes, n_classes)."""

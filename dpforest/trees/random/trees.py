@@ -49,6 +49,12 @@ class RandomTrees:
         return int(self.feature.shape[0])
 
     @property
+    def splits(self) -> NDArray[np.int32]:
+        """Feature that each node splits, -1 where it sends all codes left; as ``feature``."""
+        nothing = (self.mask == ~np.uint64(0)).all(axis=2)
+        return np.where(nothing, np.int32(-1), self.feature)
+
+    @property
     def n_leaves(self) -> int:
         """Leaves of one tree."""
         return 1 << self.depth

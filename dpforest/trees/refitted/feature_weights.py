@@ -37,7 +37,7 @@ class FeatureWeights:
     ) -> None:
         """Add a tree whose leaves have such released sizes, shape (n_leaves,), and steps."""
         released = np.maximum(sizes, 0.0)[None], steps[None]
-        self._spread += spread_by_feature(self._spread.size, tree.feature, *released)
+        self._spread += spread_by_feature(self._spread.size, tree.splits, *released)
         self._left -= 1
 
     def of_features(self) -> NDArray[np.int64] | None:

@@ -67,7 +67,7 @@ class RefittedModel(LogOddsModel):
         of both; a feature's code values by their variance over its codes.
         """
         n_features, released = self.offsets.size - 1, (self.sizes, self.steps)
-        spread = spread_by_feature(n_features, self.trees.feature, *released)
+        spread = spread_by_feature(n_features, self.trees.splits, *released)
         if self.code_values is not None:
             rows = float(self.sizes.sum(axis=1).mean())
             parts = np.split(self.code_values, self.offsets[1:-1])

@@ -63,7 +63,7 @@ class RefittedSettings:
         Of the weight by which a tree's features are drawn: the part that goes by what earlier
         trees found each feature to tell. The rest is the same for all.
     learnt_trees : int
-        Trees before that, at least; and as many as it takes until each feature was in one.
+        Trees before that, at least; and as many as have room for each feature once.
     learnt_rows : float
         Declared records from which it is done: of a few hundred, features seem to tell much that
         do not, and the many that tell a little are all worth a look.

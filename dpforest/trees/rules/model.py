@@ -241,7 +241,8 @@ class RuleModel(LogOddsModel):
         """
         with reading(_KIND):
             version = data.get("version")
-            if data.get("format") != _FORMAT or version not in (1, _VERSION):
+            known = type(version) is int and version in (1, _VERSION)
+            if data.get("format") != _FORMAT or not known:
                 raise ModelFormatError(f"not a {_FORMAT} model of version 1 or {_VERSION}.")
             require(data["n_features"] == facts.n_features, _KIND, "its features do not fit")
             n_leaves, n_classes = len(data["nodes"]) + 1, facts.n_classes

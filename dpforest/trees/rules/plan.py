@@ -153,10 +153,16 @@ def _words(shape: RulesShape, counted: bool, weighed: bool = False) -> dict[str,
         + (", those of a rare class for more" if weighed else ""),
         "stages": f"{shape.n_stages}, each adds at most two levels",
         "directions": f"up to {size.n_singles} single features and categories, "
-        f"{size.n_sums} public random sums, at most {size.n_cuts} cuts each",
+        f"{size.n_sums} random sums, {_whence(shape)}, at most {size.n_cuts} cuts each",
         "probabilities": confidence if counted else f"modest, from R = {shape.signal:.3g}",
         "budget shares add up in": "epsilon",
     }
+
+
+def _whence(shape: RulesShape) -> str:
+    """What sums are made of, in words."""
+    near = shape.n_stages > 1 and shape.settings.near_share
+    return "later ones mostly near to released ones" if near else "public"
 
 
 def family_size(facts: TableFacts, settings: RulesSettings, signal: float) -> FamilySize:

@@ -120,7 +120,7 @@ class RulesSettings:
         return self.steepness if n_stages == 1 else self.steepness_of_many
 
     def of_few(self) -> RulesSettings:
-        """The same for few records of two classes, which a rule soon follows too closely.
+        """The same for few records of two classes or a target, soon followed too closely.
 
         Sums from anywhere, equal stages, later further ones and softer cuts each say more of some
         hundred records than what says more of thousands.

@@ -102,14 +102,15 @@ class SumMaker:
             parts.update({f: self._part(f) for f in self.draws.some(others, room)})
 
     def _parts_of(self, known: Direction) -> dict[int, Part]:
-        """Parts by feature; a single feature's table has steps of its own."""
+        """Parts by feature; a single feature's table may have steps of its own."""
         if len(known.features) > 1:
             tables = zip(known.features, known.tables, strict=True)
             return {feature: Part.of_table(table) for feature, table in tables}
         (feature,), (table,) = known.features, known.tables
         if self.facts.ordered[feature]:
             return {feature: self._part(feature)}
-        return {feature: Part.of_table(table * SUM_SCALE)}
+        # One value against the rest, which is 1 or, where it was a sum already, a whole part.
+        return {feature: Part.of_table(table * (SUM_SCALE // max(int(np.ptp(table)), 1)))}
 
     def _cuts(self, low: int, width: int) -> NDArray[np.int64]:
         """Cuts at equal distances."""

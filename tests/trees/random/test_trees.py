@@ -131,6 +131,8 @@ def test_a_node_that_nothing_can_split_sends_all_left(facts_of):
     everything = np.array([[a, b] for a in range(2) for b in range(2)], dtype=np.uint8)
     for leaves in trees.leaves(everything):
         assert sorted(leaves.tolist()) == [0, 4, 8, 12], "two splits, then left, left"
+    assert (trees.splits[:, :3] >= 0).all() and (trees.splits[:, 3:] == -1).all()
+    assert np.array_equal(trees.splits[:, :3], trees.feature[:, :3])
 
 
 def test_a_tree_keeps_to_the_number_of_features_it_is_allowed(facts):

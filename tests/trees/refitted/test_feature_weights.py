@@ -54,6 +54,20 @@ def test_weights_add_up_what_all_trees_moved():
     assert weights / weights.sum() == pytest.approx(expected, abs=1e-4)
 
 
+def test_nodes_that_split_nothing_credit_no_feature(facts_of):
+    """They name feature 0, and noise in leaves that nothing reaches looks as if it parted them."""
+    facts, rng = facts_of([2] * 12, 2), np.random.default_rng(3)
+    weights = FeatureWeights(12, 0, 0.9)
+    bins, uses = public_bins(facts, 32), np.zeros(12)
+    for seed in range(60):
+        n_features = np.array([3])
+        tree = draw_random_trees(1, 6, bins, facts, SeededSource(seed), n_features)
+        uses[np.unique(tree.splits[tree.splits >= 0])] += 1
+        weights.learn(tree, rng.normal(size=64) + 5, rng.normal(size=(64, 1)))
+    found = weights.of_features() / uses
+    assert found[0] < 2 * np.median(found)
+
+
 @pytest.mark.parametrize(("learnt_from", "known"), [(0, True), (2, True), (3, False)])
 def test_all_weigh_the_same_up_to_so_many_trees(learnt_from, known):
     moved = (0, 1, 1), EVEN, [1, 1, -1, -1]

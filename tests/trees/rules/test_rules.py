@@ -269,6 +269,8 @@ def test_one_seed_gives_one_model_and_json_gives_it_back(facts_of, table_of):
     ("change", "text"),
     [
         ({"format": "other"}, "not a dpforest-rules model of version 1"),
+        ({"version": True}, "not a dpforest-rules model of version 1 or 2"),
+        ({"version": 1.0}, "not a dpforest-rules model of version 1 or 2"),
         ({"version": 3}, "not a dpforest-rules model of version 1 or 2"),
         ({"steepness": 0}, "damaged"),
         ({"steepness": 1e9}, "damaged"),

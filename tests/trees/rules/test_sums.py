@@ -77,6 +77,16 @@ def test_single_features_begin_sums(facts_of):
                 assert np.array_equal(table, one.tables[0] * SUM_SCALE)
 
 
+def test_steps_of_a_part_do_not_grow_from_stage_to_stage(facts_of):
+    facts = facts_of([-3, -3, 12], 2)
+    makes = maker(facts)
+    known = list(draw_directions(facts, 0, 15, 100, 0.3, SeededSource(1)).members)
+    for _ in range(4):
+        known = [makes.near([one]) for one in known for _ in range(3)]
+        spans = [int(np.ptp(table)) for one in known for table in one.tables]
+        assert all(span == 0 or 0.9 * SUM_SCALE <= span <= SUM_SCALE for span in spans)
+
+
 @pytest.mark.parametrize("n_codes", [N_CODES, [-2, -2, -3], [2, 3], [64, 64]])
 def test_cuts_of_near_sums_part_values_and_none_is_there_twice(n_codes, facts_of):
     makes = maker(facts_of(n_codes, 2))
