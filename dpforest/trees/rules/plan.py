@@ -160,7 +160,7 @@ def _words(shape: RulesShape, counted: bool, weighed: bool = False) -> dict[str,
 
 
 def _whence(shape: RulesShape) -> str:
-    """What sums are made of, in words."""
+    """Source of the sums, in words."""
     near = shape.n_stages > 1 and shape.settings.near_share
     return "later ones mostly near to released ones" if near else "public"
 
