@@ -10,10 +10,12 @@ from itertools import permutations
 import numpy as np
 import pytest
 
+from dpforest import Domain, PrivateForestClassifier
 from dpforest.accounting import BudgetAccountant
 from dpforest.accounting.releases import LearnerBudget
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.records.base import MemoryRecords
+from dpforest.streams import BatchStream
 from dpforest.trees.random.bins import public_bins
 from dpforest.trees.random.trees import RandomTrees, draw_random_trees
 from dpforest.trees.refitted import RefittedForest
@@ -181,3 +183,20 @@ def test_later_trees_look_at_the_features_that_tell(facts_of, table_of):
         uses = (model.trees.feature == 11).any(axis=1)
         shares[share] = uses[10:].mean()
     assert shares[0.5] > shares[0.0] + 0.3
+
+
+@pytest.mark.parametrize("delta", [0, 1e-6])
+def test_a_stream_learns_the_same_features_as_memory(delta):
+    rng = np.random.default_rng(0)
+    X, n = rng.random((2500, 8)), 2500
+    X[:, 3] = rng.integers(0, 3, n)
+    y = (X[:, 0] + X[:, 1] > 1).astype(int)
+    features = {f"f{i}": (0, 1) for i in range(8)} | {"f3": ["0", "1", "2"]}
+    domain = Domain(features=features, classes=[0, 1], approximate_rows=2500)
+    given = dict(epsilon=1, delta=delta, domain=domain, random_state=3, strategy="refitted")
+    batches = BatchStream(lambda: ((X[i : i + 700], y[i : i + 700]) for i in range(0, n, 700)))
+    whole = PrivateForestClassifier(**given).fit(X, y).predict_proba(X)
+    streamed = PrivateForestClassifier(**given).fit(batches)
+    assert np.array_equal(streamed.predict_proba(X), whole)
+    drawn = RefittedSettings().learnt_from(8, 2500.0)
+    assert drawn < 8, "so that features are learnt here, in either currency"
