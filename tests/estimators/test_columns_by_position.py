@@ -14,6 +14,7 @@ from dpforest import (
     PrivateForestClassifier,
     PrivateForestRegressor,
 )
+from dpforest.exceptions import ParameterTypeError
 
 pandas = pytest.importorskip("pandas")
 
@@ -81,3 +82,15 @@ def test_the_curator_is_told_first():
     text = " ".join(str(found).split())
     assert text.index("BP as age") < text.index("A fit would")
     assert found.to_dict()["by_position"] == found.by_position
+
+
+@pytest.mark.parametrize(("kind", "y"), FORESTS)
+@pytest.mark.parametrize("named", [True, False])
+def test_a_lazy_frame_is_refused_in_our_words_alone(kind, y, named):
+    """Polars warns where a lazy frame is asked for its columns; a warning would be an error."""
+    polars, narwhals = pytest.importorskip("polars"), pytest.importorskip("narwhals")
+    lazy = polars.from_dict(frame("age", "bp").to_dict("list")).lazy()
+    forest = kind(epsilon=1, domain=DOMAIN).fit(frame("age", "bp") if named else X, y)
+    for table in (lazy, narwhals.from_native(lazy)):
+        with pytest.raises(ParameterTypeError, match="a lazy frame holds no values. Collect it"):
+            forest.predict(table)

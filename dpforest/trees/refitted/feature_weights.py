@@ -25,7 +25,7 @@ class FeatureWeights:
     learnt_from : float
         Trees up to which all features weigh the same.
     share : float
-        Part that goes by the spread, from 0 to below 1.
+        Part that goes by the spread, from 0 to below 1; at 0 nothing is worked out.
     """
 
     def __init__(self, n_features: int, learnt_from: float, share: float) -> None:
@@ -36,9 +36,10 @@ class FeatureWeights:
         self, tree: RandomTrees, sizes: NDArray[np.float64], steps: NDArray[np.float64]
     ) -> None:
         """Add a tree whose leaves have such released sizes, shape (n_leaves,), and steps."""
-        released = np.maximum(sizes, 0.0)[None], steps[None]
-        self._spread += spread_by_feature(self._spread.size, tree.splits, *released)
         self._left -= 1
+        if self._share:
+            released = np.maximum(sizes, 0.0)[None], steps[None]
+            self._spread += spread_by_feature(self._spread.size, tree.splits, *released)
 
     def of_features(self) -> NDArray[np.int64] | None:
         """Weights in whole steps, shape (D,); None while all weigh the same."""

@@ -118,7 +118,8 @@ class _Rounds:
         self.noise = bridge.event(Role.SUMS).variance ** 0.5
         self.history = history
         learnt_from = shape.settings.learnt_from(facts.n_features, facts.approximate_rows or 0.0)
-        self.weights = FeatureWeights(facts.n_features, learnt_from, shape.settings.learnt_share)
+        share = shape.settings.learnt_share if learnt_from < shape.n_rounds else 0.0
+        self.weights = FeatureWeights(facts.n_features, learnt_from, share)
 
     @property
     def _residuals(self) -> Residuals:
