@@ -245,6 +245,10 @@ class NoiseUnknownError(DPForestError, ValueError):
         super().__init__(f"no standard errors: {self.rule}. {self.repair}.")
 
 
+#: Problems of a report that its error names; ``problems`` has all.
+PROBLEMS_TOLD = 3
+
+
 class ReportError(DPForestError, ValueError):
     """A privacy report does not follow from its own entries, or is not of the given model.
 
@@ -256,8 +260,9 @@ class ReportError(DPForestError, ValueError):
 
     def __init__(self, problems: tuple[str, ...]) -> None:
         self.problems = tuple(problems)
-        shown = "; ".join(self.problems[:3])
-        more = f"; and {len(self.problems) - 3} more" if len(self.problems) > 3 else ""
+        shown = "; ".join(self.problems[:PROBLEMS_TOLD])
+        others = len(self.problems) - PROBLEMS_TOLD
+        more = f"; and {others} more" if others > 0 else ""
         super().__init__(f"the report does not hold: {shown}{more}. Do not rely on it.")
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -20,7 +20,7 @@ from dpforest.command_line.models import content_of, read_model
 from dpforest.command_line.writing import check_new, write_text
 from dpforest.domain.domain import Domain
 from dpforest.estimators.storage import FORMAT as MODEL_FORMAT
-from dpforest.exceptions import ParameterError, ReportError
+from dpforest.exceptions import PROBLEMS_TOLD, ParameterError, ReportError
 from dpforest.report.diff import diff_reports
 from dpforest.report.report import PrivacyReport
 from dpforest.verify.page import is_page
@@ -28,6 +28,8 @@ from dpforest.verify.report import verify_report
 
 #: Beside a report that is shown or compared as its file has it.
 NOT_VERIFIED = "shown as it is written: dpforest report verify says whether it holds"
+#: Lines of further problems that are shown to a reader.
+MOST_LINES = 20
 
 
 def run_show(chosen: argparse.Namespace) -> Answer:
@@ -61,9 +63,18 @@ def run_verify(chosen: argparse.Namespace) -> Answer:
             )
     except ReportError as refusal:
         result = VerifyResult(holds=False, problems=refusal.problems)
-        return Answer(result, "\n".join([str(refusal), *refusal.problems[3:]]), code=ANSWER_IS_NO)
+        return Answer(result, _refused_in_words(refusal), code=ANSWER_IS_NO)
     result = VerifyResult(holds=True, held=found.held, taken_at_its_word=found.taken_at_its_word)
     return Answer(result, str(found))
+
+
+def _refused_in_words(refusal: ReportError) -> str:
+    """Its first problems in one sentence, then more of them, a line each."""
+    rest = refusal.problems[PROBLEMS_TOLD:]
+    lines = [str(refusal), *rest[:MOST_LINES]]
+    if len(rest) > MOST_LINES:
+        lines.append(f"and {len(rest) - MOST_LINES} more: --json lists all")
+    return "\n".join(lines)
 
 
 def run_diff(chosen: argparse.Namespace) -> Answer:

@@ -73,9 +73,9 @@ def check_pipeline(estimator: Any) -> tuple[str, ...]:
     ``FrozenEstimator`` learns nothing any more; fit it on public data. It cannot be told from a
     function whether it treats each record by itself: one that subtracts a mean of the table learns,
     and is not found. Of columns in another order only the step right before a private estimator is
-    looked at, and those of its columns that it names: not a nested pipeline, a union, or columns
-    chosen by place or by a selector. Held by tests/estimators/test_pipeline_rows.py and
-    tests/estimators/test_pipelines.py.
+    looked at (of a pipeline in its place, the last one), and those of its columns that it names:
+    not a union, or columns chosen by place or by a selector. Held by
+    tests/estimators/test_pipeline_rows.py and tests/estimators/test_pipelines.py.
 
     Examples
     --------
@@ -260,11 +260,7 @@ def _reordered(estimator: Any, domains: list[Domain]) -> Iterator[str]:
     Its step is asked by names alone. One that makes other columns of them (of each category one)
     is told by a domain that does not declare these.
     """
-    steps = _read(estimator, "steps")
-    if not _is(estimator, "sklearn.pipeline", "Pipeline") or not _is_of(steps, list):
-        return
-    pairs = [step for step in steps if _is_of(step, (list, tuple)) and len(step) == 2]
-    working = [pair for pair in pairs[:-1] if not _is_of(pair[1], (str, type(None)))]
+    working = _working(_steps(estimator)[:-1])
     if not working:
         return
     # The last one gets its columns from this step; what steps before it made of theirs it hides.
@@ -284,11 +280,27 @@ def _reordered(estimator: Any, domains: list[Domain]) -> Iterator[str]:
         )
 
 
+def _steps(estimator: Any) -> list[Any]:
+    """Names and estimators of a pipeline's steps; nothing of any other estimator."""
+    steps = _read(estimator, "steps")
+    if not _is(estimator, "sklearn.pipeline", "Pipeline") or not _is_of(steps, list):
+        return []
+    return [step for step in steps if _is_of(step, (list, tuple)) and len(step) == 2]
+
+
+def _working(steps: list[Any]) -> list[Any]:
+    """Steps that are no ``"passthrough"``."""
+    return [pair for pair in steps if not _is_of(pair[1], (str, type(None)))]
+
+
 def _order_of(step: Any) -> tuple[tuple[str, ...], bool]:
     """Names of the columns that a ``ColumnTransformer`` hands on as an array, in its order.
 
-    And whether the columns that it does not name follow.
+    And whether the columns that it does not name follow. A pipeline hands on what its last step
+    does.
     """
+    if inner := _working(_steps(step)):
+        return _order_of(inner[-1][1])
     parts, nothing = _read(step, "transformers"), ((), False)
     if not _is(step, "sklearn.compose", "ColumnTransformer") or _keeps_names(step):
         return nothing

@@ -12,6 +12,7 @@ import pytest
 from dpforest import PrivateForestClassifier, Signer, read_plain, sign_report
 from dpforest.audit.result import AuditResult
 from dpforest.command_line import auditing
+from dpforest.exceptions import ReportError
 
 pa = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -142,6 +143,20 @@ def test_a_report_holds_or_not(ask, here, stored):
     result = json.loads(out)["result"]
     assert code == 1 and not result["holds"] and result["problems"] and not err
     assert ask("report verify none.json")[0] == 2
+
+
+def test_of_very_many_problems_some_are_shown_and_all_are_in_the_answer(ask, stored, monkeypatch):
+    problems = tuple(f"figure {number} is another" for number in range(500))
+
+    def refuse(*arguments, **named):
+        raise ReportError(problems)
+
+    monkeypatch.setattr("dpforest.command_line.reports.verify_report", refuse)
+    code, out, _ = ask("report verify forest/report.json")
+    assert code == 1 and "figure 22 is another\nand 477 more: --json lists all" in out
+    assert "figure 23 " not in out
+    found = json.loads(ask("report verify forest/report.json --json")[1])["result"]["problems"]
+    assert found == list(problems)
 
 
 def test_an_edited_page_is_found_and_a_signed_one_holds(ask, here, stored):

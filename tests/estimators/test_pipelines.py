@@ -499,6 +499,9 @@ def columns_in(*names, **parameters):
     Pipeline([*columns_in("b", "a").steps[:1], ("then", Normalizer()), ("f", forest())]),
     Pipeline([("columns", ColumnTransformer([("b", "passthrough", slice(2))])), ("f", forest())]),
     make_pipeline(columns_in("b", "a")[0], forest(domain=None)),
+    make_pipeline(make_pipeline(columns_in("b", "a")[0], Normalizer()), forest()),
+    make_pipeline(make_pipeline(columns_in("a", "b")[0]), forest()),
+    make_pipeline(make_pipeline("passthrough"), forest()),
 ])  # fmt: skip
 def test_columns_in_the_declared_order_or_with_names_are_not_spoken_of(pipeline):
     assert not any("another order" in said for said in check_pipeline(pipeline))
@@ -515,6 +518,9 @@ def test_columns_in_the_declared_order_or_with_names_are_not_spoken_of(pipeline)
         ("columns", ColumnTransformer([("both", "passthrough", ("b", "a"))])),
         ("votes", VotingClassifier([("forest", forest())])),
     ]),
+    # A pipeline in the step's place, and in the forest's.
+    Pipeline([("columns", make_pipeline("passthrough", columns_in("b", "a")[0])), ("f", forest())]),
+    Pipeline([*columns_in("b", "a").steps[:1], ("then", make_pipeline("passthrough", forest()))]),
 ])  # fmt: skip
 def test_columns_in_another_order_without_names_are_told(pipeline):
     """The fit reads them by position: b as a."""
