@@ -15,7 +15,7 @@ from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.schema import CategoricalFeature, NumericFeature
 from dpforest.exceptions import MissingExtraError, ParameterError
 from dpforest.own_names import OwnNames
-from dpforest.trees.partial import shown_parts
+from dpforest.trees.shown import shown_parts
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -161,7 +161,7 @@ class ReleasedModel(Protocol):
     def partial_scores(self, feature: int, facts: TableFacts) -> NDArray[np.float64]:
         """Mean ``scores`` at every shown code of one feature, shape (codes, n_classes).
 
-        Shown are all codes, but of a lattice (``trees.partial.shown_codes``).
+        Shown are all codes, but of a lattice (``trees.shown.shown_codes``).
         """
 
     def to_data(self) -> dict[str, Any]:

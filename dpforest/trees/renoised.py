@@ -140,7 +140,9 @@ class RenoisedAnswer:
             assert self.chunk is not None
             question = self.question
             if self.place is None:
-                self.counted = question.count(self.chunk)
+                # Choices stay, so what they are drawn by is not summed.
+                count = getattr(question, "count_nodes", question.count)
+                self.counted = count(self.chunk)
             else:
                 # Of alternatives, trees, the released one alone.
                 question = replace(question, trees=question.trees.take([self.place]))

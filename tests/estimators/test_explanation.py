@@ -8,8 +8,14 @@ import pytest
 from dpforest import Domain, PrivateForestClassifier, PrivateForestRegressor
 from dpforest.estimators.fit_plan import table_facts
 from dpforest.exceptions import ParameterError
-from dpforest.trees import partial
-from dpforest.trees.partial import partial_scores, range_sends_left, sampled_scores
+from dpforest.trees.partial import (
+    _made_up,
+    mask_sends_left,
+    partial_scores,
+    range_sends_left,
+    sampled_scores,
+)
+from dpforest.trees.shown import shown_codes
 
 KINDS = [
     ("rules", 0),
@@ -89,24 +95,73 @@ def test_the_weights_of_a_tree_are_those_of_its_leaves():
     assert of_one[:, 0].tolist() == [0.5 * 1 + 0.5 * 2, 0.5 * 1 + 0.5 * 6]
 
 
-def test_trees_that_do_not_look_at_a_feature_are_summed_at_once(monkeypatch):
-    """The same as one by one, at all its codes: of a wide table few trees look at any feature."""
-    generator = np.random.default_rng(1)
-    features = generator.integers(0, 6, (9, 7)).astype(np.int32)
-    masses = np.maximum(generator.normal(1, 1, (9, 8)), 0)
-    masses[2] = 0  # noise may leave nothing
-    values, low = generator.normal(size=(9, 8, 3)), generator.integers(0, 3, (9, 7))
-    one_by_one, looked = partial._leaf_shares, []
-    monkeypatch.setattr(partial, "_leaf_shares", lambda *a: looked.append(a[3]) or one_by_one(*a))
-    for feature in range(7):  # the last one is in no tree
-        goes = range_sends_left(low, low + 2, np.arange(4))
-        shares = [
-            one_by_one(feature, 4, features[t], t, goes, masses[t]) @ values[t] for t in range(9)
-        ]
-        looked.clear()
-        found = partial_scores(feature, 4, features, goes, masses, values)
-        np.testing.assert_allclose(found, sum(shares), rtol=0, atol=1e-12)
-        assert looked == [t for t in range(9) if feature in features[t]]
+def mean_below(place, features, feature, code, sent, masses, values):
+    """Slow twin: the mean leaf value and the size below a node of one tree, at a code."""
+    inner = features.size
+    if place >= inner:
+        return values[place - inner], masses[place - inner]
+    below = (
+        mean_below(child, features, feature, code, sent, masses, values)
+        for child in (2 * place + 1, 2 * place + 2)
+    )
+    (left, size), (right, other) = below
+    if features[place] == feature:
+        return left if sent[place, code] else right, size + other
+    part = size / (size + other) if size + other > 0 else 0.5
+    return part * left + (1 - part) * right, size + other
+
+
+@pytest.mark.parametrize("depth", [1, 3, 5])
+@pytest.mark.parametrize("of_masks", [False, True])
+def test_means_of_trees_are_those_of_a_slow_twin(depth, of_masks):
+    """Also where codes come and go, a feature is nowhere, and noise left a tree nothing."""
+    generator = np.random.default_rng(depth)
+    n_trees, n_nodes, n_codes = 9, 2**depth - 1, 70
+    features = generator.integers(-1, 6, (n_trees, n_nodes)).astype(np.int32)
+    masses = np.maximum(generator.normal(1, 1, (n_trees, n_nodes + 1)), 0)
+    masses[2] = 0
+    values = generator.normal(size=(n_trees, n_nodes + 1, 3))
+    low = generator.integers(0, n_codes, (n_trees, n_nodes))
+    high = np.minimum(low + generator.integers(0, n_codes, low.shape), n_codes - 1)
+    goes = range_sends_left(low, high, np.arange(n_codes))
+    if of_masks:
+        mask = generator.integers(0, 2**63, (n_trees, n_nodes, 2), dtype=np.uint64)
+        goes = mask_sends_left(mask, n_codes)
+    every = np.arange(n_nodes)
+    for feature in range(7):
+        found = partial_scores(feature, n_codes, features, goes, masses, values)
+        for code in range(n_codes):
+            trees = (
+                mean_below(0, features[t], feature, code, goes(t, every), masses[t], values[t])[0]
+                for t in range(n_trees)
+            )
+            np.testing.assert_allclose(found[code], sum(trees), rtol=0, atol=1e-12)
+
+
+def test_made_up_records_are_scored_as_they_would_be_one_code_at_a_time():
+    """Several codes are scored at once; means are those of each by itself."""
+    n_codes = np.array([150, 7, 300])
+
+    def score(codes):
+        wide = codes.astype(np.float64)
+        return np.column_stack([wide[:, 0] * wide[:, 1], np.sqrt(wide[:, 2]) + wide[:, 0]])
+
+    for feature in range(3):
+        found = sampled_scores(score, feature, n_codes, n_records=32)
+        records = _made_up(tuple(n_codes.tolist()), 32)
+        assert (records.max(axis=0) < n_codes).all() and np.ptp(records, axis=0).all()
+        for code in range(n_codes[feature]):
+            own = records.copy()
+            own[:, feature] = code
+            np.testing.assert_allclose(found[code], score(own).mean(axis=0), rtol=1e-12)
+
+
+def test_lattices_are_explained_at_the_middles_of_equal_parts():
+    """And a missing value by itself; fewer points one by one."""
+    assert shown_codes(5, False).tolist() == [0, 1, 2, 3, 4]
+    assert shown_codes(6, True).tolist() == [0, 1, 2, 3, 4, 5]
+    found = shown_codes(256 * 9 + 1, True)
+    assert found.tolist() == [*range(4, 256 * 9, 9), 256 * 9]
 
 
 def test_what_no_rule_looks_at_is_scored_once():
@@ -130,10 +185,10 @@ def test_what_no_rule_looks_at_is_scored_once():
         in_full = sampled_scores(score, feature, facts.n_codes)
         np.testing.assert_array_equal(model.partial_scores(feature, facts), in_full)
         assert np.ptp(in_full, axis=0).max() == 0 or feature in used
-    assert 0 < len(used) < 30 and len(scored) == facts.n_codes.sum()
+    assert 0 < len(used) < 30 and sum(map(len, scored)) == 256 * facts.n_codes.sum()
     scored.clear()
     sampled_scores(score, 29, facts.n_codes, looked_at=False)
-    assert len(scored) == 1
+    assert sum(map(len, scored)) == 256
 
 
 def test_it_is_drawn():

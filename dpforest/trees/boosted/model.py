@@ -15,10 +15,10 @@ from dpforest.trees.multinomial.kernels.predict import sum_leaf_values
 from dpforest.trees.partial import (
     partial_scores,
     range_sends_left,
-    shown_codes,
     with_both_classes,
 )
 from dpforest.trees.scored.columns import n_score_columns
+from dpforest.trees.shown import shown_codes
 from dpforest.trees.stored import LARGEST, reading, real_numbers, require, whole_numbers
 
 _KIND = "boosted forest"

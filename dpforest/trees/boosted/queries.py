@@ -220,18 +220,30 @@ class LevelSums:
 
     def count(self, chunk: Chunk) -> NDArray[np.int64]:
         """Sums of a chunk, flat: see `parted`."""
-        rows, lattice = self.gradients.rows(chunk), self.gradients.lattice
-        nodes = grouped(chunk, len(self.history), self.heap, self.level)
-        n_counted, width = self.counted.size, 2 * lattice.n_columns + 1
-        size = math.prod(bins_shape(n_counted, self.bins, lattice.n_columns))
-        sums = np.empty(size + n_counted * width, dtype=np.int64)
+        nodes, rows, sums = self._of_nodes(chunk)
         of_bins, totals = self.parted(sums)
         of_nodes = nodes.order, nodes.starts, self.counted
-        node_sums(*of_nodes, rows, totals)
         first, listed, usual = self._listed(chunk)
         node_histograms(*of_nodes, first, listed, rows, self.bins.starts, usual, totals, of_bins)
-        totals *= unit_row(lattice)
+        totals *= unit_row(self.gradients.lattice)
         return sums
+
+    def count_nodes(self, chunk: Chunk) -> NDArray[np.int64]:
+        """The same with nothing over bins, which have any values: where no split is drawn anew."""
+        _, _, sums = self._of_nodes(chunk)
+        totals = self.parted(sums)[1]
+        totals *= unit_row(self.gradients.lattice)
+        return sums
+
+    def _of_nodes(self, chunk: Chunk) -> tuple[Segments, NDArray[np.int32], NDArray[np.int64]]:
+        """Records by nodes, their rows, and sums of which those over nodes are there; secret."""
+        rows, n_columns = self.gradients.rows(chunk), self.gradients.lattice.n_columns
+        nodes = grouped(chunk, len(self.history), self.heap, self.level)
+        n_counted, width = self.counted.size, 2 * n_columns + 1
+        size = math.prod(bins_shape(n_counted, self.bins, n_columns))
+        sums = np.empty(size + n_counted * width, dtype=np.int64)
+        node_sums(nodes.order, nodes.starts, self.counted, rows, self.parted(sums)[1])
+        return nodes, rows, sums
 
     def parted(self, sums: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Sums over bins, shape (m, total bins, words), and over nodes, shape (m, 2 C + 1)."""

@@ -12,7 +12,8 @@ from dpforest.trees.base import ModelTraits, ScoreLink, TableFacts
 from dpforest.trees.multinomial.heaps import ReleasedTrees
 from dpforest.trees.multinomial.kernels.predict import sum_leaf_values
 from dpforest.trees.multinomial.leaf_values import PROBABILITY_FLOOR, LeafValues, leaf_values
-from dpforest.trees.partial import partial_scores, range_sends_left, shown_codes
+from dpforest.trees.partial import partial_scores, range_sends_left
+from dpforest.trees.shown import shown_codes
 from dpforest.trees.stored import forest_from_data, forest_to_data, reading, require
 
 

@@ -84,9 +84,11 @@ class RefittedModel(LogOddsModel):
         scores = partial_scores(feature, n_codes, trees.feature, sent_left, self.sizes, self.steps)
         scores = scores + self.base
         if self.code_values is not None:
-            parts = np.split(self.code_values, self.offsets[1:-1])
-            others = sum((p.mean(axis=0) for f, p in enumerate(parts) if f != feature), 0.0)
-            scores = scores + parts[feature] + others
+            firsts, n_each = self.offsets[:-1], np.diff(self.offsets)[:, None]
+            means = np.add.reduceat(self.code_values, firsts) / n_each
+            first, end = self.offsets[feature], self.offsets[feature + 1]
+            others = np.delete(means, feature, axis=0).sum(axis=0)
+            scores = scores + self.code_values[first:end] + others
         return with_both_classes(scores)
 
     def to_data(self) -> dict[str, Any]:

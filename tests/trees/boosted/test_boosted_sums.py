@@ -228,6 +228,17 @@ def test_sums_do_not_depend_on_chunks_or_on_what_they_kept(facts_of, table_of, n
     assert np.array_equal(after.rows(chunk), after.rows(Chunk(table)))
 
 
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_sums_over_nodes_alone_are_those_beside_sums_over_bins(facts_of, table_of, n_classes):
+    facts = facts_of(CODES, n_classes)
+    chunk, growth = Chunk(table_of(facts, 300, seed=6)), growth_of(facts, n_classes)
+    for level in range(4):
+        query = growth.level()
+        own = query.parted(query.count_nodes(chunk))[1]
+        assert np.array_equal(own, query.parted(query.count(chunk))[1]) and own[:, -1].any()
+        growth.split(np.full(2**level, 1 + level))
+
+
 class AllCounted:
     """Siblings where every node was counted."""
 
