@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -45,6 +46,9 @@ STRATEGIES: dict[str, Strategy] = {
 #: R sqrt(2 / K) from which refitted forests pass selected rules, and R for a regression.
 REFITTED_SIGNAL = 150.0
 REFITTED_SIGNAL_OF_MEANS = 400.0
+#: The same of two classes and fewer records than these, where a rule is held back by the records
+#: more than by noise; of features some of which are ordered, and no more than trees can look at.
+REFITTED_SIGNAL_OF_FEW, REFITTED_ROWS, REFITTED_FEATURES = 90.0, 2000.0, 250
 #: R sqrt(2 / K) and records from which boosted forests pass refitted ones, of two classes and of
 #: more. Drawn splits follow a few hundred records too closely.
 BOOSTED_SIGNAL, BOOSTED_SIGNAL_OF_MANY = 8000.0, 10_000.0
@@ -74,6 +78,9 @@ FEW_FEATURES, PURE_BOOSTED_SIGNAL_OF_FEW = 4, 100_000.0
 #: classes or of many features that are nearly all ordered.
 PURE_BOOSTED_SIGNAL_OF_MANY = 17_000.0
 PURE_BOOSTED_SIGNAL_WITHOUT_RULES = 10_000.0
+#: That from which refitted ones pass rules of more classes where hardly a feature is ordered:
+#: drawn splits part categories off one by one, random ones in halves.
+PURE_REFITTED_SIGNAL_OF_CATEGORIES = 10_000.0
 #: In pure epsilon, records up to which, and epsilon from which, refitted forests pass rules: with
 #: little noise many trees follow so few records less closely than one rule does. Of more than two
 #: classes R sqrt(2 / K) has to be such, besides. A bought number of records takes a twentieth of
@@ -122,13 +129,25 @@ def pick_strategy(facts: TableFacts, budget: LearnerBudget) -> str:
             return "rules"
         return "refitted" if budget.delta or _is_for_pure_streams(facts, signal) else "one_shot"
     if budget.delta:
-        return "refitted" if _level(facts, signal) >= REFITTED_SIGNAL else "rules"
+        return "refitted" if _level(facts, signal) >= _refitted_signal(facts) else "rules"
     return "one_shot" if _is_for_pure_tables(facts, signal) else "rules"
 
 
 def _level(facts: TableFacts, signal: float) -> float:
     """R sqrt(2 / K): of more classes each has fewer records to be told by."""
     return float(signal * (2 / max(facts.n_classes, 2)) ** 0.5)
+
+
+def _refitted_signal(facts: TableFacts) -> float:
+    """R sqrt(2 / K) from which refitted forests pass rules, with a delta."""
+    few = facts.n_classes == 2 and (facts.approximate_rows or math.inf) < REFITTED_ROWS
+    suited = _has_order(facts) and facts.n_features <= REFITTED_FEATURES
+    return REFITTED_SIGNAL_OF_FEW if few and suited else REFITTED_SIGNAL
+
+
+def _has_order(facts: TableFacts) -> bool:
+    """True unless hardly a feature is ordered."""
+    return float(facts.ordered.mean()) >= BOOSTED_ORDERED
 
 
 def _is_for_boosting(facts: TableFacts, signal: float) -> bool:
@@ -154,12 +173,13 @@ def _pure_boosted_signal(facts: TableFacts) -> float:
 
     Of many ordered features random trees look for few thresholds among very many.
     """
-    wide = facts.n_features >= BOOSTED_FEATURES
     if facts.unit > 1:
         return PURE_BOOSTED_SIGNAL_WITHOUT_RULES
     if facts.n_classes > 2:
+        if not _has_order(facts):
+            return PURE_BOOSTED_SIGNAL
         beside_rules = PURE_BOOSTED_SIGNAL_OF_MANY
-    elif wide and float(facts.ordered.mean()) >= BOOSTED_NUMBERS:
+    elif facts.n_features >= BOOSTED_FEATURES and float(facts.ordered.mean()) >= BOOSTED_NUMBERS:
         beside_rules = PURE_REFITTED_SIGNAL
     else:
         few = facts.n_features < FEW_FEATURES
@@ -170,15 +190,18 @@ def _pure_boosted_signal(facts: TableFacts) -> float:
 def _is_for_pure_refitting(facts: TableFacts, epsilon: float, signal: float) -> bool:
     """True if many trees pass one rule, and fewer trees whose splits are drawn.
 
-    They do where there are many records of two classes, and where there are few records for their
-    epsilon, which one rule would follow too closely.
+    They do where there are many records of two classes, or of more and hardly a feature is
+    ordered; and where there are few records for their epsilon, which one rule would follow too
+    closely.
     """
     rows = facts.approximate_rows
     if facts.unit > 1 or rows is None or facts.n_classes > MANY_CLASSES:
         return False
     if rows >= PURE_REFITTED_ROWS:
-        many = PURE_REFITTED_SIGNAL <= signal < _pure_boosted_signal(facts)
-        return many and facts.n_classes <= 2
+        many = facts.n_classes > 2
+        least = PURE_REFITTED_SIGNAL_OF_CATEGORIES if many else PURE_REFITTED_SIGNAL
+        suited = not (many and _has_order(facts))
+        return suited and least <= _level(facts, signal) < _pure_boosted_signal(facts)
     if facts.n_classes > 2 and _level(facts, signal) < PURE_REFITTED_SIGNAL_OF_MANY:
         return False
     return rows >= PURE_REFITTED_LEAST_ROWS and epsilon >= PURE_REFITTED_EPSILON
@@ -203,7 +226,7 @@ def _is_enough(facts: TableFacts, signal: float) -> bool:
 def _suits_boosting(facts: TableFacts) -> bool:
     """True if random trees would waste much on features that say little, or on thresholds."""
     ordered = float(facts.ordered.mean())
-    wide = facts.n_features >= BOOSTED_FEATURES and ordered >= BOOSTED_ORDERED
+    wide = facts.n_features >= BOOSTED_FEATURES and _has_order(facts)
     return wide or ordered >= BOOSTED_NUMBERS
 
 

@@ -141,6 +141,7 @@ def check_rule_of_boosting(facts, budget):
 
 #: R from which boosted forests come of eight classes, and one-shot ones of too many for rules.
 OF_EIGHT = 2 * strategies.PURE_BOOSTED_SIGNAL_OF_MANY
+OF_CATEGORIES = 2 * strategies.PURE_REFITTED_SIGNAL_OF_CATEGORIES
 TOO_MANY = strategies.MANY_CLASSES + 1
 OF_TOO_MANY = TOO_MANY / 2 * strategies.ONE_SHOT_SIGNAL
 
@@ -155,6 +156,11 @@ OF_TOO_MANY = TOO_MANY / 2 * strategies.ONE_SHOT_SIGNAL
     (ABOVE * strategies.PURE_REFITTED_SIGNAL, WIDE - 1, WIDE - 1, 2, "refitted"),
     (BELOW * strategies.PURE_REFITTED_SIGNAL, WIDE, WIDE, 2, "rules"),
     (ABOVE * OF_EIGHT, 3, 2, 8, "boosted"), (BELOW * OF_EIGHT, 3, 2, 8, "rules"),
+    (ABOVE * OF_EIGHT, 11, 1, 8, "refitted"), (ABOVE * OF_EIGHT, 10, 1, 8, "boosted"),
+    (BELOW * OF_CATEGORIES, 11, 1, 8, "rules"), (ABOVE * OF_CATEGORIES, 11, 1, 8, "refitted"),
+    (ABOVE * OF_CATEGORIES, 10, 1, 8, "rules"), (ABOVE * OF_CATEGORIES, 11, 1, 2, "rules"),
+    (BELOW * 2 * strategies.PURE_BOOSTED_SIGNAL, 11, 1, 8, "refitted"),
+    (ABOVE * 2 * strategies.PURE_BOOSTED_SIGNAL, 11, 1, 8, "boosted"),
     (ABOVE * OF_TOO_MANY, 3, 2, TOO_MANY, "one_shot"),
     (BELOW * OF_TOO_MANY, 3, 2, TOO_MANY, "rules"), (1e6, 30, 2, TOO_MANY, "one_shot"),
 ])  # fmt: skip
@@ -241,13 +247,30 @@ def test_the_rule_goes_by_public_signal_alone(domain):
     assert pick_strategy(few, pure) == pick_strategy(few, both) == "rules"
     picked = pick_strategy(many, pure), pick_strategy(many, both)
     assert picked == ("refitted", "refitted")
-    # On either side of the limits, with or without the library that converts tightly.
-    for part in (BELOW, ABOVE):
-        own = replace(few, approximate_rows=part * strategies.REFITTED_SIGNAL / both.signal(1.0))
-        assert pick_strategy(own, both) == ("rules" if part < 1 else "refitted")
     check_rule_of_boosting(facts_of(domain, 1e5), both)
     names = "rules", "one_shot", "refitted", "boosted", "additive", "multinomial"
     assert set(STRATEGIES) == set(names)
+
+
+OF_RULES, OF_FEW = strategies.REFITTED_SIGNAL, strategies.REFITTED_SIGNAL_OF_FEW
+SEEN, FEW_ROWS = strategies.REFITTED_FEATURES, strategies.REFITTED_ROWS
+
+
+@pytest.mark.parametrize(("rows", "wide", "ordered", "n_classes", "limit"), [
+    (BELOW, 10, 1, 2, OF_FEW), (BELOW, SEEN, SEEN, 2, OF_FEW),
+    # More records, classes or features, or hardly an ordered one.
+    (ABOVE, 10, 1, 2, OF_RULES), (BELOW, 10, 1, 3, OF_RULES),
+    (BELOW, SEEN + 1, SEEN, 2, OF_RULES), (BELOW, 11, 1, 2, OF_RULES),
+])  # fmt: skip
+def test_refitted_forests_pass_rules_with_a_delta(domain, rows, wide, ordered, n_classes, limit):
+    """On either side of the limits, with or without the library that converts tightly."""
+    for part in (BELOW, ABOVE):
+        signal = part * limit * (n_classes / 2) ** 0.5 / (rows * FEW_ROWS)
+        rho = Fraction(signal) ** 2 / 2
+        budget = LearnerBudget(Fraction(1), Fraction(1, 10**6), concentrated=rho)
+        facts = like(facts_of(domain, 1e5), 1.0, budget, wide, ordered, n_classes=n_classes)
+        facts = replace(facts, approximate_rows=rows * FEW_ROWS)
+        assert pick_strategy(facts, budget) == ("rules" if part < 1 else "refitted")
 
 
 CURVES, PURE_CURVES = strategies.CURVE_SIGNAL, strategies.PURE_CURVE_SIGNAL
