@@ -20,6 +20,8 @@ _WRITTEN_OTHERWISE = re.compile(
 _PLAIN = re.compile(r"[-+]?\d+(?:\.\d+)?")
 #: Texts of which so many read as numbers are numbers; fewer distinct ones are a list to pick from.
 _MOST_OTHERS, _FEWEST = 0.1, 3
+#: So many different numbers are more than codes of a list to pick from.
+_FEWEST_NUMBERS = 10
 #: A day as it is written, whichever part comes first.
 _DAY = re.compile(r"\d{1,2}[./-]\d{1,2}[./-]\d{2,4}|\d{4}[./-]\d{1,2}[./-]\d{1,2}.*")
 #: Categories that a draft keeps, the most frequent ones: more are no list to edit, and of a column
@@ -44,6 +46,20 @@ def read_as_numbers(texts: Iterable[str]) -> bool:
     return otherwise >= _FEWEST and others <= _MOST_OTHERS * len(known)
 
 
+def nearly_all_numbers(texts: Iterable[str]) -> bool:
+    """Say if texts are numbers but for a few: a sign for a missing value, as a rule."""
+    known = list(texts)
+    plain = sum(_PLAIN.fullmatch(text.strip()) is not None for text in known)
+    others = len(known) - plain
+    return plain >= _FEWEST_NUMBERS and 0 < others <= _MOST_OTHERS * len(known)
+
+
+def spelt_alike(texts: Iterable[str]) -> bool:
+    """Say if some texts differ in case or blanks alone."""
+    known = list(texts)
+    return len({" ".join(text.casefold().split()) for text in known}) < len(known)
+
+
 def read_as_days(texts: Iterable[str]) -> bool:
     """Say if texts look like dates."""
     known = list(texts)
@@ -65,12 +81,19 @@ def doubts_of(name: str, entry: Any) -> str:
             "read as texts, but they look like dates; write days since a public date to have "
             "numbers, or leave the column out"
         )
+    elif isinstance(entry, CategoricalFeature) and nearly_all_numbers(texts):
+        words.append(
+            "read as texts, but nearly all of them are numbers; blank what stands for a missing "
+            "one, such as a question mark, to have numbers"
+        )
     elif isinstance(entry, CategoricalFeature) and len(texts) >= MOST_DRAFTED:
         words.append(
             "as many values as a draft keeps, so some may be lost: complete codes from their book; "
             "of numbers, blank what stands for a missing one; an identifier or free text teaches "
             "nothing and tells of single persons, so leave it out (on the command line: --drop)"
         )
+    if spelt_alike(texts):
+        words.append("some differ in case or blanks alone; spell them alike to have one of them")
     if any(LOST_CHARACTER in text for text in (name, *texts)):
         words.append("some characters were lost; write the file anew in UTF-8")
     return ", and ".join(words)

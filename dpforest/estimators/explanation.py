@@ -106,17 +106,22 @@ class Explanation(OwnNames):
             f"{share:6.1%}  {names[name]:{width}}{self._beside(name)}".rstrip()
             for name, share in self.importances.items()
         ]
-        return "\n".join(["share of the effect", *lines])
+        return "\n".join(["share of the effect", *lines, *self._without_errors()])
 
     def _repr_html_(self) -> str:
         if not self.importance_errors:
             rows = tuple((name, f"{share:.1%}") for name, share in self.importances.items())
-            return Page((Grid(("feature", "share of the effect"), rows),)).to_html()
+            grid = Grid(("feature", "share of the effect"), rows)
+            return Page((grid, *self._without_errors())).to_html()
         whole = tuple(
             (name, f"{share:.1%}{self._beside(name)}") for name, share in self.importances.items()
         )
         heads = "feature", "share of the effect ± standard error by privacy noise"
         return Page((Grid(heads, whole),)).to_html()
+
+    def _without_errors(self) -> tuple[str, ...]:
+        """Why there are no standard errors, where there are none and nobody asked for that."""
+        return (self.note,) if self.note and self.importance_errors is None else ()
 
     def _beside(self, name: str) -> str:
         """Standard error of an importance in words, and whether it may be noise."""
@@ -183,7 +188,8 @@ def _draw_importances(axes: Any, explanation: Explanation) -> None:
         axes.errorbar(places, [importances[n] for n in names], bars, fmt="none", ecolor="black")
     axes.set_xticks(places, [_drawn(name) for name in names])
     axes.set_ylabel("importance")
-    axes.set_title("Share of the released model's effect (grey: like noise)")
+    marked = " (grey: like noise)" if explanation.importance_errors is not None else ""
+    axes.set_title(f"Share of the released model's effect{marked}")
     axes.tick_params(axis="x", rotation=40)
 
 

@@ -73,7 +73,7 @@ def check_pipeline(estimator: Any) -> tuple[str, ...]:
     ``FrozenEstimator`` learns nothing any more; fit it on public data. It cannot be told from a
     function whether it treats each record by itself: one that subtracts a mean of the table learns,
     and is not found. Of columns in another order only the step right before a private estimator is
-    looked at (of a pipeline in its place, the last one), and those of its columns that it names:
+    looked at (of a pipeline, its last one), and those of its columns that it names:
     not a union, or columns chosen by place or by a selector. Held by
     tests/estimators/test_pipeline_rows.py and tests/estimators/test_pipelines.py.
 
@@ -289,8 +289,9 @@ def _steps(estimator: Any) -> list[Any]:
 
 
 def _working(steps: list[Any]) -> list[Any]:
-    """Steps that are no ``"passthrough"``."""
-    return [pair for pair in steps if not _is_of(pair[1], (str, type(None)))]
+    """Steps that are no ``"passthrough"``, nor a pipeline of these alone."""
+    some = [pair for pair in steps if not _is_of(pair[1], (str, type(None)))]
+    return [pair for pair in some if not _steps(pair[1]) or _working(_steps(pair[1]))]
 
 
 def _order_of(step: Any) -> tuple[tuple[str, ...], bool]:

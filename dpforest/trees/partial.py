@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 
 from dpforest.trees.kernels.partial import add_partial_scores
 
-#: Codes whose made-up records are scored at once.
-_AT_ONCE = 64
+#: Codes whose made-up records are scored at once, and scores of these, at most.
+_AT_ONCE, _MOST_SCORES = 64, 2**23
+#: Nodes times codes that trees are told apart by at once, at most; of a tree all.
+_MOST_SENT = 2**22
 #: Codes of the feature that nodes send left: from their trees, or one tree, and their places in
 #: these to bool (nodes, codes).
 SentLeft = Callable[[NDArray[np.intp] | int, NDArray[np.intp]], NDArray[np.bool_]]
@@ -47,17 +49,15 @@ def partial_scores(
     -------
     ndarray of float64, shape (n_codes, C)
     """
-    trees, nodes = np.nonzero(features == feature)
-    starts = np.searchsorted(trees, np.arange(features.shape[0] + 1))
     total = np.zeros((n_codes, values.shape[2]))
-    add_partial_scores(
-        nodes,
-        starts,
-        sent_left(trees, nodes),
-        np.ascontiguousarray(masses),
-        np.ascontiguousarray(values),
-        total,
-    )
+    at_once = max(1, _MOST_SENT // (features.shape[1] * n_codes))
+    for first in range(0, features.shape[0], at_once):
+        own = slice(first, first + at_once)
+        trees, nodes = np.nonzero(features[own] == feature)
+        starts = np.searchsorted(trees, np.arange(features[own].shape[0] + 1))
+        sent = sent_left(trees + first, nodes)
+        parts = np.ascontiguousarray(masses[own]), np.ascontiguousarray(values[own])
+        add_partial_scores(nodes, starts, sent, *parts, total)
     return total
 
 
@@ -98,18 +98,21 @@ def sampled_scores(
     n_codes: NDArray[np.int64],
     n_records: int = 256,
     looked_at: bool = True,
+    n_scores: int = 1,
 ) -> NDArray[np.float64]:
     """Mean scores at every code of one feature over made-up records, the same ones each time.
 
     For models whose splits look at several features at once. The other features' codes are spread
     evenly and independently over the domain: a public design, not the table. Scores of a feature
-    that no split looks at are the same at every code, and worked out once.
+    that no split looks at are the same at every code, and worked out once. ``n_scores`` of a record
+    say how many are scored at once.
     """
     records = _made_up(tuple(n_codes.tolist()), n_records)
     n_points = int(n_codes[feature]) if looked_at else 1
+    at_once = max(1, min(_AT_ONCE, _MOST_SCORES // (n_records * n_scores)))
     means = [
-        _mean_scores(score, feature, records, np.arange(first, min(first + _AT_ONCE, n_points)))
-        for first in range(0, n_points, _AT_ONCE)
+        _mean_scores(score, feature, records, np.arange(first, min(first + at_once, n_points)))
+        for first in range(0, n_points, at_once)
     ]
     found = np.concatenate(means)
     return found if looked_at else np.repeat(found, int(n_codes[feature]), axis=0)

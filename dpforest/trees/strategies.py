@@ -46,9 +46,11 @@ STRATEGIES: dict[str, Strategy] = {
 #: R sqrt(2 / K) from which refitted forests pass selected rules, and R for a regression.
 REFITTED_SIGNAL = 150.0
 REFITTED_SIGNAL_OF_MEANS = 400.0
+#: Features up to which it is so: of more than their trees can look at they pass rules later.
+REFITTED_FEATURES, REFITTED_SIGNAL_OF_WIDE = 250, 400.0
 #: The same of two classes and fewer records than these, where a rule is held back by the records
-#: more than by noise; of features some of which are ordered, and no more than trees can look at.
-REFITTED_SIGNAL_OF_FEW, REFITTED_ROWS, REFITTED_FEATURES = 90.0, 2000.0, 250
+#: more than by noise; of features some of which are ordered.
+REFITTED_SIGNAL_OF_FEW, REFITTED_ROWS = 90.0, 2000.0
 #: R sqrt(2 / K) and records from which boosted forests pass refitted ones, of two classes and of
 #: more. Drawn splits follow a few hundred records too closely.
 BOOSTED_SIGNAL, BOOSTED_SIGNAL_OF_MANY = 8000.0, 10_000.0
@@ -140,9 +142,10 @@ def _level(facts: TableFacts, signal: float) -> float:
 
 def _refitted_signal(facts: TableFacts) -> float:
     """R sqrt(2 / K) from which refitted forests pass rules, with a delta."""
+    if facts.n_features > REFITTED_FEATURES:
+        return REFITTED_SIGNAL_OF_WIDE
     few = facts.n_classes == 2 and (facts.approximate_rows or math.inf) < REFITTED_ROWS
-    suited = _has_order(facts) and facts.n_features <= REFITTED_FEATURES
-    return REFITTED_SIGNAL_OF_FEW if few and suited else REFITTED_SIGNAL
+    return REFITTED_SIGNAL_OF_FEW if few and _has_order(facts) else REFITTED_SIGNAL
 
 
 def _has_order(facts: TableFacts) -> bool:

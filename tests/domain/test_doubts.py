@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dpforest import Domain
-from dpforest.domain.doubts import read_as_days, read_as_numbers
+from dpforest.domain.doubts import nearly_all_numbers, read_as_days, read_as_numbers, spelt_alike
 
 COMMAS = ["3,5", "4,25", "12,0", "7,75"]
 
@@ -62,6 +62,39 @@ def test_a_draft_names_them_and_a_declared_entry_is_beyond_doubt():
     declared = domain.confirmed("me", sources={"x0": "the form"})
     assert declared.doubts == {}
     assert draft_of(["north", "south"]).doubts == {}
+
+
+@pytest.mark.parametrize(
+    ("texts", "numbers"),
+    [
+        ([*map(str, range(1, 20)), "?"], True),
+        ([*(f"{k}.5" for k in range(30)), "n/a", "unknown", " 7 "], True),
+        ([*map(str, range(1, 20))], False),
+        ([*map(str, range(1, 9)), "X"], False),  # a list to pick from
+        ([*map(str, range(1, 20)), "a", "b", "c"], False),
+        ([*(f"A{k}" for k in range(30)), "7"], False),
+        ([], False),
+    ],
+)
+def test_a_sign_for_a_missing_value_among_numbers(texts, numbers):
+    assert nearly_all_numbers(texts) == numbers
+    if texts:
+        doubts = draft_of(texts).doubts.get("x0", "")
+        assert ("nearly all of them are numbers" in doubts) == numbers
+        assert "'?'" not in doubts
+
+
+@pytest.mark.parametrize(
+    ("texts", "alike"),
+    [
+        (["Ja", "ja"], True), (["ja", "ja ", "nein"], True), (["a  b", "A b"], True),
+        (["ja", "nein"], False), (["ab", "a b"], False), ([], False),
+    ],
+)  # fmt: skip
+def test_texts_that_differ_in_case_or_blanks_alone(texts, alike):
+    assert spelt_alike(texts) == alike
+    if alike and len({text.strip() for text in texts[:2]}) == 2:
+        assert "spell them alike" in draft_of(["a", "b"], texts).doubts["classes"]
 
 
 def test_lost_characters_are_named_wherever_they_are():

@@ -56,3 +56,23 @@ def test_a_ceiling_is_said_to_hold_for_records():
     text = " ".join(forest.privacy_report().to_markdown().split())
     assert "differentially private when one record is added or removed, as long as" in text
     assert "only if every fit charged to it was priced for such a privacy unit" in text
+
+
+class Names(list):
+    """Names of a library that we do not know, which lies about them, or will not hand them out."""
+
+    def __init__(self, names, answer):
+        super().__init__(names)
+        self.tolist = answer
+
+
+def fails():
+    raise TypeError("no host copies")
+
+
+@pytest.mark.parametrize("answer", [fails, lambda: 7, lambda: None, lambda: ["z", "y"]])
+def test_names_are_asked_of_pandas_alone_as_a_list(answer):
+    class Frame:
+        columns = Names(["a", "b"], answer)
+
+    assert table_names(Frame()) == ("a", "b")

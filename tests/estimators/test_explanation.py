@@ -8,6 +8,7 @@ import pytest
 from dpforest import Domain, PrivateForestClassifier, PrivateForestRegressor
 from dpforest.estimators.fit_plan import table_facts
 from dpforest.exceptions import ParameterError
+from dpforest.trees import partial
 from dpforest.trees.partial import (
     _made_up,
     mask_sends_left,
@@ -111,13 +112,15 @@ def mean_below(place, features, feature, code, sent, masses, values):
     return part * left + (1 - part) * right, size + other
 
 
-@pytest.mark.parametrize("depth", [1, 3, 5])
+@pytest.mark.parametrize(("depth", "n_features"), [(1, 6), (3, 6), (5, 6), (5, 1)])
 @pytest.mark.parametrize("of_masks", [False, True])
-def test_means_of_trees_are_those_of_a_slow_twin(depth, of_masks):
+@pytest.mark.parametrize("at_once", [2**22, 1])
+def test_means_of_trees_are_those_of_a_slow_twin(depth, n_features, of_masks, at_once, monkeypatch):
     """Also where codes come and go, a feature is nowhere, and noise left a tree nothing."""
+    monkeypatch.setattr(partial, "_MOST_SENT", at_once)
     generator = np.random.default_rng(depth)
     n_trees, n_nodes, n_codes = 9, 2**depth - 1, 70
-    features = generator.integers(-1, 6, (n_trees, n_nodes)).astype(np.int32)
+    features = generator.integers(-1, n_features, (n_trees, n_nodes)).astype(np.int32)
     masses = np.maximum(generator.normal(1, 1, (n_trees, n_nodes + 1)), 0)
     masses[2] = 0
     values = generator.normal(size=(n_trees, n_nodes + 1, 3))
@@ -128,7 +131,7 @@ def test_means_of_trees_are_those_of_a_slow_twin(depth, of_masks):
         mask = generator.integers(0, 2**63, (n_trees, n_nodes, 2), dtype=np.uint64)
         goes = mask_sends_left(mask, n_codes)
     every = np.arange(n_nodes)
-    for feature in range(7):
+    for feature in range(n_features + 1):
         found = partial_scores(feature, n_codes, features, goes, masses, values)
         for code in range(n_codes):
             trees = (
@@ -148,6 +151,8 @@ def test_made_up_records_are_scored_as_they_would_be_one_code_at_a_time():
 
     for feature in range(3):
         found = sampled_scores(score, feature, n_codes, n_records=32)
+        at_a_time = sampled_scores(score, feature, n_codes, n_records=32, n_scores=2**20)
+        np.testing.assert_allclose(found, at_a_time, rtol=1e-12)
         records = _made_up(tuple(n_codes.tolist()), 32)
         assert (records.max(axis=0) < n_codes).all() and np.ptp(records, axis=0).all()
         for code in range(n_codes[feature]):

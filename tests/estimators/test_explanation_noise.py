@@ -193,6 +193,7 @@ def test_a_file_keeps_no_standard_errors_and_a_pickle_does():
     explained = again.explain()
     assert explained.importances == found.importances and explained.importance_errors is None
     assert "read from a file" in explained.note
+    assert str(explained).endswith(explained.note) and explained.note in explained._repr_html_()
     with pytest.raises(NoiseUnknownError, match="read from a file"):
         again.prediction_noise(X[:2])
     assert json.loads(forest.to_json()).keys() == json.loads(again.to_json()).keys()

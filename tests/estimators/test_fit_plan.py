@@ -254,13 +254,15 @@ def test_the_rule_goes_by_public_signal_alone(domain):
 
 OF_RULES, OF_FEW = strategies.REFITTED_SIGNAL, strategies.REFITTED_SIGNAL_OF_FEW
 SEEN, FEW_ROWS = strategies.REFITTED_FEATURES, strategies.REFITTED_ROWS
+OF_WIDE = strategies.REFITTED_SIGNAL_OF_WIDE
 
 
 @pytest.mark.parametrize(("rows", "wide", "ordered", "n_classes", "limit"), [
     (BELOW, 10, 1, 2, OF_FEW), (BELOW, SEEN, SEEN, 2, OF_FEW),
     # More records, classes or features, or hardly an ordered one.
     (ABOVE, 10, 1, 2, OF_RULES), (BELOW, 10, 1, 3, OF_RULES),
-    (BELOW, SEEN + 1, SEEN, 2, OF_RULES), (BELOW, 11, 1, 2, OF_RULES),
+    (BELOW, SEEN + 1, SEEN, 2, OF_WIDE), (ABOVE, SEEN + 1, 0, 3, OF_WIDE),
+    (BELOW, 11, 1, 2, OF_RULES), (ABOVE, SEEN, 0, 3, OF_RULES),
 ])  # fmt: skip
 def test_refitted_forests_pass_rules_with_a_delta(domain, rows, wide, ordered, n_classes, limit):
     """On either side of the limits, with or without the library that converts tightly."""

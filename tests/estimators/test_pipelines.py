@@ -518,7 +518,10 @@ def test_columns_in_the_declared_order_or_with_names_are_not_spoken_of(pipeline)
         ("columns", ColumnTransformer([("both", "passthrough", ("b", "a"))])),
         ("votes", VotingClassifier([("forest", forest())])),
     ]),
-    # A pipeline in the step's place, and in the forest's.
+    # A pipeline in the step's place, and in the forest's; one that does nothing behind it.
+    Pipeline([
+        *columns_in("b", "a").steps[:1], ("none", make_pipeline("passthrough")), ("f", forest()),
+    ]),
     Pipeline([("columns", make_pipeline("passthrough", columns_in("b", "a")[0])), ("f", forest())]),
     Pipeline([*columns_in("b", "a").steps[:1], ("then", make_pipeline("passthrough", forest()))]),
 ])  # fmt: skip

@@ -126,7 +126,7 @@ def _repair_of(absent: str, names: Sequence[str]) -> str:
     if len(names) == 1 and any(sign in names[0] for sign in ";\t|"):
         return (
             "Its first line has no comma: write the file anew with commas between cells and "
-            "points in numbers, such as by pandas.read_csv(file, sep=None, engine='python')"
+            "points in numbers, such as by pandas.read_csv(file, sep=';', decimal=',')"
         )
     alike = [name for name in names if name.strip().casefold() == absent.strip().casefold()]
     if alike:

@@ -16,7 +16,8 @@ def add_partial_scores(
 
     A node's mean is made of those of its children: of one of them where it looks at the feature,
     else of both, by their sizes. From one code to the next only nodes that send it elsewhere
-    change, and those above them, so a tree costs its nodes once and a few paths.
+    change, and those above them: where these are few, as of ranges, a tree costs its nodes once and
+    a few paths.
 
     Parameters
     ----------
@@ -31,7 +32,9 @@ def add_partial_scores(
     values : float64 array of shape (n_trees, n_leaves, C)
     total : float64 array of shape (n_codes, C), added to
     """
-    n_leaves = masses.shape[1]
+    n_leaves, depth = masses.shape[1], 0
+    while 1 << depth < n_leaves:
+        depth += 1
     left = np.empty(n_leaves - 1, np.float64)
     sizes = np.empty(2 * n_leaves - 1, np.float64)
     means = np.empty((2 * n_leaves - 1, values.shape[2]), np.float64)
@@ -48,10 +51,18 @@ def add_partial_scores(
             _average(node, left, means)
         total[0] += means[0]
         for code in range(1, total.shape[0]):
+            n_moved = 0
             for j in range(first, last):
                 if sent[j, code] != sent[j, code - 1]:
                     left[nodes[j]] = 1.0 if sent[j, code] else 0.0
-                    _average_up(nodes[j], left, means)
+                    n_moved += 1
+            if n_moved * depth > n_leaves:
+                for node in range(n_leaves - 2, -1, -1):
+                    _average(node, left, means)
+            elif n_moved:
+                for j in range(first, last):
+                    if sent[j, code] != sent[j, code - 1]:
+                        _average_up(nodes[j], left, means)
             total[code] += means[0]
 
 

@@ -195,7 +195,9 @@ class RuleModel(LogOddsModel):
         Cuts look at sums of features, so the mean is over made-up records, spread evenly.
         """
         looked_at = self._looks_at(feature)
-        return sampled_scores(self.log_odds, feature, facts.n_codes, looked_at=looked_at)
+        return sampled_scores(
+            self.log_odds, feature, facts.n_codes, looked_at=looked_at, n_scores=self.n_classes
+        )
 
     def _looks_at(self, feature: int) -> bool:
         """Say if any cut is of a feature."""
@@ -213,7 +215,9 @@ class RuleModel(LogOddsModel):
             return found
 
         looked_at = self._looks_at(feature)
-        means = sampled_scores(scores, feature, facts.n_codes, looked_at=looked_at)
+        means = sampled_scores(
+            scores, feature, facts.n_codes, looked_at=looked_at, n_scores=flat.shape[1]
+        )
         means = means.reshape(-1, *tables.shape[1:])
         return [means[:, place] for place in range(len(models))]
 
