@@ -30,8 +30,10 @@ MEANS_CONSTANT: Ends = ((-0.163,), (0.0,))
 CLASSES_PLANNED: Ends = ((-0.003, 0.002), (0.643, 0.052))
 MEANS_PLANNED: Ends = ((-1.339, 0.568), (-0.308, 0.383))
 #: After it, of classes by what the model tells and whether it is a refitted forest, which tells
-#: too little; of means by `by_spread`.
+#: too little; of means by `by_spread`. No larger R² is promised than `MOST_PROMISED`: predictions
+#: that lie far apart may follow noise, or a few targets that are far larger than most.
 CLASSES_TOLD: Ends = ((-0.07, 0.787, 0.057), (0.091, 0.959, 0.141))
+MOST_PROMISED = 0.3
 MEANS_TOLD: Ends = ((0.007, -2.755, 3.074), (0.042, 1.534, 0.327))
 
 
@@ -129,7 +131,8 @@ def told_range(figures: PublicFigures, strategy: str, told: Told | None) -> Rang
     if told is None or not figures.learns or not figures.trusted:
         return planned_range(figures)
     if figures.is_regression:
-        return _range(MEANS_TOLD, by_spread(figures, told), figures)
+        low, high = _range(MEANS_TOLD, by_spread(figures, told), figures)
+        return min(low, MOST_PROMISED), high
     low, high = _range(CLASSES_TOLD, (told.gain, float(strategy == "refitted")), figures)
     most = round(told.most, 2)
     return min(low, most), min(high, most)

@@ -18,7 +18,12 @@ from dpforest import (
 )
 from dpforest.estimators import forecast_range
 from dpforest.estimators.claims import Told
-from dpforest.estimators.forecast_range import PublicFigures, planned_range, told_range
+from dpforest.estimators.forecast_range import (
+    MOST_PROMISED,
+    PublicFigures,
+    planned_range,
+    told_range,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore::dpforest.exceptions.WeakSignalWarning")
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "forecast_results.md"
@@ -141,6 +146,13 @@ def test_ranges_stay_within_what_is_possible(signal, told, means):
 def test_no_more_is_promised_than_the_largest_class_leaves():
     assert told_range(figures(), "refitted", Told(0.1, 0.12))[1] == 0.12
     assert told_range(figures(), "refitted", Told(0.1, 0.5))[1] > 0.12
+
+
+def test_predictions_that_lie_far_apart_promise_no_large_r_squared():
+    own = figures(is_regression=True, signal=1e6)
+    for spread in (0.2, 0.3, 0.5):
+        low, high = told_range(own, "refitted", Told(spread, 1.0))
+        assert low == MOST_PROMISED < high
 
 
 def test_more_records_promise_a_regression_more():
