@@ -24,8 +24,8 @@ table of the development half left out in turn the old form held in 73 % of its 
 one-off run) and the new one in 78 %, at one width. Later the lower end of such a range was cut at
 an R² of .3: where predictions lie far apart they may follow noise, or a few targets that are far
 larger than most, and then R² was far below what was promised (parkinsons_updrs without a δ, and
-made-up costs with a long tail); widths grew by a twentieth. The limits by which `auto` picks a strategy
-were found before, on other halves.
+made-up costs with a long tail); widths grew by a twentieth. The limits by which `auto` picks a
+strategy were found before, on other halves.
 
 A range that ignores the table has the quantiles of all gains of the development half, of the
 same nominal coverage: by ε alone, by task and ε alone, or one for all. Widths are compared with
