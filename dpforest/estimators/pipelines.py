@@ -35,6 +35,7 @@ from dpforest.estimators.pipeline_rows import (
     row_of,
 )
 from dpforest.estimators.sharing import SharedBudget
+from dpforest.exceptions import ParameterTypeError, kind_of
 from dpforest.searches import calling_frames
 
 #: Methods in which an estimator fits what it holds.
@@ -63,6 +64,11 @@ def check_pipeline(estimator: Any) -> tuple[str, ...]:
         it is handed other columns, or codes for labels; and where a ``ColumnTransformer`` of named
         columns hands them on in another order, without their names.
 
+    Raises
+    ------
+    ParameterTypeError
+        If it is no estimator: of a table or a name nothing could be said.
+
     Notes
     -----
     Every transformer and meta-estimator of scikit-learn is classified, in
@@ -87,6 +93,11 @@ def check_pipeline(estimator: Any) -> tuple[str, ...]:
     >>> check_pipeline(make_pipeline(Normalizer(), PrivateForestClassifier(epsilon=1)))
     ()
     """
+    if not hasattr(type(estimator), "fit") and not isinstance(estimator, type):
+        raise ParameterTypeError(
+            "estimator", kind_of(estimator), "is no estimator",
+            "Pass what would be fitted: a pipeline, a search, an ensemble",
+        )  # fmt: skip
     return tuple(_said_of(estimator, ""))
 
 

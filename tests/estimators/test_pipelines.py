@@ -36,6 +36,7 @@ from dpforest import (
     check_pipeline,
     verify_report,
 )
+from dpforest.exceptions import ParameterTypeError
 
 pytestmark = pytest.mark.filterwarnings("ignore::dpforest.WeakSignalWarning")
 
@@ -541,6 +542,13 @@ def test_the_advice_on_reordered_columns_helps():
     assert pipeline.fit(frame, y)[-1].feature_names_in_.tolist() == ["a", "b"]
     with config_context(transform_output="pandas"):
         assert not check_pipeline(columns_in("b", "a"))
+
+
+@pytest.mark.parametrize("thing", [X, "passthrough", None, 7])
+def test_what_is_no_estimator_is_refused(thing):
+    """An empty answer would say that all is well with it."""
+    with pytest.raises(ParameterTypeError, match="is no estimator"):
+        check_pipeline(thing)
 
 
 @pytest.mark.parametrize("step", [

@@ -131,4 +131,4 @@ def _repair_of(absent: str, names: Sequence[str]) -> str:
     alike = [name for name in names if name.strip().casefold() == absent.strip().casefold()]
     if alike:
         return f"Its own is written {alike[0]!r}: case and blanks count"
-    return "Every file needs a header with the target and all declared columns"
+    return "Every file needs a header with all declared columns, and for a fit with the target"
