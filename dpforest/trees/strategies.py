@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -90,7 +89,7 @@ PURE_REFITTED_SIGNAL_OF_CATEGORIES = 10_000.0
 PURE_REFITTED_ROWS, PURE_REFITTED_EPSILON = 2000.0, 9.0
 PURE_REFITTED_SIGNAL_OF_MANY = 10_000.0
 #: Records below which rules stay: on made-up laws of 20 to 50 records trees say far less.
-PURE_REFITTED_LEAST_ROWS = 100.0
+REFITTED_LEAST_ROWS = 100.0
 #: In pure epsilon, of streams: R sqrt(2 / K) from which refitted forests pass one-shot ones.
 PURE_STREAMED_SIGNAL = 200.0
 #: More classes than a rule tree of 64 leaves can tell apart: a one-shot forest alone, from this
@@ -144,7 +143,8 @@ def _refitted_signal(facts: TableFacts) -> float:
     """R sqrt(2 / K) from which refitted forests pass rules, with a delta."""
     if facts.n_features > REFITTED_FEATURES:
         return REFITTED_SIGNAL_OF_WIDE
-    few = facts.n_classes == 2 and (facts.approximate_rows or math.inf) < REFITTED_ROWS
+    rows = facts.approximate_rows or 0.0
+    few = facts.n_classes == 2 and REFITTED_LEAST_ROWS <= rows < REFITTED_ROWS
     return REFITTED_SIGNAL_OF_FEW if few and _has_order(facts) else REFITTED_SIGNAL
 
 
@@ -207,7 +207,7 @@ def _is_for_pure_refitting(facts: TableFacts, epsilon: float, signal: float) -> 
         return suited and least <= _level(facts, signal) < _pure_boosted_signal(facts)
     if facts.n_classes > 2 and _level(facts, signal) < PURE_REFITTED_SIGNAL_OF_MANY:
         return False
-    return rows >= PURE_REFITTED_LEAST_ROWS and epsilon >= PURE_REFITTED_EPSILON
+    return rows >= REFITTED_LEAST_ROWS and epsilon >= PURE_REFITTED_EPSILON
 
 
 def _is_for_pure_tables(facts: TableFacts, signal: float) -> bool:

@@ -185,7 +185,7 @@ def test_the_rule_of_few_records_and_a_large_pure_epsilon(domain, rows, epsilon,
     facts = replace(facts_of(domain, rows), n_classes=n_classes)
     budget = LearnerBudget(Fraction(epsilon), Fraction(0))
     assert pick_strategy(facts, budget) == picked
-    least = replace(facts, approximate_rows=BELOW * strategies.PURE_REFITTED_LEAST_ROWS)
+    least = replace(facts, approximate_rows=BELOW * strategies.REFITTED_LEAST_ROWS)
     assert pick_strategy(least, budget) != "refitted", "of so few rules stay"
     shared = LearnerBudget.of_unit(Fraction(2 * epsilon), Fraction(0), 2)
     assert pick_strategy(facts, shared) == picked, "an epsilon of each record"
@@ -255,10 +255,12 @@ def test_the_rule_goes_by_public_signal_alone(domain):
 OF_RULES, OF_FEW = strategies.REFITTED_SIGNAL, strategies.REFITTED_SIGNAL_OF_FEW
 SEEN, FEW_ROWS = strategies.REFITTED_FEATURES, strategies.REFITTED_ROWS
 OF_WIDE = strategies.REFITTED_SIGNAL_OF_WIDE
+LEAST = strategies.REFITTED_LEAST_ROWS / FEW_ROWS
 
 
 @pytest.mark.parametrize(("rows", "wide", "ordered", "n_classes", "limit"), [
-    (BELOW, 10, 1, 2, OF_FEW), (BELOW, SEEN, SEEN, 2, OF_FEW),
+    (BELOW, 10, 1, 2, OF_FEW), (LEAST * ABOVE, 10, 1, 2, OF_FEW),
+    (LEAST * BELOW, 10, 1, 2, OF_RULES), (BELOW, SEEN, SEEN, 2, OF_FEW),
     # More records, classes or features, or hardly an ordered one.
     (ABOVE, 10, 1, 2, OF_RULES), (BELOW, 10, 1, 3, OF_RULES),
     (BELOW, SEEN + 1, SEEN, 2, OF_WIDE), (ABOVE, SEEN + 1, 0, 3, OF_WIDE),
