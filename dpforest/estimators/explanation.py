@@ -120,7 +120,7 @@ class Explanation(OwnNames):
         return Page((Grid(heads, whole),)).to_html()
 
     def _without_errors(self) -> tuple[str, ...]:
-        """Why there are no standard errors, where there are none and nobody asked for that."""
+        """Reason that there are no standard errors, where somebody asked for them."""
         return (self.note,) if self.note and self.importance_errors is None else ()
 
     def _beside(self, name: str) -> str:
