@@ -30,11 +30,12 @@ MEANS_CONSTANT: Ends = ((-0.163,), (0.0,))
 CLASSES_PLANNED: Ends = ((-0.003, 0.002), (0.643, 0.052))
 MEANS_PLANNED: Ends = ((-1.339, 0.568), (-0.308, 0.383))
 #: After it, of classes by what the model tells and whether it is a refitted forest, which tells
-#: too little; of means by `by_spread`. No larger R² is promised than `MOST_PROMISED`: predictions
-#: that lie far apart may follow noise, or a few targets that are far larger than most.
+#: too little; of means by `by_spread`.
 CLASSES_TOLD: Ends = ((-0.07, 0.787, 0.057), (0.091, 0.959, 0.141))
-MOST_PROMISED = 0.3
 MEANS_TOLD: Ends = ((0.007, -2.755, 3.074), (0.042, 1.534, 0.327))
+#: Largest R² that is the lower end of a range after a fit: predictions that lie far apart may
+#: follow noise, or a few targets that are far larger than most.
+MOST_PROMISED = 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +127,7 @@ def told_range(figures: PublicFigures, strategy: str, told: Told | None) -> Rang
     strategy : str
     told : Told or None
         See :func:`dpforest.estimators.told_gain.told_gain`. No range ends above the most that
-        there is to gain by it.
+        there is to gain by it, and no lower end of a regression's is above `MOST_PROMISED`.
     """
     if told is None or not figures.learns or not figures.trusted:
         return planned_range(figures)

@@ -93,7 +93,7 @@ def check_pipeline(estimator: Any) -> tuple[str, ...]:
     >>> check_pipeline(make_pipeline(Normalizer(), PrivateForestClassifier(epsilon=1)))
     ()
     """
-    if not hasattr(type(estimator), "fit") and not isinstance(estimator, type):
+    if not (_may_learn(estimator) or _is_of(estimator, SharedBudget)):
         raise ParameterTypeError(
             "estimator", kind_of(estimator), "is no estimator",
             "Pass what would be fitted: a pipeline, a search, an ensemble",
