@@ -13,8 +13,8 @@ from dpforest.exceptions import DomainError
 _CHECK = "Compare the entry with docs/domain.md"
 #: Rules by pydantic's name of a complaint.
 _RULES = {"greater_than_equal": "must be {ge} or more", "too_short": "needs {min_length} or more"}
-#: Parts of a place that nobody wrote: they name the kind of a feature.
-_KINDS = ("numeric", "categorical")
+#: Parts of a place that nobody wrote: they name the kind of a feature, or of a label.
+_KINDS, _LABELS = ("numeric", "categorical"), ("str", "bool", "int", "float")
 #: What only one kind of feature has.
 _OWN_FIELDS = {"numeric": ("lower", "upper", "integer"), "categorical": ("categories",)}
 
@@ -40,7 +40,7 @@ def domain_error(
     cause = first.get("ctx", {}).get("error")
     if isinstance(cause, DomainError):
         return cause
-    where = ".".join(str(part) for part in first["loc"] if part not in _KINDS)
+    where = ".".join(str(part) for part in first["loc"] if part not in (*_KINDS, *_LABELS))
     name = data.get("name")
     entry = ".".join(part for part in (name if isinstance(name, str) else "", where) if part)
     other = _other_kind(str(first["loc"][-1]), data.get("kind"))
@@ -62,6 +62,8 @@ _SYNONYMS = {
 
 def _rule(complaint: Mapping[str, Any]) -> str:
     """The rule that was broken, in our words where pydantic's speak of its own types."""
+    if complaint["loc"][-1:] and complaint["loc"][-1] in _LABELS:
+        return "must be a text, a number or a boolean"
     words = _RULES.get(complaint["type"])
     return words.format(**complaint["ctx"]) if words else str(complaint["msg"])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import ConfigDict, Field, ValidationError, field_validator, model_validator
@@ -36,12 +36,16 @@ class DomainFacts(OwnNames):
 
     model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid")
 
+    #: Entry of a domain that errors name, where facts have no name of their own.
+    entry: ClassVar[str] = ""
+
     def __init__(self, **data: Any) -> None:
         failure: DomainError | None = None
         try:
             super().__init__(**data)
         except ValidationError as error:
-            failure = domain_error(error, data, self._known_fields())
+            named = {"name": self.entry, **data}
+            failure = domain_error(error, named, self._known_fields())
         # Raised outside the handler, so that no second error trails behind it.
         if failure is not None:
             raise failure
@@ -283,6 +287,8 @@ class Classes(Declaration):
         same label.
     """
 
+    entry: ClassVar[str] = "classes"
+
     labels: tuple[Label, ...]
 
     @field_validator("labels", mode="before")
@@ -317,6 +323,8 @@ class Classes(Declaration):
 
 class NumericTarget(Declaration):
     """Public bounds of a regression target; values outside are clipped."""
+
+    entry: ClassVar[str] = "target"
 
     lower: float
     upper: float

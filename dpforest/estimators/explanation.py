@@ -20,8 +20,8 @@ from dpforest.trees.shown import shown_parts
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-#: Plots in a figure, where nobody says which features.
-_MOST_PLOTS = 6
+#: Plots in a figure, where nobody says which features, and features that are printed.
+_MOST_PLOTS, MOST_SHOWN = 6, 20
 _MISSING = "missing"
 #: Standard errors to either side, which hold what they are of in 95 % of fits.
 _REACH = 1.96
@@ -100,28 +100,27 @@ class Explanation(OwnNames):
 
     def __str__(self) -> str:
         # Names are of whoever wrote the model's file.
-        names = {name: printable(name) for name in self.importances}
-        width = max(map(len, names.values()), default=0)
-        lines = [
-            f"{share:6.1%}  {names[name]:{width}}{self._beside(name)}".rstrip()
-            for name, share in self.importances.items()
-        ]
-        return "\n".join(["share of the effect", *lines, *self._without_errors()])
+        rows = [(share, printable(name), self._beside(name)) for name, share in self._shown()]
+        width = max((len(name) for _, name, _ in rows), default=0)
+        lines = [f"{share:6.1%}  {name:{width}}{beside}".rstrip() for share, name, beside in rows]
+        return "\n".join(["share of the effect", *lines, *self._notes()])
 
     def _repr_html_(self) -> str:
-        if not self.importance_errors:
-            rows = tuple((name, f"{share:.1%}") for name, share in self.importances.items())
-            grid = Grid(("feature", "share of the effect"), rows)
-            return Page((grid, *self._without_errors())).to_html()
-        whole = tuple(
-            (name, f"{share:.1%}{self._beside(name)}") for name, share in self.importances.items()
-        )
-        heads = "feature", "share of the effect ± standard error by privacy noise"
-        return Page((Grid(heads, whole),)).to_html()
+        what = " ± standard error by privacy noise" if self.importance_errors else ""
+        rows = tuple((name, f"{share:.1%}{self._beside(name)}") for name, share in self._shown())
+        grid = Grid(("feature", f"share of the effect{what}"), rows)
+        return Page((grid, *self._notes())).to_html()
 
-    def _without_errors(self) -> tuple[str, ...]:
-        """Reason that there are no standard errors, where somebody asked for them."""
-        return (self.note,) if self.note and self.importance_errors is None else ()
+    def _shown(self) -> list[tuple[str, float]]:
+        """Importances of the features that are shown, the largest first."""
+        return list(self.importances.items())[:MOST_SHOWN]
+
+    def _notes(self) -> tuple[str, ...]:
+        """Sum of what is not shown, and the reason that there are no standard errors."""
+        left = list(self.importances.values())[MOST_SHOWN:]
+        others = f"{sum(left):6.1%}  {len(left)} others together: see importances"
+        reason = self.note if self.importance_errors is None else ""
+        return (*((others,) if left else ()), *((reason,) if reason else ()))
 
     def _beside(self, name: str) -> str:
         """Standard error of an importance in words, and whether it may be noise."""

@@ -36,6 +36,13 @@ TYPOS = [
         lambda: Domain(features=[{"kind": "numeric", "name": "a", "categories": ["u"]}]),
         "'a.categories': a numeric feature has no such field. Remove it.",
     ),
+    (lambda: Domain(features=AGE, target=(0, None)), "'target.upper': .* valid number"),
+    (lambda: Domain(features=AGE, target={"lower": 0}), "'target.upper': is needed"),
+    (lambda: Domain(features=AGE, classes={"label": [0, 1]}), "'classes.label': .* 'labels'"),
+    (
+        lambda: Domain(features=AGE, classes=[0, [1]]),
+        "'classes.labels.1': must be a text, a number or a boolean",
+    ),
 ]
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from dpforest import Domain, PrivateForestClassifier, PrivateForestRegressor
+from dpforest.estimators.explanation import MOST_SHOWN, Explanation
 from dpforest.estimators.fit_plan import table_facts
 from dpforest.exceptions import ParameterError
 from dpforest.trees import partial
@@ -222,3 +223,17 @@ def test_names_are_drawn_as_they_stand(tmp_path):
     assert {r"in \$\frac{1}{0\$", r"\$\bad\$", r"_m\u202e"} <= ticks
     assert [len(axes.get_legend().get_texts()) for axes in figure.axes[1:]] == [1, 1]
     assert len(figure.axes[0].patches) == 2
+
+
+def test_of_many_features_the_first_are_printed_and_the_others_add_up():
+    shares = {f"f{k}": 0.8**k * 0.2 for k in range(MOST_SHOWN + 4)}
+    explained = Explanation(importances=shares, dependence=())
+    left = sum(list(shares.values())[MOST_SHOWN:])
+    *_, last, others = str(explained).splitlines()
+    assert last.endswith(f"f{MOST_SHOWN - 1}") and left > 0.005
+    assert others == f"{left:6.1%}  4 others together: see importances"
+    page = explained._repr_html_()
+    assert f"{left:.1%}  4 others together" in page and f">f{MOST_SHOWN}<" not in page
+    assert f">f{MOST_SHOWN - 1}<" in page
+    few = Explanation(importances=dict(list(shares.items())[:MOST_SHOWN]), dependence=())
+    assert "others" not in str(few) + few._repr_html_()
