@@ -25,6 +25,13 @@ accuracy in points, AUC and log loss in thousandths.
     python benchmarks/made_tasks.py --models "refitted, four trees, pure" "refitted, pure"
     python benchmarks/made_tasks.py --models "rules, nothing near, pure" "rules, pure"
     python benchmarks/made_tasks.py --models "refitted, features alike" refitted
+    python benchmarks/made_tasks.py --several --models "rules, sure as ever, pure" "rules, pure"
+
+With ``--laws`` tasks are those of made-up laws (``common/made_up.py``) in the place of tables', and
+means are those of laws of so many features:
+
+    python benchmarks/made_tasks.py --laws --models rules refitted --records 900 4000 \
+        --features 20 60 100 150 220 --classes 2 3 --signals 100 160 250 400 --seeds 1
 """
 
 from __future__ import annotations
@@ -36,10 +43,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from unittest import mock
 
 import numpy as np
+from common.made_up import LAWS, drawn
 from common.models import rounded_rows
 from common.records import Records
 from common.regression_tables import load_regression_table, regression_tables
@@ -66,7 +75,7 @@ from dpforest.trees.one_shot import OneShotForest
 from dpforest.trees.random import bins
 from dpforest.trees.refitted import RefittedForest, learner
 from dpforest.trees.refitted.settings import PureRefittedSettings, RefittedSettings, RefittedSize
-from dpforest.trees.rules import RulesLearner, RulesSettings
+from dpforest.trees.rules import RulesLearner, RulesSettings, probabilities
 from dpforest.trees.scored.queries import CodeMove, ScoreHistory
 
 SOURCES = Sources(("made_tasks:fitted",))
@@ -112,6 +121,13 @@ def tasks(folder: Path, several: bool) -> Iterator[Task]:
         elif not several:
             for text, y in two_of_many(classes.y, facts.n_classes):
                 yield from _task(classes, name + text, y)
+
+
+def tasks_of_laws(asked: argparse.Namespace) -> Iterator[Task]:
+    """Tasks of made-up laws, of each number of records, features and classes."""
+    for law, n, wide, n_classes in product(LAWS, asked.records, asked.features, asked.classes):
+        X, y, domain = drawn(law, n, wide, n_classes)
+        yield Task(f"{law}, {n:,} × {wide}, {n_classes} classes", X, y, domain)
 
 
 def cut_in_two(targets: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
@@ -201,6 +217,17 @@ def rare_as_ever(run: Run) -> np.ndarray:
     return run.scores(RulesLearner(RulesSettings(odds_signal=float("inf"))))
 
 
+def sure_as_ever(run: Run) -> np.ndarray:
+    """Rules of many classes that expect of labels what two classes do, and whose counts decide."""
+    halfway = probabilities.CONFIDENCE_HALFWAY * 2 / run.facts.n_classes
+    with (
+        mock.patch.object(probabilities, "CONFIDENCE_HALFWAY", halfway),
+        mock.patch.object(probabilities, "OPTIMISM", 0.0),
+        mock.patch.object(probabilities, "LABEL_LEAD", 0.0),
+    ):
+        return run.scores(RulesLearner())
+
+
 MODELS: dict[str, Callable[[Run], np.ndarray]] = {
     "rules": lambda run: run.scores(RulesLearner()),
     "one-shot": lambda run: run.scores(OneShotForest()),
@@ -216,6 +243,7 @@ MODELS: dict[str, Callable[[Run], np.ndarray]] = {
     "rules, nothing near, pure": nothing_near,
     "rules, equal stages, pure": equal_stages,
     "rules, later stages, pure": later_stages,
+    "rules, sure as ever, pure": sure_as_ever,
     "rules, pure": lambda run: run.scores(RulesLearner()),
     "one-shot, pure": lambda run: run.scores(OneShotForest(), pure=True),
     "refitted, pure": lambda run: run.scores(RefittedForest(), pure=True),
@@ -262,7 +290,8 @@ def fitted(task: Task, line: Line) -> Line | None:
 def fit_missing(asked: argparse.Namespace, out: Store) -> None:
     """Fit what has no line yet; ``epsilon`` of a line is the signal that was asked for."""
     done = finished(out.lines())
-    for task in tasks(asked.data, asked.several):
+    found = tasks_of_laws(asked) if asked.laws else tasks(asked.data, asked.several)
+    for task in found:
         if task.X.shape[1] > asked.most_features or (asked.sets and task.name not in asked.sets):
             continue
         for signal in asked.signals:
@@ -275,14 +304,21 @@ def fit_missing(asked: argparse.Namespace, out: Store) -> None:
 
 
 def kind_of(ordered: float) -> str:
-    """Which features a task has."""
+    """Kind of features that a task has."""
     return "no numbers" if ordered < MIXED[0] else "mixed" if ordered < MIXED[1] else "numbers"
+
+
+def group_of(line: Line) -> str:
+    """Tasks that a line's task is one of."""
+    made_up = any(line["dataset"].startswith(f"{law}, ") for law in LAWS)
+    return f"{line['n_features']:4} features" if made_up else kind_of(line["ordered"])
 
 
 def report(asked: argparse.Namespace, lines: list[Line]) -> None:
     """Print mean differences from the first model by signal, for kinds of tasks and for all."""
     found = {key_of(line): line for line in lines}
-    names = {line["dataset"]: kind_of(line["ordered"]) for line in lines}
+    kinds = {line["dataset"]: group_of(line) for line in lines}
+    names = {name: kind for name, kind in kinds.items() if asked.laws == kind.endswith("features")}
     for signal in asked.signals:
         rows = defaultdict(list)
         for name, kind in names.items():
@@ -301,7 +337,7 @@ def report(asked: argparse.Namespace, lines: list[Line]) -> None:
                 f"{model} {100 * a:+.2f} / {1000 * b:+.1f} / {1000 * c:+.1f}"
                 for model, (a, b, c) in zip(asked.models[1:], mean[1:] - mean[0], strict=True)
             )
-            print(f"R {signal:<7g} {kind:10} {len(values):3} tasks | {text}")
+            print(f"R {signal:<7g} {kind:13} {len(values):3} tasks | {text}")
 
 
 def main() -> None:
@@ -314,6 +350,10 @@ def main() -> None:
     add("--signals", nargs="*", type=float, default=[400.0, 1000.0, 2500.0, 6000.0])
     add("--several", action="store_true", help="tasks of more than two classes")
     add("--sets", nargs="*", help="names of tasks; default all")
+    add("--laws", action="store_true", help="tasks of made-up laws in the place of tables'")
+    add("--records", nargs="*", type=int, default=[4000])
+    add("--features", nargs="*", type=int, default=[20, 100])
+    add("--classes", nargs="*", type=int, default=[2, 3])
     add("--most-features", type=int, default=10**6)
     add("--seeds", type=int, default=2)
     add("--data", type=Path, default=data_folder(), help="folder of tables, or DPFOREST_DATA")

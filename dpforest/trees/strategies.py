@@ -45,8 +45,9 @@ STRATEGIES: dict[str, Strategy] = {
 #: R sqrt(2 / K) from which refitted forests pass selected rules, and R for a regression.
 REFITTED_SIGNAL = 150.0
 REFITTED_SIGNAL_OF_MEANS = 400.0
-#: Features up to which it is so: of more than their trees can look at they pass rules later.
-REFITTED_FEATURES, REFITTED_SIGNAL_OF_WIDE = 250, 400.0
+#: It is at least so much for each feature, up to the second: trees look at a few features each, and
+#: the more there are, the more of these say nothing.
+REFITTED_SIGNAL_OF_A_FEATURE, REFITTED_SIGNAL_OF_WIDE = 1.25, 400.0
 #: The same of two classes and fewer records than these, where a rule is held back by the records
 #: more than by noise; of features some of which are ordered.
 REFITTED_SIGNAL_OF_FEW, REFITTED_ROWS = 90.0, 2000.0
@@ -141,11 +142,10 @@ def _level(facts: TableFacts, signal: float) -> float:
 
 def _refitted_signal(facts: TableFacts) -> float:
     """R sqrt(2 / K) from which refitted forests pass rules, with a delta."""
-    if facts.n_features > REFITTED_FEATURES:
-        return REFITTED_SIGNAL_OF_WIDE
     rows = facts.approximate_rows or 0.0
     few = facts.n_classes == 2 and REFITTED_LEAST_ROWS <= rows < REFITTED_ROWS
-    return REFITTED_SIGNAL_OF_FEW if few and _has_order(facts) else REFITTED_SIGNAL
+    least = REFITTED_SIGNAL_OF_FEW if few and _has_order(facts) else REFITTED_SIGNAL
+    return min(max(least, REFITTED_SIGNAL_OF_A_FEATURE * facts.n_features), REFITTED_SIGNAL_OF_WIDE)
 
 
 def _has_order(facts: TableFacts) -> bool:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from fractions import Fraction
 from unittest.mock import Mock
 
 import made_tasks
 import numpy as np
 import pytest
+from common.made_up import LAWS, drawn
+from sklearn.ensemble import RandomForestClassifier
 
 from dpforest import Domain
 from dpforest.accounting.releases import LearnerBudget
@@ -56,6 +59,42 @@ def test_a_task_has_its_table_s_features_and_declared_classes():
     split = made_tasks.stratified_split(task, 0)
     assert split.test.size == 16 and task.coded[1].shape == (60, 2)
     assert not list(made_tasks._task(Table, "t", (TARGETS > 3400).astype(int)))  # one in thirty
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize(("n_features", "n_classes"), [(1, 2), (12, 3), (40, 8)])
+def test_a_made_up_law_can_be_drawn_again_and_fits_its_domain(law, n_features, n_classes):
+    X, y, domain = drawn(law, 400, n_features, n_classes)
+    again, labels, _ = drawn(law, 400, n_features, n_classes)
+    assert X.shape == (400, n_features) and np.array_equal(X, again) and np.array_equal(y, labels)
+    assert len(domain.features) == n_features and set(y) <= set(domain.classes.labels)
+    for f, feature in enumerate(domain.features):
+        if feature.kind == "numeric":
+            assert feature.lower <= X[:, f].min() and X[:, f].max() <= feature.upper
+        else:
+            assert set(X[:, f]) <= set(range(len(feature.categories)))
+
+
+def test_laws_say_something_and_differ_in_kind():
+    for law, (_, share, loose) in LAWS.items():
+        X, y, domain = drawn(law, 3000, 10, 3)
+        kinds = [feature.kind for feature in domain.features]
+        assert kinds.count("categorical") == round(10 * share)
+        assert loose == any(f.kind == "numeric" and f.upper > 100 for f in domain.features)
+        found = RandomForestClassifier(50, random_state=0).fit(X[:2000], y[:2000])
+        assert found.score(X[2000:], y[2000:]) > np.bincount(y).max() / y.size + 0.05
+
+
+def test_tasks_of_laws_are_of_every_size_and_reported_by_features():
+    asked = Namespace(records=[100, 200], features=[2, 5], classes=[2])
+    found = list(made_tasks.tasks_of_laws(asked))
+    assert len(found) == 4 * len(LAWS) and len({task.name for task in found}) == len(found)
+    groups = {
+        made_tasks.group_of({"dataset": t.name, "n_features": t.X.shape[1], "ordered": 1.0})
+        for t in found
+    }
+    assert groups == {"   2 features", "   5 features"}
+    assert made_tasks.group_of({"dataset": "a", "n_features": 9, "ordered": 1.0}) == "numbers"
 
 
 @pytest.mark.parametrize("signal", [40.0, 500.0, 3000.0])
@@ -136,8 +175,8 @@ def test_means_are_differences_from_the_first_model(capsys):
          "accuracy": 0.5 + 0.01 * (model == "b") * (1 + ordered), "auc": 0.5, "log_loss": 1.0}
         for name, ordered in (("x", 0.0), ("y", 1.0)) for model in "ab"
     ]  # fmt: skip
-    asked = type("Asked", (), {"signals": [10.0], "models": ["a", "b"], "seeds": 1})
+    asked = Namespace(signals=[10.0], models=["a", "b"], seeds=1, laws=False)
     made_tasks.report(asked, lines)
     all_, none, numbers = capsys.readouterr().out.splitlines()
-    assert "all          2 tasks | b +1.50 / +0.0 / +0.0" in all_
+    assert "all             2 tasks | b +1.50 / +0.0 / +0.0" in all_
     assert "b +1.00" in none and "no numbers" in none and "b +2.00" in numbers

@@ -253,18 +253,20 @@ def test_the_rule_goes_by_public_signal_alone(domain):
 
 
 OF_RULES, OF_FEW = strategies.REFITTED_SIGNAL, strategies.REFITTED_SIGNAL_OF_FEW
-SEEN, FEW_ROWS = strategies.REFITTED_FEATURES, strategies.REFITTED_ROWS
-OF_WIDE = strategies.REFITTED_SIGNAL_OF_WIDE
+FEW_ROWS, OF_WIDE = strategies.REFITTED_ROWS, strategies.REFITTED_SIGNAL_OF_WIDE
+OF_EACH = strategies.REFITTED_SIGNAL_OF_A_FEATURE
 LEAST = strategies.REFITTED_LEAST_ROWS / FEW_ROWS
 
 
 @pytest.mark.parametrize(("rows", "wide", "ordered", "n_classes", "limit"), [
     (BELOW, 10, 1, 2, OF_FEW), (LEAST * ABOVE, 10, 1, 2, OF_FEW),
-    (LEAST * BELOW, 10, 1, 2, OF_RULES), (BELOW, SEEN, SEEN, 2, OF_FEW),
-    # More records, classes or features, or hardly an ordered one.
-    (ABOVE, 10, 1, 2, OF_RULES), (BELOW, 10, 1, 3, OF_RULES),
-    (BELOW, SEEN + 1, SEEN, 2, OF_WIDE), (ABOVE, SEEN + 1, 0, 3, OF_WIDE),
-    (BELOW, 11, 1, 2, OF_RULES), (ABOVE, SEEN, 0, 3, OF_RULES),
+    (LEAST * BELOW, 10, 1, 2, OF_RULES), (BELOW, 45, 45, 2, OF_FEW),
+    # More records or classes, or hardly an ordered feature.
+    (ABOVE, 10, 1, 2, OF_RULES), (BELOW, 10, 1, 3, OF_RULES), (BELOW, 11, 1, 2, OF_RULES),
+    # More features.
+    (BELOW, 80, 80, 2, 80 * OF_EACH), (BELOW, 200, 200, 2, 200 * OF_EACH),
+    (ABOVE, 120, 0, 3, OF_RULES), (ABOVE, 200, 0, 3, 200 * OF_EACH),
+    (BELOW, 320, 320, 2, OF_WIDE), (BELOW, 999, 999, 2, OF_WIDE), (ABOVE, 999, 0, 3, OF_WIDE),
 ])  # fmt: skip
 def test_refitted_forests_pass_rules_with_a_delta(domain, rows, wide, ordered, n_classes, limit):
     """On either side of the limits, with or without the library that converts tightly."""
