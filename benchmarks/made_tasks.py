@@ -219,10 +219,8 @@ def rare_as_ever(run: Run) -> np.ndarray:
 
 def sure_as_ever(run: Run) -> np.ndarray:
     """Rules of many classes that expect of labels what two classes do, and whose counts decide."""
-    halfway = probabilities.CONFIDENCE_HALFWAY * 2 / run.facts.n_classes
     with (
-        mock.patch.object(probabilities, "CONFIDENCE_HALFWAY", halfway),
-        mock.patch.object(probabilities, "OPTIMISM", 0.0),
+        mock.patch.object(probabilities, "HALFWAY_OF_A_CLASS", 0.0),
         mock.patch.object(probabilities, "LABEL_LEAD", 0.0),
     ):
         return run.scores(RulesLearner())

@@ -72,9 +72,8 @@ class RulesLearner:
         reachable = np.array(tree.reachable)
         variance = bridge.event(COUNT_ROLE).variance
         table = counted_probabilities(
-            grown.labels, noisy, reachable, variance, shape.signal,
-            facts.approximate_rows or 1.0, np.array(tree.class_weights),
-        )  # fmt: skip
+            grown.labels, noisy, reachable, variance, shape.signal, np.array(tree.class_weights)
+        )
         masses = _masses(noisy, reachable)
         return replace(grown, probabilities=table, masses=masses, steepness=steepness)
 

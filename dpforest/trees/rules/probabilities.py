@@ -13,18 +13,15 @@ from numpy.typing import NDArray
 from dpforest.records.base import Released
 from dpforest.trees.rules.settings import RulesSettings
 
-#: Confidence above chance of an uncounted label: LIMIT * R / (R + HALFWAY K).
+#: Confidence above chance of an uncounted label: LIMIT * R / (R + HALFWAY), of more than three
+#: classes so much for each of them in the place of HALFWAY.
 CONFIDENCE_LIMIT = 0.65
-CONFIDENCE_HALFWAY = 6.0
+CONFIDENCE_HALFWAY, HALFWAY_OF_A_CLASS = 12.0, 4.0
 #: Pseudo-count of what counts are shrunk toward.
 PRIOR_STRENGTH = 8.0
 #: Power to which a leaf's probabilities are raised: a record has soft shares in leaves beside its
 #: own, which makes what is said of it more even than it is.
 SHARPENING = 1.15
-#: Part of the right answers that records lose which labels were not drawn by: so many times
-#: p (1 - p) sqrt(epsilon K L / n), p the share of right ones, L leaves, n records; the largest
-#: epsilon that counts; and records up to which it fades away, since soft shares make up for it.
-OPTIMISM, MOST_EPSILON, OPTIMISM_ROWS = 0.4, 10.0, 1000.0
 PROBABILITY_FLOOR = 0.005
 _VARIANCE_FLOOR = 0.02
 #: Least odds of a leaf's label against each other class, of more than two.
@@ -34,10 +31,11 @@ LABEL_LEAD = 1.05
 def confidence(signal: float, n_classes: int) -> float:
     """Probability that a label is right, as far as R and the number of classes K tell.
 
-    A little below the mean of what was measured, on 28 small tables; of more than two classes read
-    off tasks made of all tables. The more classes, the fewer of them four leaves can name.
+    A little below the mean of what was measured, on 28 small tables; of more than three classes
+    read off tasks made of all tables. The more classes, the fewer of them four leaves can name.
     """
-    above = CONFIDENCE_LIMIT * signal / (signal + CONFIDENCE_HALFWAY * n_classes)
+    halfway = max(CONFIDENCE_HALFWAY, HALFWAY_OF_A_CLASS * n_classes)
+    above = CONFIDENCE_LIMIT * signal / (signal + halfway)
     return 1.0 / n_classes + (1.0 - 1.0 / n_classes) * above
 
 
@@ -57,15 +55,14 @@ def counted_probabilities(
     reachable: NDArray[np.bool_],
     variance: float,
     signal: float,
-    rows: float,
     class_weights: NDArray[np.int64],
 ) -> NDArray[np.float64]:
     """Probabilities of leaves with noisy class counts, shape (n_leaves, n_classes).
 
     Of leaves that records can reach: first one share of right labels and one class prior for all
     of them, then each leaf's own counts, each step shrunk toward the one before by its noise, which
-    do not overrule its label where there are more than two classes; then they are sharpened, and
-    last made more even by `evened`. In the other leaves classes are even.
+    do not overrule its label where there are more than two classes; last they are sharpened. In the
+    other leaves classes are even.
 
     Parameters
     ----------
@@ -76,43 +73,16 @@ def counted_probabilities(
         As the released cuts say.
     variance : float
         Of the noise on one count.
-    signal, rows : float
-        R, and the declared or bought number of records.
+    signal : float
+        R.
     class_weights : ndarray of int64, shape (n_leaves, n_classes)
         That the labels were drawn with.
     """
     table = np.full(counts.shape, 1.0 / counts.shape[1])
-    found, right = _shrunk(
+    table[reachable] = _shrunk(
         labels[reachable], counts[reachable], variance, signal, class_weights[reachable]
     )
-    table[reachable] = evened(_sharpened(found), right, 2**0.5 * signal / rows, rows)
     return table
-
-
-def evened(
-    table: NDArray[np.float64], right: float, epsilon: float, rows: float
-) -> NDArray[np.float64]:
-    """Make probabilities more even where counts are of few records for what was drawn by them.
-
-    Labels and counts come from the same records, so the labels look right more often than they are.
-    What other records lose grows with the leaves, the classes and epsilon. Of two classes, and of
-    thousands of records, it is too little to tell.
-
-    Parameters
-    ----------
-    table : ndarray of float64, shape (n_leaves, n_classes)
-    right : float
-        Share of right labels by the counts.
-    epsilon, rows : float
-    """
-    n_leaves, n_classes = table.shape
-    if n_classes == 2:
-        return table
-    followed = (min(epsilon, MOST_EPSILON) * n_classes * n_leaves / rows) ** 0.5
-    few = max(0.0, 1.0 - rows / OPTIMISM_ROWS)
-    lost = OPTIMISM * few * right * (1.0 - right) * followed
-    share = min(0.9, lost / max(right - 1.0 / n_classes, lost))
-    return (1.0 - share) * table + share / n_classes
 
 
 def _shrunk(
@@ -121,8 +91,8 @@ def _shrunk(
     variance: float,
     signal: float,
     class_weights: NDArray[np.int64],
-) -> tuple[NDArray[np.float64], float]:
-    """Probabilities of leaves that records can reach, and the share of right labels."""
+) -> NDArray[np.float64]:
+    """Probabilities of leaves that records can reach."""
     n_leaves, n_classes = counts.shape
     expected = np.full(2, 1.0 - confidence(signal, n_classes))
     expected[0] = 1.0 - expected[0]
@@ -143,7 +113,7 @@ def _shrunk(
         start /= times
         start /= start.sum()
         table[leaf] = shrink(counts[leaf].astype(np.float64), variance, start)
-    return (_led(table, labels) if n_classes > 2 else table), float(share)
+    return _sharpened(_led(table, labels) if n_classes > 2 else table)
 
 
 def _led(table: NDArray[np.float64], labels: NDArray[np.int64]) -> NDArray[np.float64]:
