@@ -40,7 +40,7 @@ def domain_error(
     cause = first.get("ctx", {}).get("error")
     if isinstance(cause, DomainError):
         return cause
-    where = ".".join(str(part) for part in first["loc"] if part not in (*_KINDS, *_LABELS))
+    where = ".".join(_written(first["loc"], bool(unknown)))
     name = data.get("name")
     entry = ".".join(part for part in (name if isinstance(name, str) else "", where) if part)
     other = _other_kind(str(first["loc"][-1]), data.get("kind"))
@@ -53,16 +53,26 @@ def domain_error(
     return DomainError(entry or "domain", _rule(first), _CHECK)
 
 
+def _written(place: tuple[int | str, ...], unknown: bool) -> list[str]:
+    """Parts of a place that somebody wrote: a word that is no field is one, whatever it is."""
+    *above, last = place or ("domain",)
+    written = [str(part) for part in above if part not in _KINDS]
+    if unknown or last not in (*_KINDS, *_LABELS):
+        written.append(str(last))
+    return written
+
+
 #: Names that other libraries have for fields.
 _SYNONYMS = {
     "min": "lower", "minimum": "lower", "low": "lower", "max": "upper", "maximum": "upper",
     "high": "upper", "values": "categories", "levels": "categories", "nullable": "missing",
+    "int": "integer",
 }  # fmt: skip
 
 
 def _rule(complaint: Mapping[str, Any]) -> str:
     """The rule that was broken, in our words where pydantic's speak of its own types."""
-    if complaint["loc"][-1:] and complaint["loc"][-1] in _LABELS:
+    if complaint["loc"] and complaint["loc"][-1] in _LABELS:
         return "must be a text, a number or a boolean"
     words = _RULES.get(complaint["type"])
     return words.format(**complaint["ctx"]) if words else str(complaint["msg"])

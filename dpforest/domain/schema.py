@@ -44,7 +44,7 @@ class DomainFacts(OwnNames):
         try:
             super().__init__(**data)
         except ValidationError as error:
-            named = {"name": self.entry, **data}
+            named = {**data, "name": self.entry or data.get("name")}
             failure = domain_error(error, named, self._known_fields())
         # Raised outside the handler, so that no second error trails behind it.
         if failure is not None:
@@ -61,7 +61,7 @@ class DomainFacts(OwnNames):
         for name, value in self.__dict__.items():
             for text in value if isinstance(value, tuple) else (value,):
                 if isinstance(text, str) and not is_writable(text):
-                    entry = str(self.__dict__.get("name") or "domain")
+                    entry = str(self.entry or self.__dict__.get("name") or "domain")
                     entry = entry if is_writable(entry) else "domain"
                     raise DomainError(
                         entry, f"{name}: a text holds half of a character", "Write it as Unicode"
@@ -297,7 +297,10 @@ class Classes(Declaration):
         if isinstance(labels, str) or not isinstance(labels, Iterable):
             return labels
         # Numpy scalars become Python's, so that JSON keeps their type.
-        return tuple(value.item() if hasattr(value, "item") else value for value in labels)
+        return tuple(
+            value.item() if hasattr(value, "item") and np.ndim(value) == 0 else value
+            for value in labels
+        )
 
     @model_validator(mode="after")
     def _check(self) -> Classes:

@@ -106,20 +106,26 @@ class Explanation(OwnNames):
         return "\n".join(["share of the effect", *lines, *self._notes()])
 
     def _repr_html_(self) -> str:
-        what = " ± standard error by privacy noise" if self.importance_errors else ""
+        what = " ± standard error by privacy noise" if self._has_errors else ""
         rows = tuple((name, f"{share:.1%}{self._beside(name)}") for name, share in self._shown())
         grid = Grid(("feature", f"share of the effect{what}"), rows)
         return Page((grid, *self._notes())).to_html()
 
+    @property
+    def _has_errors(self) -> bool:
+        """True if there is a standard error of some importance."""
+        return any(error is not None for error in (self.importance_errors or {}).values())
+
     def _shown(self) -> list[tuple[str, float]]:
-        """Importances of the features that are shown, the largest first."""
-        return list(self.importances.items())[:MOST_SHOWN]
+        """Importances of the features that are shown, the largest first; never all but one."""
+        whole = list(self.importances.items())
+        return whole if len(whole) == MOST_SHOWN + 1 else whole[:MOST_SHOWN]
 
     def _notes(self) -> tuple[str, ...]:
         """Sum of what is not shown, and the reason that there are no standard errors."""
-        left = list(self.importances.values())[MOST_SHOWN:]
+        left = list(self.importances.values())[len(self._shown()) :]
         others = f"{sum(left):6.1%}  {len(left)} others together: see importances"
-        reason = self.note if self.importance_errors is None else ""
+        reason = "" if self._has_errors else self.note
         return (*((others,) if left else ()), *((reason,) if reason else ()))
 
     def _beside(self, name: str) -> str:
@@ -178,7 +184,7 @@ class Explanation(OwnNames):
 
 def _draw_importances(axes: Any, explanation: Explanation) -> None:
     importances, errors = explanation.importances, explanation.importance_errors or {}
-    names = list(importances)[:20]
+    names = list(importances)[:MOST_SHOWN]
     places = range(len(names))  # of two names that look alike, each has a bar of its own
     bars = [_REACH * (errors.get(name) or 0.0) for name in names]
     colours = [_GREY if name in explanation.like_noise else _BLUE for name in names]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from dpforest import (
@@ -36,6 +37,12 @@ TYPOS = [
         lambda: Domain(features=[{"kind": "numeric", "name": "a", "categories": ["u"]}]),
         "'a.categories': a numeric feature has no such field. Remove it.",
     ),
+    (lambda: NumericFeature(name="age", lower=0, upper=9, int=True), "'age.int': .* 'integer'"),
+    (lambda: Domain(features=AGE, float=1), "'float': there is no such field"),
+    (lambda: Domain(features=AGE, classes={"labels": [0, 1], "str": 2}), "'classes.str': there is"),
+    (lambda: Domain(features=AGE, classes={"labels": [0, 1], "name": 2}), "'classes.name': there"),
+    (lambda: Domain(features=AGE, classes=["a", "\ud800"]), "'classes': labels: a text holds half"),
+    (lambda: Domain(features=AGE, classes=[0, np.array([1, 2])]), "'classes.labels.1': must be"),
     (lambda: Domain(features=AGE, target=(0, None)), "'target.upper': .* valid number"),
     (lambda: Domain(features=AGE, target={"lower": 0}), "'target.upper': is needed"),
     (lambda: Domain(features=AGE, classes={"label": [0, 1]}), "'classes.label': .* 'labels'"),

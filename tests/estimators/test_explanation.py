@@ -67,7 +67,7 @@ def test_what_was_planted_is_found(strategy, delta):
     assert np.allclose(both, 1.0)
     assert explanation == forest.explain()
     lines = str(explanation).splitlines()[1:]  # the whole of it would fill the screen
-    assert [line.split()[1] for line in lines] == list(explanation.importances)
+    assert [line.split()[1] for line in lines][: len(FEATURES)] == list(explanation.importances)
     with pytest.raises(ParameterError, match="not in the domain"):
         explanation.of("income")
 
@@ -227,13 +227,26 @@ def test_names_are_drawn_as_they_stand(tmp_path):
 
 def test_of_many_features_the_first_are_printed_and_the_others_add_up():
     shares = {f"f{k}": 0.8**k * 0.2 for k in range(MOST_SHOWN + 4)}
-    explained = Explanation(importances=shares, dependence=())
+    explained = Explanation(importances=shares, dependence=(), note="why")
     left = sum(list(shares.values())[MOST_SHOWN:])
-    *_, last, others = str(explained).splitlines()
-    assert last.endswith(f"f{MOST_SHOWN - 1}") and left > 0.005
+    *_, last, others, reason = str(explained).splitlines()
+    assert last.endswith(f"f{MOST_SHOWN - 1}") and left > 0.005 and reason == "why"
     assert others == f"{left:6.1%}  4 others together: see importances"
     page = explained._repr_html_()
     assert f"{left:.1%}  4 others together" in page and f">f{MOST_SHOWN}<" not in page
-    assert f">f{MOST_SHOWN - 1}<" in page
-    few = Explanation(importances=dict(list(shares.items())[:MOST_SHOWN]), dependence=())
-    assert "others" not in str(few) + few._repr_html_()
+    assert f">f{MOST_SHOWN - 1}<" in page and "why" in page
+    for n in (MOST_SHOWN, MOST_SHOWN + 1):  # one is no others
+        few = Explanation(importances=dict(list(shares.items())[:n]), dependence=())
+        assert "others" not in str(few) + few._repr_html_() and f"f{n - 1}" in str(few)
+
+
+def test_a_reason_is_given_where_no_importance_has_an_error():
+    without = {"a": None, "b": None}
+    explained = Explanation(
+        importances={"a": 0.6, "b": 0.4}, dependence=(), importance_errors=without, note="why"
+    )
+    for words in (str(explained), explained._repr_html_()):
+        assert "why" in words and "±" not in words
+    known = explained.model_copy(update={"importance_errors": {"a": 0.1, "b": None}})
+    for words in (str(known), known._repr_html_()):
+        assert "why" not in words and "± 10.0%" in words

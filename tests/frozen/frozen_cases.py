@@ -28,8 +28,8 @@ STRATEGIES = (
 PUBLISHED = "MultinomialForestClassifier"
 #: Those that look at families of trees, which grow quickly with the features.
 _OF_FAMILIES = ("rules", "auto")
-N_CLASSES = {"two": 2, "three": 3}
-TASKS = (*N_CLASSES, "target")
+N_CLASSES = {"two": 2, "three": 3, "five": 5}
+TASKS = ("two", "three", "target")
 DELTA = 1e-6
 #: Batches of a stream, files of a CSV stream and partitions of a Dask array.
 PARTS = 3
@@ -279,6 +279,9 @@ def _size_cases() -> Iterator[Case]:
         for strategy in ("one_shot", "multinomial"):
             yield _private(strategy, task, "many", **ways)
     yield _private("rules", "two", "many", **ways)
+    # Of many classes labels are trusted by their number, and counts do not overrule them.
+    yield _private("rules", "five", "not counted", rows=20)
+    yield _private("rules", "five", "counted", rows=200)
     for task in ("two", "target"):
         yield _private("refitted", task, "many", **ways, delta=DELTA)
         yield _private("refitted", task, "many, pure", **ways)

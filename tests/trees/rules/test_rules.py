@@ -560,6 +560,13 @@ def test_a_label_of_many_classes_is_trusted_later():
     assert confidence(25.0, 2) == pytest.approx(0.5 + 0.5 * above[1][0])
 
 
+def test_a_thousand_classes_can_be_told_apart():
+    counts = np.zeros((1, 1000), dtype=np.int64)
+    counts[0, 3] = 10**6
+    found = shrink(counts[0].astype(float), 2.0, np.full(1000, 1e-3))
+    assert found[3] > 0.6 and found.min() > 0
+
+
 def test_counts_do_not_overrule_a_label_of_many_classes():
     labels, reachable = np.array([0, 1, 2]), np.ones(3, dtype=bool)
     counts = np.array([[60, 300, 40], [100, 900, 50], [0, 0, 0]])
