@@ -78,7 +78,7 @@ from dpforest.trees.refitted.settings import PureRefittedSettings, RefittedSetti
 from dpforest.trees.rules import RulesLearner, RulesSettings, probabilities
 from dpforest.trees.scored.queries import CodeMove, ScoreHistory
 
-SOURCES = Sources(("made_tasks:fitted",))
+SOURCES = Sources(("made_tasks:fitted", "common.made_up:drawn"))
 LEAST_RECORDS, MOST_RECORDS = 900, 20_000
 MOST_EPSILON = 12.0
 #: Share of a class below which a task is left out, and that of features from which all count as
