@@ -306,17 +306,22 @@ def kind_of(ordered: float) -> str:
     return "no numbers" if ordered < MIXED[0] else "mixed" if ordered < MIXED[1] else "numbers"
 
 
+def is_of_law(task: str) -> bool:
+    """True if a task is of a made-up law, by its name."""
+    return task.split(", ")[0] in LAWS
+
+
 def group_of(line: Line) -> str:
     """Tasks that a line's task is one of."""
-    made_up = any(line["dataset"].startswith(f"{law}, ") for law in LAWS)
-    return f"{line['n_features']:4} features" if made_up else kind_of(line["ordered"])
+    of_law = is_of_law(line["dataset"])
+    return f"{line['n_features']:4} features" if of_law else kind_of(line["ordered"])
 
 
 def report(asked: argparse.Namespace, lines: list[Line]) -> None:
     """Print mean differences from the first model by signal, for kinds of tasks and for all."""
     found = {key_of(line): line for line in lines}
-    kinds = {line["dataset"]: group_of(line) for line in lines}
-    names = {name: kind for name, kind in kinds.items() if asked.laws == kind.endswith("features")}
+    asked_for = [line for line in lines if is_of_law(line["dataset"]) == asked.laws]
+    names = {line["dataset"]: group_of(line) for line in asked_for}
     for signal in asked.signals:
         rows = defaultdict(list)
         for name, kind in names.items():

@@ -53,11 +53,10 @@ def numbers(generator: np.random.Generator, n: int, n_features: int) -> np.ndarr
     return generator.normal(size=(n, n_features)) @ mixing
 
 
-def categories(generator: np.random.Generator, n: int, n_features: int) -> np.ndarray:
-    """Positions of two to twenty categories that differ in frequency."""
+def category_shares(generator: np.random.Generator, n_features: int) -> list[np.ndarray]:
+    """Frequencies of the two to twenty categories of each feature."""
     sizes = generator.choice([2, 3, 5, 8, 20], n_features)
-    shares = [generator.dirichlet(np.full(size, 2.0)) for size in sizes]
-    return np.stack([generator.choice(s.size, n, p=s) for s in shares], axis=1).astype(float)
+    return [generator.dirichlet(np.full(size, 2.0)) for size in sizes]
 
 
 #: Laws by name: how scores follow, the share of features that are categories, and whether bounds
@@ -91,25 +90,18 @@ def drawn(
     """
     make, share, loose = LAWS[law]
     generator = np.random.default_rng(zlib.crc32(f"{law} {n} {n_features} {n_classes}".encode()))
-    n_categories = round(share * n_features)
-    parts = [numbers(generator, n, n_features - n_categories)]
-    if n_categories:
-        parts.append(categories(generator, n, n_categories))
-    X = np.concatenate(parts, axis=1)
-    scores = make(generator, X, n_classes)
+    n_numbers = n_features - round(share * n_features)
+    values = numbers(generator, n, n_numbers)
+    shares = category_shares(generator, n_features - n_numbers)
+    places = [generator.choice(one.size, n, p=one) for one in shares]
+    scores = make(generator, np.column_stack([values, *places]), n_classes)
     # Classes that are about as frequent as one another.
     scores -= scores.mean(axis=0)
     scores *= STRENGTH / scores.std()
     y = (scores + generator.gumbel(size=scores.shape)).argmax(axis=1)
-    upper = LOOSE_BOUND if loose else BOUND
-    kept = X[:, : n_features - n_categories]
-    X[:, : n_features - n_categories] = np.clip(
-        np.exp(1.2 * kept + 2) if loose else kept, 0.0 if loose else -BOUND, upper
-    )
-    features = {
-        f"x{f}": (0.0 if loose else -BOUND, upper)
-        if f < n_features - n_categories
-        else list(range(int(X[:, f].max()) + 1))
-        for f in range(n_features)
-    }
-    return X, y, Domain(features=features, classes=list(range(n_classes)))
+    lower, upper = (0.0, LOOSE_BOUND) if loose else (-BOUND, BOUND)
+    kept = np.clip(np.exp(1.2 * values + 2) if loose else values, lower, upper)
+    declared = [(lower, upper)] * n_numbers + [list(range(one.size)) for one in shares]
+    features = {f"x{f}": facts for f, facts in enumerate(declared)}
+    domain = Domain(features=features, classes=list(range(n_classes)))
+    return np.column_stack([kept, *places]), y, domain

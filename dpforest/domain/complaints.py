@@ -55,7 +55,7 @@ def domain_error(
 
 def _written(place: tuple[int | str, ...], unknown: bool) -> list[str]:
     """Parts of a place that somebody wrote: a word that is no field is one, whatever it is."""
-    *above, last = place or ("domain",)
+    *above, last = place
     written = [str(part) for part in above if part not in _KINDS]
     if unknown or last not in (*_KINDS, *_LABELS):
         written.append(str(last))
@@ -72,7 +72,7 @@ _SYNONYMS = {
 
 def _rule(complaint: Mapping[str, Any]) -> str:
     """The rule that was broken, in our words where pydantic's speak of its own types."""
-    if complaint["loc"] and complaint["loc"][-1] in _LABELS:
+    if complaint["loc"][-1] in _LABELS:
         return "must be a text, a number or a boolean"
     words = _RULES.get(complaint["type"])
     return words.format(**complaint["ctx"]) if words else str(complaint["msg"])
