@@ -12,7 +12,32 @@ from dpforest.exceptions import DomainError
 
 _CHECK = "Compare the entry with docs/domain.md"
 #: Rules by pydantic's name of a complaint.
-_RULES = {"greater_than_equal": "must be {ge} or more", "too_short": "needs {min_length} or more"}
+_RULES = {
+    "bool_parsing": "must be True or False",
+    "bool_type": "must be True or False",
+    "finite_number": "must be a finite number",
+    "float_parsing": "must be a number",
+    "float_type": "must be a number",
+    "greater_than_equal": "must be {ge} or more",
+    "int_from_float": "must be a whole number",
+    "int_parsing": "must be a whole number",
+    "int_type": "must be a whole number",
+    "model_attributes_type": "must be a feature: 'name', 'kind', and 'lower' and 'upper' or "
+    "'categories'",
+    "string_type": "must be a text",
+    "too_short": "needs {min_length} or more",
+    "tuple_type": "must be a list",
+    "union_tag_invalid": "is of no kind that there is: {expected_tags}",
+    "union_tag_not_found": "needs a kind: 'numeric' or 'categorical'",
+    "value_error": "{error}",
+}
+#: Rules of entries that may be written in a shorter way than pydantic's type of them.
+_OF_ENTRIES = {
+    "features": "must be a mapping of names to (lower, upper) or to categories, or a list of "
+    "features",
+    "target": "must be a pair (lower, upper), or a mapping with 'lower' and 'upper'",
+}
+_OF_A_TYPE = ("model_type", "tuple_type")
 #: Parts of a place that nobody wrote: they name the kind of a feature, or of a label.
 _KINDS, _LABELS = ("numeric", "categorical"), ("str", "bool", "int", "float")
 #: What only one kind of feature has.
@@ -74,8 +99,10 @@ def _rule(complaint: Mapping[str, Any]) -> str:
     """The rule that was broken, in our words where pydantic's speak of its own types."""
     if complaint["loc"][-1] in _LABELS:
         return "must be a text, a number or a boolean"
-    words = _RULES.get(complaint["type"])
-    return words.format(**complaint["ctx"]) if words else str(complaint["msg"])
+    entry, kind = complaint["loc"][-1], complaint["type"]
+    words = _OF_ENTRIES.get(entry) if kind in _OF_A_TYPE else None
+    words = words or _RULES.get(kind)
+    return words.format(**complaint.get("ctx", {})) if words else str(complaint["msg"])
 
 
 def _other_kind(field: str, kind: Any) -> str:

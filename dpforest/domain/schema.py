@@ -139,7 +139,7 @@ class Declaration(DomainFacts):
 def no_boolean(value: Any) -> Any:
     """A bound as it was given; a boolean is none."""
     if isinstance(value, (bool, np.bool_)):
-        raise ValueError("Input should be a number, not a boolean")
+        raise ValueError("must be a number, not a boolean")
     return value
 
 

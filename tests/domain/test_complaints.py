@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from dpforest import (
     CategoricalFeature,
@@ -43,7 +47,13 @@ TYPOS = [
     (lambda: Domain(features=AGE, classes={"labels": [0, 1], "name": 2}), "'classes.name': there"),
     (lambda: Domain(features=AGE, classes=["a", "\ud800"]), "'classes': labels: a text holds half"),
     (lambda: Domain(features=AGE, classes=[0, np.array([1, 2])]), "'classes.labels.1': must be"),
-    (lambda: Domain(features=AGE, target=(0, None)), "'target.upper': .* valid number"),
+    (lambda: Domain(features=AGE, target=(0, None)), "'target.upper': must be a number"),
+    (lambda: Domain(features=AGE, target=5), "'target': must be a pair .lower, upper., or a map"),
+    (lambda: Domain(features=AGE, target=(0, 1, 2)), "'target': must be a pair"),
+    (lambda: Domain(features=5), "'features': must be a mapping of names to"),
+    (lambda: Domain(features=[5]), "'features.0': must be a feature"),
+    (lambda: Domain(features=[{"name": "a"}]), "'features.0': needs a kind"),
+    (lambda: Domain(features=AGE, approximate_rows="many"), "must be a whole number"),
     (lambda: Domain(features=AGE, target={"lower": 0}), "'target.upper': is needed"),
     (lambda: Domain(features=AGE, classes={"label": [0, 1]}), "'classes.label': .* 'labels'"),
     (
@@ -57,6 +67,29 @@ TYPOS = [
 def test_a_typo_in_a_declaration_is_named_with_what_may_be_meant(declare, said):
     with pytest.raises(DomainError, match=said):
         declare()
+
+
+PLAIN = st.none() | st.booleans() | st.integers(-3, 3) | st.floats() | st.sampled_from(["a", "0"])
+ANYTHING = st.recursive(
+    PLAIN,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["name", "kind", "lower", "labels", "a"]), inner)
+    ),
+    max_leaves=6,
+)
+
+
+@given(st.sampled_from(["features", "target", "classes", "approximate_rows"]), ANYTHING)
+@example("features", [{"name": "a", "kind": "odd"}])
+@example("features", [{"name": "a", "kind": "numeric", "lower": 0, "upper": 1, "missing": "?"}])
+@example("features", [{"name": "a", "kind": "categorical", "categories": "ab"}])
+@example("approximate_rows", math.nan)
+def test_no_complaint_speaks_of_the_types_of_another_library(field, value):
+    try:
+        Domain(**{"features": AGE, field: value})
+    except DomainError as refused:
+        assert "Input" not in str(refused) and "valid" not in str(refused)
 
 
 READERS = [

@@ -101,7 +101,7 @@ def test_labels_keep_their_type():
         (lambda: NumericFeature(name="a", lower=0, upper=1, colour=1), "a.colour", "no such field"),
         (lambda: NumericFeature(lower=0, upper=1), "name", "is needed"),
         (lambda: CategoricalFeature(name="c", categories=()), "c.categories", "needs 1 or more"),
-        (lambda: CategoricalFeature(name="c", categories="ab"), "c.categories", "tuple"),
+        (lambda: CategoricalFeature(name="c", categories="ab"), "c.categories", "must be a list"),
         (lambda: CategoricalFeature(name="c", categories=("a", "a")), "c", "differ"),
         (lambda: CategoricalFeature(name="c", categories=(1, "1")), "c", "differ"),
         (lambda: CategoricalFeature(name="c", categories=("a",), other="b"), "c", "other must"),

@@ -14,8 +14,9 @@ from dpforest.records.base import Released
 from dpforest.trees.rules.settings import RulesSettings
 
 #: Confidence above chance of an uncounted label: LIMIT * R / (R + HALFWAY), of more than three
-#: classes so much for each of them in the place of HALFWAY.
-CONFIDENCE_LIMIT = 0.65
+#: classes so much for each of them in the place of HALFWAY, and of more classes than CLASSES a
+#: LIMIT that shrinks with their number.
+CONFIDENCE_LIMIT, CLASSES_OF_LIMIT = 0.65, 8.0
 CONFIDENCE_HALFWAY, HALFWAY_OF_A_CLASS = 12.0, 4.0
 #: Pseudo-count of what counts are shrunk toward.
 PRIOR_STRENGTH = 8.0
@@ -33,10 +34,12 @@ def confidence(signal: float, n_classes: int) -> float:
     """Probability that a label is right, as far as R and the number of classes K tell.
 
     A little below the mean of what was measured, on 28 small tables; of more than three classes
-    read off tasks made of all tables. The more classes, the fewer of them four leaves can name.
+    read off tasks made of all tables, of more than eight off 14 tables. The more classes, the
+    fewer of them four leaves can name, however much is known.
     """
     halfway = max(CONFIDENCE_HALFWAY, HALFWAY_OF_A_CLASS * n_classes)
-    above = CONFIDENCE_LIMIT * signal / (signal + halfway)
+    limit = CONFIDENCE_LIMIT * min(1.0, CLASSES_OF_LIMIT / n_classes)
+    above = limit * signal / (signal + halfway)
     return 1.0 / n_classes + (1.0 - 1.0 / n_classes) * above
 
 

@@ -560,6 +560,11 @@ def test_a_label_of_many_classes_is_trusted_later():
     assert confidence(25.0, 2) == pytest.approx(0.5 + 0.5 * above[1][0])
 
 
+def test_four_leaves_name_few_of_many_classes_whatever_is_known():
+    above = [(confidence(1e9, k) - 1 / k) / (1 - 1 / k) for k in (2, 8, 16, 80)]
+    assert np.allclose(above, [0.65, 0.65, 0.65 / 2, 0.65 / 10])
+
+
 def test_a_thousand_classes_can_be_told_apart():
     counts = np.zeros((1, 1000), dtype=np.int64)
     counts[0, 3] = 10**6
