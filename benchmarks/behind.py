@@ -174,12 +174,14 @@ def main() -> None:
     if not asked.report_only:
         with threadpool_limits(1):
             run(asked, file)
-    write_page(file.reported(), places(asked.data), asked, PAGE, shortened(asked))
+    write_page(file.reported(), places(asked.data), asked, asked.page, shortened(asked))
 
 
 def shortened(asked: argparse.Namespace) -> list[str]:
-    """Options that make a run a part of the page's."""
+    """Options that make a run a part of the page's; none where the page is another one."""
     whole = parse([])
+    if asked.page != whole.page:
+        return []
     return [name for name in ("epsilons", "seeds") if getattr(asked, name) != getattr(whole, name)]
 
 
@@ -194,6 +196,7 @@ def parse(words: list[str] | None = None) -> argparse.Namespace:
     add("--seeds", type=int, default=SEEDS, help="splits a table")
     add("--data", type=Path, default=data_folder(), help="folder of tables, or DPFOREST_DATA")
     add("--results", type=Path, default=RESULTS, help="file of result lines")
+    add("--page", type=Path, default=PAGE, help="file that is written")
     add("--minutes", type=float, default=float("inf"), help="stop after the fit that passes this")
     add("--report-only", action="store_true", help="write the page from what is there")
     return parser.parse_args(words)

@@ -270,6 +270,7 @@ def test_a_shorter_run_is_a_part():
     assert behind.shortened(asked()) == []
     assert behind.shortened(asked(seeds=2)) == ["seeds"]
     assert behind.shortened(asked(epsilons=[1.0])) == ["epsilons"]
+    assert behind.shortened(asked(seeds=2, page=Path("other.md"))) == []
 
 
 def test_without_a_whole_table_nothing_is_written(tmp_path):
