@@ -63,12 +63,10 @@ BOOSTED_NUMBERS = 0.8
 #: R sqrt(2 / K) from which they do of all others: random trees have no more to say then.
 BOOSTED_SIGNAL_OF_NARROW, BOOSTED_SIGNAL_OF_MANY_NARROW = 60_000.0, 20_000.0
 #: R / sqrt(D) for D features, and in pure epsilon R / D, from which curves of single features are
-#: known well enough to pass what else there is for a regression. With a delta trees go on from
-#: them.
-CURVE_SIGNAL = 10.0
-PURE_CURVE_SIGNAL = 50.0
-#: R from which trees go on from curves in pure epsilon, too.
-PURE_REFITTED_SIGNAL_OF_MEANS = 2000.0
+#: known well enough for trees that go on from them to pass what else there is for a regression.
+CURVE_SIGNAL, PURE_CURVE_SIGNAL = 10.0, 15.0
+#: R below which nothing but the mean is known in pure epsilon, however few features there are.
+PURE_LEAST_SIGNAL_OF_MEANS = 150.0
 #: In pure epsilon, of two classes: R from which refitted forests pass rules, and boosted ones pass
 #: these; of as many features as `BOOSTED_FEATURES`, nearly all ordered, boosted ones pass rules.
 PURE_REFITTED_SIGNAL, PURE_BOOSTED_SIGNAL = 30_000.0, 200_000.0
@@ -117,8 +115,8 @@ def pick_strategy(facts: TableFacts, budget: LearnerBudget) -> str:
     R = n / sigma_1 (``LearnerBudget.signal``); docs/private_forest.md says how they were found.
     """
     signal = budget.signal(facts.approximate_rows or 1.0)
-    if facts.unit > 1 and not budget.delta and signal >= PURE_CURVE_SIGNAL * facts.n_features:
-        return "refitted" if signal >= PURE_REFITTED_SIGNAL_OF_MEANS else "additive"
+    if facts.unit > 1 and not budget.delta and _is_enough_in_pure(facts, signal):
+        return "refitted"
     if not budget.delta and _is_for_pure_refitting(facts, float(budget.epsilon), signal):
         return "refitted"
     if (_is_for_boosting if budget.delta else _is_for_pure_boosting)(facts, signal):
@@ -224,6 +222,11 @@ def _is_enough(facts: TableFacts, signal: float) -> bool:
     """True if a refitted forest passes tables of many random trees for means, with a delta."""
     curves = signal >= CURVE_SIGNAL * facts.n_features**0.5
     return curves or signal >= REFITTED_SIGNAL_OF_MEANS
+
+
+def _is_enough_in_pure(facts: TableFacts, signal: float) -> bool:
+    """True if a refitted forest passes tables of many random trees for means, in pure epsilon."""
+    return signal >= max(PURE_CURVE_SIGNAL * facts.n_features, PURE_LEAST_SIGNAL_OF_MEANS)
 
 
 def _suits_boosting(facts: TableFacts) -> bool:

@@ -112,9 +112,9 @@ def test_a_file_that_cannot_be_read_is_an_error_of_ours(read, error, tmp_path):
         ("null\0character", "cannot be read"),
         (7, "a int is neither a path nor JSON text"),
     ]
-    for given, said in wrong:
+    for source, said in wrong:
         with pytest.raises(error, match=said):
-            read(given)
+            read(source)
 
 
 @pytest.mark.parametrize("text", ["age;sex\n41;secret", "41;secret" * 500])

@@ -280,7 +280,7 @@ def test_refitted_forests_pass_rules_with_a_delta(domain, rows, wide, ordered, n
 
 
 CURVES, PURE_CURVES = strategies.CURVE_SIGNAL, strategies.PURE_CURVE_SIGNAL
-MEANS, PURE_MEANS = strategies.REFITTED_SIGNAL_OF_MEANS, strategies.PURE_REFITTED_SIGNAL_OF_MEANS
+MEANS, PURE_LEAST = strategies.REFITTED_SIGNAL_OF_MEANS, strategies.PURE_LEAST_SIGNAL_OF_MEANS
 PURE_TREES = strategies.PURE_BOOSTED_SIGNAL_WITHOUT_RULES
 #: So many features that their curves are known at none of the signals here.
 MANY = 10_000
@@ -289,8 +289,8 @@ MANY = 10_000
 @pytest.mark.parametrize(("delta", "wide", "signal", "picked"), [
     (1e-6, 9, ABOVE * CURVES * 3, "refitted"), (1e-6, 9, BELOW * CURVES * 3, "one_shot"),
     (1e-6, MANY, ABOVE * MEANS, "refitted"), (1e-6, MANY, BELOW * MEANS, "one_shot"),
-    (0, 9, ABOVE * PURE_CURVES * 9, "additive"), (0, 9, BELOW * PURE_CURVES * 9, "one_shot"),
-    (0, 1, BELOW * PURE_MEANS, "additive"), (0, 1, ABOVE * PURE_MEANS, "refitted"),
+    (0, 11, ABOVE * PURE_CURVES * 11, "refitted"), (0, 11, BELOW * PURE_CURVES * 11, "one_shot"),
+    (0, 1, BELOW * PURE_LEAST, "one_shot"), (0, 1, ABOVE * PURE_LEAST, "refitted"),
     (0, MANY, BELOW * PURE_TREES, "one_shot"), (0, MANY, ABOVE * PURE_TREES, "boosted"),
 ])  # fmt: skip
 def test_a_regression_takes_curves_where_each_can_be_known(domain, delta, wide, signal, picked):
@@ -298,7 +298,6 @@ def test_a_regression_takes_curves_where_each_can_be_known(domain, delta, wide, 
     facts = like(facts_of(domain, 1e5), signal, budget, wide, 2, unit=2**16)
     assert pick_strategy(facts, budget) == picked
     assert pick_strategy(replace(facts, in_memory=False), budget) == picked
-    assert pick_strategy(replace(facts, unit=1), budget) != "additive"
 
 
 def test_rules_go_by_the_signal_of_a_pure_epsilon(domain):

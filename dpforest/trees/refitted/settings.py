@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from dpforest.checks import check_integer, check_part
@@ -250,7 +250,10 @@ class PureRefittedSettings(RefittedSettings):
     deep_signal : float
         R from which trees are deeper, where there are ``FEW_ROWS`` or more.
     target_size : RefittedSize
-        Of a regression: after its curves a few deep trees say as much as more of them.
+        Of a regression: after its curves a few trees say as much as more of them, and small ones
+        do not follow their noise.
+    target_depth_of_much, much_signal_of_targets : int, float
+        Depth of its trees from this R on, of what curves leave.
     target_step, target_selection_share : float, Fraction
         Of a regression.
     """
@@ -258,13 +261,15 @@ class PureRefittedSettings(RefittedSettings):
     quantile_share: Fraction = Fraction(4, 100)
     selection_share: Fraction = Fraction(30, 100)
     step: float = 1.6
-    curve_signal: float = 50.0
+    curve_signal: float = 15.0
     correction_times: int = 0
     rounds_per_root: float = 0.2
     least_rounds: int = 8
     most_rounds: int = 60
     deep_signal: float = 1e5
-    target_size: RefittedSize = RefittedSize(8, 64, 4)  # noqa: RUF009 - it is frozen
+    target_size: RefittedSize = RefittedSize(5, 64, 4)  # noqa: RUF009 - it is frozen
+    target_depth_of_much: int = 6
+    much_signal_of_targets: float = 1e4
     target_step: float = 0.7
     target_selection_share: Fraction = Fraction(50, 100)
 
@@ -282,7 +287,9 @@ class PureRefittedSettings(RefittedSettings):
         if self.fixed_size is not None:
             return self.fixed_size
         if of_means:
-            return self.target_size
+            much = signal >= self.much_signal_of_targets
+            deep = replace(self.target_size, depth=self.target_depth_of_much)
+            return deep if much else self.target_size
         wanted = round(self.rounds_per_root * (signal * (2 / n_classes) ** 0.5) ** 0.5)
         n_rounds = min(max(wanted, self.least_rounds), self.most_rounds)
         if rows < FEW_ROWS:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 
@@ -119,10 +120,11 @@ def test_steps_in_pure_epsilon_add_up_to_the_root_of_their_number():
     assert OWN.step_of(4, False) == OWN.step_of(60, True) == OWN.step
 
 
-def test_a_regression_in_pure_epsilon_has_a_few_deep_trees():
+def test_a_regression_in_pure_epsilon_has_a_few_small_trees():
     pure = PureRefittedSettings()
-    for signal in (0.0, 1e9):
-        assert pure.size(signal, 1e5, 2, of_means=True) == pure.target_size
+    for signal, depth in ((0.0, 5), (0.99e4, 5), (1e4, 6), (1e9, 6)):
+        size = pure.size(signal, 1e5, 2, of_means=True)
+        assert size == replace(pure.target_size, depth=depth)
     assert pure.step_of(4, True) == pure.target_step
     assert pure.selection_of(True) == pure.target_selection_share != pure.selection_of(False)
     assert OWN.selection_of(True) == OWN.selection_of(False) == OWN.selection_share
