@@ -64,7 +64,7 @@ BOOSTED_NUMBERS = 0.8
 BOOSTED_SIGNAL_OF_NARROW, BOOSTED_SIGNAL_OF_MANY_NARROW = 60_000.0, 20_000.0
 #: R / sqrt(D) for D features, and in pure epsilon R / D, from which curves of single features are
 #: known well enough for trees that go on from them to pass what else there is for a regression.
-CURVE_SIGNAL, PURE_CURVE_SIGNAL = 10.0, 15.0
+CURVE_SIGNAL, PURE_CURVE_SIGNAL = 8.0, 15.0
 #: R below which nothing but the mean is known in pure epsilon, however few features there are.
 PURE_LEAST_SIGNAL_OF_MEANS = 150.0
 #: In pure epsilon, of two classes: R from which refitted forests pass rules, and boosted ones pass

@@ -141,7 +141,7 @@ class RefittedSettings:
     most_clip_of_means: Fraction = Fraction(1)
     clip_signal_of_means: float = 500.0
     curve_share: Fraction = Fraction(1, 2)
-    curve_signal: float = 10.0
+    curve_signal: float = 8.0
     curves: AdditiveSettings = field(default_factory=lambda: AdditiveSettings(cycles=8))
     stretch: float = 1.2
     stretch_of_many: float = 1.1
