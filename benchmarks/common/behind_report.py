@@ -21,6 +21,7 @@ from common.behind_found import (
     compared,
     development,
 )
+from common.behind_signals import LEAST_CELLS, PAIRS, by_signal
 from common.pages import place_of
 from common.results import Line
 
@@ -106,7 +107,7 @@ _ROW_MARK = "records "
 def report(found: Found) -> str:
     """The page's text."""
     parts = [*_head(found), *_summary(found), *_learners(found), *_delta(found)]
-    parts += [*_regressions(found), *_all_behind(found), *_tables(found)]
+    parts += [*_regressions(found), *_signals(found), *_all_behind(found), *_tables(found)]
     return "\n".join(parts) + "\n"
 
 
@@ -254,6 +255,24 @@ def _regressions(found: Found) -> Iterator[str]:
         yield "The mean is of `auto` less the model over all regressions where `auto` is another:"
         yield ""
         yield from _table(["", "ε", "model", "mean", *_COUNTS, *_OF_HALVES], rows)
+
+
+def _signals(found: Found) -> Iterator[str]:
+    yield "## By signal"
+    yield ""
+    yield (
+        "One learner less another, whatever `auto` is, by R√(2/K): points of accuracy, thousandths "
+        f"of AUC and of log loss (better where it falls). Rows of fewer than {LEAST_CELLS} cells "
+        "(a table at an ε) are left out. Rules have the pure ε in both currencies."
+    )
+    yield ""
+    heads = ["less", "classes", "R√(2/K)", "cells", "accuracy", "AUC", "log loss"]
+    rows = [
+        [f"{first} less {second}, {CURRENCIES[currency]}", *row]
+        for first, second, currency in PAIRS
+        for row in by_signal(found.scores, found.whole, found.epsilons, (first, second, currency))
+    ]
+    yield from _table(heads, rows)
 
 
 def _mean(cells: list[Cell]) -> str:

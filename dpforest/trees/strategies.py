@@ -65,7 +65,7 @@ BOOSTED_SIGNAL_OF_NARROW, BOOSTED_SIGNAL_OF_MANY_NARROW = 60_000.0, 20_000.0
 #: R / sqrt(D) for D features, and in pure epsilon R / D, from which curves of single features are
 #: known well enough for trees that go on from them to pass what else there is for a regression.
 CURVE_SIGNAL, PURE_CURVE_SIGNAL = 8.0, 15.0
-#: R below which nothing but the mean is known in pure epsilon, however few features there are.
+#: R below which it takes twice as much in pure epsilon: then little more than a mean is known.
 PURE_LEAST_SIGNAL_OF_MEANS = 150.0
 #: In pure epsilon, of two classes: R from which refitted forests pass rules, and boosted ones pass
 #: these; of as many features as `BOOSTED_FEATURES`, nearly all ordered, boosted ones pass rules.
@@ -226,7 +226,8 @@ def _is_enough(facts: TableFacts, signal: float) -> bool:
 
 def _is_enough_in_pure(facts: TableFacts, signal: float) -> bool:
     """True if a refitted forest passes tables of many random trees for means, in pure epsilon."""
-    return signal >= max(PURE_CURVE_SIGNAL * facts.n_features, PURE_LEAST_SIGNAL_OF_MEANS)
+    of_curves = PURE_CURVE_SIGNAL * facts.n_features
+    return signal >= max(of_curves, min(PURE_LEAST_SIGNAL_OF_MEANS, 2 * of_curves))
 
 
 def _suits_boosting(facts: TableFacts) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 import behind
 import numpy as np
 import pytest
-from common import behind_found, behind_report
+from common import behind_found, behind_report, behind_signals
 from common.behind_cells import (
     CONSTANT,
     DELTAS,
@@ -142,7 +142,8 @@ def made_up(worse=None, by=0.0, seeds=SEEDS, auto=(RULES, RULES)):
                     value = 0.8 + generator.normal(0, 0.001) + by * (model == worse)
                     yield {"dataset": dataset, "model": model, "epsilon": epsilon, "seed": seed,
                            "split": f"{dataset} {seed}", "n_train": 100, "task": task,
-                           "accuracy": value, "auc": value, "r2": value}  # fmt: skip
+                           "accuracy": value, "auc": value, "r2": value, "log_loss": 1 - value,
+                           "n_classes": 4}  # fmt: skip
 
 
 def cells(lines, names=("car", "ale")):
@@ -316,3 +317,25 @@ def test_a_run_that_is_out_of_time_fits_nothing(counted, tmp_path, capsys):
 def test_an_unknown_table_is_refused(counted, tmp_path):
     with pytest.raises(SystemExit, match=r"no table \['nowhere'\]"):
         behind.run(asked(sets=["nowhere"], data=Path("x")), behind.stored(tmp_path / "l.jsonl"))
+
+
+# -- by signal -------------------------------------------------------------------------------------
+
+
+def test_learners_stand_beside_each_other_by_the_signal_of_their_budget():
+    """Of 1,297 training records and four classes: R sqrt(2 / 4), counted by hand."""
+    rows = 1000 * 0.5**0.5
+    assert behind_signals.signal_of(1297, 4, 2.0, "pure") == pytest.approx(rows * 2 / 2**0.5)
+    lines = [
+        {"dataset": f"t{k}", "model": model, "epsilon": 2.0, "seed": seed, "task": "classification",
+         "accuracy": 0.7 + 0.1 * better, "auc": 0.8, "log_loss": 0.5 - 0.01 * better,
+         "n_train": 1297, "n_classes": 4}
+        for k in range(5) for seed in range(2)
+        for model, better in ((model_name("refitted", "pure"), True), (RULES, False))
+    ]  # fmt: skip
+    found = Scores(lines)
+    pair = ("refitted", "rules", "pure")
+    names = [f"t{k}" for k in range(5)]
+    rows = list(behind_signals.by_signal(found, names, [2.0], pair))
+    assert rows == [["more", "700 to 1,500", "5", "+10.0", "+0", "−10"]]
+    assert not list(behind_signals.by_signal(found, names[:3], [2.0], pair)), "too few cells"
