@@ -221,7 +221,7 @@ def sure_as_ever(run: Run) -> np.ndarray:
     """Rules of many classes that expect of labels what two classes do, and whose counts decide."""
     with (
         mock.patch.object(probabilities, "HALFWAY_OF_A_CLASS", 0.0),
-        mock.patch.object(probabilities, "CLASSES_OF_LIMIT", float("inf")),
+        mock.patch.object(probabilities, "CONFIDENCE_CLASSES", float("inf")),
         mock.patch.object(probabilities, "LABEL_LEAD", 0.0),
     ):
         return run.scores(RulesLearner())

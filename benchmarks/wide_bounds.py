@@ -147,7 +147,9 @@ def report(asked: argparse.Namespace, lines: list[Line]) -> None:
                         points = np.mean(means, axis=0) * (100, 1000, 1000)
                         text = " / ".join(f"{value:+.2f}" for value in points)
                         many = "more classes" if several else "two classes"
-                        print(f"{learner} × {times}, {many}, R {signal:g}, {len(means)}: {text}")
+                        print(
+                            f"{learner} × {times}, {many}, R√(2/K) {signal:g}, {len(means)}: {text}"
+                        )
 
 
 def _difference(wide: dict[int, Line], declared: dict[int, Line]) -> list[float]:

@@ -24,7 +24,9 @@ PAIRS = (
     ("boosted", "rules", "pure"),
 )
 #: Limits of R sqrt(2 / K); of each pair those between which it has cells.
-LIMITS = (10, 30, 60, 90, 150, 300, 700, 1500, 4000, 8000, 16_000, 30_000, 100_000, 1_000_000)
+LIMITS = (
+    0, 10, 30, 60, 90, 150, 300, 700, 1500, 4000, 8000, 16_000, 30_000, 100_000, 10_000_000_000,
+)  # fmt: skip
 #: Cells below which a mean says nothing.
 LEAST_CELLS = 4
 _METRICS = (("accuracy", 100.0, 1), ("auc", 1000.0, 0), ("log_loss", 1000.0, 0))
@@ -67,7 +69,8 @@ def by_signal(
             found = cells[several, place]
             if len(found) >= LEAST_CELLS:
                 classes = "more" if several else "two"
-                yield [classes, f"{low:,} to {high:,}", f"{len(found)}", *_amounts(found)]
+                between = f"{low:,} to {high:,}" if high < LIMITS[-1] else f"from {low:,}"
+                yield [classes, between, f"{len(found)}", *_amounts(found)]
 
 
 def _differences(ours: dict[int, Line], theirs: dict[int, Line]) -> list[float]:

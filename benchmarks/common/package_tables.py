@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 #: Tables by package, task and name, each with its target.
@@ -119,6 +120,8 @@ def written(table: Wanted, frame: pd.DataFrame, folder: Path) -> dict[str, Any]:
         if one["kind"] == "categorical":
             features[one["name"]] = features[one["name"]].map(text_of)
     targets, about = _targets(frame[table.target], table)
+    if "target" in features:
+        raise ValueError(f"{table.item}: a feature is called target; leave it out or rename it")
     features["target"] = targets.to_numpy()
     facts = {
         "name": table.name, "task": table.task, "n_rows": len(features),
@@ -181,7 +184,7 @@ def _targets(values: pd.Series, table: Wanted) -> tuple[pd.Series, dict[str, Any
 
 def _class_of(value: object) -> str:
     """A class as a text; whole numbers without a point."""
-    whole = isinstance(value, float) and value == int(value)
+    whole = isinstance(value, (float, np.floating)) and float(value).is_integer()
     return str(int(value)) if whole else str(value).strip()
 
 

@@ -21,13 +21,18 @@ _RULES = {
     "greater_than_equal": "must be {ge} or more",
     "int_from_float": "must be a whole number",
     "int_parsing": "must be a whole number",
+    "int_parsing_size": "must be a whole number of fewer digits",
     "int_type": "must be a whole number",
+    "literal_error": "must be {expected}",
     "model_attributes_type": "must be a feature: 'name', 'kind', and 'lower' and 'upper' or "
     "'categories'",
+    "string_too_short": "must not be empty",
     "string_type": "must be a text",
+    "string_unicode": "must be a text of whole characters",
+    "too_long": "has more than {max_length}",
     "too_short": "needs {min_length} or more",
     "tuple_type": "must be a list",
-    "union_tag_invalid": "is of no kind that there is: {expected_tags}",
+    "union_tag_invalid": "must have one of these as its kind: {expected_tags}",
     "union_tag_not_found": "needs a kind: 'numeric' or 'categorical'",
     "value_error": "{error}",
 }
@@ -101,8 +106,10 @@ def _rule(complaint: Mapping[str, Any]) -> str:
         return "must be a text, a number or a boolean"
     entry, kind = complaint["loc"][-1], complaint["type"]
     words = _OF_ENTRIES.get(entry) if kind in _OF_A_TYPE else None
-    words = words or _RULES.get(kind)
-    return words.format(**complaint.get("ctx", {})) if words else str(complaint["msg"])
+    try:
+        return (words or _RULES[kind]).format(**complaint.get("ctx", {}))
+    except KeyError:  # what another release of pydantic says in another way
+        return "is not of the form that is declared"
 
 
 def _other_kind(field: str, kind: Any) -> str:

@@ -65,8 +65,9 @@ BOOSTED_SIGNAL_OF_NARROW, BOOSTED_SIGNAL_OF_MANY_NARROW = 60_000.0, 20_000.0
 #: R / sqrt(D) for D features, and in pure epsilon R / D, from which curves of single features are
 #: known well enough for trees that go on from them to pass what else there is for a regression.
 CURVE_SIGNAL, PURE_CURVE_SIGNAL = 8.0, 15.0
-#: R below which it takes twice as much in pure epsilon: then little more than a mean is known.
-PURE_LEAST_SIGNAL_OF_MEANS = 150.0
+#: R below which it takes twice as much in pure epsilon, and all of this with a delta, however few
+#: features there are: little more than a mean is known.
+PURE_LEAST_SIGNAL_OF_MEANS, LEAST_SIGNAL_OF_MEANS = 150.0, 16.0
 #: In pure epsilon, of two classes: R from which refitted forests pass rules, and boosted ones pass
 #: these; they do earlier of as many features as `BOOSTED_FEATURES`, nearly all ordered.
 PURE_REFITTED_SIGNAL, PURE_BOOSTED_SIGNAL = 16_000.0, 200_000.0
@@ -221,7 +222,7 @@ def _is_for_pure_streams(facts: TableFacts, signal: float) -> bool:
 
 def _is_enough(facts: TableFacts, signal: float) -> bool:
     """True if a refitted forest passes tables of many random trees for means, with a delta."""
-    curves = signal >= CURVE_SIGNAL * facts.n_features**0.5
+    curves = signal >= max(CURVE_SIGNAL * facts.n_features**0.5, LEAST_SIGNAL_OF_MEANS)
     return curves or signal >= REFITTED_SIGNAL_OF_MEANS
 
 

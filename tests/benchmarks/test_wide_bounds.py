@@ -48,4 +48,4 @@ def test_a_line_is_reported_beside_the_declared_bounds(capsys):
     ]
     wide_bounds.report(asked, lines)
     said = capsys.readouterr().out
-    assert said == "refitted × 8, two classes, R 60, 1: -1.00 / -20.00 / +100.00\n"
+    assert said == "refitted × 8, two classes, R√(2/K) 60, 1: -1.00 / -20.00 / +100.00\n"

@@ -243,6 +243,8 @@ class PureRefittedSettings(RefittedSettings):
     ----------
     step : float
         Over the root of the number of trees: share of a Newton step that is taken.
+    curve_signal : float
+        Smallest R / D for the curves of a regression.
     rounds_per_root : float
         Trees for each root of R sqrt(2 / K): noise in a tree grows with their number.
     least_rounds, most_rounds : int
@@ -252,8 +254,10 @@ class PureRefittedSettings(RefittedSettings):
     target_size : RefittedSize
         Of a regression: after its curves a few trees say as much as more of them, and small ones
         do not follow their noise.
-    target_depth_of_much, much_signal_of_targets : int, float
-        Depth of its trees from this R on, of what curves leave.
+    target_deep_depth : int
+        Depth of its trees from R = ``target_deep_signal`` on.
+    target_deep_signal : float
+        R of what is left of the budget after the curves.
     target_step, target_selection_share : float, Fraction
         Of a regression.
     """
@@ -268,8 +272,8 @@ class PureRefittedSettings(RefittedSettings):
     most_rounds: int = 60
     deep_signal: float = 1e5
     target_size: RefittedSize = RefittedSize(5, 64, 4)  # noqa: RUF009 - it is frozen
-    target_depth_of_much: int = 6
-    much_signal_of_targets: float = 1e4
+    target_deep_depth: int = 6
+    target_deep_signal: float = 1e4
     target_step: float = 0.7
     target_selection_share: Fraction = Fraction(50, 100)
 
@@ -287,9 +291,8 @@ class PureRefittedSettings(RefittedSettings):
         if self.fixed_size is not None:
             return self.fixed_size
         if of_means:
-            much = signal >= self.much_signal_of_targets
-            deep = replace(self.target_size, depth=self.target_depth_of_much)
-            return deep if much else self.target_size
+            deep = replace(self.target_size, depth=self.target_deep_depth)
+            return deep if signal >= self.target_deep_signal else self.target_size
         wanted = round(self.rounds_per_root * (signal * (2 / n_classes) ** 0.5) ** 0.5)
         n_rounds = min(max(wanted, self.least_rounds), self.most_rounds)
         if rows < FEW_ROWS:

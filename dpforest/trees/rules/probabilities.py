@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from dpforest.records.base import Released
 from dpforest.trees.rules.settings import RulesSettings
 
-#: Confidence above chance of an uncounted label: LIMIT * R / (R + HALFWAY), of more than three
-#: classes so much for each of them in the place of HALFWAY, and of more classes than CLASSES a
-#: LIMIT that shrinks with their number.
-CONFIDENCE_LIMIT, CLASSES_OF_LIMIT = 0.65, 8.0
+#: Confidence above chance of an uncounted label: CONFIDENCE_LIMIT * R / (R + CONFIDENCE_HALFWAY).
+#: Of more than three classes HALFWAY_OF_A_CLASS for each of them is in the place of the latter, and
+#: of more than CONFIDENCE_CLASSES the limit shrinks with their number.
+CONFIDENCE_LIMIT, CONFIDENCE_CLASSES = 0.65, 8.0
 CONFIDENCE_HALFWAY, HALFWAY_OF_A_CLASS = 12.0, 4.0
 #: Pseudo-count of what counts are shrunk toward.
 PRIOR_STRENGTH = 8.0
@@ -38,7 +38,7 @@ def confidence(signal: float, n_classes: int) -> float:
     fewer of them four leaves can name, however much is known.
     """
     halfway = max(CONFIDENCE_HALFWAY, HALFWAY_OF_A_CLASS * n_classes)
-    limit = CONFIDENCE_LIMIT * min(1.0, CLASSES_OF_LIMIT / n_classes)
+    limit = CONFIDENCE_LIMIT * min(1.0, CONFIDENCE_CLASSES / n_classes)
     above = limit * signal / (signal + halfway)
     return 1.0 / n_classes + (1.0 - 1.0 / n_classes) * above
 
