@@ -131,7 +131,8 @@ def written(table: Wanted, frame: pd.DataFrame, folder: Path) -> dict[str, Any]:
     }  # fmt: skip
     path = folder / f"{table.name}.csv.gz"
     features.to_csv(path, index=False, compression={"method": "gzip", "mtime": 0})
-    path.with_name(f"{table.name}.json").write_text(json.dumps(facts, indent=1), encoding="utf-8")
+    text = json.dumps(facts, indent=1)
+    path.with_name(f"{table.name}.json").write_text(text, encoding="utf-8")
     return facts
 
 

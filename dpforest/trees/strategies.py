@@ -65,8 +65,8 @@ BOOSTED_SIGNAL_OF_NARROW, BOOSTED_SIGNAL_OF_MANY_NARROW = 60_000.0, 20_000.0
 #: R / sqrt(D) for D features, and in pure epsilon R / D, from which curves of single features are
 #: known well enough for trees that go on from them to pass what else there is for a regression.
 CURVE_SIGNAL, PURE_CURVE_SIGNAL = 8.0, 15.0
-#: R below which it takes twice as much in pure epsilon, and all of this with a delta, however few
-#: features there are: little more than a mean is known.
+#: R from which they do in pure epsilon and with a delta, however few features there are: below,
+#: little more than a mean is known, and leaves would lose to it.
 PURE_LEAST_SIGNAL_OF_MEANS, LEAST_SIGNAL_OF_MEANS = 150.0, 16.0
 #: In pure epsilon, of two classes: R from which refitted forests pass rules, and boosted ones pass
 #: these; they do earlier of as many features as `BOOSTED_FEATURES`, nearly all ordered.
@@ -228,8 +228,7 @@ def _is_enough(facts: TableFacts, signal: float) -> bool:
 
 def _is_enough_in_pure(facts: TableFacts, signal: float) -> bool:
     """True if a refitted forest passes tables of many random trees for means, in pure epsilon."""
-    of_curves = PURE_CURVE_SIGNAL * facts.n_features
-    return signal >= max(of_curves, min(PURE_LEAST_SIGNAL_OF_MEANS, 2 * of_curves))
+    return signal >= max(PURE_CURVE_SIGNAL * facts.n_features, PURE_LEAST_SIGNAL_OF_MEANS)
 
 
 def _suits_boosting(facts: TableFacts) -> bool:

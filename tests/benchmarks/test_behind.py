@@ -109,7 +109,7 @@ def tables(n):
     ]
 
 
-@pytest.mark.parametrize("n", [200, 2000])
+@pytest.mark.parametrize("n", [220, 2000])
 def test_what_auto_is_is_what_a_fit_of_it_takes(n):
     found = set()
     X, kinds = tables(n)

@@ -23,6 +23,7 @@ import speed
 import unknown_code
 import utility
 import variants
+import wide_bounds
 from attacks import stored as attacks_stored
 from common import scale_cases
 from common.results import STAMP, Store
@@ -66,12 +67,14 @@ MAKERS = {
     "utility": utility.MADE_BY,
     "made_tasks": {"": made_tasks.SOURCES},
     "variants": {"": variants.SOURCES},
+    "wide_bounds": {"": wide_bounds.SOURCES},
 }
 #: What else writes files: pages of the documentation, and what a run itself throws away.
 WRITERS = {
     "attacks.report", "audit", "common.behind_report", "common.clusters",
     "common.consistency_report",
-    "common.growth_report", "common.ledger_report", "common.one_page", "common.pages",
+    "common.growth_report", "common.ledger_report", "common.one_page", "common.package_tables",
+    "common.pages",
     "common.regression_report", "explanations",
     "common.plain_readers", "common.scale_machine", "common.scale_report",
     "common.speed_report", "common.speed_tables_report", "common.utility_report", "doorway.page",
@@ -367,6 +370,19 @@ def run_variants(path, monkeypatch):
     return fit.calls
 
 
+def run_wide_bounds(path, monkeypatch):
+    fit = Counted(lambda folder, line: line)
+    facts = argparse.Namespace(n_rows=500)
+    table = argparse.Namespace(domain=None)
+    monkeypatch.setattr(wide_bounds, "fitted", fit)
+    monkeypatch.setattr(wide_bounds, "classification_tables", lambda folder: {"car": facts})
+    monkeypatch.setattr(wide_bounds, "load_table", lambda folder, name: table)
+    monkeypatch.setattr(wide_bounds, "is_wide", lambda domain: True)
+    asked = argparse.Namespace(data=None, times=[8], signals=[60.0], seeds=1)
+    wide_bounds.fit_missing(asked, Store(path, wide_bounds.SOURCES))
+    return fit.calls
+
+
 def run_regression(path, monkeypatch):
     line = {"dataset": "car", "epsilon": 1.0, "seed": 0}
     fit = Counted(lambda model, *_: {**line, "model": model.name})
@@ -481,7 +497,7 @@ def run_behind(path, monkeypatch):
 
 RUNS = (
     run_behind, run_consistency, run_curves, run_made_tasks, run_variants, run_regression,
-    run_utility, run_attack,
+    run_utility, run_attack, run_wide_bounds,
     run_audit, run_speed, run_scale, run_forecast, run_unknown_code, run_private_safe_bayesian,
 )  # fmt: skip
 

@@ -95,7 +95,11 @@ def test_file(tmp_path):
         ('{"format": "other"}', "format", "must be"),
         ('{"format": "dpforest-domain", "version": 2}', "version", "must be 1"),
         ('{"format": "dpforest-domain", "version": 1}', "features", "is needed"),
-        ('{"format": "dpforest-domain", "version": 1, "features": [{}]}', "features.0", "tag"),
+        (
+            '{"format": "dpforest-domain", "version": 1, "features": [{}]}',
+            "features.0",
+            "needs a kind",
+        ),
         ('{"columns": [{"kind": "integer"}]}', "columns[0]", "with a name"),
         ('{"columns": [{"name": "a", "kind": "date"}]}', "a", "kind must be"),
     ],

@@ -293,7 +293,7 @@ MANY = 10_000
     (1e-6, MANY, ABOVE * MEANS, "refitted"), (1e-6, MANY, BELOW * MEANS, "one_shot"),
     (0, 11, ABOVE * PURE_CURVES * 11, "refitted"), (0, 11, BELOW * PURE_CURVES * 11, "one_shot"),
     (0, 7, BELOW * PURE_LEAST, "one_shot"), (0, 7, ABOVE * PURE_LEAST, "refitted"),
-    (0, 1, BELOW * PURE_CURVES * 2, "one_shot"), (0, 1, ABOVE * PURE_CURVES * 2, "refitted"),
+    (0, 1, BELOW * PURE_LEAST, "one_shot"), (0, 1, ABOVE * PURE_LEAST, "refitted"),
     (0, MANY, BELOW * PURE_TREES, "one_shot"), (0, MANY, ABOVE * PURE_TREES, "boosted"),
 ])  # fmt: skip
 def test_a_regression_takes_curves_where_each_can_be_known(domain, delta, wide, signal, picked):

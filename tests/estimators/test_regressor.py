@@ -191,8 +191,7 @@ def test_a_shared_accountant_refuses_before_data(make_forest, poisoned):
 
 def test_auto_picks_by_the_signal(make_forest):
     n_features = len(FEATURES)
-    curves = PURE_CURVE_SIGNAL * n_features
-    pure = max(curves, min(2 * curves, PURE_LEAST_SIGNAL_OF_MEANS))
+    pure = max(PURE_CURVE_SIGNAL * n_features, PURE_LEAST_SIGNAL_OF_MEANS)
     for signal, delta, picked in (
         (0.7 * pure, 0, "one_shot"), (1.3 * pure, 0, "refitted"),
         (0.5 * CURVE_SIGNAL * n_features**0.5, DELTA, "one_shot"),
