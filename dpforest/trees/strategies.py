@@ -65,7 +65,7 @@ BOOSTED_SIGNAL_OF_NARROW, BOOSTED_SIGNAL_OF_MANY_NARROW = 60_000.0, 20_000.0
 #: R / sqrt(D) for D features, and in pure epsilon R / D, from which curves of single features are
 #: known well enough for trees that go on from them to pass what else there is for a regression.
 CURVE_SIGNAL, PURE_CURVE_SIGNAL = 8.0, 15.0
-#: R from which they do in pure epsilon and with a delta, however few features there are: below,
+#: R from which they do in pure epsilon, and with a delta, however few features there are: below,
 #: little more than a mean is known, and leaves would lose to it.
 PURE_LEAST_SIGNAL_OF_MEANS, LEAST_SIGNAL_OF_MEANS = 150.0, 16.0
 #: In pure epsilon, of two classes: R from which refitted forests pass rules, and boosted ones pass
@@ -117,7 +117,7 @@ def pick_strategy(facts: TableFacts, budget: LearnerBudget) -> str:
     R = n / sigma_1 (``LearnerBudget.signal``); docs/private_forest.md says how they were found.
     """
     signal = budget.signal(facts.approximate_rows or 1.0)
-    if facts.unit > 1 and not budget.delta and _is_enough_in_pure(facts, signal):
+    if facts.unit > 1 and _is_enough_for_means(facts, budget, signal):
         return "refitted"
     if not budget.delta and _is_for_pure_refitting(facts, float(budget.epsilon), signal):
         return "refitted"
@@ -125,7 +125,7 @@ def pick_strategy(facts: TableFacts, budget: LearnerBudget) -> str:
         return "boosted"
     if facts.unit > 1:
         # Means need no labels: tables of one-shot forests hold out where rules would guess.
-        return "refitted" if budget.delta and _is_enough(facts, signal) else "one_shot"
+        return "one_shot"
     if not facts.in_memory:
         if facts.approximate_rows is not None and signal < TOO_SMALL_SIGNAL:
             return "rules"
@@ -220,15 +220,12 @@ def _is_for_pure_streams(facts: TableFacts, signal: float) -> bool:
     return _level(facts, signal) >= PURE_STREAMED_SIGNAL and facts.n_classes <= MANY_CLASSES
 
 
-def _is_enough(facts: TableFacts, signal: float) -> bool:
-    """True if a refitted forest passes tables of many random trees for means, with a delta."""
+def _is_enough_for_means(facts: TableFacts, budget: LearnerBudget, signal: float) -> bool:
+    """True if a refitted forest passes what else there is for a regression."""
+    if not budget.delta:
+        return signal >= max(PURE_CURVE_SIGNAL * facts.n_features, PURE_LEAST_SIGNAL_OF_MEANS)
     curves = signal >= max(CURVE_SIGNAL * facts.n_features**0.5, LEAST_SIGNAL_OF_MEANS)
     return curves or signal >= REFITTED_SIGNAL_OF_MEANS
-
-
-def _is_enough_in_pure(facts: TableFacts, signal: float) -> bool:
-    """True if a refitted forest passes tables of many random trees for means, in pure epsilon."""
-    return signal >= max(PURE_CURVE_SIGNAL * facts.n_features, PURE_LEAST_SIGNAL_OF_MEANS)
 
 
 def _suits_boosting(facts: TableFacts) -> bool:

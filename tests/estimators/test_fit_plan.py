@@ -283,6 +283,7 @@ def test_refitted_forests_pass_rules_with_a_delta(domain, rows, wide, ordered, n
 
 CURVES, PURE_CURVES = strategies.CURVE_SIGNAL, strategies.PURE_CURVE_SIGNAL
 MEANS, PURE_LEAST = strategies.REFITTED_SIGNAL_OF_MEANS, strategies.PURE_LEAST_SIGNAL_OF_MEANS
+LEAST = strategies.LEAST_SIGNAL_OF_MEANS
 PURE_TREES = strategies.PURE_BOOSTED_SIGNAL_WITHOUT_RULES
 #: So many features that their curves are known at none of the signals here.
 MANY = 10_000
@@ -291,6 +292,7 @@ MANY = 10_000
 @pytest.mark.parametrize(("delta", "wide", "signal", "picked"), [
     (1e-6, 9, ABOVE * CURVES * 3, "refitted"), (1e-6, 9, BELOW * CURVES * 3, "one_shot"),
     (1e-6, MANY, ABOVE * MEANS, "refitted"), (1e-6, MANY, BELOW * MEANS, "one_shot"),
+    (1e-6, 1, ABOVE * LEAST, "refitted"), (1e-6, 1, BELOW * LEAST, "one_shot"),
     (0, 11, ABOVE * PURE_CURVES * 11, "refitted"), (0, 11, BELOW * PURE_CURVES * 11, "one_shot"),
     (0, 7, BELOW * PURE_LEAST, "one_shot"), (0, 7, ABOVE * PURE_LEAST, "refitted"),
     (0, 1, BELOW * PURE_LEAST, "one_shot"), (0, 1, ABOVE * PURE_LEAST, "refitted"),
