@@ -102,14 +102,15 @@ _SYNONYMS = {
 
 def _rule(complaint: Mapping[str, Any]) -> str:
     """The rule that was broken, in our words where pydantic's speak of its own types."""
-    if complaint["loc"][-1] in _LABELS:
-        return "must be a text, a number or a boolean"
     entry, kind = complaint["loc"][-1], complaint["type"]
-    words = _OF_ENTRIES.get(entry) if kind in _OF_A_TYPE else None
+    if entry in _LABELS:
+        return "must be a text, a number or a boolean"
+    if kind in _OF_A_TYPE and entry in _OF_ENTRIES:
+        return _OF_ENTRIES[entry]
     try:
-        return (words or _RULES[kind]).format(**complaint.get("ctx", {}))
-    except KeyError:  # what another release of pydantic says in another way
-        return "is not of the form that is declared"
+        return _RULES[kind].format(**complaint.get("ctx", {}))
+    except KeyError:  # of a kind, or with facts, that another release of pydantic has
+        return "has not the form of such an entry"
 
 
 def _other_kind(field: str, kind: Any) -> str:
