@@ -52,7 +52,7 @@ from common.made_up import LAWS, drawn
 from common.models import rounded_rows
 from common.records import Records
 from common.regression_tables import load_regression_table, regression_tables
-from common.results import Line, Store, finished, key_of
+from common.results import Line, Store, finished, fit_and_report, key_of
 from common.scores import METRICS, scores
 from common.sources import Sources
 from common.tables import (
@@ -63,7 +63,6 @@ from common.tables import (
     load_table,
     stratified_split,
 )
-from threadpoolctl import threadpool_limits
 from variants import DELTA, Run, codes_of, log_shares, run_on
 
 from dpforest import Domain
@@ -366,11 +365,7 @@ def main() -> None:
     asked = parser.parse_args()
     if len({delta_of(model) for model in asked.models}) > 1:
         parser.error("models in pure epsilon are compared with one another alone")
-    threadpool_limits(1)
-    out = Store(asked.results, SOURCES)
-    if not asked.report_only:
-        fit_missing(asked, out)
-    report(asked, out.reported())
+    fit_and_report(asked, Store(asked.results, SOURCES), fit_missing, report)
 
 
 if __name__ == "__main__":

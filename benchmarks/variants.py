@@ -27,7 +27,7 @@ from unittest import mock
 import numpy as np
 from common.models import rounded_rows
 from common.records import Records, Split
-from common.results import Line, Store, finished, key_of
+from common.results import Line, Store, finished, fit_and_report, key_of
 from common.scores import METRICS, scores
 from common.sources import Sources
 from common.tables import (
@@ -37,7 +37,6 @@ from common.tables import (
     load_table,
     stratified_split,
 )
-from threadpoolctl import threadpool_limits
 
 from dpforest import BudgetAccountant
 from dpforest.accounting.releases import LearnerBudget
@@ -258,11 +257,7 @@ def main() -> None:
     add("--results", type=Path, default=default)
     add("--report-only", action="store_true")
     arguments = parser.parse_args()
-    threadpool_limits(1)
-    out = Store(arguments.results, SOURCES)
-    if not arguments.report_only:
-        fit_missing(arguments, out)
-    report(arguments, out.reported())
+    fit_and_report(arguments, Store(arguments.results, SOURCES), fit_missing, report)
 
 
 if __name__ == "__main__":

@@ -14,45 +14,26 @@ printed: accuracy in points, AUC and log loss in thousandths.
 from __future__ import annotations
 
 import argparse
-import zlib
 from collections import defaultdict
-from collections.abc import Callable
-from dataclasses import replace
-from fractions import Fraction
 from functools import lru_cache
+from itertools import product
 from pathlib import Path
 
 import numpy as np
-from common.models import rounded_rows
-from common.results import Line, Store, finished, key_of
+from common.results import Line, Store, finished, fit_and_report, key_of
 from common.scores import METRICS, scores
 from common.sources import Sources
-from common.tables import (
-    REPOSITORY,
-    Table,
-    classification_tables,
-    data_folder,
-    load_table,
-    stratified_split,
-)
-from made_tasks import epsilon_of
-from threadpoolctl import threadpool_limits
-from variants import DELTA, Run, codes_of, run_on
+from common.tables import REPOSITORY, classification_tables, data_folder, load_table
+from made_tasks import MODELS, MOST_EPSILON, MOST_RECORDS, Task, delta_of, run_of
 
 from dpforest import Domain
-from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.schema import CategoricalFeature, NumericFeature
-from dpforest.trees.refitted import RefittedForest
-from dpforest.trees.rules import RulesLearner
 
-LEAST_RECORDS, MOST_RECORDS, MOST_EPSILON = 400, 20_000, 12.0
+LEAST_RECORDS = 400
 #: Features of fewer whole numbers stay as they are.
 NARROW = 12
 SOURCES = Sources(("wide_bounds:fitted",))
-LEARNERS: dict[str, Callable[[Run], np.ndarray]] = {
-    "rules, pure": lambda run: run.scores(RulesLearner()),
-    "refitted": lambda run: run.scores(RefittedForest()),
-}
+LEARNERS = ("rules, pure", "refitted")
 
 
 def widened(domain: Domain, times: int) -> Domain:
@@ -83,26 +64,21 @@ def is_wide(domain: Domain) -> bool:
 
 
 @lru_cache(maxsize=2)
-def _coded(folder: Path, name: str, times: int) -> tuple[Table, DomainEncoder, np.ndarray]:
+def _task(folder: Path, name: str, times: int) -> Task:
+    """A table with bounds so many times as wide."""
     declared = load_table(folder, name)
-    table = replace(declared, domain=widened(declared.domain, times))
-    return table, *codes_of(table)
+    return Task(name, declared.X, declared.y, widened(declared.domain, times))
 
 
 def fitted(folder: Path, line: Line) -> Line | None:
     """The scores of one fit; nothing where its epsilon is no use."""
-    name, seed, signal = line["dataset"], line["seed"], line["epsilon"]
     learner, times = line["model"].split(" × ")
-    table, encoder, codes = _coded(folder, name, int(times))
-    split = stratified_split(table, seed)
-    delta = Fraction(0) if learner.endswith("pure") else DELTA
-    epsilon = epsilon_of(signal, rounded_rows(split.train.size), table.n_classes, delta)
-    if epsilon > MOST_EPSILON:
+    task = _task(folder, line["dataset"], int(times))
+    run, labels = run_of(task, line["epsilon"], line["seed"], delta_of(learner))
+    if run.epsilon > MOST_EPSILON:
         return None
-    number = zlib.crc32(f"{name} {signal} {seed}".encode())
-    run, labels = run_on(split, encoder, codes, table.y, epsilon, number)
-    found = LEARNERS[learner](run)
-    facts = {"n_classes": table.n_classes}
+    found = MODELS[learner](run)
+    facts = {"n_classes": task.n_classes}
     return line | facts | scores(labels, found.argmax(axis=1), np.exp(found))
 
 
@@ -114,16 +90,12 @@ def fit_missing(asked: argparse.Namespace, out: Store) -> None:
             continue
         if not is_wide(load_table(asked.data, name).domain):
             continue
-        for times in (1, *asked.times):
-            for signal in asked.signals:
-                for seed in range(asked.seeds):
-                    for learner in LEARNERS:
-                        line = {
-                            "dataset": name, "model": f"{learner} × {times}", "epsilon": signal,
-                            "seed": seed,
-                        }  # fmt: skip
-                        if key_of(line) not in done and (made := fitted(asked.data, line)):
-                            out.append(made)
+        kinds = product((1, *asked.times), asked.signals, range(asked.seeds), LEARNERS)
+        for times, signal, seed, learner in kinds:
+            model = f"{learner} × {times}"
+            line = {"dataset": name, "model": model, "epsilon": signal, "seed": seed}
+            if key_of(line) not in done and (made := fitted(asked.data, line)):
+                out.append(made)
         print(name, flush=True)
 
 
@@ -133,23 +105,19 @@ def report(asked: argparse.Namespace, lines: list[Line]) -> None:
     for line in lines:
         found[line["dataset"], line["model"], line["epsilon"]][line["seed"]] = line
     names = {line["dataset"]: line["n_classes"] > 2 for line in lines}
-    for learner in LEARNERS:
-        for times in asked.times:
-            for several in (False, True):
-                for signal in asked.signals:
-                    pairs = [
-                        (found[name, f"{learner} × {times}", signal],
-                         found[name, f"{learner} × 1", signal])
-                        for name in names if names[name] == several
-                    ]  # fmt: skip
-                    means = [_difference(*pair) for pair in pairs if pair[0] and pair[1]]
-                    if means:
-                        points = np.mean(means, axis=0) * (100, 1000, 1000)
-                        text = " / ".join(f"{value:+.2f}" for value in points)
-                        many = "more classes" if several else "two classes"
-                        print(
-                            f"{learner} × {times}, {many}, R√(2/K) {signal:g}, {len(means)}: {text}"
-                        )
+    kinds = product(LEARNERS, asked.times, (False, True), asked.signals)
+    for learner, times, several, signal in kinds:
+        pairs = [
+            (found[name, f"{learner} × {times}", signal], found[name, f"{learner} × 1", signal])
+            for name in names
+            if names[name] == several
+        ]
+        means = [_difference(*pair) for pair in pairs if pair[0] and pair[1]]
+        if means:
+            points = np.mean(means, axis=0) * (100, 1000, 1000)
+            text = " / ".join(f"{value:+.2f}" for value in points)
+            many = "more classes" if several else "two classes"
+            print(f"{learner} × {times}, {many}, R√(2/K) {signal:g}, {len(means)}: {text}")
 
 
 def _difference(wide: dict[int, Line], declared: dict[int, Line]) -> list[float]:
@@ -174,11 +142,7 @@ def main() -> None:
     add("--results", type=Path, default=REPOSITORY / "benchmarks" / "results" / "wide_bounds.jsonl")
     add("--report-only", action="store_true")
     asked = parser.parse_args()
-    threadpool_limits(1)
-    out = Store(asked.results, SOURCES)
-    if not asked.report_only:
-        fit_missing(asked, out)
-    report(asked, out.reported())
+    fit_and_report(asked, Store(asked.results, SOURCES), fit_missing, report)
 
 
 if __name__ == "__main__":

@@ -266,11 +266,13 @@ def _signals(found: Found) -> Iterator[str]:
         "(a table at an ε) are left out. Rules have the pure ε in both currencies."
     )
     yield ""
-    heads = ["less", "classes", "R√(2/K)", "cells", "accuracy", "AUC", "log loss"]
+    heads = ["learners", "classes", "R√(2/K)", "cells", "accuracy", "AUC", "log loss"]
     rows = [
         [f"{first} less {second}, {CURRENCIES[currency]}", *row]
         for first, second, currency in PAIRS
-        for row in by_signal(found.scores, found.whole, found.epsilons, (first, second, currency))
+        for row in by_signal(
+            found.scores, found.whole, found.epsilons, found.seeds, (first, second, currency)
+        )
     ]
     yield from _table(heads, rows)
 

@@ -13,7 +13,6 @@ import numpy as np
 from common.behind_cells import DELTAS, model_name
 from common.behind_found import Scores
 from common.models import rounded_rows
-from common.results import Line
 from dpforest.accounting.releases import LearnerBudget
 
 #: Learners, the first less the second, and the currency that their signal is in.
@@ -40,7 +39,11 @@ def signal_of(n_train: int, n_classes: int, epsilon: float, currency: str) -> fl
 
 
 def by_signal(
-    scores: Scores, whole: Collection[str], epsilons: Collection[float], pair: tuple[str, str, str]
+    scores: Scores,
+    whole: Collection[str],
+    epsilons: Collection[float],
+    seeds: int,
+    pair: tuple[str, str, str],
 ) -> Iterator[list[str]]:
     """Rows of one pair: classes, limits, cells, and the mean differences of three metrics.
 
@@ -50,20 +53,24 @@ def by_signal(
     whole : collection of str
         Names of the tables.
     epsilons : collection of float
+    seeds : int
+        Splits of each table.
     pair : tuple of str
         One of `PAIRS`.
     """
     first, second, currency = pair
+    models = model_name(first, currency), model_name(second, currency)
     cells: dict[tuple[bool, int], list[list[float]]] = defaultdict(list)
     for name in whole:
         for epsilon in epsilons if scores.tasks[name] == "classification" else ():
-            ours, theirs = (
-                scores.fits[name, model_name(one, currency), epsilon] for one in (first, second)
-            )
-            line = ours[0]
+            line = scores.fits[name, models[0], epsilon][0]
             signal = signal_of(line["n_train"], line["n_classes"], epsilon, currency)
             place = int(np.searchsorted(LIMITS, signal, side="right"))
-            cells[line["n_classes"] > 2, place].append(_differences(ours, theirs))
+            differences = [
+                float(np.mean(scores.differences(name, epsilon, models, metric, seeds)))
+                for metric, _, _ in _METRICS
+            ]
+            cells[line["n_classes"] > 2, place].append(differences)
     for several in (False, True):
         for place, (low, high) in enumerate(pairwise(LIMITS), start=1):
             found = cells[several, place]
@@ -71,14 +78,6 @@ def by_signal(
                 classes = "more" if several else "two"
                 between = f"{low:,} to {high:,}" if high < LIMITS[-1] else f"from {low:,}"
                 yield [classes, between, f"{len(found)}", *_amounts(found)]
-
-
-def _differences(ours: dict[int, Line], theirs: dict[int, Line]) -> list[float]:
-    """Mean differences of one cell's splits by metric."""
-    return [
-        float(np.mean([ours[seed][metric] - theirs[seed][metric] for seed in ours]))
-        for metric, _, _ in _METRICS
-    ]
 
 
 def _amounts(cells: list[list[float]]) -> list[str]:

