@@ -26,7 +26,7 @@ import variants
 import wide_bounds
 from attacks import stored as attacks_stored
 from common import scale_cases
-from common.results import STAMP, Store
+from common.results import STAMP, Store, fit_and_report
 from common.sources import REPOSITORY, Sources, code_of
 from papers.evaluators import sources_by_method
 from papers.tables import TABLES
@@ -511,6 +511,19 @@ def test_a_run_makes_lines_of_other_code_anew_and_no_others(run, tmp_path, monke
     as_other_code(path)
     assert run(path, monkeypatch) == first
     assert len(lines_in(path)) == 2 * first
+
+
+@pytest.mark.parametrize("report_only", [False, True])
+def test_a_report_alone_fits_nothing(report_only, tmp_path):
+    done = []
+    out = Store(tmp_path / "lines.jsonl", variants.SOURCES)
+    asked = argparse.Namespace(report_only=report_only)
+    fit_and_report(
+        asked, out,
+        lambda asked, out: out.append({"dataset": "a"}),
+        lambda asked, lines: done.append(len(lines)),
+    )  # fmt: skip
+    assert done == [0 if report_only else 1]
 
 
 def test_every_run_is_held():
