@@ -56,9 +56,9 @@ class Calibration:
     base: Floats
 
 
-def uncalibrated(leaves: LeafScores, slope: float) -> Calibration:
-    """The released prior, and the slope that is expected."""
-    return Calibration(slope, np.log(leaves.prior))
+def uncalibrated(leaves: LeafScores, slope: float, tempering: float = 1.0) -> Calibration:
+    """The released prior, and the slope that is expected, both times a factor."""
+    return Calibration(tempering * slope, tempering * np.log(leaves.prior))
 
 
 def target_spread(share_of_full: float) -> tuple[float, float]:

@@ -125,7 +125,8 @@ def _calibrated(
         spread = target_spread(signal / shape.settings.full_signal)
     slope = shape.settings.slope(signal)
     if not bridge.has(Role.CALIBRATION):
-        return uncalibrated(leaves, slope)
+        tempering = shape.settings.tempering(slope, shape.n_classes)
+        return uncalibrated(leaves, slope, tempering)
     scoring = LeafScoring(trees, _leaf_values(leaves, leaves.scale))
     if shape.n_classes == 2:
         return histogram_calibration(bridge, leaves, scoring, slope, facts.unit, spread)

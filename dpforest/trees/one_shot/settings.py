@@ -82,6 +82,10 @@ class OneShotSettings:
         Of the scaled score, before a calibration has looked at it.
     full_signal : float
         Released R from which that is expected; less below, down to nothing, the prior.
+    most_slope, slope_classes : float
+        Largest slope of more than two classes where no calibration looks at it, and the number of
+        classes from which it falls: noise in the scores of all classes makes one of them stand
+        out, more often the more there are.
     max_bins : int
     fixed_size : OneShotSize or None
         In place of `size_by_rule`.
@@ -102,6 +106,8 @@ class OneShotSettings:
     target_spread: float = 0.15
     expected_slope: float = 2.0
     full_signal: float = 600.0
+    most_slope: float = 0.8
+    slope_classes: float = 5.0
     max_bins: int = 32
     fixed_size: OneShotSize | None = None
     strength: float = 10.0
@@ -109,6 +115,16 @@ class OneShotSettings:
     def slope(self, released_signal: float) -> float:
         """Slope that is expected; a model of noise alone says the prior."""
         return self.expected_slope * min(max(released_signal, 0.0) / self.full_signal, 1.0)
+
+    def tempering(self, slope: float, n_classes: int) -> float:
+        """Factor of a slope and of the log prior that nothing looked at; labels stay as they are.
+
+        Found on 46 tables of more than two classes, R from 60 to 450 (docs/utility.md, "Tried").
+        """
+        if n_classes == 2:
+            return 1.0
+        most = self.most_slope * min(1.0, self.slope_classes / n_classes)
+        return most / max(slope, most)
 
     def target_signal(self, released_signal: float, mean: float) -> float:
         """R as targets of a released mean in (0, 1) make it: their spread over that of even coins.

@@ -187,3 +187,27 @@ def test_a_release_wants_a_grant_for_all_its_leaves():
     records = MemoryRecords(table_of(9, 2))
     with BudgetAccountant(1).open_scope("fit") as scope, pytest.raises(GrantError, match="cells"):
         train_on(forest, plan, scope, SeededSource(1), records, facts, lambda: None)
+
+
+@pytest.mark.parametrize("n_classes", [3, 5, 12, 32])
+@pytest.mark.parametrize("rows", [100.0, 400.0, 600.0])
+def test_labels_that_noise_makes_are_not_sure(n_classes, rows):
+    """Where no calibration is bought, scores of noise alone cost little log loss."""
+    facts, losses = facts_of(n_classes, rows), []
+    for seed in range(4):
+        table = table_of(int(rows), n_classes, seed)
+        generator = np.random.default_rng(seed)
+        table.labels[:], others = generator.integers(0, n_classes, (2, int(rows)))
+        model, plan, _ = fit(table, facts, PURE, seed)
+        assert plan.describe()["calibration"] == "none"
+        losses.append(log_loss(model.log_odds(table.codes), others))
+    assert np.mean(losses) < np.log(n_classes) + 0.35
+
+
+def test_what_nothing_looked_at_keeps_its_labels():
+    """A factor of all scores, 1 of two classes and wherever the slope is small."""
+    settings = OneShotSettings()
+    for n_classes, slope, wanted in [
+        (2, 2.0, 1.0), (3, 0.5, 1.0), (3, 1.6, 0.5), (10, 0.3, 1.0), (10, 1.6, 0.25), (3, 0.0, 1.0)
+    ]:  # fmt: skip
+        assert settings.tempering(slope, n_classes) == pytest.approx(wanted)
