@@ -71,6 +71,7 @@ from dpforest.domain.encoder import DomainEncoder
 from dpforest.trees.additive.learner import AdditiveForest
 from dpforest.trees.boosted.learner import BoostedForest
 from dpforest.trees.one_shot import OneShotForest
+from dpforest.trees.one_shot.settings import OneShotSettings
 from dpforest.trees.random import bins
 from dpforest.trees.refitted import RefittedForest, learner
 from dpforest.trees.refitted.settings import PureRefittedSettings, RefittedSettings, RefittedSize
@@ -90,6 +91,7 @@ FOUR_TREES = RefittedForest(
     )
 )
 
+SURE_TABLES = OneShotForest(OneShotSettings(most_slope=1e6))
 FEATURES_ALIKE = RefittedForest(
     RefittedSettings(learnt_share=0.0), PureRefittedSettings(learnt_share=0.0)
 )
@@ -244,6 +246,8 @@ MODELS: dict[str, Callable[[Run], np.ndarray]] = {
     "rules, sure as ever, pure": sure_as_ever,
     "rules, pure": lambda run: run.scores(RulesLearner()),
     "one-shot, pure": lambda run: run.scores(OneShotForest(), pure=True),
+    "one-shot, sure as ever, pure": lambda run: run.scores(SURE_TABLES, pure=True),
+    "one-shot, sure as ever": lambda run: run.scores(SURE_TABLES),
     "refitted, pure": lambda run: run.scores(RefittedForest(), pure=True),
     "refitted, features alike, pure": lambda run: run.scores(FEATURES_ALIKE, pure=True),
     "refitted, four trees, pure": lambda run: run.scores(FOUR_TREES, pure=True),

@@ -23,6 +23,8 @@ from dpforest.estimators.fit_plan import table_facts
 from dpforest.estimators.told_gain import told_gain
 
 DELTAS = {"pure": 0.0, "delta=1e-6": DELTA}
+#: Ends the name of a model whose labels or targets are dealt anew: features say nothing of them.
+SHUFFLED = ", shuffled"
 #: What a fit depends on. Not the words and figures of forecasts, which no fit goes by: they are
 #: made from these lines.
 SOURCES = Sources(
@@ -50,6 +52,11 @@ class Job:
     seed: int
 
     @property
+    def is_shuffled(self) -> bool:
+        """Whether labels are dealt anew."""
+        return self.model.endswith(SHUFFLED)
+
+    @property
     def key(self) -> tuple[Any, ...]:
         """What its line is known by."""
         return self.dataset, self.model, self.epsilon, self.seed
@@ -58,7 +65,7 @@ class Job:
 def forest_of(job: Job) -> Any:
     """The forest of a fit, without its domain."""
     kinds = (dpforest.PrivateForestClassifier, dpforest.PrivateForestRegressor)
-    strategy, _, delta = job.model.partition(", ")
+    strategy, _, delta = job.model.removesuffix(SHUFFLED).partition(", ")
     given = {"epsilon": job.epsilon, "delta": DELTAS[delta], "strategy": strategy}
     return kinds[job.task == "regression"](**given)
 
@@ -71,6 +78,8 @@ def measured(job: Job, forest: Any, folder: Path) -> Line:
         table, draw = load_table(folder, job.dataset), stratified_split
     split: Any = draw(table, job.seed)
     rows, X, y = rounded_rows(split.train.size), table.X, table.y
+    if job.is_shuffled:
+        y = np.random.default_rng(job.seed).permutation(y)
     forest.set_params(domain=table.domain.model_copy(update={"approximate_rows": rows}))
     started = time.perf_counter()
     forest.fit(X[split.train], y[split.train])

@@ -6,15 +6,18 @@ Only tables of the development half come here.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from sklearn.linear_model import QuantileRegressor
 
 from common.forecast_rows import Row
-from dpforest.estimators.forecast_range import Ends, by_spread
+from dpforest.estimators.forecast_range import Ends, by_classes, by_spread
 
 #: Quantiles of the gain at which ranges end.
 LEVELS = (0.075, 0.925)
+#: Quantile of what models tell where labels are dealt anew.
+NOISE_LEVEL = 0.95
 #: Digits of coefficients.
 DIGITS = 3
 #: Sets of ends, by their names in the library.
@@ -24,10 +27,19 @@ NAMES = (
 )  # fmt: skip
 
 
-def ends_of(rows: Sequence[Row], levels: tuple[float, float] = LEVELS) -> dict[str, Ends]:
-    """All ends, by their names in the library."""
-    return {name: _ends([row for row in rows if _counts(row, name)], name, levels)
+def ends_of(rows: Sequence[Row], levels: tuple[float, float] = LEVELS) -> dict[str, Any]:
+    """All ends, and what noise tells, by their names in the library."""
+    own = [row for row in rows if not row.is_shuffled]
+    ends = {name: _ends([row for row in own if _counts(row, name)], name, levels)
             for name in NAMES}  # fmt: skip
+    return ends | {"NOISE_TOLD": _noise_told([row for row in rows if row.is_shuffled])}
+
+
+def _noise_told(rows: Sequence[Row]) -> tuple[float, ...]:
+    """Coefficients of what classifiers tell of labels that were dealt anew."""
+    told = [(row, row.told.gain) for row in rows if _counts(row, "CLASSES_TOLD") and row.told]
+    design = [by_classes(row.figures.n_classes, row.strategy)[1:] for row, _ in told]
+    return _quantile(np.array(design), np.array([gain for _, gain in told]), NOISE_LEVEL)
 
 
 def _ends(rows: Sequence[Row], name: str, levels: tuple[float, float]) -> Ends:

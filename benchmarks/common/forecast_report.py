@@ -14,7 +14,7 @@ from common.forecast_fitting import LEVELS, NAMES, ends_of
 from common.forecast_rows import HALVES, Row
 from common.forecast_words import SAYS, TEXT
 from dpforest.estimators import forecast_range
-from dpforest.estimators.forecast_range import Ends, Range
+from dpforest.estimators.forecast_range import PublicFigures, Range
 
 #: Of the page: the nominal coverage of a range, and shares around it.
 NOMINAL = LEVELS[1] - LEVELS[0]
@@ -31,7 +31,7 @@ def central(coverage: float) -> tuple[float, float]:
 
 
 @contextmanager
-def library_with(ends: dict[str, Ends]) -> Any:
+def library_with(ends: dict[str, Any]) -> Any:
     """The library's ranges by other coefficients."""
     with mock.patch.multiple(forecast_range, **ends):
         yield
@@ -66,7 +66,7 @@ def left_out(rows: Sequence[Row], promise: Promise, levels: tuple[float, float] 
     kept: Kept = []
     for names in _folds(rows):
         with library_with(ends_of([row for row in rows if row.dataset not in names], levels)):
-            own = (row for row in rows if row.dataset in names and not row.is_small)
+            own = (x for x in rows if x.is_auto and x.dataset in names and not x.is_small)
             kept += promised(own, promise)
     return kept
 
@@ -177,7 +177,36 @@ def by_strategy(rows: Sequence[Row]) -> list[str]:
     return table
 
 
-def coefficients(ends: dict[str, Ends]) -> list[str]:
+def by_noise(rows: Sequence[Row]) -> list[str]:
+    """How often the lower end after a fit lies above the gain, where labels were dealt anew."""
+    table = ["| task, classes | strategy | fits | lower end above the gain | that without what "
+             "noise tells | largest lower end |", "| --- | --- |" + " ---: |" * 4]  # fmt: skip
+    groups: dict[Any, list[Row]] = defaultdict(list)
+    for row in rows:
+        groups[_group(row.figures), row.strategy].append(row)
+    for (group, strategy), own in sorted(groups.items()):
+        lower = [row.after[0] for row in own]
+        with library_with({"NOISE_TOLD": (-1.0, 0.0, 0.0)}):
+            before = [row.after[0] for row in own]
+        shares = [_above(ends, own) for ends in (lower, before)]
+        cells = [group, strategy, f"{len(own)}", *map(percent, shares), f"{max(lower):.2f}"]
+        table.append(f"| {' | '.join(cells)} |")
+    return table
+
+
+def _group(figures: PublicFigures) -> str:
+    """The task, and of classes about how many."""
+    if figures.is_regression:
+        return "regression"
+    return "2" if figures.n_classes == 2 else "3 to 5" if figures.n_classes <= 5 else "6 and more"
+
+
+def _above(lower: Sequence[float], rows: Sequence[Row]) -> float:
+    """Share of lower ends that are above the gain."""
+    return float(np.mean([low > round(row.gain, 2) for low, row in zip(lower, rows, strict=True)]))
+
+
+def coefficients(ends: dict[str, Any]) -> list[str]:
     """The ends of all ranges, as the library has them."""
     table = ["| constants | lower end | upper end |", "| --- | --- | --- |"]
     for name in NAMES:
@@ -186,18 +215,20 @@ def coefficients(ends: dict[str, Ends]) -> list[str]:
     return table
 
 
-def of_library() -> dict[str, Ends]:
-    """The ends that the library has."""
-    return {name: getattr(forecast_range, name) for name in NAMES}
+def of_library() -> dict[str, Any]:
+    """The ends that the library has, and what noise tells."""
+    return {name: getattr(forecast_range, name) for name in (*NAMES, "NOISE_TOLD")}
 
 
 def report(rows: Sequence[Row], command: str) -> str:
     """The page, of fits by all strategies; promises are the library's."""
     auto, small = ([x for x in rows if x.is_auto and x.is_small == one] for one in (False, True))
-    named = [row for row in rows if not row.is_auto]
+    shuffled = [row for row in rows if row.is_shuffled]
+    named = [row for row in rows if not row.is_auto and not row.is_shuffled]
     first, second = ([row for row in auto if row.half == half] for half in HALVES)
     crossed = promises(first, first)
-    known = [row for row in rows if row.is_auto and row.half == HALVES[0]]
+    known = [x for x in rows if (x.is_auto or x.is_shuffled) and x.half == HALVES[0]]
+    unseen = [row for row in shuffled if row.half == HALVES[1]]
     crossed |= {"`plan()`": left_out(known, planned), "after the fit": left_out(known, after)}
     return TEXT.format(
         command=command, nominal=percent(NOMINAL), fits=len(auto), n_first=_tables(first),
@@ -205,7 +236,9 @@ def report(rows: Sequence[Row], command: str) -> str:
         confirmed="\n".join(main_table(promises(second, first))),
         crossed="\n".join(main_table(crossed)), curve="\n".join(curve(known, second)),
         ends="\n".join(coefficients(of_library())), tables="\n".join(by_table(second)),
-        strategies="\n".join(by_strategy(named)), says=SAYS, **_of_constants(small),
+        strategies="\n".join(by_strategy(named)), says=SAYS, noise="\n".join(by_noise(unseen)),
+        noise_told=", ".join(f"{one:g}" for one in of_library()["NOISE_TOLD"]),
+        **_of_constants(small),
     )  # fmt: skip
 
 

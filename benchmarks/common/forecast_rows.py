@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from common.forecast_fits import Job, forest_of, tables_of
+from common.forecast_fits import SHUFFLED, Job, forest_of, tables_of
 from common.records import positions_domain
 from common.results import Line
 from dpforest.accounting.fits import OWN_BUDGET
@@ -44,8 +44,13 @@ class Row:
 
     @property
     def is_auto(self) -> bool:
-        """Whether the library picked the strategy."""
-        return self.model.startswith("auto")
+        """Whether the library picked the strategy, for labels as they are."""
+        return self.model.startswith("auto") and not self.is_shuffled
+
+    @property
+    def is_shuffled(self) -> bool:
+        """Whether labels were dealt anew."""
+        return self.model.endswith(SHUFFLED)
 
     @property
     def is_small(self) -> bool:

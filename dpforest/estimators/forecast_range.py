@@ -33,6 +33,9 @@ MEANS_PLANNED: Ends = ((-1.339, 0.568), (-0.308, 0.383))
 #: too little; of means by `by_spread`.
 CLASSES_TOLD: Ends = ((-0.07, 0.787, 0.057), (0.091, 0.959, 0.141))
 MEANS_TOLD: Ends = ((0.007, -2.755, 3.074), (0.042, 1.534, 0.327))
+#: What classifiers tell where features say nothing of the labels, at most but for one fit in
+#: twenty: by `by_classes`. No lower end is above what is told beyond that.
+NOISE_TOLD = (0.101, 0.079, 0.087)
 #: Largest R² that is the lower end of a range after a fit: predictions that lie far apart may
 #: follow noise, or a few targets that are far larger than most.
 MOST_PROMISED = 0.3
@@ -127,7 +130,8 @@ def told_range(figures: PublicFigures, strategy: str, told: Told | None) -> Rang
     strategy : str
     told : Told or None
         See :func:`dpforest.estimators.told_gain.told_gain`. No range ends above the most that
-        there is to gain by it, and no lower end of a regression's is above `MOST_PROMISED`.
+        there is to gain by it, no lower end of classes is above what is told beyond `noise_told`,
+        and none of a regression's is above `MOST_PROMISED`.
     """
     if told is None or not figures.learns or not figures.trusted:
         return planned_range(figures)
@@ -135,8 +139,20 @@ def told_range(figures: PublicFigures, strategy: str, told: Told | None) -> Rang
         low, high = _range(MEANS_TOLD, by_spread(figures, told), figures)
         return min(low, MOST_PROMISED), high
     low, high = _range(CLASSES_TOLD, (told.gain, float(strategy == "refitted")), figures)
+    beyond = told.gain - noise_told(figures.n_classes, strategy)
     most = round(told.most, 2)
-    return min(low, most), min(high, most)
+    return round(min(low, most, beyond), 2) + 0.0, min(high, most)
+
+
+def noise_told(n_classes: int, strategy: str) -> float:
+    """Gain that a classifier may tell although its features say nothing of the labels."""
+    return _sum_of(NOISE_TOLD, by_classes(n_classes, strategy))
+
+
+def by_classes(n_classes: int, strategy: str) -> tuple[float, ...]:
+    """Figures by which it goes: the more classes, the more often one stands out by noise."""
+    more = 1.0 - 2.0 / n_classes
+    return 1.0, more, more * (strategy == "refitted")
 
 
 def by_spread(figures: PublicFigures, told: Told) -> tuple[float, float]:

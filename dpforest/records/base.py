@@ -454,6 +454,32 @@ class TargetCells:
         return np.bincount(cells, minlength=self.n_cells).astype(np.int64)
 
 
+@dataclass(frozen=True, slots=True)
+class TargetSpans:
+    """Records by span of their target, shape (n_spans,); spans differ in width.
+
+    Attributes
+    ----------
+    edges : tuple of int
+        Ascending, in steps, from 0 to those of the upper bound. A span holds its lower edge, and
+        the last one its upper edge besides.
+    """
+
+    edges: tuple[int, ...]
+
+    @property
+    def sensitivity(self) -> Sensitivity:
+        """A record adds 1 to one of the counts: spans have no step in common. Tests: as above."""
+        return Sensitivity(Fraction(1), Fraction(1))
+
+    def count(self, chunk: Chunk) -> NDArray[np.int64]:
+        """Counts of a chunk, which has targets."""
+        targets = chunk.table.targets
+        assert targets is not None
+        spans = np.searchsorted(np.array(self.edges[1:-1]), targets, side="right")
+        return np.bincount(spans, minlength=len(self.edges) - 1).astype(np.int64)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class CodeCounts:
     """Records of each code of some features, one after the other; a record adds 1 to one each.

@@ -15,9 +15,9 @@ from dpforest.accounting.releases import SHARED, Release, once
 from dpforest.bridge import Bridge, PlanError
 from dpforest.domain.targets import TARGET_STEPS
 from dpforest.estimators.fit_plan import RANGE_ROLE
-from dpforest.estimators.target_range import N_CELLS, find_range, release_target_range
+from dpforest.estimators.target_range import EDGES, N_CELLS, find_range, release_target_range
 from dpforest.mechanisms.entropy import SeededSource
-from dpforest.records.base import Chunk, MemoryRecords, TargetCells
+from dpforest.records.base import Chunk, MemoryRecords, TargetSpans
 from dpforest.records.table import Table
 
 steps = st.integers(0, TARGET_STEPS)
@@ -38,36 +38,44 @@ def bridge_to(targets, event, seed=0, accountant=None):
 
 def released(targets, epsilon, seed):
     event = GeometricNoise(Fraction(epsilon), Fraction(1))
-    return release_target_range(bridge_to(targets, event, seed))
+    return release_target_range(bridge_to(targets, event, seed), float(len(targets)))
 
 
 # -- the release -----------------------------------------------------------------------------
 
 
 @given(st.lists(steps, max_size=20), steps)
-def test_a_record_adds_one_to_one_cell(targets, another):
-    one = TargetCells(N_CELLS).count(Chunk(table_of(targets)))
-    more = TargetCells(N_CELLS).count(Chunk(table_of([*targets, another])))
+def test_a_record_adds_one_to_one_span(targets, another):
+    one = TargetSpans(EDGES).count(Chunk(table_of(targets)))
+    more = TargetSpans(EDGES).count(Chunk(table_of([*targets, another])))
     difference = more - one
-    assert difference.min() == 0 and difference.sum() == 1 and difference.size == N_CELLS
-    assert difference[min(another * N_CELLS // TARGET_STEPS, N_CELLS - 1)] == 1
+    assert difference.min() == 0 and difference.sum() == 1 and difference.size == len(EDGES) - 1
+    held = int(difference.argmax())
+    assert EDGES[held] <= another < EDGES[held + 1] or another == TARGET_STEPS == EDGES[held + 1]
+
+
+def test_spans_cover_the_bounds_once():
+    assert EDGES[0] == 0 and EDGES[-1] == TARGET_STEPS
+    assert list(EDGES) == sorted(set(EDGES))
+    assert sorted(TARGET_STEPS - edge for edge in EDGES) == list(EDGES)
+    assert set(range(0, TARGET_STEPS, TARGET_STEPS // N_CELLS)) < set(EDGES)
 
 
 def test_it_is_paid_for_once_for_what_a_record_moves():
     accountant = BudgetAccountant(1)
     event = GeometricNoise(Fraction(1), Fraction(1))
     bridge = bridge_to([5] * 10, event, accountant=accountant)
-    release_target_range(bridge)
+    release_target_range(bridge, 10.0)
     assert [entry.role for entry in accountant.ledger] == [RANGE_ROLE]
     assert accountant.spent.epsilon == 1
     with pytest.raises(PlanError):
-        release_target_range(bridge)
+        release_target_range(bridge, 10.0)
 
 
 def test_noise_for_less_than_a_record_moves_releases_nothing():
     event = GeometricNoise(Fraction(1), Fraction(1, 2))
     with pytest.raises(PlanError, match="less than one record moves"):
-        release_target_range(bridge_to([5] * 10, event))
+        release_target_range(bridge_to([5] * 10, event), 10.0)
 
 
 @given(st.lists(st.integers(-(2**40), 2**40), min_size=N_CELLS, max_size=N_CELLS))
@@ -103,3 +111,33 @@ def test_the_range_holds_nearly_all_records_and_leaves_the_rest_out():
         widths.append((high - low) / TARGET_STEPS)
     # Six deviations of the targets are 0.12; the margins, and now and then a stray run, are beside.
     assert np.median(widths) < 0.4 and max(widths) < 0.8
+
+
+@pytest.mark.parametrize("upper", [False, True])
+@pytest.mark.parametrize("most", [20, 100, 900])
+def test_bounds_that_are_far_too_wide_are_cut_to_where_targets_lie(most, upper):
+    """Beside a bound, to a thousandth of what was declared."""
+    for seed in range(20):
+        steps = np.random.default_rng(seed).integers(0, most, 3000)
+        targets = TARGET_STEPS - steps if upper else steps
+        low, high = released(targets, "1", seed)
+        assert (targets >= low).all() and (targets <= high).all()
+        assert high - low <= max(2.3 * most, 40)
+
+
+def test_targets_of_one_cell_have_a_range_of_two():
+    width = TARGET_STEPS // N_CELLS
+    targets = np.random.default_rng(0).integers(20 * width, 21 * width, 3000)
+    for seed in range(20):
+        assert released(targets, "1", seed) == (19.5 * width, 21.5 * width)
+
+
+@pytest.mark.parametrize("place", [0, TARGET_STEPS // 3, TARGET_STEPS])
+def test_one_cell_is_no_range_where_many_targets_lie_elsewhere(place):
+    """A fifth of the targets are too few in each cell to be seen, and no tail."""
+    generator = np.random.default_rng(1)
+    far = generator.integers(0, TARGET_STEPS, 600)
+    targets = np.concatenate([np.full(2400, place), far])
+    for seed in range(20):
+        low, high = released(targets, "1", seed)
+        assert high - low > TARGET_STEPS // 4

@@ -41,14 +41,15 @@ ROUNDS = RefittedForest(
         fixed_size=RefittedSize(3, 4, 3), curves=AdditiveSettings(cycles=3, max_bins=9)
     ),
     PureRefittedSettings(
-        fixed_size=RefittedSize(3, 4, 3), curves=AdditiveSettings(pure_cycles=2, max_bins=9)
+        fixed_size=RefittedSize(3, 4, 3),
+        curves=AdditiveSettings(pure_cycles=2, few_pure_cycles=2, max_bins=9),
     ),
 )
 LINEAR = RefittedForest(replace(ROUNDS.settings, curve_signal=float("inf")))
 BOOSTED = BoostedForest(
     BoostedSettings(fixed_size=BoostedSize(3, 3)), PureSettings(fixed_size=BoostedSize(3, 2))
 )
-ADDITIVE = AdditiveForest(AdditiveSettings(cycles=3, pure_cycles=2, max_bins=9))
+ADDITIVE = AdditiveForest(AdditiveSettings(cycles=3, pure_cycles=2, few_pure_cycles=2, max_bins=9))
 
 
 @dataclass(frozen=True)

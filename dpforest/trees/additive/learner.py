@@ -63,7 +63,7 @@ class AdditiveForest:
 def fitted_curves(shape: AdditiveShape, bridge: Bridge, facts: TableFacts) -> Curves:
     """Ask for the prior, for records by bins, and for what is left in each feature in turn."""
     prior = released_prior(bridge, facts.unit)
-    bins = public_bins(facts, shape.settings.max_bins)
+    bins = public_bins(facts, shape.max_bins)
     counts = bridge.ask(BinCounts(bins), Role.COUNTS).noised(Role.COUNTS).astype(np.float64)
     rows = facts.approximate_rows or float(prior.sum())
     variance, least = bridge.event(Role.COUNTS).variance, shape.settings.least

@@ -38,6 +38,8 @@ class AdditiveShape:
     Attributes
     ----------
     n_classes : int
+    max_bins : int
+        That ordered features are cut into, at most.
     n_bins : int
         Of the feature that has most.
     n_cycles : int
@@ -46,6 +48,7 @@ class AdditiveShape:
     """
 
     n_classes: int
+    max_bins: int
     n_bins: int
     n_cycles: int
     lattice: Lattice
@@ -78,9 +81,10 @@ def curve_shape(
     signal = budget.signal(facts.approximate_rows or 0.0)
     clip = settings.clips(settings.strength(signal, facts.n_features, pure), of_means)
     lattice = Lattice.of(n_score_columns(facts.n_classes), clip, _NOTHING, _NOTHING)
-    n_bins = int(np.diff(public_bins(facts, settings.max_bins).starts).max())
-    n_cycles = settings.n_cycles(facts.n_features, pure)
-    return AdditiveShape(facts.n_classes, n_bins, n_cycles, lattice, settings)
+    max_bins = settings.n_bins(signal, facts.n_features, pure)
+    n_bins = int(np.diff(public_bins(facts, max_bins).starts).max())
+    n_cycles = settings.n_cycles(signal, facts.n_features, pure)
+    return AdditiveShape(facts.n_classes, max_bins, n_bins, n_cycles, lattice, settings)
 
 
 def _plan_of_total(
@@ -133,7 +137,7 @@ def _words(shape: AdditiveShape, pure: bool) -> dict[str, str]:
     return {
         "rounds": f"one curve a feature, corrected {times}",
         "structure": "no trees: a sum of curves of single features",
-        "thresholds": f"merged public cells, at most {shape.settings.max_bins} bins a feature",
+        "thresholds": f"merged public cells, at most {shape.max_bins} bins a feature",
         "start": "log-odds of the noisy prior",
         "leaves": f"clipped residuals rounded toward zero to a lattice, {noise} noise",
         "budget shares add up in": currency,

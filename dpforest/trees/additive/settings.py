@@ -11,6 +11,12 @@ from dpforest.exceptions import ParameterError
 MOST_STEPS = 1000
 #: Settings that are shares of the budget.
 SHARES = "prior_share", "count_share", "pure_count_share"
+#: Settings that are whole numbers, and those that are numbers above 0.
+COUNTS = "cycles", "pure_cycles", "max_bins", "few_cycles", "few_pure_cycles", "few_bins"
+SIZES = (
+    "reach", "reach_of_means", "length", "least", "most", "clip_strength", "mean_signal",
+    "bend_signal", "pure_bend_signal", "much_strength",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +30,11 @@ class AdditiveSettings:
         pure epsilon.
     mean_signal : float
         R that the mean of a target gets, at least; at most half of the budget.
-    clip : Fraction
-        Largest residual of two classes, and half of the L1 of more.
+    clip, clip_of_much : Fraction
+        Largest residual of two classes, and half of the L1 of more; the second where curves have a
+        strength of ``much_strength`` or more. Records that nothing is known of have residuals of a
+        half, so a clip of a half lets in the less noise and leaves them whole.
+    much_strength : float
     clip_of_means, most_clip_of_means : Fraction
         Largest residual of a target, as a share of its range, where curves have a strength
         of ``clip_strength`` or less, and anywhere. A small clip lets in little noise, and most
@@ -35,6 +44,11 @@ class AdditiveSettings:
         How often each feature is asked for, where features are few; with a delta, and in pure
         epsilon.
     max_bins : int
+    few_cycles, few_pure_cycles, few_bins : int
+        The same, at most, where curves are hardly known: then little noise in few bins is worth
+        more than bends, and than asking again.
+    bend_signal, pure_bend_signal : float
+        R / sqrt(D), and in pure epsilon R / D, from which they are known.
     reach, reach_of_means : float
         Standard deviation of a curve, in log-odds, before anything is known: one of these times
         ``factors``, which one the released sums themselves say.
@@ -58,13 +72,20 @@ class AdditiveSettings:
     count_share: Fraction = Fraction(5, 100)
     pure_count_share: Fraction = Fraction(10, 100)
     mean_signal: float = 100.0
-    clip: Fraction = Fraction(7, 10)
+    clip: Fraction = Fraction(1, 2)
+    clip_of_much: Fraction = Fraction(7, 10)
+    much_strength: float = 150.0
     clip_of_means: Fraction = Fraction(6, 100)
     most_clip_of_means: Fraction = Fraction(20, 100)
     clip_strength: float = 30.0
     cycles: int = 16
     pure_cycles: int = 3
     max_bins: int = 32
+    few_cycles: int = 4
+    few_pure_cycles: int = 1
+    few_bins: int = 8
+    bend_signal: float = 50.0
+    pure_bend_signal: float = 80.0
     reach: float = 1.0
     reach_of_means: float = 0.3
     factors: tuple[float, ...] = (0.125, 0.25, 0.5, 1.0, 2.0)
@@ -75,14 +96,13 @@ class AdditiveSettings:
 
     def __post_init__(self) -> None:
         """Check what kernels, plans and sums take for granted."""
-        for name in (*SHARES, "clip", "clip_of_means", "most_clip_of_means"):
+        for name in (*SHARES, "clip", "clip_of_much", "clip_of_means", "most_clip_of_means"):
             _check(name, getattr(self, name), 0 < getattr(self, name) <= 1, "above 0 and at most 1")
         for name in SHARES:
             _check(name, getattr(self, name), getattr(self, name) < Fraction(1, 4), "below 1/4")
-        for name in ("cycles", "pure_cycles", "max_bins"):
+        for name in COUNTS:
             _check(name, getattr(self, name), getattr(self, name) >= 1, "at least 1")
-        sizes = "reach", "reach_of_means", "length", "least", "most", "clip_strength", "mean_signal"
-        for name in sizes:
+        for name in SIZES:
             _check(name, getattr(self, name), 0 < getattr(self, name) < 1e6, "above 0, and finite")
         fine = isinstance(self.factors, tuple) and len(self.factors) > 0
         fine = fine and all(0 < factor < 1e6 for factor in self.factors)
@@ -96,21 +116,34 @@ class AdditiveSettings:
         number itself; their mean over cycles has the root of these less.
         """
         if pure:
-            return signal / (n_features * self.n_cycles(n_features, pure) ** 0.5)
+            return signal / (n_features * self.n_cycles(signal, n_features, pure) ** 0.5)
         return signal / n_features**0.5
 
     def clips(self, strength: float, of_means: bool) -> Fraction:
         """Largest residual."""
         if not of_means:
-            return self.clip
+            return self.clip if strength < self.much_strength else self.clip_of_much
         times = Fraction((strength / self.clip_strength) ** 0.5).limit_denominator(1000)
         return min(max(self.clip_of_means, times * self.clip_of_means), self.most_clip_of_means)
 
-    def n_cycles(self, n_features: int, pure: bool) -> int:
-        """Times that each feature is asked for."""
+    def knows_bends(self, signal: float, n_features: int, pure: bool) -> bool:
+        """True if the budget carries more than the rough run of each feature's curve."""
         if pure:
-            return self.pure_cycles
-        return max(min(self.cycles, MOST_STEPS // n_features), min(2, self.cycles))
+            return signal / n_features >= self.pure_bend_signal
+        return signal / n_features**0.5 >= self.bend_signal
+
+    def n_bins(self, signal: float, n_features: int, pure: bool) -> int:
+        """Bins of a feature, at most."""
+        known = self.knows_bends(signal, n_features, pure)
+        return self.max_bins if known else min(self.few_bins, self.max_bins)
+
+    def n_cycles(self, signal: float, n_features: int, pure: bool) -> int:
+        """Times that each feature is asked for."""
+        known = self.knows_bends(signal, n_features, pure)
+        if pure:
+            return self.pure_cycles if known else min(self.few_pure_cycles, self.pure_cycles)
+        cycles = self.cycles if known else min(self.few_cycles, self.cycles)
+        return max(min(cycles, MOST_STEPS // n_features), min(2, cycles))
 
     def prior(self, signal: float, of_means: bool, pure: bool) -> Fraction:
         """Share of the first release: enough for a mean, which all else is added to."""

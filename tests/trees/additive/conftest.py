@@ -18,7 +18,10 @@ from dpforest.trees.additive.model import AdditiveModel
 from dpforest.trees.additive.settings import AdditiveSettings
 from dpforest.trees.training import train_on
 
-SMALL = AdditiveForest(AdditiveSettings(cycles=3, pure_cycles=2, max_bins=9))
+#: As many bins and cycles whatever the signal.
+SMALL = AdditiveForest(
+    AdditiveSettings(cycles=3, pure_cycles=2, max_bins=9, few_pure_cycles=2, few_bins=9)
+)
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,12 @@ from dpforest.domain.schema import MAX_CATEGORIES
 from dpforest.domain.targets import TARGET_STEPS
 from dpforest.exceptions import ParameterError
 from dpforest.records.base import Chunk, Sensitivity
+from dpforest.records.table import Table
 from dpforest.trees.additive import plan as additive_plan
 from dpforest.trees.additive.learner import AdditiveForest
 from dpforest.trees.additive.plan import Role
 from dpforest.trees.additive.queries import ResidualSums
-from dpforest.trees.additive.settings import MOST_STEPS, AdditiveSettings
+from dpforest.trees.additive.settings import COUNTS, MOST_STEPS, AdditiveSettings
 from dpforest.trees.additive.smoothing import Posterior, covariance
 from dpforest.trees.boosted.queries import STEPS
 from dpforest.trees.boosted.steps import SCORE_STEPS
@@ -36,6 +37,54 @@ CURRENCIES = [pytest.param(DELTA, id="rho"), pytest.param(Fraction(0), id="pure"
 def releases_of(plan):
     """Every release of a plan, in the order of training."""
     return [release for one in plan.rounds for release in one.releases * one.times]
+
+
+# -- sizes -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("delta", CURRENCIES)
+@pytest.mark.parametrize("n_features", [1, 4, 25])
+def test_bins_and_cycles_are_few_until_curves_are_known(facts_of, n_features, delta):
+    """Up to a public signal for each feature, which is a root of their number with a delta."""
+    settings, budget = AdditiveSettings(), LearnerBudget(Fraction(1), delta)
+    known = 50.0 * n_features**0.5 if delta else 80.0 * n_features
+    for signal, most, cycles in [
+        (0.99 * known, 8, 4 if delta else 1), (1.01 * known, 32, 16 if delta else 3)
+    ]:  # fmt: skip
+        rows = signal / budget.signal(1.0)
+        plan = AdditiveForest().plan(facts_of([40] * n_features, 2, rows), budget)
+        assert (plan.shape.max_bins, plan.shape.n_cycles) == (most, cycles)
+        assert plan.n_steps == 2 + cycles * n_features
+        assert f"at most {most} bins" in " ".join(plan.describe().values())
+        assert settings.n_bins(signal, n_features, not delta) == most
+    smaller = AdditiveSettings(cycles=2, pure_cycles=1, max_bins=5)
+    assert smaller.n_bins(0.0, n_features, not delta) == 5
+    assert smaller.n_cycles(0.0, n_features, not delta) == (2 if delta else 1)
+
+
+@pytest.mark.parametrize("delta", CURRENCIES)
+def test_few_bins_and_cycles_say_more_where_little_is_known(facts_of, train, delta):
+    """Curves go with the true lines, which all bins and cycles hardly show at such a budget."""
+    rows, n_features, epsilon = 600, 5, "1/4"
+    facts = facts_of([40] * n_features, 2, float(rows))
+    many = AdditiveSettings(few_cycles=16, few_pure_cycles=3, few_bins=32)
+    signal = LearnerBudget(Fraction(epsilon), delta).signal(rows)
+    assert not many.knows_bends(signal, n_features, not delta)
+    truth, found = np.arange(40) / 20.0 - 1.0, []
+    for settings in (AdditiveSettings(), many):
+        alike = []
+        for seed in range(12):
+            drawn = np.random.default_rng(seed)
+            codes = drawn.integers(0, 40, (rows, n_features)).astype(np.uint8)
+            chances = 1.0 / (1.0 + np.exp(-truth[codes].sum(axis=1)))
+            labels = (drawn.random(rows) < chances).astype(np.uint8)
+            table = Table(codes, labels, facts.n_codes, facts.offsets, facts.ordered, 2)
+            model = train(facts, table, AdditiveForest(settings), epsilon, delta, seed).model
+            by_code = model.code_values.ravel()
+            alike.append(np.corrcoef(by_code, np.tile(truth, n_features))[0, 1])
+        found.append(np.mean(alike))
+    assert found[0] > 0.25
+    assert found[0] > found[1] + 0.08
 
 
 # -- what it costs -------------------------------------------------------------------------------
@@ -121,10 +170,6 @@ def test_settings_without_a_meaning_are_refused(name):
     for value in (-1, float("nan"), 10**9 if name not in COUNTS else 0):
         with pytest.raises(ParameterError, match=name):
             AdditiveSettings(**{name: value})
-
-
-#: Settings of which there may be any number.
-COUNTS = {"cycles", "pure_cycles", "max_bins"}
 
 
 @pytest.mark.parametrize("delta", CURRENCIES)
@@ -237,7 +282,9 @@ def test_curves_are_told_of_the_noise_that_they_have(facts_of, table_of, train, 
         return mean(posterior, measured, variance, *shares)
 
     monkeypatch.setattr(Posterior, "mean", watched)
-    learner = AdditiveForest(AdditiveSettings(cycles=4, pure_cycles=4, max_bins=64))
+    sizes = {"cycles": 4, "pure_cycles": 4, "max_bins": 64}
+    few = {"few_cycles": 4, "few_pure_cycles": 4, "few_bins": 64}
+    learner = AdditiveForest(AdditiveSettings(**sizes, **few))
     train(facts, table_of(facts, 0), learner, epsilon=1, delta=delta)
     for cycle in range(4):
         parts = [measured**2 / variance for measured, variance in told[8 * cycle : 8 * cycle + 8]]
