@@ -92,17 +92,19 @@ def _told(answer: Answer, chosen: argparse.Namespace) -> int:
 
 @contextmanager
 def _warnings_in_a_line() -> Iterator[None]:
-    """Show dpforest's warnings as a line each, every time, and leave others as they are."""
+    """Show dpforest's warnings as a line each, once a command, and leave others as they are."""
+    told: set[str] = set()
     with warnings.catch_warnings():
         for kind in _OURS:
             warnings.simplefilter("always", kind)
         others = warnings.showwarning
 
         def show(message: Any, category: type[Warning], *where: Any, **more: Any) -> None:
-            if issubclass(category, _OURS):
-                tell(f"dpforest: warning: {message}")
-            else:
+            if not issubclass(category, _OURS):
                 others(message, category, *where, **more)
+            elif str(message) not in told:
+                told.add(str(message))
+                tell(f"dpforest: warning: {message}")
 
         warnings.showwarning = show
         yield

@@ -259,7 +259,9 @@ class DomainEncoder:
         return Selection(table, indices)
 
     def _read_labels(self, y: Any, selection: Selection, check: bool = False) -> Column:
-        labels = read_labels(y, self.estimator_name, check)
+        names = self.domain.feature_names
+        by_name = set(names) <= set(selection.table.names or ())
+        labels = read_labels(y, self.estimator_name, check, names if by_name else ())
         check_lengths(selection.table, labels)
         return labels
 

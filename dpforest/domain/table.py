@@ -426,7 +426,9 @@ def _refuse_width(
     )
 
 
-def read_labels(y: Any, estimator_name: str, check: bool = False) -> Column:
+def read_labels(
+    y: Any, estimator_name: str, check: bool = False, features: Sequence[str] = ()
+) -> Column:
     """Labels as a one-dimensional column.
 
     Parameters
@@ -437,11 +439,13 @@ def read_labels(y: Any, estimator_name: str, check: bool = False) -> Column:
     check : bool
         Whether to refuse what `Table.check_column` does, and to warn of labels in a column. That is
         once a table: for each batch it would tell how many there are.
+    features : sequence of str
+        Names of the columns that the table's features are read from.
 
     Raises
     ------
     ParameterError
-        If there are none, or several a record.
+        If there are none, or several a record, or they are to be checked and are a feature.
     ParameterTypeError
         For types that are no labels.
     """
@@ -461,6 +465,7 @@ def read_labels(y: Any, estimator_name: str, check: bool = False) -> Column:
         if series is not None:
             if check:
                 _check_series(series, "y")
+                _refuse_feature(series.name, features)
             return series_column(series)
     if isinstance(y, str):
         raise ParameterTypeError(
@@ -469,6 +474,17 @@ def read_labels(y: Any, estimator_name: str, check: bool = False) -> Column:
         )  # fmt: skip
     read = _as_array(y, "y")
     return read if isinstance(read, list) else _array_column(_one_dimension(read, check))
+
+
+def _refuse_feature(name: Any, features: Sequence[str]) -> None:
+    """Refuse labels that the features have among them: all would be learnt from the answer."""
+    if isinstance(name, str) and name in features:
+        raise ParameterError(
+            "y",
+            Described(f"the column {name}"),
+            "is a feature of the domain too",
+            "Leave it out of the domain's features, or name other labels",
+        )
 
 
 def _array_column(array: NDArray[Any]) -> Column:

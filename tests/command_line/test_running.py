@@ -64,12 +64,14 @@ def test_a_fault_is_named_without_its_words(run, capsys, monkeypatch):
 
 def test_warnings_of_dpforest_are_lines_and_others_stay(run, capsys):
     def command(chosen):
-        warnings.warn("so it is", WeakSignalWarning, stacklevel=1)
-        warnings.warn("so it is", WeakSignalWarning, stacklevel=1)
+        for words in ("so it is", "so it is", "and so"):
+            warnings.warn(words, WeakSignalWarning, stacklevel=1)
         raise KeyboardInterrupt
 
-    run(command)
-    assert capsys.readouterr().err.splitlines()[:2] == ["dpforest: warning: so it is"] * 2
+    for _ in range(2):  # once a command, and not once a process
+        run(command)
+        told = capsys.readouterr().err.splitlines()[:2]
+        assert told == ["dpforest: warning: so it is", "dpforest: warning: and so"]
 
     def another(chosen):
         warnings.warn("of another library", DeprecationWarning, stacklevel=1)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
+
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
-from dpforest import Domain, PrivateForestClassifier
+from dpforest import BudgetAccountant, Domain, PrivateForestClassifier
 from dpforest.exceptions import DomainError, DPForestError, ParameterError
 
 DOMAIN = Domain(features={"age": (0, 110), "ward": ["a", "b"]}, classes=["no", "yes"])
@@ -36,3 +40,27 @@ def test_a_missing_column_is_named_in_a_fit():
     forest = PrivateForestClassifier(epsilon=1, domain=DOMAIN)
     with pytest.raises(ParameterError, match="1 features.*'ward' is not among them"):
         forest.fit(TABLE.drop(columns="ward"), ["no", "yes"])
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "arrow", "frame of one column", "text dtype"])
+def test_labels_that_are_a_feature_are_refused_before_anything_is_spent(kind):
+    """All would be learnt from the answer, at the whole price."""
+    table = pd.DataFrame({"age": [40.0, 50.0], "ward": ["a", "b"]})
+    domain = Domain(features={"age": (0, 110), "ward": ["a", "b"]}, classes=["a", "b"])
+    made = {
+        "pandas": lambda: (table, table["ward"]),
+        "polars": lambda: (pl.from_pandas(table), pl.from_pandas(table)["ward"]),
+        "arrow": lambda: (pa.Table.from_pandas(table), pa.table({"ward": table["ward"]})),
+        "frame of one column": lambda: (table, table[["ward"]]),
+        "text dtype": lambda: (table, table["ward"].astype("string")),
+    }
+    X, y = made[kind]()
+    books = BudgetAccountant(1)
+    forest = PrivateForestClassifier(epsilon=1, domain=domain, accountant=books)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a column vector, and few records
+        with pytest.raises(ParameterError, match="the column ward: is a feature of the domain too"):
+            forest.fit(X, y)
+        assert books.spent.epsilon == 0
+        other = pd.Series(["a", "b"], name="outcome")
+        assert forest.fit(table, other).score(table, other) >= 0
