@@ -100,7 +100,10 @@ class ParameterError(DPForestError, ValueError):
         self.value = value
         self.rule = rule
         self.repair = repair
-        super().__init__(f"{parameter}={shown(value)}: {rule}. {repair}.")
+        # Options of a command are switches, or left out: nobody wrote --yes=False.
+        unwritten = parameter.startswith("--") and (value is None or isinstance(value, bool))
+        given = parameter if unwritten else f"{parameter}={shown(value)}"
+        super().__init__(f"{given}: {rule}. {repair}.")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.parameter, self.value, self.rule, self.repair)

@@ -308,7 +308,7 @@ def _warning_text(listing: FitListing) -> str:
         together += f" with delta = {figure_up(delta)}" if delta else ""
     return (
         f"this {listing.estimator} and its clones have been fitted {listing.n_fits} times (known "
-        f"to this process) and together spent {together} so far, if they met the same records, and each "
-        "further fit adds its own. To put one ceiling over all of them, pass the same "
+        f"to this process) and together spent {together} so far, if they met the same records, "
+        "and each further fit adds its own. To put one ceiling over all of them, pass the same "
         "accountant=BudgetAccountant(epsilon=...) to each."
     )

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from dpforest.domain.near import SIGNS_OF_GAPS
 from dpforest.domain.schema import CategoricalFeature
 
 #: Numbers as they are written elsewhere: 3,5 and 1.234,5 and 1 234 and 12,345.6, with units that
@@ -67,6 +68,11 @@ def read_as_days(texts: Iterable[str]) -> bool:
     return days >= _FEWEST and len(known) - days <= _MOST_OTHERS * len(known)
 
 
+def hold_gaps(texts: Iterable[str]) -> bool:
+    """Say if some texts are signs for a missing value, such as a question mark."""
+    return any(text.strip().casefold() in SIGNS_OF_GAPS for text in texts)
+
+
 def doubts_of(name: str, entry: Any) -> str:
     """Words on what a drafted entry may have been meant as; none where it reads well."""
     texts: tuple[str, ...] = getattr(entry, "categories", getattr(entry, "texts", ()))
@@ -91,6 +97,11 @@ def doubts_of(name: str, entry: Any) -> str:
             "as many values as a draft keeps, so some may be lost: complete codes from their book; "
             "of numbers, blank what stands for a missing one; an identifier or free text teaches "
             "nothing and tells of single persons, so leave it out (on the command line: --drop)"
+        )
+    elif hold_gaps(texts):
+        words.append(
+            "some are signs for a missing value; blank them, and allow missing values, unless they "
+            "are an answer of their own"
         )
     if spelt_alike(texts):
         words.append("some differ in case or blanks alone; spell them alike to have one of them")

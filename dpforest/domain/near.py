@@ -19,10 +19,13 @@ _TRUTHS = {
     **dict.fromkeys(("1", "true", "t", "yes", "y", "on", "positive", "pos", "present"), True),
     **dict.fromkeys(("0", "false", "f", "no", "n", "off", "negative", "neg", "absent"), False),
 }
-_GAPS = frozenset((
-    "?", "-", "--", ".", "*", "na", "n/a", "n.a.", "#n/a", "<na>", "nat", "none", "null", "nil",
-    "missing", "unknown", "not available", "not known",
+#: What stands for no value and for nothing else, and words that may be an answer, too.
+SIGNS_OF_GAPS = frozenset((
+    "?", "-", "--", ".", "*", "na", "n/a", "n.a.", "#n/a", "<na>", "nat", "null",
 ))  # fmt: skip
+_GAPS = SIGNS_OF_GAPS | {
+    "none", "nil", "missing", "unknown", "not available", "not known",
+}  # fmt: skip
 #: Share by which two texts must agree to be one with a slip of the finger.
 _CLOSE = 0.8
 #: Texts below this length are alike by accident.

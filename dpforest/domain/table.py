@@ -214,7 +214,8 @@ def read_table(X: Any, n_columns: int | None = None) -> Table:
             "X",
             Described("a sparse matrix"),
             "sparse input is not supported",
-            "Use X.toarray() to convert it to a dense array",
+            "Use X.toarray() to convert it to a dense array; leave a one-hot encoder out, since "
+            "categories are declared and read as they are",
         )
     if not isinstance(X, (np.ndarray, list, tuple)):
         frame = open_frame(X)

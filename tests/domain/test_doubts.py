@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from dpforest import Domain
-from dpforest.domain.doubts import nearly_all_numbers, read_as_days, read_as_numbers, spelt_alike
+from dpforest.domain.doubts import (
+    hold_gaps,
+    nearly_all_numbers,
+    read_as_days,
+    read_as_numbers,
+    spelt_alike,
+)
 
 COMMAS = ["3,5", "4,25", "12,0", "7,75"]
 
@@ -95,6 +101,17 @@ def test_texts_that_differ_in_case_or_blanks_alone(texts, alike):
     assert spelt_alike(texts) == alike
     if alike and len({text.strip() for text in texts[:2]}) == 2:
         assert "spell them alike" in draft_of(["a", "b"], texts).doubts["classes"]
+
+
+@pytest.mark.parametrize("sign", ["?", "n/a", "NA", " - ", ".", "#N/A"])
+def test_signs_for_a_missing_value_among_categories(sign):
+    assert hold_gaps(["low", "high", sign])
+    doubts = draft_of(["low", "high", sign]).doubts
+    assert "allow missing values" in doubts["x0"]
+    assert sign.strip() not in doubts["x0"].split() or sign.strip() in ".-"
+    # Words that may be an answer, and texts that hold a sign, are no signs.
+    assert not hold_gaps(["none", "unknown", "missing", "a-b", "St. John", "n"])
+    assert draft_of(["none", "unknown", "some"]).doubts == {}
 
 
 def test_lost_characters_are_named_wherever_they_are():

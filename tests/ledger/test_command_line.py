@@ -208,7 +208,7 @@ def test_6_for_an_unreachable_store(ask, here):
         ("status --ledger file.ledger", "url='file.ledger': must begin with sqlite:/// or post"),
         ("status --ledger host=here,password=secret", "url='…': must begin with sqlite:///"),
         ("status --ledger mysql://me:secret@here", "url='mysql://…': must begin with"),
-        ("init claims --rho 1 --delta 1e-6", "--domain=None: must be given"),
+        ("init claims --rho 1 --delta 1e-6", "--domain: must be given"),
         (INIT, "is registered already"),
         (INIT.replace("claims", "b") + " --epsilon 1", "and not both"),
         (INIT.replace("claims", "b").replace("1e-6", "much"), "delta='much'"),
@@ -253,7 +253,7 @@ def test_a_plan_for_another_domain_is_refused(ask, good, helpers):
 def test_no_ledger_is_guessed(ask, monkeypatch):
     monkeypatch.delenv("DPFOREST_LEDGER")
     code, _, err = ask("status")
-    assert code == 2 and "--ledger=None: must name a ledger" in err
+    assert code == 2 and "--ledger: must name a ledger" in err
 
 
 def test_a_password_is_never_shown(ask, database, monkeypatch):
@@ -312,7 +312,7 @@ def test_a_user_without_a_name_has_to_give_one(ask, monkeypatch):
     monkeypatch.delenv("DPFOREST_ACTOR")
     monkeypatch.setattr("getpass.getuser", nobody)
     code, _, err = ask("init")
-    assert code == 2 and "--as=None: must name who asks" in err
+    assert code == 2 and "--as: must name who asks" in err
 
 
 def test_the_whole_program_from_a_shell(here):
