@@ -49,8 +49,8 @@ The ranges in the last three rows were found on these very fits.
 Labels and targets of the confirmation half, dealt anew among the records: one split, all ε, with
 and without a δ. A model follows noise, and claims a gain for it. So no lower end of classes is
 above what the model tells beyond `NOISE_TOLD`: what one fit in twenty tells of noise, found on the
-development half with its labels dealt anew ({noise_told}: a constant, by 1 − 2/K, and by that
-again for refitted forests).
+development half with its labels dealt anew ({noise_told}: a constant, more for rules, and
+more for refitted forests by 1 − 2/K).
 
 {noise}
 

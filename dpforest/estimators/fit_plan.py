@@ -31,7 +31,7 @@ COUNT_ROLE = "number of records"
 RANGE_ROLE = "range of the target"
 RANGE_SHARE = Fraction(1, 20)
 #: Least epsilon times rows of those counts.
-RANGE_SIGNAL = 75.0
+RANGE_SIGNAL = 45.0
 #: Below this R "auto" releases nothing of classes but their noisy shares, and a fit warns.
 HOPELESS_SIGNAL = TOO_SMALL_SIGNAL
 

@@ -150,9 +150,12 @@ def noise_told(n_classes: int, strategy: str) -> float:
 
 
 def by_classes(n_classes: int, strategy: str) -> tuple[float, ...]:
-    """Figures by which it goes: the more classes, the more often one stands out by noise."""
-    more = 1.0 - 2.0 / n_classes
-    return 1.0, more, more * (strategy == "refitted")
+    """Figures by which it goes: whether it is one rule, and of refitted forests 1 - 2 / K.
+
+    The more classes, the more often one stands out by noise in many trees.
+    """
+    refitted = (1.0 - 2.0 / n_classes) * (strategy == "refitted")
+    return 1.0, float(strategy == "rules"), refitted
 
 
 def by_spread(figures: PublicFigures, told: Told) -> tuple[float, float]:

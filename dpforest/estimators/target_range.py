@@ -31,15 +31,18 @@ EDGES = (
     *(TARGET_STEPS - step for step in reversed(_HALVES)), TARGET_STEPS,
 )  # fmt: skip
 _SPANS = np.array([N_HALVINGS + 1, *[1] * (N_CELLS - 2), N_HALVINGS + 1])
-#: Runs of so many cells are looked at, and hold records where they exceed so many deviations, and
-#: as many more over the root of what they are the sum of: single geometric noise has a long tail,
-#: and one stray cell far away would make a range that is found useless.
-_RUNS, _CLEAR, _CLEAR_OF_ONE = (1, 2, 4, 8, 16), 3.2, 1.4
+#: Runs of so many cells are looked at, and hold records where they exceed so many deviations of the
+#: noise on their sum, and as many more of one part: single geometric noise has a long tail. Far
+#: from all others it is more, since one stray cell would make a range that is found useless.
+_RUNS, _CLEAR, _CLEAR_NEAR, _CLEAR_FAR = (1, 2, 4, 8, 16), 3.2, 0.8, 3.3
 #: Share of the records that may be cut off at each end, so many deviations of the noise beside.
 _TAIL, _DEVIATIONS = 0.005, 1.0
-#: Part of the range that is added at each end; of a range of one cell, half a cell. That is taken
-#: where it holds such a share of all records: many targets may be alike, and others far away.
-_MARGIN, _MARGIN_OF_ONE, _LEAST_SHARE = 0.1, 0.5, 0.9
+#: Part of the range that is added at each end, of one cell, and as many deviations of the noise on
+#: a cell, in parts of the records, where that is more: what is too thin to be seen lies beside what
+#: is seen. Twice as much, and so on, until such a share of all records is held, as noise tells.
+_MARGIN, _MARGIN_OF_ONE, _MARGIN_DEVIATIONS, _LEAST_SHARE = 0.1, 0.5, 10.0, 0.85
+#: Deviation of a declared number from that of the records, as a part: people round.
+_ROUNDING = 0.15
 #: Strategies that draw by counts of whole records.
 _BY_CLASSES = frozenset({"rules", "multinomial"})
 
@@ -87,26 +90,44 @@ def release_target_range(bridge: Bridge, rows: float) -> tuple[int, int]:
     deviation = event.variance**0.5
     cells = np.add.reduceat(counts, np.cumsum(_SPANS) - _SPANS)
     first, last = find_range(cells, deviation, _SPANS)
+    if first >= last:
+        return 0, TARGET_STEPS
+    rows = _likely_rows(counts, deviation, rows)
+    part = max(_MARGIN, _MARGIN_DEVIATIONS * deviation / rows)
+    low, high = first * _WIDTH, last * _WIDTH
     if last - first == 1:
-        if cells[first] < _LEAST_SHARE * rows:
-            return 0, TARGET_STEPS
+        part = _MARGIN_OF_ONE
         if first in (0, N_CELLS - 1):
-            return _beside_a_bound(counts, first > 0, deviation, rows)
-    margin = (last - first) * (_MARGIN_OF_ONE if last - first == 1 else _MARGIN)
-    low, high = int((first - margin) * _WIDTH), int((last + margin) * _WIDTH)
-    return (max(low, 0), min(high, TARGET_STEPS)) if low < high else (0, TARGET_STEPS)
+            low, high = _beside_a_bound(counts, first > 0, deviation)
+    return _wide_enough(counts, (low, high), part, rows)
 
 
-def _beside_a_bound(
-    counts: Released, upper: bool, deviation: float, rows: float
+def _wide_enough(
+    counts: Released, seen: tuple[int, int], part: float, rows: float
 ) -> tuple[int, int]:
-    """Range of targets that all lie in the cell beside a bound, by its spans from there inward."""
+    """Steps between which nearly all records are: those that are seen, and a margin."""
+    edges, (low, high) = np.array(EDGES), seen
+    margin = part * (high - low)
+    while low > 0 or high < TARGET_STEPS:
+        low, high = max(int(seen[0] - margin), 0), min(int(seen[1] + margin), TARGET_STEPS)
+        if counts[(edges[1:] > low) & (edges[:-1] < high)].sum() >= _LEAST_SHARE * rows:
+            break
+        margin *= 2
+    return low, high
+
+
+def _likely_rows(counts: Released, deviation: float, rows: float) -> float:
+    """Number of records, by the declared or bought one and by the noisy counts together."""
+    total, noise = float(counts.sum()), counts.size * deviation**2
+    declared = (_ROUNDING * rows) ** 2
+    return max((rows * noise + total * declared) / (noise + declared), 1.0) if declared else 1.0
+
+
+def _beside_a_bound(counts: Released, upper: bool, deviation: float) -> tuple[int, int]:
+    """Steps of the spans of the first cell, or of the last, that hold records."""
     spans = counts[::-1][: _SPANS[0]] if upper else counts[: _SPANS[0]]
     _, last = find_range(spans, deviation)
-    reach = _WIDTH
-    if last and spans[:last].sum() >= _LEAST_SHARE * rows:
-        reach = (*_HALVES, _WIDTH)[last - 1]
-    reach = int(reach * (1 + _MARGIN))
+    reach = (*_HALVES, _WIDTH)[last - 1] if last else _WIDTH
     return (TARGET_STEPS - reach, TARGET_STEPS) if upper else (0, reach)
 
 
@@ -133,24 +154,39 @@ def find_range(
         Equal where no cell clearly holds records.
     """
     parts = np.ones(counts.size, dtype=np.int64) if parts is None else parts
+    first, last = _held(counts, parts, deviation, _CLEAR_FAR)
+    # What is beside what is sure, no further away than that is wide.
+    low = max(2 * first - last, 0) if first < last else 0
+    high = 2 * last - first if first < last else counts.size
+    near = _held(counts[low:high], parts[low:high], deviation, _CLEAR_NEAR)
+    if near[0] < near[1]:
+        first, last = min(first, low + near[0]), max(last, low + near[1])
+    if first >= last:
+        return 0, 0
+    inside, own = counts[first:last], parts[first:last]
+    thin = _thin_cells(inside, own, deviation), _thin_cells(inside[::-1], own[::-1], deviation)
+    return first + thin[0], last - thin[1]
+
+
+def _held(
+    counts: NDArray[np.int64], parts: NDArray[np.int64], deviation: float, more: float
+) -> tuple[int, int]:
+    """First cell, and the one after the last, of runs that clearly hold records.
+
+    The first comes after the last where there is none.
+    """
     first, last = counts.size, 0
-    for length in _RUNS:
-        if length > counts.size:
-            break
+    for length in (run for run in _RUNS if run <= counts.size):
         # What short runs have found already says nothing of the cells beside it.
         found = np.zeros(counts.size, dtype=np.bool_)
         found[first:last] = True
         starts = np.arange(0, counts.size - length + 1, max(length // 2, 1))
         left = (np.where(found, 0, values) for values in (counts, parts))
         held, size = (_run_sums(values, starts, length) for values in left)
-        clear = starts[held > deviation * (_CLEAR * np.sqrt(size) + _CLEAR_OF_ONE)]
+        clear = starts[held > deviation * (_CLEAR * np.sqrt(size) + more)]
         if clear.size:
             first, last = min(first, int(clear[0])), max(last, int(clear[-1]) + length)
-    if first >= last:
-        return 0, 0
-    inside, own = counts[first:last], parts[first:last]
-    thin = _thin_cells(inside, own, deviation), _thin_cells(inside[::-1], own[::-1], deviation)
-    return first + thin[0], last - thin[1]
+    return first, last
 
 
 def _run_sums(values: NDArray[Any], starts: NDArray[np.int64], length: int) -> NDArray[np.int64]:
