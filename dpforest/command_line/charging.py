@@ -13,6 +13,7 @@ from dpforest.accounting.fits import charged_to
 from dpforest.command_line.answers import Price, Written
 from dpforest.command_line.writing import write_text
 from dpforest.exceptions import ApprovalMissing, BudgetExceeded, LedgerFrozen, ParameterError
+from dpforest.ledger.charges import less_by
 from dpforest.ledger.commands import login
 from dpforest.ledger.ledger import BudgetLedger
 from dpforest.ledger.words import several
@@ -70,7 +71,7 @@ class Purse:
             )  # fmt: skip
         if not price.fits:
             asked, left = f"{price.currency} {price.amount}", f"{price.currency} {price.remaining}"
-            raise BudgetExceeded(asked, left, price.charged_to, repair="Ask for less")
+            raise BudgetExceeded(asked, left, price.charged_to, repair=_less_than(price))
         if price.approvals and not chosen.request:
             raise ApprovalMissing(
                 f"a fit needs {several(price.approvals, 'approval')}",
@@ -129,6 +130,13 @@ def opened_ledger(chosen: argparse.Namespace) -> Iterator[BudgetLedger | None]:
     signer = Signer.read(chosen.key) if chosen.key else None
     with BudgetLedger.open(chosen.ledger, actor=chosen.actor or login(), signer=signer) as ledger:
         yield ledger
+
+
+def _less_than(price: Price) -> str:
+    """How to go on where a price does not fit."""
+    if price.currency != "rho" or not price.delta or price.amount is None:
+        return "Ask for less"
+    return less_by(price.epsilon, float(price.remaining or 0) / float(price.amount))
 
 
 def price_words(price: Price) -> str:

@@ -23,6 +23,7 @@ Held by tests/ledger/test_charges.py, test_brute_force.py and test_composition.p
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
@@ -39,7 +40,10 @@ from dpforest.ledger.state import Block, DataSetState
 #: So many units are no more than what rounding up years of charges may come to.
 _ROUNDING = 2**64
 _ROUNDED = "rounded up to a multiple of 2^-128 as every charge is"
-_LESS = "Ask for less: the cap of a data set is fixed for life"
+_FOR_LIFE = "the cap of a data set is fixed for life"
+_LESS = f"Ask for less: {_FOR_LIFE}"
+#: Rho grows more slowly than the square of epsilon, so epsilon falls by more than the root of a part.
+_SURE, _POWER = 0.95, 0.6
 
 
 def check_charge(state: DataSetState, charge: Charge) -> None:
@@ -176,7 +180,8 @@ def charged(state: DataSetState, actor: str, charge: Charge) -> tuple[DataSetSta
         raise _exceeded(state, state.facts.cap, state.cap, "a certificate is for the first cap")
     after = shifted(state, actor, amount, charge.blocks)
     if after.total > after.cap:
-        raise _exceeded(state, amount, state.room_under_cap(charge.blocks))
+        left = state.room_under_cap(charge.blocks)
+        raise _exceeded(state, amount, left, repair=_less_than(charge, amount, left))
     for name in charge.blocks:
         block = after.blocks[name]
         if after.spent + block.spent > block.cap:
@@ -212,6 +217,23 @@ def _exceeded(
     remaining = Budget.left(loss_of(currency, fraction_of(max(left, 0))))
     close = 0 < asked - left < _ROUNDING
     return BudgetExceeded(loss, remaining, where, _ROUNDED if close else "", repair)
+
+
+def _less_than(charge: Charge, asked: int, left: int) -> str:
+    """How to go on: of a fit that has a delta, with about what epsilon it would fit."""
+    epsilon = parse_amount(charge.epsilon)
+    if epsilon == _INFINITE or not _delta_of(charge):
+        return _LESS
+    return less_by(float(epsilon), left / asked)
+
+
+def less_by(epsilon: float, part: float) -> str:
+    """How to go on where a part of what a fit with an epsilon and a delta costs in rho is left."""
+    if part <= 0:
+        return _LESS
+    fits = _SURE * epsilon * part**_POWER
+    step = 10.0 ** (math.floor(math.log10(fits)) - 1)
+    return f"Ask for less, such as epsilon = {math.floor(fits / step) * step:.2g}: {_FOR_LIFE}"
 
 
 def loss_of(currency: str, amount: Fraction) -> PrivacyLoss:

@@ -9,11 +9,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from dpforest import Domain
+from dpforest import Domain, PrivateForestClassifier
 from dpforest.exceptions import BudgetExceeded, ParameterError
 from dpforest.ledger import entries as e
 from dpforest.ledger.amounts import UNITS, to_units
-from dpforest.ledger.charges import charged
+from dpforest.ledger.charges import charged, less_by
 from dpforest.ledger.facts import cap_facts, domain_digest
 from dpforest.ledger.state import Block
 
@@ -139,6 +139,38 @@ def test_the_error_says_what_is_left(helpers):
     assert "rounded up" not in str(error)
     assert error.requested.rho == Fraction(1, 2) and error.remaining.exact.rho == Fraction(1, 4)
     assert "'claims'" in str(error) and "rho=0.25" in str(error) and "accountant" not in str(error)
+
+
+def test_the_error_names_an_epsilon_that_fits(helpers):
+    """Of a fit that has a delta: rho goes about by the square of epsilon."""
+    chain = helpers.PureChain()
+    chain.reserve(helpers.charge(Fraction(3, 4)))
+    error = refused(chain, helpers.charge(Fraction(1, 2), epsilon="2"), BudgetExceeded)
+    # .95 of 2 times a half to the power of .6, to two digits.
+    assert "such as epsilon = 1.2: the cap of a data set is fixed for life" in str(error)
+    plain = "Ask for less: the cap of a data set is fixed for life"
+    assert less_by(1.0, 0.0) == less_by(1.0, -1.0) == plain
+    assert "epsilon = 0.0095:" in less_by(0.01, 1.0) and "epsilon = 95:" in less_by(100.0, 1.0)
+    pure = refused(chain, helpers.charge(Fraction(1, 2), delta="0", epsilon="2"), BudgetExceeded)
+    assert "such as" not in str(pure)
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 4.0])
+@pytest.mark.parametrize("delta", [1e-5, 1e-8])
+def test_a_fit_with_the_named_epsilon_does_fit(epsilon, delta):
+    domain = Domain(features={"a": (0, 9)}, classes=["a", "b"], approximate_rows=4000)
+
+    def rho(asked):
+        forest = PrivateForestClassifier(
+            epsilon=asked, delta=delta, domain=domain, strategy="refitted"
+        )
+        return float(sum(part.rho for part in forest.plan().parts))
+
+    for part in (0.9, 0.5, 0.1):
+        words = less_by(epsilon, part)
+        smaller = float(words.partition("epsilon = ")[2].partition(":")[0])
+        assert 0.65 * epsilon * part**0.5 < smaller
+        assert rho(smaller) <= part * rho(epsilon)
 
 
 def test_a_cap_that_decimals_would_just_fill_is_said_to_miss_by_rounding(helpers):
