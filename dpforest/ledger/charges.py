@@ -42,7 +42,7 @@ _ROUNDING = 2**64
 _ROUNDED = "rounded up to a multiple of 2^-128 as every charge is"
 _FOR_LIFE = "the cap of a data set is fixed for life"
 _LESS = f"Ask for less: {_FOR_LIFE}"
-#: Rho grows more slowly than the square of epsilon, so epsilon falls by more than the root of a part.
+#: Rho grows more slowly than the square of epsilon, which so falls by more than the root of a part.
 _SURE, _POWER = 0.95, 0.6
 
 
