@@ -243,7 +243,10 @@ class NoiseUnknownError(DPForestError, ValueError):
     """
 
     def __init__(self) -> None:
-        self.rule = "a model that was read from a file keeps what predicts, not what got noise"
+        self.rule = (
+            "a model that was read from a file keeps what predicts, not what got noise, so figures "
+            "may be of noise alone"
+        )
         self.repair = "Ask the fitted object, or a pickle of it, and keep its explanation"
         super().__init__(f"no standard errors: {self.rule}. {self.repair}.")
 

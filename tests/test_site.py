@@ -39,7 +39,7 @@ def blocks(page: Path) -> list[str]:
 def patients() -> None:
     """A table as a curator has it."""
     table = pd.DataFrame({"age": [40, 50, 60], "outcome": ["ill", "well", "ill"]})
-    table.to_csv("patients.csv", index=False)
+    table.to_csv("records.csv", index=False)
 
 
 def claims() -> None:
