@@ -19,6 +19,7 @@ from dpforest.domain.table import (
     check_lengths,
     check_rows,
     is_read_by_position,
+    open_labels,
     read_labels,
     read_table,
     select_columns,
@@ -152,7 +153,8 @@ class DomainEncoder:
         table.check()
         if y is not FEATURES_ONLY:
             self._check_declared()
-            self._read_labels(y, table, check=True)
+            # Their number alone: what a label is, is read once it was paid for.
+            check_lengths(table.table, open_labels(y, self.estimator_name, check=True))
 
     def reads_by_position(self, X: Any) -> bool:
         """Say if a table, of a width that was checked, has names and none of the declared ones."""
@@ -258,8 +260,8 @@ class DomainEncoder:
         indices = select_columns(table, self.domain.feature_names, self.estimator_name)
         return Selection(table, indices)
 
-    def _read_labels(self, y: Any, selection: Selection, check: bool = False) -> Column:
-        labels = read_labels(y, self.estimator_name, check)
+    def _read_labels(self, y: Any, selection: Selection) -> Column:
+        labels = read_labels(y, self.estimator_name)
         check_lengths(selection.table, labels)
         return labels
 

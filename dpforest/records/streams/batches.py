@@ -8,8 +8,8 @@ from typing import Any
 from dpforest.domain.table import (
     check_lengths,
     open_frame,
+    open_labels,
     placed,
-    read_labels,
     read_table,
     select_columns,
 )
@@ -116,4 +116,4 @@ def _check_batch(batch: Batch, feature_names: tuple[str, ...]) -> None:
     with placed(batch.place):
         table = read_table(batch.X, len(feature_names))
         select_columns(table, feature_names, "the domain")
-        check_lengths(table, read_labels(batch.y, "the stream"))
+        check_lengths(table, open_labels(batch.y, "the stream"))
