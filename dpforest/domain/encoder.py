@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from dpforest.domain.cells import Cells, cells_of, lattice_of
 from dpforest.domain.facts import PublicFacts
 from dpforest.domain.matrix import EncodedMatrix, EncodedTable
+from dpforest.domain.reading import quietly
 from dpforest.domain.schema import CategoricalFeature, Classes, NumericFeature, NumericTarget
 from dpforest.domain.selection import Selection
 from dpforest.domain.series import Column, Repeated
@@ -161,6 +162,7 @@ class DomainEncoder:
         table = read_table(X, n_columns=self.domain.n_features)
         return is_read_by_position(table, self.domain.feature_names)
 
+    @quietly
     def encode(self, X: Any, y: Any) -> EncodedTable:
         """Encode a table with its labels, without the records that are dropped.
 
@@ -199,6 +201,7 @@ class DomainEncoder:
             return EncodedTable(matrix, codes, len(self._classes().labels))
         return EncodedTable(matrix, np.zeros_like(codes), 2, codes)
 
+    @quietly
     def encode_features(
         self, X: Any, *, for_predict: bool = False
     ) -> tuple[EncodedMatrix, NDArray[np.bool_]]:
@@ -226,6 +229,7 @@ class DomainEncoder:
             check_rows(table.table, self.estimator_name)
         return self._encode_table(table, for_predict=for_predict)
 
+    @quietly
     def encode_labels(self, y: Any) -> NDArray[np.int32]:
         """Class codes of labels, -1 where missing or not declared."""
         return label_codes(read_labels(y, self.estimator_name), self._classes())
