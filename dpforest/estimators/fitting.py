@@ -560,7 +560,7 @@ def _failure_of(record: ScopeRecord) -> str:
     name = "rho" if charged.epsilon == "inf" else "epsilon"
     amount = f"{name} = {_short(getattr(charged, name))}"
     # If released values decided the requests, the amount that came out is no bound; the caps are.
-    bound = " (the amount that came out; its caps are the bound)" if record.caps else ""
+    bound = " (the amount that came out; its caps are the bound)" if record.caps and granted else ""
     return (
         f"the last fit failed {when}. What it was charged stays spent: "
         f"{amount}, delta = {_short(charged.delta)}{bound}; the accountant's composition has it "
