@@ -303,12 +303,12 @@ class EarlierReportError(ReportError):
 
 
 class StreamError(DPForestError, ValueError):
-    """A part of a table that is read in parts cannot be read, or does not fit the domain.
+    """A table, or a part of one, cannot be read, or a part does not fit the domain.
 
     Attributes
     ----------
     place : str
-        A file and a row group, or a batch; never a value.
+        A file and a row group, a batch, or the table; never a value.
     rule, repair : str
     """
 

@@ -2,9 +2,10 @@
 
 A released value may decide in which currency the rest of a plan is spent. One reserve cannot hold
 both, so the two amounts are fixed beforehand, each must fit when the scope is opened, and every
-request keeps what is charged under one of them. They are not set aside: what is planned from the
-released value reserves its part in a scope inside. All that is released is then covered by the
-union of the alternatives, by the accountant's own proof (``BudgetAccountant``).
+request keeps what is charged under one of them. They are not set aside, but for the first one while
+records are read: what is planned from the released value reserves its part in a scope inside. All
+that is released is then covered by the union of the alternatives, by the accountant's own proof
+(``BudgetAccountant``).
 
 For a fit with a delta that buys its number of records, where its rest cannot be certified: the
 rest is then best drawn at the pure epsilon on small tables and in rho on large ones. Held by
@@ -22,7 +23,7 @@ from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.rationals import MOST_DIGITS, check_length
 from dpforest.accounting.scopes import Change, SequentialScope
 from dpforest.accounting.units import UnitsScope, check_records_per_unit
-from dpforest.exceptions import BudgetExceeded
+from dpforest.exceptions import BudgetExceeded, DPForestError
 
 
 def open_capped(
@@ -70,6 +71,31 @@ class CappedScope(SequentialScope):
 
     def _is_adaptive(self) -> bool:
         return True
+
+    def hold(self) -> None:
+        """Set the first cap aside while records are read, before a released value decides.
+
+        Raises
+        ------
+        BudgetExceeded
+            If it does not fit any more; nothing is set aside.
+        """
+        with self._books.lock:
+            self._check_open()
+            self._reserve = self._caps[0]
+            changes = self._changes(self._inner)
+            try:
+                self._check(changes, self._caps[0])
+            except DPForestError:
+                self._reserve = None
+                raise
+            self._commit(changes)
+
+    def let_go(self) -> None:
+        """Give the first cap back: what is asked for is kept under one of them from here."""
+        with self._books.lock:
+            self._reserve = None
+            self._commit(self._changes(self._inner))
 
     def _check_own(self, change: Change, requested: PrivacyLoss) -> None:
         super()._check_own(change, requested)

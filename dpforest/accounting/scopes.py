@@ -51,7 +51,7 @@ class State(Flag):
     CLOSED = auto()
     #: Its reserve stays spent.
     KEPT = auto()
-    #: An error ended it after something was granted.
+    #: An error ended it after something was granted, or while records were read.
     FAILED = auto()
 
 
@@ -162,6 +162,21 @@ class Scope:
                 changes = self._changes(self._inner)
             self._commit(changes)
 
+    def hold(self) -> None:
+        """Set aside what an error of reading records is to cost; a reserve is that already."""
+
+    def let_go(self) -> None:
+        """Give back what was set aside by ``hold``: records are read."""
+
+    def fail(self) -> None:
+        """Close it because of an error that records may have brought about: its reserve is spent.
+
+        For errors of reading, after which an exception leaves it although nothing was granted.
+        """
+        with self._books.lock:
+            self._state |= State.FAILED
+            self.close(keep_reserve=True)
+
     def __enter__(self) -> Self:
         return self
 
@@ -172,7 +187,8 @@ class Scope:
         trace: TracebackType | None,
     ) -> None:
         # Where a run failed may depend on records, so how much it had spent by then is no
-        # bound that was fixed beforehand. If nothing was granted nothing can have leaked.
+        # bound that was fixed beforehand. If nothing was granted nothing can have leaked, but by
+        # an error of reading: see ``fail``.
         with self._books.lock:
             failed = error is not None and (self._composed != NO_LOSS or self._has_granted())
             if failed:

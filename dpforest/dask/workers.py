@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cached_property
-from typing import Any
+from functools import cached_property, wraps
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.dask.questions import Questions, opened
 from dpforest.domain.encoder import DomainEncoder
+from dpforest.domain.reading import PASSED, reading_records, unreadable
 from dpforest.exceptions import (
     DPForestError,
     InvalidRecordError,
@@ -24,6 +25,11 @@ from dpforest.records.base import Chunk, Query, Secret, View, sum_of
 from dpforest.records.streams.passes import empty_table, mark_of, new_key
 from dpforest.records.table import Table
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
+#: Repair where a partition cannot be read.
+_ALONE = "Compute it by itself to see why"
 #: Bytes of a graph from which Dask warns, with their number.
 _SIZE_OF_WARNING = "distributed.admin.large-graph-warning-threshold"
 #: Sums that a worker adds up at a time, on their way to the client.
@@ -174,31 +180,40 @@ def reading_partitions() -> Iterator[None]:
     """
     try:
         yield
-    except DPForestError:
+    except PASSED:
         raise
-    except Exception as error:
+    except BaseException as error:
         if type(error).__module__.split(".")[0] == "distributed":
             raise
-        raise_alone(
-            StreamError(
-                "a partition",
-                f"it cannot be read ({type(error).__name__})",
-                "Compute it by itself to see why",
-            )
-        )
+        raise_alone(unreadable("a partition", error, _ALONE))
+
+
+def told_alone(task: Callable[P, R]) -> Callable[P, R]:
+    """Decorate a task: a worker logs what it raises, and a library's error may quote a value."""
+
+    @wraps(task)
+    def run(*given: P.args, **named: P.kwargs) -> R:
+        with reading_records("a partition", _ALONE):
+            return task(*given, **named)
+
+    return run
 
 
 def encode_part(pair: tuple[Any, Any], encoder: DomainEncoder, place: str) -> Table | DPForestError:
     """Codes of a partition; on a worker. Its error is a result, so that it is not tried again."""
     X, y = pair
     try:
-        return Table.of(encoder.encode(X, y))
+        with reading_records(place, _ALONE):
+            return Table.of(encoder.encode(X, y))
     except InvalidRecordError as error:
         return InvalidStreamRecordError(place, error.column, error.rule)
+    except StreamError as error:  # anew: the one that was raised keeps the records
+        return StreamError(error.place, error.rule, error.repair)
     except DPForestError as error:
         return StreamError(place, str(error), "Write it as the domain says")
 
 
+@told_alone
 def size_of(table: Table | DPForestError, key: bytes) -> tuple[int, bytes] | DPForestError:
     """Read a partition: its records and a mark to know them again, or what is wrong with it."""
     if isinstance(table, DPForestError):
@@ -206,6 +221,7 @@ def size_of(table: Table | DPForestError, key: bytes) -> tuple[int, bytes] | DPF
     return table.n_records, mark_of(table, key)
 
 
+@told_alone
 def chunk_of(table: Table | DPForestError, first: int, mark: bytes, key: bytes) -> Chunk:
     """A chunk that stays on a worker, with room for what countings keep.
 
@@ -221,12 +237,14 @@ def chunk_of(table: Table | DPForestError, first: int, mark: bytes, key: bytes) 
     return Chunk(table, first)
 
 
+@told_alone
 def count_chunks(question: bytes, packets: list[Any], chunks: list[Chunk]) -> NDArray[np.integer]:
     """Sum what some chunks add; runs on a worker."""
     counting = opened(question, packets)
     return narrow(sum_of(map(counting.count, chunks)))
 
 
+@told_alone
 def add_up(parts: list[NDArray[np.integer]]) -> NDArray[np.integer]:
     """Sum of sums; on a worker."""
     total = parts[0].astype(np.int64)

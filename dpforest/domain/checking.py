@@ -31,6 +31,7 @@ from dpforest.domain.encoder import (
 from dpforest.domain.facts import PublicFacts
 from dpforest.domain.findings import DomainCheck, Effect
 from dpforest.domain.near import NearMiss, NearMisses, near_number
+from dpforest.domain.reading import quietly
 from dpforest.domain.schema import CategoricalFeature, Classes, NumericFeature, NumericTarget
 from dpforest.domain.selection import Selection
 from dpforest.domain.series import Column, Repeated
@@ -83,6 +84,7 @@ def is_in_parts(X: Any) -> TypeGuard[Parts]:
     return all(callable(getattr(type(X), name, None)) for name in ("batches_of", "columns"))
 
 
+@quietly
 def check_records(domain: PublicFacts, X: Any, y: Any, task: str | None) -> DomainCheck:
     """Look at every record of a table; see ``Domain.check``."""
     _check_task(task)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from dpforest.domain.cells import Cells, cells_of, lattice_of
 from dpforest.domain.facts import PublicFacts
 from dpforest.domain.matrix import EncodedMatrix, EncodedTable
+from dpforest.domain.reading import quietly
 from dpforest.domain.schema import CategoricalFeature, Classes, NumericFeature, NumericTarget
 from dpforest.domain.selection import Selection
 from dpforest.domain.series import Column, Repeated
@@ -19,6 +20,7 @@ from dpforest.domain.table import (
     check_lengths,
     check_rows,
     is_read_by_position,
+    open_labels,
     read_labels,
     read_table,
     select_columns,
@@ -152,13 +154,18 @@ class DomainEncoder:
         table.check()
         if y is not FEATURES_ONLY:
             self._check_declared()
-            self._read_labels(y, table, check=True)
+            names = self.domain.feature_names
+            by_name = set(names) <= set(table.table.names or ())
+            opened = open_labels(y, self.estimator_name, True, names if by_name else ())
+            # Their number alone: what a label is, is read once it was paid for.
+            check_lengths(table.table, opened)
 
     def reads_by_position(self, X: Any) -> bool:
         """Say if a table, of a width that was checked, has names and none of the declared ones."""
         table = read_table(X, n_columns=self.domain.n_features)
         return is_read_by_position(table, self.domain.feature_names)
 
+    @quietly
     def encode(self, X: Any, y: Any) -> EncodedTable:
         """Encode a table with its labels, without the records that are dropped.
 
@@ -197,6 +204,7 @@ class DomainEncoder:
             return EncodedTable(matrix, codes, len(self._classes().labels))
         return EncodedTable(matrix, np.zeros_like(codes), 2, codes)
 
+    @quietly
     def encode_features(
         self, X: Any, *, for_predict: bool = False
     ) -> tuple[EncodedMatrix, NDArray[np.bool_]]:
@@ -224,6 +232,7 @@ class DomainEncoder:
             check_rows(table.table, self.estimator_name)
         return self._encode_table(table, for_predict=for_predict)
 
+    @quietly
     def encode_labels(self, y: Any) -> NDArray[np.int32]:
         """Class codes of labels, -1 where missing or not declared."""
         return label_codes(read_labels(y, self.estimator_name), self._classes())
@@ -258,10 +267,8 @@ class DomainEncoder:
         indices = select_columns(table, self.domain.feature_names, self.estimator_name)
         return Selection(table, indices)
 
-    def _read_labels(self, y: Any, selection: Selection, check: bool = False) -> Column:
-        names = self.domain.feature_names
-        by_name = set(names) <= set(selection.table.names or ())
-        labels = read_labels(y, self.estimator_name, check, names if by_name else ())
+    def _read_labels(self, y: Any, selection: Selection) -> Column:
+        labels = read_labels(y, self.estimator_name)
         check_lengths(selection.table, labels)
         return labels
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.domain.series import Column
+from dpforest.domain.series import Column, cells_of, pandas_column
 
 _LISTS = frozenset(map(id, (list, tuple)))
 
@@ -78,7 +78,7 @@ def cells_of_row(row: Any) -> Sequence[Any]:
         return tuple.__getitem__(row, slice(None))
     pandas = sys.modules.get("pandas")
     if pandas is not None and kind is pandas.Series:
-        return list(row.to_numpy(dtype=object))
+        return cells_of(pandas_column(row))
     is_array = kind is np.ndarray or kind is np.ma.MaskedArray
     return cells_of_array(row) if is_array and row.ndim == 1 and row.dtype.kind != "V" else ()
 

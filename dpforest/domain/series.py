@@ -2,7 +2,8 @@
 
 A library gives all values of a column one type. Whatever that type is, each value handed on means
 what it means alone (see `dpforest.domain.values.meaning_of`). Dates, times and nested
-values have no meaning, and are not even turned into Python objects: some have none.
+values have no meaning, and are not even turned into Python objects: some have none. Nor is any
+library asked for what it may refuse because of one cell, such as text that is no UTF-8.
 """
 
 from __future__ import annotations
@@ -93,11 +94,34 @@ def repeated_column(series: Any) -> Repeated:
 def _repeated_of_pandas(series: Any) -> Repeated:
     pandas, dtype = sys.modules["pandas"], series.dtype
     if isinstance(dtype, pandas.CategoricalDtype):
-        categories = pandas_column(series.cat.categories.to_series())
-        return Repeated([*categories, None], series.cat.codes.to_numpy())
+        codes = series.cat.codes.to_numpy()
+        return _at_places(pandas_column(series.cat.categories.to_series()), codes, codes == -1)
     if isinstance(dtype, pandas.ArrowDtype) or getattr(dtype, "storage", "") == "pyarrow":
         return repeated_texts(series.array.__arrow_array__())
     return Repeated(pandas_column(series))
+
+
+def _at_places(values: Column, places: NDArray[Any], absent: NDArray[np.bool_]) -> Repeated:
+    """Cells by the places of their values; at a place that is none stands what has no meaning.
+
+    Not every library looks whether a place is one, and one cell must not be an error.
+    """
+    known, whole = cells_of(values), places.astype(np.int64)
+    n_known = len(known)
+    found = np.where((whole < 0) | (whole >= n_known), n_known, whole)
+    found[absent] = n_known + 1
+    return Repeated([*known, NO_MEANING, None], found)
+
+
+def _cells_at(column: Repeated) -> list[Any]:
+    """Cells of a column, each with its own value."""
+    values, places = cells_of(column.values), column.places
+    return values if places is None else [values[place] for place in places.tolist()]
+
+
+def cells_of(column: Column) -> list[Any]:
+    """A column as a list."""
+    return list(column.tolist()) if isinstance(column, np.ndarray) else column
 
 
 def repeated_texts(values: Any) -> Repeated:
@@ -118,9 +142,12 @@ def repeated_texts(values: Any) -> Repeated:
 
 def polars_column(series: Any) -> Column:
     """Values of a polars series."""
-    dtype = series.dtype
+    polars, dtype = sys.modules["polars"], series.dtype
     if dtype.is_temporal() or dtype.is_nested():
         return _unreadable(series.is_null().to_list())
+    if isinstance(dtype, (polars.String, polars.Categorical, polars.Enum)):
+        # As bytes, since polars panics where text is no UTF-8.
+        return _texts(series.cast(polars.String).cast(polars.Binary).to_list())
     # One large number makes a column of 128 bits, which numpy has not.
     if dtype.is_numeric() and not dtype.is_decimal() and "128" not in str(dtype):
         # Gaps turn integers into doubles here, which changes no meaning: see values.py.
@@ -128,28 +155,33 @@ def polars_column(series: Any) -> Column:
     return list(series.to_list())
 
 
+def _texts(cells: list[Any]) -> Column:
+    """Bytes as text; all stay bytes, which mean the same, where one is no UTF-8."""
+    try:
+        return [None if cell is None else cell.decode() for cell in cells]
+    except UnicodeDecodeError:
+        return cells
+
+
 def pandas_column(series: Any) -> Column:
-    """Values of a pandas series."""
+    """Values of a pandas series; those of types that nobody listed here have no meaning.
+
+    Other types are not gone through: a date near the ends of time has no Python object.
+    """
     pandas, dtype, array = sys.modules["pandas"], series.dtype, series.array
     if isinstance(dtype, np.dtype):
         return column_of(series.to_numpy())
     if isinstance(dtype, pandas.CategoricalDtype):
-        return _of_categories(pandas_column(series.cat.categories.to_series()), series.cat.codes)
+        return _cells_at(_repeated_of_pandas(series))
     if isinstance(dtype, pandas.SparseDtype):
         return column_of(np.asarray(array))
     if isinstance(dtype, pandas.ArrowDtype) or getattr(dtype, "storage", "") == "pyarrow":
         return arrow_column(array.__arrow_array__())
-    if dtype.kind in "biuf" and type(dtype).__module__.startswith("pandas."):
+    if isinstance(dtype, pandas.StringDtype):
+        return list(array)
+    if dtype.kind in "biuf" and type(dtype).__module__.partition(".")[0] == "pandas":
         return np.asarray(series.to_numpy(dtype=np.float64, na_value=np.nan))
-    return list(array)
-
-
-def _of_categories(categories: Column, codes: Any) -> Column:
-    table = np.empty(len(categories) + 1, dtype=object)
-    for code, category in enumerate(categories):
-        table[code] = category
-    # The code of a missing value is -1, and the last place is None.
-    return list(table[codes.to_numpy()].tolist())
+    return _unreadable(series.isna())
 
 
 def arrow_column(values: Any) -> Column:
@@ -158,18 +190,33 @@ def arrow_column(values: Any) -> Column:
 
     if isinstance(values, pa.Array):
         values = pa.chunked_array([values])
+    while isinstance(values.type, pa.BaseExtensionType):
+        stored = [chunk.storage for chunk in values.chunks]
+        values = pa.chunked_array(stored, values.type.storage_type)
+    if _is_indirect(values.type, pa):
+        return [cell for chunk in values.chunks for cell in _cells_at(_looked_up(chunk, pa))]
     if not is_plain_arrow(values.type):
         return _unreadable(values.is_null().to_pylist())
-    if pa.types.is_null(_inner(values.type, pa)):
+    if pa.types.is_null(values.type):
         return [None] * len(values)
-    values = _decoded(values, pa)
     if pa.types.is_integer(values.type) or pa.types.is_floating(values.type):
         # Gaps turn integers into doubles here, which changes no meaning: see values.py.
         return column_of(np.asarray(values.to_numpy()))
     try:
         return list(values.to_pylist())
     except UnicodeDecodeError:  # Arrow does not look whether text is text
-        return list(values.cast(pa.large_binary()).to_pylist())
+        return [cell.as_buffer().to_pybytes() if cell.is_valid else None for cell in values]
+
+
+def _looked_up(chunk: Any, pa: Any) -> Repeated:
+    """A dictionary, or runs of equal values. Arrow decodes neither of every type of value."""
+    if pa.types.is_dictionary(chunk.type):
+        absent = np.asarray(chunk.indices.is_null().to_numpy(zero_copy_only=False))
+        places = np.asarray(chunk.indices.fill_null(0).to_numpy())
+        return _at_places(arrow_column(chunk.dictionary), places, absent)
+    rows = chunk.offset + np.arange(len(chunk))
+    places = np.searchsorted(chunk.run_ends.to_numpy(), rows, side="right")
+    return _at_places(arrow_column(chunk.values), places, np.zeros(len(chunk), np.bool_))
 
 
 def is_plain_arrow(kind: Any) -> bool:
@@ -200,29 +247,12 @@ def _inner(kind: Any, pa: Any) -> Any:
     while True:
         if isinstance(kind, pa.BaseExtensionType):
             kind = kind.storage_type
-        elif pa.types.is_dictionary(kind) or _is_run_end_encoded(kind, pa):
+        elif _is_indirect(kind, pa):
             kind = kind.value_type
         else:
             return kind
 
 
-def _is_run_end_encoded(kind: Any, pa: Any) -> bool:
-    return bool(pa.types.is_run_end_encoded(kind))
-
-
-def _decoded(values: Any, pa: Any) -> Any:
-    """The values themselves, where they are stored in another way."""
-    import pyarrow.compute as compute
-
-    while True:
-        kind = values.type
-        if isinstance(kind, pa.BaseExtensionType):
-            stored = [chunk.storage for chunk in values.chunks]
-            values = pa.chunked_array(stored, kind.storage_type)
-        elif pa.types.is_dictionary(kind):
-            plain = [chunk.dictionary_decode() for chunk in values.chunks]
-            values = pa.chunked_array(plain, kind.value_type)
-        elif _is_run_end_encoded(kind, pa):
-            values = compute.run_end_decode(values)
-        else:
-            return values
+def _is_indirect(kind: Any, pa: Any) -> bool:
+    """Say if cells point to their values."""
+    return bool(pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind))

@@ -7,7 +7,8 @@ number of rows. (Drafting, which is not private, tells the shape of an empty tab
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Iterator, Sequence, Sized
 from functools import cached_property
 from os import PathLike
 from typing import Any, NoReturn, Protocol
@@ -19,9 +20,11 @@ from dpforest.domain.rows import RowTable, cells_of_array, width_of_rows
 from dpforest.domain.series import (
     Column,
     Repeated,
+    cells_of,
     column_of,
     is_plain_arrow,
     kind_of_arrow,
+    pandas_column,
     repeated_column,
     series_column,
 )
@@ -302,12 +305,12 @@ def as_known(X: Any) -> Any:
         if isinstance(X, pa.RecordBatch):
             return pa.Table.from_batches([X])
         return pa.chunked_array([X]) if isinstance(X, pa.Array) else X
-    if library == "pandas":
-        import pandas as pd
-
-        flat = isinstance(X, pd.Index) and X.nlevels == 1
-        return pd.Series(X) if flat or isinstance(X, pd.api.extensions.ExtensionArray) else X
-    return X
+    pandas = sys.modules.get("pandas")
+    if pandas is None:
+        return X
+    flat = isinstance(X, pandas.Index) and X.nlevels == 1
+    # Also those of other libraries, which nobody but pandas asks for their values.
+    return pandas.Series(X) if flat or isinstance(X, pandas.api.extensions.ExtensionArray) else X
 
 
 #: Sequences that are one value, or an array of numbers.
@@ -327,8 +330,18 @@ def _holds_rows(values: Any) -> bool:
     return is_sequence and not any(hasattr(kind, name) for name in _OTHERWISE)
 
 
+def _rows_of_index(values: Any) -> Any:
+    """Rows of an index of several levels, read level by level; anything else as it is."""
+    pandas = sys.modules.get("pandas")
+    if pandas is None or not isinstance(values, pandas.MultiIndex):
+        return values
+    levels = [values.get_level_values(k).to_series() for k in range(values.nlevels)]
+    return list(zip(*[cells_of(pandas_column(level)) for level in levels], strict=True))
+
+
 def _as_array(values: Any, name: str) -> NDArray[Any] | list[Any]:
     """Anything else: a list, if it holds objects one by one, or an array."""
+    values = _rows_of_index(values)
     if _holds_rows(values):
         # Numpy would give all of them one type, and go as deep as all of them allow.
         return list(values)
@@ -427,10 +440,18 @@ def _refuse_width(
     )
 
 
-def read_labels(
+def read_labels(y: Any, estimator_name: str, check: bool = False) -> Column:
+    """Labels as a one-dimensional column; see `open_labels`."""
+    opened = open_labels(y, estimator_name, check)
+    if isinstance(opened, list):
+        return opened
+    return _array_column(opened) if isinstance(opened, np.ndarray) else series_column(opened)
+
+
+def open_labels(
     y: Any, estimator_name: str, check: bool = False, features: Sequence[str] = ()
-) -> Column:
-    """Labels as a one-dimensional column.
+) -> Any:
+    """Open labels without a look at any, as a list, an array or a narwhals series.
 
     Parameters
     ----------
@@ -450,6 +471,20 @@ def read_labels(
     ParameterTypeError
         For types that are no labels.
     """
+    _refuse_no_labels(y, estimator_name)
+    if not isinstance(y, (np.ndarray, list, tuple)):
+        series = _label_series(y, check)
+        if series is not None:
+            if check:
+                _check_series(series, "y")
+                _refuse_feature(series.name, features)
+            return series
+    read = _as_array(y, "y")
+    return read if isinstance(read, list) else _one_dimension(read, check)
+
+
+def _refuse_no_labels(y: Any, estimator_name: str) -> None:
+    """Refuse what holds no labels, by its type."""
     if y is None:
         raise ParameterError(
             "y",
@@ -461,20 +496,11 @@ def read_labels(
         raise ParameterTypeError(
             "y", Described("a sparse matrix"), "sparse labels are not supported", "Use an array"
         )
-    if not isinstance(y, (np.ndarray, list, tuple)):
-        series = _label_series(y, check)
-        if series is not None:
-            if check:
-                _check_series(series, "y")
-                _refuse_feature(series.name, features)
-            return series_column(series)
     if isinstance(y, str):
         raise ParameterTypeError(
             "y", kind_of(y), "must be the labels themselves, not the name of their column",
             "Give table[name]",
         )  # fmt: skip
-    read = _as_array(y, "y")
-    return read if isinstance(read, list) else _array_column(_one_dimension(read, check))
 
 
 def _refuse_feature(name: Any, features: Sequence[str]) -> None:
@@ -550,7 +576,7 @@ def placed(place: str) -> Iterator[None]:
         raise_alone(StreamError(place, str(error), "Write it as the domain says"))
 
 
-def check_lengths(table: Table, labels: Column) -> None:
+def check_lengths(table: Table, labels: Sized) -> None:
     """Refuse a table and labels of different lengths, without saying which."""
     if table.n_rows != len(labels):
         raise ParameterError(

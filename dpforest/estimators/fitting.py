@@ -33,6 +33,7 @@ from dpforest.accounting.verify import claimed_loss, sole_certificate
 from dpforest.checks import check_n_jobs
 from dpforest.domain.domain import Domain
 from dpforest.domain.encoder import DomainEncoder
+from dpforest.domain.reading import reading_records
 from dpforest.domain.table import read_labels
 from dpforest.estimators.compiling import tell_of_compiling
 from dpforest.estimators.counted import Counted, counted_records, warn_of_few
@@ -53,6 +54,7 @@ from dpforest.estimators.target_range import prepared
 from dpforest.estimators.wasted import refuse_wasted
 from dpforest.exceptions import (
     Described,
+    InvalidRecordError,
     ParameterError,
     ParameterTypeError,
     PrivacyLeakWarning,
@@ -91,6 +93,10 @@ _KEEPS_EARLIER = (
     "This fit stays charged. The object keeps the model of an earlier one, whose report is about "
     "that one alone."
 )
+
+
+#: Repair where records cannot be read.
+_WHY = "Domain.check reads it too, at the curator's desk"
 
 
 class Fit:
@@ -148,7 +154,7 @@ class Fit:
             with self._open_scope(accountant) as scope:
                 opened.append(scope)
                 reservation.start()
-                records = self._read(X, y)
+                records = self._read(scope, X, y)
                 self._list()
                 forget(self.estimator)
                 released = self._train(scope, records)
@@ -310,12 +316,34 @@ class Fit:
 
     # -- records and training ----------------------------------------------------------------
 
-    def _read(self, X: Any, y: Any) -> Records:
+    def _read(self, scope: Scope, X: Any, y: Any) -> Records:
         """Records as codes: the only place where a fit reads values."""
         n_threads = check_n_jobs(self.estimator.n_jobs)
-        if isinstance(X, Source):
+        if self.streamed:  # nothing is read before the first sum is paid for
             return X.records(self.encoder, n_threads)
-        return MemoryRecords(Table.of(self.encoder.encode(X, y)), n_threads)
+        with self._charged_on_failure(scope), reading_records("the table", _WHY):
+            if isinstance(X, Source):
+                return X.records(self.encoder, n_threads)
+            return MemoryRecords(Table.of(self.encoder.encode(X, y)), n_threads)
+
+    @contextmanager
+    def _charged_on_failure(self, scope: Scope) -> Iterator[None]:
+        """Read records: where that fails for one of them the fit is charged, as if it had trained.
+
+        Whoever sees it fail learns something of that record. A model of an earlier fit, which was
+        paid for, stays. ``invalid="raise"`` is for the curator's desk, and costs nothing here.
+        """
+        scope.hold()
+        try:
+            yield
+        except InvalidRecordError:
+            scope.let_go()
+            raise
+        except BaseException:
+            scope.fail()
+            self._list()
+            raise
+        scope.let_go()
 
     def _list(self) -> None:
         """List the fit in the process-wide ledger, with where it was charged, and its seed."""
@@ -520,19 +548,21 @@ def _ceiling(accountant: Any) -> Ceiling | None:
 
 
 def _failure_of(record: ScopeRecord) -> str:
-    """Words for a report about a fit that an error ended; empty if nothing was granted.
+    """Words for a report about a fit that an error ended; empty if it was charged nothing.
 
     The error may have come between the last release and the model.
     """
-    if not record.failed and not any(scope.entries for scope in record.walk()):
+    granted = any(scope.entries for scope in record.walk())
+    if not record.failed and not granted:
         return ""
+    when = "after something was granted" if granted else "while its records were read"
     charged = record.charged
     name = "rho" if charged.epsilon == "inf" else "epsilon"
     amount = f"{name} = {_short(getattr(charged, name))}"
     # If released values decided the requests, the amount that came out is no bound; the caps are.
-    bound = " (the amount that came out; its caps are the bound)" if record.caps else ""
+    bound = " (the amount that came out; its caps are the bound)" if record.caps and granted else ""
     return (
-        "the last fit failed after something was granted. What it was charged stays spent: "
+        f"the last fit failed {when}. What it was charged stays spent: "
         f"{amount}, delta = {_short(charged.delta)}{bound}; the accountant's composition has it "
         "exactly. "
         "No model was released. Fit again to get a report."

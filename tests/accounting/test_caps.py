@@ -10,6 +10,7 @@ from dpforest.accounting.accountant import BudgetAccountant
 from dpforest.accounting.caps import open_capped
 from dpforest.accounting.events import DiscreteGaussianNoise, GeometricNoise
 from dpforest.accounting.losses import PrivacyLoss
+from dpforest.accounting.verify import verify_composition
 from dpforest.exceptions import BudgetExceeded
 
 PURE = PrivacyLoss.pure(F(1, 10))
@@ -66,3 +67,31 @@ def test_check_spends_nothing(accountant):
 def test_the_record_names_the_caps(accountant):
     scope = open_capped(accountant, "fit", (PURE, RHO))
     assert [cap.loss for cap in scope.record().caps] == [PURE, RHO]
+
+
+def test_the_first_cap_is_set_aside_while_records_are_read(accountant):
+    scope = open_capped(accountant, "fit", (PURE, RHO))
+    scope.hold()
+    assert scope.charged == PURE and verify_composition(accountant.composition()) == ()
+    scope.let_go()
+    assert scope.charged == PrivacyLoss() and scope.record().reserve is None
+    # From here on the other cap may be used up.
+    scope.request(gaussian(F(1, 100)), role="leaves")
+
+
+def test_what_is_set_aside_while_records_are_read_stays_spent_if_that_fails(accountant):
+    with pytest.raises(ZeroDivisionError), open_capped(accountant, "fit", (PURE, RHO)) as scope:
+        scope.hold()
+        scope.fail()
+        raise ZeroDivisionError
+    (record,) = accountant.composition().children
+    assert record.failed and record.reserve_kept and record.charged.loss == PURE
+    assert verify_composition(accountant.composition()) == ()
+
+
+def test_a_cap_that_was_spent_meanwhile_is_not_set_aside(accountant):
+    scope = open_capped(accountant, "fit", (PURE, RHO))
+    accountant.request(GeometricNoise(F(19, 20), F(1)), role="other")
+    with pytest.raises(BudgetExceeded):
+        scope.hold()
+    assert scope.charged == PrivacyLoss() and scope.record().reserve is None

@@ -498,8 +498,24 @@ def test_a_ledger_is_charged_before_records_are_read(ask, book, monkeypatch, way
 
     monkeypatch.setattr(Files, "batches_of", full)
     code, out, err = ask(f"{FIT} {BOOK} {way} --output new")
-    assert code == 70 and "MemoryError" in err and "stays spent: epsilon = 1." in err and not out
+    assert (
+        code == 2
+        and "it cannot be read (MemoryError)" in err
+        and "stays spent: epsilon = 1." in err
+        and not out
+    )
     assert "nothing was charged" not in err and book() == ["open", "reserve", "start", "settle"]
+
+
+@pytest.mark.parametrize("way", ["--streamed", "--in-memory"])
+def test_what_reading_files_says_is_not_passed_on_and_stays_spent(ask, here, monkeypatch, way):
+    def read(self, *words):
+        raise ValueError("secret 4711")
+
+    monkeypatch.setattr(Files, "batches_of", read)
+    code, out, err = ask(f"{FIT} {way} --output new")
+    assert code == 2 and "it cannot be read (ValueError)" in err and "4711" not in out + err
+    assert "stays spent: epsilon = 1, " in err and "nothing was charged" not in err
 
 
 def test_a_dry_run_and_a_plan_charge_nothing(ask, book, no_records):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from decimal import Decimal
 
@@ -22,7 +23,15 @@ from dask.delayed import delayed  # noqa: E402
 
 from dpforest import dask as dpforest_dask  # noqa: E402
 from dpforest.dask.collections import DaskTable, is_collection  # noqa: E402
-from dpforest.dask.workers import encode_part  # noqa: E402
+from dpforest.dask.workers import (  # noqa: E402
+    add_up,
+    chunk_of,
+    count_chunks,
+    encode_part,
+    reading_partitions,
+    size_of,
+)
+from dpforest.domain import values  # noqa: E402
 from dpforest.records.table import Table  # noqa: E402
 
 DOMAIN = Domain(
@@ -137,3 +146,62 @@ def test_shapes_and_names_are_refused_unspent():
         with pytest.raises(StreamError, match=said):
             make.fit(X, y)
         assert accountant.ledger == () and accountant.composition().children == ()
+
+
+class OddError(BaseException):
+    """As what is written in Rust panics: no Exception."""
+
+
+class Refusing:
+    """What cannot be read, for whatever reason, and quotes a value."""
+
+    error = ValueError
+
+    def refuse(self, *_):
+        raise self.error("secret 4711")
+
+    n_records = property(refuse)
+    __iter__ = __getitem__ = astype = refuse
+
+
+@pytest.mark.parametrize("error", [ValueError, MemoryError, OddError])
+def test_no_error_of_a_task_holds_a_value(error, monkeypatch):
+    """A worker logs whatever a task raises."""
+    monkeypatch.setattr(Refusing, "error", error)
+    monkeypatch.setitem(values._READERS, id(Refusing), Refusing.refuse)
+    refusing, encoder = Refusing(), DomainEncoder(DOMAIN)
+    found = encode_part(([[refusing, "1"]], ["1"]), encoder, "partition 3")
+    said = f"it cannot be read .{error.__name__}."
+    assert str(found).startswith("partition 3: ") and "4711" not in str(found)
+    assert type(found) is StreamError and found.__traceback__ is found.__context__ is None
+    for task in (
+        lambda: size_of(refusing, b""), lambda: chunk_of(refusing, 0, b"", b""),
+        lambda: count_chunks(b"", [], refusing), lambda: add_up(refusing),
+    ):  # fmt: skip
+        with pytest.raises(StreamError, match="a partition: it cannot be read") as caught:
+            task()
+        assert "4711" not in str(caught.value)
+        assert caught.value.__context__ is caught.value.__cause__ is None
+    with pytest.raises(StreamError, match=said), reading_partitions():
+        refusing.refuse()
+
+
+@pytest.mark.parametrize("error", [ValueError, MemoryError])
+def test_no_log_of_a_worker_holds_a_value(error, monkeypatch, caplog):
+    from distributed import Client, LocalCluster
+
+    monkeypatch.setattr(logging.getLogger("distributed"), "propagate", True)
+    monkeypatch.setattr(Refusing, "error", error)
+    monkeypatch.setitem(values._READERS, id(Refusing), Refusing.refuse)
+    cells = np.array([[Refusing(), "1"]] * 2, dtype=object)
+    X, y = da.from_array(cells, chunks=(1, 2)), da.from_array(np.array(["1", "2"]), chunks=1)
+    accountant = BudgetAccountant(1)
+    forest = dpforest_dask.DaskPrivateForestClassifier(
+        epsilon=1, domain=DOMAIN, accountant=accountant, strategy="one_shot"
+    )
+    alone = {"n_workers": 1, "processes": False, "dashboard_address": None}
+    said = pytest.raises(StreamError, match=f"partition 0: .*{error.__name__}")
+    with LocalCluster(**alone) as cluster, Client(cluster), said as caught:
+        forest.fit(X, y)
+    assert "4711" not in str(caught.value) + caplog.text
+    assert accountant.spent.exact.epsilon == 1

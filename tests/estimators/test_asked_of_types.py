@@ -5,7 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpforest import BudgetAccountant, Domain, PrivateForestClassifier, verify_report
+from dpforest import (
+    BudgetAccountant,
+    Domain,
+    MultinomialForestClassifier,
+    PrivateForestClassifier,
+    PrivateForestRegressor,
+    verify_report,
+)
+from dpforest.domain import DomainEncoder
 from dpforest.estimators.names import table_names
 from dpforest.streams import BatchStream
 
@@ -26,6 +34,56 @@ def test_numpy_s_settings_end_no_fit(rows):
     with np.errstate(all="raise"):
         forest.fit([[5]] * 3000, ["yes"] * 3000)
     assert forest.guarantee_.status == "holds"
+
+
+#: Numbers at which an arithmetic of doubles underflows, overflows or is invalid, and usual ones.
+ODD_NUMBERS = [
+    1e-310, 5e-324, 1e-320, -1e-320, 1e308, -1e308, np.inf, np.nan, np.longdouble("1e4000"), 0.5, 1
+]  # fmt: skip
+FACTS = {"features": {"x": (0, 3)}, "approximate_rows": 3000}
+
+
+@pytest.mark.parametrize("told", ["raise", "warn"])
+@pytest.mark.parametrize("odd", ODD_NUMBERS)
+def test_no_number_is_read_by_numpy_s_settings(odd, told):
+    domain = Domain(**FACTS, target=(0, 3))
+    X = np.array([[odd], [0.5]], np.longdouble)
+    with np.errstate(all=told):
+        for thresholds in ("cells", "lattice"):
+            encoder = DomainEncoder(domain, thresholds=thresholds, task="regression")
+            for table in (X, X.astype(object), X.tolist(), *narrow(X)):
+                y = [row[0] for row in np.asarray(table, object)]
+                assert encoder.encode(table, y).targets[-1] == 2**16 // 6
+                assert encoder.encode_features(table, for_predict=True)[1].all()
+                assert domain.check(table, y).records == 2
+
+
+def narrow(X):
+    """The same numbers in shorter types, where they have room."""
+    with np.errstate(all="ignore"):
+        found = [X.astype(kind) for kind in ("f8", "f4", "f2")]
+    return [*found, *map(pytest.importorskip("pandas").DataFrame, found)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "facts", "settings"),
+    [
+        (MultinomialForestClassifier, {"classes": [0.5, 1]}, {"thresholds": "lattice"}),
+        (PrivateForestClassifier, {"classes": [0.5, 1]}, {"strategy": "rules"}),
+        (PrivateForestRegressor, {"target": (0, 3)}, {"strategy": "one_shot"}),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::dpforest.exceptions.FewRecordsWarning")
+def test_no_number_of_a_record_ends_a_fit_by_numpy_s_settings(kind, facts, settings):
+    X = np.array(ODD_NUMBERS * 300, np.longdouble)[:, None]
+    forest = kind(epsilon=9, domain=Domain(**FACTS, **facts), accountant=BudgetAccountant(99))
+    forest.set_params(**settings)
+    with np.errstate(all="raise"):
+        for table in (X, X.tolist()):
+            forest.fit(table, [row[0] for row in table])
+            assert forest.predict(table[:11]).shape == (11,)
+        if kind is not MultinomialForestClassifier and settings["strategy"] != "rules":
+            forest.fit(BatchStream([(X, X[:, 0])]))
 
 
 def test_the_report_names_the_accountant_that_was_charged():

@@ -7,14 +7,21 @@ from sklearn.exceptions import NotFittedError
 
 from dpforest import (
     BudgetAccountant,
+    BudgetExceeded,
     Domain,
     InvalidRecordError,
+    MultinomialForestClassifier,
     ParameterError,
     PrivateForestClassifier,
     PrivateForestRegressor,
+    StreamError,
+    verify_report,
 )
+from dpforest.accounting.verify import verify_composition
+from dpforest.domain import values
 from dpforest.estimators import fitting
 from dpforest.estimators.fitting import Fit
+from dpforest.exceptions import RepeatedFitWarning
 from dpforest.report import record
 
 
@@ -99,3 +106,114 @@ def test_what_is_refused_before_anything_is_released_leaves_the_old_fit(fitted, 
         fitted.fit([[float("inf"), "red", 0.0]], ["ill"])
     assert fitted.forest_ is forest and fitted.guarantee_ is guarantee
     assert fitted.predict(X).shape == (60,)
+
+
+# -- fits that a record ended ---------------------------------------------------------------------
+
+
+class Refusing:
+    """A cell that cannot be read, for whatever reason."""
+
+
+@pytest.fixture(params=[ValueError, MemoryError, KeyError, "panic", KeyboardInterrupt])
+def refused(request, monkeypatch):
+    """Records of which one ends their reading, and the error that a caller then sees."""
+    error = (
+        type("PanicException", (BaseException,), {}) if request.param == "panic" else request.param
+    )
+
+    def refuse(cell):
+        raise error("secret 4711")
+
+    monkeypatch.setitem(values._READERS, id(Refusing), refuse)
+    X = [[1.0, 2.0]] * 300 + [[Refusing(), 2.0]]
+    return (
+        X,
+        [0, 1, 1] * 100 + [1],
+        KeyboardInterrupt if error is KeyboardInterrupt else StreamError,
+    )
+
+
+PLANS = {
+    "one-shot": {"strategy": "one_shot"},
+    "rules": {"strategy": "rules"},
+    "with a delta": {"strategy": "refitted", "delta": 1e-6},
+    "bought": {"strategy": "one_shot", "domain": None},
+    "bought with a delta": {"strategy": "boosted", "delta": 1e-6, "domain": None},
+    "units": {"strategy": "one_shot", "max_records_per_unit": 3},
+    "bought for units": {
+        "strategy": "boosted", "delta": 1e-6, "domain": None, "max_records_per_unit": 3
+    },
+    "multinomial": {},
+    "on a lattice": {"thresholds": "lattice"},
+}  # fmt: skip
+
+
+def planned(name, accountant, **more):
+    facts = {"features": {"a": (0, 9), "b": (0, 9)}, "classes": [0, 1]}
+    settings = {"domain": Domain(**facts, approximate_rows=300), **PLANS[name]}
+    if settings["domain"] is None:
+        settings["domain"] = Domain(**facts)
+    kind = MultinomialForestClassifier if "strategy" not in settings else PrivateForestClassifier
+    return kind(epsilon=9, accountant=accountant, **settings, **more)
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_a_fit_that_a_record_ended_is_charged_as_any_that_failed(name, refused):
+    X, y, error = refused
+    accountant = BudgetAccountant(100, 3e-6)
+    forest = planned(name, accountant)
+    for count in (1, 2):
+        with pytest.raises(error) as caught:
+            forest.fit(X, y)
+        fits = accountant.composition().children
+        assert len(fits) == count and fits[-1].failed and fits[-1].closed and not fits[-1].entries
+        assert fits[-1].reserve_kept and fits[-1].charged == fits[-1].reserve
+        assert verify_composition(accountant.composition()) == ()
+        with pytest.raises(NotFittedError, match="while its records were read.*stays spent: "):
+            forest.privacy_report()
+        if error is StreamError:
+            assert "4711" not in str(caught.value)
+            assert caught.value.__context__ is caught.value.__cause__ is None
+    assert accountant.spent.exact.rho > 0
+
+
+def test_such_fits_are_not_without_limit(refused):
+    X, y, error = refused
+    forest = planned("rules", BudgetAccountant(20))
+    for _ in range(2):
+        with pytest.raises(error):
+            forest.fit(X, y)
+    with pytest.raises(BudgetExceeded):
+        forest.fit(X, y)
+
+
+def test_such_a_fit_is_listed_and_leaves_an_earlier_model(refused):
+    X, y, error = refused
+    forest = planned("one-shot", None)
+    with pytest.raises(error):
+        forest.fit(X, y)
+    good = X[:300], y[:300]
+    with pytest.warns(RepeatedFitWarning, match="2 times"):
+        forest.fit(*good)
+    report = forest.privacy_report()
+    assert report.basis.listing.n_fits == 2
+    with (
+        pytest.raises(error) as caught,
+        pytest.warns(RepeatedFitWarning, match="3 times"),
+    ):
+        forest.fit(X, y)
+    assert caught.value.__notes__ == [fitting._KEEPS_EARLIER]
+    verify_report(report, forest)
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_what_the_curator_asks_for_is_free_in_memory(name, table):
+    accountant = BudgetAccountant(9, 1e-6)
+    forest = planned(name, accountant, invalid="raise")
+    good, labels = [[1.0, 2.0], [3.0, 4.0]] * 150, [0, 1] * 150
+    with pytest.raises(InvalidRecordError):
+        forest.fit([*good, [float("inf"), 2.0]], [*labels, 1])
+    (fit,) = accountant.composition().children
+    assert not (fit.failed or fit.reserve_kept) and accountant.spent.exact.epsilon == 0
+    assert forest.fit(good, labels).guarantee_.status == "holds"

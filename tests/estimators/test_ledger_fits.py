@@ -282,11 +282,11 @@ def test_the_start_is_durable_before_a_record_is_read(forest_of, table, monkeypa
     seen = []
     read = Fit._read
 
-    def reading(self, X, y):
+    def reading(self, *given):
         # From another connection, as another process would see it.
         with BudgetLedger.open(ledger.url, actor="olga") as other:
             seen.append(kinds(other))
-        return read(self, X, y)
+        return read(self, *given)
 
     monkeypatch.setattr(Fit, "_read", reading)
     forest.fit(*table(N))

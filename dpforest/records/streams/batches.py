@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import count
 from typing import Any
 
+from dpforest.domain.reading import reading_records
 from dpforest.domain.table import (
     check_lengths,
     open_frame,
+    open_labels,
     placed,
-    read_labels,
     read_table,
     select_columns,
 )
@@ -20,6 +22,10 @@ from dpforest.exceptions import (
 )
 from dpforest.records.streams.base import MEMORY_LIMIT, Stream
 from dpforest.records.streams.passes import Batch
+
+#: Repair where a batch cannot be made.
+_CALL_IT = "What makes it raised that: go through the batches without a fit to see why"
+_NO_MORE = object()
 
 
 class BatchStream(Stream):
@@ -69,9 +75,16 @@ class BatchStream(Stream):
         return ()
 
     def batches(self) -> Iterator[Batch]:
-        """Batches in their order."""
-        for number, part in enumerate(self._parts()):
-            yield self._batch(part, f"batch {number}")
+        """Batches in their order; an error of what makes them is told by its type alone."""
+        with reading_records("batches", _CALL_IT):
+            parts = iter(self._parts())
+        for number in count():
+            place = f"batch {number}"
+            with reading_records(place, _CALL_IT):
+                part = next(parts, _NO_MORE)
+            if part is _NO_MORE:
+                return
+            yield self._batch(part, place)
 
     def check(self, feature_names: tuple[str, ...]) -> None:
         """Look at the shapes and names of batches that are there; of others nothing is known."""
@@ -116,4 +129,4 @@ def _check_batch(batch: Batch, feature_names: tuple[str, ...]) -> None:
     with placed(batch.place):
         table = read_table(batch.X, len(feature_names))
         select_columns(table, feature_names, "the domain")
-        check_lengths(table, read_labels(batch.y, "the stream"))
+        check_lengths(table, open_labels(batch.y, "the stream"))

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.matrix import EncodedMatrix, EncodedTable
+from dpforest.domain.reading import reading_records
 from dpforest.exceptions import (
     DomainError,
     InvalidRecordError,
@@ -28,6 +29,8 @@ from dpforest.exceptions import (
 from dpforest.records.base import Chunk, Query, Secret, View
 from dpforest.records.table import Table
 
+#: Repair where something cannot be read.
+_WHY = "Domain.check reads it too, at the curator's desk"
 #: Records of a chunk that is kept, at most. What is added up for all nodes of a level is as large
 #: for few records as for many.
 MOST_JOINED = 2**20
@@ -162,11 +165,20 @@ class StreamedRecords:
         self._n_batches = len(self._kept)
 
     def _batches(self) -> Iterator[Batch]:
-        return self._stream.batches_of(self._encoder.domain.feature_names)
+        """Batches of a pass; what reads them may quote a value where it fails."""
+        with reading_records("the stream", _WHY):
+            batches = iter(self._stream.batches_of(self._encoder.domain.feature_names))
+        while True:
+            with reading_records("the stream", _WHY):
+                batch = next(batches, None)
+            if batch is None:
+                return
+            yield batch
 
     def _encoded(self, batch: Batch) -> Table:
         try:
-            return Table.of(self._encoder.encode(batch.X, batch.y))
+            with reading_records(batch.place, _WHY):
+                return Table.of(self._encoder.encode(batch.X, batch.y))
         except InvalidRecordError as error:
             raise_alone(InvalidStreamRecordError(batch.place, error.column, error.rule))
         except (ParameterError, ParameterTypeError, DomainError) as error:

@@ -16,9 +16,10 @@ from dpforest import (
     PrivateForestClassifier,
     StreamError,
 )
-from dpforest.domain import DomainEncoder
+from dpforest.domain import DomainEncoder, values
 from dpforest.records.base import ClassCounts, reveal
-from dpforest.records.streams.passes import StreamedRecords
+from dpforest.records.streams.base import Stream
+from dpforest.records.streams.passes import Batch, StreamedRecords
 from dpforest.streams import BatchStream
 
 DOMAIN = Domain(features={"x": (0, 9), "kind": ["1", "2"]}, classes=["1", "2"], target=(0, 9))
@@ -144,3 +145,87 @@ def test_batches_that_have_places_alone_are_gone_through():
 def test_no_repr_of_a_batch_holds_records():
     (batch,) = BatchStream([([["4711"]], ["secret"])]).batches()
     assert "4711" not in repr(batch) and "secret" not in repr(batch)
+
+
+class OddError(BaseException):
+    """As what is written in Rust panics: no Exception."""
+
+
+def begun():
+    raise ValueError("secret 4711")
+
+
+def made_and_then(error):
+    def batches():
+        yield [[1], [2]], ["1", "2"]
+        raise error("secret 4711")
+
+    return batches
+
+
+class Lazy(list):
+    """Batches that are made when somebody asks for them."""
+
+    def __iter__(self):
+        yield from made_and_then(KeyError)()
+
+
+@pytest.mark.parametrize(
+    ("batches", "said"),
+    [
+        (begun, "batches: it cannot be read .ValueError."),
+        (made_and_then(ValueError), "batch 1: it cannot be read .ValueError."),
+        (made_and_then(OddError), "batch 1: it cannot be read .OddError."),
+        (lambda: Lazy(), "batch 1: it cannot be read .KeyError."),
+    ],
+)
+def test_what_ends_the_making_of_batches_is_told_by_its_type_and_stays_spent(batches, said):
+    accountant = BudgetAccountant(epsilon=3)
+    forest = PrivateForestClassifier(
+        epsilon=1, domain=Domain(features={"x": (0, 9)}, classes=["1", "2"]), strategy="one_shot",
+        accountant=accountant,
+    )  # fmt: skip
+    with pytest.raises(StreamError, match=said) as caught:
+        forest.fit(BatchStream(batches))
+    assert "4711" not in str(caught.value)
+    assert caught.value.__context__ is caught.value.__cause__ is None
+    (fit,) = accountant.composition().children
+    assert fit.failed and accountant.spent.exact.epsilon == 1
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+def test_what_ends_the_process_passes(error):
+    with pytest.raises(error):
+        list(BatchStream(made_and_then(error)).batches())
+
+
+class Ragged(Stream):
+    """A reader of somebody's own."""
+
+    named = False
+
+    def columns(self):
+        return ()
+
+    def batches(self):
+        yield Batch([[1], [2]], ["1", "2"], "part 0")
+        raise LookupError("secret 4711")
+
+
+class Refusing:
+    """A cell that cannot be read, for whatever reason."""
+
+
+@pytest.mark.parametrize("error", [ValueError, MemoryError, OddError])
+def test_no_error_of_reading_a_stream_holds_a_value(error, monkeypatch):
+    def refuse(cell):
+        raise error("secret 4711")
+
+    monkeypatch.setitem(values._READERS, id(Refusing), refuse)
+    odd = BatchStream([([[1, "1"]], ["1"]), ([[Refusing(), "1"]], ["1"])])
+    for stream, said in ((odd, f"batch 1: .*{error.__name__}"), (Ragged(), "the stream: .*Lookup")):
+        records = StreamedRecords(stream, DomainEncoder(DOMAIN))
+        with pytest.raises(StreamError, match=said) as caught:
+            records.sealed_total(ClassCounts())
+        assert "4711" not in str(caught.value)
+        assert caught.value.__context__ is caught.value.__cause__ is None

@@ -1,0 +1,280 @@
+"""Cells that a library will not hand over: none ends a fit, whatever holds it, and no text tells.
+
+A date near the ends of time, text that is no UTF-8, a place of a dictionary that is none: libraries
+raise or panic where somebody asks for such a value. A record may bring each about.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpforest import BudgetAccountant, Domain, PrivateForestClassifier
+from dpforest.domain import DomainEncoder
+from dpforest.streams import BatchStream
+
+pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
+pa = pytest.importorskip("pyarrow")
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::dpforest.exceptions.WeakSignalWarning",
+    "ignore::dpforest.exceptions.FewRecordsWarning",
+)
+
+#: Each column below has three cells: one that is refused somewhere, "x", and none.
+DOMAIN = Domain(features={"word": {"categories": ["x", "y"], "missing": True}}, classes=["x", "y"])
+ENCODER = DomainEncoder(DOMAIN)
+NO_TEXT = pa.array([b"\xff secret", b"x", None], pa.binary()).view(pa.string())
+#: Code of a cell of no meaning, of "x", and of none.
+CODES = [2, 0, 3]
+
+
+def pointing(values, places, kind="int32"):
+    """A dictionary whose places nobody looked at."""
+    indices = pa.array(places, getattr(pa, kind)())
+    return pa.DictionaryArray.from_arrays(indices, values, safe=False)
+
+
+def in_runs(values):
+    """Runs of values that nobody looked at."""
+    kind, ends = pa.run_end_encoded(pa.int32(), values.type), pa.array([1, 2, 3], pa.int32())
+    return pa.Array.from_buffers(kind, 3, [None], children=[ends, values])
+
+
+def arrow_arrays() -> Iterator[tuple[str, object]]:
+    views = pa.array([b"\xff" * 20, b"x", None], pa.binary_view()).view(pa.string_view())
+    words = pa.array(["x", "secret"])
+    yield "text", NO_TEXT
+    yield "text in views", views
+    yield "runs of text", in_runs(NO_TEXT)
+    yield "runs of views", in_runs(views)
+    for values in (NO_TEXT, views, NO_TEXT.cast(pa.binary()).cast(pa.large_binary())):
+        yield f"dictionary of {values.type}", pointing(values, [0, 1, None])
+        yield f"runs of a dictionary of {values.type}", in_runs(pointing(values, [0, 1, 2]))
+    for kind, odd in (("int32", 77), ("int8", -2), ("uint64", 2**64 - 1), ("uint8", 9)):
+        yield f"no place in {kind}", pointing(words, [odd, 0, None], kind)
+        yield f"runs of no place in {kind}", in_runs(pointing(words, [odd, 0, None], kind))
+
+
+ARROW = dict(arrow_arrays())
+
+
+def as_pandas(array):
+    return pd.Series(array, dtype=pd.ArrowDtype(array.type), name="word")
+
+
+def pandas_categories():
+    """Codes that nobody looked at."""
+    kind = pd.CategoricalDtype(["x", "secret"])
+    codes = np.array([77, 0, -1], np.int8)
+    return pd.Series(pd.Categorical._simple_new(codes, kind), name="word")
+
+
+def polars_columns() -> Iterator[tuple[str, object]]:
+    text = pl.from_arrow(pa.table({"word": NO_TEXT}))["word"]
+    yield "text", text
+    yield "categories", text.cast(pl.Categorical)
+    yield "dictionary", pl.from_arrow(pa.table({"word": pointing(NO_TEXT, [0, 1, None])}))["word"]
+
+
+SERIES = {
+    **{f"pandas: {name}": as_pandas(array) for name, array in ARROW.items()},
+    "pandas: text": pd.Series(pd.array(NO_TEXT, "string[pyarrow]"), name="word"),
+    "pandas: categories": pandas_categories(),
+    **{f"polars: {name}": series for name, series in polars_columns()},
+}
+COLUMNS = {**{f"Arrow: {name}": array for name, array in ARROW.items()}, **SERIES}
+
+
+def table_of(column):
+    return pa.table({"word": column}) if isinstance(column, pa.Array) else column.to_frame()
+
+
+def codes_of(X) -> list[int]:
+    return ENCODER.encode_features(X)[0].codes[:, 0].tolist()
+
+
+def labels_of(column: Any) -> Any:
+    """The same as labels, which may not be named as a feature."""
+    return column.rename("label") if isinstance(column, pd.Series | pl.Series) else column
+
+
+@pytest.mark.parametrize("column", COLUMNS.values(), ids=COLUMNS)
+def test_such_a_cell_means_nothing_in_a_feature_and_in_labels(column, capfd):
+    table = table_of(column)
+    ENCODER.check(table, labels_of(column))
+    assert codes_of(table) == CODES
+    assert ENCODER.encode_labels(column).tolist() == [-1, 0, -1]
+    assert DOMAIN.check(table, column).dropped == 2
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("column", COLUMNS.values(), ids=COLUMNS)
+def test_no_batch_with_such_a_cell_ends_a_fit(column):
+    both = table_of(column)
+    both = (
+        both.append_column("label", column) if isinstance(both, pa.Table)
+        else both.with_columns(label=column) if isinstance(both, pl.DataFrame)
+        else both.assign(label=column)
+    )  # fmt: skip
+    for stream in (
+        BatchStream([(table_of(column), column)] * 2), BatchStream([both] * 2, "label"),
+        BatchStream(lambda: iter([(table_of(column), column)])),
+    ):  # fmt: skip
+        forest = PrivateForestClassifier(epsilon=1, domain=DOMAIN, strategy="one_shot")
+        assert forest.fit(stream).guarantee_.status == "holds"
+
+
+@pytest.mark.parametrize("array", ARROW.values(), ids=ARROW)
+def test_no_sequence_that_is_a_row_ends_a_reading(array):
+    domain = Domain(features={n: ["x", "y"] for n in "abc"}, classes=["x", "y"])
+    for row in (as_pandas(array), pandas_categories()):
+        codes = DomainEncoder(domain).encode_features([["y"] * 3, row])[0].codes.tolist()
+        assert codes == [[1, 1, 1], [2, 0, 2]]
+
+
+@pytest.mark.parametrize("values", [[1, 2, None], [0.5, 2, None], [True, False, None]])
+def test_numbers_in_dictionaries_and_runs_are_the_same_numbers(values):
+    numbers = Domain(features={"n": {"lower": 0, "upper": 2, "missing": True}})
+    plain = pa.array(values)
+    expected = DomainEncoder(numbers).encode_features([[v] for v in values])[0].codes.tolist()
+    dictionary = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2], pa.uint16()), plain)
+    for array in (dictionary, in_runs(plain), in_runs(dictionary), plain.dictionary_encode()):
+        for table in (pa.table({"n": array}), as_pandas(array).to_frame()):
+            assert DomainEncoder(numbers).encode_features(table)[0].codes.tolist() == expected
+    # A part of runs begins in the midst of one.
+    runs = pa.RunEndEncodedArray.from_arrays([3, 5, 6], plain)
+    part = pa.chunked_array([runs[2:4], runs[4:]])
+    found = DomainEncoder(numbers).encode_features(pa.table({"n": part}))[0].codes[:, 0].tolist()
+    first, second, third = (code for (code,) in expected)
+    assert found == [first, second, second, third]
+
+
+# -- ends of time ---------------------------------------------------------------------------------
+
+ENDS = (pd.Timestamp.min.value + 12345, pd.Timestamp.max.value - 12345)
+
+
+def times() -> Iterator[tuple[str, object]]:
+    """Columns of dates and the like, with one near an end of time, one in its midst, and none."""
+    for end in ENDS:
+        plain = pd.DatetimeIndex([end, 0, pd.NaT])
+        for zone in (
+            "America/New_York",
+            "Asia/Tokyo",
+            datetime.timezone(datetime.timedelta(1, -1)),
+        ):
+            zoned = plain.tz_localize("UTC").tz_convert(zone)
+            yield "zoned", pd.Series(zoned)
+            yield "index", zoned
+            yield "array", zoned.array
+            yield "categories", pd.Series(zoned.astype("category"))
+            right = zoned[[1, 1, 2]] if end < 0 else zoned
+            left = zoned if end < 0 else zoned[[1, 1, 2]]
+            yield "intervals", pd.Series(pd.arrays.IntervalArray.from_arrays(left, right))
+        yield "plain", pd.Series(plain)
+        yield "spans", pd.Series(pd.TimedeltaIndex(plain.asi8).where(plain.notna()))
+        yield "arrow", plain.to_series().astype("timestamp[ns, America/New_York][pyarrow]")
+    far = pd.arrays.PeriodArray(np.array([2**62, 0, pd.NaT.value]), dtype=pd.PeriodDtype("D"))
+    yield "periods", pd.Series(far)
+    yield "categories of periods", pd.Series(pd.Categorical.from_codes([0, 1, -1], far[:2]))
+
+
+TIMES = list(times())
+IDS = [f"{name} {number}" for number, (name, _) in enumerate(TIMES)]
+
+
+@pytest.mark.parametrize("column", [column for _, column in TIMES], ids=IDS)
+def test_a_time_near_the_ends_means_nothing(column):
+    table = pd.DataFrame({"word": column})
+    ENCODER.check(table, labels_of(column))
+    assert codes_of(table) == [2, 2, 3]
+    assert ENCODER.encode_labels(column).tolist() == [-1, -1, -1]
+    assert DOMAIN.check(table, column).dropped == 3
+    for stream in (BatchStream([(table, column)]), BatchStream([table.assign(y=column)], "y")):
+        forest = PrivateForestClassifier(epsilon=1, domain=DOMAIN, strategy="one_shot")
+        assert forest.fit(stream).guarantee_.status == "holds"
+
+
+@pytest.mark.parametrize("column", [c for _, c in TIMES if isinstance(c, pd.Series)])
+def test_a_row_of_times_means_nothing(column):
+    domain = Domain(features={n: ["x", "y"] for n in "abc"}, classes=["x", "y"])
+    encoder = DomainEncoder(domain)
+    assert encoder.encode_features([["y"] * 3, column])[0].codes[1].tolist() == [2, 2, 2]
+    assert encoder.encode_features([column])[1].tolist() == [False]  # one is missing
+
+
+def test_an_index_of_several_levels_is_rows():
+    zoned = next(column for name, column in TIMES if name == "index")
+    index = pd.MultiIndex.from_arrays([zoned, ["x", "y", None]])
+    domain = Domain(
+        features={n: {"categories": ["x", "y"], "missing": True} for n in "ab"}, classes=["x", "y"]
+    )
+    found = DomainEncoder(domain).encode_features(index)[0].codes.tolist()
+    assert found == [[2, 0], [2, 1], [3, 3]]
+    assert ENCODER.encode_labels(index).tolist() == [-1, -1, -1]
+
+
+class Money(pd.api.extensions.ExtensionDtype):
+    """A type of another library, whose values refuse to be asked for."""
+
+    name, type, kind = "money", object, "f"
+
+    @classmethod
+    def construct_array_type(cls):
+        return Amounts
+
+
+class Amounts(pd.api.extensions.ExtensionArray):
+    """Its columns."""
+
+    dtype = Money()
+
+    def __len__(self):
+        return 3
+
+    def isna(self):
+        return np.array([False, False, True])
+
+    def __getitem__(self, place):
+        if isinstance(place, slice):
+            return self
+        raise RuntimeError("secret")
+
+    def copy(self):
+        return self
+
+
+def test_a_type_that_pandas_does_not_have_means_nothing():
+    table = pd.DataFrame({"word": Amounts()})
+    assert codes_of(table) == [2, 2, 3]
+    assert ENCODER.encode_labels(Amounts()).tolist() == [-1, -1, -1]
+
+
+def test_neither_does_a_fit_s_check_look_at_labels():
+    """It comes before anything is paid for."""
+
+    class Unread(Amounts):
+        def isna(self):
+            raise RuntimeError("secret")
+
+    X, y = pd.DataFrame({"word": ["x", "y", "x"]}), pd.Series(Unread())
+    ENCODER.check(X, y)
+    BatchStream([(X, y)]).check(DOMAIN.feature_names)
+
+
+def test_whole_fits_with_each_of_them_are_charged_once():
+    accountant = BudgetAccountant(10_000)
+    columns = [*COLUMNS.values(), *(column for _, column in TIMES)]
+    for column in columns:
+        table = table_of(column) if isinstance(column, pa.Array | pl.Series) else None
+        table = pd.DataFrame({"word": column}) if table is None else table
+        forest = PrivateForestClassifier(
+            epsilon=1, domain=DOMAIN, strategy="one_shot", accountant=accountant
+        )
+        assert forest.fit(table, labels_of(column)).guarantee_.status == "holds"
+    assert accountant.spent.epsilon == len(columns)
