@@ -21,6 +21,7 @@ from dpforest.estimators.claims import Told
 from dpforest.estimators.forecast_range import (
     MOST_PROMISED,
     PublicFigures,
+    noise_told,
     planned_range,
     told_range,
 )
@@ -61,6 +62,8 @@ def test_the_constants_are_those_that_the_page_found():
     own = {name: value for name, value in vars(forecast_range).items()
            if name.partition("_")[0] in ("CLASSES", "MEANS")}  # fmt: skip
     assert found == own and len(own) == 6
+    told = ", ".join(f"{one:g}" for one in forecast_range.NOISE_TOLD)
+    assert f"({told}: a constant" in " ".join(PAGE.read_text("utf-8").split())
 
 
 @pytest.mark.parametrize("task", ["classification", "regression"])
@@ -146,6 +149,38 @@ def test_ranges_stay_within_what_is_possible(signal, told, means):
 def test_no_more_is_promised_than_the_largest_class_leaves():
     assert told_range(figures(), "refitted", Told(0.1, 0.12))[1] == 0.12
     assert told_range(figures(), "refitted", Told(0.1, 0.5))[1] > 0.12
+
+
+@pytest.mark.parametrize("strategy", ["rules", "refitted", "boosted", "one_shot"])
+@pytest.mark.parametrize("n_classes", [2, 3, 10])
+def test_no_more_is_promised_than_noise_leaves(n_classes, strategy):
+    """The more classes, the more a refitted forest tells of labels that say nothing."""
+    own = figures(n_classes=n_classes)
+    least = noise_told(n_classes, strategy)
+    assert 0 < least < 0.5 and least >= noise_told(2, strategy)
+    for told in (0.0, least / 2, least, least + 0.05, least + 0.3):
+        low, high = told_range(own, strategy, Told(told, 0.8))
+        assert low <= round(told - least, 2) and low <= high
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_labels_that_say_nothing_are_promised_nothing(n_classes):
+    """Of twelve fits one may be unlucky."""
+    domain = Domain(
+        features={f"x{place}": (0, 99) for place in range(4)},
+        classes=[f"c{k}" for k in range(n_classes)],
+        approximate_rows=2000,
+    )
+    promised = []
+    for seed in range(12):
+        generator = np.random.default_rng(seed)
+        X = generator.integers(0, 100, (2000, 4))
+        y = np.array([f"c{k}" for k in generator.integers(0, n_classes, 2000)])
+        forest = PrivateForestClassifier(
+            epsilon=1, delta=1e-6 if seed % 2 else 0, domain=domain, random_state=seed
+        )
+        promised.append(forest.fit(X, y).expected_gain()[0])
+    assert sorted(promised)[-2] <= 0.0
 
 
 def test_predictions_that_lie_far_apart_promise_no_large_r_squared():

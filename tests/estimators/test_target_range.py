@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dpforest import Domain, PrivateForestRegressor
 from dpforest.accounting import BudgetAccountant
 from dpforest.accounting.events import GeometricNoise
 from dpforest.accounting.releases import SHARED, Release, once
@@ -141,3 +142,27 @@ def test_one_cell_is_no_range_where_many_targets_lie_elsewhere(place):
     for seed in range(20):
         low, high = released(targets, "1", seed)
         assert high - low > TARGET_STEPS // 4
+
+
+def test_hardly_any_noise_makes_a_far_cell_of_a_range():
+    """Of 74 noisy counts one is above 4.6 deviations in one fit of twenty."""
+    targets = np.random.default_rng(0).normal(0.3, 0.02, 3000) * TARGET_STEPS
+    wide = [np.subtract(*released(targets.astype(np.int32), "0.05", s)[::-1]) for s in range(300)]
+    assert np.median(wide) < TARGET_STEPS // 6
+    assert np.mean(np.array(wide) > TARGET_STEPS // 3) < 0.02
+
+
+@pytest.mark.parametrize("upper", [100.0, 10_000.0])
+def test_a_regression_with_wide_bounds_is_no_worse_than_the_mean(upper):
+    """Noise is in units of the range between which a regression learns."""
+    gains = []
+    for seed in range(4):
+        generator = np.random.default_rng(seed)
+        X = generator.uniform(size=(3000, 2))
+        y = 5 + 10 * X[:, 0] + generator.normal(size=3000)
+        domain = Domain(
+            features={"a": (0.0, 1.0), "b": (0.0, 1.0)}, target=(0, upper), approximate_rows=2000
+        )
+        forest = PrivateForestRegressor(epsilon=1, domain=domain, random_state=seed)
+        gains.append(forest.fit(X[:2000], y[:2000]).score(X[2000:], y[2000:]))
+    assert np.median(gains) > 0.5 and min(gains) > 0
