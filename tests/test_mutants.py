@@ -74,7 +74,7 @@ WITHOUT = {
         estimators/shapley
         trees/heard trees/population trees/renoised trees/shapley""",
     "public facts, settings and sizes": """
-        trees/one_shot/settings trees/additive/settings trees/passes
+        trees/passes
         trees/rules/settings domain/complaints domain/files
         domain/matrix estimators/names estimators/forecast trees/base""",
     "words for people, about domains and for the curator alone": """
