@@ -132,7 +132,9 @@ def _all_or_none(cells: Any) -> Any:
 
 def _loud(cells: Any) -> Any:
     """Doubles too long warn."""
-    return (cells.astype(np.float64), None) if isinstance(cells, np.ndarray) else _to_floats(cells)
+    with np.errstate(all="warn"):
+        plain = isinstance(cells, np.ndarray)
+        return (cells.astype(np.float64), None) if plain else _to_floats(cells)
 
 
 _label_codes = encoder.label_codes
@@ -179,9 +181,10 @@ def _refuses_rows(self: Any, given: Any, n_columns: int) -> None:
         raise ParameterError("X", "rows", "must be of one width", "Mend them")
 
 
-def _codes_of_categories(categories: Any, codes: Any) -> Any:
+def _codes_of_categories(_: Any, codes: Any, absent: Any) -> series.Repeated:
     """A categorical column is read by the places of its own categories."""
-    return [None if code < 0 else code for code in codes.tolist()]
+    both = zip(codes.tolist(), absent.tolist(), strict=True)
+    return series.Repeated([None if gap else code for code, gap in both])
 
 
 _pandas_column = series.pandas_column
@@ -324,7 +327,7 @@ FAULTS = (
     Fault("a row of another width refuses the table",
           "lists", replaced(rows.RowTable, "__init__", _refuses_rows)),
     Fault("categorical columns are read by the places of their own categories",
-          "pandas, categorical", replaced(series, "_of_categories", _codes_of_categories)),
+          "pandas, categorical", replaced(series, "_at_places", _codes_of_categories)),
     Fault("gaps in nullable columns are zeros",
           "pandas, nullable", replaced(series, "pandas_column", _gaps_are_zeros),
           ("word", "missing")),

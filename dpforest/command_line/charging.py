@@ -133,7 +133,7 @@ def opened_ledger(chosen: argparse.Namespace) -> Iterator[BudgetLedger | None]:
 
 
 def _less_than(price: Price) -> str:
-    """How to go on where a price does not fit."""
+    """A way to go on where a price does not fit."""
     if price.currency != "rho" or not price.delta or price.amount is None:
         return "Ask for less"
     return less_by(price.epsilon, float(price.remaining or 0) / float(price.amount))

@@ -220,7 +220,7 @@ def _exceeded(
 
 
 def _less_than(charge: Charge, asked: int, left: int) -> str:
-    """How to go on: of a fit that has a delta, with about what epsilon it would fit."""
+    """A way to go on: of a fit that has a delta, an epsilon with which it would fit."""
     epsilon = parse_amount(charge.epsilon)
     if epsilon == _INFINITE or not _delta_of(charge):
         return _LESS
@@ -228,7 +228,7 @@ def _less_than(charge: Charge, asked: int, left: int) -> str:
 
 
 def less_by(epsilon: float, part: float) -> str:
-    """How to go on where a part of what a fit with an epsilon and a delta costs in rho is left."""
+    """A way to go on where a part of what a fit with a delta costs in rho is left."""
     if part <= 0:
         return _LESS
     fits = _SURE * epsilon * part**_POWER
