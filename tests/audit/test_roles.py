@@ -18,7 +18,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.role_cases import RoleCase, rare_table_of, role_cases, table_of
+from support.role_cases import (
+    RoleCase,
+    narrow_table_of,
+    rare_table_of,
+    role_cases,
+    table_of,
+)
 from support.roles import (
     PUBLISHED,
     READINGS,
@@ -34,6 +40,7 @@ import dpforest
 from dpforest.accounting.events import DiscreteGaussianNoise, GeometricNoise
 from dpforest.audit import estimator_parts
 from dpforest.audit.recording import compare
+from dpforest.estimators.fit_plan import RANGE_ROLE
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.mechanisms.streamed import Envelope
 from dpforest.trees.strategies import Strategy
@@ -254,6 +261,7 @@ def leak_is_seen(kind: tuple[str, ...], case: RoleCase, seed: int) -> bool:
         return case.fit(dataset, seed)
 
     table = rare_table_of if kind[1:3] == ("rules", "prior") else table_of
+    table = narrow_table_of if kind[2] == RANGE_ROLE else table
     first = watch(run, table(case.task, 0), plant=leaks)
     other = watch(run, table(case.task, 1), first.recording, leaks)
     return bool(compare(first.recording, other.recording))

@@ -211,6 +211,17 @@ def rare_table_of(task: str, which: int) -> Dataset:
     return X.astype(np.float64), y.astype(np.float64 if task == "target" else np.int64)
 
 
+def narrow_table_of(task: str, which: int) -> Dataset:
+    """As many records as are declared, whose targets lie in a small part of their bounds.
+
+    A range of targets is made of counts where it holds nearly all records; else it is all there is.
+    """
+    generator = np.random.default_rng(which)
+    X = np.column_stack([generator.integers(0, most, 100) for most in (4, 10, 3)])
+    y = generator.uniform(*((0.2, 0.25), (0.7, 0.75))[which], 100)
+    return X.astype(np.float64), y
+
+
 def table_of(task: str, which: int) -> Dataset:
     """One of two tables of a task that have little in common: sizes, places, outputs.
 
