@@ -64,7 +64,7 @@ BOOSTED_NUMBERS = 0.8
 BOOSTED_SIGNAL_OF_NARROW, BOOSTED_SIGNAL_OF_MANY_NARROW = 60_000.0, 20_000.0
 #: R / sqrt(D) for D features, and in pure epsilon R / D, from which curves of single features are
 #: known well enough for trees that go on from them to pass what else there is for a regression.
-CURVE_SIGNAL, PURE_CURVE_SIGNAL = 8.0, 15.0
+CURVE_SIGNAL, PURE_CURVE_SIGNAL = 7.0, 12.0
 #: R from which they do in pure epsilon, and with a delta, however few features there are: below,
 #: little more than a mean is known, and leaves would lose to it.
 PURE_LEAST_SIGNAL_OF_MEANS, LEAST_SIGNAL_OF_MEANS = 150.0, 16.0

@@ -141,7 +141,7 @@ class RefittedSettings:
     most_clip_of_means: Fraction = Fraction(1)
     clip_signal_of_means: float = 500.0
     curve_share: Fraction = Fraction(1, 2)
-    curve_signal: float = 8.0
+    curve_signal: float = 7.0
     curves: AdditiveSettings = field(default_factory=lambda: AdditiveSettings(cycles=8))
     stretch: float = 1.2
     stretch_of_many: float = 1.1
@@ -265,7 +265,7 @@ class PureRefittedSettings(RefittedSettings):
     quantile_share: Fraction = Fraction(4, 100)
     selection_share: Fraction = Fraction(30, 100)
     step: float = 1.6
-    curve_signal: float = 15.0
+    curve_signal: float = 12.0
     correction_times: int = 0
     rounds_per_root: float = 0.2
     least_rounds: int = 8
