@@ -293,7 +293,7 @@ MANY = 10_000
     (1e-6, 9, ABOVE * CURVES * 3, "refitted"), (1e-6, 9, BELOW * CURVES * 3, "one_shot"),
     (1e-6, MANY, ABOVE * MEANS, "refitted"), (1e-6, MANY, BELOW * MEANS, "one_shot"),
     (1e-6, 1, ABOVE * LEAST, "refitted"), (1e-6, 1, BELOW * LEAST, "one_shot"),
-    (0, 11, ABOVE * PURE_CURVES * 11, "refitted"), (0, 11, BELOW * PURE_CURVES * 11, "one_shot"),
+    (0, 15, ABOVE * PURE_CURVES * 15, "refitted"), (0, 15, BELOW * PURE_CURVES * 15, "one_shot"),
     (0, 7, BELOW * PURE_LEAST, "one_shot"), (0, 7, ABOVE * PURE_LEAST, "refitted"),
     (0, 1, BELOW * PURE_LEAST, "one_shot"), (0, 1, ABOVE * PURE_LEAST, "refitted"),
     (0, MANY, BELOW * PURE_TREES, "one_shot"), (0, MANY, ABOVE * PURE_TREES, "boosted"),
