@@ -20,11 +20,9 @@ from dpforest.domain.rows import RowTable, cells_of_array, width_of_rows
 from dpforest.domain.series import (
     Column,
     Repeated,
-    cells_of,
     column_of,
     is_plain_arrow,
     kind_of_arrow,
-    pandas_column,
     repeated_column,
     series_column,
 )
@@ -212,6 +210,7 @@ def read_table(X: Any, n_columns: int | None = None) -> Table:
             "is no table (Expected 2D array, got 0D array instead)",
             "Read the file first, such as by pandas.read_csv(path, dtype=str)",
         )
+    _refuse_levels(X, "X")
     if _is_sparse(X):
         raise ParameterTypeError(
             "X",
@@ -330,18 +329,17 @@ def _holds_rows(values: Any) -> bool:
     return is_sequence and not any(hasattr(kind, name) for name in _OTHERWISE)
 
 
-def _rows_of_index(values: Any) -> Any:
-    """Rows of an index of several levels, read level by level; anything else as it is."""
+def _refuse_levels(values: Any, name: str) -> None:
+    """Refuse an index of several levels: pandas looks at its codes before it says what it holds."""
     pandas = sys.modules.get("pandas")
-    if pandas is None or not isinstance(values, pandas.MultiIndex):
-        return values
-    levels = [values.get_level_values(k).to_series() for k in range(values.nlevels)]
-    return list(zip(*[cells_of(pandas_column(level)) for level in levels], strict=True))
+    if pandas is not None and isinstance(values, pandas.MultiIndex):
+        raise ParameterTypeError(
+            name, Described("an index of several levels"), "is no table", "Give index.to_frame()"
+        )
 
 
 def _as_array(values: Any, name: str) -> NDArray[Any] | list[Any]:
     """Anything else: a list, if it holds objects one by one, or an array."""
-    values = _rows_of_index(values)
     if _holds_rows(values):
         # Numpy would give all of them one type, and go as deep as all of them allow.
         return list(values)
@@ -492,6 +490,7 @@ def _refuse_no_labels(y: Any, estimator_name: str) -> None:
             f"{estimator_name} requires y to be passed, but the target y is None",
             "Pass the labels",
         )
+    _refuse_levels(y, "y")
     if _is_sparse(y):
         raise ParameterTypeError(
             "y", Described("a sparse matrix"), "sparse labels are not supported", "Use an array"
@@ -509,8 +508,9 @@ def _refuse_feature(name: Any, features: Sequence[str]) -> None:
         raise ParameterError(
             "y",
             Described(f"the column {name}"),
-            "is a feature of the domain too",
-            "Leave it out of the domain's features, or name other labels",
+            "is named as a feature of the domain",
+            "Leave it out of the domain's features; give other values, such as later ones of it, a "
+            "name of their own",
         )
 
 

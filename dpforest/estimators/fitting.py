@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from fractions import Fraction
 from typing import Any
 
@@ -341,7 +341,9 @@ class Fit:
             raise
         except BaseException:
             scope.fail()
-            self._list()
+            # What ended the fit goes on, and not a warning that somebody made an error.
+            with suppress(Warning):
+                self._list()
             raise
         scope.let_go()
 

@@ -43,6 +43,8 @@ _TAIL, _DEVIATIONS = 0.005, 1.0
 _MARGIN, _MARGIN_OF_ONE, _MARGIN_DEVIATIONS, _LEAST_SHARE = 0.1, 0.5, 10.0, 0.85
 #: Deviation of a declared number from that of the records, as a part: people round.
 _ROUNDING = 0.15
+#: More are taken for so many, whose square is a double.
+_MOST_ROWS = 1e15
 #: Strategies that draw by counts of whole records.
 _BY_CLASSES = frozenset({"rules", "multinomial"})
 
@@ -119,6 +121,7 @@ def _wide_enough(
 def _likely_rows(counts: Released, deviation: float, rows: float) -> float:
     """Number of records, by the declared or bought one and by the noisy counts together."""
     total, noise = float(counts.sum()), counts.size * deviation**2
+    rows = min(rows, _MOST_ROWS)
     declared = (_ROUNDING * rows) ** 2
     return max((rows * noise + total * declared) / (noise + declared), 1.0) if declared else 1.0
 

@@ -220,7 +220,7 @@ def _exceeded(
 
 
 def _less_than(charge: Charge, asked: int, left: int) -> str:
-    """A way to go on: of a fit that has a delta, an epsilon with which it would fit."""
+    """A way to go on: of a fit that has a delta, an epsilon with which it may fit."""
     epsilon = parse_amount(charge.epsilon)
     if epsilon == _INFINITE or not _delta_of(charge):
         return _LESS
@@ -228,12 +228,15 @@ def _less_than(charge: Charge, asked: int, left: int) -> str:
 
 
 def less_by(epsilon: float, part: float) -> str:
-    """A way to go on where a part of what a fit with a delta costs in rho is left."""
-    if part <= 0:
+    """A way to go on where a part of what a fit with a delta costs in rho is left.
+
+    The epsilon is one to try: with it ``"auto"`` may pick a strategy that costs more rho.
+    """
+    if not 0 < part < math.inf or not 0 < epsilon < math.inf:
         return _LESS
     fits = _SURE * epsilon * part**_POWER
     step = 10.0 ** (math.floor(math.log10(fits)) - 1)
-    return f"Ask for less, such as epsilon = {math.floor(fits / step) * step:.2g}: {_FOR_LIFE}"
+    return f"Ask for less, and try epsilon = {math.floor(fits / step) * step:.2g}: {_FOR_LIFE}"
 
 
 def loss_of(currency: str, amount: Fraction) -> PrivacyLoss:

@@ -15,6 +15,7 @@ import pytest
 
 from dpforest import BudgetAccountant, Domain, PrivateForestClassifier
 from dpforest.domain import DomainEncoder
+from dpforest.exceptions import ParameterTypeError
 from dpforest.streams import BatchStream
 
 pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
@@ -208,15 +209,17 @@ def test_a_row_of_times_means_nothing(column):
     assert encoder.encode_features([column])[1].tolist() == [False]  # one is missing
 
 
-def test_an_index_of_several_levels_is_rows():
-    zoned = next(column for name, column in TIMES if name == "index")
-    index = pd.MultiIndex.from_arrays([zoned, ["x", "y", None]])
-    domain = Domain(
-        features={n: {"categories": ["x", "y"], "missing": True} for n in "ab"}, classes=["x", "y"]
+@pytest.mark.parametrize("n_levels", [1, 2])
+def test_an_index_of_several_levels_is_refused_before_its_codes_are_looked_at(n_levels):
+    index = pd.MultiIndex(
+        levels=[["x", "y"]] * n_levels, codes=[[0, 47, 1]] * n_levels, verify_integrity=False
     )
-    found = DomainEncoder(domain).encode_features(index)[0].codes.tolist()
-    assert found == [[2, 0], [2, 1], [3, 3]]
-    assert ENCODER.encode_labels(index).tolist() == [-1, -1, -1]
+    accountant = BudgetAccountant(1)
+    forest = PrivateForestClassifier(epsilon=1, domain=DOMAIN, accountant=accountant)
+    for X, y in ((index, ["x"] * 3), ([["x"]] * 3, index)):
+        with pytest.raises(ParameterTypeError, match=r"an index of several levels: is no table"):
+            forest.fit(X, y)
+    assert accountant.spent.epsilon == 0
 
 
 class Money(pd.api.extensions.ExtensionDtype):

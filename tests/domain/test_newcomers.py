@@ -59,7 +59,7 @@ def test_labels_that_are_a_feature_are_refused_before_anything_is_spent(kind):
     forest = PrivateForestClassifier(epsilon=1, domain=domain, accountant=books)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a column vector, and few records
-        with pytest.raises(ParameterError, match="the column ward: is a feature of the domain too"):
+        with pytest.raises(ParameterError, match="the column ward: is named as a feature"):
             forest.fit(X, y)
         assert books.spent.epsilon == 0
         other = pd.Series(["a", "b"], name="outcome")

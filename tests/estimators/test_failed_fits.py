@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import pytest
 from sklearn.exceptions import NotFittedError
 
@@ -205,6 +207,17 @@ def test_such_a_fit_is_listed_and_leaves_an_earlier_model(refused):
         forest.fit(X, y)
     assert caught.value.__notes__ == [fitting._KEEPS_EARLIER]
     verify_report(report, forest)
+
+
+def test_a_warning_made_an_error_hides_not_what_ended_a_reading(refused):
+    X, y, error = refused
+    forest = planned("one-shot", None).fit(X[:300], y[:300])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RepeatedFitWarning)
+        with pytest.raises(error):
+            forest.fit(X, y)
+    with pytest.warns(RepeatedFitWarning, match="3 times"):
+        forest.fit(X[:300], y[:300])
 
 
 @pytest.mark.parametrize("name", PLANS)

@@ -141,23 +141,23 @@ def test_the_error_says_what_is_left(helpers):
     assert "'claims'" in str(error) and "rho=0.25" in str(error) and "accountant" not in str(error)
 
 
-def test_the_error_names_an_epsilon_that_fits(helpers):
+def test_the_error_names_an_epsilon_to_try(helpers):
     """Of a fit that has a delta: rho goes about by the square of epsilon."""
     chain = helpers.PureChain()
     chain.reserve(helpers.charge(Fraction(3, 4)))
     error = refused(chain, helpers.charge(Fraction(1, 2), epsilon="2"), BudgetExceeded)
     # .95 of 2 times a half to the power of .6, to two digits.
-    assert "such as epsilon = 1.2: the cap of a data set is fixed for life" in str(error)
+    assert "and try epsilon = 1.2: the cap of a data set is fixed for life" in str(error)
     plain = "Ask for less: the cap of a data set is fixed for life"
-    assert less_by(1.0, 0.0) == less_by(1.0, -1.0) == plain
+    assert less_by(1.0, 0.0) == less_by(1.0, -1.0) == less_by(float("inf"), 0.5) == plain
     assert "epsilon = 0.0095:" in less_by(0.01, 1.0) and "epsilon = 95:" in less_by(100.0, 1.0)
     pure = refused(chain, helpers.charge(Fraction(1, 2), delta="0", epsilon="2"), BudgetExceeded)
-    assert "such as" not in str(pure)
+    assert "try" not in str(pure)
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 4.0])
 @pytest.mark.parametrize("delta", [1e-5, 1e-8])
-def test_a_fit_with_the_named_epsilon_does_fit(epsilon, delta):
+def test_a_fit_of_one_strategy_fits_with_the_named_epsilon(epsilon, delta):
     domain = Domain(features={"a": (0, 9)}, classes=["a", "b"], approximate_rows=4000)
 
     def rho(asked):

@@ -24,7 +24,7 @@ from dpforest.records.streams.base import MEMORY_LIMIT, Stream
 from dpforest.records.streams.passes import Batch
 
 #: Repair where a batch cannot be made.
-_CALL_IT = "What makes it raised that: go through the batches without a fit to see why"
+_CALL_IT = "The code that makes the batches raised it: go through them without a fit to see why"
 _NO_MORE = object()
 
 
