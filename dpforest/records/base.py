@@ -13,12 +13,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, Generic, NewType, NoReturn, Protocol, TypeVar
+from typing import Any, Generic, NewType, NoReturn, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.accounting.releases import PlanError
+from dpforest.domain.targets import TARGET_STEPS
 from dpforest.observation import observer
 from dpforest.records.table import Table
 
@@ -431,45 +432,29 @@ class ClassCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class TargetCells:
-    """Records by cell of their target, shape (n_cells,); cells are equally wide.
-
-    Attributes
-    ----------
-    n_cells : int
-    """
-
-    n_cells: int
-
-    @property
-    def sensitivity(self) -> Sensitivity:
-        """A record adds 1 to one of the counts. Tests: tests/records/test_base.py."""
-        return Sensitivity(Fraction(1), Fraction(1))
-
-    def count(self, chunk: Chunk) -> NDArray[np.int64]:
-        """Counts of a chunk, which has targets."""
-        table, most = chunk.table, self.n_cells - 1
-        assert table.targets is not None
-        cells = np.minimum(table.targets.astype(np.int64) * self.n_cells // table.unit, most)
-        return np.bincount(cells, minlength=self.n_cells).astype(np.int64)
-
-
-@dataclass(frozen=True, slots=True)
 class TargetSpans:
-    """Records by span of their target, shape (n_spans,); spans differ in width.
+    """Records by span of their target, shape (n_spans,).
 
     Attributes
     ----------
     edges : tuple of int
-        Ascending, in steps, from 0 to those of the upper bound. A span holds its lower edge, and
-        the last one its upper edge besides.
+        Ascending, in steps, from 0 to ``TARGET_STEPS``. A span holds its lower edge, and the last
+        one its upper edge besides.
     """
 
     edges: tuple[int, ...]
 
+    @classmethod
+    def equal(cls, n_spans: int) -> Self:
+        """Spans of one width, whose number divides ``TARGET_STEPS``."""
+        return cls(tuple(range(0, TARGET_STEPS + 1, TARGET_STEPS // n_spans)))
+
     @property
     def sensitivity(self) -> Sensitivity:
-        """A record adds 1 to one of the counts: spans have no step in common. Tests: as above."""
+        """A record adds 1 to one of the counts, since spans have no step in common.
+
+        **Relation**: add or remove one record. **Tests**: tests/records/test_base.py.
+        """
         return Sensitivity(Fraction(1), Fraction(1))
 
     def count(self, chunk: Chunk) -> NDArray[np.int64]:

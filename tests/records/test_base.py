@@ -23,7 +23,7 @@ from dpforest.records.base import (
     MappedRecords,
     MemoryRecords,
     RecordCount,
-    TargetCells,
+    TargetSpans,
     WatchedRecords,
     reveal,
     slices,
@@ -159,7 +159,8 @@ def targets_of(n: int) -> Table:
         (ClassCounts(), False),
         (ClassCounts(TARGET_STEPS), True),
         (CodeCounts(np.array([0, 1])), False),
-        (TargetCells(8), True),
+        (TargetSpans.equal(8), True),
+        (TargetSpans((0, 3, 4096, TARGET_STEPS)), True),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -172,7 +173,7 @@ def test_queries_say_what_a_record_moves(query, of_targets):
 
 
 def test_cells_of_a_target_are_equally_wide():
-    counts = TargetCells(8).count(Chunk(targets_of(17 * 5)))
+    counts = TargetSpans.equal(8).count(Chunk(targets_of(17 * 5)))
     # Of 17 values 0 and 1 lie in the first cell, 14 to 16 in the last.
     assert counts.tolist() == [10] * 7 + [15]
 

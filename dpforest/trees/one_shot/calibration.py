@@ -56,7 +56,7 @@ class Calibration:
     base: Floats
 
 
-def uncalibrated(leaves: LeafScores, slope: float, tempering: float = 1.0) -> Calibration:
+def uncalibrated(leaves: LeafScores, slope: float, tempering: float) -> Calibration:
     """The released prior, and the slope that is expected, both times a factor."""
     return Calibration(tempering * slope, tempering * np.log(leaves.prior))
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dpforest.accounting.releases import LearnerBudget, Plan
 from dpforest.bridge import Bridge
-from dpforest.records.base import ClassCounts, TargetCells
+from dpforest.records.base import ClassCounts, TargetSpans
 from dpforest.trees.base import TableFacts
 from dpforest.trees.one_shot.calibration import (
     SPREAD,
@@ -80,7 +80,7 @@ def _median_shares(bridge: Bridge) -> NDArray[np.float64]:
     Noise on a mean is in units of the targets' bounds, and targets often spread over a small part
     of those. A median is drawn by ranks, so what it is off by goes by the targets' own spread.
     """
-    cells = bridge.ask(TargetCells(N_MEDIAN_CELLS), Role.MEDIAN)
+    cells = bridge.ask(TargetSpans.equal(N_MEDIAN_CELLS), Role.MEDIAN)
     share = (int(cells.chosen(Role.MEDIAN, MedianRank())[0]) + 0.5) / N_MEDIAN_CELLS
     return np.array([1.0 - share, share])
 
