@@ -25,7 +25,7 @@ from dpforest.domain.schema import (
     NumericFeature,
     NumericTarget,
 )
-from dpforest.domain.series import Column
+from dpforest.domain.series import Column, cells_of
 from dpforest.domain.table import (
     Table,
     check_lengths,
@@ -231,8 +231,7 @@ def _draft_output(labels: Column | None, task: str | None) -> dict[str, Any]:
     if labels is None:
         return {}
     _check_draftable("y", labels)
-    values = labels.tolist() if isinstance(labels, np.ndarray) else labels
-    values = [value for value in values if meaning_of(value) is not None]
+    values = [value for value in cells_of(labels) if meaning_of(value) is not None]
     continuous = any(_is_fraction(value) for value in values)
     if task == "classification" and continuous:
         raise ParameterError(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import wraps
-from typing import ParamSpec, TypeVar
+from itertools import count
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -13,7 +14,11 @@ from dpforest.exceptions import DPForestError, StreamError, raise_alone
 
 P = ParamSpec("P")
 R = TypeVar("R")
+T = TypeVar("T")
 
+#: Repair where records cannot be read.
+AT_THE_DESK = "Domain.check reads it too, at the curator's desk"
+_NO_MORE: Any = object()
 #: Errors that pass: our own, which hold no value, and what ends a process or a generator.
 PASSED = (DPForestError, KeyboardInterrupt, SystemExit, GeneratorExit)
 
@@ -54,6 +59,30 @@ def reading_records(place: str, repair: str) -> Iterator[None]:
         raise
     except BaseException as error:  # a panic of Rust is no Exception
         raise_alone(unreadable(place, error, repair))
+
+
+def read_in_turn(
+    make: Callable[[], Iterable[T]], place: str, repair: str, each: str = ""
+) -> Iterator[T]:
+    """Go through what a caller or a library makes, each as `reading_records` reads.
+
+    Parameters
+    ----------
+    make : callable
+    place : str
+        What is read, for an error before the first of them.
+    repair : str
+    each : str, optional
+        What each is called, before its number; by default all are ``place``.
+    """
+    with reading_records(place, repair):
+        parts = iter(make())
+    for number in count():
+        with reading_records(f"{each} {number}" if each else place, repair):
+            part = next(parts, _NO_MORE)
+        if part is _NO_MORE:
+            return
+        yield part
 
 
 def unreadable(place: str, error: BaseException, repair: str) -> StreamError:

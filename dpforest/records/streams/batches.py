@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import count
 from typing import Any
 
-from dpforest.domain.reading import reading_records
+from dpforest.domain.reading import read_in_turn
 from dpforest.domain.table import (
     check_lengths,
     open_frame,
@@ -25,7 +24,6 @@ from dpforest.records.streams.passes import Batch
 
 #: Repair where a batch cannot be made.
 _CALL_IT = "The code that makes the batches raised it: go through them without a fit to see why"
-_NO_MORE = object()
 
 
 class BatchStream(Stream):
@@ -76,15 +74,9 @@ class BatchStream(Stream):
 
     def batches(self) -> Iterator[Batch]:
         """Batches in their order; an error of what makes them is told by its type alone."""
-        with reading_records("batches", _CALL_IT):
-            parts = iter(self._parts())
-        for number in count():
-            place = f"batch {number}"
-            with reading_records(place, _CALL_IT):
-                part = next(parts, _NO_MORE)
-            if part is _NO_MORE:
-                return
-            yield self._batch(part, place)
+        parts = read_in_turn(self._parts, "batches", _CALL_IT, each="batch")
+        for number, part in enumerate(parts):
+            yield self._batch(part, f"batch {number}")
 
     def check(self, feature_names: tuple[str, ...]) -> None:
         """Look at the shapes and names of batches that are there; of others nothing is known."""

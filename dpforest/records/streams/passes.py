@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.matrix import EncodedMatrix, EncodedTable
-from dpforest.domain.reading import reading_records
+from dpforest.domain.reading import AT_THE_DESK, read_in_turn, reading_records
 from dpforest.exceptions import (
     DomainError,
     InvalidRecordError,
@@ -29,8 +29,6 @@ from dpforest.exceptions import (
 from dpforest.records.base import Chunk, Query, Secret, View
 from dpforest.records.table import Table
 
-#: Repair where something cannot be read.
-_WHY = "Domain.check reads it too, at the curator's desk"
 #: Records of a chunk that is kept, at most. What is added up for all nodes of a level is as large
 #: for few records as for many.
 MOST_JOINED = 2**20
@@ -166,18 +164,12 @@ class StreamedRecords:
 
     def _batches(self) -> Iterator[Batch]:
         """Batches of a pass; what reads them may quote a value where it fails."""
-        with reading_records("the stream", _WHY):
-            batches = iter(self._stream.batches_of(self._encoder.domain.feature_names))
-        while True:
-            with reading_records("the stream", _WHY):
-                batch = next(batches, None)
-            if batch is None:
-                return
-            yield batch
+        names = self._encoder.domain.feature_names
+        return read_in_turn(lambda: self._stream.batches_of(names), "the stream", AT_THE_DESK)
 
     def _encoded(self, batch: Batch) -> Table:
         try:
-            with reading_records(batch.place, _WHY):
+            with reading_records(batch.place, AT_THE_DESK):
                 return Table.of(self._encoder.encode(batch.X, batch.y))
         except InvalidRecordError as error:
             raise_alone(InvalidStreamRecordError(batch.place, error.column, error.rule))
