@@ -9,6 +9,7 @@ import numpy as np
 
 from dpforest.dask.workers import DaskRecords, reading_partitions
 from dpforest.domain.encoder import DomainEncoder
+from dpforest.domain.table import read_by_name, refuse_feature
 from dpforest.exceptions import MissingExtraError, ParameterTypeError, StreamError, kind_of
 from dpforest.records.base import Records
 from dpforest.records.streams.base import Source, check_columns
@@ -72,6 +73,8 @@ class DaskTable(Source):
             _check_labels(self._y)
             with reading_partitions():
                 self._check_partitions()
+        if self.named:
+            refuse_feature(_name_of(self._y), read_by_name(list(self._X.columns), feature_names))
         self._pairs()
 
     def _check_partitions(self) -> None:
@@ -133,6 +136,15 @@ def _check_labels(labels: Any) -> None:
             "y", "it must have one label a record; multi-output is not supported",
             "Fit one estimator for each output",
         )  # fmt: skip
+
+
+def _name_of(labels: Any) -> Any:
+    """Name of labels; None of an array, whose name in Dask is one of its graph."""
+    if isinstance(labels, str):
+        return labels
+    if hasattr(labels, "columns"):
+        return labels.columns[0]
+    return labels.name if hasattr(labels, "to_frame") else None
 
 
 def apart(frame: Any, target: str) -> tuple[Any, Any]:

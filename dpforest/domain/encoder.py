@@ -21,6 +21,7 @@ from dpforest.domain.table import (
     check_rows,
     is_read_by_position,
     open_labels,
+    read_by_name,
     read_labels,
     read_table,
     select_columns,
@@ -154,9 +155,8 @@ class DomainEncoder:
         table.check()
         if y is not FEATURES_ONLY:
             self._check_declared()
-            names = self.domain.feature_names
-            by_name = set(names) <= set(table.table.names or ())
-            opened = open_labels(y, self.estimator_name, True, names if by_name else ())
+            features = read_by_name(table.table.names, self.domain.feature_names)
+            opened = open_labels(y, self.estimator_name, True, features)
             # Their number alone: what a label is, is read once it was paid for.
             check_lengths(table.table, opened)
 

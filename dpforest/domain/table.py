@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterator, Sequence, Sized
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from functools import cached_property
 from os import PathLike
 from typing import Any, NoReturn, Protocol
@@ -460,12 +460,12 @@ def open_labels(
         Whether to refuse what `Table.check_column` does, and to warn of labels in a column. That is
         once a table: for each batch it would tell how many there are.
     features : sequence of str
-        Names of the columns that the table's features are read from.
+        Names that the table's features are read by: see `read_by_name`.
 
     Raises
     ------
     ParameterError
-        If there are none, or several a record, or they are to be checked and are a feature.
+        If there are none, or several a record, or they are one of the features.
     ParameterTypeError
         For types that are no labels.
     """
@@ -475,7 +475,7 @@ def open_labels(
         if series is not None:
             if check:
                 _check_series(series, "y")
-                _refuse_feature(series.name, features)
+            refuse_feature(series.name, features)
             return series
     read = _as_array(y, "y")
     return read if isinstance(read, list) else _one_dimension(read, check)
@@ -502,7 +502,12 @@ def _refuse_no_labels(y: Any, estimator_name: str) -> None:
         )  # fmt: skip
 
 
-def _refuse_feature(name: Any, features: Sequence[str]) -> None:
+def read_by_name(given: Iterable[str] | None, names: Sequence[str]) -> Sequence[str]:
+    """Names that a table's features are read by; none where they are read by their places."""
+    return names if set(names) <= set(given or ()) else ()
+
+
+def refuse_feature(name: Any, features: Sequence[str]) -> None:
     """Refuse labels that the features have among them: all would be learnt from the answer."""
     if isinstance(name, str) and name in features:
         raise ParameterError(

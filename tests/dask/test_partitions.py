@@ -9,7 +9,7 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
-from dpforest import BudgetAccountant, Domain, StreamError
+from dpforest import BudgetAccountant, Domain, ParameterError, StreamError
 from dpforest.domain import DomainEncoder
 from dpforest.exceptions import ParameterTypeError
 
@@ -205,3 +205,15 @@ def test_no_log_of_a_worker_holds_a_value(error, monkeypatch, caplog):
         forest.fit(X, y)
     assert "4711" not in str(caught.value) + caplog.text
     assert accountant.spent.exact.epsilon == 1
+
+
+def test_labels_that_are_a_feature_are_refused():
+    table = pd.DataFrame({"age": [40.0, 50.0], "ward": ["a", "b"]})
+    frame = dd.from_pandas(table, npartitions=1)
+    for y in ("ward", frame["ward"], frame[["ward"]]):
+        with pytest.raises(ParameterError, match="the column ward: is named as a feature"):
+            DaskTable(frame, y).check(("age", "ward"))
+    # Names of other labels, and of arrays in a graph, are none of a feature.
+    array = da.from_array(np.array(["a", "b"]), name="ward")
+    for y in (frame["ward"].rename("outcome"), array):
+        DaskTable(frame, y).check(("age", "ward"))

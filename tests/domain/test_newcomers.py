@@ -11,6 +11,7 @@ import pytest
 
 from dpforest import BudgetAccountant, Domain, PrivateForestClassifier
 from dpforest.exceptions import DomainError, DPForestError, ParameterError
+from dpforest.streams import BatchStream
 
 DOMAIN = Domain(features={"age": (0, 110), "ward": ["a", "b"]}, classes=["no", "yes"])
 TABLE = pd.DataFrame({"age": [40, 50], "ward": ["a", "b"]})
@@ -40,6 +41,13 @@ def test_a_missing_column_is_named_in_a_fit():
     forest = PrivateForestClassifier(epsilon=1, domain=DOMAIN)
     with pytest.raises(ParameterError, match="1 features.*'ward' is not among them"):
         forest.fit(TABLE.drop(columns="ward"), ["no", "yes"])
+
+
+def test_labels_that_are_a_feature_are_refused_in_batches():
+    for labels in (TABLE["ward"], TABLE[["ward"]]):
+        with pytest.raises(DPForestError, match="the column ward: is named as a feature"):
+            BatchStream([(TABLE, labels)]).check(("age", "ward"))
+    BatchStream([(TABLE, TABLE["ward"].rename("outcome"))]).check(("age", "ward"))
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "arrow", "frame of one column", "text dtype"])

@@ -11,6 +11,7 @@ from dpforest.domain.table import (
     open_frame,
     open_labels,
     placed,
+    read_by_name,
     read_table,
     select_columns,
 )
@@ -121,4 +122,5 @@ def _check_batch(batch: Batch, feature_names: tuple[str, ...]) -> None:
     with placed(batch.place):
         table = read_table(batch.X, len(feature_names))
         select_columns(table, feature_names, "the domain")
-        check_lengths(table, open_labels(batch.y, "the stream"))
+        features = read_by_name(table.names, feature_names)
+        check_lengths(table, open_labels(batch.y, "the stream", features=features))
