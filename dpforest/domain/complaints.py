@@ -23,6 +23,7 @@ _RULES = {
     "int_parsing": "must be a whole number",
     "int_parsing_size": "must be a whole number of fewer digits",
     "int_type": "must be a whole number",
+    "less_than_equal": "must be {le} or less",
     "literal_error": "must be {expected}",
     "model_attributes_type": "must be a feature: 'name', 'kind', and 'lower' and 'upper' or "
     "'categories'",

@@ -38,6 +38,8 @@ from dpforest.exceptions import DomainError, DraftedBoundsWarning, ParameterType
 
 #: Two numbers that are categories more often than bounds.
 _CODES = {-1, 0, 1, 2}
+#: More records than any table has; beyond it sizes of a plan would leave the range of doubles.
+MOST_ROWS = 10**15
 
 
 class Domain(Shown, DomainFacts):
@@ -52,8 +54,8 @@ class Domain(Shown, DomainFacts):
     target : NumericTarget or (lower, upper), optional
         For regression.
     approximate_rows : int, optional
-        Roughly how many records there are, typed in from public knowledge. Nothing in
-        dpforest fills it from a table.
+        Roughly how many records there are, at most 10**15, typed in from public knowledge.
+        Nothing in dpforest fills it from a table.
     name, note : str, optional
         For people.
 
@@ -67,7 +69,7 @@ class Domain(Shown, DomainFacts):
     features: tuple[Feature, ...] = Field(min_length=1)
     classes: Classes | None = None
     target: NumericTarget | None = None
-    approximate_rows: int | None = Field(default=None, ge=1)
+    approximate_rows: int | None = Field(default=None, ge=1, le=MOST_ROWS)
     note: str | None = None
 
     @classmethod

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -15,6 +14,7 @@ from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.rationals import sqrt_in_steps
 from dpforest.accounting.releases import LearnerBudget, Plan, PlanLine
 from dpforest.accounting.units import group_loss
+from dpforest.domain.domain import MOST_ROWS
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.targets import TARGET_STEPS
 from dpforest.exceptions import ParameterError
@@ -236,8 +236,9 @@ def range_event(facts: TableFacts, budget: LearnerBudget) -> GeometricNoise | No
 def check_rows(value: Any) -> float:
     """A positive number of rows, that need not be whole."""
     a_number = isinstance(value, (int, float, np.integer, np.floating))
-    if not a_number or isinstance(value, bool) or not 0 < value < math.inf:
+    if not a_number or isinstance(value, bool) or not 0 < value <= MOST_ROWS:
         raise ParameterError(
-            "approximate_rows", value, "must be a positive number", "Give a public guess"
-        )
+            "approximate_rows", value, "must be a positive number up to 10**15",
+            "Give a public guess",
+        )  # fmt: skip
     return float(value)

@@ -131,6 +131,11 @@ def test_labels_keep_their_type():
         (lambda: Domain(features={"a": (3, 1)}), "a", "must be below"),
         (lambda: small_domain(classes=["only"]), "classes", "at least two classes"),
         (lambda: small_domain(approximate_rows=0), "approximate_rows", "must be 1 or more"),
+        (
+            lambda: small_domain(approximate_rows=10**309),
+            "approximate_rows",
+            "must be 1000000000000000 or less",
+        ),
         (lambda: small_domain(target=(2, 1)), "target", "must be below"),
         (
             lambda: Domain(features=[NumericFeature(name="a", lower=0, upper=1)] * 2),

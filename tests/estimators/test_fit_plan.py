@@ -352,7 +352,7 @@ def test_declared_rows_serve_unless_others_are_given(domain):
     assert forest.plan(domain).signal is None
 
 
-@pytest.mark.parametrize("rows", [0, -1, float("nan"), float("inf"), True, "100"])
+@pytest.mark.parametrize("rows", [0, -1, float("nan"), float("inf"), True, "100", 10**309])
 def test_a_number_of_rows_is_a_positive_number(rows, domain):
     with pytest.raises(ParameterError, match="approximate_rows=.*must be a positive number"):
         PrivateForestClassifier(epsilon=1).plan(domain, rows)
