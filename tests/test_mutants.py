@@ -32,7 +32,7 @@ sys.path.insert(0, str(TOOL))
 
 import mutant_runs  # noqa: E402
 from mutant_list import ListError, Mutant, check_applies, read_mutants  # noqa: E402
-from mutant_page import page  # noqa: E402
+from mutant_page import head, heading, page  # noqa: E402
 from mutant_runs import (  # noqa: E402
     BROKEN,
     KILLED,
@@ -349,9 +349,19 @@ def test_the_page_lists_every_fault_with_its_reason_and_none_that_lived():
     assert lived == [], "run them: make mutants"
 
 
+def test_the_page_has_the_words_that_are_written_around_its_rows():
+    text = (ROOT / "docs" / "mutants.md").read_text(encoding="utf-8")
+    above, *tables = re.split(r"^## ", text, flags=re.MULTILINE)
+    assert above == head({mutant.name: KILLED for mutant in MUTANTS}) + "\n"
+    layers = dict.fromkeys(mutant.layer for mutant in MUTANTS)
+    assert [table.partition("\n")[0] for table in tables] == [*map(heading, layers)]
+    assert heading("ledger_desk") == "Ledger desk"
+
+
 def test_what_has_no_result_of_this_code_is_shown_as_not_run():
     text = page(MUTANTS[:2], {})
-    assert text.count("| **not run** |") == 2 and "0 of 2 were seen (2 not run on" in text
+    assert text.count("| **not run** |") == 2 and "0 of 2 were seen, not these: " in text
+    assert all(f"{mutant.name} (not run on this code)" in text for mutant in MUTANTS[:2])
 
 
 def test_the_page_says_what_was_not_seen():
@@ -360,6 +370,8 @@ def test_the_page_says_what_was_not_seen():
              for m, end in ends.items()}  # fmt: skip
     found[MUTANTS[3].name] = Result(MUTANTS[3].name, "of other code", KILLED, "a.py::b", "", 1.0)
     text = page(MUTANTS[:4], found)
-    assert "1 of 4 were seen (1 SURVIVED, 1 timed out, 1 not run on this code)" in text
+    lived, late, other = (mutant.name for mutant in MUTANTS[1:4])
+    left = f"{lived} (SURVIVED); {late} (timed out); {other} (not run on this code)"
+    assert f"\n1 of 4 were seen, not these: {left}. The digest" in text
     assert all(f"`{code_digest(mutant)}` |" in text for mutant in MUTANTS[:3])
     assert code_digest(MUTANTS[3]) not in text

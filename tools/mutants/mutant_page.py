@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 from mutant_list import ROOT, Mutant
-from mutant_runs import KILLED, Result, code_digest, package_digest
+from mutant_runs import KILLED, Result, code_digest
 
 PAGE = ROOT / "docs" / "mutants.md"
 HEAD = """# Planted faults
 
-Written by `make mutants`. Each of these faults is put into a copy of the sources, alone, and the
-tests that should see it are run. A fault that no test sees fails the run. So does one whose text is
-no longer in its file: whoever changes the code carries the list along. The list is in
-`tools/mutants/`; CI runs a dozen of it, which the commit's hash chooses.
+`make mutants` puts each of these faults into a copy of the sources, alone, runs the tests that
+should see it, and writes this page; what is run again later takes its row's place. A fault that no
+test sees fails the run. So does one whose text is no longer in its file: whoever changes the code
+carries the list along. The list is in `tools/mutants/`; CI runs a dozen of it, which the commit's
+hash chooses.
 
-{killed} of {count} were seen{left}. Digest of the package and of what tests share: `{digest}`.
-Beside each fault stands the digest of what its result rests on: package, entry, tests.
+{seen}. The digest beside a fault says on which code: package, entry, tests.
 """
+NOT_RUN = "not run on this code"
 
 
 def page(mutants: list[Mutant], results: dict[str, Result]) -> str:
@@ -27,23 +26,31 @@ def page(mutants: list[Mutant], results: dict[str, Result]) -> str:
         for mutant in mutants
         if mutant.name in results and results[mutant.name].code == code_digest(mutant)
     }
-    killed = sum(result.outcome == KILLED for result in current.values())
-    digest, left = package_digest()[:16], _left(mutants, current)
-    parts = [HEAD.format(count=len(mutants), killed=killed, left=left, digest=digest)]
+    ends = {m.name: current[m.name].outcome if m.name in current else NOT_RUN for m in mutants}
+    parts = [head(ends)]
     for layer in dict.fromkeys(mutant.layer for mutant in mutants):
         rows = [_row(mutant, current) for mutant in mutants if mutant.layer == layer]
-        parts.append(f"\n## {layer.capitalize()}\n\n| fault | file | why | seen by | digest |\n"
+        parts.append(f"\n## {heading(layer)}\n\n| fault | file | why | seen by | digest |\n"
                      "| --- | --- | --- | --- | --- |\n" + "\n".join(rows) + "\n")  # fmt: skip
     return "".join(parts)
 
 
-def _left(mutants: list[Mutant], current: dict[str, Result]) -> str:
-    """What became of those that were not seen, in words."""
-    missing = len(mutants) - len(current)
-    ends = Counter(result.outcome for result in current.values() if result.outcome != KILLED)
-    parts = [*(f"{n} {outcome}" for outcome, n in sorted(ends.items()))]
-    parts += [f"{missing} not run on this code"] if missing else []
-    return f" ({', '.join(parts)})" if parts else ""
+def head(ends: dict[str, str]) -> str:
+    """What stands above the tables: how many faults were seen, and by name those that were not.
+
+    Parameters
+    ----------
+    ends : dict of str to str
+        What became of each fault.
+    """
+    left = [f"{name} ({end})" for name, end in ends.items() if end != KILLED]
+    seen = f"{len(ends) - len(left)} of {len(ends)} were seen, not these: {'; '.join(left)}"
+    return HEAD.format(seen=seen if left else f"All {len(ends)} were seen")
+
+
+def heading(layer: str) -> str:
+    """A file of the list in words."""
+    return layer.replace("_", " ").capitalize()
 
 
 def _row(mutant: Mutant, results: dict[str, Result]) -> str:
