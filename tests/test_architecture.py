@@ -55,7 +55,7 @@ LAYERS = {
 # Public names, and the command: they may name everything.
 ENTRANCES = {"__init__.py", "__main__.py"}
 
-RUN_TIME = {"numpy", "numba", "sklearn", "pydantic", "narwhals", "tqdm", "joblib", "scipy"}
+RUN_TIME = {"numpy", "numba", "sklearn", "pydantic", "narwhals", "tqdm", "scipy"}
 # Heavy or optional: imported where used, never at the top of a module.
 OPTIONAL = {
     "cryptography", "dask", "diffprivlib", "distributed", "dp_accounting", "jinja2", "matplotlib",

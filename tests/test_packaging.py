@@ -75,6 +75,7 @@ def test_run_time_requirements_are_the_light_ones():
         "numpy",
         "pydantic",
         "scikit-learn",
+        "scipy",
         "tqdm",
     }
     assert not [line for line in PROJECT["dependencies"] if re.search(r"<|==|~=", line)]
