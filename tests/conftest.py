@@ -18,6 +18,7 @@ from scipy import stats
 
 from dpforest.__main__ import main
 from dpforest.accounting import BudgetAccountant, Event, Grant
+from dpforest.accounting.fits import _lineages
 from dpforest.trees.strategies import STRATEGIES, Strategy
 
 # The same examples on every run; HYPOTHESIS_PROFILE=search looks for new ones.
@@ -54,6 +55,12 @@ def few_records_are_meant():
         # At 0 a sum that noise made very negative would still be told, once in a thousand fits.
         patch.setattr("dpforest.estimators.counted.FEWEST", float("-inf"))
         yield
+
+
+@pytest.fixture
+def listed_fits():
+    """What this process knows of the fits of each object, as a function."""
+    return lambda: [lineage.listing() for lineage in _lineages.values()]
 
 
 @pytest.fixture(autouse=True)

@@ -164,14 +164,6 @@ class Certificate:
             for _ in range(repeat.times):
                 yield from repeat.events
 
-    def event_at(self, index: int) -> Event | None:
-        """The release at a place of the list, counted from 0; None behind its end."""
-        for repeat in self.repeats:
-            if index < repeat.n_releases:
-                return repeat.events[index % len(repeat.events)]
-            index -= repeat.n_releases
-        return None
-
 
 def certify(
     repeats: tuple[Repeat, ...], epsilon: Fraction, delta: Fraction, records_per_unit: int = 1

@@ -265,12 +265,6 @@ def count_seed(lineage: str, estimator_name: str, digest: bytes) -> int:
         return _seeds[key]
 
 
-def fit_ledger() -> tuple[FitListing, ...]:
-    """Return every lineage of whose fits this process knows, in the order it learnt of them."""
-    with _lock:
-        return tuple(lineage.listing() for lineage in _lineages.values())
-
-
 def earlier_fits(lineage: str) -> tuple[EarlierFits, ...]:
     """Facts that are known of a lineage, for an object that leaves the process."""
     with _lock:

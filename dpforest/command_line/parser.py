@@ -83,13 +83,6 @@ GROUPS: dict[str, tuple[str, Mapping[str, Command]]] = {
 }
 
 
-def all_commands() -> dict[str, Command]:
-    """Every command by its words."""
-    grouped = {f"{group} {name}": one for group, (_, own) in GROUPS.items()
-               for name, one in own.items()}  # fmt: skip
-    return grouped | COMMANDS
-
-
 def add_commands(commands: Any) -> None:
     """Add all commands to the parser of ``dpforest``."""
     for group, (words, own) in GROUPS.items():

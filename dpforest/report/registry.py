@@ -56,12 +56,6 @@ def _printable(value: Any) -> Any:
     return value
 
 
-def missing_fields(entry: dict[str, Any], tier: int) -> tuple[str, ...]:
-    """Fields that an entry lacks for a tier."""
-    written = {f"{g}.{f}" for g, fields in entry["deployment"].items() for f in fields}
-    return tuple(name for name in _asked(tier) if name not in written)
-
-
 def _asked(tier: int) -> list[str]:
     return [name for name, by in FIELDS.items() if by.tier <= tier and not by.may_lack]
 

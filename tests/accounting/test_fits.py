@@ -15,7 +15,6 @@ from dpforest.accounting import PrivacyLoss
 from dpforest.accounting.fits import (
     OWN_BUDGET,
     earlier_fits,
-    fit_ledger,
     recall_fits,
     register_fit,
 )
@@ -27,10 +26,10 @@ def lineage():
     return uuid.uuid4().hex
 
 
-def test_the_first_fit_is_listed_in_silence(lineage):
+def test_the_first_fit_is_listed_in_silence(lineage, listed_fits):
     listing = register_fit(lineage, "Forest", PrivacyLoss.pure(F(1, 10)))
     assert (listing.n_fits, listing.epsilon, listing.epsilon_float) == (1, "1/10", 0.1)
-    assert listing in fit_ledger()
+    assert listing in listed_fits()
 
 
 def test_later_fits_add_up_and_warn(lineage):
@@ -120,11 +119,11 @@ def test_a_forked_process_of_the_same_number_counts_under_its_own_name(lineage, 
     assert listing.n_fits == 4
 
 
-def test_nothing_is_known_of_who_was_never_fitted(lineage):
-    n_known = len(fit_ledger())
+def test_nothing_is_known_of_who_was_never_fitted(lineage, listed_fits):
+    n_known = len(listed_fits())
     assert earlier_fits(lineage) == ()
     recall_fits(lineage, "Forest", ())
-    assert len(fit_ledger()) == n_known
+    assert len(listed_fits()) == n_known
 
 
 def test_threads_lose_no_fit(lineage):

@@ -45,8 +45,8 @@ def certificate() -> Certificate:
 
 
 def spend(scope, certificate: Certificate) -> None:
-    for place in range(certificate.n_releases):
-        scope.request(certificate.event_at(place), role="test")
+    for event in certificate.releases():
+        scope.request(event, role="test")
 
 
 def fit(accountant: BudgetAccountant, certificate: Certificate, label: str = "fit"):
@@ -151,7 +151,7 @@ def test_a_list_that_ends_early_stays_spent_whole(certificate):
     accountant = holding([certificate] * 2)
     scope = accountant.open_scope("fit")
     with scope, open_certified(scope, "learner", certificate) as learner:
-        learner.request(certificate.event_at(0), role="test")
+        learner.request(next(certificate.releases()), role="test")
         assert accountant.loss == certificate.additive
     assert accountant.loss == certificate.additive
     assert claimed_loss(scope.record(), MILLIONTH).epsilon == certificate.epsilon
@@ -163,7 +163,7 @@ def test_a_failure_keeps_all_of_its_rho(certificate):
     scope = accountant.open_scope("fit")
     with pytest.raises(RuntimeError), scope:  # noqa: SIM117
         with open_certified(scope, "learner", certificate) as learner:
-            learner.request(certificate.event_at(0), role="test")
+            learner.request(next(certificate.releases()), role="test")
             raise RuntimeError
     assert accountant.loss == certificate.additive
     fit(accountant, certificate)
@@ -264,7 +264,7 @@ def test_a_list_that_was_given_up_unused_leaves_everything(certificate, closed):
 def test_a_part_of_it_uses_everything_up(certificate):
     accountant = lone(certificate, F(1, 1000))
     with open_certified(accountant._root, "learner", certificate) as learner:
-        learner.request(certificate.event_at(0), role="test")
+        learner.request(next(certificate.releases()), role="test")
     assert accountant.loss.epsilon == certificate.epsilon
     with pytest.raises(BudgetExceeded):
         accountant.request(MORE, role="more")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,8 @@ import pytest
 from dpforest import Domain
 from dpforest.__main__ import main
 from dpforest.ledger.command_line import ACTOR_VARIABLE, URL_VARIABLE
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))  # the helpers of these tests
 
 FIT = (
     "fit stays.csv --target back --domain domain.json --epsilon 1 --strategy one_shot --seed 5 "

@@ -7,11 +7,12 @@ import subprocess
 import sys
 
 import pytest
+from every_command import EVERY_COMMAND
 
 from dpforest import Domain, __version__
 from dpforest.__main__ import main
 from dpforest.command_line.options import STRATEGIES
-from dpforest.command_line.parser import COMMANDS, DOMAIN, GROUPS, REPORT, all_commands
+from dpforest.command_line.parser import COMMANDS, DOMAIN, GROUPS, REPORT
 from dpforest.trees.strategies import STRATEGIES as KNOWN
 
 HELP = (
@@ -27,12 +28,12 @@ def test_the_commands_are_those_that_are_promised():
     assert set(COMMANDS) == {"plan", "fit", "predict", "explain", "export", "audit"}
 
 
-@pytest.mark.parametrize("command", all_commands())
+@pytest.mark.parametrize("command", EVERY_COMMAND)
 def test_every_command_explains_itself(command, capsys):
     with pytest.raises(SystemExit, match="^0$"):
         main([*command.split(), "--help"])
     said = capsys.readouterr()
-    assert all_commands()[command].words[1:] in " ".join(said.out.split()) and not said.err
+    assert EVERY_COMMAND[command].words[1:] in " ".join(said.out.split()) and not said.err
     assert "--json" in said.out and "130 interrupted" in " ".join(said.out.split())
 
 

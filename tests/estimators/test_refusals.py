@@ -28,7 +28,6 @@ from dpforest.accounting.allocation import (
     PerLevelAllocation,
     UniformAllocation,
 )
-from dpforest.accounting.fits import fit_ledger
 from dpforest.exceptions import ParameterTypeError
 from dpforest.trees.multinomial.criteria import GINI_COUNT_CRITERION
 from dpforest.trees.multinomial.plan import ForestSettings, build_plan
@@ -91,17 +90,17 @@ BAD_PARAMETERS = [
 
 @pytest.mark.parametrize(("parameters", "message"), BAD_PARAMETERS)
 @pytest.mark.parametrize("declared", [True, False])
-def test_bad_parameters(parameters, message, declared, make_forest, poisoned):
+def test_bad_parameters(parameters, message, declared, make_forest, poisoned, listed_fits):
     accountant = BudgetAccountant(5)
     base = {"accountant": accountant} | ({} if declared else {"domain": None})
-    n_listed = len(fit_ledger())
+    n_listed = len(listed_fits())
     forest = make_forest(**(base | parameters))
     with pytest.raises(ParameterError) as refusal:
         forest.fit(*poisoned())
     assert message in str(refusal.value)
     assert refusal.value.rule and refusal.value.repair
     assert_nothing_spent(accountant)
-    assert len(fit_ledger()) == n_listed
+    assert len(listed_fits()) == n_listed
     assert not hasattr(forest, "forest_")
 
 
@@ -296,11 +295,11 @@ def test_raising_releases_and_spends_nothing(record, label, column, rule, make_f
     assert accountant.remaining.exact.epsilon == 0
 
 
-def test_raising_is_not_listed_as_a_fit(make_forest):
-    n_listed = len(fit_ledger())
+def test_raising_is_not_listed_as_a_fit(make_forest, listed_fits):
+    n_listed = len(listed_fits())
     with pytest.raises(InvalidRecordError):
         make_forest(invalid="raise").fit([[math.nan, "red", 0.0]], ["ill"])
-    assert len(fit_ledger()) == n_listed
+    assert len(listed_fits()) == n_listed
 
 
 @pytest.mark.parametrize(("record", "label", "column", "rule"), INVALID)

@@ -17,7 +17,7 @@ from dpforest.domain.matrix import EncodedMatrix, EncodedTable
 from dpforest.mechanisms.entropy import RandomSource
 from dpforest.records.table import LatticeColumns, Table
 from dpforest.trees.multinomial.cells import LevelCells
-from dpforest.trees.multinomial.kernels.predict import predict_leaves
+from dpforest.trees.multinomial.kernels.predict import sum_leaf_values
 from dpforest.trees.multinomial.lattice import LevelLattice
 from dpforest.trees.multinomial.segments import Segments
 
@@ -70,12 +70,14 @@ def true_leaf_counts(forest, kept) -> np.ndarray:
     X, y = zip(*kept, strict=True)
     codes = forest._encoder_.encode_features(list(X))[0].codes
     trees = forest.forest_
-    leaves = np.empty((len(y), trees.n_trees), dtype=np.int32)
-    predict_leaves(codes, trees.feature, trees.low, trees.high, trees.depth, leaves)
     labels = np.array([forest.domain_.classes.texts.index(label) for label in y])
     counts = np.zeros((trees.n_trees, 2**trees.depth, 2), dtype=np.int64)
+    numbers = np.arange(2.0**trees.depth)[None, :, None]  # a leaf's value is its number
     for tree in range(trees.n_trees):
-        np.add.at(counts[tree], (leaves[:, tree], labels), 1)
+        heap = (a[tree : tree + 1] for a in (trees.feature, trees.low, trees.high))
+        leaves = np.empty((len(y), 1))
+        sum_leaf_values(codes, *heap, trees.depth, numbers, leaves)
+        np.add.at(counts[tree], (leaves[:, 0].astype(int), labels), 1)
     return counts
 
 

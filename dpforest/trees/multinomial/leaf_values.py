@@ -39,11 +39,6 @@ class LeafValues:
     base: NDArray[np.float64]
     log_scale: bool
 
-    def in_class_order(self, order: NDArray[np.intp]) -> LeafValues:
-        """The same values with class ``order[k]`` in column k."""
-        values = np.ascontiguousarray(self.values[:, :, order])
-        return LeafValues(values, self.base[order], self.log_scale)
-
 
 def leaf_values(forest: ReleasedTrees) -> LeafValues:
     """Values for prediction: votes of drawn labels, or shrunk log-odds of noisy counts."""
@@ -163,18 +158,3 @@ def _counts(forest: ReleasedTrees) -> NDArray[np.int64]:
     if forest.counts is None:
         raise AssertionError("log-odds need released counts")
     return forest.counts
-
-
-def to_probabilities(total: NDArray[np.float64], values: LeafValues) -> NDArray[np.float64]:
-    """Class probabilities of records from the sums over trees, shape (n, n_classes).
-
-    Parameters
-    ----------
-    total : ndarray of float64, shape (n, n_classes)
-        Sum of ``values.values`` over trees at each record's leaves.
-    values : LeafValues
-    """
-    scores = total + values.base
-    if values.log_scale:
-        scores = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return scores / scores.sum(axis=1, keepdims=True)

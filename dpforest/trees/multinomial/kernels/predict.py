@@ -1,4 +1,4 @@
-"""Leaves of records in many trees, and sums of leaf values over trees.
+"""Sums of leaf values over trees.
 
 Trees are complete heaps of one depth, so a record takes ``depth`` steps in each, with no branch.
 Codes may have up to 32 bits.
@@ -60,29 +60,6 @@ def _descend(
     first_leaf = np.int32((1 << depth) - 1)
     for i in range(count):
         node[i] -= first_leaf
-
-
-@njit(cache=True, nogil=True)
-def predict_leaves(
-    codes: NDArray, feature: NDArray, low: NDArray, high: NDArray, depth: int, out: NDArray
-) -> None:
-    """Leaf number of every record in every tree.
-
-    Parameters
-    ----------
-    codes : uint array of shape (n, D)
-    feature, low, high : integer arrays of shape (T, 2**depth - 1)
-    depth : int
-    out : int32 array of shape (n, T), overwritten
-    """
-    words, spans = _pack_splits(feature, low, high)
-    node = np.empty(_BLOCK, np.int32)
-    for first in range(0, codes.shape[0], _BLOCK):
-        count = min(_BLOCK, codes.shape[0] - first)
-        for tree in range(feature.shape[0]):
-            _descend(codes, first, count, words[tree], spans[tree], depth, node)
-            for i in range(count):
-                out[first + i, tree] = node[i]
 
 
 @njit(cache=True, nogil=True)

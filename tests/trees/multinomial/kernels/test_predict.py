@@ -15,14 +15,23 @@ def plain(kernel):
     return getattr(kernel, "py_func", kernel)
 
 
+def leaves_of(codes, feature, low, high, depth, kernel=predict.sum_leaf_values):
+    """Leaf number of every record in every tree: the sum over one tree whose values are these."""
+    out = np.full((len(codes), len(feature)), np.nan)
+    numbers = np.arange(2.0**depth)[None, :, None]
+    for tree in range(len(feature)):
+        heap = (array[tree : tree + 1] for array in (feature, low, high))
+        kernel(codes, *heap, depth, numbers, out[:, tree : tree + 1])
+    return out.astype(np.int32)
+
+
 @pytest.mark.parametrize("compiled", [True, False])
 @pytest.mark.parametrize(("depth", "dtype"), [(1, np.uint8), (3, np.uint16), (5, np.uint32)])
 def test_leaves_equal_the_twin(twins, depth, dtype, compiled):
     codes, _ = twins.random_table(1, 70, N_CODES, 2, dtype)
     heaps = twins.random_heap(2, 4, depth, N_CODES, ORDERED)
-    out = np.full((70, 4), -7, np.int32)
-    kernel = predict.predict_leaves if compiled else plain(predict.predict_leaves)
-    kernel(codes, *heaps, depth, out)
+    kernel = predict.sum_leaf_values if compiled else plain(predict.sum_leaf_values)
+    out = leaves_of(codes, *heaps, depth, kernel)
     for tree in range(4):
         heap = [array[tree] for array in heaps]
         expected = [twins.leaf_of(row, *heap, depth) for row in codes]
@@ -35,8 +44,7 @@ def test_sums_are_those_of_a_loop_over_trees(twins, n_rows, n_classes):
     codes, _ = twins.random_table(3, n_rows, N_CODES, 2)
     heaps = twins.random_heap(4, 9, 4, N_CODES, ORDERED)
     values = np.random.default_rng(5).normal(size=(9, 16, n_classes))
-    leaf = np.empty((n_rows, 9), np.int32)
-    predict.predict_leaves(codes, *heaps, 4, leaf)
+    leaf = leaves_of(codes, *heaps, 4)
     out = np.full((n_rows, n_classes), np.nan)
     predict.sum_leaf_values(codes, *heaps, 4, values, out)
     expected = np.zeros((n_rows, n_classes))
@@ -61,6 +69,5 @@ def test_thresholds_on_a_lattice_of_32_bits():
     feature = np.array([[0, 0, 0]], np.int32)
     low = np.array([[0, 1, 2**32 - 1]])
     high = np.array([[2**31 - 1, 2**32 - 1, 2**32 - 1]])
-    out = np.empty((4, 1), np.int32)
-    predict.predict_leaves(codes, feature, low, high, 2, out)
+    out = leaves_of(codes, feature, low, high, 2)
     np.testing.assert_array_equal(out[:, 0], [1, 0, 3, 2])
