@@ -1,7 +1,8 @@
 """The errors and warnings of dpforest.
 
-Every error names the parameter or column, the rule it broke and the repair, and carries
-them as attributes. None of them ever holds a value that was read from a record.
+An error about a parameter, a column, a domain, a stream or a ledger names it and the rule it broke,
+and carries both as attributes, most with the repair. Those about grants, scopes and stored models
+are a text alone. None of them ever holds a value that was read from a record.
 """
 
 from __future__ import annotations

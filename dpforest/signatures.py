@@ -90,7 +90,15 @@ class Signer:
 
     @classmethod
     def read(cls, path: str | Path) -> Signer:
-        """The key that :meth:`write` wrote."""
+        """The key that :meth:`write` wrote.
+
+        Raises
+        ------
+        MissingExtraError
+            If ``cryptography`` is not installed.
+        ParameterError
+            If the file cannot be read, or holds no key.
+        """
         try:
             text = Path(path).read_text(encoding="ascii").strip()
         except (OSError, ValueError, TypeError) as error:
@@ -104,7 +112,13 @@ class Signer:
         return cls(bytes.fromhex(text))
 
     def write(self, path: str | Path) -> None:
-        """Write the secret to a new file that its owner alone may read."""
+        """Write the secret to a new file that its owner alone may read.
+
+        Raises
+        ------
+        ParameterError
+            If the file is there already, or cannot be made.
+        """
         try:
             file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         except (OSError, ValueError, TypeError) as error:  # a null character is a ValueError

@@ -168,6 +168,10 @@ class Books:
             What the root is charged, and what it would be.
         requested : PrivacyLoss
             What is asked for, for the message.
+
+        Raises
+        ------
+        BudgetExceeded
         """
         if self.sealed and loss != charged:
             raise BudgetExceeded(requested, Budget.left(NO_LOSS), "the books of a fit that is done")
@@ -189,6 +193,10 @@ class Books:
         """Refuse a new total that leaves an amount of more digits than books hold.
 
         A difference is worked out only where an amount is long itself: others leave short ones.
+
+        Raises
+        ------
+        ParameterError
         """
         if self.epsilon == math.inf or not any(
             is_long(amount, ROOM)
@@ -198,7 +206,12 @@ class Books:
         check_length(self._cap(loss.delta).left_after(loss))
 
     def check_process(self) -> None:
-        """Refuse to spend in another process than the one that began the books."""
+        """Refuse to spend in another process than the one that began the books.
+
+        Raises
+        ------
+        ScopeError
+        """
         if this_process() != self._process:
             raise ScopeError(
                 "this accountant belongs to another process, and a copy of it must not spend. "

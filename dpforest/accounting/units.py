@@ -117,6 +117,8 @@ def open_units(
 
     Raises
     ------
+    ParameterTypeError, ParameterError
+        If the size is no whole number from 1 up, or an adaptive scope has no reserve.
     BudgetExceeded
         If the reserve does not fit; nothing is opened.
     ScopeError

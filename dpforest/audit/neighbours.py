@@ -87,6 +87,8 @@ def as_pairs(pairs: Any) -> tuple[DatasetPair, ...]:
     ------
     ParameterTypeError
         If there is something else among them.
+    ParameterError
+        If two datasets are given that are no neighbours.
     """
     if isinstance(pairs, DatasetPair):
         return (pairs,)
@@ -110,6 +112,8 @@ def records_of(dataset: Any) -> list[Hashable]:
     ------
     ParameterTypeError
         If it is neither an array of records nor a table with labels.
+    ParameterError
+        If the table and its labels differ in length.
     """
     if isinstance(dataset, tuple) and len(dataset) == 2:
         X, y = (_rows(part) for part in dataset)

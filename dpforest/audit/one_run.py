@@ -199,6 +199,11 @@ def corner_canaries(
     """Records at places drawn uniformly from the domain, with classes in turn.
 
     Far from each other they are alone in their leaves more often than any other records.
+
+    Raises
+    ------
+    ParameterError
+        If the domain has no classes.
     """
     if domain.classes is None:
         raise ParameterError("domain", "no classes", "canaries need classes", "Declare them")

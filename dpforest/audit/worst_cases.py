@@ -162,7 +162,13 @@ def worst_cases(
 def worst_case(
     domain: Domain, name: str, stopping_size: int = 5, records_per_unit: int = 1
 ) -> DatasetPair:
-    """One built-in pair by its name, a key of ``WORST_CASES``."""
+    """One built-in pair by its name, a key of ``WORST_CASES``.
+
+    Raises
+    ------
+    ParameterError
+        If there is none of this name, or the domain has neither classes nor target.
+    """
     if name not in WORST_CASES:
         raise ParameterError("name", name, f"must be one of {list(WORST_CASES)}", "Choose one")
     corners = _Corners(domain)

@@ -201,6 +201,15 @@ class PrivateEstimator(SharedBudget):
         streamed : bool, optional
             Whether records will be read pass by pass, which not every strategy can do: True for
             a stream. None asks the estimator: those on Dask always read so.
+
+        Raises
+        ------
+        ParameterTypeError
+            If there is no domain, or a parameter is of a wrong kind.
+        ParameterError
+            If a parameter breaks a rule, or the strategy cannot read a stream.
+        DomainError
+            If the domain has no labels of the estimator's kind.
         """
         domain = domain if domain is not None else self.domain
         if not isinstance(domain, Domain):

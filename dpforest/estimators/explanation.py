@@ -162,6 +162,13 @@ class Explanation(OwnNames):
         -------
         matplotlib.figure.Figure
             Needs ``dpforest[plots]``.
+
+        Raises
+        ------
+        MissingExtraError
+            If matplotlib is not installed.
+        ParameterError
+            If a feature is not in the domain.
         """
         try:
             from matplotlib.figure import Figure

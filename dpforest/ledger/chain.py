@@ -161,6 +161,11 @@ def end_of(head: Head, last: Sequence[Row], ledger: str) -> End:
         The row of the head's number, and no other.
     ledger : str
         Identity of the ledger.
+
+    Raises
+    ------
+    LedgerDamaged
+        If the head, its row and its state do not belong together, or to this ledger.
     """
     name = head.data_set
     if len(last) != 1:

@@ -135,6 +135,14 @@ class LedgerCore(LedgerBase):
         Returns
         -------
         Entry
+
+        Raises
+        ------
+        ParameterTypeError
+            If the domain, the owners or a number are of a wrong kind.
+        ParameterError
+            If the domain is a draft, a parameter breaks a rule, or the name is taken.
+        LedgerUnreachable, LedgerDamaged
         """
         fingerprint = domain_digest(domain)
         if not domain.is_declared:
@@ -252,6 +260,13 @@ class LedgerCore(LedgerBase):
         reason : str
             Needed where an owner gives it back without the token.
         entry_id : str, optional
+
+        Raises
+        ------
+        ParameterError
+            If there is no such reserve, a fit of it has begun, the token is not its own, or who
+            asks without one is no owner or gives no reason.
+        LedgerUnreachable, LedgerDamaged
         """
         checked_id(reserve, "reserve", _RESERVE_REPAIR)
         if token != "" and not is_hex(token, 32):

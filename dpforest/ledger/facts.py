@@ -32,6 +32,11 @@ def domain_digest(domain: Domain) -> str:
     -------
     str
         64 hexadecimal digits.
+
+    Raises
+    ------
+    ParameterTypeError
+        If it is no domain.
     """
     if not isinstance(domain, Domain):
         raise ParameterTypeError("domain", domain, "must be a Domain", "Write Domain(...)")
@@ -50,6 +55,13 @@ def cap_facts(currency: Any, epsilon: Any, delta: Any, rho: Any) -> dict[str, An
     currency : {"rho", "epsilon"}
     epsilon, delta, rho : number or None
         Of rho: ``epsilon`` and ``delta``, or ``rho`` and ``delta``. Of pure epsilon: ``epsilon``.
+
+    Raises
+    ------
+    ParameterError
+        If the currency is none of these, or a number is missing, one too many or out of range.
+    ParameterTypeError
+        If one of them is no number.
     """
     if check_choice(currency, "currency", ("rho", "epsilon")) == "epsilon":
         return _pure(epsilon, delta, rho)

@@ -39,6 +39,8 @@ def open_store(
 
     Raises
     ------
+    ParameterTypeError
+        If the place is no text.
     ParameterError
         If the place is of no kind that is known here.
     LedgerUnreachable

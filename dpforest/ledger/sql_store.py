@@ -267,6 +267,8 @@ class SqlStore(ABC):
         ------
         LedgerUnreachable
             If they are of a newer release.
+        LedgerDamaged
+            If they do not say which ledger they are of.
         """
         if not self._has_tables(connection):
             return 0

@@ -96,6 +96,8 @@ def read_testimonies(witnesses: Iterable[Any]) -> list[Testimony]:
 
     Raises
     ------
+    ParameterTypeError
+        If they are nothing that one could go through.
     ParameterError
         If one is neither, or is not as it was written, or says nothing of a ledger.
     """

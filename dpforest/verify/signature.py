@@ -105,8 +105,10 @@ def read_signature(given: Any) -> ReportSignature:
 
     Raises
     ------
+    ParameterTypeError
+        If it is neither a signature nor a text nor a path.
     ReportError
-        If it is none.
+        If it holds no signature.
     """
     if isinstance(given, ReportSignature):
         return given
@@ -133,6 +135,8 @@ def asked_signature(signature: Any, key: Any) -> ReportSignature | None:
     ------
     ParameterError
         If one is given without the other, or the key is none.
+    ParameterTypeError
+        If the signature is neither a signature nor a text nor a path.
     ReportError
         If it is no signature, or one by another key.
     """
