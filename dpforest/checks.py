@@ -9,6 +9,11 @@ from typing import Any
 from dpforest.exceptions import ParameterError, ParameterTypeError
 
 
+def is_real(value: Any) -> bool:
+    """Whether a value is a real number; True and False are none."""
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
 def check_integer(value: Any, name: str, lowest: int, highest: int | None = None) -> int:
     """A whole number within bounds."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
@@ -26,9 +31,23 @@ def check_integer(value: Any, name: str, lowest: int, highest: int | None = None
 
 def check_part(value: Any, name: str, most: int | None = None) -> None:
     """Refuse what is not above 0 and below 1; 1 itself is fine where it is the most."""
+    rule = f"must be above 0 and {'at most' if most else 'below'} 1"
+    if not is_real(value):
+        raise ParameterTypeError(name, value, rule, "Give a part of 1")
     if not (0 < value < 1 or value == most):
-        rule = f"must be above 0 and {'at most' if most else 'below'} 1"
         raise ParameterError(name, value, rule, "Give a part of 1")
+
+
+def check_number(
+    value: Any, name: str, lowest: float, highest: float, closed: bool = True
+) -> float:
+    """A real number within bounds; the lowest is allowed only where ``closed``."""
+    rule = f"must be a number in {'[' if closed else '('}{lowest:g}, {highest:g}]"
+    if not is_real(value):
+        raise ParameterTypeError(name, value, rule, "Give a number in that range")
+    if not lowest <= value <= highest or (value == lowest and not closed):
+        raise ParameterError(name, value, rule, "Give a number in that range")
+    return float(value)
 
 
 def check_choice(value: Any, name: str, choices: tuple[str, ...]) -> str:
@@ -47,10 +66,11 @@ def check_n_jobs(value: Any) -> int:
     """Number of threads from scikit-learn's convention: None is 1, -1 all processors."""
     if value is None:
         return 1
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value == 0:
-        raise ParameterError(
-            "n_jobs", value, "must be None or a non-zero whole number", "Use -1 for all processors"
-        )
+    rule, repair = "must be None or a non-zero whole number", "Use -1 for all processors"
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise ParameterTypeError("n_jobs", value, rule, repair)
+    if value == 0:
+        raise ParameterError("n_jobs", value, rule, repair)
     if int(value) > 0:
         return int(value)
     return max(1, (os.cpu_count() or 1) + 1 + int(value))

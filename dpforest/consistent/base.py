@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 from abc import abstractmethod
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,7 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from dpforest.checks import check_choice, check_integer, check_n_jobs
+from dpforest.checks import check_choice, check_integer, check_n_jobs, check_number
 from dpforest.consistent.answers import REGRESSION_CRITERIA, Label, Mean
 from dpforest.consistent.candidates import RandomFeatures
 from dpforest.consistent.features import FeatureReader
@@ -22,7 +21,6 @@ from dpforest.consistent.grower import grow_forest, seed_of
 from dpforest.consistent.inclusion import BernoulliInclusion, Partition, RecordRule
 from dpforest.consistent.rules import ForestRules, Stop
 from dpforest.decisions import ClassScores
-from dpforest.exceptions import ParameterError
 from dpforest.report.guarantee import Guarantee
 
 _MAX_CLASSES = 2**16
@@ -265,21 +263,6 @@ def check_targets(y: Any) -> NDArray[np.float64]:
     return np.asarray(
         check_array(y, ensure_2d=False, dtype=np.float64, input_name="y"), dtype=np.float64
     )
-
-
-def check_number(
-    value: Any, name: str, lowest: float, highest: float, closed: bool = True
-) -> float:
-    """A real number within bounds; the lowest is allowed only where ``closed``."""
-    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    inside = is_number and (lowest <= value <= highest) and (closed or value > lowest)
-    if not inside:
-        opening = "[" if closed else "("
-        raise ParameterError(
-            name, value, f"must be a number in {opening}{lowest:g}, {highest:g}]",
-            "Give a number in that range",
-        )  # fmt: skip
-    return float(value)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

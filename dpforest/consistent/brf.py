@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dpforest.checks import check_number
 from dpforest.consistent.base import (
     ConsistentClassifier,
     ConsistentForest,
     ConsistentRegressor,
     DrawnFeatures,
     DrawnRecords,
-    check_number,
 )
 from dpforest.consistent.rules import ForestRules
 from dpforest.consistent.splits import BEST, RANDOM, Mixture

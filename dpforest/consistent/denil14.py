@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from dpforest.checks import check_integer
-from dpforest.consistent.base import ConsistentClassifier, DrawnRecords, check_number
+from dpforest.checks import check_integer, check_number
+from dpforest.consistent.base import ConsistentClassifier, DrawnRecords
 from dpforest.consistent.candidates import PoissonFeatures
 from dpforest.consistent.rules import ForestRules
 from dpforest.consistent.splits import BEST

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from dpforest.checks import check_number
 from dpforest.consistent.base import (
     ConsistentClassifier,
     ConsistentForest,
     ConsistentRegressor,
     DrawnFeatures,
-    check_number,
     included,
 )
 from dpforest.consistent.rules import ForestRules

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from dpforest.checks import check_number
 from dpforest.consistent.answers import Label
-from dpforest.consistent.base import ConsistentClassifier, DrawnRecords, check_number
+from dpforest.consistent.base import ConsistentClassifier, DrawnRecords
 from dpforest.consistent.candidates import AllFeatures
 from dpforest.consistent.rules import ForestRules
 from dpforest.consistent.splits import TwoStage
