@@ -78,7 +78,7 @@ class Workspace:
         self.orders[0][:] = np.arange(self.orders[0].size, dtype=np.int32)
         self.starts[0][:2] = 0, self.orders[0].size
         low, high, alive = self.boxes[0]
-        routing.initial_boxes(N_CODES, OFFSETS, low[:1], high[:1], alive[:1])
+        routing.initial_boxes(N_CODES, low[:1], high[:1], alive[:1])
 
     def grow(self, criterion: str) -> np.ndarray:
         """One tree by largest score, in the two stages of the library; its leaf counts."""

@@ -11,7 +11,6 @@ from doorway.answers import FAULTS
 from doorway.effects import EFFECTS
 from doorway.search import Line
 
-_GOOD = ("the same", "refused alike")
 _EFFECT = "effect: "
 #: Examples of a fault that are shown.
 _MOST_SHOWN = 3

@@ -111,7 +111,7 @@ class Codes:
             The same, of the type that the whole has.
         """
         feature = self._features[table.feature]
-        pairs = self._runs(table, of) if feature.is_numeric else _groups(table, of, typed)
+        pairs = self._runs(table, of) if feature.is_numeric else _groups(table, of)
         *cases, (_, last) = pairs
         if not cases:
             return typed(last)
@@ -132,9 +132,7 @@ class Codes:
         return runs
 
 
-def _groups(
-    table: Table, of: Callable[[Any], str], typed: Callable[[Any], str]
-) -> list[tuple[str, Any]]:
+def _groups(table: Table, of: Callable[[Any], str]) -> list[tuple[str, Any]]:
     """Codes of categories by their entry, the largest group last."""
     by_entry: dict[str, tuple[Any, list[int]]] = {}
     for code, value in enumerate((table.missing, *table.places, table.unknown), start=MISSING):

@@ -187,6 +187,8 @@ def pick(weights: NDArray[np.int64], source: RandomSource) -> int:
     ----------
     weights : int64 array, shape (m,)
         Not negative; their sum is positive and below 2^63.
+    source : RandomSource
+        At least one word.
     """
     sums = np.cumsum(weights)
     return int(np.searchsorted(sums, draw_one_below(int(sums[-1]), source), side="right"))
@@ -213,13 +215,10 @@ class StreamedBlocks:
     block : callable
         Scores of block k, an int64 array that is not empty; called again when k is proposed,
         and must give the same scores then. An outcome is (block, place in it).
-    n_blocks : int
-        At most 2^20, of at most 2^20 candidates.
     envelope : Envelope
     """
 
     block: Callable[[int], NDArray[np.int64]]
-    n_blocks: int
     envelope: Envelope
     _tops: list[int]
     _bounds: NDArray[np.int64]
@@ -229,7 +228,10 @@ class StreamedBlocks:
     def of(
         cls, block: Callable[[int], NDArray[np.int64]], n_blocks: int
     ) -> Callable[[Envelope], StreamedBlocks]:
-        """Arguments for `select_exponential_streamed`; scores are read when it calls."""
+        """Arguments for `select_exponential_streamed`; scores are read when it calls.
+
+        There are at most 2^20 blocks, of at most 2^20 candidates.
+        """
 
         def make(envelope: Envelope) -> StreamedBlocks:
             tops, sums = [], []
@@ -242,7 +244,7 @@ class StreamedBlocks:
             # Sums are below 2^35, so doubles hold them; +1 makes up for the floor.
             weights = np.floor(totals * envelope.factors(int(gaps.max()))[gaps]) + 1
             whole = np.where(gaps == 0, totals, weights.astype(np.int64))
-            return cls(block, n_blocks, envelope, tops, totals, whole)
+            return cls(block, envelope, tops, totals, whole)
 
         return make
 

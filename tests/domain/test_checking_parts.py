@@ -115,10 +115,6 @@ def test_lines_of_files_that_are_no_record_are_counted(tmp_path):
     assert DOMAIN.check(BatchStream([([[30, 1, "Male", "clerk"]], ["no"])])) == whole
 
 
-def without_values(finding):
-    return finding.column, finding.rule, finding.effect, finding.records
-
-
 def test_a_number_is_one_value_in_a_part_of_numbers_and_in_a_part_of_text():
     parts = [([[104, 0, "Male", "clerk"]], ["no"]), ([["104", "0", "Male", "clerk"]], ["no"])]
     (finding,) = DOMAIN.check(BatchStream(parts)).findings

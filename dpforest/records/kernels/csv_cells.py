@@ -22,7 +22,6 @@ _LONGEST_NUMBER, _LONGEST_EXPONENT = 40, 2
 @njit(cache=True, nogil=True)
 def find_cells(
     block: NDArray,
-    n_columns: int,
     slots: NDArray,
     quoting: bool,
     longest: int,
@@ -38,8 +37,6 @@ def find_cells(
     ----------
     block : uint8 array of shape (n_bytes,)
         Whole lines.
-    n_columns : int
-        Cells of the header.
     slots : int64 array of shape (n_columns,)
         Row of ``starts`` and ``ends`` for each column, -1 for a column that nobody reads.
     quoting : bool

@@ -104,7 +104,11 @@ def child_histograms(
 
     Parameters
     ----------
+    codes : uint array of shape (n, D)
+    labels : uint array of shape (n,)
     order, node_starts : of the children, ``2 * n_parents`` nodes, left and right in turn
+    offsets : int64 array of shape (D + 1,)
+    n_classes : int
     parents : int32 array of shape (n_parents, total, K)
     out : int32 array of shape (2 * n_parents, total, K), overwritten; must not overlap ``parents``
     """

@@ -68,7 +68,7 @@ def _cells_of_block(
     room = min(block.count(b"\n") + 1, len(block) // max(len(names) - 1, 1) + 1)
     starts = np.empty((len(wanted), room), np.int32)
     ends = np.empty_like(starts)
-    kept = find_cells(array, len(names), slots, quoting, longest, starts, ends)
+    kept = find_cells(array, slots, quoting, longest, starts, ends)
     return {
         name: _copied(array, starts[slot, :kept], ends[slot, :kept], quoting)
         for name, slot in place.items()

@@ -64,7 +64,7 @@ class Boxes:
     ) -> Boxes:
         """The whole domain; a cell that is not ``declared`` is never a candidate, nor below."""
         boxes = cls._empty(1, offsets, ordered, np.dtype(dtype))
-        initial_boxes(n_codes, offsets, boxes.low, boxes.high, boxes.alive)
+        initial_boxes(n_codes, boxes.low, boxes.high, boxes.alive)
         if declared is not None:
             boxes.alive[0] &= declared
         return boxes

@@ -226,10 +226,6 @@ def test_shares_are_never_rounded_to_certainty():
 # -- the composition -----------------------------------------------------------------------------
 
 
-def fractions_of(rows, name):
-    return [getattr(row.together, name) for row in rows]
-
-
 def walk(branch):
     yield branch
     for child in branch.branches:

@@ -19,7 +19,6 @@ from dpforest.exceptions import ParameterError
 from dpforest.trees.multinomial.criteria import CRITERIA, resolve_criterion
 from dpforest.trees.multinomial.kernels import scoring, stages
 
-N_CODES = (3, 3)
 ORDERED = np.array([True, False])
 OFFSETS = np.array([0, 3, 6])
 CHOICES = ["feature", "value of 0", "value of 1", "joint"]

@@ -67,9 +67,7 @@ def apply_splits(
 
 
 @kernel()
-def initial_boxes(
-    n_codes: NDArray, offsets: NDArray, box_low: NDArray, box_high: NDArray, alive: NDArray
-) -> None:
+def initial_boxes(n_codes: NDArray, box_low: NDArray, box_high: NDArray, alive: NDArray) -> None:
     """The root's box: all codes of every feature. Arrays as in :func:`update_boxes`, one node."""
     for f in range(n_codes.shape[0]):
         box_low[0, f] = 0

@@ -47,11 +47,10 @@ def test_thresholds_on_a_lattice_of_32_bits():
 
 
 def test_the_root_reaches_every_code(twins):
-    offsets = twins.offsets_of(N_CODES)
     everything = [[set(range(m)) for m in N_CODES]]
     expected = twins.box_arrays(everything, N_CODES, ORDERED)
     got = [np.empty_like(array) for array in expected]
-    routing.initial_boxes(np.array(N_CODES), offsets, *got)
+    routing.initial_boxes(np.array(N_CODES), *got)
     for mine, twin in zip(got, expected, strict=True):
         np.testing.assert_array_equal(mine, twin)
 
