@@ -75,6 +75,10 @@ def solve(
         Given to the solver as a hint.
     seconds : float
         Limit of the processor's time; that of the wall clock is `WALL_CLOCK`.
+    seed : int
+        Of the solver.
+    workers : int
+        Number of its threads.
 
     Raises
     ------

@@ -173,6 +173,7 @@ def fault_of(smaller: Answer, larger: Answer, place: int, most: int = 1) -> str 
 
     Parameters
     ----------
+    smaller, larger : answers without the record and with it
     place : row of the record in the larger table
     most : how many records it may be
     """

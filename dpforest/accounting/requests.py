@@ -99,6 +99,12 @@ def _whole(number: Any) -> int | None:
 
 
 def read_sides(sides: Mapping[str, Any]) -> dict[str, Fraction]:
+    """Exact probabilities of sides by their names; they sum to at most 1.
+
+    Raises
+    ------
+    ParameterTypeError, ParameterError
+    """
     if not sides:
         raise ParameterError("sides", sides, "must name at least one side", "Name the sides")
     probabilities = {name: read_probability(f"sides[{name!r}]", p) for name, p in sides.items()}
@@ -110,6 +116,12 @@ def read_sides(sides: Mapping[str, Any]) -> dict[str, Fraction]:
 
 
 def read_probability(parameter: str, value: Any) -> Fraction:
+    """A probability above 0, exactly.
+
+    Raises
+    ------
+    ParameterTypeError, ParameterError
+    """
     probability = to_rational(value, parameter)
     if not ZERO < probability <= 1:
         raise ParameterError(

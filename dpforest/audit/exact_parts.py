@@ -67,6 +67,10 @@ def check_label(rule: str, epsilon: Fraction = _ONE, largest: int = 40) -> Exact
     Parameters
     ----------
     rule : {"count_label", "count_label_permute_and_flip", "label"}
+    epsilon : Fraction
+        The claim.
+    largest : int
+        Most records of a class.
     """
     frequency = rule == "label"
     c = exponent(epsilon, *((Fraction(2), LabelByFrequency.unit) if frequency else (_ONE, _ONE)))

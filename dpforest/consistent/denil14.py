@@ -38,6 +38,8 @@ class Denil14Classifier(DrawnRecords, ConsistentClassifier):
         Whether other features are drawn if none of those drawn has two values in the node.
         Otherwise the node is a leaf, which is what DMRF's printed figures agree with.
 
+    Notes
+    -----
     The other parameters and the attributes are described where forests share them: in
     ``DrawnRecords`` and ``ConsistentForest`` of ``base``.
     """

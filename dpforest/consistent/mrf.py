@@ -35,6 +35,8 @@ class MRFClassifier(DrawnRecords, ConsistentClassifier):
     B3 : float, default=inf
         Strength of the label draw; infinite is the majority.
 
+    Notes
+    -----
     The other parameters and the attributes are described where forests share them: in
     ``DrawnRecords`` and ``ConsistentForest`` of ``base``.
     """

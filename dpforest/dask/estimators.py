@@ -26,6 +26,8 @@ class _OnDask:
         ----------
         X : dask.array.Array or dask.dataframe.DataFrame
         y : dask.array.Array or dask.dataframe.Series, partitioned as X, or a column's name
+        **fit_parameters
+            Of ``fit`` in memory.
 
         Raises
         ------

@@ -427,6 +427,12 @@ def _the_same(entry: Entry, said: Said) -> Entry:
 
 
 def checked_name(value: Any, parameter: str) -> str:
+    """A name as a ledger keeps it.
+
+    Raises
+    ------
+    ParameterTypeError, ParameterError
+    """
     if not isinstance(value, str):
         raise ParameterTypeError(parameter, value, "must be a name", "Give a text")
     if not is_name(value):
@@ -438,12 +444,24 @@ def checked_name(value: Any, parameter: str) -> str:
 
 
 def checked_signer(value: Any) -> Signer | None:
+    """The key that entries are signed with, or None.
+
+    Raises
+    ------
+    ParameterTypeError
+    """
     if value is not None and not isinstance(value, Signer):
         raise ParameterTypeError("signer", None, "must be a Signer", "Use Signer.read(path)")
     return value
 
 
 def checked_id(value: Any, parameter: str, repair: str = "Use str(uuid.uuid4())") -> str:
+    """A UUID as a ledger writes it.
+
+    Raises
+    ------
+    ParameterError
+    """
     if not is_id(value):
         raise ParameterError(parameter, value, "must be a UUID in small letters", repair)
     return str(value)

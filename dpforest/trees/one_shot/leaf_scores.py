@@ -78,7 +78,9 @@ def score_leaves(
     strength : float
         A.
     prior : ndarray of int64 or float64, shape (K,), optional
-        Noisy class counts of their own, with noise of ``prior_variance``.
+        Noisy class counts of their own.
+    prior_variance : float
+        Of the noise on one of these.
     target_spread : float, optional
         For targets: q is so much smaller where it is held against noise. And their mean is a
         plain one, since a squared error does not ask that it lean to even shares where the counts
