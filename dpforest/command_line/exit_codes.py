@@ -5,9 +5,7 @@ The codes of refusals are those of ``dpforest ledger``; docs/command_line.md lis
 
 from __future__ import annotations
 
-from dpforest.exceptions import DPForestError
-from dpforest.ledger.command_line import BAD_INPUT
-from dpforest.ledger.command_line import exit_code as code_of_refusal
+from dpforest.ledger.command_line import REFUSALS
 
 DONE = 0
 #: The answer is no: a report does not hold, an audit found a violation, somebody said no at the
@@ -24,11 +22,7 @@ HUNG_UP, INTERRUPTED, NOBODY_READS, TERMINATED = 129, 130, 141, 143
 CODES = {
     DONE: "done",
     ANSWER_IS_NO: "the answer is no",
-    BAD_INPUT: "bad input",
-    3: "the budget does not allow it",
-    4: "an approval is missing",
-    5: "the ledger is damaged, behind or frozen",
-    6: "the ledger cannot be reached",
+    **REFUSALS,
     NOT_ALL_WRITTEN: "paid for, but not all files are where they were to be",
     FAULT: "a fault of dpforest",
     HUNG_UP: "the terminal is gone",
@@ -36,8 +30,3 @@ CODES = {
     NOBODY_READS: "nobody reads the output",
     TERMINATED: "told to end",
 }
-
-
-def exit_code(refusal: DPForestError) -> int:
-    """Exit code of a refusal: 2 for bad input, others for budgets and ledgers."""
-    return code_of_refusal(refusal)

@@ -21,7 +21,7 @@ from sklearn.base import is_regressor
 from dpforest.command_line.answers import Answer, FitResult, Price, Written
 from dpforest.command_line.asking import agreed
 from dpforest.command_line.charging import Purse, price_words, purse_of, spent_words
-from dpforest.command_line.exit_codes import ANSWER_IS_NO, DONE, NOT_ALL_WRITTEN, exit_code
+from dpforest.command_line.exit_codes import ANSWER_IS_NO, DONE, NOT_ALL_WRITTEN
 from dpforest.command_line.forests import declared_domain, forest_of
 from dpforest.command_line.headers import header_at
 from dpforest.command_line.interrupts import interrupts_wait
@@ -38,6 +38,7 @@ from dpforest.command_line.writing import (
 from dpforest.estimators.forecast import gain_in_words
 from dpforest.estimators.forecast_range import Range
 from dpforest.exceptions import DPForestError, MissingExtraError
+from dpforest.ledger.command_line import exit_code
 from dpforest.report.header import ReportHeader
 
 #: Names of files in the folder of ``--output``.

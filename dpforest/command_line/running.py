@@ -20,8 +20,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpforest import exceptions
-from dpforest.command_line.exit_codes import FAULT, INTERRUPTED, NOBODY_READS, exit_code
+from dpforest.command_line.exit_codes import FAULT, INTERRUPTED, NOBODY_READS
 from dpforest.command_line.interrupts import Interrupted
+from dpforest.ledger.command_line import exit_code
 
 if TYPE_CHECKING:
     from dpforest.command_line.answers import Answer

@@ -23,22 +23,27 @@ from dpforest.exceptions import (
     LedgerUnreachable,
 )
 
-#: Exit codes, by what was raised; anything else of dpforest's own is bad input, 2.
+BAD_INPUT, NO_BUDGET, NO_APPROVAL, NOT_SOUND, NOT_REACHED = 2, 3, 4, 5, 6
+#: Exit codes, by what was raised; anything else of dpforest's own is bad input.
 EXIT_CODES: tuple[tuple[type[DPForestError], int], ...] = (
-    (BudgetExceeded, 3),
-    (ApprovalMissing, 4),
-    (LedgerDamaged, 5),
-    (LedgerFrozen, 5),
-    (LedgerUnreachable, 6),
+    (BudgetExceeded, NO_BUDGET),
+    (ApprovalMissing, NO_APPROVAL),
+    (LedgerDamaged, NOT_SOUND),
+    (LedgerFrozen, NOT_SOUND),
+    (LedgerUnreachable, NOT_REACHED),
 )
-BAD_INPUT = 2
+#: Exit codes of refusals in words.
+REFUSALS = {
+    BAD_INPUT: "bad input",
+    NO_BUDGET: "the budget does not allow it",
+    NO_APPROVAL: "an approval is missing",
+    NOT_SOUND: "the ledger is damaged, behind or frozen",
+    NOT_REACHED: "the ledger cannot be reached",
+}
 #: Where the ledger is and who asks, for whoever does not want to say it at every command.
 URL_VARIABLE, ACTOR_VARIABLE = "DPFOREST_LEDGER", "DPFOREST_ACTOR"
 
-_EPILOG = (
-    "exit codes: 0 done, 2 bad input, 3 the budget does not allow it, 4 an approval is missing, "
-    "5 the ledger is damaged, behind or frozen, 6 the ledger cannot be reached"
-)
+_EPILOG = f"exit codes: 0 done, {', '.join(f'{code} {words}' for code, words in REFUSALS.items())}"
 #: Adds the options of one command to its parser.
 Options = Callable[[argparse.ArgumentParser], None]
 
