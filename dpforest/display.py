@@ -96,6 +96,11 @@ def printable(text: str) -> str:
     return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in text)
 
 
+def one_line(text: str) -> str:
+    """A text on one line, with a blank for whatever would turn the line around it or end it."""
+    return "".join(sign if sign.isprintable() else " " for sign in text)
+
+
 def count_text(number: int, noun: str, several: str = "") -> str:
     """A number of things in words, such as "1 record" or "1,200 records"."""
     return f"{number:,} {noun if number == 1 else several or noun + 's'}"

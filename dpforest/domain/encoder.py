@@ -438,11 +438,11 @@ def numeric_codes(
     codes = cells.encode(np.where(absent, feature.lower, numbers))
     faults, absent = numeric_faults(feature, numbers, unparsable)
     if unparsable is not None:
-        codes[unparsable] = _midpoint_code(feature, cells)
+        codes[unparsable] = midpoint_code(feature, cells)
     if feature.missing:
         codes[absent] = cells.n_codes - 1
         return codes, faults
-    codes[absent] = _midpoint_code(feature, cells)
+    codes[absent] = midpoint_code(feature, cells)
     return codes, faults
 
 
@@ -461,7 +461,8 @@ def numeric_faults(
     return faults, absent
 
 
-def _midpoint_code(feature: NumericFeature, cells: Cells) -> int:
+def midpoint_code(feature: NumericFeature, cells: Cells) -> int:
+    """Code of what is no number: that of the middle of the bounds."""
     middle = feature.lower + (feature.upper - feature.lower) / 2
     return int(cells.encode(np.array([middle]))[0])
 

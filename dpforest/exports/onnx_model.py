@@ -13,7 +13,7 @@ from dpforest.exports.onnx_inputs import Inputs
 from dpforest.exports.onnx_links import label_array, labels_of, means_of, probabilities_of
 from dpforest.exports.onnx_rules import rules_scores
 from dpforest.exports.onnx_trees import trees_scores
-from dpforest.exports.parts import Document, Link, Rules, Trees, read_document
+from dpforest.exports.parts import Document, Link, Rules, Trees, read_document, texts_of
 
 #: Names of what comes out, as other writers of ONNX have them.
 OF_CLASSES, OF_MEANS = ("label", "probabilities"), ("variable",)
@@ -78,11 +78,8 @@ def _checked(outputs: Any, document: Document) -> tuple[str, ...]:
 
 def _check_texts(document: Document) -> None:
     """Refuse names, categories and classes that runtimes would cut short."""
-    for feature in document.features:
-        for text in (feature.name, *(feature.categories or ())):
-            _check_text(text, f"feature {feature.name!r}")
-    for label in document.link.classes:
-        _check_text(str(label), "classes")
+    for text, entry in texts_of(document):
+        _check_text(text, entry)
 
 
 def _check_text(text: str, entry: str) -> None:

@@ -7,6 +7,7 @@ through :func:`dpforest.read_plain` first.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -148,6 +149,15 @@ class Document:
     features: tuple[Feature, ...]
     score: Trees | Rules
     link: Link
+
+
+def texts_of(document: Document) -> Iterator[tuple[str, str]]:
+    """Every name, category and class, each with the entry of the domain that it stands in."""
+    for feature in document.features:
+        for text in (feature.name, *(feature.categories or ())):
+            yield text, f"feature {feature.name!r}"
+    for label in document.link.classes:
+        yield str(label), "classes"
 
 
 def read_document(text: str) -> Document:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from dpforest.exceptions import ExportSizeError, ParameterError
-from dpforest.exports.parts import Document, Link, Rules, read_document
+from dpforest.exports.parts import Document, Link, Rules, read_document, texts_of
 from dpforest.exports.sql_inputs import Codes
 from dpforest.exports.sql_links import mean_shares, means, probabilities
 from dpforest.exports.sql_scores import rules_shares, trees_scores
@@ -188,11 +188,8 @@ def _check_texts(document: Document) -> None:
             "case of letters alone, or after 63 bytes",
             "Declare names that differ by more, and fit again, or use to_plain()",
         )  # fmt: skip
-    for feature in document.features:
-        for text in (feature.name, *(feature.categories or ())):
-            _check_text(text, f"feature {feature.name!r}")
-    for label in document.link.classes:
-        _check_text(str(label), "classes")
+    for text, entry in texts_of(document):
+        _check_text(text, entry)
 
 
 def _kept_of(name: str) -> str:

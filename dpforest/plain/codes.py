@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.domain.cells import Cells, Lattice, PublicCells
-from dpforest.domain.encoder import DomainEncoder
-from dpforest.domain.schema import CategoricalFeature, NumericFeature
+from dpforest.domain.encoder import DomainEncoder, midpoint_code
+from dpforest.domain.schema import CategoricalFeature
 
 #: Every bit of a double but its sign.
 _MAGNITUDE = np.int64(2**63 - 1)
@@ -54,15 +54,9 @@ class FeatureCodes:
         else:
             assert cells is not None
             n_places = n_codes - cells.has_missing_code
-            unknown = _middle_code(feature, cells)
+            unknown = midpoint_code(feature, cells)
         missing = n_codes - 1 if feature.missing else unknown
         return cls(cells, n_places, unknown, missing, n_codes)
-
-
-def _middle_code(feature: NumericFeature, cells: Cells) -> int:
-    """Code of what is no number: that of the middle of the bounds, as for predictions."""
-    middle = feature.lower + (feature.upper - feature.lower) / 2
-    return int(cells.encode(np.array([middle]))[0])
 
 
 def largest_values(cells: Cells, codes: Sequence[int]) -> list[float]:

@@ -6,10 +6,11 @@ import json
 from typing import Any
 
 from dpforest.accounting.figures import figure_up
+from dpforest.display import one_line
 from dpforest.report.decision import decision_of
 from dpforest.report.header import NOT_STATED
 from dpforest.report.record import ReportRecord
-from dpforest.report.text import cautions, cell, facts_text, paragraph, table, utility_table
+from dpforest.report.text import cautions, cell, facts_text, pairs, paragraph, table, utility_table
 
 _NO_FIGURES = "No figure of utility was handed in."
 _CHECKED = (
@@ -72,7 +73,7 @@ def _yaml(data: dict[str, Any]) -> str:
 
 def _flow(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False)
-    return "".join(c if c.isprintable() else " " for c in text)
+    return one_line(text)
 
 
 # -- the text -------------------------------------------------------------------------------------
@@ -87,12 +88,12 @@ def _details(report: ReportRecord) -> str:
         "strategy": report.plan.get("strategy", "-"),
         "versions": ", ".join(f"{k} {v}" for k, v in report.versions.items()),
     }
-    return _rows(rows)
+    return pairs(rows)
 
 
 def _uses(report: ReportRecord) -> str:
     header = report.header
-    return _rows({"purpose": header.purpose or NOT_STATED, "access": header.access or NOT_STATED})
+    return pairs({"purpose": header.purpose or NOT_STATED, "access": header.access or NOT_STATED})
 
 
 def _privacy(report: ReportRecord) -> str:
@@ -122,7 +123,7 @@ def _training(report: ReportRecord) -> str:
         "people concerned": header.people or NOT_STATED,
         "preparation and tuning": header.preparation or NOT_STATED,
     }
-    return f"{_rows(rows)}\n\nWhat was declared of the table beforehand:\n\n{facts_text(report)}"
+    return f"{pairs(rows)}\n\nWhat was declared of the table beforehand:\n\n{facts_text(report)}"
 
 
 def _evaluation(report: ReportRecord) -> str:
@@ -131,8 +132,4 @@ def _evaluation(report: ReportRecord) -> str:
 
 def _check(report: ReportRecord) -> str:
     digests = {"released model": report.model_fingerprint, "privacy report": report.digest}
-    return f"{_CHECKED}\n\n{_rows(digests)}"
-
-
-def _rows(values: dict[str, str]) -> str:
-    return table(("what", "value"), [(cell(k), cell(v)) for k, v in values.items()])
+    return f"{_CHECKED}\n\n{pairs(digests)}"

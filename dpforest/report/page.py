@@ -16,6 +16,7 @@ from dpforest.accounting.figures import figure_up
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.rationals import parse_amount
 from dpforest.accounting.verify import claimed_loss
+from dpforest.display import one_line
 from dpforest.domain.domain import Domain
 from dpforest.exceptions import MissingExtraError, ReportError
 from dpforest.report.audits import shown_audits
@@ -123,7 +124,7 @@ def _printable(value: Any) -> Any:
     """Text without characters that could turn the line around them; escaped markup as it is."""
     if type(value) is not str:
         return value
-    return "".join(c if c.isprintable() else " " for c in value)
+    return one_line(value)
 
 
 def _up(value: float | None) -> str:

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from dpforest.accounting.figures import figure_up
+from dpforest.display import one_line
 from dpforest.report.guarantee import RelationBound
 from dpforest.report.record import ReportRecord
 from dpforest.report.registry_form import FIELDS, Entry
@@ -52,7 +53,7 @@ def _printable(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_printable(part) for part in value]
     if isinstance(value, str):
-        return "".join(c if c.isprintable() else " " for c in value)
+        return one_line(value)
     return value
 
 

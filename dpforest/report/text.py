@@ -9,6 +9,7 @@ from typing import Any
 
 from dpforest.accounting.figures import figure_up
 from dpforest.accounting.ledger import LedgerEntry, LossRecord, ScopeRecord
+from dpforest.display import one_line
 from dpforest.report.decision import Decision, decision_of
 from dpforest.report.header import header_rows
 from dpforest.report.places import place_rows
@@ -37,19 +38,19 @@ def report_markdown(report: ReportRecord) -> str:
         f"# Privacy report: {cell(report.header.title or report.estimator)}",
         f"**{cell(report.sentence)}**",
         _top(report, decision),
-        "## Header, as typed in\n\n" + _pairs(header_rows(report.header)),
+        "## Header, as typed in\n\n" + pairs(header_rows(report.header)),
         _guarantee(report),
         "## Utility\n\n" + _utility(report),
         _notes(report, decision),
         _place(report),
         "## Public facts\n\n" + facts_text(report),
-        "## Plan\n\n" + _pairs(report.plan),
+        "## Plan\n\n" + pairs(report.plan),
         "## Spending\n\n" + _spending(report),
         "## Composition\n\n" + _composition(report.composition),
         f"## Randomness\n\n{paragraph(report.randomness)}",
         "## Not covered\n\n" + _list(map(cell, report.not_covered)),
-        "## Parameters\n\n" + _pairs(report.parameters),
-        "## Versions\n\n" + _pairs(report.versions),
+        "## Parameters\n\n" + pairs(report.parameters),
+        "## Versions\n\n" + pairs(report.versions),
         "## Fingerprints\n\n" + _fingerprints(report),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -91,11 +92,11 @@ def utility_table(utility: tuple[UtilityFigure, ...]) -> str:
 def _place(report: ReportRecord) -> str:
     """The fit's place in a ledger; nothing where it stands in none."""
     place = report.basis.ledger
-    return "" if place is None else "## Ledger\n\n" + _pairs(place_rows(place))
+    return "" if place is None else "## Ledger\n\n" + pairs(place_rows(place))
 
 
 def _fingerprints(report: ReportRecord) -> str:
-    return _pairs(
+    return pairs(
         {
             "released model": report.model_fingerprint,
             "this report": report.digest,
@@ -250,7 +251,8 @@ def table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
     return "\n".join(lines)
 
 
-def _pairs(values: dict[str, str]) -> str:
+def pairs(values: dict[str, str]) -> str:
+    """A table of names and values, which may be texts of others."""
     return table(("what", "value"), [(cell(k), cell(v)) for k, v in values.items()])
 
 
@@ -267,7 +269,7 @@ def cell(text: str) -> str:
 
     What would become a link by itself is shown as code, of which no reader makes one.
     """
-    line = "".join(c if c.isprintable() else " " for c in str(text))
+    line = one_line(str(text))
     parts = _LINKS.split(line)  # every second one is the beginning of a link
     return "".join(f"`{part}`" if i % 2 else _escaped(part) for i, part in enumerate(parts))
 
