@@ -15,7 +15,7 @@ from dpforest.accounting.figures import figure_up
 from dpforest.accounting.ledger import Budget
 from dpforest.accounting.losses import NO_LOSS, ZERO, Amount, PrivacyLoss
 from dpforest.accounting.rationals import check_length, is_long, to_rational
-from dpforest.accounting.requests import Asked, Granted, Request, read_request
+from dpforest.accounting.requests import Granted, PricedRequests, Request, read_request
 from dpforest.exceptions import BudgetExceeded, ParameterError, ParameterTypeError, ScopeError
 from dpforest.processes import this_process
 from dpforest.strict_json import is_writable
@@ -68,7 +68,7 @@ class Books:
         self._process = this_process()
         self._prices: dict[int, tuple[Event, PrivacyLoss]] = {}
         self._sums: dict[tuple[int, int], tuple[PrivacyLoss, PrivacyLoss, PrivacyLoss]] = {}
-        self._requests_read: dict[tuple[int, ...], tuple[tuple[Request, ...], Asked]] = {}
+        self._requests_read: dict[tuple[int, ...], tuple[tuple[Request, ...], PricedRequests]] = {}
 
     @classmethod
     def begun(cls, epsilon: Any, delta: Any, name: Any) -> Self:
@@ -108,7 +108,7 @@ class Books:
 
     # -- deciding -----------------------------------------------------------------------
 
-    def asked_of(self, requests: tuple[Request, ...]) -> Asked:
+    def asked_of(self, requests: tuple[Request, ...]) -> PricedRequests:
         """Requests read, priced and added up; the trees of a forest make the same ones.
 
         Read once: what is priced, what is recorded and what is granted are the same objects. Kept
@@ -121,7 +121,9 @@ class Books:
             return known[1]
         entries = tuple([self._entry(request) for request in requests])
         losses = [entry.loss for entry in entries]
-        asked = Asked(entries, functools.reduce(self.sum_of, losses) if losses else NO_LOSS)
+        asked = PricedRequests(
+            entries, functools.reduce(self.sum_of, losses) if losses else NO_LOSS
+        )
         several = len(requests) > 1 and len(self._requests_read) < _MOST_SUMS
         if several and all(map(_stays, requests)):
             self._requests_read[key] = requests, asked

@@ -44,7 +44,7 @@ class Granted:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PricedRequests:
     """Requests that are made together, read and priced.
 
     Attributes

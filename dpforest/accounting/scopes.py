@@ -30,7 +30,7 @@ from dpforest.accounting.grants import Grant
 from dpforest.accounting.ledger import Budget, LedgerEntry, LossRecord, ScopeKind, ScopeRecord
 from dpforest.accounting.losses import NO_LOSS, Amount, PrivacyLoss
 from dpforest.accounting.rationals import check_length, exact_text, mixture_epsilon
-from dpforest.accounting.requests import Asked, Granted, read_probability, read_sides
+from dpforest.accounting.requests import Granted, PricedRequests, read_probability, read_sides
 from dpforest.accounting.requests import Request as Request
 from dpforest.exceptions import (
     BudgetExceeded,
@@ -556,7 +556,7 @@ class SequentialScope(Scope):
         observe_grants(granted, owner)
         return granted
 
-    def _added_up(self, asked: Asked) -> tuple[PrivacyLoss, PrivacyLoss]:
+    def _added_up(self, asked: PricedRequests) -> tuple[PrivacyLoss, PrivacyLoss]:
         """Spending here with these entries, and what they add to it."""
         added = asked.loss
         if not self._adds_up:

@@ -70,7 +70,7 @@ _STAYS_SPENT = (
 )
 
 
-class Written(Protocol):
+class StandingEntry(Protocol):
     """An entry that stands, and the state that it left."""
 
     @property
@@ -80,7 +80,7 @@ class Written(Protocol):
     def state(self) -> DataSetState: ...
 
 
-class Held(Written, Protocol):
+class WrittenReserve(StandingEntry, Protocol):
     """A reserve that stands, and the secret by which it may be voided."""
 
     @property
@@ -97,11 +97,11 @@ class Book(Protocol):
 
     def room(self, data_set: str, blocks: Sequence[str] = ()) -> int: ...
 
-    def reserve(self, data_set: str, charge: Charge, *, request: str = "") -> Held: ...
+    def reserve(self, data_set: str, charge: Charge, *, request: str = "") -> WrittenReserve: ...
 
-    def write(self, data_set: str, body: Body) -> Written: ...
+    def write(self, data_set: str, body: Body) -> StandingEntry: ...
 
-    def as_written(self, data_set: str, entry_id: str) -> Written: ...
+    def as_written(self, data_set: str, entry_id: str) -> StandingEntry: ...
 
 
 # -- ceilings -------------------------------------------------------------------------------------

@@ -38,7 +38,7 @@ from dpforest.ledger.entries import (
     VoidBody,
     damaged,
 )
-from dpforest.ledger.state import Block, DataSetState, Held, Pending
+from dpforest.ledger.state import Block, DataSetState, OpenReserve, Pending
 from dpforest.ledger.words import several
 from dpforest.report.digests import digest_of
 
@@ -384,7 +384,7 @@ def _reserve(state: DataSetState, entry: Entry, body: ReserveBody) -> DataSetSta
     check_charge(state, charge)
     pending = _approved(state, entry.actor, body)
     after, amount = charged(state, entry.actor, charge)
-    held = Held(
+    held = OpenReserve(
         actor=entry.actor,
         token=body.token,
         charged=amount,
@@ -399,11 +399,11 @@ def _reserve(state: DataSetState, entry: Entry, body: ReserveBody) -> DataSetSta
     return _with_reserve(after, entry.id, held).model_copy(update={"alone": alone})
 
 
-def _with_reserve(state: DataSetState, name: str, held: Held | None) -> DataSetState:
+def _with_reserve(state: DataSetState, name: str, held: OpenReserve | None) -> DataSetState:
     return state.model_copy(update={"reserves": _put(state.reserves, name, held)})
 
 
-def _held(state: DataSetState, reserve: str) -> Held:
+def _held(state: DataSetState, reserve: str) -> OpenReserve:
     if reserve not in state.reserves:
         raise ParameterError(
             "reserve", reserve,
@@ -414,7 +414,7 @@ def _held(state: DataSetState, reserve: str) -> Held:
     return state.reserves[reserve]
 
 
-def _check_part(held: Held, part: int) -> None:
+def _check_part(held: OpenReserve, part: int) -> None:
     if part >= len(held.plans):
         raise ParameterError(
             "part", part, f"must be below {len(held.plans)}, the number of fits of the reserve",
@@ -473,7 +473,7 @@ def _void(state: DataSetState, entry: Entry, body: VoidBody) -> DataSetState:
     return after.model_copy(update={"alone": "" if state.alone == body.reserve else state.alone})
 
 
-def _check_voider(state: DataSetState, entry: Entry, body: VoidBody, held: Held) -> None:
+def _check_voider(state: DataSetState, entry: Entry, body: VoidBody, held: OpenReserve) -> None:
     """Refuse who has neither the token, nor is an owner with a reason."""
     if body.token:
         if not hmac.compare_digest(token_digest(body.token), held.token):

@@ -46,7 +46,7 @@ class Pending(Frozen):
     approvals: tuple[Name, ...] = ()
 
 
-class Held(Frozen):
+class OpenReserve(Frozen):
     """A reserve that is not settled yet.
 
     Attributes
@@ -101,7 +101,7 @@ class DataSetState(Frozen):
     quotas, used : dict of int
         Most that an analyst may spend, and what each one did.
     requests : dict of Pending
-    reserves : dict of Held
+    reserves : dict of OpenReserve
     alone : str
         Reserve whose certificate stands alone, so that the cap counts as reached.
     imported : tuple of str
@@ -123,7 +123,7 @@ class DataSetState(Frozen):
     quotas: dict[Name, Units] = {}
     used: dict[Name, Units] = {}
     requests: dict[Id, Pending] = {}
-    reserves: dict[Id, Held] = {}
+    reserves: dict[Id, OpenReserve] = {}
     alone: IdOrNone = ""
     imported: tuple[Digest, ...] = ()
     frozen: bool = False

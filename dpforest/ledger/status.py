@@ -10,7 +10,7 @@ from dpforest.accounting.rationals import parse_amount
 from dpforest.ledger.amounts import Units, fraction_of
 from dpforest.ledger.entries import OpenBody
 from dpforest.ledger.rules import charge_digest
-from dpforest.ledger.state import DataSetState, Held, Pending
+from dpforest.ledger.state import DataSetState, OpenReserve, Pending
 
 
 class BlockStatus(Frozen):
@@ -182,7 +182,7 @@ def _request(name: str, pending: Pending) -> RequestStatus:
     )
 
 
-def _reserve(name: str, held: Held) -> ReserveStatus:
+def _reserve(name: str, held: OpenReserve) -> ReserveStatus:
     return ReserveStatus(
         id=name,
         actor=held.actor,

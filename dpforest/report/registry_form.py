@@ -12,7 +12,7 @@ from pydantic import Field
 from dpforest.accounting.frozen import Frozen
 
 
-class Asked(NamedTuple):
+class RequiredFrom(NamedTuple):
     """The tier that asks for a field.
 
     Attributes
@@ -31,9 +31,10 @@ Text = Annotated[str, Field(min_length=1)]
 Number = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 #: Text that is asked from a tier on.
-_First = Annotated[Text | None, Asked(1)]
-_Second = Annotated[Text | None, Asked(2)]
-_Third = Annotated[Text | None, Asked(3)]
+_First = Annotated[Text | None, RequiredFrom(1)]
+_Second = Annotated[Text | None, RequiredFrom(2)]
+_Third = Annotated[Text | None, RequiredFrom(3)]
+_Units = Annotated[int | None, Field(ge=0), RequiredFrom(3, may_lack=True)]
 
 
 class Curator(Frozen):
@@ -48,7 +49,7 @@ class Basic(Frozen):
 
     name: _First = None
     data_curators: Annotated[
-        tuple[Curator, ...] | None, Field(min_length=1), Asked(1)
+        tuple[Curator, ...] | None, Field(min_length=1), RequiredFrom(1)
     ] = None  # fmt: skip
     description: _First = None
     intended_use: _First = None
@@ -58,15 +59,15 @@ class Basic(Frozen):
             "Interactive API", "SQL queries",
         ]
         | None,
-        Asked(1),
+        RequiredFrom(1),
     ] = None  # fmt: skip
     data_product_region: _First = None
     data_product_sector: Annotated[
         Literal["Technology", "Healthcare", "Education", "Government", "Energy", "Finance"] | None,
-        Asked(1),
+        RequiredFrom(1),
     ] = None
     publication_date: Annotated[
-        str | None, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"), Asked(1)
+        str | None, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"), RequiredFrom(1)
     ] = None
 
 
@@ -75,7 +76,7 @@ class Variant(Frozen):
 
     variant_name: Annotated[
         Literal["Pure DP", "Approximate DP", "Zero-concentrated DP", "Renyi DP", "Custom"] | None,
-        Asked(2),
+        RequiredFrom(2),
     ] = None
     data_domain: _Third = None
     unprotected_quantities: _Third = None
@@ -94,8 +95,8 @@ class Loss(Frozen):
 
     privacy_unit: _Second = None
     privacy_unit_details: _Third = None
-    number_of_privacy_units: Annotated[int | None, Field(ge=0), Asked(3, may_lack=True)] = None
-    privacy_parameters: Annotated[Parameters | None, Asked(2)] = None
+    number_of_privacy_units: _Units = None
+    privacy_parameters: Annotated[Parameters | None, RequiredFrom(2)] = None
     privacy_parameters_details: _Third = None
 
 
@@ -103,15 +104,15 @@ class Model(Frozen):
     """Trust, and the way of release."""
 
     model_name: Annotated[
-        Literal["Local", "Central", "Shuffle", "Federated", "Varies"] | None, Asked(2)
+        Literal["Local", "Central", "Shuffle", "Federated", "Varies"] | None, RequiredFrom(2)
     ] = None
     model_name_details: _Third = None
     trust_assumptions: _Third = None
     actors: _Third = None
-    release_type: Annotated[Literal["One release", "Many releases"] | None, Asked(2)] = None
-    release_type_details: Annotated[Text | None, Asked(2, may_lack=True)] = None
-    data_source_type: Annotated[Literal["Static", "Dynamic"] | None, Asked(2)] = None
-    access_type: Annotated[Literal["Interactive", "Non-interactive"] | None, Asked(2)] = None
+    release_type: Annotated[Literal["One release", "Many releases"] | None, RequiredFrom(2)] = None
+    release_type_details: Annotated[Text | None, RequiredFrom(2, may_lack=True)] = None
+    data_source_type: Annotated[Literal["Static", "Dynamic"] | None, RequiredFrom(2)] = None
+    access_type: Annotated[Literal["Interactive", "Non-interactive"] | None, RequiredFrom(2)] = None
     access_type_details: _Third = None
 
 
@@ -123,7 +124,7 @@ class Implementation(Frozen):
     composition: _Third = None
     post_processing: _Third = None
     justification: _Third = None
-    utility: Annotated[Text | None, Asked(3, may_lack=True)] = None
+    utility: Annotated[Text | None, RequiredFrom(3, may_lack=True)] = None
     additional_information: _First = None
 
 
@@ -143,7 +144,7 @@ class Source(Frozen):
 class Administrative(Frozen):
     """The registry's own matters; what has no tier is not asked of a release."""
 
-    evidence_sources: Annotated[dict[str, Source] | None, Asked(1, may_lack=True)] = None
+    evidence_sources: Annotated[dict[str, Source] | None, RequiredFrom(1, may_lack=True)] = None
     status: Literal["Converted", "Draft", "Pending", "Changes Required", "Approved"]
     registry_authors: Annotated[tuple[Text, ...] | None, Field(min_length=1)] = None
     tier: Literal[1, 2, 3] | None = None
@@ -181,10 +182,10 @@ _GROUPS: dict[str, type[Frozen]] = {
     "administrative": Administrative,
 }
 #: Every field that can be written, as ``group.field``, with the tier that asks for it.
-FIELDS: dict[str, Asked] = {
+FIELDS: dict[str, RequiredFrom] = {
     f"{group}.{name}": asked
     for group, kind in _GROUPS.items()
     for name, field in kind.model_fields.items()
     for asked in field.metadata
-    if isinstance(asked, Asked)
+    if isinstance(asked, RequiredFrom)
 }
