@@ -70,7 +70,7 @@ WITHOUT = {
         trees/importances trees/refitted/model
         estimators/explanation plain/writing
         plain/shown plain/rule_words plain/drawing
-        estimators/outcome estimators/noise estimators/claims estimators/told_gain
+        estimators/outcome estimators/noise estimators/claims estimators/claimed_gain
         estimators/shapley
         trees/heard trees/population trees/renoised trees/shapley""",
     "public facts, settings and sizes": """

@@ -19,8 +19,8 @@ from common.regression_tables import load_regression_table, random_split, regres
 from common.results import Line
 from common.sources import Sources
 from common.tables import classification_tables, load_table, stratified_split
+from dpforest.estimators.claimed_gain import claimed_gain
 from dpforest.estimators.fit_plan import table_facts
-from dpforest.estimators.told_gain import told_gain
 
 DELTAS = {"pure": 0.0, "delta=1e-6": DELTA}
 #: Ends the name of a model whose labels or targets are dealt anew: features say nothing of them.
@@ -33,7 +33,7 @@ SOURCES = Sources(
         "dpforest.domain.encoder",
         "dpforest.estimators.fit_plan",
         "dpforest.estimators.target_range",
-        "dpforest.estimators.told_gain",
+        "dpforest.estimators.claimed_gain",
         "dpforest.trees.strategies",
         "dpforest.trees.training",
     ),
@@ -85,7 +85,7 @@ def measured(job: Job, forest: Any, folder: Path) -> Line:
     forest.fit(X[split.train], y[split.train])
     seconds = time.perf_counter() - started
     gain = gained(job.task, y[split.test], forest.predict(X[split.test]))
-    told = told_gain(forest.model_, table_facts(forest._encoder_, float(rows)))
+    told = claimed_gain(forest.model_, table_facts(forest._encoder_, float(rows)))
     return gain | {"rows": rows, "n_test": split.test.size, "strategy": forest.strategy_,
                    "told": told, "seconds": round(seconds, 3)}  # fmt: skip
 

@@ -12,14 +12,14 @@ from common.forecast_fits import SHUFFLED, Job, forest_of, tables_of
 from common.records import positions_domain
 from common.results import Line
 from dpforest.accounting.fits import OWN_BUDGET
-from dpforest.estimators.claims import Told
+from dpforest.estimators.claims import ClaimedGain
 from dpforest.estimators.forecast_range import (
     PublicFigures,
     Range,
     planned_range,
     public_figures,
+    range_after_fit,
 )
-from dpforest.estimators.forecast_range import told_range as range_by_told
 from dpforest.estimators.planning import plan_of
 
 HALVES = ("development", "confirmation")
@@ -38,7 +38,7 @@ class Row:
     seed: int
     gain: float
     strategy: str
-    told: Told | None
+    told: ClaimedGain | None
     half: str
     figures: PublicFigures
 
@@ -65,7 +65,7 @@ class Row:
     @property
     def after(self) -> Range:
         """Range after it."""
-        return range_by_told(self.figures, self.strategy, self.told)
+        return range_after_fit(self.figures, self.strategy, self.told)
 
     def holds(self, promised: Range) -> bool:
         """Whether the gain, to two digits as ranges are, lies in a range."""
@@ -77,7 +77,7 @@ def rows_of(lines: list[Line], folder: Path) -> list[Row]:
     halves = halves_of(tables_of(folder))
     kept = ("dataset", "task", "model", "epsilon", "seed", "gain", "strategy")
     return [
-        Row(**{key: line[key] for key in kept}, told=line["told"] and Told(*line["told"]),
+        Row(**{key: line[key] for key in kept}, told=line["told"] and ClaimedGain(*line["told"]),
             half=halves[line["dataset"]], figures=figures_of(line, folder))
         for line in lines
     ]  # fmt: skip

@@ -18,7 +18,7 @@ from dpforest.domain.selection import Selection
 from dpforest.domain.series import Column, Repeated
 from dpforest.domain.table import (
     check_lengths,
-    check_rows,
+    check_row_widths,
     is_read_by_position,
     open_labels,
     read_by_name,
@@ -229,7 +229,7 @@ class DomainEncoder:
         table = self._open(X)
         if for_predict:
             table.check()
-            check_rows(table.table, self.estimator_name)
+            check_row_widths(table.table, self.estimator_name)
         return self._encode_table(table, for_predict=for_predict)
 
     @quietly

@@ -417,7 +417,7 @@ def check_width(
         _refuse_width(table.n_columns, n_features, estimator_name, absent)
 
 
-def check_rows(table: Table, estimator_name: str) -> None:
+def check_row_widths(table: Table, estimator_name: str) -> None:
     """Refuse rows of another width, where each is to be predicted."""
     if isinstance(table, ListTable) and table.broken.any():
         width = table.width_of(int(table.broken.argmax()))

@@ -26,10 +26,10 @@ from dpforest.domain.domain import Domain
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.estimators.background import background_records
 from dpforest.estimators.explanation import Errors, Explanation, explain
-from dpforest.estimators.fit_plan import Wanted, check_rows, table_facts
+from dpforest.estimators.fit_plan import FitRequest, checked_approximate_rows, table_facts
 from dpforest.estimators.fitting import Fit, fit_price
 from dpforest.estimators.forecast import PlanSummary, summarise
-from dpforest.estimators.forecast_range import PublicFigures, public_figures, told_range
+from dpforest.estimators.forecast_range import PublicFigures, public_figures, range_after_fit
 from dpforest.estimators.outcome import FitOutcome
 from dpforest.estimators.parameters import (
     check_delta,
@@ -102,7 +102,7 @@ class PrivateEstimator(SharedBudget):
     # -- what a subclass gives ---------------------------------------------------------------
 
     @abstractmethod
-    def _request(self, budget: LearnerBudget) -> Wanted:
+    def _request(self, budget: LearnerBudget) -> FitRequest:
         """Check the parameters of its own, and say what they ask for."""
 
     @abstractmethod
@@ -162,7 +162,7 @@ class PrivateEstimator(SharedBudget):
         Fit(self).run(X, y)
         return self
 
-    def _wanted(self) -> Wanted:
+    def _wanted(self) -> FitRequest:
         """Check all parameters, and state what they ask for."""
         epsilon, delta = check_epsilon(self.epsilon), check_delta(self.delta)
         size = check_records_per_unit(self.max_records_per_unit)
@@ -219,7 +219,9 @@ class PrivateEstimator(SharedBudget):
                 "Give a Domain, here or to the estimator",
             )  # fmt: skip
         wanted = self._wanted()
-        rows = domain.approximate_rows if approximate_rows is None else check_rows(approximate_rows)
+        rows: float | None = domain.approximate_rows
+        if approximate_rows is not None:
+            rows = checked_approximate_rows(approximate_rows)
         by_passes = self._by_passes if streamed is None else bool(streamed)
         if by_passes:
             wanted.check_streamable()
@@ -266,16 +268,16 @@ class PrivateEstimator(SharedBudget):
         tuple of two floats, or None
             None for a model that was read from a file and whose number of records was bought.
         """
-        from dpforest.estimators.told_gain import told_gain
+        from dpforest.estimators.claimed_gain import claimed_gain
 
         check_is_fitted(self)
         figures = self.__dict__.get("_figures") or self._figures_again()
         if figures is None:
             return None
-        told = None
+        claimed = None
         if self._facts.settings.get("strategy") == "auto":  # all others tell too much or too little
-            told = told_gain(self.model_, table_facts(self._encoder_, figures.rows))
-        return told_range(figures, self.strategy_, told)
+            claimed = claimed_gain(self.model_, table_facts(self._encoder_, figures.rows))
+        return range_after_fit(figures, self.strategy_, claimed)
 
     def _figures_again(self) -> PublicFigures | None:
         """Figures of a fit that was read from a file: of its settings and the declared records."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
-class Told(NamedTuple):
+class ClaimedGain(NamedTuple):
     """Claims of a model.
 
     Attributes

@@ -14,7 +14,7 @@ from dpforest.decisions import ClassScores, log_shares
 from dpforest.domain.domain import Domain
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.estimators.base import PrivateEstimator
-from dpforest.estimators.fit_plan import Wanted
+from dpforest.estimators.fit_plan import FitRequest
 from dpforest.estimators.names import check_feature_names
 from dpforest.estimators.outcome import FitOutcome
 from dpforest.estimators.strategies import by_strategy
@@ -229,7 +229,7 @@ class PrivateForestClassifier(PrivateClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _request(self, budget: LearnerBudget) -> Wanted:
+    def _request(self, budget: LearnerBudget) -> FitRequest:
         return by_strategy(budget, self.strategy)
 
 

@@ -37,7 +37,7 @@ HOPELESS_SIGNAL = TOO_SMALL_SIGNAL
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class FitRequest:
     """The fit that an estimator's parameters ask for; they were checked.
 
     Attributes
@@ -233,7 +233,7 @@ def range_event(facts: TableFacts, budget: LearnerBudget) -> GeometricNoise | No
     return event if enough else None
 
 
-def check_rows(value: Any) -> float:
+def checked_approximate_rows(value: Any) -> float:
     """A positive number of rows, that need not be whole."""
     a_number = isinstance(value, (int, float, np.integer, np.floating))
     if not a_number or isinstance(value, bool) or not 0 < value <= MOST_ROWS:

@@ -37,7 +37,7 @@ from dpforest.domain.reading import AT_THE_DESK, reading_records
 from dpforest.domain.table import read_labels
 from dpforest.estimators.compiling import tell_of_compiling
 from dpforest.estimators.counted import Counted, counted_records, warn_of_few
-from dpforest.estimators.fit_plan import FitPlan, Wanted
+from dpforest.estimators.fit_plan import FitPlan, FitRequest
 from dpforest.estimators.forecast_range import PublicFigures, public_figures
 from dpforest.estimators.names import features_in, warn_of_positions
 from dpforest.estimators.outcome import FitOutcome
@@ -108,7 +108,7 @@ class Fit:
         From a report whose fit is made again on no records; it is not listed again.
     """
 
-    wanted: Wanted
+    wanted: FitRequest
     domain: Domain
     encoder: DomainEncoder
     source: RandomSource
@@ -482,7 +482,7 @@ class Fit:
 def fit_price(
     estimator: Any,
     plan: FitPlan,
-    wanted: Wanted,
+    wanted: FitRequest,
     settings: dict[str, Any],
     domain: Domain,
 ) -> FitPrice:

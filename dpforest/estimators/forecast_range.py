@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dpforest.accounting.releases import LearnerBudget
-from dpforest.estimators.claims import Told
+from dpforest.estimators.claims import ClaimedGain
 from dpforest.estimators.fit_plan import HOPELESS_SIGNAL, FitPlan
 from dpforest.trees.base import MEDIAN_ROLE, PRIOR_ROLE
 
@@ -34,7 +34,7 @@ MEANS_PLANNED: Ends = ((-1.45, 0.61), (-0.111, 0.317))
 CLASSES_TOLD: Ends = ((-0.076, 0.771, 0.071), (0.107, 0.991, 0.109))
 MEANS_TOLD: Ends = ((0.01, -1.821, 2.309), (0.539, -0.921, 1.379))
 #: What classifiers tell where features say nothing of the labels, at most but for one fit in
-#: twenty: by `by_classes`. No lower end is above what is told beyond that.
+#: twenty: by `by_classes`. No lower end is above what is claimed beyond that.
 NOISE_TOLD = (0.075, 0.186, 0.228)
 #: Largest R² that is the lower end of a range after a fit: predictions that lie far apart may
 #: follow noise, or a few targets that are far larger than most.
@@ -121,26 +121,26 @@ def planned_range(figures: PublicFigures) -> Range:
     return _range(CLASSES_PLANNED, (figures.level,), figures, figures.most)
 
 
-def told_range(figures: PublicFigures, strategy: str, told: Told | None) -> Range:
+def range_after_fit(figures: PublicFigures, strategy: str, claimed: ClaimedGain | None) -> Range:
     """Range after a fit, by what the released model tells; the planned one where it tells nothing.
 
     Parameters
     ----------
     figures : PublicFigures
     strategy : str
-    told : Told or None
-        See :func:`dpforest.estimators.told_gain.told_gain`. No range ends above the most that
-        there is to gain by it, no lower end of classes is above what is told beyond `noise_told`,
-        and none of a regression's is above `MOST_PROMISED`.
+    claimed : ClaimedGain or None
+        See :func:`dpforest.estimators.claimed_gain.claimed_gain`. No range ends above the most that
+        there is to gain by it, no lower end of classes is above what is claimed beyond
+        `noise_told`, and none of a regression's is above `MOST_PROMISED`.
     """
-    if told is None or not figures.learns or not figures.trusted:
+    if claimed is None or not figures.learns or not figures.trusted:
         return planned_range(figures)
     if figures.is_regression:
-        low, high = _range(MEANS_TOLD, by_spread(figures, told), figures)
+        low, high = _range(MEANS_TOLD, by_spread(figures, claimed), figures)
         return min(low, MOST_PROMISED), high
-    low, high = _range(CLASSES_TOLD, (told.gain, float(strategy == "refitted")), figures)
-    beyond = told.gain - noise_told(figures.n_classes, strategy)
-    most = round(told.most, 2)
+    low, high = _range(CLASSES_TOLD, (claimed.gain, float(strategy == "refitted")), figures)
+    beyond = claimed.gain - noise_told(figures.n_classes, strategy)
+    most = round(claimed.most, 2)
     return round(min(low, most, beyond), 2) + 0.0, min(high, most)
 
 
@@ -158,12 +158,12 @@ def by_classes(n_classes: int, strategy: str) -> tuple[float, ...]:
     return 1.0, float(strategy == "rules"), refitted
 
 
-def by_spread(figures: PublicFigures, told: Told) -> tuple[float, float]:
+def by_spread(figures: PublicFigures, claimed: ClaimedGain) -> tuple[float, float]:
     """Figures by which a regression's range goes after a fit.
 
     Where predictions hardly differ nothing is promised, however many records there are.
     """
-    return told.gain**0.5, told.gain * figures.level
+    return claimed.gain**0.5, claimed.gain * figures.level
 
 
 def _range(ends: Ends, by: tuple[float, ...], figures: PublicFigures, part: float = 1.0) -> Range:

@@ -12,7 +12,7 @@ from dpforest.checks import check_choice, check_integer
 from dpforest.domain.domain import Domain
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.estimators.classifier import PrivateClassifier, class_array
-from dpforest.estimators.fit_plan import Wanted
+from dpforest.estimators.fit_plan import FitRequest
 from dpforest.estimators.parameters import (
     MAX_DEPTH,
     check_lattice_draw,
@@ -210,13 +210,13 @@ class MultinomialForestClassifier(PrivateClassifier):
             estimator_name=type(self).__name__,
         )
 
-    def _request(self, budget: LearnerBudget) -> Wanted:
+    def _request(self, budget: LearnerBudget) -> FitRequest:
         check_choice(self.thresholds, "thresholds", ("cells", "lattice"))
         settings = self._settings()
         # What it asks for follows from the parameters alone, so that is refused before all else.
         build_plan(settings, budget)
         learner = MultinomialForest(settings=settings)
-        return Wanted(budget, self.strategy, learner, thresholds=self.thresholds)
+        return FitRequest(budget, self.strategy, learner, thresholds=self.thresholds)
 
     def _settings(self) -> ForestSettings:
         leaves = check_choice(self.leaves, "leaves", _LEAVES)

@@ -20,7 +20,7 @@ from dpforest.estimators.fit_plan import (
     COUNT_ROLE,
     HOPELESS_SIGNAL,
     FitPlan,
-    Wanted,
+    FitRequest,
     count_event,
     range_event,
     table_facts,
@@ -71,7 +71,11 @@ def make_plan(
 
 
 def plan_of(
-    wanted: Wanted, encoder: DomainEncoder, rows: float | None, place: str, in_memory: bool = True
+    wanted: FitRequest,
+    encoder: DomainEncoder,
+    rows: float | None,
+    place: str,
+    in_memory: bool = True,
 ) -> FitPlan:
     """The plan of a fit that is wanted on tables of a domain; see :func:`make_plan`."""
     facts, budget = table_facts(encoder, rows, in_memory), wanted.budget

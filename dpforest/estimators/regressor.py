@@ -14,7 +14,7 @@ from dpforest.domain.domain import Domain
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.targets import TARGET_STEPS
 from dpforest.estimators.base import PrivateEstimator
-from dpforest.estimators.fit_plan import Wanted
+from dpforest.estimators.fit_plan import FitRequest
 from dpforest.estimators.names import check_feature_names
 from dpforest.estimators.outcome import FitOutcome
 from dpforest.estimators.strategies import by_strategy
@@ -105,7 +105,7 @@ class PrivateForestRegressor(RegressorMixin, PrivateEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _request(self, budget: LearnerBudget) -> Wanted:
+    def _request(self, budget: LearnerBudget) -> FitRequest:
         return by_strategy(budget, self.strategy)
 
     @overload

@@ -6,17 +6,17 @@ from typing import Any
 
 from dpforest.accounting.releases import LearnerBudget
 from dpforest.checks import check_choice
-from dpforest.estimators.fit_plan import Wanted
+from dpforest.estimators.fit_plan import FitRequest
 from dpforest.trees.strategies import STRATEGIES
 
 _STRATEGIES = ("auto", *STRATEGIES)
 
 
-def by_strategy(budget: LearnerBudget, strategy: Any) -> Wanted:
+def by_strategy(budget: LearnerBudget, strategy: Any) -> FitRequest:
     """Check a strategy.
 
     Raises
     ------
     ParameterError, ParameterTypeError
     """
-    return Wanted(budget, check_choice(strategy, "strategy", _STRATEGIES))
+    return FitRequest(budget, check_choice(strategy, "strategy", _STRATEGIES))

@@ -28,7 +28,7 @@ from dpforest.exceptions import LedgerUnreachable, LedgerWarning, ParameterError
 from dpforest.ledger.chain import (
     Chain,
     End,
-    Said,
+    Statement,
     checked_chain,
     end_of,
     entry_of,
@@ -319,7 +319,7 @@ class LedgerBase:
         """
         name = checked_name(data_set, "data_set")
         chosen = str(uuid.uuid4()) if entry_id is None else checked_id(entry_id, "entry_id")
-        said = Said(name, chosen, self._actor, body, self._signer)
+        said = Statement(name, chosen, self._actor, body, self._signer)
         _work_out(body)
         try:
             written = self._append(said, after)
@@ -331,7 +331,7 @@ class LedgerBase:
         _warn_of_clock(written.entry)
         return written
 
-    def _append(self, said: Said, after: str) -> Written:
+    def _append(self, said: Statement, after: str) -> Written:
         with self._store.locked(said.data_set) as locked:
             known = locked.find(said.id)
             if known is not None:
@@ -348,7 +348,7 @@ class LedgerBase:
         """The state after an entry that stands already, by the rows up to it."""
         return checked_chain(rows, None, self.id, entry.data_set).state
 
-    def _locked_end(self, locked: Locked, said: Said) -> End | None:
+    def _locked_end(self, locked: Locked, said: Statement) -> End | None:
         head = locked.head
         if head is not None:
             rows = locked.rows(head.number, head.number + 2)
@@ -415,7 +415,7 @@ def _warn_of_clock(entry: Entry) -> None:
         )
 
 
-def _the_same(entry: Entry, said: Said) -> Entry:
+def _the_same(entry: Entry, said: Statement) -> Entry:
     """The entry that stands already, if it says the very same."""
     same = (entry.data_set, entry.actor, entry.key) == (said.data_set, said.actor, said.key)
     if not same or entry.body != said.body:

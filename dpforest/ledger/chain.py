@@ -41,7 +41,7 @@ _KIND_OF = {body: kind for kind, body in BODIES.items()}
 
 
 @dataclass(frozen=True)
-class Said:
+class Statement:
     """Words of somebody about a data set, before it has a place in its chain.
 
     Attributes
@@ -82,14 +82,14 @@ def now() -> str:
     return clock.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-def linked(end: End | None, said: Said) -> tuple[Entry, DataSetState]:
+def linked(end: End | None, said: Statement) -> tuple[Entry, DataSetState]:
     """The next entry of a chain, and the state after it.
 
     Parameters
     ----------
     end : End or None
         Its end; None where there is no chain yet.
-    said : Said
+    said : Statement
 
     Raises
     ------

@@ -35,7 +35,7 @@ def prior_round(owner: str, unit: int, share: Fraction, pure: bool = False) -> R
     return once(owner, Release(PRIOR_ROLE, event, says=prior_text(unit > 1)))
 
 
-def released_prior(bridge: Bridge, unit: int) -> NDArray[np.float64]:
+def released_class_counts(bridge: Bridge, unit: int) -> NDArray[np.float64]:
     """Class counts with noise, none below the noise, shape (K,); a record counts for ``unit``."""
     counts = bridge.ask(ClassCounts(unit), PRIOR_ROLE).noised(PRIOR_ROLE)
     variance = bridge.event(PRIOR_ROLE).variance / unit**2

@@ -17,13 +17,13 @@ from dpforest import (
     load_model,
 )
 from dpforest.estimators import forecast_range
-from dpforest.estimators.claims import Told
+from dpforest.estimators.claims import ClaimedGain
 from dpforest.estimators.forecast_range import (
     MOST_PROMISED,
     PublicFigures,
     noise_told,
     planned_range,
-    told_range,
+    range_after_fit,
 )
 
 pytestmark = pytest.mark.filterwarnings("ignore::dpforest.exceptions.WeakSignalWarning")
@@ -131,7 +131,9 @@ def test_a_regression_that_learns_next_to_nothing_is_not_promised_a_forest(signa
 def test_a_constant_gains_nothing(means):
     low, high = planned_range(figures(is_regression=means, learns=False))
     assert low < 0 and high == 0
-    assert told_range(figures(is_regression=means, learns=False), "rules", Told(0.4, 0.5)) == (
+    assert range_after_fit(
+        figures(is_regression=means, learns=False), "rules", ClaimedGain(0.4, 0.5)
+    ) == (
         low,
         high,
     )
@@ -142,13 +144,13 @@ def test_a_constant_gains_nothing(means):
 @pytest.mark.parametrize("means", [False, True])
 def test_ranges_stay_within_what_is_possible(signal, told, means):
     own = figures(signal=signal, is_regression=means)
-    low, high = told_range(own, "refitted", told if told is None else Told(told, 0.5))
+    low, high = range_after_fit(own, "refitted", told if told is None else ClaimedGain(told, 0.5))
     assert -1 <= low <= high <= (1.0 if means else 0.5)
 
 
 def test_no_more_is_promised_than_the_largest_class_leaves():
-    assert told_range(figures(), "refitted", Told(0.1, 0.12))[1] == 0.12
-    assert told_range(figures(), "refitted", Told(0.1, 0.5))[1] > 0.12
+    assert range_after_fit(figures(), "refitted", ClaimedGain(0.1, 0.12))[1] == 0.12
+    assert range_after_fit(figures(), "refitted", ClaimedGain(0.1, 0.5))[1] > 0.12
 
 
 @pytest.mark.parametrize("strategy", ["rules", "refitted", "boosted", "one_shot"])
@@ -159,7 +161,7 @@ def test_no_more_is_promised_than_noise_leaves(n_classes, strategy):
     least = noise_told(n_classes, strategy)
     assert 0 < least < 0.5 and least >= noise_told(2, strategy)
     for told in (0.0, least / 2, least, least + 0.05, least + 0.3):
-        low, high = told_range(own, strategy, Told(told, 0.8))
+        low, high = range_after_fit(own, strategy, ClaimedGain(told, 0.8))
         assert low <= round(told - least, 2) and low <= high
 
 
@@ -186,7 +188,7 @@ def test_labels_that_say_nothing_are_promised_nothing(n_classes):
 def test_predictions_that_lie_far_apart_promise_no_large_r_squared():
     own = figures(is_regression=True, signal=1e6)
     for spread in (0.2, 0.3, 0.5):
-        low, high = told_range(own, "refitted", Told(spread, 1.0))
+        low, high = range_after_fit(own, "refitted", ClaimedGain(spread, 1.0))
         assert low == MOST_PROMISED < high
 
 

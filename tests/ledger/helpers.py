@@ -13,7 +13,7 @@ from dpforest.accounting.events import GeometricNoise
 from dpforest.accounting.rationals import exact_text
 from dpforest.ledger import BudgetLedger, Charge, Part, Signer, to_units
 from dpforest.ledger import entries as e
-from dpforest.ledger.chain import End, Said, linked
+from dpforest.ledger.chain import End, Statement, linked
 from dpforest.ledger.entries import Repeated
 from dpforest.ledger.facts import cap_facts, domain_digest
 from dpforest.ledger.rules import charge_digest, token_digest
@@ -92,7 +92,7 @@ class PureChain:
 
     def say(self, body: Any, actor: str = "ana", signer: Signer | None = None) -> str:
         """Append an entry and return its id; raise what the rules raise, and append nothing."""
-        said = Said(self.name, str(uuid.uuid4()), actor, body, signer)
+        said = Statement(self.name, str(uuid.uuid4()), actor, body, signer)
         entry, state = linked(self.place, said)
         self.entries.append(entry)
         self.place = End(entry.hash, state)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dpforest.trees.prior import base_scores, start_scores
 
-#: Class counts as `released_prior` makes them: none below 1.
+#: Class counts as `released_class_counts` makes them: none below 1.
 priors = st.lists(st.floats(1, 1e9), min_size=2, max_size=12).map(np.array)
 clips = st.floats(0.5, 1.0) | st.sampled_from([0.5, 1.0])
 

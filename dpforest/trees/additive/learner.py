@@ -18,7 +18,7 @@ from dpforest.trees.additive.smoothing import Posterior, covariance, likely_coun
 from dpforest.trees.base import TableFacts
 from dpforest.trees.boosted.queries import STEPS, Gradients
 from dpforest.trees.boosted.steps import in_score_steps
-from dpforest.trees.prior import base_scores, released_prior
+from dpforest.trees.prior import base_scores, released_class_counts
 from dpforest.trees.random.bins import Bins, public_bins
 from dpforest.trees.scored.columns import centred
 from dpforest.trees.scored.queries import ScoreHistory
@@ -62,7 +62,7 @@ class AdditiveForest:
 
 def fitted_curves(shape: AdditiveShape, bridge: Bridge, facts: TableFacts) -> Curves:
     """Ask for the prior, for records by bins, and for what is left in each feature in turn."""
-    prior = released_prior(bridge, facts.unit)
+    prior = released_class_counts(bridge, facts.unit)
     bins = public_bins(facts, shape.max_bins)
     counts = bridge.ask(BinCounts(bins), Role.COUNTS).noised(Role.COUNTS).astype(np.float64)
     rows = facts.approximate_rows or float(prior.sum())

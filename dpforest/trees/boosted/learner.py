@@ -30,7 +30,7 @@ from dpforest.trees.boosted.steps import (
     newton_steps,
 )
 from dpforest.trees.multinomial.memory import LevelMemory
-from dpforest.trees.prior import base_scores, released_prior, start_scores
+from dpforest.trees.prior import base_scores, released_class_counts, start_scores
 from dpforest.trees.random.bins import asked_bins
 from dpforest.trees.scored.queries import ScoreHistory
 
@@ -64,7 +64,7 @@ class BoostedForest:
         other's. Sensitivities and ranges: ``queries``, ``records.base``. **Tests**:
         tests/trees/boosted.
         """
-        prior = released_prior(bridge, facts.unit)
+        prior = released_class_counts(bridge, facts.unit)
         history = ScoreHistory(_start(shape, prior))
         bins = asked_bins(bridge, facts, shape.settings.max_bins)
         candidates, memory, grown = Candidates.of(bins, facts), LevelMemory(np.int64), list[Grown]()

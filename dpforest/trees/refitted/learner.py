@@ -13,7 +13,7 @@ from dpforest.bridge import Bridge
 from dpforest.records.base import Released
 from dpforest.trees.additive.learner import fitted_curves
 from dpforest.trees.base import TableFacts
-from dpforest.trees.prior import released_prior, start_scores
+from dpforest.trees.prior import released_class_counts, start_scores
 from dpforest.trees.random.bins import Bins, asked_bins
 from dpforest.trees.random.trees import RandomTrees, declared_bins, draw_random_trees
 from dpforest.trees.refitted.feature_weights import FeatureWeights
@@ -90,7 +90,7 @@ def _beginning(
     if shape.curves is not None:
         curves = fitted_curves(shape.curves, bridge, facts)
         return curves.base, curves.by_code(), curves.history, asked_bins(bridge, facts, max_bins)
-    prior = released_prior(bridge, facts.unit)
+    prior = released_class_counts(bridge, facts.unit)
     clip = 1.0 if shape.of_means else shape.lattice.most / STEPS
     code_values, history = None, ScoreHistory(start_scores(prior, clip))
     base, bins = history.base, asked_bins(bridge, facts, max_bins)

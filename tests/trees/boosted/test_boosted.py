@@ -31,7 +31,7 @@ from dpforest.trees.boosted.steps import (
     in_score_steps,
     newton_steps,
 )
-from dpforest.trees.prior import base_scores, released_prior, start_scores
+from dpforest.trees.prior import base_scores, released_class_counts, start_scores
 from dpforest.trees.training import train_on
 
 DELTA = Fraction(1, 10**6)
@@ -154,10 +154,10 @@ def test_several_classes_begin_where_clipped_residuals_add_up_to_nothing(
     facts, kept = facts_of([40, -5, 7], n_classes, 3000.0), []
 
     def known(*arguments):
-        kept.append(released_prior(*arguments))
+        kept.append(released_class_counts(*arguments))
         return kept[-1]
 
-    monkeypatch.setattr("dpforest.trees.boosted.learner.released_prior", known)
+    monkeypatch.setattr("dpforest.trees.boosted.learner.released_class_counts", known)
     model, plan, *_ = run(SMALL, facts, table_of(facts, 400), delta=delta)
     clip = plan.shape.lattice.most / STEPS
     if n_classes > 2 and delta:

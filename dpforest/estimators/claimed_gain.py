@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.estimators.claims import Told
+from dpforest.estimators.claims import ClaimedGain
 from dpforest.trees.base import TableFacts
 from dpforest.trees.multinomial.model import MultinomialModel
 from dpforest.trees.population import made_up
@@ -22,7 +22,7 @@ N_RECORDS = 4000
 Floats = NDArray[np.float64]
 
 
-def told_gain(model: Any, facts: TableFacts) -> Told | None:
+def claimed_gain(model: Any, facts: TableFacts) -> ClaimedGain | None:
     """Gain over the best constant that a model claims.
 
     Parameters
@@ -32,7 +32,7 @@ def told_gain(model: Any, facts: TableFacts) -> Told | None:
 
     Returns
     -------
-    Told or None
+    ClaimedGain or None
         None where nothing was counted in leaves, or sizes are not released.
     """
     found = _shares_of(model, facts)
@@ -41,9 +41,9 @@ def told_gain(model: Any, facts: TableFacts) -> Told | None:
     shares, weights = found
     if facts.unit > 1:
         mean = weights @ shares[:, 1]
-        return Told(float((weights @ (shares[:, 1] - mean) ** 2) ** 0.5), 1.0)
+        return ClaimedGain(float((weights @ (shares[:, 1] - mean) ** 2) ** 0.5), 1.0)
     largest = float((weights @ shares).max())
-    return Told(float(weights @ shares.max(axis=1)) - largest, 1.0 - largest)
+    return ClaimedGain(float(weights @ shares.max(axis=1)) - largest, 1.0 - largest)
 
 
 def _shares_of(model: Any, facts: TableFacts) -> tuple[Floats, Floats] | None:
