@@ -14,19 +14,17 @@ the same sources is skipped; docs/exports_onnx_results.md is written at the end.
 
 from __future__ import annotations
 
-import argparse
 import zlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnxruntime
-from common.exported import fit, predicted, scale_of, seconds, sendable, wrong_labels
+from common.exported import drive, fit, predicted, scale_of, seconds, sendable, wrong_labels
 from common.plain_forms import PlainTable, forms_of, read_plain_table
 from common.results import Line, Store
 from common.sources import Sources
-from common.tables import REPOSITORY, data_folder
-from threadpoolctl import threadpool_limits
+from common.tables import REPOSITORY
 
 from dpforest.trees.strategies import STRATEGIES
 
@@ -168,30 +166,9 @@ def by_table(lines: list[Line]) -> list[str]:
     ]
 
 
-def missing(lines: list[Line], folder: Path) -> set[str]:
-    """Tables of the folder that have no line; the folder itself where it has none."""
-    every = {path.stem for path in folder.glob("*.json")} or {str(folder)}
-    return every - {line["dataset"] for line in lines}
-
-
 def main() -> None:
     """Run what is asked for and write the page."""
-    # Here, since what is imported above belongs to what results depend on.
-    from common.pages import place_of
-
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--data", type=Path, default=data_folder())
-    parser.add_argument("--sets", nargs="+")
-    parser.add_argument("--results", type=Path, default=RESULTS)
-    parser.add_argument("--report-only", action="store_true")
-    asked = parser.parse_args()
-    file = Store(asked.results, SOURCES)
-    with threadpool_limits(1):
-        if not asked.report_only:
-            sets = asked.sets or sorted(path.stem for path in asked.data.glob("*.json"))
-            run(asked.data, sets, file)
-    lines = list({(line["dataset"], line["model"]): line for line in file.reported()}.values())
-    place_of(PAGE, missing(lines, asked.data)).write_text(report(lines), encoding="utf-8")
+    drive(__doc__, RESULTS, PAGE, lambda path: Store(path, SOURCES), run, report)
 
 
 if __name__ == "__main__":

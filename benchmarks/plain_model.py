@@ -13,7 +13,6 @@ sources is skipped; docs/plain_model_results.md is written at the end.
 
 from __future__ import annotations
 
-import argparse
 import time
 import warnings
 import zlib
@@ -23,12 +22,12 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
+from common.exported import drive, scale_of
 from common.plain_forms import FORMS, PlainTable, as_matrix, forms_of, read_plain_table
 from common.plain_readers import READER, by_node, by_python, node
 from common.results import Line, Store
 from common.sources import Sources
-from common.tables import REPOSITORY, data_folder
-from threadpoolctl import threadpool_limits
+from common.tables import REPOSITORY
 
 from dpforest import MultinomialForestClassifier, PrivateForestClassifier, PrivateForestRegressor
 from dpforest.exceptions import RepeatedFitWarning, WeakSignalWarning
@@ -60,6 +59,7 @@ SOURCES = Sources(files=(
     "dpforest/verify/plain.py",
     "examples/plain_model.mjs",
     "benchmarks/plain_model.py",
+    "benchmarks/common/exported.py",
     "benchmarks/common/plain_*.py",
 ))  # fmt: skip
 
@@ -115,12 +115,6 @@ def predicted(forest: Any, form: str, records: Any) -> np.ndarray:
     proba = getattr(forest, "predict_proba", None)
     found: np.ndarray = forest.predict(table) if proba is None else proba(table)
     return found
-
-
-def scale_of(forest: Any) -> float:
-    """The width of a regression's range; 1 for probabilities."""
-    low, high = getattr(forest, "target_range_", (0.0, 1.0))
-    return float(high - low)
 
 
 def run(folder: Path, sets: list[str], file: Store) -> None:
@@ -188,34 +182,19 @@ def by_table(lines: list[Line]) -> list[str]:
     return ["| table | difference | forest | form | reader |", "| --- |" + " --- |" * 4, *rows]
 
 
+def run_with_both(folder: Path, sets: list[str], file: Store) -> None:
+    """The same, where both readers are there."""
+    if node() is None:
+        raise SystemExit(f"the reader in JavaScript ({READER.name}) needs Node 18 or later")
+    run(folder, sets, file)
+
+
 def main() -> None:
     """Run what is asked for and write the page."""
-    # Here, since what is imported above belongs to what results depend on.
-    from common.pages import place_of
-
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--data", type=Path, default=data_folder())
-    parser.add_argument("--sets", nargs="+")
-    parser.add_argument("--results", type=Path, default=RESULTS)
-    parser.add_argument("--report", type=Path, default=PAGE)
-    parser.add_argument("--report-only", action="store_true")
-    asked = parser.parse_args()
-    if node() is None:
-        parser.error(f"the reader in JavaScript ({READER.name}) needs Node 18 or later")
-    file = Store(asked.results, SOURCES)
-    with threadpool_limits(1):
-        if not asked.report_only:
-            sets = asked.sets or sorted(path.stem for path in asked.data.glob("*.json"))
-            run(asked.data, sets, file)
-    lines = {(line["dataset"], line["model"]): line for line in file.reported()}
-    page = place_of(asked.report, missing(list(lines.values()), asked.data))
-    page.write_text(report(list(lines.values()), SOURCES.print()), encoding="utf-8")
-
-
-def missing(lines: list[Line], folder: Path) -> set[str]:
-    """Tables of the folder that have no line; the folder itself where it has none."""
-    every = {path.stem for path in folder.glob("*.json")} or {str(folder)}
-    return every - {line["dataset"] for line in lines}
+    drive(
+        __doc__, RESULTS, PAGE, lambda path: Store(path, SOURCES), run_with_both,
+        lambda lines: report(lines, SOURCES.print()),
+    )  # fmt: skip
 
 
 if __name__ == "__main__":

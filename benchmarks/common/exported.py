@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import argparse
 import time
 import warnings
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from common.one_page import remake
 from common.plain_forms import PlainTable, as_matrix
+from common.results import Line, Store
+from common.tables import data_folder
 from dpforest import PrivateForestClassifier, PrivateForestRegressor
 from dpforest.exceptions import RepeatedFitWarning, WeakSignalWarning
 from dpforest.exports.parts import read_document
@@ -84,3 +90,63 @@ def seconds(act: Any) -> float:
     started = time.process_time()
     act()
     return time.process_time() - started
+
+
+def drive(
+    words: str,
+    results: Path,
+    page: Path,
+    store: Callable[[Path], Store],
+    run: Callable[[Path, list[str], Store], None],
+    report: Callable[[list[Line]], str],
+) -> None:
+    """Run what the command line asks for and write the page.
+
+    Parameters
+    ----------
+    words : str
+        The benchmark's docstring.
+    results, page : Path
+        Where lines and the page go, if nobody names another place.
+    store : callable
+        Makes the store of the lines at a place.
+    run : callable
+        Does everything that is not there yet, of a folder's tables by name.
+    report : callable
+        Makes the page's text of the last line of each model.
+    """
+    asked = _asked(words, results, page)
+
+    def run_asked(asked: argparse.Namespace, file: Store) -> None:
+        if not asked.report_only:
+            run(asked.data, asked.sets or sorted(tables_in(asked.data)), file)
+
+    remake(
+        asked.report, asked, store(asked.results), run_asked,
+        lambda lines: missing(lines, asked.data), lambda lines: report(last_of_each(lines)),
+    )  # fmt: skip
+
+
+def _asked(words: str, results: Path, page: Path) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=words.partition("\n")[0])
+    parser.add_argument("--data", type=Path, default=data_folder())
+    parser.add_argument("--sets", nargs="+")
+    parser.add_argument("--results", type=Path, default=results)
+    parser.add_argument("--report", type=Path, default=page)
+    parser.add_argument("--report-only", action="store_true")
+    return parser.parse_args()
+
+
+def last_of_each(lines: list[Line]) -> list[Line]:
+    """The last line of each table's models."""
+    return list({(line["dataset"], line["model"]): line for line in lines}.values())
+
+
+def tables_in(folder: Path) -> set[str]:
+    """Names of the tables of a folder."""
+    return {path.stem for path in folder.glob("*.json")}
+
+
+def missing(lines: list[Line], folder: Path) -> set[str]:
+    """Tables of the folder that have no line; the folder itself where it has none."""
+    return (tables_in(folder) or {str(folder)}) - {line["dataset"] for line in lines}

@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from common.exported import CLOSE
+from common.exported import CLOSE, missing
 from common.plain_forms import PlainTable
 
 from dpforest import Domain
@@ -64,4 +64,4 @@ def test_a_run_takes_up_where_one_stopped(tmp_path, monkeypatch):
     assert len(calls) == len(onnx_forms.STRATEGIES)
     (tmp_path / "one.json").touch()
     (tmp_path / "two.json").touch()
-    assert onnx_forms.missing(file.reported(), tmp_path) == {"two"}
+    assert missing(file.reported(), tmp_path) == {"two"}

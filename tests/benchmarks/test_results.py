@@ -78,9 +78,8 @@ WRITERS = {
     "common.regression_report", "explanations",
     "common.plain_readers", "common.scale_machine", "common.scale_report",
     "common.speed_report", "common.speed_tables_report", "common.utility_report", "doorway.page",
-    "doorway.readers", "laws", "onnx_forms", "onnx_runtimes", "papers.command",
-    "papers.reference", "plain_model",
-    "proof_examined", "report_page", "speed", "sql_forms",
+    "doorway.readers", "laws", "onnx_runtimes", "papers.command", "papers.reference",
+    "proof_examined", "report_page", "speed",
 }  # fmt: skip
 WRITING = {"write_text", "write_bytes", "dump", "to_json", "to_csv", "save", "savez", "savetxt"}
 

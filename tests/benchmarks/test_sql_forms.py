@@ -7,7 +7,7 @@ import json
 
 import numpy as np
 import sql_forms
-from common.exported import CLOSE
+from common.exported import CLOSE, missing
 from common.plain_forms import PlainTable
 
 from dpforest import Domain
@@ -75,4 +75,4 @@ def test_a_run_takes_up_where_one_stopped(tmp_path, monkeypatch):
     assert len(calls) == len(sql_forms.STRATEGIES)
     (tmp_path / "one.json").touch()
     (tmp_path / "two.json").touch()
-    assert sql_forms.missing(file.reported(), tmp_path) == {"two"}
+    assert missing(file.reported(), tmp_path) == {"two"}
