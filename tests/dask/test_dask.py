@@ -243,30 +243,48 @@ def test_reports_of_fits_that_share_an_accountant_are_verified(cluster):
     assert accountant.loss.delta == 0
 
 
+class Killer(threading.Thread):
+    """Kills one worker once a fit's tasks have changed their state some times."""
+
+    def __init__(self, cluster, after: int = 300) -> None:
+        super().__init__()
+        self.cluster, self.after = cluster, after
+        self.fit_is_done = threading.Event()
+        self.killed_before_its_end = False
+
+    def run(self) -> None:
+        until = self.cluster.run_on_scheduler(changes) + self.after
+        while self.cluster.run_on_scheduler(changes) < until:
+            if self.fit_is_done.wait(0.01):
+                return
+        os.kill(next(iter(self.cluster.run(os.getpid).values())), signal.SIGKILL)
+        self.killed_before_its_end = not self.fit_is_done.is_set()
+
+
+def changes(dask_scheduler) -> int:
+    """How often tasks have changed their state: waiting, processing, in memory, and so on."""
+    return dask_scheduler.transition_counter
+
+
 def test_a_worker_killed_in_the_middle_changes_nothing(cluster):
     X, y = table()
     parameters = {
         "epsilon": 3, "delta": 1e-6, "strategy": "refitted", "domain": DOMAIN, "random_state": 1
     }  # fmt: skip
     whole = PrivateForestClassifier(**parameters).fit(X, y)
-    killed = []
-
-    def kill_one() -> None:
-        time.sleep(1.5)
-        pid = next(iter(cluster.run(os.getpid).values()))
-        os.kill(pid, signal.SIGKILL)
-        killed.append(pid)
-
     accountant = BudgetAccountant(4, delta=1e-5)
     alone = PrivateForestClassifier(**parameters, accountant=BudgetAccountant(4, delta=1e-5)).fit(
         X, y
     )
     spread = dpforest_dask.DaskPrivateForestClassifier(**parameters, accountant=accountant)
-    killer = threading.Thread(target=kill_one)
+    killer = Killer(cluster)
     killer.start()
-    spread.fit(da.from_array(X, chunks=(150, 3)), da.from_array(y, chunks=150))
-    killer.join()
-    assert len(killed) == 1
+    try:
+        spread.fit(da.from_array(X, chunks=(150, 3)), da.from_array(y, chunks=150))
+    finally:
+        killer.fit_is_done.set()
+        killer.join()
+    assert killer.killed_before_its_end
     assert np.array_equal(spread.predict_proba(X), alone.predict_proba(X))
     assert accountant.spent.exact == alone.accountant_.spent.exact
     assert whole.spent_.delta == spread.spent_.delta
