@@ -25,6 +25,7 @@ accuracy in points, AUC and log loss in thousandths.
     python benchmarks/made_tasks.py --models "refitted, four trees, pure" "refitted, pure"
     python benchmarks/made_tasks.py --models "rules, nothing near, pure" "rules, pure"
     python benchmarks/made_tasks.py --models "refitted, features alike" refitted
+    python benchmarks/made_tasks.py --models "refitted, as sure as it comes" refitted --several
     python benchmarks/made_tasks.py --several --models "rules, sure as ever, pure" "rules, pure"
 
 With ``--laws`` tasks are those of made-up laws (``common/made_up.py``) in the place of tables', and
@@ -69,7 +70,9 @@ from dpforest import Domain
 from dpforest.accounting.releases import LearnerBudget
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.trees.additive.learner import AdditiveForest
+from dpforest.trees.additive.settings import AdditiveSettings
 from dpforest.trees.boosted.learner import BoostedForest
+from dpforest.trees.boosted.settings import BoostedSettings, PureSettings
 from dpforest.trees.one_shot import OneShotForest
 from dpforest.trees.one_shot.settings import OneShotSettings
 from dpforest.trees.random import bins
@@ -91,6 +94,13 @@ FOUR_TREES = RefittedForest(
     )
 )
 
+#: Nobody looks at how often scores are right.
+NO_LOOK = {"confidence_share": Fraction(0)}
+AS_IT_COMES = {
+    "refitted": RefittedForest(RefittedSettings(**NO_LOOK), PureRefittedSettings(**NO_LOOK)),
+    "boosted": BoostedForest(BoostedSettings(**NO_LOOK), PureSettings(**NO_LOOK)),
+    "additive": AdditiveForest(AdditiveSettings(**NO_LOOK)),
+}
 SURE_TABLES = OneShotForest(OneShotSettings(most_slope=1e6))
 FEATURES_ALIKE = RefittedForest(
     RefittedSettings(learnt_share=0.0), PureRefittedSettings(learnt_share=0.0)
@@ -238,6 +248,10 @@ MODELS: dict[str, Callable[[Run], np.ndarray]] = {
     "boosted": lambda run: run.scores(BoostedForest()),
     "additive": lambda run: run.scores(AdditiveForest()),
     "refitted, additive start": started,
+    "refitted, as sure as it comes": lambda run: run.scores(AS_IT_COMES["refitted"]),
+    "boosted, as sure as it comes": lambda run: run.scores(AS_IT_COMES["boosted"]),
+    "additive, as sure as it comes": lambda run: run.scores(AS_IT_COMES["additive"]),
+    "boosted, as sure as it comes, pure": lambda run: run.scores(AS_IT_COMES["boosted"], pure=True),
     "rules, counted once, pure": counted_once,
     "rules, rare as ever, pure": rare_as_ever,
     "rules, nothing near, pure": nothing_near,

@@ -38,6 +38,15 @@ def check_part(value: Any, name: str, most: int | None = None) -> None:
         raise ParameterError(name, value, rule, "Give a part of 1")
 
 
+def check_share(value: Any, name: str) -> None:
+    """Refuse what is below 0 or not below 1."""
+    rule = "must be at least 0 and below 1"
+    if not is_real(value):
+        raise ParameterTypeError(name, value, rule, "Give a part of 1")
+    if not 0 <= value < 1:
+        raise ParameterError(name, value, rule, "Give a smaller share")
+
+
 def check_number(
     value: Any, name: str, lowest: float, highest: float, closed: bool = True
 ) -> float:

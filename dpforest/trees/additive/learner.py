@@ -21,6 +21,7 @@ from dpforest.trees.boosted.steps import in_score_steps
 from dpforest.trees.prior import base_scores, released_class_counts
 from dpforest.trees.random.bins import Bins, public_bins
 from dpforest.trees.scored.columns import centred
+from dpforest.trees.scored.confidence import length_of_all
 from dpforest.trees.scored.queries import ScoreHistory
 
 #: Floor of p (1 - p) in a class's curvature, so that rare classes take no wild steps.
@@ -55,9 +56,11 @@ class AdditiveForest:
         other's. Sensitivities: ``queries``. **Tests**: tests/trees/additive.
         """
         curves = fitted_curves(shape, bridge, facts)
+        times = length_of_all(bridge, curves.history, facts)
         return AdditiveModel(
-            shape.n_classes, facts.offsets, curves.base, curves.by_code(), curves.sizes_by_code()
-        )
+            shape.n_classes, facts.offsets, times * curves.base,
+            in_score_steps(times * curves.by_code()), curves.sizes_by_code(),
+        )  # fmt: skip
 
 
 def fitted_curves(shape: AdditiveShape, bridge: Bridge, facts: TableFacts) -> Curves:

@@ -16,6 +16,12 @@ from dpforest.trees.boosted.queries import Lattice
 from dpforest.trees.prior import count_noise, prior_round
 from dpforest.trees.random.bins import public_bins
 from dpforest.trees.scored.columns import n_score_columns
+from dpforest.trees.scored.confidence import (
+    CONFIDENCE_ROLE,
+    CONFIDENCE_WORDS,
+    confidence_is_affordable,
+    confidence_round,
+)
 from dpforest.trees.scored.queries import residual_sensitivity
 
 OWNER = "additive"
@@ -29,6 +35,7 @@ class Role:
     PRIOR = PRIOR_ROLE
     COUNTS = "records by bins"
     SUMS = "residual sums of a feature"
+    CONFIDENCE = CONFIDENCE_ROLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +98,12 @@ def _plan_of_total(
     shape: AdditiveShape, facts: TableFacts, budget: LearnerBudget, total: Fraction
 ) -> Plan[AdditiveShape]:
     """The plan whose shares are those of a total."""
-    rounds = curve_rounds(shape, facts, budget, total, OWNER)
-    return Plan(rounds, shape, _words(shape, not budget.delta))
+    asked, pure, words = shape.settings.confidence_share, not budget.delta, _words(shape, budget)
+    if shape.n_classes == 2 or not confidence_is_affordable(facts, budget, asked):
+        return Plan(curve_rounds(shape, facts, budget, total, OWNER), shape, words)
+    rounds = curve_rounds(shape, facts, budget, total * (1 - asked), OWNER)
+    last = confidence_round(OWNER, total * asked, pure)
+    return Plan((*rounds, last), shape, words | CONFIDENCE_WORDS)
 
 
 def curve_rounds(
@@ -130,8 +141,9 @@ def _sums(
     return Round(owner, (Step((Release(Role.SUMS, event, shape.n_bins, says=text),)),), times)
 
 
-def _words(shape: AdditiveShape, pure: bool) -> dict[str, str]:
+def _words(shape: AdditiveShape, budget: LearnerBudget) -> dict[str, str]:
     """The plan in words, for the report."""
+    pure = not budget.delta
     noise, currency = ("geometric", "epsilon") if pure else ("discrete Gaussian", "rho")
     times = "once" if shape.n_cycles == 1 else f"{shape.n_cycles} times"
     return {

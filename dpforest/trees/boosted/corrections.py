@@ -20,7 +20,7 @@ Grown = tuple[Heap, NDArray[np.float64], NDArray[np.float64]]
 
 def corrected(
     shape: BoostedShape, bridge: Bridge, history: ScoreHistory, grown: Sequence[Grown]
-) -> list[Grown]:
+) -> tuple[list[Grown], ScoreHistory]:
     """Correct the steps of one tree of the rounds after the other, so many times as was planned.
 
     A tree was grown by what those before it left unexplained, and those after it changed that. Its
@@ -35,7 +35,9 @@ def corrected(
 
     Returns
     -------
-    list of Grown
+    grown : list of Grown
+    history : ScoreHistory
+        Scores with the corrections, too.
 
     Notes
     -----
@@ -50,7 +52,7 @@ def corrected(
         more = _correction(shape, bridge, history, heap)
         history = history.then(BoostedMove(len(history.moves), heap, more))
         found[place] = heap, steps + more, sizes
-    return found
+    return found, history
 
 
 def _correction(

@@ -18,7 +18,13 @@ from dpforest.trees.boosted.corrections import Grown, corrected
 from dpforest.trees.boosted.counts import Memberships
 from dpforest.trees.boosted.growth import Candidates, CountedGrowth, Growth
 from dpforest.trees.boosted.model import BoostedModel
-from dpforest.trees.boosted.plan import BY_COUNTS, BY_RESIDUALS, BoostedShape, TreeRoles, build_plan
+from dpforest.trees.boosted.plan import (
+    BY_COUNTS,
+    BY_RESIDUALS,
+    BoostedShape,
+    TreeRoles,
+    build_plan,
+)
 from dpforest.trees.boosted.queries import STEPS, BoostedMove, Gradients
 from dpforest.trees.boosted.settings import BoostedSettings, PureSettings
 from dpforest.trees.boosted.shares import leaf_shares, whole_shares
@@ -32,6 +38,7 @@ from dpforest.trees.boosted.steps import (
 from dpforest.trees.multinomial.memory import LevelMemory
 from dpforest.trees.prior import base_scores, released_class_counts, start_scores
 from dpforest.trees.random.bins import asked_bins
+from dpforest.trees.scored.confidence import length_of_all
 from dpforest.trees.scored.queries import ScoreHistory
 
 
@@ -77,11 +84,13 @@ class BoostedForest:
                 tree = _grown(shape, bridge, growth)
             history = history.then(BoostedMove(number, tree[0], tree[1]))
             grown.append(tree)
-        heaps, steps, sizes = zip(*corrected(shape, bridge, history, grown), strict=True)
+        grown, history = corrected(shape, bridge, history, grown)
+        heaps, steps, sizes = zip(*grown, strict=True)
+        times = length_of_all(bridge, history, facts)
         feature, low, high = (np.stack(part) for part in zip(*heaps, strict=True))
         return BoostedModel(
-            shape.n_classes, facts.n_features, history.base, feature, low, high,
-            np.stack(steps), np.stack(sizes),
+            shape.n_classes, facts.n_features, times * history.base, feature, low, high,
+            in_score_steps(times * np.stack(steps)), np.stack(sizes),
         )  # fmt: skip
 
 

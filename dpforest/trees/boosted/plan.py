@@ -29,6 +29,12 @@ from dpforest.trees.random.bins import (
     quantiles_round,
 )
 from dpforest.trees.scored.columns import n_score_columns
+from dpforest.trees.scored.confidence import (
+    CONFIDENCE_ROLE,
+    CONFIDENCE_WORDS,
+    confidence_is_affordable,
+    confidence_round,
+)
 
 OWNER = "boosted"
 _ROOT_SCALE = 2**40
@@ -45,6 +51,7 @@ class Role:
     SPLITS = "residual split selection"
     LEAVES = "residual leaf sums"
     CORRECTIONS = "leaf corrections"
+    CONFIDENCE = CONFIDENCE_ROLE
     COUNTED_NODES = "node counts"
     COUNTED_SPLITS = "class split selection"
     COUNTED_LEAVES = "leaf counts"
@@ -125,6 +132,12 @@ def _plan_of_total(
         share = total * settings.quantile_share
         rounds.append(quantiles_round(OWNER, facts, share, pure))
         left -= share
+    last = list[Round]()
+    asked = settings.confidence(facts.n_classes)
+    if confidence_is_affordable(facts, budget, asked):
+        share = total * asked
+        last.append(confidence_round(OWNER, share, pure))
+        left -= share
     if shape.first:
         share = left * settings.first_share
         rounds.append(Round(OWNER, _steps(_counted(shape, pure), share)))
@@ -134,7 +147,8 @@ def _plan_of_total(
     rounds.append(Round(OWNER, steps, shape.n_rounds))
     if shape.n_corrections:
         rounds.append(_corrections(shape, pure, to_corrections))
-    return Plan(tuple(rounds), shape, _words(shape, buys, pure) | _end(size))
+    words = _words(shape, buys, pure) | (CONFIDENCE_WORDS if last else {}) | _end(size)
+    return Plan((*rounds, *last), shape, words)
 
 
 def _size(facts: TableFacts, budget: LearnerBudget, settings: BoostedSettings) -> BoostedSize:

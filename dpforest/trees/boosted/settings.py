@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dpforest.checks import check_integer, check_part
+from dpforest.checks import check_integer, check_part, check_share
 from dpforest.exceptions import ParameterError
 
 #: Depth of the deepest tree.
@@ -59,6 +59,9 @@ class BoostedSettings:
     correction_share : Fraction
         Of what is left after a first tree: for corrections of leaves after the last round, of more
         than two classes. Splits are what costs most, and so every tree serves several times.
+    confidence_share : Fraction
+        Of the whole: for a look at how sure scores may be, where that says something, of more than
+        two classes.
     downward : float
         What a level spends on its splits, as a multiple of the level above. 1 with a delta: a list
         of equal selections is one that can be composed as a whole, which is worth more than
@@ -101,6 +104,7 @@ class BoostedSettings:
     node_share: Fraction = Fraction(17, 100)
     first_share: Fraction = Fraction(0)
     correction_share: Fraction = Fraction(30, 100)
+    confidence_share: Fraction = Fraction(2, 100)
     downward: float = 1.0
     node_downward: float = 1.5
     max_bins: int = 48
@@ -122,7 +126,8 @@ class BoostedSettings:
         for name in ("clip", "clip_of_many", "clip_of_means", "bend", "bend_of_many", "mass"):
             check_part(getattr(self, name), name, most=1)
         check_part(self.prior_share, "prior_share")
-        check_part(self.prior_share + self.quantile_share, "prior_share + quantile_share")
+        first = self.prior_share + self.quantile_share + self.confidence_share
+        check_part(first, "prior_share + quantile_share + confidence_share")
         check_part(self.selection_share, "selection_share")
         check_part(self.node_share, "node_share")
         check_part(self.selection_share + self.node_share, "selection_share + node_share")
@@ -130,10 +135,8 @@ class BoostedSettings:
             if not 0 < getattr(self, name) < 1e3:
                 rule = "must be above 0, and below 1000"
                 raise ParameterError(name, getattr(self, name), rule, "Use the default")
-        for name in ("first_share", "correction_share"):
-            if not 0 <= getattr(self, name) < 1:
-                rule = "must be at least 0 and below 1"
-                raise ParameterError(name, getattr(self, name), rule, "Give a smaller share")
+        for name in ("first_share", "correction_share", "confidence_share"):
+            check_share(getattr(self, name), name)
         check_integer(self.correction_times, "correction_times", 0)
 
     def size(self, signal: float, n_features: int, n_cells: int, n_classes: int) -> BoostedSize:
@@ -181,6 +184,10 @@ class BoostedSettings:
         """Share of corrections of leaves."""
         corrects = n_classes > 2 and self.correction_times
         return self.correction_share if corrects else Fraction(0)
+
+    def confidence(self, n_classes: int) -> Fraction:
+        """Share of the look at how sure scores may be; those of two classes are sure enough."""
+        return self.confidence_share if n_classes > 2 else Fraction(0)
 
     def scales(self, n_classes: int, of_means: bool) -> tuple[Fraction, Fraction]:
         """Clip of residuals, and what a curvature counts for."""

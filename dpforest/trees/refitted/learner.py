@@ -31,6 +31,7 @@ from dpforest.trees.refitted.queries import (
 from dpforest.trees.refitted.settings import PureRefittedSettings, RefittedSettings
 from dpforest.trees.refitted.steps import curvature_per_record, shrunk_steps
 from dpforest.trees.scored.columns import centred
+from dpforest.trees.scored.confidence import ConfidenceSums, asked_length
 from dpforest.trees.scored.queries import ScoreHistory
 
 #: A tree, steps of its leaves, and their sizes.
@@ -71,15 +72,39 @@ class RefittedForest:
         for places in shape.corrected_together:
             grown[places] = rounds.corrected(grown[places])
         trees, steps, sizes = zip(*grown, strict=True)
-        # Rounds see the scores as they were released; what is predicted with is longer.
-        settings, of_means = shape.settings, facts.unit > 1
-        scale = settings.scaled(shape.n_classes, of_means)
-        longer = scale * settings.stretched(shape.n_rounds, shape.n_classes, of_means)
+        lengths = _lengths(shape, bridge, facts, rounds.history)
         return RefittedModel(
-            shape.n_classes, facts.offsets, scale * base,
-            None if code_values is None else scale * code_values,
-            RandomTrees.joined(list(trees)), longer * np.stack(steps), np.stack(sizes),
+            shape.n_classes, facts.offsets, lengths.base * base,
+            None if code_values is None else lengths.code_values * code_values,
+            RandomTrees.joined(list(trees)), lengths.steps * np.stack(steps), np.stack(sizes),
         )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Lengths:
+    """Factors of the base, of what codes are worth, and of the steps."""
+
+    base: float
+    code_values: float
+    steps: float
+
+
+def _lengths(
+    shape: RefittedShape, bridge: Bridge, facts: TableFacts, history: ScoreHistory
+) -> _Lengths:
+    """What scores are predicted with: rounds see them as they were released.
+
+    Where the plan asks how often they are right, all of them follow that. Codes count as steps
+    then, since both are in the scores that records have.
+    """
+    settings, of_means = shape.settings, facts.unit > 1
+    scale = settings.scaled(shape.n_classes, of_means)
+    longer = scale * settings.stretched(shape.n_rounds, shape.n_classes, of_means)
+    if not bridge.has(Role.CONFIDENCE):
+        return _Lengths(scale, scale, longer)
+    query = ConfidenceSums(history, longer, (scale - longer) * history.base)
+    times = asked_length(bridge, query, facts)
+    return _Lengths(times * scale, times * longer, times * longer)
 
 
 def _beginning(

@@ -36,6 +36,12 @@ from dpforest.trees.refitted.queries import (
 )
 from dpforest.trees.refitted.settings import RefittedSettings
 from dpforest.trees.scored.columns import n_score_columns
+from dpforest.trees.scored.confidence import (
+    CONFIDENCE_ROLE,
+    CONFIDENCE_WORDS,
+    confidence_is_affordable,
+    confidence_round,
+)
 
 OWNER = "refitted"
 _ROOT_SCALE = 2**40
@@ -53,6 +59,7 @@ class Role:
     SELECTION = "tree selection"
     SUMS = "leaf sums"
     CORRECTIONS = "leaf corrections"
+    CONFIDENCE = CONFIDENCE_ROLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +143,12 @@ def _plan_of_total(
         share = total * settings.start_share
         rounds += _start(shape, facts, share, pure)
         left -= share
-    rounds += _rounds(shape, left, pure)
+    last = list[Round]()
+    if confidence_is_affordable(facts, budget, settings.confidence_share):
+        share = total * settings.confidence_share
+        last.append(confidence_round(OWNER, share, pure))
+        left -= share
+    rounds += [*_rounds(shape, left, pure), *last]
     roles = {r.role for o in rounds for r in o.releases}
     return Plan(tuple(rounds), shape, _words(shape, roles, pure))
 
@@ -250,6 +262,7 @@ def _words(shape: RefittedShape, roles: set[str], pure: bool) -> dict[str, str]:
         "thresholds": f"{bins}, at most {shape.settings.max_bins} bins a feature",
         "start": start,
         "leaves": f"clipped residuals rounded toward zero to a lattice, {noise} noise",
+        **(CONFIDENCE_WORDS if Role.CONFIDENCE in roles else {}),
         "budget shares add up in": currency,
         "composed by": f"addition in {currency}",
     }

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from dpforest.checks import check_integer, check_part
+from dpforest.checks import check_integer, check_part, check_share
 from dpforest.exceptions import ParameterError
 from dpforest.trees.additive.settings import AdditiveSettings
 
@@ -107,6 +107,9 @@ class RefittedSettings:
     trees_together : int
         Trees that are corrected by one question: small steps hardly change what the next nine
         would be answered, and records are gone through once for all ten.
+    confidence_share : Fraction
+        Of the whole: for a look at how sure scores may be, where that says something; of classes
+        alone.
 
     Raises
     ------
@@ -149,6 +152,7 @@ class RefittedSettings:
     scale: float = 0.9
     correction_times: int = 1
     trees_together: int = 10
+    confidence_share: Fraction = Fraction(2, 100)
 
     def __post_init__(self) -> None:
         """Check what the plan divides by, and what sums in 64 bits take for granted."""
@@ -159,9 +163,10 @@ class RefittedSettings:
         shares = "prior_share", "quantile_share", "start_share", "selection_share", "gram_share"
         for name in shares:
             check_part(getattr(self, name), name)
-        most = 1 - self.quantile_share - self.start_share
+        check_share(self.confidence_share, "confidence_share")
+        most = 1 - self.quantile_share - self.start_share - self.confidence_share
         if self.prior_share >= most:
-            rule = f"must be below {most}, which quantiles and a linear start leave"
+            rule = f"must be below {most}, which quantiles, a start and a look at the scores leave"
             raise ParameterError("prior_share", self.prior_share, rule, "Give a smaller part")
         most = 1 - self.quantile_share
         if not 0 < self.curve_share < most:

@@ -1,0 +1,158 @@
+"""How sure a forest may be: right answers less claimed ones, released once all steps are known.
+
+A forest of residuals claims too much where labels are noisy, since residuals are clipped and
+leaves follow noise, and too little where few, shrunk steps end before records are explained. Public
+facts do not say which of the two holds. So two sums are released, and all scores are made longer or
+shorter by what these say. No order of classes changes.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpforest.accounting.releases import LearnerBudget, Release, Round, once
+from dpforest.bridge import Bridge
+from dpforest.records.base import Chunk, Sensitivity
+from dpforest.trees.base import TableFacts
+from dpforest.trees.prior import count_noise
+from dpforest.trees.scored.kernels.confidence import confidence_sums
+from dpforest.trees.scored.queries import Move, ScoreHistory
+
+#: Request, in the ledger's words.
+CONFIDENCE_ROLE = "right answers less claimed ones"
+#: The same for people, in a plan.
+CONFIDENCE_WORDS = {"confidence": "scores longer or shorter by how often they are right"}
+#: Steps of an answer.
+STEPS = 2**16
+#: Scores are made so much shorter to see by how much claims fall.
+SHORTER = 0.7
+#: Steps of that fall, which is smaller than an answer; and its largest.
+_FALL_STEPS, _MOST_FALL = 2 * STEPS, 2 * STEPS // 3
+#: Standard deviation of the logarithm of the factor, before anything is released.
+SPREAD = 0.25
+#: Fall of the claims of a record for the logarithm of the factor: typical, and at least.
+_FALL, _LEAST_FALL = 0.2, 0.08
+#: Logarithms of the smallest and the largest factor.
+_LOWEST, _HIGHEST = math.log(0.4), math.log(1.65)
+#: Noise, as a part of `SPREAD`, above which the release would say too little.
+_MOST_NOISE = 1.5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ConfidenceSums:
+    """Right answers less claimed ones, and the fall of claims when scores are shorter, shape (2,).
+
+    Attributes
+    ----------
+    scored : ScoreHistory
+    factor : float
+        What scores are multiplied by.
+    shift : ndarray of float64, shape (C,)
+        What is added to them then.
+    """
+
+    scored: ScoreHistory
+    factor: float
+    shift: NDArray[np.float64]
+
+    @property
+    def history(self) -> tuple[Move, ...]:
+        """Steps that it shares with queries before it."""
+        return self.scored.moves
+
+    @property
+    def sensitivity(self) -> Sensitivity:
+        """Largest change by one record, in steps and in steps squared.
+
+        **Relation**: add or remove one record. **Proof**: its scores follow from released values
+        and its own codes, so it changes no other's answers. An answer is 0 or 1 and a claim from 0
+        to 1, so the first sum moves by at most `STEPS`; the second is kept within its bound by
+        force. Both hold after rounding toward zero. **Tests**:
+        tests/trees/scored/test_confidence.py.
+        """
+        return confidence_sensitivity()
+
+    def count(self, chunk: Chunk) -> NDArray[np.int64]:
+        """Sums of a chunk."""
+        sums = np.empty(2, dtype=np.int64)
+        scores = self.scored.scores(chunk)
+        bounds = STEPS, _FALL_STEPS, _MOST_FALL
+        confidence_sums(scores, chunk.table.labels, self.factor, self.shift, SHORTER, *bounds, sums)
+        return sums
+
+
+def confidence_sensitivity() -> Sensitivity:
+    """`ConfidenceSums.sensitivity`, from public facts."""
+    return Sensitivity(Fraction(STEPS + _MOST_FALL), Fraction(STEPS**2 + _MOST_FALL**2))
+
+
+def confidence_is_affordable(facts: TableFacts, budget: LearnerBudget, share: Fraction) -> bool:
+    """True if the release would say something: a rule from public facts alone.
+
+    Parameters
+    ----------
+    facts : TableFacts
+        Without ``approximate_rows``, and for a regression, the answer is no.
+    budget : LearnerBudget
+        The whole of it.
+    share : Fraction
+        The part that would be spent; 0 where the answer is to be no.
+    """
+    if not share or facts.unit > 1 or facts.approximate_rows is None:
+        return False
+    whole = budget.rho if budget.delta else budget.epsilon
+    event = count_noise(confidence_sensitivity(), share * whole, not budget.delta)
+    deviation = event.variance**0.5 / STEPS
+    return deviation <= _MOST_NOISE * SPREAD * _FALL * facts.approximate_rows
+
+
+def confidence_round(owner: str, share: Fraction, pure: bool) -> Round:
+    """Ask for both sums, for a share of pure epsilon or of rho."""
+    event = count_noise(confidence_sensitivity(), share, pure)
+    text = "noisy right answers less claimed ones, and the fall of claims when scores are shorter"
+    return once(owner, Release(CONFIDENCE_ROLE, event, says=text))
+
+
+def length_of_all(bridge: Bridge, history: ScoreHistory, facts: TableFacts) -> float:
+    """Factor of all scores by how often they are right; 1 where the plan does not ask for that."""
+    if not bridge.has(CONFIDENCE_ROLE):
+        return 1.0
+    query = ConfidenceSums(history, 1.0, np.zeros_like(history.base))
+    return asked_length(bridge, query, facts)
+
+
+def asked_length(bridge: Bridge, query: ConfidenceSums, facts: TableFacts) -> float:
+    """Ask for both sums, and say what all scores should be multiplied by."""
+    rows = facts.approximate_rows or 1.0
+    released = bridge.ask(query, CONFIDENCE_ROLE).noised(CONFIDENCE_ROLE)
+    deviation = bridge.event(CONFIDENCE_ROLE).variance ** 0.5 / STEPS
+    gap, fall = released[0] / STEPS, released[1] / _FALL_STEPS
+    return likely_length(float(gap), float(fall), deviation, rows)
+
+
+def likely_length(gap: float, fall: float, deviation: float, rows: float) -> float:
+    """Factor at which as much is likely right as is claimed.
+
+    Claims fall by about ``fall / log(1 / SHORTER)`` for the logarithm of the factor. The logarithm
+    is normal beforehand, with the deviation `SPREAD` about 0, so it is the less of what the sums
+    say the more noise they have.
+
+    Parameters
+    ----------
+    gap : float
+        Right answers less claimed ones, noise included.
+    fall : float
+        Fall of claims where scores are `SHORTER`, noise included.
+    deviation : float
+        Of the noise on ``gap``.
+    rows : float
+        About as many records as there are.
+    """
+    slope = max(fall / math.log(1.0 / SHORTER), _LEAST_FALL * rows, 1.0)
+    trust = SPREAD**2 / (SPREAD**2 + (deviation / slope) ** 2)
+    return math.exp(min(max(trust * gap / slope, _LOWEST), _HIGHEST))
