@@ -142,7 +142,7 @@ class BoostedSettings:
     def size(self, signal: float, n_features: int, n_cells: int, n_classes: int) -> BoostedSize:
         """Size by the public signal R, as deep as the sums of a level fit in memory.
 
-        Chosen by hand; docs/utility.md names the tables, so figures on these flatter it.
+        Chosen by hand; docs/tried.md names the tables, so figures on these flatter it.
 
         Parameters
         ----------

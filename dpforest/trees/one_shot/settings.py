@@ -119,7 +119,7 @@ class OneShotSettings:
     def tempering(self, slope: float, n_classes: int) -> float:
         """Factor of a slope and of the log prior that nothing looked at; labels stay as they are.
 
-        Found on 46 tables of more than two classes, R from 60 to 450 (docs/utility.md, "Tried").
+        Found on 46 tables of more than two classes, R from 60 to 450 (docs/tried.md).
         """
         if n_classes == 2:
             return 1.0

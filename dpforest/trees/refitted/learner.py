@@ -92,7 +92,7 @@ class _Lengths:
 def _lengths(
     shape: RefittedShape, bridge: Bridge, facts: TableFacts, history: ScoreHistory
 ) -> _Lengths:
-    """What scores are predicted with: rounds see them as they were released.
+    """Factors that scores are predicted with: rounds see them as they were released.
 
     Where the plan asks how often they are right, all of them follow that. Codes count as steps
     then, since both are in the scores that records have.

@@ -52,7 +52,7 @@ class RefittedSettings:
     n_gradients : int
     start_signal : float
         Smallest R / (columns K / 2) for a linear start. Below, its share of the budget is worth
-        more in trees (docs/utility.md, "Tried").
+        more in trees (docs/tried.md).
     max_start_columns : int
         The Gram matrix has the square of that many entries.
     max_bins : int
@@ -292,7 +292,7 @@ class PureRefittedSettings(RefittedSettings):
     def size(
         self, signal: float, rows: float, n_classes: int, of_means: bool = False
     ) -> RefittedSize:
-        """Rounds by the public signal R sqrt(2 / K); docs/utility.md, "Tried", has the runs."""
+        """Rounds by the public signal R sqrt(2 / K); docs/tried.md has the runs."""
         if self.fixed_size is not None:
             return self.fixed_size
         if of_means:

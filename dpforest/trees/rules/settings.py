@@ -3,7 +3,7 @@
 The family of trees and the stages were compared on seventeen small public tables, the last shares
 at epsilon 0.1 on all of them; ten other tables served for the confidence and calibration constants.
 So none of these is a clean confirmation. Counts before a stage, their share and limits, and the
-fourth stage were read off tasks made of all tables (docs/utility.md).
+fourth stage were read off tasks made of all tables (docs/tried.md).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How sure a forest may be: right answers less claimed ones, released once all steps are known.
+"""Confidence of a forest: right answers less claimed ones, released once all steps are known.
 
 A forest of residuals claims too much where labels are noisy, since residuals are clipped and
 leaves follow noise, and too little where few, shrunk steps end before records are explained. Public
