@@ -25,6 +25,7 @@ from dpforest.ledger.charges import charged, check_charge
 from dpforest.ledger.elsewhere import spent_elsewhere
 from dpforest.ledger.entries import Charge, Entry, Kind, write_file
 from dpforest.ledger.exporting import read_export
+from dpforest.ledger.lacking import LACKING, lacking_of
 from dpforest.ledger.ledger import BudgetLedger
 from dpforest.ledger.opening import open_store
 from dpforest.ledger.status import DataSetStatus
@@ -322,10 +323,14 @@ def _import(ledger: BudgetLedger, chosen: argparse.Namespace) -> Answer:
     spend = spent_elsewhere(chosen.file, facts)
     source = f"{spend.words} {chosen.reason}".strip()
     entry = ledger.charge_elsewhere(
-        chosen.data_set, spend.units, source, witness=spend.digest, blocks=chosen.block
-    )
+        chosen.data_set, spend.units, source, witness=spend.digest, blocks=chosen.block,
+        guarantee=spend.guarantee,
+    )  # fmt: skip
     words = f"{facts.currency} {_up(spend.units)} was charged as entry {entry.number}"
-    return Answer(words, {"units": str(spend.units)} | _written(entry))
+    if mark := lacking_of(entry.body):
+        words += f"; {LACKING[mark]}, so the cap does not speak of what it released"
+    data = {"units": str(spend.units), "guarantee": spend.guarantee}
+    return Answer(words, data | _written(entry))
 
 
 def _backup(ledger: BudgetLedger, chosen: argparse.Namespace) -> Answer:

@@ -59,6 +59,8 @@ def cases():
     yield "approve", "charge", ["x", "ab" * 32, 7, ""], {}
     yield "revoke", "request", [*IDS, NOBODY], {}
     yield "revoke", "reason", TEXTS, {}
+    for name in ("settle", "charge_elsewhere"):
+        yield name, "guarantee", ["", "unknown", "VOID", 7, True, ["void"]], {}
     yield "policy", "cap", [-1, 2, "0.01", "x", True, "inf"], {}
     yield "policy", "block_caps", [{"2026": 1}, {"": 1}, 7, {"2026": None}, {"2026": "x"}], {}
     yield "policy", "quotas", [{"": 1}, {"ana": -1}, {"ana": "x"}, 7, {7: 1}], {}
