@@ -17,7 +17,6 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Literal, NoReturn, Protocol, Self
 
-from dpforest.accounting.figures import figure_charged
 from dpforest.accounting.fits import LastingCeiling
 from dpforest.accounting.ledger import Budget
 from dpforest.accounting.rationals import exact_text
@@ -68,7 +67,7 @@ _UNSURE = (
 )
 _STAYS_SPENT = (
     "the last fit failed after it had begun. What was set aside for it in {place} stays spent: "
-    "{currency} = {amount}. No model was released. Fit again to get a report, and reserve anew."
+    "{amount}. No model was released. Fit again to get a report, and reserve anew."
 )
 
 
@@ -376,8 +375,8 @@ class LedgerReservation(Reservation):
         """Note that a fit failed after it had begun: nothing comes back."""
         reserve, part = self._claimed()
         self.failure = _STAYS_SPENT.format(
-            place=self._ceiling.charged_to, currency=self._ceiling.facts.currency,
-            amount=figure_charged(reserve.stake.charged),
+            place=self._ceiling.charged_to,
+            amount=reserve.stake.amount(self._ceiling.facts.currency),
         )  # fmt: skip
         if self._settled:  # the error came between the settlement and the model
             return

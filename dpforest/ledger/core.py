@@ -116,7 +116,8 @@ class LedgerCore(LedgerBase):
         epsilon, delta : number
             The guarantee over the data set's life.
         rho : number, optional
-            The cap in rho, in place of ``epsilon``.
+            The cap in rho, in place of ``epsilon``: then no campaign stands by a certificate
+            alone, which says nothing of rho.
         currency : {"rho", "epsilon"}
             What is added up. Of ``"rho"`` the cap is the rho that converts to (epsilon, delta);
             ``"epsilon"`` is pure, and refuses every fit with a delta.

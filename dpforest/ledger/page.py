@@ -25,7 +25,8 @@ from dpforest.ledger.words import several
 from dpforest.report.page import environment
 
 _SIGNS = {"rho": "ρ", "epsilon": "ε"}
-_FOR_EVER = "counts for ever"
+#: Words for what an import is, and for what a certified list counts as.
+_FOR_EVER, _WHOLE = "counts for ever", "the whole cap"
 #: Width of the bar, in the units of the template's picture.
 _WIDTH = 998
 
@@ -93,6 +94,8 @@ def _status(state: DataSetState) -> str:
 
 
 def _sentence(state: DataSetState) -> str:
+    if state.alone:
+        return _sentence_alone(state)
     if state.total > state.cap:
         # To the last digit: it may be just above.
         spent = f"{_SIGNS[state.facts.currency]} = {figure_up(fraction_of(state.total))}"
@@ -103,12 +106,23 @@ def _sentence(state: DataSetState) -> str:
     return f"{_up(state, state.total)} of {_cap(state)} is spent, and {_left(state)} remains."
 
 
+def _sentence_alone(state: DataSetState) -> str:
+    """Words for a cap that one certified list used up, whatever the list's own rho is."""
+    certified = (
+        f"{_cap(state)}, is spent, and nothing remains: one list of releases that was fixed "
+        "beforehand stands by its certificate, and its own ρ may be larger."
+    )
+    if state.total > state.cap:
+        return f"More than the whole cap, {certified} The guarantee below no longer covers all."
+    return f"The whole cap, {certified}"
+
+
 def _budget(state: DataSetState, entries: Sequence[Entry]) -> dict[str, str]:
     facts = state.facts
     rows = {
         "guarantee": _guarantee(state, entries),
         "cap": _cap(state) + ("" if state.cap == facts.cap else ", lowered"),
-        "spent": _up(state, state.total),
+        "spent": _WHOLE if state.alone else _up(state, state.total),
         "remains": _left(state),
     }
     if state.blocks:
@@ -166,7 +180,7 @@ def _people(state: DataSetState, entries: Sequence[Entry]) -> list[dict[str, str
         {
             "name": name,
             "role": "owner" if name in state.owners else "analyst",
-            "spent": figure_charged(fraction_of(state.used.get(name, 0))),
+            "spent": _used(state, name),
             "quota": figure_cap(fraction_of(state.quotas[name])) if name in state.quotas else "–",
         }
         for name in names
@@ -178,6 +192,12 @@ def _people(state: DataSetState, entries: Sequence[Entry]) -> list[dict[str, str
         words = "imported, charged again or written off"
         people.append({"name": words, "role": "–", "spent": spent, "quota": "–"})
     return people
+
+
+def _used(state: DataSetState, name: str) -> str:
+    used = state.used.get(name, 0)
+    # A certified list is charged the cap, which is not its own rho.
+    return _WHOLE if used and state.alone else figure_charged(fraction_of(used))
 
 
 # -- what happened --------------------------------------------------------------------------------
@@ -226,7 +246,7 @@ class _Line:
         """Figure of what it counts as."""
         if self.voided_by:
             return "given back"
-        return "the whole cap" if self.alone else figure_charged(fraction_of(self.units))
+        return _WHOLE if self.alone else figure_charged(fraction_of(self.units))
 
     def shown(self) -> dict[str, str]:
         """Cells of its row."""

@@ -316,9 +316,10 @@ def test_no_line_of_a_plan_file_hides_another(helpers, tmp_path):
 def test_a_certificate_without_end_is_an_error_of_ours(helpers, tmp_path, change):
     charge = helpers.charge("1/10", alone=True, **({"epsilon": "1"} | change))
     with (
-        helpers.registered(helpers.ledger_at(tmp_path / "claims.ledger")) as book,
+        helpers.ledger_at(tmp_path / "claims.ledger") as book,
         pytest.raises(BudgetExceeded if "epsilon" in change else ParameterError),
     ):
+        helpers.registered(book, epsilon=2, delta="1e-6")
         book.request("claims", charge)
 
 

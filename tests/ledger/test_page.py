@@ -227,6 +227,13 @@ def test_a_certificate_uses_the_cap_up(helpers, report_tests, tmp_path):
     )
     page = report_tests.Page(ledger.page())
     assert "the whole cap" in page.text and "claims: Spent: nothing remains" in page.text
+    # What it is charged is the cap, and not the rho of its list.
+    assert ["spent", "the whole cap"] in page.rows
+    assert ["olga", "owner", "the whole cap", "–"] in page.rows
+    cap = figure_down(fraction_of(ledger.status("claims").cap))
+    assert f"The whole cap, ρ = {cap}, is spent" in page.text
+    ledger.charge_elsewhere("claims", 1, "elsewhere")
+    assert "More than the whole cap, ρ" in report_tests.Page(ledger.page()).text
     ledger.close()
 
 
