@@ -21,6 +21,7 @@ from dpforest.accounting.scopes import (
     PoissonScope,
     Request,
     SequentialScope,
+    checked_reserve,
 )
 from dpforest.accounting.units import open_units
 from dpforest.exceptions import BudgetExceeded, ParameterTypeError, ScopeError
@@ -191,6 +192,7 @@ class BudgetAccountant:
         such as the (epsilon, delta) of a certified list. Nothing is granted outside of the scope
         then, nor after it, unless it is closed before anything was granted in it.
         """
+        alone = None if alone is None else checked_reserve(alone, "alone")
         with self._books.lock:
             label = self._free_label(label)
             size = max_records_per_unit

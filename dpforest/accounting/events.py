@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from dpforest.accounting.losses import Amount, PrivacyLoss
-from dpforest.accounting.rationals import check_length, exact_text, parse_amount, to_rational
+from dpforest.accounting.rationals import exact_loss, exact_text, parse_amount, to_rational
 from dpforest.exceptions import ParameterError
 
 
@@ -212,15 +212,5 @@ def read_event(mechanism: str, parameters: dict[str, str]) -> Event | None:
 
 def checked_loss(event: Event) -> PrivacyLoss:
     """The loss of an event, once it is one that can be added up."""
-    # Events of other packages may come here too; a negative loss would be a refund.
-    loss = event.loss
-    amounts = loss.epsilon, loss.rho, loss.delta
-    exact = all(isinstance(a, (Fraction, int)) or a == math.inf for a in amounts)
-    if not exact or min(amounts) < 0:
-        raise ParameterError(
-            "event", event, "must have an exact loss that is not negative", "Mend its loss"
-        )
-    # Anything else may come to say something else after it was read.
-    read = loss if type(loss) is PrivacyLoss else PrivacyLoss(*amounts)
-    check_length(read)
-    return read
+    # Events of other packages may come here too.
+    return exact_loss(event.loss, "event", event, "Mend its loss")

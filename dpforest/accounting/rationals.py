@@ -109,6 +109,35 @@ def check_length(loss: PrivacyLoss, digits: int = MOST_DIGITS) -> None:
         )  # fmt: skip
 
 
+def exact_loss(loss: PrivacyLoss, parameter: str, given: Any, repair: str) -> PrivacyLoss:
+    """A loss that books may hold: rationals, or infinite, none of them negative.
+
+    One float would make floats of all sums that it enters, and a negative amount is a refund.
+
+    Parameters
+    ----------
+    loss : PrivacyLoss
+    parameter : str
+    given : object
+        What the error names.
+    repair : str
+
+    Raises
+    ------
+    ParameterError
+    """
+    amounts = loss.epsilon, loss.rho, loss.delta
+    exact = all(isinstance(a, (Fraction, int)) or a == math.inf for a in amounts)
+    if not exact or min(amounts) < 0:
+        raise ParameterError(
+            parameter, given, "must have an exact loss that is not negative", repair
+        )
+    # Anything else may come to say something else after it was read.
+    read = loss if type(loss) is PrivacyLoss else PrivacyLoss(*amounts)
+    check_length(read)
+    return read
+
+
 def short_up(value: Amount) -> Amount:
     """An amount that books hold: itself, or where it has too many digits a bound above it.
 

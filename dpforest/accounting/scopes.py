@@ -29,7 +29,7 @@ from dpforest.accounting.events import Event
 from dpforest.accounting.grants import Grant
 from dpforest.accounting.ledger import Budget, LedgerEntry, LossRecord, ScopeKind, ScopeRecord
 from dpforest.accounting.losses import NO_LOSS, Amount, PrivacyLoss
-from dpforest.accounting.rationals import check_length, exact_text, mixture_epsilon
+from dpforest.accounting.rationals import check_length, exact_loss, exact_text, mixture_epsilon
 from dpforest.accounting.requests import Granted, PricedRequests, read_probability, read_sides
 from dpforest.accounting.requests import Request as Request
 from dpforest.exceptions import (
@@ -281,10 +281,8 @@ class Scope:
         label = child._label
         if not isinstance(label, str) or not label:
             raise ParameterTypeError("label", label, "must be a non-empty str", "Name the scope")
-        if child._reserve is not None and not isinstance(child._reserve, PrivacyLoss):
-            raise ParameterTypeError(
-                "reserve", child._reserve, "must be a PrivacyLoss", "Use PrivacyLoss.pure(...)"
-            )
+        if child._reserve is not None:
+            child._reserve = checked_reserve(child._reserve, "reserve")
         with self._books.lock:
             self._check_open()
             self._check_free(label)
@@ -684,6 +682,16 @@ def mixed(weights: tuple[Fraction, ...], losses: list[PrivacyLoss], adaptive: bo
     # sit on the likelier posterior side, so only the maximum is sure.
     delta = weights[0] * worst.delta if len(weights) == 1 else worst.delta
     return PrivacyLoss(epsilon, rho, delta)
+
+
+def checked_reserve(reserve: Any, parameter: str) -> PrivacyLoss:
+    """A loss that may be set aside: exact, since all that is charged later is added to it."""
+    if not isinstance(reserve, PrivacyLoss):
+        raise ParameterTypeError(
+            parameter, reserve, "must be a PrivacyLoss", "Use PrivacyLoss.pure(...)"
+        )
+    repair = "Give rationals, such as PrivacyLoss.pure(Fraction(1, 10)), and no floats"
+    return exact_loss(reserve, parameter, reserve, repair)
 
 
 def _entry_record(entry: Granted, path: tuple[str, ...], counter: list[int]) -> LedgerEntry:

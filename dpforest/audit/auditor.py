@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,10 +13,10 @@ from dpforest.audit.bounds import certified_epsilon, largest_certifiable, larges
 from dpforest.audit.events import choose_event
 from dpforest.audit.neighbours import DatasetPair, as_pairs
 from dpforest.audit.result import AuditResult, FoundEvent, judge
-from dpforest.audit.subjects import Subject, as_subject, draw_outputs
+from dpforest.audit.subjects import Estimator, Subject, as_subject, draw_outputs
 from dpforest.audit.worst_cases import worst_cases
 from dpforest.domain.domain import Domain
-from dpforest.exceptions import ParameterError
+from dpforest.exceptions import ParameterError, PrivacyLeakWarning
 
 
 def audit(
@@ -59,6 +60,12 @@ def audit(
     ParameterError, ParameterTypeError
         Parameters that make no sense, or datasets that are not neighbours.
 
+    Warns
+    -----
+    PrivacyLeakWarning
+        An estimator is run on a pair that is not said to be made up. Its many fits are paid for by
+        no budget, and listed nowhere. The event's description quotes no output of them.
+
     Notes
     -----
     **Claim**: with probability at least ``confidence`` the subject is not (epsilon, delta)-DP
@@ -73,6 +80,7 @@ def audit(
     alpha = _read_settings(runs, confidence)
     candidates = _read_pairs(subject, pairs, domain)
     audited = as_subject(subject)
+    _warn_of_records(audited, candidates)
     test = _Test(audited, runs - runs // 2, delta, alpha)
     learning = max(2, runs // 2 // len(candidates))
     pair, outputs = _most_promising(test, candidates, learning)
@@ -128,9 +136,8 @@ class _Test:
 
     def run(self, pair: DatasetPair, learning: _Outputs) -> tuple[FoundEvent, float, float]:
         """The event, its certified bound, and the upper end of what it shows."""
-        event = choose_event(
-            learning, self.draw(pair, self.runs), self.runs, self.delta, self.alpha
-        )
+        testing, shown = self.draw(pair, self.runs), not _is_of_records(self.subject, pair)
+        event = choose_event(learning, testing, self.runs, self.delta, self.alpha, shown)
         hits = [int(part.sum()) for part in np.split(event.happened, 2)]
         more, less = hits if event.likelier_on_first else hits[::-1]
         n, delta, alpha = self.runs, self.delta, self.alpha
@@ -198,6 +205,25 @@ def _read_pairs(subject: Any, pairs: Any, domain: Domain | None) -> tuple[Datase
             "pairs", pairs, "built-in pairs need a domain", "Give pairs=..., or domain=..."
         )
     return worst_cases(domain, records_per_unit=size)
+
+
+def _is_of_records(subject: Subject, pair: DatasetPair) -> bool:
+    """Say if an estimator is run on tables of which nobody said that they were made up."""
+    return isinstance(subject, Estimator) and not pair.made_up
+
+
+def _warn_of_records(subject: Subject, pairs: tuple[DatasetPair, ...]) -> None:
+    names = [pair.name for pair in pairs if _is_of_records(subject, pair)]
+    if not names:
+        return
+    warnings.warn(
+        f"{subject.name} is fitted many times on tables that were handed in ({names[0]}), and no "
+        "budget pays for that: where they hold records of people, what the audit says of them is "
+        "covered by no guarantee. Leave pairs out for built-in tables, or write "
+        "DatasetPair(..., made_up=True) where nobody's records are in them.",
+        PrivacyLeakWarning,
+        stacklevel=3,
+    )
 
 
 def _check_units(pairs: tuple[DatasetPair, ...], size: int) -> None:

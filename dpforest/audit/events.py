@@ -101,6 +101,7 @@ def choose_event(
     n_test: int,
     delta: float,
     alpha: float,
+    shown: bool = True,
 ) -> ChosenEvent:
     """Learn scores on half of the learning runs, choose one event on the others, try it.
 
@@ -114,6 +115,8 @@ def choose_event(
         Testing runs on each dataset that the bound will be computed from.
     delta, alpha : float
         Of that bound.
+    shown : bool
+        Whether the description may quote outputs.
     """
     half = learning[0].shape[0] // 2
     parts = [_labelled(*(o[:half] for o in learning)), _labelled(*(o[half:] for o in learning))]
@@ -129,7 +132,7 @@ def choose_event(
         if best is None or level.promised > best[1].promised:
             best = score, level
     assert best is not None
-    return _event_of(*best)
+    return _event_of(*best, shown)
 
 
 def _labelled(first: NDArray, second: NDArray) -> tuple[NDArray, NDArray[np.bool_]]:
@@ -230,16 +233,23 @@ def _best_level(
     return _Level(bounds[share], level, on_first, share)
 
 
-def _event_of(score: Score, chosen: _Level) -> ChosenEvent:
+def _event_of(score: Score, chosen: _Level, shown: bool) -> ChosenEvent:
     level, on_first = chosen.level, chosen.on_first
-    inside = score.choose >= level if on_first else score.choose <= level
     happened = score.test >= level if on_first else score.test <= level
-    text = f"{score.name}: {'>=' if on_first else '<='} {level:.4g}"
-    if inside.any():
-        rows, counts = np.unique(score.examples[inside], axis=0, return_counts=True)
-        common = ", ".join(_shown(row) for row in rows[np.argsort(-counts)][:3])
-        text += f", such as {common}"
+    text = f"{score.name}: {'>=' if on_first else '<='} "
+    # A level may be an output itself: of a single column it is one.
+    text += f"{level:.4g}{_examples(score, chosen)}" if shown else "a level that is not shown"
     return ChosenEvent(text, on_first, chosen.promised, chosen.share, happened)
+
+
+def _examples(score: Score, chosen: _Level) -> str:
+    """Most frequent outputs of an event, in words."""
+    level = chosen.level
+    inside = score.choose >= level if chosen.on_first else score.choose <= level
+    if not inside.any():
+        return ""
+    rows, counts = np.unique(score.examples[inside], axis=0, return_counts=True)
+    return f", such as {', '.join(_shown(row) for row in rows[np.argsort(-counts)][:3])}"
 
 
 def _shown(row: NDArray) -> str:

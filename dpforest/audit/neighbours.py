@@ -34,6 +34,9 @@ class DatasetPair:
     records_per_unit : int, default=1
         For a claim with ``max_records_per_unit``: one dataset may have from one to so many
         records more, or so many replaced, all of one privacy unit.
+    made_up : bool, default=False
+        Whoever gives the pair says by True that it holds nobody's records: both tables were made
+        up, as the built-in ones are. An audit of an estimator warns of any other.
 
     Raises
     ------
@@ -49,6 +52,7 @@ class DatasetPair:
     relation: Relation = "add_remove"
     name: str = "the caller's pair"
     records_per_unit: int = 1
+    made_up: bool = False
 
     def __post_init__(self) -> None:
         if self.relation not in ("add_remove", "replace_one"):

@@ -178,4 +178,5 @@ def worst_case(
         corners.table([*others, *[record] * records_per_unit]),
         name=name if records_per_unit == 1 else f"{name}, {records_per_unit} times",
         records_per_unit=records_per_unit,
+        made_up=True,
     )

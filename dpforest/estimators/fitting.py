@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from fractions import Fraction
@@ -108,6 +109,8 @@ class Fit:
         From a report whose fit is made again on no records; it is not listed again.
     """
 
+    #: The estimator with the parameters that it had at the door, whatever is set meanwhile.
+    given: Any
     wanted: FitRequest
     domain: Domain
     encoder: DomainEncoder
@@ -134,7 +137,7 @@ class Fit:
     search: str | None = None
 
     def __init__(self, estimator: Any, listing: FitListing | None = None) -> None:
-        self.estimator = estimator
+        self.estimator = self.given = estimator
         self.listing = listing
         # Releases that observers had handled before.
         self._observed_before = releases_observed()
@@ -165,26 +168,29 @@ class Fit:
 
     def _enter(self, X: Any, y: Any) -> None:
         """Refuse whatever can be refused without a look at any value."""
-        estimator = self.estimator
-        self.search = running_search(estimator.__dict__.pop("_search", None))
-        self.wanted = estimator._wanted()
-        self.source = make_source(estimator.random_state)
-        # Read once, so that the report speaks of what is charged, whatever is set meanwhile.
-        self.ceiling = estimator.accountant
+        self.search = running_search(self.estimator.__dict__.pop("_search", None))
+        # In one step, so that plan, charge, guarantee and report are all of the same parameters.
+        self.given = copy.copy(self.estimator)
+        self.wanted = self.given._wanted()
+        self._keep_parameters()
+        self.source = make_source(self.given.random_state)
+        self.ceiling = self.given.accountant
         _check_accountant(self.ceiling)
         if isinstance(self.ceiling, LedgerCeiling):
-            self.ceiling.check(estimator.domain, self.wanted.budget)
+            self.ceiling.check(self.given.domain, self.wanted.budget)
         self.charged_to = charged_to(self.ceiling)
         self._resolve_domain(X, y)
-        if estimator.domain is not None:
+        if self.given.domain is not None:
             refuse_wasted(self.domain, X)
         around = surroundings()
         self._leak_around(around.unpaid)
         self.around = around.cautions
-        self.encoder = estimator._encoder(self.domain)
+        self.encoder = self.given._encoder(self.domain)
         self._check_records(X, y)
-        # Kept as they are now: a parameter that is set later was not fitted.
-        reported = estimator._reported_parameters()
+
+    def _keep_parameters(self) -> None:
+        """Keep the parameters for the report, as numbers and texts that nobody changes any more."""
+        reported = self.given._reported_parameters()
         self.settings = {name: storable(value) for name, value in reported.items()}
         self.parameters = {name: repr(value) for name, value in reported.items()}
 
@@ -204,7 +210,7 @@ class Fit:
 
     def _resolve_domain(self, X: Any, y: Any) -> None:
         """The declared domain; without one it is read off the data, which voids the guarantee."""
-        declared, self.leaks = self.estimator.domain, []
+        declared, self.leaks = self.given.domain, []
         if declared is None:
             leak = self._draft_domain(X, y)
         elif isinstance(declared, Domain):
@@ -314,7 +320,7 @@ class Fit:
 
     def _read(self, scope: Scope, X: Any, y: Any) -> Records:
         """Records as codes: the only place where a fit reads values."""
-        n_threads = check_n_jobs(self.estimator.n_jobs)
+        n_threads = check_n_jobs(self.given.n_jobs)
         if self.streamed:  # nothing is read before the first sum is paid for
             return X.records(self.encoder, n_threads)
         with self._charged_on_failure(scope), reading_records("the table", AT_THE_DESK):
@@ -385,7 +391,7 @@ class Fit:
 
     def _progress(self, records: Records) -> PartProgress | PassProgress:
         """Progress bar over parts, or over passes of a stream."""
-        plan, verbose = self.settled.plan, self.estimator.verbose
+        plan, verbose = self.settled.plan, self.given.verbose
         assert plan is not None
         if self.streamed:
             return PassProgress(n_passes(plan, records.schema), verbose)

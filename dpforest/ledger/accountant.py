@@ -17,7 +17,6 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Literal, NoReturn, Protocol, Self
 
-from dpforest.accounting.figures import figure_charged
 from dpforest.accounting.fits import LastingCeiling
 from dpforest.accounting.ledger import Budget
 from dpforest.accounting.rationals import exact_text
@@ -43,6 +42,7 @@ from dpforest.ledger.entries import (
     VoidBody,
 )
 from dpforest.ledger.facts import domain_digest
+from dpforest.ledger.lacking import settled_mark
 from dpforest.ledger.pricing import FitPrice, charge_of
 from dpforest.ledger.state import DataSetState
 from dpforest.ledger.status import DataSetStatus
@@ -54,7 +54,8 @@ from dpforest.report.record import LedgerPlace
 _UNSETTLED = (
     "the fit is done and its model is kept, but the ledger could not be told so ({why}). Nothing "
     "is lost: the whole reserve was spent when the fit began. Its report names the entry that says "
-    "so, and ledger.settle(...) may be called later"
+    "so. Until somebody settles it the ledger counts a fit whose guarantee is not known: "
+    "ledger.settle({data_set!r}, {reserve!r}, {part}, guarantee={status!r})"
 )
 _NOT_VOIDED = (
     "The fit had not begun, but its reserve {reserve} could not be given back and stays spent "
@@ -66,7 +67,7 @@ _UNSURE = (
 )
 _STAYS_SPENT = (
     "the last fit failed after it had begun. What was set aside for it in {place} stays spent: "
-    "{currency} = {amount}. No model was released. Fit again to get a report, and reserve anew."
+    "{amount}. No model was released. Fit again to get a report, and reserve anew."
 )
 
 
@@ -258,9 +259,9 @@ class Reserve:
         self, part: int, outcome: Literal["done", "failed"], status: str = "holds"
     ) -> LedgerPlace:
         """Write down that a fit ended, and where its own guarantee does not hold."""
-        lacks: Any = status if status in ("demonstration", "void") else ""
+        mark = settled_mark(status)
         return self._written(
-            SettleBody(reserve=self.stake.id, part=part, outcome=outcome, guarantee=lacks)
+            SettleBody(reserve=self.stake.id, part=part, outcome=outcome, guarantee=mark)
         )
 
     def void(self, reason: str) -> None:
@@ -318,6 +319,7 @@ class LedgerReservation(Reservation):
 
     def __init__(self, ceiling: LedgerCeiling) -> None:
         self._ceiling = ceiling
+        # Why the end could not be written down, and how somebody may do so later.
         self._unsettled = ""
         self._started = self._settled = False
         # Whether the start may stand although nobody said so.
@@ -347,11 +349,14 @@ class LedgerReservation(Reservation):
         try:
             self.place = reserve.settle(part, "done", status)
         except (DPForestError, OSError) as error:
-            self._unsettled = str(error)
+            self._unsettled = _UNSETTLED.format(
+                why=error, data_set=self._ceiling.data_set, reserve=reserve.stake.id, part=part,
+                status=status,
+            )  # fmt: skip
 
     def warn(self) -> None:
         if self._unsettled:
-            warnings.warn(_UNSETTLED.format(why=self._unsettled), LedgerWarning, stacklevel=4)
+            warnings.warn(self._unsettled, LedgerWarning, stacklevel=4)
 
     def __exit__(
         self,
@@ -370,8 +375,8 @@ class LedgerReservation(Reservation):
         """Note that a fit failed after it had begun: nothing comes back."""
         reserve, part = self._claimed()
         self.failure = _STAYS_SPENT.format(
-            place=self._ceiling.charged_to, currency=self._ceiling.facts.currency,
-            amount=figure_charged(reserve.stake.charged),
+            place=self._ceiling.charged_to,
+            amount=reserve.stake.amount(self._ceiling.facts.currency),
         )  # fmt: skip
         if self._settled:  # the error came between the settlement and the model
             return

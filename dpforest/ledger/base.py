@@ -47,6 +47,7 @@ from dpforest.ledger.entries import (
     is_id,
     is_name,
 )
+from dpforest.ledger.lacking import counts_marks
 from dpforest.ledger.opening import open_store
 from dpforest.ledger.pricing import stands_alone
 from dpforest.ledger.state import DataSetState
@@ -181,7 +182,8 @@ class LedgerBase:
                 "Write ledger.status(name) for each of ledger.data_sets",
             )  # fmt: skip
         end = self._end(data_set)
-        return status_of(end.state, end.hash, self.url)
+        whole = () if counts_marks(end.state) else self.log(data_set, 0, end.state.number + 1)
+        return status_of(end.state, end.hash, self.url, whole)
 
     def room(self, data_set: str, blocks: Sequence[str] = ()) -> int:
         """Units that this actor may still be charged, of 2^-128 of the currency each.

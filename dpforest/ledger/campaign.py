@@ -4,7 +4,8 @@ A campaign is announced before its first record is read: which plans, in which n
 reserve. Where the sum of its prices fits under the cap it is charged that. Where it does not, and
 nothing was ever charged to the data set, the whole list may still be (epsilon, delta)-DP within
 what the cap was declared as, by one certificate (:func:`dpforest.ledger.pricing.campaign_epsilon`);
-then it stands alone, and the data set is used up.
+then it stands alone, and the data set is used up. Its rho may be above the cap's, so where the cap
+was given in rho there is no such campaign.
 
 Its fits may run in any order and side by side, and some may never run. All of them were fixed
 beforehand, so a plan that waits for a released value cannot be among them.
@@ -36,6 +37,7 @@ from dpforest.ledger.accountant import (
 from dpforest.ledger.amounts import fraction_of, to_units
 from dpforest.ledger.charges import charged, check_charge
 from dpforest.ledger.entries import Charge, OpenBody, Part
+from dpforest.ledger.facts import is_given_in_rho
 from dpforest.ledger.pricing import FitPrice, campaign_epsilon, charge_of, lines_of, repeated
 from dpforest.ledger.state import DataSetState
 from dpforest.ledger.words import several
@@ -82,6 +84,8 @@ class BatchPlan:
         How many of them wait for a number of records that they buy first.
     why_frozen : str
         Reason for which the data set is frozen, so that none of them begins; else empty.
+    given_in_rho : bool
+        Whether the cap was given in rho, so that no certificate stands in place of the sum.
     """
 
     data_set: str
@@ -96,6 +100,7 @@ class BatchPlan:
     approvals: int = 0
     waits: int = 0
     why_frozen: str = ""
+    given_in_rho: bool = False
 
     @property
     def total(self) -> Fraction:
@@ -128,6 +133,11 @@ class BatchPlan:
             yield (
                 "  each price is rounded up to a multiple of 2^-128, and the cap down, so the last "
                 "does not quite fit: register a little more, such as a ten-thousandth"
+            )
+        if self.given_in_rho and self.fits < len(self.prices) and self.together <= self.cap[0]:
+            yield (
+                "  the cap was given in rho, and a certificate says nothing of rho: a campaign is "
+                "charged the sum here, as fits one by one are"
             )
         if self.waits and self.fits < len(self.prices):
             yield (
@@ -171,6 +181,7 @@ def batch_plan(
         approvals=state.approvals,
         waits=sum(price.waits for price in prices),
         why_frozen=state.why_frozen,
+        given_in_rho=is_given_in_rho(facts),
     )
 
 
@@ -234,12 +245,14 @@ def _together(state: DataSetState, prices: Sequence[FitPrice]) -> Amount:
 def _may_stand_alone(state: DataSetState, prices: Sequence[FitPrice], together: Amount) -> bool:
     """Say if nothing was ever charged and a certificate is within what the cap was declared as.
 
-    A cap that was lowered is no longer what was declared.
+    A cap that was lowered is no longer what was declared, and one that was given in rho promises
+    that, of which a certificate says nothing.
     """
     facts = state.facts
     untouched = not state.total and not state.blocks and state.cap == facts.cap
     fixed = not any(price.waits for price in prices)
-    return untouched and fixed and together <= _declared(facts)[0]
+    within = untouched and fixed and together <= _declared(facts)[0]
+    return within and not is_given_in_rho(facts)
 
 
 # -- a campaign that is run -----------------------------------------------------------------------

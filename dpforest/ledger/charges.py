@@ -4,7 +4,8 @@
 ``max_blocks_per_unit`` blocks and number at most ``max_records_per_unit`` in all. Then everything
 that was ever released of the data set is rho-zCDP (or epsilon-DP) for adding or removing u, with
 rho (or epsilon) the cap, also where fits, blocks and prices were chosen by what was released
-before. If a certificate stands alone, it is (epsilon, delta)-DP with what was declared.
+before. If a certificate stands alone, it is (epsilon, delta)-DP with what was declared, and nothing
+is said of its rho: so that is only where the cap was given in epsilon.
 
 **Proof.** A release that names blocks has no record of u unless one of u's blocks is among them, so
 u's loss is at most the sum of prices of releases that name one of its blocks, and of those of the
@@ -145,6 +146,13 @@ def _check_alone(state: DataSetState, charge: Charge) -> None:
             "alone", True,
             "is only for a data set that counts rho and has no blocks",
             "Let the plans be charged one by one",
+        )  # fmt: skip
+    if facts.given_in == "rho":
+        raise ParameterError(
+            "alone", True,
+            "is only for a data set whose cap was given in epsilon: here rho is promised, of which "
+            "the list has more",
+            "Let the plans be charged one by one, or announce fewer",
         )  # fmt: skip
     within = (
         parse_amount(charge.epsilon) <= parse_amount(facts.epsilon)

@@ -25,9 +25,10 @@ from dpforest.ledger.charges import charged, check_charge
 from dpforest.ledger.elsewhere import spent_elsewhere
 from dpforest.ledger.entries import Charge, Entry, Kind, write_file
 from dpforest.ledger.exporting import read_export
+from dpforest.ledger.lacking import LACKING, lacking_of
 from dpforest.ledger.ledger import BudgetLedger
 from dpforest.ledger.opening import open_store
-from dpforest.ledger.status import DataSetStatus
+from dpforest.ledger.status import DataSetStatus, ReserveStatus
 from dpforest.ledger.telling import told
 from dpforest.ledger.words import several
 from dpforest.signatures import Signer
@@ -152,7 +153,7 @@ def _status_words(status: DataSetStatus) -> str:
         for one in status.requests
     ]
     reserves = [
-        f"  reserve {one.id} of {one.actor!r}: {currency} {_up(one.units)}, "
+        f"  reserve {one.id} of {one.actor!r}: {_held(one, status)}, "
         f"{len(one.started)} of {several(len(one.plans), 'fit')} begun"
         for one in status.reserves
     ]
@@ -271,7 +272,7 @@ def _void(ledger: BudgetLedger, chosen: argparse.Namespace) -> Answer:
     found = next((one for one in status.reserves if one.id == chosen.reserve), None)
     words = f"given back as entry {entry.number}"
     if found is not None:
-        words += f": {status.facts.currency} {_up(found.units)}, reserved by {found.actor!r}"
+        words += f": {_held(found, status)}, reserved by {found.actor!r}"
     return Answer(words, _written(entry))
 
 
@@ -322,10 +323,14 @@ def _import(ledger: BudgetLedger, chosen: argparse.Namespace) -> Answer:
     spend = spent_elsewhere(chosen.file, facts)
     source = f"{spend.words} {chosen.reason}".strip()
     entry = ledger.charge_elsewhere(
-        chosen.data_set, spend.units, source, witness=spend.digest, blocks=chosen.block
-    )
+        chosen.data_set, spend.units, source, witness=spend.digest, blocks=chosen.block,
+        guarantee=spend.guarantee,
+    )  # fmt: skip
     words = f"{facts.currency} {_up(spend.units)} was charged as entry {entry.number}"
-    return Answer(words, {"units": str(spend.units)} | _written(entry))
+    if mark := lacking_of(entry.body):
+        words += f"; {LACKING[mark]}, so the cap does not speak of what it released"
+    data = {"units": str(spend.units), "guarantee": spend.guarantee}
+    return Answer(words, data | _written(entry))
 
 
 def _backup(ledger: BudgetLedger, chosen: argparse.Namespace) -> Answer:
@@ -349,6 +354,12 @@ def _written(entry: Entry) -> dict[str, Any]:
 
 def _approvals(given: int, status: DataSetStatus) -> str:
     return f"{given} of {several(status.approvals, 'approval')}"
+
+
+def _held(reserve: ReserveStatus, status: DataSetStatus) -> str:
+    """Words for what a reserve counts as; a certified list is charged the cap, and has more rho."""
+    whole = status.stands_alone and reserve.units == status.cap
+    return "the whole cap" if whole else f"{status.facts.currency} {_up(reserve.units)}"
 
 
 def _entries(counts: dict[str, int]) -> str:

@@ -39,6 +39,7 @@ from dpforest.ledger.entries import (
     VoidBody,
 )
 from dpforest.ledger.facts import cap_facts, domain_digest
+from dpforest.ledger.lacking import GuaranteeStatus, import_mark, settled_mark
 from dpforest.ledger.rules import charge_digest, token_digest
 from dpforest.ledger.state import DataSetState
 from dpforest.relations import relations_of
@@ -115,7 +116,8 @@ class LedgerCore(LedgerBase):
         epsilon, delta : number
             The guarantee over the data set's life.
         rho : number, optional
-            The cap in rho, in place of ``epsilon``.
+            The cap in rho, in place of ``epsilon``: then no campaign stands by a certificate
+            alone, which says nothing of rho.
         currency : {"rho", "epsilon"}
             What is added up. Of ``"rho"`` the cap is the rho that converts to (epsilon, delta);
             ``"epsilon"`` is pure, and refuses every fit with a delta.
@@ -235,10 +237,24 @@ class LedgerCore(LedgerBase):
         part: int = 0,
         outcome: Literal["done", "failed"] = "done",
         *,
+        guarantee: GuaranteeStatus | None = None,
         entry_id: str | None = None,
     ) -> Entry:
-        """Note that a fit ended. Nothing comes back, whatever it used."""
-        body = self._body(SettleBody, reserve=reserve, part=part, outcome=outcome)
+        """Note that a fit ended. Nothing comes back, whatever it used.
+
+        Parameters
+        ----------
+        data_set, reserve : str
+        part : int
+        outcome : {"done", "failed"}
+        guarantee : {"holds", "demonstration", "void", "none"}, optional
+            Status of the fit's own guarantee, as ``forest.guarantee_.status`` or its report says.
+            Where nobody says so, the ledger notes of a fit that is done that it is not known.
+        entry_id : str, optional
+        """
+        unsaid = "unknown" if outcome == "done" else ""
+        mark = unsaid if guarantee is None else settled_mark(guarantee)
+        body = self._body(SettleBody, reserve=reserve, part=part, outcome=outcome, guarantee=mark)
         return self._write(data_set, body, entry_id)
 
     def void(
@@ -395,6 +411,7 @@ class LedgerCore(LedgerBase):
         blocks: Sequence[str] = (),
         write_off: bool = False,
         reserve: str = "",
+        guarantee: GuaranteeStatus | None = None,
         entry_id: str | None = None,
         after: str = "",
     ) -> Entry:
@@ -415,6 +432,9 @@ class LedgerCore(LedgerBase):
             Whether there is no witness of it.
         reserve : str
             Entry of a lost chain that is charged again here.
+        guarantee : {"holds", "demonstration", "void", "none"}, optional
+            Status of the guarantee that was earned with it. Where nobody says so, the ledger
+            counts it among the fits of which that is not known.
         entry_id : str, optional
         after : str
             Hash of the entry that it must follow; for ``dpforest.ledger.recovery``.
@@ -427,6 +447,7 @@ class LedgerCore(LedgerBase):
             blocks=_names(blocks, "blocks"),
             write_off=write_off,
             reserve=reserve,
+            guarantee="" if guarantee is None else import_mark(guarantee),
         )
         return self.write(data_set, body, entry_id, after).entry
 

@@ -20,6 +20,7 @@ from dpforest.exceptions import ModelFormatError, ParameterError
 from dpforest.ledger.amounts import to_units
 from dpforest.ledger.entries import OpenBody
 from dpforest.ledger.facts import domain_digest
+from dpforest.ledger.lacking import GuaranteeStatus
 from dpforest.report.making import report_digest
 from dpforest.report.report import PrivacyReport
 from dpforest.strict_json import Refuse, json_text, name_of
@@ -38,11 +39,14 @@ class SpentElsewhere:
     digest : str
         Of the report, so that it is charged once.
     words : str
+    guarantee : {"holds", "demonstration", "void", "none"}
+        Status of the guarantee that it earned.
     """
 
     units: int
     digest: str
     words: str
+    guarantee: GuaranteeStatus
 
 
 def spent_elsewhere(given: str | PathLike[str], facts: OpenBody) -> SpentElsewhere:
@@ -65,9 +69,12 @@ def spent_elsewhere(given: str | PathLike[str], facts: OpenBody) -> SpentElsewhe
     report = _read(given, refuse)
     _check(report, facts, refuse)
     loss = claimed_loss(report.composition, _delta(report, refuse))
+    if report.facts.judge(loss).status != report.guarantee.status:
+        raise refuse("the status of its guarantee does not follow from its own facts")
     amount = _amount(report, loss, facts.currency, refuse)
     units = to_units(amount, facts.currency)
-    return SpentElsewhere(units, report.digest, f"{report.estimator}, fitted without the ledger.")
+    words = f"{report.estimator}, fitted without the ledger."
+    return SpentElsewhere(units, report.digest, words, report.guarantee.status)
 
 
 def _read(given: Any, refuse: Refuse) -> PrivacyReport:

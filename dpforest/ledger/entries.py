@@ -28,10 +28,12 @@ from dpforest.report.digests import canonical_bytes
 from dpforest.signatures import is_hex
 from dpforest.strict_json import is_writable, name_of, parse_object, read_object
 
-#: Version of what an entry holds.
-VERSION: Literal[1] = 1
-#: Name of a plan file's format.
-PLAN_FORMAT = "dpforest-charge"
+#: Version of what the entries of a data set hold, for its life; releases read all up to it.
+#: Since version 2 its state counts the fits whose own guarantee does not hold, and it says what its
+#: cap was given in.
+VERSION: Literal[2] = 2
+#: Name and version of a plan file's format.
+PLAN_FORMAT, PLAN_VERSION = "dpforest-charge", 1
 #: Longest name and longest free text, in characters.
 LONGEST_NAME, LONGEST_TEXT = 100, 1000
 #: Most fits of a reserve, whose state holds a digest of each, and most lines of its list.
@@ -198,7 +200,8 @@ class Charge(Frozen):
         path : str or path, optional
             A file to write.
         """
-        data = {"format": PLAN_FORMAT, "version": VERSION, "charge": self.model_dump(mode="json")}
+        charge = self.model_dump(mode="json")
+        data = {"format": PLAN_FORMAT, "version": PLAN_VERSION, "charge": charge}
         text = json.dumps(data, indent=1) + "\n"
         if path is not None:
             write_file(path, text)
@@ -223,7 +226,7 @@ class Charge(Frozen):
         data = read_object(given, refuse)
         if set(data) != {"format", "version", "charge"} or data["format"] != PLAN_FORMAT:
             raise refuse(f"it is no {PLAN_FORMAT}")
-        if data["version"] != VERSION:
+        if data["version"] != PLAN_VERSION:
             raise refuse("it is of another version")
         try:
             return cls.model_validate(data["charge"])
@@ -236,8 +239,8 @@ class OpenBody(Frozen):
 
     Attributes
     ----------
-    version : int
-        Of what entries hold; always written.
+    version : {1, 2}
+        Of what entries and states hold; always written.
     ledger : str
         Identity of the ledger, so that no chain passes as another ledger's.
     domain : str
@@ -255,13 +258,16 @@ class OpenBody(Frozen):
         The guarantee that the cap stands for, exactly.
     conversion : str
         Means of the conversion between both.
+    given_in : {"", "epsilon", "rho"}
+        What the cap was given in; empty in version 1, which did not say. Where it is rho, that is
+        promised too, and nothing but a sum of rho keeps it.
     owners : dict of str
         Public key of each owner, or an empty text.
     approvals : int
         Number of owners who must approve of a reserve.
     """
 
-    version: Literal[1]
+    version: Literal[1, 2]
     ledger: Id
     domain: Digest
     relation: Text
@@ -273,6 +279,7 @@ class OpenBody(Frozen):
     epsilon: ExactText
     delta: ExactText
     conversion: Text
+    given_in: Literal["", "epsilon", "rho"] = ""
     owners: dict[Name, PublicKey] = Field(min_length=1)
     approvals: Count
 
@@ -371,15 +378,15 @@ class SettleBody(Frozen):
     reserve : str
     part : int
     outcome : {"done", "failed"}
-    guarantee : {"", "demonstration", "void"}
-        Status of the fit's own guarantee, where it does not hold as it was planned: then what the
-        cap stands for does not speak of this fit.
+    guarantee : {"", "demonstration", "void", "unknown"}
+        Status of the fit's own guarantee, where it does not hold as it was planned or nobody said:
+        then what the cap stands for does not speak of this fit.
     """
 
     reserve: Id
     part: Count
     outcome: Literal["done", "failed"]
-    guarantee: Literal["", "demonstration", "void"] = ""
+    guarantee: Literal["", "demonstration", "void", "unknown"] = ""
 
 
 class VoidBody(Frozen):
@@ -415,6 +422,9 @@ class ImportBody(Frozen):
         Whether an owner wrote it off without a witness.
     reserve : str
         Entry of a lost chain that is charged again here, or empty.
+    guarantee : {"", "holds", "demonstration", "void"}
+        Status of the guarantee that was earned with it, by its witness; empty where nobody said.
+        The cap speaks of it only where that holds.
     """
 
     units: Units
@@ -423,6 +433,7 @@ class ImportBody(Frozen):
     reserve: IdOrNone = ""
     blocks: tuple[Name, ...] = ()
     write_off: Flag = False
+    guarantee: Literal["", "holds", "demonstration", "void"] = ""
 
 
 class CheckpointBody(Frozen):

@@ -7,11 +7,12 @@ from typing import Any
 
 from dpforest.accounting.conversion import conversion_method, epsilon_of_rho, rho_of_epsilon
 from dpforest.accounting.losses import Amount
-from dpforest.accounting.rationals import exact_text, to_rational
+from dpforest.accounting.rationals import exact_text, parse_amount, parse_finite, to_rational
 from dpforest.checks import check_choice
 from dpforest.domain.domain import Domain
 from dpforest.exceptions import ParameterError, ParameterTypeError
 from dpforest.ledger.amounts import cap_in_units, fraction_of
+from dpforest.ledger.entries import OpenBody
 from dpforest.report.digests import digest_of
 
 #: Parts of a domain's entry that decide no code.
@@ -76,11 +77,12 @@ def cap_facts(currency: Any, epsilon: Any, delta: Any, rho: Any) -> dict[str, An
     if rho is None:
         declared: Amount = _positive(epsilon, "epsilon", "Give the total to spend")
         most = rho_of_epsilon(Fraction(declared), slack)
-        cap = cap_in_units(most)
+        cap, given_in = cap_in_units(most), "epsilon"
     else:
         cap = cap_in_units(_positive(rho, "rho", "Give the total to spend"), "rho")
-        declared = epsilon_of_rho(fraction_of(cap), slack)[0]
-    return _facts("rho", cap, declared, slack, conversion_method())
+        declared, given_in = epsilon_of_rho(fraction_of(cap), slack)[0], "rho"
+    facts = _facts("rho", cap, declared, slack, conversion_method())
+    return facts | {"given_in": given_in}
 
 
 def _pure(epsilon: Any, delta: Any, rho: Any) -> dict[str, Any]:
@@ -92,7 +94,22 @@ def _pure(epsilon: Any, delta: Any, rho: Any) -> dict[str, Any]:
             'Leave it out, or choose currency="rho"',
         )  # fmt: skip
     total = _positive(epsilon, "epsilon", "Give the total to spend")
-    return _facts("epsilon", cap_in_units(total, "epsilon"), total, Fraction(0), "none: pure")
+    facts = _facts("epsilon", cap_in_units(total, "epsilon"), total, Fraction(0), "none: pure")
+    return facts | {"given_in": "epsilon"}
+
+
+def is_given_in_rho(facts: OpenBody) -> bool:
+    """Say if the cap of a data set was given in rho, or may have been.
+
+    Facts of version 1 do not say so. Their epsilon tells: it was converted from the cap then.
+    Where another means of conversion is at hand, nothing tells.
+    """
+    if facts.given_in or facts.currency != "rho":
+        return facts.given_in == "rho"
+    if facts.conversion != conversion_method():
+        return True
+    converted = epsilon_of_rho(fraction_of(facts.cap), parse_finite(facts.delta))[0]
+    return parse_amount(facts.epsilon) == converted
 
 
 def _positive(value: Any, parameter: str, repair: str) -> Fraction:

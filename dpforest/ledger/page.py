@@ -17,13 +17,16 @@ from typing import Any
 from dpforest.accounting.figures import figure_cap, figure_charged, figure_down, figure_up
 from dpforest.accounting.rationals import parse_amount
 from dpforest.ledger.amounts import fraction_of
-from dpforest.ledger.entries import CheckpointBody, Entry, ImportBody, Kind, PolicyBody, SettleBody
+from dpforest.ledger.entries import CheckpointBody, Entry, ImportBody, Kind, PolicyBody
+from dpforest.ledger.lacking import LACKING, all_lacking, lacking_of, lacking_words
 from dpforest.ledger.state import DataSetState
-from dpforest.ledger.telling import GUARANTEES, changes, standing
+from dpforest.ledger.telling import changes, standing
 from dpforest.ledger.words import several
 from dpforest.report.page import environment
 
 _SIGNS = {"rho": "ρ", "epsilon": "ε"}
+#: Words for what an import is, and for what a certified list counts as.
+_FOR_EVER, _WHOLE = "counts for ever", "the whole cap"
 #: Width of the bar, in the units of the template's picture.
 _WIDTH = 998
 
@@ -91,6 +94,8 @@ def _status(state: DataSetState) -> str:
 
 
 def _sentence(state: DataSetState) -> str:
+    if state.alone:
+        return _sentence_alone(state)
     if state.total > state.cap:
         # To the last digit: it may be just above.
         spent = f"{_SIGNS[state.facts.currency]} = {figure_up(fraction_of(state.total))}"
@@ -101,12 +106,23 @@ def _sentence(state: DataSetState) -> str:
     return f"{_up(state, state.total)} of {_cap(state)} is spent, and {_left(state)} remains."
 
 
+def _sentence_alone(state: DataSetState) -> str:
+    """Words for a cap that one certified list used up, whatever the list's own rho is."""
+    certified = (
+        f"{_cap(state)}, is spent, and nothing remains: one list of releases that was fixed "
+        "beforehand stands by its certificate, and its own ρ may be larger."
+    )
+    if state.total > state.cap:
+        return f"More than the whole cap, {certified} The guarantee below no longer covers all."
+    return f"The whole cap, {certified}"
+
+
 def _budget(state: DataSetState, entries: Sequence[Entry]) -> dict[str, str]:
     facts = state.facts
     rows = {
         "guarantee": _guarantee(state, entries),
         "cap": _cap(state) + ("" if state.cap == facts.cap else ", lowered"),
-        "spent": _up(state, state.total),
+        "spent": _WHOLE if state.alone else _up(state, state.total),
         "remains": _left(state),
     }
     if state.blocks:
@@ -120,8 +136,10 @@ def _guarantee(state: DataSetState, entries: Sequence[Entry]) -> str:
         return "passed by what was spent elsewhere"
     epsilon, delta = parse_amount(facts.epsilon), parse_amount(facts.delta)
     at = f" at δ = {figure_up(delta)}" if delta else ""
-    lacking = sum(isinstance(e.body, SettleBody) and bool(e.body.guarantee) for e in entries)
-    but = f", but for {several(lacking, 'fit')} without a guarantee of its own" if lacking else ""
+    lacking = all_lacking(state, entries)
+    fits = several(sum(lacking.values()), "fit")
+    but = f", but for {fits} without a guarantee of its own ({lacking_words(lacking)})"
+    but = but if lacking else ""
     return f"ε = {figure_up(epsilon)}{at}, for all releases together, whoever makes them{but}"
 
 
@@ -162,7 +180,7 @@ def _people(state: DataSetState, entries: Sequence[Entry]) -> list[dict[str, str
         {
             "name": name,
             "role": "owner" if name in state.owners else "analyst",
-            "spent": figure_charged(fraction_of(state.used.get(name, 0))),
+            "spent": _used(state, name),
             "quota": figure_cap(fraction_of(state.quotas[name])) if name in state.quotas else "–",
         }
         for name in names
@@ -176,12 +194,21 @@ def _people(state: DataSetState, entries: Sequence[Entry]) -> list[dict[str, str
     return people
 
 
+def _used(state: DataSetState, name: str) -> str:
+    used = state.used.get(name, 0)
+    # A certified list is charged the cap, which is not its own rho.
+    return _WHOLE if used and state.alone else figure_charged(fraction_of(used))
+
+
 # -- what happened --------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
 class _Line:
-    """A reserve or an import, and what became of it."""
+    """A reserve or an import, and what became of it.
+
+    ``lacking`` holds the marks of its fits that lack a guarantee of their own.
+    """
 
     entry: Entry
     purpose: str
@@ -199,16 +226,18 @@ class _Line:
     def state(self) -> str:
         """Words for what became of it."""
         if not self.parts:
-            return "counts for ever"
+            return f"counts for ever ({LACKING[self.lacking[0]]})" if self.lacking else _FOR_EVER
         if self.voided_by:
             return f"given back by {self.voided_by}; nothing was released"
         of = f" of {self.parts}" if self.parts > 1 else ""
         if not self.started:
             return "reserved"
         done, failed = self.outcomes.count("done"), self.outcomes.count("failed")
-        counts = {"done": done, "failed": failed, "started": self.started - done - failed}
+        begun = self.started - done - failed
+        counts = {"done": done, "failed": failed, "started": begun}
         ends = ", ".join(f"{n}{of} {word}" if of else word for word, n in counts.items() if n)
-        which = {GUARANTEES[name]: self.lacking.count(name) for name in GUARANTEES}
+        marks = [*self.lacking, *["unknown"] * begun]
+        which = {words: marks.count(name) for name, words in LACKING.items()}
         without = "; ".join(f"{words}: {n}{of}" if of else words for words, n in which.items() if n)
         return f"{ends} ({without})" if without else ends
 
@@ -217,7 +246,7 @@ class _Line:
         """Figure of what it counts as."""
         if self.voided_by:
             return "given back"
-        return "the whole cap" if self.alone else figure_charged(fraction_of(self.units))
+        return _WHOLE if self.alone else figure_charged(fraction_of(self.units))
 
     def shown(self) -> dict[str, str]:
         """Cells of its row."""
@@ -253,18 +282,23 @@ def _follow(lines: dict[str, _Line], approvals: dict[str, list[str]], entry: Ent
             entry, charge.purpose, charge.units, charge.blocks, parts, charge.alone, [*by]
         )
     elif entry.kind is Kind.IMPORT:
-        lines[entry.id] = _Line(entry, _import_kind(body) + body.source, body.units, body.blocks)
+        what = _import_kind(body) + body.source
+        lines[entry.id] = _Line(entry, what, body.units, body.blocks, lacking=_marks(body))
     elif entry.kind is Kind.START:
         lines[body.reserve].started += 1
     elif entry.kind is Kind.SETTLE:
         lines[body.reserve].outcomes.append(body.outcome)
-        lines[body.reserve].lacking += [body.guarantee] if body.guarantee else []
+        lines[body.reserve].lacking += _marks(body)
     elif entry.kind is Kind.VOID:
         lines[body.reserve].voided_by = entry.actor
     elif entry.kind is Kind.APPROVE:
         approvals.setdefault(body.request, []).append(entry.actor)
     elif entry.kind is Kind.REVOKE and entry.actor in approvals.get(body.request, []):
         approvals[body.request].remove(entry.actor)
+
+
+def _marks(body: Any) -> list[str]:
+    return [mark] if (mark := lacking_of(body)) else []
 
 
 def _import_kind(body: ImportBody) -> str:

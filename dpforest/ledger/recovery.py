@@ -48,6 +48,7 @@ from dpforest.ledger.comparing import GIVE, Finding, asked_of, compared, lost_of
 from dpforest.ledger.core import LedgerCore
 from dpforest.ledger.entries import CheckpointBody, Kind
 from dpforest.ledger.exporting import extend, is_prefix
+from dpforest.ledger.lacking import all_marked
 from dpforest.ledger.needs import Need, counted, kept_need, need_of
 from dpforest.ledger.rules import check_owner
 from dpforest.ledger.store import Store
@@ -239,6 +240,7 @@ class _Step:
             witness=spend.hash,
             blocks=blocks if known else (),
             reserve=spend.id,
+            guarantee=spend.guarantee or None,
             after=self._end,
         ).hash
         self.found = replace(self.found, charged_again=(*self.found.charged_again, spend))
@@ -364,7 +366,11 @@ def _restored(ledger: LedgerCore, store: Store, testimony: Testimony) -> int:
 
 def _all_lost(chain: Chain, testimonies: Iterable[Testimony]) -> list[Spend]:
     """Lost spending, each reserve once."""
-    found = {spend.id: spend for one in testimonies for spend in lost_of(chain, one)}
+    found: dict[str, Spend] = {}
+    for spend in (spend for one in testimonies for spend in lost_of(chain, one)):
+        other = found.get(spend.id, spend)
+        mark = all_marked((other.guarantee, spend.guarantee), 2)
+        found[spend.id] = replace(spend, guarantee=mark)
     return list(found.values())
 
 

@@ -38,6 +38,7 @@ from dpforest.ledger.entries import (
     VoidBody,
     damaged,
 )
+from dpforest.ledger.lacking import marked
 from dpforest.ledger.state import Block, DataSetState, OpenReserve, Pending
 from dpforest.ledger.words import several
 from dpforest.report.digests import digest_of
@@ -450,9 +451,8 @@ def _settle(state: DataSetState, entry: Entry, body: SettleBody) -> DataSetState
         raise ParameterError("part", body.part, done, "Settle each fit once, after its start")
     settled = tuple(sorted((*held.settled, body.part)))
     whole = len(settled) == len(held.plans)
-    return _with_reserve(
-        state, body.reserve, None if whole else held.model_copy(update={"settled": settled})
-    )
+    left = None if whole else held.model_copy(update={"settled": settled})
+    return _with_reserve(marked(state, body), body.reserve, left)
 
 
 def _void(state: DataSetState, entry: Entry, body: VoidBody) -> DataSetState:
@@ -519,7 +519,7 @@ def _import(state: DataSetState, entry: Entry, body: ImportBody) -> DataSetState
     for name in body.blocks:
         _known_block(state, "blocks", name)
     # Beyond the cap too: it was spent, whatever the cap is.
-    after = shifted(state, entry.actor, body.units, body.blocks)
+    after = shifted(marked(state, body), entry.actor, body.units, body.blocks)
     seen = (*state.imported, body.witness) if body.witness else state.imported
     return after.model_copy(update={"imported": seen, "used": state.used})
 

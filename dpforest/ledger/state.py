@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
+from typing import Literal
 
 from pydantic import ValidationError
 
@@ -108,6 +109,9 @@ class DataSetState(Frozen):
         Witnesses of what was imported.
     frozen : bool
     why_frozen : str
+    lacking : dict of int
+        Numbers of settled fits and imports whose own guarantee does not hold, or is not known; not
+        counted in data sets of version 1.
     """
 
     name: Name
@@ -128,6 +132,7 @@ class DataSetState(Frozen):
     imported: tuple[Digest, ...] = ()
     frozen: bool = False
     why_frozen: str = ""
+    lacking: dict[Literal["demonstration", "void", "unknown"], Count] = {}
 
     @property
     def most_blocks(self) -> int:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from dpforest.accounting.figures import figure_cap, figure_down, figure_up
 from dpforest.accounting.frozen import Frozen
 from dpforest.accounting.rationals import parse_amount
 from dpforest.ledger.amounts import Units, fraction_of
-from dpforest.ledger.entries import OpenBody
+from dpforest.ledger.entries import Entry, OpenBody
+from dpforest.ledger.lacking import all_lacking, lacking_words
 from dpforest.ledger.rules import charge_digest
 from dpforest.ledger.state import DataSetState, OpenReserve, Pending
 
@@ -75,6 +77,9 @@ class DataSetStatus(Frozen):
         Whether one certified list stands for everything, so that nothing else fits beside it.
     frozen : bool
     why_frozen : str
+    lacking : dict of int
+        Fits of which the cap does not speak, since their own guarantee is ``"void"``, was for a
+        ``"demonstration"``, or is ``"unknown"``: not said, or not settled yet.
     """
 
     ledger: str
@@ -97,6 +102,7 @@ class DataSetStatus(Frozen):
     stands_alone: bool
     frozen: bool
     why_frozen: str
+    lacking: dict[str, int] = {}
 
     def __str__(self) -> str:
         currency = self.facts.currency
@@ -114,6 +120,11 @@ class DataSetStatus(Frozen):
                 "the cap: what was spent elsewhere was charged to it, and the cap's guarantee does "
                 "not hold for all of it"
             )
+        if self.lacking:
+            lines.append(
+                "  the cap does not speak of fits without a guarantee of their own: "
+                f"{lacking_words(self.lacking)}"
+            )
         if self.frozen:
             lines.append(f"  frozen: {self.why_frozen}")
         return "\n".join(lines)
@@ -127,7 +138,9 @@ def left_of(remaining: int, cap: int, currency: str = "") -> str:
     return f"{currency} {left} of {whole}".strip()
 
 
-def status_of(state: DataSetState, head: str, url: str) -> DataSetStatus:
+def status_of(
+    state: DataSetState, head: str, url: str, entries: Iterable[Entry] = ()
+) -> DataSetStatus:
     """The status that a state comes to.
 
     Parameters
@@ -137,6 +150,8 @@ def status_of(state: DataSetState, head: str, url: str) -> DataSetStatus:
         Hash of its last entry.
     url : str
         Place of the ledger.
+    entries : iterable of Entry
+        All of its entries; needed where the state does not count marks.
     """
     same: dict[str, Any] = {
         name: getattr(state, name)
@@ -155,6 +170,7 @@ def status_of(state: DataSetState, head: str, url: str) -> DataSetStatus:
         requests=tuple(_request(name, one) for name, one in state.requests.items()),
         reserves=tuple(_reserve(name, one) for name, one in state.reserves.items()),
         stands_alone=bool(state.alone),
+        lacking=all_lacking(state, entries),
         **same,
     )
 

@@ -23,9 +23,7 @@ from dpforest.ledger.entries import (
     ReserveBody,
     SettleBody,
 )
-
-#: How a fit ended whose own guarantee does not hold as it was planned.
-GUARANTEES = {"void": "its own guarantee is void", "demonstration": "a demonstration only"}
+from dpforest.ledger.lacking import LACKING
 
 
 def told(entry: Entry) -> str:
@@ -60,7 +58,12 @@ def _changes(body: PolicyBody) -> Iterator[str]:
 
 def ending(body: SettleBody) -> str:
     """Words for how a fit ended."""
-    return body.outcome + (f" ({GUARANTEES[body.guarantee]})" if body.guarantee else "")
+    return body.outcome + _mark(body.guarantee)
+
+
+def _mark(guarantee: str) -> str:
+    """Words for a guarantee that lacks something; none where nobody said so."""
+    return f" ({LACKING[guarantee]})" if guarantee in LACKING else ""
 
 
 def standing(body: CheckpointBody) -> str:
@@ -91,7 +94,7 @@ def _block(body: BlockBody) -> str:
 
 def _import(body: ImportBody) -> str:
     kind = "written off: " if body.write_off else ""
-    return f"{figure_charged(fraction_of(body.units))} {kind}{body.source}"
+    return f"{figure_charged(fraction_of(body.units))} {kind}{body.source}{_mark(body.guarantee)}"
 
 
 def _none(body: Any) -> str:

@@ -8,8 +8,8 @@ Held by tests/ledger/test_recovery.py.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from os import PathLike
 from typing import Any
@@ -18,8 +18,17 @@ from dpforest.accounting.rationals import parse_finite
 from dpforest.exceptions import ParameterError, ParameterTypeError
 from dpforest.ledger.amounts import to_units
 from dpforest.ledger.chain import Chain
-from dpforest.ledger.entries import Charge, Entry, StartBody, is_id, is_name
+from dpforest.ledger.entries import (
+    Charge,
+    Entry,
+    ReserveBody,
+    SettleBody,
+    StartBody,
+    is_id,
+    is_name,
+)
 from dpforest.ledger.exporting import FORMAT, LIMITS, Export, export_of
+from dpforest.ledger.lacking import ImportMark, all_marked, import_mark, lacking_of
 from dpforest.report.digests import digest_of
 from dpforest.signatures import is_hex, verifier
 from dpforest.strict_json import name_of, read_object
@@ -42,6 +51,8 @@ class Spend:
         Place of the entry that bears witness of it.
     hash : str
         Of that entry.
+    guarantee : {"", "holds", "demonstration", "void"}
+        Status of the guarantee of all that was made of it; empty where that is not known.
     """
 
     id: str
@@ -49,6 +60,7 @@ class Spend:
     blocks: tuple[str, ...]
     number: int
     hash: str
+    guarantee: ImportMark = ""
 
 
 @dataclass(frozen=True)
@@ -127,7 +139,7 @@ def _read(given: Any) -> list[Testimony]:
         raise refuse("it is neither a privacy report nor an export of a ledger")
     if data.pop("digest", None) != digest_of(data):
         raise refuse("its digest belongs to another text, so somebody changed it")
-    return [_of_report(data.get("basis"), source, refuse)]
+    return [_of_report(data, source, refuse)]
 
 
 def _source(given: Any) -> str:
@@ -138,30 +150,42 @@ def _source(given: Any) -> str:
 # -- reports --------------------------------------------------------------------------------------
 
 
-def _of_report(basis: Any, source: str, refuse: Any) -> Testimony:
+def _of_report(data: dict[str, Any], source: str, refuse: Any) -> Testimony:
+    basis = data.get("basis")
     place = basis.get("ledger") if isinstance(basis, dict) else None
     if place is None:
         raise refuse("its fit was charged to no ledger")
     try:
-        found = _of_place(place, source)
+        found = _of_place(place, source, _mark_of(data))
     except (TypeError, KeyError, ValueError, AttributeError):
         raise refuse("what it says of a ledger is not what a report says") from None
     _check_signature(place, refuse)
     return found
 
 
-def _of_place(place: dict[str, Any], source: str) -> Testimony:
+def _mark_of(data: dict[str, Any]) -> ImportMark:
+    """Status of the guarantee that a report names; empty where it names none that is known."""
+    guarantee = data.get("guarantee")
+    try:
+        return import_mark(guarantee.get("status")) if isinstance(guarantee, dict) else ""
+    except ParameterError:
+        return ""
+
+
+def _of_place(place: dict[str, Any], source: str, mark: ImportMark) -> Testimony:
     number, digest = place["number"], place["hash"]
     if type(number) is not int or number < 1 or not is_hex(digest, 32):
         raise ValueError
     charged, total = (_units(place[name]) for name in ("charged", "in_all"))
+    parts = place["parts"]
     ledger, name, reserve = place["ledger"], place["data_set"], place["reserve"]
     blocks = tuple(place["blocks"])
-    if not 0 < charged <= total:
+    if not 0 < charged <= total or type(parts) is not int:
         raise ValueError
     if not (is_id(ledger) and is_id(reserve) and all(map(is_name, (name, *blocks)))):
         raise ValueError
-    spend = Spend(reserve, charged, blocks, number, digest)
+    # A report speaks of its own fit alone, and a campaign has others.
+    spend = Spend(reserve, charged, blocks, number, digest, all_marked([mark], parts))
     starts = {number: reserve} if place["entry"] == "start" else {}
     return Testimony(source, ledger, name, {number: digest}, (spend,), total, starts)
 
@@ -190,13 +214,35 @@ def _of_export(export: Export, source: str) -> list[Testimony]:
             ledger=export.ledger,
             data_set=name,
             hashes={entry.number: entry.hash for entry in chain.entries},
-            spends=tuple(spends_of(chain.entries, chain.state.facts.cap)),
+            spends=tuple(_marked(chain)),
             total=chain.state.total,
             starts=starts_of(chain.entries),
             whole=chain,
         )
         for name, chain in export.chains.items()
     ]
+
+
+def _marked(chain: Chain) -> Iterator[Spend]:
+    """Everything that counts in a chain, with what its settlements say of their guarantees."""
+    marks: dict[str, list[ImportMark]] = {}
+    parts: dict[str, int] = {}
+    for entry in chain.entries:
+        if isinstance(body := entry.body, ReserveBody):
+            parts[entry.id] = len(body.charge.parts)
+        elif isinstance(body, SettleBody):
+            marks.setdefault(body.reserve, []).append(_as_import(body))
+    for spend in spends_of(chain.entries, chain.state.facts.cap):
+        if spend.id in parts:
+            mark = all_marked(marks.get(spend.id, []), parts[spend.id])
+            spend = replace(spend, guarantee=mark)
+        yield spend
+
+
+def _as_import(body: SettleBody) -> ImportMark:
+    """Mark of a settlement, as an import of it bears it."""
+    mark = lacking_of(body)
+    return "" if mark == "unknown" else mark or "holds"
 
 
 def spends_of(entries: Iterable[Entry], cap: int) -> Iterable[Spend]:
@@ -215,7 +261,8 @@ def spends_of(entries: Iterable[Entry], cap: int) -> Iterable[Spend]:
         if entry.kind == "reserve":
             found[entry.id] = spend_of(entry, cap)
         elif entry.kind == "import":
-            found[entry.id] = Spend(entry.id, body.units, body.blocks, entry.number, entry.hash)
+            place = entry.number, entry.hash
+            found[entry.id] = Spend(entry.id, body.units, body.blocks, *place, body.guarantee)
         elif entry.kind == "void":
             found.pop(body.reserve, None)
     return found.values()

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
+from dpforest.accounting.figures import figure_charged
 from dpforest.accounting.rationals import exact_text
 from dpforest.ledger.amounts import fraction_of
 from dpforest.ledger.chain import Chain
@@ -46,6 +47,11 @@ class Stake:
     charge: Charge
     charged: Fraction
     before: Fraction
+
+    def amount(self, currency: str) -> str:
+        """What it counts as, in words; of a certified list that is no rho of its own."""
+        whole = "the whole cap, by a certificate"
+        return whole if self.charge.alone else f"{currency} = {figure_charged(self.charged)}"
 
     @classmethod
     def of(cls, entry: Entry, state: DataSetState) -> Stake:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from dpforest.accounting.figures import figure_charged, figure_down, figure_up
+from dpforest.accounting.figures import figure_cap, figure_charged, figure_down, figure_up
 from dpforest.accounting.rationals import parse_finite
 from dpforest.report.header import NOT_STATED
 from dpforest.report.odds import best_guess, percent
@@ -38,6 +38,11 @@ _CEILING = (
 _LEDGER = (
     "{name} = {in_all} of a cap of {name} = {cap}, which was declared as ({epsilon}, {delta}); "
     "{name} = {left} remains."
+)
+#: Where one certified list stands for all: what its cap is in rho is not what the list has.
+_ALONE = (
+    "The whole cap, which was declared as ({epsilon}, {delta}), by the certificate of one list of "
+    "releases; nothing remains."
 )
 
 
@@ -132,12 +137,18 @@ def _spent(report: ReportRecord) -> str:
 
 
 def _in_ledger(place: LedgerPlace) -> str:
-    left = place.remaining
+    left, in_all, cap = place.remaining, parse_finite(place.in_all), parse_finite(place.cap)
+    declared = {
+        "epsilon": figure_up(parse_finite(place.cap_epsilon)),
+        "delta": figure_up(parse_finite(place.cap_delta)),
+    }
+    if place.alone:
+        return _ALONE.format(**declared)
     return _LEDGER.format(
         name=place.currency,
-        in_all=figure_charged(parse_finite(place.in_all)),
-        cap=figure_down(parse_finite(place.cap)),
-        epsilon=figure_up(parse_finite(place.cap_epsilon)),
-        delta=figure_up(parse_finite(place.cap_delta)),
+        # To the last digit where the cap was passed: one may be just above the other.
+        in_all=figure_charged(in_all) if in_all <= cap else figure_up(in_all),
+        cap=figure_cap(cap) if in_all <= cap else figure_down(cap),
         left=figure_down(left) if left else "0",
+        **declared,
     )

@@ -27,6 +27,14 @@ _ALONE = (
     ". It was reserved as one list of releases that was fixed beforehand and stands by a "
     "certificate, so nothing else is ever charged to this data set"
 )
+#: What a certified list counts as: its own rho is another number, and may be larger.
+_WHOLE = "the whole cap, by the certificate of one list"
+#: Where a list used the cap up, and more was charged.
+_PASSED_ALONE = (
+    "The cap of {place} was used up by one list of releases that stands by a certificate, and what "
+    "was spent elsewhere was charged to it afterwards. So the ({epsilon}, {delta}) that its cap "
+    "stands for is no guarantee of all that was released of it, and the ledger grants nothing more"
+)
 #: A reserve that was not settled counts in full all the same.
 UNSETTLED = (
     "the ledger could not be written when this fit ended, so its last entry there says that it "
@@ -52,7 +60,7 @@ def place_rows(place: LedgerPlace) -> dict[str, str]:
         "entry": f"{place.number} ({'settled' if place.entry == 'settle' else 'not settled'})",
         "charged to this data set before": _spent(place, place.before),
         "charged for this fit": _charged(place),
-        "charged in all": _spent(place, place.in_all),
+        "charged in all": _WHOLE if place.alone else _spent(place, place.in_all),
         "cap": f"{place.currency} = {figure_cap(parse_finite(place.cap))}, {_declared(place)}",
         "remaining": f"{place.currency} = {_left(place.remaining)}",
     }
@@ -77,12 +85,11 @@ def _spent(place: LedgerPlace, amount: str) -> str:
 
 
 def _charged(place: LedgerPlace) -> str:
-    amount = _spent(place, place.charged)
+    amount = _WHOLE if place.alone else _spent(place, place.charged)
     if place.parts == 1:
         return amount
-    whole = "stands by its certificate; " if place.alone else ""
-    which = f"{whole}this is number {place.part + 1}"
-    return f"{amount} for all {place.parts} fits of a campaign ({which})"
+    amount += "," if place.alone else ""
+    return f"{amount} for all {place.parts} fits of a campaign (this is number {place.part + 1})"
 
 
 def _declared(place: LedgerPlace) -> str:
@@ -108,6 +115,8 @@ def promise(place: LedgerPlace, unit: str) -> str:
     words = {"place": name[0].upper() + name[1:]}
     words |= {"epsilon": figure_up(epsilon), "delta": figure_up(delta)}
     if parse_finite(place.in_all) > parse_finite(place.cap):
+        if place.alone:
+            return _PASSED_ALONE.format(**words | {"place": name})
         # Both to the last digit: one may be just above the other.
         cap = f"{place.currency} = {figure_down(parse_finite(place.cap))}"
         spent = f"{place.currency} = {figure_up(parse_finite(place.in_all))}"

@@ -164,11 +164,20 @@ class LedgerPlace(Frozen):
     @property
     def sentence(self) -> str:
         """The spending of everybody on the data set, as the ledger knew it, in words."""
+        known = (
+            f"The ledger knows of every fit that was charged to data set {self.data_set!r}, by "
+            "whomever: "
+        )
+        if self.alone:
+            # What is charged is the cap; the list's own rho is another number.
+            return (
+                f"{known}the whole cap when this fit ended, by the certificate of one list of "
+                "releases that was fixed beforehand, and nothing before it."
+            )
         name, amounts = self.currency, (self.in_all, self.before)
         in_all, before = (figure_up(parse_finite(amount)) for amount in amounts)
         return (
-            f"The ledger knows of every fit that was charged to data set {self.data_set!r}, by "
-            f"whomever: {name} = {in_all} in all when this fit ended, {before} of it before this "
+            f"{known}{name} = {in_all} in all when this fit ended, {before} of it before this "
             f"fit, under a cap of {name} = {figure_down(parse_finite(self.cap))}."
         )
 

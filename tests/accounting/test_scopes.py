@@ -134,6 +134,24 @@ class TestReserve:
         assert refused.value.remaining.exact.epsilon == F(1, 2)
         assert accountant.frozen() == before
 
+    @pytest.mark.parametrize(
+        "loss",
+        [PrivacyLoss(0.1, F(1)), PrivacyLoss(F(1), 0.5), PrivacyLoss(F(1), F(1), 1e-9),
+         PrivacyLoss(F(-1), F(1))],
+    )  # fmt: skip
+    def test_it_is_exact_and_no_refund(self, loss, accountant):
+        """A float would stay in the sum of all that is charged after the reserve is released."""
+        ask(accountant, "1/3")
+        before = accountant.frozen()
+        for given in ({"reserve": loss}, {"reserve": PrivacyLoss.pure(F(2)), "alone": loss}):
+            with pytest.raises(ParameterError, match="exact loss that is not negative"):
+                accountant.open_scope("fit", **given)
+        with pytest.raises(ParameterError, match="exact loss that is not negative"):
+            accountant.open_scope("fit", loss, max_records_per_unit=2)
+        with pytest.raises(ParameterTypeError, match="alone"):
+            accountant.open_scope("fit", alone=1)
+        assert accountant.frozen() == before and accountant.loss.epsilon == F(1, 3)
+
     def test_reserves_nest(self, accountant):
         outer = accountant.open_scope("outer", reserve=PrivacyLoss.pure(F(1, 2)))
         inner = outer.sequential("inner", reserve=PrivacyLoss.pure(F(2, 5)))

@@ -1,6 +1,7 @@
 """The audit on subjects whose epsilon is known, and its answers to bad input."""
 
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ from dpforest.audit import (
     audit,
     worst_case,
 )
-from dpforest.exceptions import ParameterTypeError
+from dpforest.exceptions import ParameterTypeError, PrivacyLeakWarning
 
 PAIR = DatasetPair([0, 0], [0, 0, 1], name="one more")
 LN3 = float(np.log(3))
@@ -238,11 +239,34 @@ def test_a_readout_says_what_is_released():
 def test_a_forest_without_a_domain_is_found_out():
     features = np.array([[0.0], [1.0]] * 3)
     wider = np.vstack([features, [[5.0]]])
-    pair = DatasetPair((features, [0, 1] * 3), (wider, [0, 1] * 3 + [1]), name="a wider range")
+    tables = (features, [0, 1] * 3), (wider, [0, 1] * 3 + [1])
+    pair = DatasetPair(*tables, name="a wider range", made_up=True)
     forest = MultinomialForestClassifier(epsilon=1, n_estimators=1, max_depth=1)
     subject = Estimator(forest, lambda m, _: [m.domain_.features[0].upper], name="range")
     result = audit(subject, pair, claimed_epsilon=1, runs=400)
     assert result.verdict == "violates"
+
+
+def test_tables_of_somebody_are_warned_of_and_no_output_of_them_is_quoted():
+    """Hundreds of fits that no budget pays for, whatever ledger the estimator is charged to."""
+    made_up = worst_case(SMALL_DOMAIN, "the only record")
+    handed = replace(made_up, name="our visits", made_up=False)
+    forest = MultinomialForestClassifier(
+        epsilon=3, domain=SMALL_DOMAIN, n_estimators=1, max_depth=1
+    )
+    for subject in (forest, Estimator(forest, name="a forest")):
+        given = {"claimed_epsilon": 3, "runs": 400}
+        with pytest.warns(PrivacyLeakWarning, match=r"our visits.*no budget pays") as caught:
+            audit(subject, [made_up, handed], **given)
+        assert caught[0].filename == __file__
+        with pytest.warns(PrivacyLeakWarning):
+            described = audit(subject, handed, **given).event.description
+        assert described.endswith("a level that is not shown") and "such as" not in described
+        assert "such as (" in audit(subject, made_up, **given).event.description
+    # A plain function is asked about tables of its own, and its outputs are shown.
+    with pytest.warns(PrivacyLeakWarning):
+        audit(forest, (handed.first, handed.second), runs=40)
+    audit(lambda table: len(table[0]), handed, claimed_epsilon=3, runs=40)
 
 
 def test_hundred_thousand_runs_of_a_leaf_take_seconds():

@@ -447,13 +447,17 @@ def test_a_store_that_is_gone_at_the_end_costs_no_model(forest_of, table, monkey
         with pytest.warns(LedgerWarning, match="model is kept.*does not answer") as caught:
             forest.fit(X, y)
     assert caught[0].filename == __file__
+    assert ledger.status("claims").lacking == {"unknown": 1}
     report = forest.privacy_report()
     place = report.basis.ledger
     assert (place.entry, place.number) == ("start", 2) and len(forest.predict(X)) == N
     assert any("could not be written" in notice.text for notice in report.notices)
     verify_report(report, forest, ledger=ledger)
     assert kinds(ledger) == ["reserve", "start"] and spent(ledger) > 0
-    ledger.settle("claims", place.reserve, place.part)
+    settle = f"ledger.settle('claims', '{place.reserve}', 0, guarantee='holds')"
+    assert settle in str(caught[0].message)
+    eval(settle, {"ledger": ledger})
+    assert ledger.status("claims").lacking == {}
     verify_report(report, forest, ledger=ledger)
     assert kinds(ledger) == ["reserve", "start", "settle"]
 

@@ -29,7 +29,7 @@ def _approved(helpers: Any, olga: Any, path: Path) -> None:
     ana.start("claims", reserve.id)
     more = ana.request("claims", helpers.charge("1/2", purpose="asks for more"))
     oscar.approve("claims", more.id)
-    ana.settle("claims", reserve.id)
+    ana.settle("claims", reserve.id, guarantee="holds")
     for other in (ana, oscar, otto):
         other.close()
 
@@ -40,7 +40,7 @@ def _others(helpers: Any, olga: Any) -> None:
     for part, outcome in enumerate(("done", "failed", None)):
         olga.start("sweeps", sweep.id, part)
         if outcome:
-            olga.settle("sweeps", sweep.id, part, outcome)
+            olga.settle("sweeps", sweep.id, part, outcome, guarantee="holds")
     mistake = olga.reserve("sweeps", helpers.charge("1/2", purpose="a mistake"))
     olga.void("sweeps", mistake.id, reason="the wrong plan")
     olga.reserve("sweeps", helpers.charge("1/16", purpose="for later"))

@@ -59,6 +59,8 @@ def cases():
     yield "approve", "charge", ["x", "ab" * 32, 7, ""], {}
     yield "revoke", "request", [*IDS, NOBODY], {}
     yield "revoke", "reason", TEXTS, {}
+    for name in ("settle", "charge_elsewhere"):
+        yield name, "guarantee", ["", "unknown", "VOID", 7, True, ["void"]], {}
     yield "policy", "cap", [-1, 2, "0.01", "x", True, "inf"], {}
     yield "policy", "block_caps", [{"2026": 1}, {"": 1}, 7, {"2026": None}, {"2026": "x"}], {}
     yield "policy", "quotas", [{"": 1}, {"ana": -1}, {"ana": "x"}, 7, {7: 1}], {}
@@ -314,9 +316,10 @@ def test_no_line_of_a_plan_file_hides_another(helpers, tmp_path):
 def test_a_certificate_without_end_is_an_error_of_ours(helpers, tmp_path, change):
     charge = helpers.charge("1/10", alone=True, **({"epsilon": "1"} | change))
     with (
-        helpers.registered(helpers.ledger_at(tmp_path / "claims.ledger")) as book,
+        helpers.ledger_at(tmp_path / "claims.ledger") as book,
         pytest.raises(BudgetExceeded if "epsilon" in change else ParameterError),
     ):
+        helpers.registered(book, epsilon=2, delta="1e-6")
         book.request("claims", charge)
 
 

@@ -13,8 +13,9 @@ from dpforest import BudgetExceeded, BudgetLedger, Domain, PrivateForestClassifi
 from dpforest.accounting.rationals import exact_text
 from dpforest.exceptions import ParameterError
 from dpforest.ledger.accountant import LedgerCeiling, Reserve
-from dpforest.ledger.amounts import to_units
+from dpforest.ledger.amounts import fraction_of, to_units
 from dpforest.ledger.campaign import Campaign
+from dpforest.ledger.facts import is_given_in_rho
 from dpforest.ledger.pricing import stands_alone
 
 DOMAIN = Domain(features={"age": (0, 100)}, classes=["a", "b"], approximate_rows=4000)
@@ -103,6 +104,39 @@ def test_a_campaign_stands_alone_only_where_nothing_was_ever_charged(book):
     registered(book, "pure", currency="epsilon", delta=None, epsilon=1)
     pure = book.plan("pure", [forest(delta=0, strategy="one_shot")] * 5)
     assert not pure.alone and pure.together == math.inf and 0 < pure.fits < 5
+
+
+def test_a_cap_that_was_given_in_rho_is_kept_in_rho(book):
+    """A certificate says nothing of rho, and its list may have more of it than was promised."""
+    many = [forest(strategy="one_shot")] * 60
+    together = book.plan(registered(book, "wide"), many).together
+    facts = book.status(registered(book, "fresh", epsilon=together)).facts
+    many = many[:58]
+    assert book.plan("fresh", many).alone and facts.given_in == "epsilon"
+    charge = book.charge("fresh", many)
+    assert fraction_of(charge.units) > fraction_of(facts.cap)
+
+    registered(book, "rho", epsilon=None, rho=fraction_of(facts.cap))
+    assert book.status("rho").facts.given_in == "rho"
+    plan = book.plan("rho", many)
+    assert plan.together < plan.cap[0] and not plan.alone and not plan.granted
+    assert "a campaign is charged the sum here" in str(plan)
+    assert not book.charge("rho", many).alone
+    with pytest.raises(BudgetExceeded):
+        book.campaign("rho", many)
+    with pytest.raises(ParameterError, match="whose cap was given in epsilon"):
+        book.reserve("rho", charge)
+    assert len(book.log("rho")) == 1
+    assert book.campaign("rho", many[:3]).reserve.stake.charge.alone is False
+
+
+@pytest.mark.parametrize("given", [{"epsilon": 2}, {"epsilon": None, "rho": "0.01"}])
+def test_what_a_cap_was_given_in_is_told_of_version_1_too(book, given):
+    facts = book.status(registered(book, **given)).facts
+    earlier = facts.model_copy(update={"version": 1, "given_in": ""})
+    assert is_given_in_rho(facts) == is_given_in_rho(earlier) == ("rho" in given)
+    # By another means of conversion nothing tells, and the sum is right for both.
+    assert is_given_in_rho(earlier.model_copy(update={"conversion": "another"}))
 
 
 def test_blocks_and_quotas_are_heeded(book):

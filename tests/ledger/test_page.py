@@ -67,10 +67,12 @@ def test_every_release_is_in_its_table(filled, page):
                 assert row is not None
     rows = {row[3]: row for row in page.rows if len(row) >= 7}
     assert rows["churn"][4:] == ["0.125", "done", "oscar, otto"]
-    assert rows["a sweep"][4:] == ["0.25", "1 of 4 done, 1 of 4 failed, 1 of 4 started", "–"]
+    sweep = "1 of 4 done, 1 of 4 failed, 1 of 4 started (its own guarantee is unknown: 1 of 4)"
+    assert rows["a sweep"][4:] == ["0.25", sweep, "–"]
     assert rows["a mistake"][4:] == ["given back", "given back by olga; nothing was released", "–"]
     assert rows["for later"][4:6] == ["0.0625", "reserved"]
-    assert rows["written off: before the ledger"][4:6] == ["0.015625", "counts for ever"]
+    off = "counts for ever (its own guarantee is unknown)"
+    assert rows["written off: before the ledger"][4:6] == ["0.015625", off]
     assert rows["not said"][4:6] == ["2025, 2026", "0.25"]  # a table with blocks
 
 
@@ -141,7 +143,7 @@ def test_fits_without_a_guarantee_are_shown(helpers, report_tests, tmp_path):
         "void": "1 of 2 done (its own guarantee is void: 1 of 2)",
         "demonstration": "done (a demonstration only)",
     }
-    but = "but for 2 fits without a guarantee of its own"
+    but = "but for 2 fits without a guarantee of its own (1 void, 1 demonstration)"
     assert any(row[:1] == ["guarantee"] and row[1].endswith(but) for row in page.rows)
     ledger.close()
 
@@ -225,6 +227,13 @@ def test_a_certificate_uses_the_cap_up(helpers, report_tests, tmp_path):
     )
     page = report_tests.Page(ledger.page())
     assert "the whole cap" in page.text and "claims: Spent: nothing remains" in page.text
+    # What it is charged is the cap, and not the rho of its list.
+    assert ["spent", "the whole cap"] in page.rows
+    assert ["olga", "owner", "the whole cap", "–"] in page.rows
+    cap = figure_down(fraction_of(ledger.status("claims").cap))
+    assert f"The whole cap, ρ = {cap}, is spent" in page.text
+    ledger.charge_elsewhere("claims", 1, "elsewhere")
+    assert "More than the whole cap, ρ" in report_tests.Page(ledger.page()).text
     ledger.close()
 
 

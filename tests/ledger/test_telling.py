@@ -33,7 +33,8 @@ def test_every_kind_is_told(helpers):
         "approvals that a fit needs: 0",
         "0.1 churn",
         "a mistake",
-        "done",
+        "done (a demonstration only)",
+        "2.05712e-38 a report (its own guarantee is void)",
         "frozen: a backup was restored",
         "goes on: nothing is missing",
     ):

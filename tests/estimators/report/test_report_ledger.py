@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from dpforest import BudgetLedger, Domain, PrivacyReport, PrivateForestClassifier, diff_reports
-from dpforest.accounting.rationals import parse_amount
+from dpforest.accounting.rationals import exact_text, parse_amount
+from dpforest.report.decision import decision_of
 from dpforest.report.places import place_rows, promise
 from dpforest.report.record import LedgerPlace
 
@@ -79,6 +80,20 @@ def test_amounts_are_rounded_to_the_side_that_promises_less(two):
     assert place.remaining == parse_amount(place.cap) - parse_amount(place.in_all)
 
 
+def test_what_was_spent_is_not_shown_above_a_cap_that_holds_it(two):
+    """A cap is kept as a multiple of 2^-128 below what was declared, and charges above."""
+    place = two[0].basis.ledger
+    cap, spent = Fraction(1, 100) - Fraction(1, 2**128), Fraction(1, 200) + Fraction(1, 2**128)
+    given = {"cap": exact_text(cap), "in_all": exact_text(spent)}
+    for changed, said in (
+        (given, "rho = 0.005 of a cap of rho = 0.01, "),
+        (given | {"in_all": given["cap"]}, "rho = 0.01 of a cap of rho = 0.01, "),
+        (given | {"in_all": "1/100"}, "rho = 0.01 of a cap of rho = 0.00999999, "),
+    ):
+        basis = two[0].basis.model_copy(update={"ledger": place.model_copy(update=changed)})
+        assert decision_of(two[0].model_copy(update={"basis": basis})).spent.startswith(said)
+
+
 def test_the_promise_is_the_caps_and_names_the_unit(two):
     report = two[1]
     (note,) = [n for n in report.notices if "given its cap before" in n.text]
@@ -118,10 +133,19 @@ def test_a_campaign_that_stands_alone_and_an_unsettled_fit_say_so(two):
     place = two[0].basis.ledger
     alone = place.model_copy(update={"alone": True, "parts": 4, "part": 2, "entry": "start"})
     rows = place_rows(alone)
-    assert (
-        "for all 4 fits of a campaign (stands by its certificate; this is number 3)"
-        in (rows["charged for this fit"])
+    whole = "the whole cap, by the certificate of one list"
+    assert rows["charged for this fit"] == (
+        f"{whole}, for all 4 fits of a campaign (this is number 3)"
     )
+    # What a certified list is charged is the cap, and not its own rho.
+    assert rows["charged in all"] == whole
+    assert "the whole cap when this fit ended" in alone.sentence and "rho" not in alone.sentence
+    basis = two[0].basis.model_copy(update={"ledger": alone})
+    spent = decision_of(two[0].model_copy(update={"basis": basis})).spent
+    assert spent.startswith("The whole cap, which was declared as (1.66, 1e-05)")
+    assert "rho" not in spent
+    passed = promise(alone.model_copy(update={"in_all": "4"}), "one record")
+    assert "used up by one list of releases" in passed and "rho" not in passed
     assert rows["remaining"] == "rho = 0" and rows["entry"].endswith("(not settled)")
     assert "nothing else is ever charged" in promise(alone, "one record")
     blocks = place_rows(place.model_copy(update={"blocks": ("2024", "2025")}))
