@@ -18,12 +18,13 @@ from typing import Any
 
 from dpforest.accounting.figures import figure_cap, figure_charged, figure_down, figure_up
 from dpforest.accounting.rationals import parse_amount
+from dpforest.checks import write_file
 from dpforest.domain.domain import Domain
 from dpforest.exceptions import BudgetExceeded, LedgerFrozen, ParameterError
 from dpforest.ledger.amounts import fraction_of
 from dpforest.ledger.charges import charged, check_charge
 from dpforest.ledger.elsewhere import spent_elsewhere
-from dpforest.ledger.entries import Charge, Entry, Kind, write_file
+from dpforest.ledger.entries import Charge, Entry, Kind
 from dpforest.ledger.exporting import read_export
 from dpforest.ledger.ledger import BudgetLedger
 from dpforest.ledger.opening import open_store
