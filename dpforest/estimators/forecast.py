@@ -22,6 +22,8 @@ from dpforest.estimators.forecast_range import (
 )
 from dpforest.own_names import OwnNames
 
+#: R in pure epsilon below which one fit in seven or more gained nothing: docs/choosing_epsilon.md.
+LITTLE_SIGNAL = 50.0
 #: A plan whose range ends below this gain teaches no more than a constant.
 LEAST_GAIN = 0.05
 
@@ -160,7 +162,8 @@ def forecast(plan: FitPlan, signal: float | None) -> str:
         unknown = "unknown until the noisy number of records is bought" if waits else "unknown"
         return f"{unknown}; declare approximate_rows"
     if teaches(plan, signal):
-        return f"R = {in_words(signal)}: {gain_in_words(gain, plan.facts.unit > 1)}"
+        said = gain_in_words(gain, plan.facts.unit > 1)
+        return f"R = {in_words(signal)}: {said}{_doubt(plan)}"
     least = "the middle of the target" if plan.facts.unit > 1 else "the shares of the classes"
     text = (
         f"R = {in_words(signal)}: the budget is too small for this many records to teach more "
@@ -172,6 +175,14 @@ def forecast(plan: FitPlan, signal: float | None) -> str:
         f"{text}; or most records were dropped, since the domain does not declare their labels or "
         "values: see Domain.check (`dpforest domain check`) first"
     )
+
+
+def _doubt(plan: FitPlan) -> str:
+    """Words where classes are learnt from few records: the range hardly depends on their number."""
+    figures = public_figures(plan)
+    if figures is None or figures.is_regression or figures.signal >= LITTLE_SIGNAL:
+        return ""
+    return "; of so few records for this epsilon many fits learn nothing: docs/choosing_epsilon.md"
 
 
 def gain_in_words(gain: Range, is_regression: bool) -> str:

@@ -420,3 +420,11 @@ def test_a_plan_names_the_delta_that_the_guarantee_will_name(strategy, spent):
     assert forest.fit([[1]] * 200, ["n", "y"] * 100).guarantee_.delta == plan.delta
     unknown = domain.model_copy(update={"approximate_rows": None})
     assert forest.plan(unknown).delta == 1e-6
+
+
+@pytest.mark.parametrize(("rows", "few"), [(60, True), (80, False)])
+def test_a_forecast_says_where_many_fits_learn_nothing(rows, few):
+    domain = Domain(features={"a": (0, 9)}, classes=["n", "y"], approximate_rows=rows)
+    for delta in (0, 1e-6):
+        said = PrivateForestClassifier(epsilon=1, delta=delta, domain=domain).plan().forecast
+        assert ("many fits learn nothing" in said) == few
