@@ -30,7 +30,7 @@ from dpforest.domain.encoder import (
 )
 from dpforest.domain.facts import PublicFacts
 from dpforest.domain.findings import DomainCheck, Effect
-from dpforest.domain.near import NearMiss, NearMisses, near_number
+from dpforest.domain.near import NearMiss, NearMisses, near_gap, near_number
 from dpforest.domain.reading import quietly
 from dpforest.domain.schema import CategoricalFeature, Classes, NumericFeature, NumericTarget
 from dpforest.domain.selection import Selection
@@ -338,7 +338,9 @@ def _clipped(
         ("below", bounds.lower, below, np.min),
         ("above", bounds.upper, above, np.max),
     ):
-        seen = place.seen(f"a number is {side} {text_of(bound)}", "clipped", outside, values)
+        seen = place.seen(
+            f"a number is {side} {text_of(bound)}", "clipped", outside, values, near_gap
+        )
         farthest = float(extreme(numbers[outside])) if seen.records else None
         yield seen._replace(farthest=farthest, extreme=extreme)
 

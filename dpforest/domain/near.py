@@ -24,6 +24,8 @@ _TRUTHS = {
 SIGNS_OF_GAPS = frozenset((
     "?", "-", "--", ".", "*", "na", "n/a", "n.a.", "#n/a", "<na>", "nat", "null",
 ))  # fmt: skip
+#: Numbers that tables put in the place of a missing one.
+_FILLERS = {-1.0, *(sign * (10.0**digits - 1.0) for digits in range(1, 7) for sign in (1, -1))}
 _GAPS = SIGNS_OF_GAPS | {
     "none", "nil", "missing", "unknown", "not available", "not known",
 }  # fmt: skip
@@ -145,6 +147,18 @@ def near_number(value: Any, lower: float = -math.inf, upper: float = math.inf) -
         return gap
     number = _likely(text, lower, upper)
     return None if number is None else NearMiss(text_of(number), "a number, written otherwise")
+
+
+def is_filler(number: float) -> bool:
+    """Say if a number is one that tables put in the place of a missing one: 99, 9999, -1."""
+    return number in _FILLERS
+
+
+def near_gap(value: Any) -> NearMiss | None:
+    """The gap that a number outside the bounds may stand for."""
+    meaning = meaning_of(value)
+    gap = isinstance(meaning, float) and is_filler(meaning)
+    return NearMiss("", "a number that often stands for a missing value") if gap else None
 
 
 def _likely(text: str, lower: float, upper: float) -> float | None:

@@ -215,3 +215,13 @@ def test_many_values_are_cut_and_counted():
     assert (found.records, len(found.values), found.more_values) == (701, 20, 681)
     assert found.values[0].near == "Male"  # a near miss comes first, however rare
     assert "and 696 others" in DOMAIN.check(rows)._repr_html_()
+
+
+def test_a_number_beyond_the_bounds_that_often_stands_for_a_missing_one_is_told():
+    domain = Domain(features={"age": (0, 90), "pay": (0, 9)}, target=(0, 5))
+    check = domain.check([[9999, 99.0], [-1, "999"], [100, 11]], [9, -9, 6], task="regression")
+    found = {(name, value.value): value.near for name, value in check.near_misses}
+    assert {(name, value.strip("'")) for name, value in found} == {
+        ("age", "9999"), ("age", "-1"), ("pay", "99"), ("pay", "999"), ("y", "9"), ("y", "-9"),
+    }  # fmt: skip
+    assert set(found.values()) == {""} and "9999 (1): missing?" in str(check)
