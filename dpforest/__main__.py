@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dpforest import __version__
+from dpforest.command_line.arguments import Arguments
 from dpforest.command_line.parser import add_commands
 from dpforest.command_line.running import run_command
 from dpforest.exceptions import DPForestError
@@ -50,9 +51,7 @@ def _program() -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog=_program(), description="Differentially private random forests."
-    )
+    parser = Arguments(prog=_program(), description="Differentially private random forests.")
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
     commands.add_parser("version", help="print the version")

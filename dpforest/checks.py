@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 import os
+from pathlib import Path
 from typing import Any
 
 from dpforest.exceptions import ParameterError, ParameterTypeError
@@ -83,3 +84,35 @@ def check_n_jobs(value: Any) -> int:
     if int(value) > 0:
         return int(value)
     return max(1, (os.cpu_count() or 1) + 1 + int(value))
+
+
+#: Reasons why a file cannot be written, in words.
+_REASONS: dict[type[Exception], str] = {
+    FileNotFoundError: "there is no such folder",
+    IsADirectoryError: "it is a folder",
+    NotADirectoryError: "a part of it is no folder",
+    PermissionError: "no permission",
+}
+
+
+def write_file(path: Any, content: str | bytes, newline: str | None = None) -> None:
+    """Write a text or bytes to a file, over what is there.
+
+    Raises
+    ------
+    ParameterError
+        It cannot be written.
+    """
+    try:
+        if isinstance(content, bytes):
+            Path(path).write_bytes(content)
+        else:
+            Path(path).write_text(content, encoding="utf-8", newline=newline)
+    except (OSError, ValueError, TypeError) as error:  # a null character is a ValueError
+        reason = _REASONS.get(type(error), type(error).__name__)
+        raise ParameterError(
+            "path",
+            str(path) if isinstance(path, os.PathLike) else path,
+            f"cannot be written ({reason})",
+            "Name a file in a folder that is there and that you may write to",
+        ) from None

@@ -47,6 +47,8 @@ LIMITS = Limits()
 
 #: A longer path or key is not shown.
 _LONGEST = 250
+#: What may stand before a text: blanks, and the mark that some editors write.
+_BEFORE = " \t\n\r\f\v\ufeff"
 #: A string, closed or not, or brackets beside one another; linear in the text, whatever it is.
 _STRINGS_AND_BRACKETS = re.compile(
     r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|[\[{]+|[\]}]+', re.DOTALL
@@ -104,8 +106,8 @@ def parse_object(text: str, refuse: Refuse, limits: Limits = LIMITS) -> dict[str
 
 def json_text(given: str | PathLike[str], refuse: Refuse, limits: Limits = LIMITS) -> str:
     """The text itself, or what the file holds; see :func:`read_object`."""
-    if isinstance(given, str) and given.lstrip().startswith("{"):
-        return given
+    if isinstance(given, str) and given.lstrip(_BEFORE).startswith("{"):
+        return given.lstrip(_BEFORE)
     if not isinstance(given, (str, PathLike)):
         raise refuse(f"a {type(given).__name__} is neither a path nor JSON text")
     try:
@@ -117,15 +119,15 @@ def json_text(given: str | PathLike[str], refuse: Refuse, limits: Limits = LIMIT
     if len(content) > limits.size:
         raise refuse(_unreadable(given, f"it is longer than {limits.size} bytes"))
     try:
-        return content.decode("utf-8")
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise refuse(_unreadable(given, "it holds no text")) from None
+        raise refuse(_unreadable(given, "it is no text in UTF-8")) from None
 
 
 def name_of(given: Any) -> str:
     """Name of what was given to be read, for people: a file's, or what else it is."""
     if isinstance(given, (str, PathLike)):
-        name = "a text" if str(given).lstrip().startswith("{") else Path(given).name
+        name = "a text" if str(given).lstrip(_BEFORE).startswith("{") else Path(given).name
         return "".join(letter if letter.isprintable() else "?" for letter in name)
     return f"a {type(given).__name__}"
 

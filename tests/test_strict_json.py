@@ -117,7 +117,7 @@ def test_a_file_or_a_text(tmp_path):
     for given_ in (path, str(path), ' \n{"a": "ä"}'):
         assert read_object(given_, RefusedError) == {"a": "ä"}
     path.write_bytes(b'{"a": "\xe4"}')
-    with pytest.raises(RefusedError, match=r"one.json' cannot be read \(it holds no text\)"):
+    with pytest.raises(RefusedError, match=r"one.json' cannot be read \(it is no text in UTF-8\)"):
         read_object(path, RefusedError)
     for given_, rule in (
         (tmp_path, "it is a folder"),

@@ -16,6 +16,7 @@ from dpforest.accounting.figures import figure_down, figure_up
 from dpforest.accounting.frozen import ExactText, Frozen
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.rationals import exact_text, float_up, parse_loss, shortest_down
+from dpforest.checks import write_file
 
 FORMAT: Literal["dpforest-ledger"] = "dpforest-ledger"
 #: Version 1 had the spent rho converted to an epsilon, which is no bound (``Budget``).
@@ -302,5 +303,5 @@ class LedgerRecord(Frozen):
         """Write the books as JSON, to a file too if ``path`` is given."""
         text = self.model_dump_json(indent=2)
         if path is not None:
-            Path(path).write_text(text, encoding="utf-8")
+            write_file(path, text)
         return text

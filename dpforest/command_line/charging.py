@@ -71,7 +71,9 @@ class Purse:
             )  # fmt: skip
         if not price.fits:
             asked, left = f"{price.currency} {price.amount}", f"{price.currency} {price.remaining}"
-            raise BudgetExceeded(asked, left, price.charged_to, repair=_less_than(price))
+            raise BudgetExceeded(
+                asked, left, price.charged_to, repair=_less_than(price, chosen.delta)
+            )
         if price.approvals and not chosen.request:
             raise ApprovalMissing(
                 f"a fit needs {several(price.approvals, 'approval')}",
@@ -132,9 +134,9 @@ def opened_ledger(chosen: argparse.Namespace) -> Iterator[BudgetLedger | None]:
         yield ledger
 
 
-def _less_than(price: Price) -> str:
-    """A way to go on where a price does not fit."""
-    if price.currency != "rho" or not price.delta or price.amount is None:
+def _less_than(price: Price, delta: float | str) -> str:
+    """A way to go on where the price of a fit with this delta does not fit."""
+    if price.currency != "rho" or not delta or price.amount is None:
         return "Ask for less"
     return less_by(price.epsilon, float(price.remaining or 0) / float(price.amount))
 

@@ -9,6 +9,7 @@ import argparse
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,7 @@ def run_check(chosen: argparse.Namespace) -> Answer:
 def _checked(chosen: argparse.Namespace) -> Answer:
     domain = Domain.from_json(Path(chosen.domain))
     source = labelled(chosen.files, chosen.target, chosen.format)
+    _check_target(source, chosen.target)
     found = domain.check(source, task=chosen.task)
     result = CheckResult(check=found, lines_left_out=found.lines_left_out)
     found_any = found.dropped or found.lines_left_out
@@ -177,7 +179,7 @@ def _with_categories(domain: Domain, names: Sequence[str]) -> Domain:
 
 def _feature_names(source: Any, target: str, dropped: Sequence[str]) -> tuple[str, ...]:
     """Columns of the first file that are features: all but the target and what is left out."""
-    _, names = next(iter(source.columns()))
+    names = _check_target(source, target)
     absent = [name for name in dropped if name not in names]
     source.check(())
     if absent:
@@ -187,6 +189,21 @@ def _feature_names(source: Any, target: str, dropped: Sequence[str]) -> tuple[st
     found = tuple(name for name in names if name != target and name not in dropped)
     source.check(found)
     return found
+
+
+def _check_target(source: Any, target: str) -> tuple[str, ...]:
+    """Columns of the first file; a target that is none of them is refused with those near it.
+
+    At a terminal alone: the first line of a file may be a record. Elsewhere, and where none is
+    near, readers refuse it.
+    """
+    _, names = next(iter(source.columns()))
+    near = get_close_matches(target, names, n=3) if sys.stderr.isatty() else []
+    if near and target not in names:
+        raise ParameterError(
+            "--target", target, "is no column of the file", f"Write {' or '.join(near)}"
+        )
+    return tuple(names)
 
 
 def draft_labels(y: Any) -> Any:

@@ -6,6 +6,7 @@ import argparse
 import os
 from collections.abc import Callable
 
+from dpforest.command_line.arguments import file_or_stdout, new_file
 from dpforest.ledger.command_line import ACTOR_VARIABLE, URL_VARIABLE
 
 #: Adds the options of one command to its parser.
@@ -77,6 +78,10 @@ def _header(parser: argparse.ArgumentParser, more: str = "") -> None:
         "--header", metavar="FILE",
         help=f"who releases what to whom and why, typed in as JSON{more}",
     )  # fmt: skip
+
+
+def _stdout(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--output", type=file_or_stdout, metavar="FILE", help="(default: stdout)")
 
 
 def _quiet(parser: argparse.ArgumentParser) -> None:
@@ -176,7 +181,7 @@ def draft(parser: argparse.ArgumentParser) -> None:
         "--categorical", action="append", default=[], metavar="NAME",
         help="column of few whole numbers that are codes; may be repeated",
     )  # fmt: skip
-    parser.add_argument("--output", default="domain.json", metavar="FILE",
+    parser.add_argument("--output", type=new_file, default="domain.json", metavar="FILE",
                         help="(default: %(default)s)")  # fmt: skip
     _force(parser)
 
@@ -191,7 +196,9 @@ def confirm(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--sources", metavar="FILE", help="the same as JSON, entry to words")
     _rows(parser)
-    parser.add_argument("--output", required=True, metavar="FILE", help="the domain to fit with")
+    parser.add_argument(
+        "--output", type=new_file, required=True, metavar="FILE", help="the domain to fit with"
+    )
     _force(parser)
 
 
@@ -202,7 +209,10 @@ def check(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--domain", required=True, metavar="FILE", help="the public facts as JSON")
     _task(parser)
     parser.add_argument(
-        "--output", metavar="FILE", help="(default: stdout, where that is a terminal)"
+        "--output",
+        type=file_or_stdout,
+        metavar="FILE",
+        help="(default: stdout, where that is a terminal)",
     )
     _exit_code(parser, "if records would be dropped, which tells of them")
     _force(parser)
@@ -213,7 +223,7 @@ def domain_diff(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("domain", metavar="DOMAIN", help="a domain's JSON")
     parser.add_argument("other", metavar="OTHER", help="another one")
     parser.add_argument(
-        "--output", metavar="FILE",
+        "--output", type=file_or_stdout, metavar="FILE",
         help="(default: stdout; of a draft only where that is a terminal)",
     )  # fmt: skip
     _exit_code(parser, "if they differ, which of a draft tells of the records")
@@ -226,7 +236,7 @@ def plan(parser: argparse.ArgumentParser) -> None:
     _reading(parser)
     _purse(parser)
     parser.add_argument(
-        "--charge", metavar="FILE",
+        "--charge", type=new_file, metavar="FILE",
         help="write the charge, for `dpforest ledger request` and `reserve`",
     )  # fmt: skip
     _force(parser)
@@ -240,7 +250,7 @@ def fit(parser: argparse.ArgumentParser) -> None:
     _reading(parser)
     _purse(parser)
     parser.add_argument(
-        "--output", default="dpforest-output", metavar="FOLDER",
+        "--output", type=new_file, default="dpforest-output", metavar="FOLDER",
         help="for model, report and predictions (default: %(default)s)",
     )  # fmt: skip
     _header(parser, ", for the report")
@@ -268,8 +278,9 @@ def predict(parser: argparse.ArgumentParser) -> None:
     _files(parser, "records")
     _ids(parser)
     parser.add_argument(
-        "--output", metavar="FILE", help="*.csv or *.parquet (default: CSV to stdout)"
-    )
+        "--output", type=file_or_stdout, metavar="FILE",
+        help="*.csv or *.parquet (default: CSV to stdout)",
+    )  # fmt: skip
     _quiet(parser)
     _force(parser)
 
@@ -281,7 +292,7 @@ def explain(parser: argparse.ArgumentParser) -> None:
         "--feature", action="append", default=[], metavar="NAME",
         help="show its curve too; may be repeated",
     )  # fmt: skip
-    parser.add_argument("--plot", metavar="FILE", help="*.png, *.svg or *.pdf")
+    parser.add_argument("--plot", type=new_file, metavar="FILE", help="*.png, *.svg or *.pdf")
     _force(parser)
 
 
@@ -293,7 +304,7 @@ def show(parser: argparse.ArgumentParser) -> None:
         help="(default: %(default)s)",
     )  # fmt: skip
     _header(parser, "; of a model alone, a report has its own")
-    parser.add_argument("--output", metavar="FILE", help="(default: stdout)")
+    _stdout(parser)
     _force(parser)
 
 
@@ -323,7 +334,7 @@ def export(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--tree", type=int, metavar="N", help="which one --form text shows, from 0")
     _of_sql(parser)
-    parser.add_argument("--output", metavar="FILE", help="(default: stdout)")
+    _stdout(parser)
     _force(parser)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple, Protocol, TypeGuard
 
 import numpy as np
@@ -30,7 +30,7 @@ from dpforest.domain.encoder import (
 )
 from dpforest.domain.facts import PublicFacts
 from dpforest.domain.findings import DomainCheck, Effect
-from dpforest.domain.near import NearMiss, NearMisses, near_number
+from dpforest.domain.near import NearMiss, NearMisses, near_gap, near_number
 from dpforest.domain.reading import quietly
 from dpforest.domain.schema import CategoricalFeature, Classes, NumericFeature, NumericTarget
 from dpforest.domain.selection import Selection
@@ -277,7 +277,8 @@ def _of_numbers(
     faults, absent = numeric_faults(feature, numbers, unparsable)
     listed = _values(Repeated(column))
     yield _of_missing(place, _without(absent, broken), feature.missing, keep)
-    yield from _of_faults(place, faults, (NUMBER_RULE, INFINITE_RULE), listed, keep)
+    guess = partial(near_number, lower=feature.lower, upper=feature.upper)
+    yield from _of_faults(place, faults, (NUMBER_RULE, INFINITE_RULE), listed, keep, guess)
     yield from _clipped(place, numbers, feature, listed)
     if feature.integer:
         whole = ~np.isfinite(numbers) | (numbers == np.floor(numbers))
@@ -302,19 +303,20 @@ def _of_targets(place: _Place, labels: Column, target: NumericTarget, keep: Mask
     numbers, faults = target_faults(labels)
     listed = _values(Repeated(labels))
     rules = (NUMBER_RULE, INFINITE_RULE, MISSING_RULE)
-    yield from _of_faults(place, faults, rules, listed, keep)
+    guess = partial(near_number, lower=target.lower, upper=target.upper)
+    yield from _of_faults(place, faults, rules, listed, keep, guess)
     yield from _clipped(place, numbers, target, listed)
 
 
 def _of_faults(
-    place: _Place, faults: Faults, told: Sequence[str], values: Values, keep: Mask
+    place: _Place, faults: Faults, told: Sequence[str], values: Values, keep: Mask, guess: Guess
 ) -> Iterator[Seen]:
     """Drop what breaks a rule, and name each rule that is told by the encoder's word for it."""
     for _, broken in faults:
         keep[broken] = False
     found, none = dict(faults), np.zeros(0, dtype=np.bool_)
     for rule in told:
-        yield place.seen(rule, "dropped", found.get(rule, none), values, near_number)
+        yield place.seen(rule, "dropped", found.get(rule, none), values, guess)
 
 
 def _of_missing(place: _Place, absent: Mask, allowed: bool, keep: Mask) -> Seen:
@@ -336,7 +338,9 @@ def _clipped(
         ("below", bounds.lower, below, np.min),
         ("above", bounds.upper, above, np.max),
     ):
-        seen = place.seen(f"a number is {side} {text_of(bound)}", "clipped", outside, values)
+        seen = place.seen(
+            f"a number is {side} {text_of(bound)}", "clipped", outside, values, near_gap
+        )
         farthest = float(extreme(numbers[outside])) if seen.records else None
         yield seen._replace(farthest=farthest, extreme=extreme)
 

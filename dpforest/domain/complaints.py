@@ -99,6 +99,7 @@ _SYNONYMS = {
     "high": "upper", "values": "categories", "levels": "categories", "nullable": "missing",
     "int": "integer",
 }  # fmt: skip
+_BOTH_BOUNDS = ("bounds", "range", "limits", "interval")
 
 
 def _rule(complaint: Mapping[str, Any]) -> str:
@@ -123,5 +124,13 @@ def _other_kind(field: str, kind: Any) -> str:
 def _meant(word: str, fields: Iterable[str]) -> str:
     """Suggest the field that a misspelt word may mean."""
     known = sorted(set(fields))
-    close = [_SYNONYMS[word]] if word in _SYNONYMS else get_close_matches(word, known, n=1)
-    return f"Write {close[0]!r}" if close else f"There are {', '.join(known)}"
+    if word in _BOTH_BOUNDS and "lower" in known:
+        return "Write 'lower' and 'upper'"
+    close = likely_field(word, known)
+    return f"Write {close!r}" if close else f"There are {', '.join(known)}"
+
+
+def likely_field(word: str, fields: Iterable[str]) -> str:
+    """The field that a word is another name or a misspelling of; empty if there is none."""
+    close = [_SYNONYMS[word]] if word in _SYNONYMS else get_close_matches(word, fields, n=1)
+    return "".join(close)

@@ -10,14 +10,15 @@ from dataclasses import replace
 from datetime import date
 from numbers import Number, Real
 from os import PathLike
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from pydantic import Field, field_validator, model_validator
 
+from dpforest.checks import write_file
 from dpforest.display import Page, Shown
 from dpforest.domain.comparing import DomainDiff, compare_domains
+from dpforest.domain.complaints import likely_field
 from dpforest.domain.doubts import doubts_of
 from dpforest.domain.draft import as_categories, draft_facts
 from dpforest.domain.files import read_facts, written_domain
@@ -38,6 +39,8 @@ from dpforest.exceptions import DomainError, DraftedBoundsWarning, ParameterType
 
 #: Two numbers that are categories more often than bounds.
 _CODES = {-1, 0, 1, 2}
+#: Fields that a feature in its short form may have.
+_FIELDS = frozenset((*NumericFeature.model_fields, *CategoricalFeature.model_fields))
 #: More records than any table has; beyond it sizes of a plan would leave the range of doubles.
 MOST_ROWS = 10**15
 
@@ -103,9 +106,10 @@ class Domain(Shown, DomainFacts):
     @field_validator("approximate_rows", mode="before")
     @classmethod
     def _no_boolean(cls, rows: Any) -> Any:
-        if is_boolean(rows):
+        if is_boolean(rows) or isinstance(rows, (str, bytes)):
+            kind = "a boolean" if is_boolean(rows) else "a text"
             raise DomainError(
-                "approximate_rows", "a boolean is not a number of records", "Give a whole number"
+                "approximate_rows", f"{kind} is not a number of records", "Give a whole number"
             )
         return rows
 
@@ -345,11 +349,16 @@ class Domain(Shown, DomainFacts):
         """The domain as JSON text, also written to ``path`` if one is given.
 
         With the marks of a draft's bounds, which are for the curator: what others may see is
-        ``domain.without_marks().to_json(path)``.
+        ``domain.without_marks().to_json(path)``. A file that is there is replaced.
+
+        Raises
+        ------
+        ParameterError
+            The file cannot be written.
         """
         text = written_domain(self.model_dump(mode="json", exclude_none=True))
         if path is not None:
-            Path(path).write_text(text, encoding="utf-8")
+            write_file(path, text)
         return text
 
     @classmethod
@@ -493,8 +502,7 @@ def _feature_from(name: Any, entry: Any) -> Any:
             raise DomainError(str(name), "key and feature's name differ", "Use one name for both")
         return entry
     if isinstance(entry, Mapping):
-        kind = "categorical" if "categories" in entry else "numeric"
-        return {"name": name, "kind": kind, **entry}
+        return {"name": name, "kind": _kind_of(entry), **entry}
     if isinstance(entry, tuple) and len(entry) == 2 and all(map(_is_bound, entry)):
         return NumericFeature(name=name, lower=entry[0], upper=entry[1])
     if isinstance(entry, tuple) and len(entry) == 2 and any(map(_is_date, entry)):
@@ -522,6 +530,18 @@ def _feature_from(name: Any, entry: Any) -> Any:
         "must be a (lower, upper) tuple, a list of categories or a feature",
         "See docs/domain.md",
     )
+
+
+def _kind_of(fields: Mapping[Any, Any]) -> str:
+    """The kind of a feature by its fields, of which one may be misspelt."""
+    named = (
+        "categories" in fields
+        or not {"lower", "upper"} & set(fields)
+        and any(
+            isinstance(word, str) and likely_field(word, _FIELDS) == "categories" for word in fields
+        )
+    )
+    return "categorical" if named else "numeric"
 
 
 def _check_not_bounds(name: Any, entry: Sequence[Any]) -> None:

@@ -1,4 +1,6 @@
-"""Texts of a draft that may be meant otherwise; found in the draft itself, not in the records.
+"""Texts and numbers of a draft that may be meant otherwise.
+
+Of texts that is found in the draft itself, of numbers in its marks, which are made by the records.
 
 Held by tests/domain/test_doubts.py.
 """
@@ -7,9 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Literal
 
-from dpforest.domain.near import SIGNS_OF_GAPS
+import numpy as np
+from numpy.typing import NDArray
+
+from dpforest.domain.marks import DraftMark
+from dpforest.domain.near import SIGNS_OF_GAPS, is_filler
 from dpforest.domain.schema import CategoricalFeature
 
 #: Numbers as they are written elsewhere: 3,5 and 1.234,5 and 1 234 and 12,345.6, with units that
@@ -28,6 +34,9 @@ _DAY = re.compile(r"\d{1,2}[./-]\d{1,2}[./-]\d{2,4}|\d{4}[./-]\d{1,2}[./-]\d{1,2
 #: Categories that a draft keeps, the most frequent ones: more are no list to edit, and of a column
 #: with so many values each is hardly ever seen twice.
 MOST_DRAFTED = 255
+#: Different whole numbers from which on they may be identifiers, the part of a range of steps that
+#: these fill, and numbers of so many digits that few other columns have them.
+_FEWEST_IDENTIFIERS, _DENSE, _LONG_NUMBER = 20, 0.5, 1e5
 #: What readers put where a byte is no character.
 LOST_CHARACTER = "\ufffd"
 
@@ -73,10 +82,54 @@ def hold_gaps(texts: Iterable[str]) -> bool:
     return any(text.strip().casefold() in SIGNS_OF_GAPS for text in texts)
 
 
+def look_like_identifiers(numbers: NDArray[np.float64]) -> bool:
+    """Say if whole numbers differ in all records, and follow one another or have many digits."""
+    values = np.unique(numbers)
+    if values.size < max(numbers.size, _FEWEST_IDENTIFIERS) or not np.isfinite(values).all():
+        return False
+    steps = (values[-1] - values[0]) / np.diff(values).min()
+    return bool(values.size > _DENSE * steps or np.abs(values).min() >= _LONG_NUMBER)
+
+
+def far_bounds(numbers: NDArray[np.float64]) -> tuple[Literal["lower", "upper"], ...]:
+    """Find which extremes of a column may stand for a missing number: 99, 9999 or -1.
+
+    One does where it lies farther from all others than these from one another, or is the only
+    number below 0.
+    """
+    values = np.unique(numbers)
+    if values.size < _FEWEST:
+        return ()
+    spread_above, spread_below = values[-1] - values[1], values[-2] - values[0]
+    far: list[Literal["lower", "upper"]] = []
+    alone = values[1] >= 0
+    if is_filler(values[0]) and values[0] < 0 and (alone or values[1] - values[0] > spread_above):
+        far.append("lower")
+        spread_below = values[-2] - values[1]
+    if is_filler(values[-1]) and values[-1] - values[-2] > spread_below:
+        far.append("upper")
+    return tuple(far)
+
+
+def _doubts_of_numbers(mark: DraftMark | None) -> list[str]:
+    words = []
+    if mark is not None and mark.identifies:
+        words.append(
+            "each record has a number of its own, as of an identifier, which teaches nothing and "
+            "tells of single persons; leave it out (on the command line: --drop)"
+        )
+    if mark is not None and mark.far:
+        words.append(
+            f"{' and '.join(mark.far)} may stand for a missing number, far from all others as it "
+            "is; blank it, and allow missing values"
+        )
+    return words
+
+
 def doubts_of(name: str, entry: Any) -> str:
     """Words on what a drafted entry may have been meant as; none where it reads well."""
     texts: tuple[str, ...] = getattr(entry, "categories", getattr(entry, "texts", ()))
-    words = []
+    words = _doubts_of_numbers(entry.drafted)
     if isinstance(entry, CategoricalFeature) and read_as_numbers(texts):
         words.append(
             "read as texts, but they look like numbers with decimal commas, separators or units; "

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.domain.doubts import MOST_DRAFTED
+from dpforest.domain.doubts import MOST_DRAFTED, far_bounds, look_like_identifiers
 from dpforest.domain.marks import DRAFT_NOTE, DRAFT_SOURCE, DraftMark
 from dpforest.domain.schema import (
     MAX_INTEGER,
@@ -160,7 +160,13 @@ def _draft_numeric(name: str, numbers: NDArray[np.float64]) -> NumericFeature:
         missing=bool(np.isnan(numbers).any()),
         source=DRAFT_SOURCE,
         status="drafted",
-        drafted=DraftMark(lower=lower, upper=upper, codes=_codes_in(finite) if integer else None),
+        drafted=DraftMark(
+            lower=lower,
+            upper=upper,
+            codes=_codes_in(finite) if integer else None,
+            far=far_bounds(finite) or None,
+            identifies=integer and look_like_identifiers(numbers) or None,
+        ),
     )
 
 

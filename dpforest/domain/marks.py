@@ -14,7 +14,7 @@ than that an entry began as a draft, which is so whatever the records are.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import ConfigDict
 
@@ -38,6 +38,12 @@ class DraftMark(OwnNames):
     codes : tuple of str, optional
         Of a column of few whole numbers, which may be codes of categories: these, in order. Dropped
         as soon as the entry is declared.
+    far : tuple of str, optional
+        Bounds that lie far from all other numbers, and may stand for a missing one. Dropped with
+        the mark of the bound, and as soon as the entry is declared.
+    identifies : bool, optional
+        True of whole numbers that look like an identifier. Dropped as soon as the entry is
+        declared.
     """
 
     model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid")
@@ -45,6 +51,8 @@ class DraftMark(OwnNames):
     lower: float | None = None
     upper: float | None = None
     codes: tuple[str, ...] | None = None
+    far: tuple[Literal["lower", "upper"], ...] | None = None
+    identifies: Literal[True] | None = None
 
     @property
     def bounds(self) -> tuple[str, ...]:
@@ -78,9 +86,15 @@ def settled(entry: Any) -> dict[str, Any]:
         own = {name: getattr(entry, name, None) for name in ("lower", "upper")}
         kept = {name: value for name, value in own.items() if getattr(mark, name) == value}
         drafted = changes.get("status", entry.status) == "drafted" and "lower" in own_fields(entry)
-        codes = mark.codes if drafted else None
-        changes["drafted"] = DraftMark(**kept, codes=codes)
+        more = _of_columns(mark, kept) if drafted else {}
+        changes["drafted"] = DraftMark(**kept, **more)
     return changes
+
+
+def _of_columns(mark: DraftMark, kept: Collection[str]) -> dict[str, Any]:
+    """Fields of a mark that tell of a whole column, of a drafted entry; of bounds that stand."""
+    far = tuple(name for name in mark.far or () if name in kept)
+    return {"codes": mark.codes, "far": far or None, "identifies": mark.identifies}
 
 
 def own_fields(entry: Any) -> Collection[str]:

@@ -7,6 +7,7 @@ the domain.
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -23,6 +24,8 @@ _TRUTHS = {
 SIGNS_OF_GAPS = frozenset((
     "?", "-", "--", ".", "*", "na", "n/a", "n.a.", "#n/a", "<na>", "nat", "null",
 ))  # fmt: skip
+#: Numbers that tables put in the place of a missing one.
+_FILLERS = {-1.0, *(sign * (10.0**digits - 1.0) for digits in range(1, 7) for sign in (1, -1))}
 _GAPS = SIGNS_OF_GAPS | {
     "none", "nil", "missing", "unknown", "not available", "not known",
 }  # fmt: skip
@@ -32,6 +35,23 @@ _CLOSE = 0.8
 _LONG_ENOUGH = 4
 #: Numbers that differ by less are one number in two precisions.
 _SAME_NUMBER = 1e-6
+#: Longer texts are no number with signs around it.
+_LONGEST = 40
+_CURRENCY = r"(?:[A-Z]{3}|[$£¥€₹₽₩₺₪฿¢₦₫₱₴])"
+#: A number with what may stand around it: one sign, a currency, a unit, brackets for a minus.
+_AMOUNT = re.compile(
+    rf"[<>=~≈\s]*(?P<open>\()?\s*(?:[-+\u2212]?\s*(?:{_CURRENCY}\s*)?|{_CURRENCY}\s*[-+\u2212]\s*)"
+    r"(?P<number>[\d.,](?:[\d.,\s'’_]*[\d.,])?)\s*"
+    r"(?:[^\W\d_]|[\s%°$£¥€/])*(?P<close>\))?"
+)
+_BLANK = r"[\s'’_]"
+#: Ways to write a number, each with what stands between its thousands; the likelier one first.
+_WAYS_TO_WRITE = (
+    (re.compile(r"(?!0)\d{1,3}(?:,\d{2,3})*,\d{3}(?:\.\d*)?"), ","),
+    (re.compile(r"(?!0)\d{1,3}(?:\.\d{3})+(?:,\d*)?"), r"\."),
+    (re.compile(rf"\d{{1,3}}(?:{_BLANK}\d{{3}})+(?:[.,]\d*)?"), _BLANK),
+    (re.compile(r"\d*[.,]?\d*"), "^$"),
+)
 
 
 class NearMiss(NamedTuple):
@@ -89,50 +109,88 @@ class NearMisses:
         return NearMiss(meant[0], "another word for yes or no") if len(meant) == 1 else None
 
     def _by_number(self, text: str) -> NearMiss | None:
-        number = number_in(text)
-        if number is None:
-            return None
-        for own, meant in self._numbers:
-            if math.isclose(own, number, rel_tol=_SAME_NUMBER):
-                return NearMiss(meant, "the same number, written otherwise")
-        return None
+        readings = numbers_in(text)
+        close = [
+            meant
+            for own, meant in self._numbers
+            if any(math.isclose(own, number, rel_tol=_SAME_NUMBER) for number in readings)
+        ]
+        # Where two are declared, 1,234 and 1.234, nothing tells which one is meant.
+        one = len(close) == 1
+        return NearMiss(close[0], "the same number, written otherwise") if one else None
 
     def _by_signs(self, text: str) -> NearMiss | None:
-        bare = _bare(text)
+        # A point or comma is a part of a number: 15 is no 1.5.
+        bare = "" if numbers_in(text) else _bare(text)
         meant = self._bare.get(bare) if bare else None
         return NearMiss(meant, "signs or blanks between letters") if meant is not None else None
 
     def _by_letters(self, text: str) -> NearMiss | None:
-        if len(text) < _LONG_ENOUGH or number_in(text) is not None:
+        if len(text) < _LONG_ENOUGH or numbers_in(text):
             return None
         close = get_close_matches(_folded(text), list(self._folded), n=1, cutoff=_CLOSE)
         return NearMiss(self._folded[close[0]], "a letter or two") if close else None
 
 
-def near_number(value: Any) -> NearMiss | None:
-    """The number, or the gap, that text in a column of numbers may have been meant to be."""
+def near_number(value: Any, lower: float = -math.inf, upper: float = math.inf) -> NearMiss | None:
+    """The number, or the gap, that text in a column of numbers may have been meant to be.
+
+    Parameters
+    ----------
+    value : object
+    lower, upper : float
+        Declared bounds, which may tell a decimal comma from a sign between thousands.
+    """
     text = _text(value)
     gap = _as_gap(text)
     if gap is not None:
         return gap
-    number = number_in(text)
+    number = _likely(text, lower, upper)
     return None if number is None else NearMiss(text_of(number), "a number, written otherwise")
 
 
-def number_in(text: str) -> float | None:
-    """The number of a text with a decimal comma, signs between thousands, or a unit behind it."""
+def is_filler(number: float) -> bool:
+    """Say if a number is one that tables put in the place of a missing one: 99, 9999, -1."""
+    return number in _FILLERS
+
+
+def near_gap(value: Any) -> NearMiss | None:
+    """The gap that a number outside the bounds may stand for."""
+    meaning = meaning_of(value)
+    gap = isinstance(meaning, float) and is_filler(meaning)
+    return NearMiss("", "a number that often stands for a missing value") if gap else None
+
+
+def _likely(text: str, lower: float, upper: float) -> float | None:
+    """The reading of a text that lies in the bounds; none where they do not tell."""
+    readings = numbers_in(text)
+    if "%" in text and lower >= -1.0 and upper <= 1.0:
+        readings = [number / 100.0 for number in readings]
+    inside = [number for number in readings if lower <= number <= upper]
+    if len(inside) == 1 or len(readings) == 1:
+        return (inside or readings)[0]
+    # Of one comma and three digits, thousands are by far the more usual; a point may be either.
+    return readings[0] if readings and "," in text else None
+
+
+def numbers_in(text: str) -> list[float]:
+    """Every number that a text may be read as, the likelier one first.
+
+    It may have a decimal comma, signs between thousands, a currency before it or a unit behind it,
+    and brackets for a minus.
+    """
     text = text.strip()
-    number = text.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ°%€$£µ²³/ \u00a0")
-    number = "".join(sign for sign in number.lstrip("€$£<>=~≈ ") if not _is_between(sign))
-    for written in (number, number.replace(",", "."), number.replace(",", "")):
-        meaning = _finite(written)
-        if meaning is not None:
-            return meaning
-    return None
-
-
-def _is_between(sign: str) -> bool:
-    return sign.isspace() or sign in "'’_\u202f"
+    if (plain := _finite(text)) is not None:
+        return [plain]
+    found = _AMOUNT.fullmatch(text) if len(text) <= _LONGEST else None
+    if found is None or (found["open"] is None) != (found["close"] is None):
+        return []
+    minus = any(sign in text for sign in "-\u2212(")
+    readings = (
+        _finite(re.sub(between, "", found["number"]).replace(",", "."))
+        for written, between in _WAYS_TO_WRITE if written.fullmatch(found["number"])
+    )  # fmt: skip
+    return [-number if minus else number for number in readings if number is not None]
 
 
 def _finite(text: str) -> float | None:

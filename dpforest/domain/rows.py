@@ -60,6 +60,10 @@ class RowTable:
         """Number of cells of a row; 0 if it is no row."""
         return len(self._read[row])
 
+    def kind_of(self, row: int) -> type:
+        """Type of a row."""
+        return type(self._rows[row])
+
     def column(self, index: int) -> Column:
         """Values of one column, by position."""
         return list(self._columns[index])

@@ -78,6 +78,12 @@ class DomainFacts(OwnNames):
     def __str__(self) -> str:
         return repr(self)
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise DomainError(name, "declared facts do not change", f"Make a new {type(self).__name__}")
+
+    def __delattr__(self, name: str) -> None:
+        raise DomainError(name, "declared facts do not change", f"Make a new {type(self).__name__}")
+
 
 class Declaration(DomainFacts):
     """Origin of an entry.
@@ -147,9 +153,8 @@ def _check_bounds(entry: str, lower: float, upper: float) -> None:
     if not (math.isfinite(lower) and math.isfinite(upper)):
         raise DomainError(entry, "bounds must be finite numbers", "Give a finite lower and upper")
     if not lower < upper:
-        raise DomainError(
-            entry, f"lower ({lower:g}) must be below upper ({upper:g})", "Widen the bounds"
-        )
+        repair = "Swap them" if lower > upper else "Widen the bounds"
+        raise DomainError(entry, f"lower ({lower:g}) must be below upper ({upper:g})", repair)
     if not math.isfinite(upper - lower):
         raise DomainError(entry, "upper - lower must be finite", "Narrow the bounds")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterable, Iterator, Sequence, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from functools import cached_property
 from os import PathLike
 from typing import Any, NoReturn, Protocol
@@ -210,6 +210,9 @@ def read_table(X: Any, n_columns: int | None = None) -> Table:
             "is no table (Expected 2D array, got 0D array instead)",
             "Read the file first, such as by pandas.read_csv(path, dtype=str)",
         )
+    if X is None:
+        rule = "Expected 2D array, got 0D array instead"
+        raise ParameterTypeError("X", None, rule, "Pass a data frame or an array")
     _refuse_levels(X, "X")
     if _is_sparse(X):
         raise ParameterTypeError(
@@ -243,7 +246,8 @@ def _list_table(rows: list[Any], n_columns: int | None) -> Table:
     if n_columns is None:
         n_columns = width_of_rows(rows)
     if n_columns is None:
-        _refuse_dimensions(1)
+        mappings = bool(rows) and issubclass(type(rows[0]), Mapping)
+        _refuse_dimensions(1, _OF_MAPPINGS if mappings else _OF_LISTS)
     return ListTable(rows, n_columns)
 
 
@@ -257,12 +261,19 @@ _IN_ROWS = (
 )
 
 
-def _refuse_dimensions(n_dimensions: int) -> NoReturn:
+_OF_LISTS = "Pass a list of rows, [X] for a single record"
+_OF_MAPPINGS = "Make a frame of mappings, pandas.DataFrame(rows), which reads them by their names"
+_OF_SERIES = "Pass a data frame: frame.iloc[[0]] is one row of it, frame[['name']] one column"
+_OF_CUBES = "Pass one row a record, X.reshape(len(X), -1) where each cell is a feature"
+
+
+def _refuse_dimensions(n_dimensions: int, repair: str = "") -> NoReturn:
+    usual = (_IN_ROWS, _RESHAPED)[n_dimensions] if n_dimensions < 2 else _OF_CUBES
     raise ParameterError(
         "X",
         Described(f"a table with {n_dimensions} dimension(s)"),
         f"Expected 2D array, got {n_dimensions}D array instead",
-        _RESHAPED if n_dimensions else _IN_ROWS,
+        repair or usual,
     )
 
 
@@ -279,7 +290,7 @@ def open_frame(X: Any) -> Any:
         _refuse_repeated_names()
     _refuse_lazy(native, "X")
     if isinstance(native, nw.Series):
-        _refuse_dimensions(1)
+        _refuse_dimensions(1, _OF_SERIES if native.implementation.is_pandas() else "")
     return native if isinstance(native, nw.DataFrame) else None
 
 
@@ -422,7 +433,8 @@ def check_row_widths(table: Table, estimator_name: str) -> None:
     if isinstance(table, ListTable) and table.broken.any():
         width = table.width_of(int(table.broken.argmax()))
         if width == 0:
-            _refuse_dimensions(1)
+            kind = table.kind_of(int(table.broken.argmax()))
+            _refuse_dimensions(1, _OF_MAPPINGS if issubclass(kind, Mapping) else _OF_LISTS)
         _refuse_width(width, table.n_columns, estimator_name)
 
 

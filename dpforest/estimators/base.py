@@ -177,7 +177,21 @@ class PrivateEstimator(SharedBudget):
         return {k: v for k, v in self.get_params(deep=False).items() if k not in hidden}
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "guarantee_")
+        return "guarantee_" in vars(self)
+
+    if not TYPE_CHECKING:  # a type checker would take any name for an attribute
+
+        def __getattr__(self, name: str) -> Any:
+            """Refuse a name: of what a fit gives before there was one, or of nothing at all."""
+            kind = type(self).__name__
+            given = name.endswith("_") and not name.startswith("_")
+            if given and not self.__sklearn_is_fitted__():
+                failed = f" ({self._failure})" if self._failure else ""
+                raise NotFittedError(
+                    f"this {kind} is not fitted yet{failed}, so it has no {name}. Call fit first."
+                )
+            rule = f"{kind!r} object has no attribute {name!r}"
+            raise AttributeError(rule, name=name, obj=self)
 
     # -- before any data ---------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from pydantic import ConfigDict
+from pydantic import ConfigDict, PrivateAttr
 
 from dpforest.accounting.figures import figure_up
 from dpforest.accounting.losses import PrivacyLoss
@@ -22,6 +22,8 @@ from dpforest.estimators.forecast_range import (
 )
 from dpforest.own_names import OwnNames
 
+#: R in pure epsilon below which one fit in seven or more gained nothing: docs/choosing_epsilon.md.
+LITTLE_SIGNAL = 50.0
 #: A plan whose range ends below this gain teaches no more than a constant.
 LEAST_GAIN = 0.05
 
@@ -45,7 +47,7 @@ class PlanSummary(OwnNames):
     ----------
     strategy : str
     epsilon, delta : float
-        The whole budget.
+        The whole budget; no delta where it is known beforehand that none is spent, as by rules.
     signal : float or None
         R: rows over the noise of one class histogram on the whole budget, in the currency that
         the strategy spends: rules always go by the pure epsilon.
@@ -73,6 +75,8 @@ class PlanSummary(OwnNames):
     parts: tuple[PlannedPart, ...]
     details: dict[str, str]
     expected_gain: tuple[float, float] | None = None
+    #: Words beside the budget; of no form that is stored.
+    _aside: str = PrivateAttr("")
 
     def __str__(self) -> str:
         return f"{self._head()}\n{self._parts()}"
@@ -84,6 +88,7 @@ class PlanSummary(OwnNames):
         budget = f"epsilon={figure_up(self.epsilon)}"
         if self.delta:
             budget += f", delta={figure_up(self.delta)}"
+        budget += self._aside
         return f"strategy {self.strategy}, {budget}\nforecast: {self.forecast}"
 
     def _parts(self) -> Grid:
@@ -95,10 +100,11 @@ def summarise(plan: FitPlan, epsilon: Fraction, delta: Fraction) -> PlanSummary:
     """Put a plan into numbers and words."""
     parts, size = plan.parts, plan.budget.records_per_unit
     by_rho = any(part.loss.epsilon == math.inf for part in parts)
-    return PlanSummary(
+    spent = Fraction(0) if spends_no_delta(plan) else delta
+    summary = PlanSummary(
         strategy=plan.strategy,
         epsilon=float_up(epsilon),
-        delta=float_up(delta),
+        delta=float_up(spent),
         signal=plan.signal,
         teachable=None if plan.signal is None else teaches(plan, plan.signal),
         forecast=forecast(plan, plan.signal),
@@ -106,6 +112,14 @@ def summarise(plan: FitPlan, epsilon: Fraction, delta: Fraction) -> PlanSummary:
         details=plan.describe(),
         expected_gain=expected_gain(plan),
     )
+    if spent < delta:
+        summary._aside = f" (of delta={figure_up(delta)} nothing is spent)"
+    return summary
+
+
+def spends_no_delta(plan: FitPlan) -> bool:
+    """Say if all that will be released is known, and is pure: then the guarantee reads so too."""
+    return plan.plan is not None and plan.loss.epsilon < math.inf and not plan.loss.delta
 
 
 def _planned(part: PlanLine, total: PrivacyLoss, by_rho: bool, size: int) -> PlannedPart:
@@ -148,7 +162,8 @@ def forecast(plan: FitPlan, signal: float | None) -> str:
         unknown = "unknown until the noisy number of records is bought" if waits else "unknown"
         return f"{unknown}; declare approximate_rows"
     if teaches(plan, signal):
-        return f"R = {in_words(signal)}: {gain_in_words(gain, plan.facts.unit > 1)}"
+        said = gain_in_words(gain, plan.facts.unit > 1)
+        return f"R = {in_words(signal)}: {said}{_doubt(plan)}"
     least = "the middle of the target" if plan.facts.unit > 1 else "the shares of the classes"
     text = (
         f"R = {in_words(signal)}: the budget is too small for this many records to teach more "
@@ -160,6 +175,14 @@ def forecast(plan: FitPlan, signal: float | None) -> str:
         f"{text}; or most records were dropped, since the domain does not declare their labels or "
         "values: see Domain.check (`dpforest domain check`) first"
     )
+
+
+def _doubt(plan: FitPlan) -> str:
+    """Words where classes are learnt from few records: the range hardly depends on their number."""
+    figures = public_figures(plan)
+    if figures is None or figures.is_regression or figures.signal >= LITTLE_SIGNAL:
+        return ""
+    return "; of so few records for this epsilon many fits learn nothing: docs/choosing_epsilon.md"
 
 
 def gain_in_words(gain: Range, is_regression: bool) -> str:

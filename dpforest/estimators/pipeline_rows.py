@@ -86,6 +86,38 @@ def _columns(transformer: Any) -> str:
     return _CALLED if called else ""
 
 
+def _listed(told: tuple[str, ...], repair: str) -> Callable[[Any], str]:
+    """Words on an encoder: nothing is learnt where its categories are texts that somebody wrote.
+
+    Numbers stay out. How they are compared depends on the column's type, which one record may
+    decide: scikit-learn turns the list into it.
+    """
+
+    def learns(encoder: Any) -> str:
+        lists = encoder.categories
+        if isinstance(lists, str) or not all(_is_text(one) for some in lists for one in some):
+            return RECORDS
+        counts = (getattr(encoder, name, None) for name in ("min_frequency", "max_categories"))
+        if any(count is not None for count in counts):
+            return f"{RECORDS} (how often categories occur)"
+        if encoder.handle_unknown in told or getattr(encoder, "drop", None) is not None:
+            return f"{RECORDS} (an error or a warning tells of a category not listed: {repair})"
+        return ""
+
+    return learns
+
+
+def _is_text(category: Any) -> bool:
+    """Say if a category is a text, and none of a number."""
+    if not isinstance(category, str):
+        return False
+    try:
+        float(category)
+    except ValueError:
+        return True
+    return False
+
+
 def _features(selector: Any) -> str:
     """Chosen by what the inner estimator released, unless a function looks at the table."""
     return _CALLED if callable(getattr(selector, "max_features", None)) else ""
@@ -193,6 +225,12 @@ ALONE: dict[str, PipelineRow] = {
     for names, learns in ((_STATELESS, ""), (_FROM_RECORDS, RECORDS), (_FROM_LABELS, LABELS))
     for name in names.split()
 }
+ALONE["OneHotEncoder"] = PipelineRow(
+    _listed(("error", "warn"), "write handle_unknown='ignore', without drop")
+)
+ALONE["OrdinalEncoder"] = PipelineRow(
+    _listed(("error",), "write handle_unknown='use_encoded_value', unknown_value=-1")
+)
 
 
 def row_of(estimator: Any) -> PipelineRow:

@@ -11,14 +11,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from dpforest.accounting.releases import LearnerBudget
 from dpforest.domain.domain import Domain
-from dpforest.domain.encoder import DomainEncoder
+from dpforest.domain.encoder import DomainEncoder, target_faults
+from dpforest.domain.table import read_labels
 from dpforest.domain.targets import TARGET_STEPS
 from dpforest.estimators.base import PrivateEstimator
 from dpforest.estimators.fit_plan import FitRequest
 from dpforest.estimators.names import check_feature_names
 from dpforest.estimators.outcome import FitOutcome
 from dpforest.estimators.strategies import by_strategy
-from dpforest.exceptions import DomainError
+from dpforest.exceptions import Described, DomainError, ParameterError
 
 if TYPE_CHECKING:
     from dpforest.plain.writing import Link
@@ -160,6 +161,31 @@ class PrivateForestRegressor(RegressorMixin, PrivateEstimator):
             lambda model: self._means(model.log_odds(codes)), n_draws
         )
         return found
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R² of predictions; on private records it is no private figure.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, n_features)
+        y : array-like of shape (n,)
+            Targets, as they are: those outside of the declared bounds are not clipped.
+        sample_weight : array-like of shape (n,), optional
+
+        Raises
+        ------
+        ParameterError
+            Some target is no finite number.
+        """
+        from sklearn.metrics import r2_score
+
+        check_is_fitted(self)
+        targets, faults = target_faults(read_labels(y, type(self).__name__))
+        if any(broken.any() for _, broken in faults):
+            raise ParameterError(
+                "y", Described("targets"), "must all be finite numbers", "Leave out those without"
+            )
+        return float(r2_score(targets, self.predict(X), sample_weight=sample_weight))
 
     def _codes(self, X: Any) -> NDArray[Any]:
         check_is_fitted(self)

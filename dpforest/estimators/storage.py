@@ -33,6 +33,7 @@ from dpforest.accounting.rationals import (
     to_rational,
 )
 from dpforest.accounting.verify import claimed_loss, sole_certificate
+from dpforest.checks import write_file
 from dpforest.domain.domain import Domain
 from dpforest.estimators.earlier import EARLIER, as_written_now
 from dpforest.estimators.names import declared_names
@@ -78,7 +79,7 @@ def model_to_json(model: Any, path: str | Path | None = None) -> str:
     }
     text = json.dumps(content)
     if path is not None:
-        Path(path).write_text(text, encoding="utf-8")
+        write_file(path, text)
     return text
 
 

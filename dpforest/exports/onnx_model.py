@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from dpforest.checks import write_file
 from dpforest.exceptions import ParameterError
 from dpforest.exports.onnx_file import Port, model_bytes
 from dpforest.exports.onnx_graph import Graph
@@ -54,7 +55,7 @@ def onnx_model(
     _finish(graph, _scores(document.score, inputs, document.link), document.link, names)
     content = model_bytes(graph, _ports_in(document), _ports_out(document.link, names))
     if path is not None:
-        Path(path).write_bytes(content)
+        write_file(path, content)
     return content
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from dpforest.checks import write_file
 from dpforest.exceptions import ExportSizeError, ParameterError
 from dpforest.exports.parts import Document, Link, Rules, read_document, texts_of
 from dpforest.exports.sql_inputs import Codes
@@ -70,7 +71,7 @@ def sql_model(
     text = NOTE + stages.finished([f"{column} AS {quoted_name(name)}" for column, name in named])
     _check_size(text, most)
     if path is not None:
-        Path(path).write_text(text, encoding="utf-8")
+        write_file(path, text)
     return text
 
 

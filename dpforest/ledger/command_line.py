@@ -125,7 +125,7 @@ def _init(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--domain", metavar="FILE", help="the data set's domain as JSON")
     parser.add_argument("--currency", choices=("rho", "epsilon"), default="rho")
     parser.add_argument("--epsilon", metavar="AMOUNT", help="cap, for its life")
-    parser.add_argument("--delta", metavar="AMOUNT", help="needed under rho")
+    parser.add_argument("--delta", metavar="AMOUNT", help="needed under rho, such as 1e-6")
     parser.add_argument("--rho", metavar="AMOUNT", help="cap in rho, instead of an epsilon")
     parser.add_argument("--unit", default="one record", help="what a privacy unit is, in words")
     parser.add_argument("--max-records-per-unit", type=int, default=1, metavar="N")

@@ -18,12 +18,13 @@ from typing import Any
 
 from dpforest.accounting.figures import figure_cap, figure_charged, figure_down, figure_up
 from dpforest.accounting.rationals import parse_amount
+from dpforest.checks import write_file
 from dpforest.domain.domain import Domain
 from dpforest.exceptions import BudgetExceeded, LedgerFrozen, ParameterError
 from dpforest.ledger.amounts import fraction_of
 from dpforest.ledger.charges import charged, check_charge
 from dpforest.ledger.elsewhere import spent_elsewhere
-from dpforest.ledger.entries import Charge, Entry, Kind, write_file
+from dpforest.ledger.entries import Charge, Entry, Kind
 from dpforest.ledger.exporting import read_export
 from dpforest.ledger.lacking import LACKING, lacking_of
 from dpforest.ledger.ledger import BudgetLedger
@@ -111,6 +112,7 @@ def _init(ledger: BudgetLedger, chosen: argparse.Namespace) -> Answer:
             "--domain", None, "must be given where a data set is registered",
             "Write the domain's JSON file, as Domain.to_json writes it",
         )  # fmt: skip
+    _check_cap(chosen)
     entry = ledger.register(
         chosen.data_set,
         domain=Domain.from_json(chosen.domain),
@@ -126,6 +128,21 @@ def _init(ledger: BudgetLedger, chosen: argparse.Namespace) -> Answer:
     )
     status = ledger.status(chosen.data_set)
     return Answer(f"{words}\n{status}", data | _written(entry) | {"status": _status_data(status)})
+
+
+def _check_cap(chosen: argparse.Namespace) -> None:
+    """Refuse a cap that lacks an amount, by the options that may be written."""
+    if chosen.epsilon is None and chosen.rho is None:
+        raise ParameterError(
+            "--epsilon", None, "must be given, or --rho in its place",
+            "Write the guarantee for its life, such as --epsilon 2 --delta 1e-6",
+        )  # fmt: skip
+    if chosen.delta is None and chosen.currency == "rho":
+        raise ParameterError(
+            "--delta", None, "must be given, since the data set counts rho",
+            "Write --delta 1e-6, or --currency epsilon for a data set without a delta, in which "
+            "no fit may have one",
+        )  # fmt: skip
 
 
 def _owners(given: Iterable[str]) -> dict[str, str] | None:

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from os import PathLike
 from typing import Any
 
+from dpforest.checks import write_file
 from dpforest.exceptions import ParameterTypeError
 from dpforest.ledger.comparing import LedgerVerification, verify
 from dpforest.ledger.core import LedgerCore
-from dpforest.ledger.entries import write_file
 from dpforest.ledger.exporting import export_text, read_export, restore
 from dpforest.ledger.page import ledger_html
 from dpforest.ledger.recovery import Recovery, WriteOff, recover

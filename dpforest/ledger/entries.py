@@ -15,13 +15,13 @@ import re
 import uuid
 from enum import StrEnum
 from os import PathLike
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, Field, ValidationError
 
 from dpforest.accounting.certificate_record import EventRecord
 from dpforest.accounting.frozen import ExactText, Frozen
+from dpforest.checks import write_file
 from dpforest.exceptions import LedgerDamaged, ParameterError
 from dpforest.ledger.amounts import Units
 from dpforest.report.digests import canonical_bytes
@@ -40,17 +40,6 @@ LONGEST_NAME, LONGEST_TEXT = 100, 1000
 MOST_PARTS, MOST_LINES = 1000, 20_000
 
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z")
-
-
-def write_file(path: str | PathLike[str], text: str) -> None:
-    """Write a text to a file; ParameterError where that cannot be."""
-    try:
-        Path(path).write_text(text, encoding="utf-8")
-    except (OSError, ValueError, TypeError) as error:  # a null character is a ValueError
-        raise ParameterError(
-            "path", path, f"cannot be written ({type(error).__name__})",
-            "Name a file in a folder that you may write to",
-        ) from None  # fmt: skip
 
 
 class Kind(StrEnum):

@@ -66,14 +66,16 @@ def cap_facts(currency: Any, epsilon: Any, delta: Any, rho: Any) -> dict[str, An
     """
     if check_choice(currency, "currency", ("rho", "epsilon")) == "epsilon":
         return _pure(epsilon, delta, rho)
-    slack = _positive(delta, "delta", "A data set that counts rho has a delta, such as 1e-6")
-    if slack >= 1:
-        raise ParameterError("delta", delta, "must be below 1", "Give about 1e-6")
     if (epsilon is None) == (rho is None):
         raise ParameterError(
             "epsilon", epsilon, "must be given, or rho in its place, and not both",
             "Give the guarantee of the data set over its life, such as epsilon=2, delta=1e-6",
         )  # fmt: skip
+    slack = _positive(
+        delta, "delta", "Give about 1e-6, or choose currency='epsilon', in which no fit has a delta"
+    )
+    if slack >= 1:
+        raise ParameterError("delta", delta, "must be below 1", "Give about 1e-6")
     if rho is None:
         declared: Amount = _positive(epsilon, "epsilon", "Give the total to spend")
         most = rho_of_epsilon(Fraction(declared), slack)

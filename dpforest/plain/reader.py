@@ -15,7 +15,7 @@ import math
 import re
 import sys
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 FORMAT = "dpforest-plain"
@@ -93,15 +93,22 @@ class PlainModel:
         self.classes: list[Any] | None = self._link.get("classes")
 
     def predict_proba(self, records: Iterable[Sequence[Any]]) -> list[list[float]]:
-        """Probabilities of ``classes`` for each record, a list of None, bool, numbers and text."""
+        """Probabilities of ``classes`` for each record, a list of None, bool, numbers and text.
+
+        Raises
+        ------
+        ValueError
+            These are no such records, or the model is of a regression.
+        """
         if self.classes is None:
             raise ValueError("the model predicts means, not probabilities: use predict")
-        return [self._linked(self._scores_of(record)) for record in records]
+        return [self._linked(self._scores_of(record)) for record in _listed(records)]
 
     def predict(self, records: Iterable[Sequence[Any]]) -> list[Any]:
         """The most probable label of each record, or the expected target."""
         if self.classes is None:
-            return [_mean(self._link["range"], self._scores_of(record)) for record in records]
+            lists = _listed(records)
+            return [_mean(self._link["range"], self._scores_of(record)) for record in lists]
         classes = self.classes
         return [classes[row.index(max(row))] for row in self.predict_proba(records)]
 
@@ -138,7 +145,9 @@ class PlainModel:
     def _read(self, record: Sequence[Any]) -> list[Read]:
         """The values of a record as numbers and positions of categories."""
         if len(record) != len(self._features):
-            raise ValueError(f"a record has {len(self._features)} values")
+            raise ValueError(
+                f"a record has {len(self._features)} values, in the order of feature_names"
+            )
         places = range(len(self._features))
         return [self._read_value(place, self.meaning(record[place])) for place in places]
 
@@ -239,6 +248,23 @@ def _meaning_of_complex(number: complex) -> str | float | None:
     return _NOTHING if number.imag else number.real
 
 
+def _listed(records: Any) -> Iterator[list[Any]]:
+    """Each record as a list; a table that is held by columns has names in their place."""
+    named = isinstance(records, (str, bytes, Mapping)) or hasattr(type(records), "columns")
+    if named or not isinstance(records, Iterable):
+        raise ValueError(
+            "records are a list with one list for each record: of a data frame, "
+            "frame.values.tolist()"
+        )
+    for record in records:
+        if isinstance(record, (str, bytes, Mapping)) or not isinstance(record, Iterable):
+            raise ValueError(
+                "a record is a list of values: of a dict, [record[name] for name in "
+                "model.feature_names]; a single record stands in a list too, [record]"
+            )
+        yield list(record)
+
+
 def _side(node: dict[str, Any], value: Read) -> str:
     """Find the child that a value goes to."""
     if value is None or isinstance(value, _Unknown):
@@ -268,11 +294,16 @@ def _mean(limits: list[float], scores: list[float]) -> float:
 
 def main() -> None:
     """Predict the records on standard input by the model that is named."""
-    with open(sys.argv[1], encoding="utf-8") as file:
-        model = PlainModel(json.load(file))
-    # Whole numbers of thousands of digits are doubles too.
-    records = json.load(sys.stdin, parse_int=float)
-    found = model.predict(records) if model.classes is None else model.predict_proba(records)
+    if len(sys.argv) != 2:
+        sys.exit("usage: python plain_reader.py model.json < records.json")
+    try:
+        with open(sys.argv[1], encoding="utf-8") as file:
+            model = PlainModel(json.load(file))
+        # Whole numbers of thousands of digits are doubles too.
+        records = json.load(sys.stdin, parse_int=float)
+        found = model.predict(records) if model.classes is None else model.predict_proba(records)
+    except (OSError, ValueError) as error:
+        sys.exit(f"{sys.argv[1]}: {error}")
     json.dump(found, sys.stdout)
 
 

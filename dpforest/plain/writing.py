@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpforest.checks import write_file
 from dpforest.domain.cells import PublicCells
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.schema import CategoricalFeature
@@ -74,7 +75,7 @@ def plain_model(
     }  # fmt: skip
     text = json.dumps(content, allow_nan=False)
     if path is not None:
-        Path(path).write_text(text, encoding="utf-8")
+        write_file(path, text)
     return text
 
 

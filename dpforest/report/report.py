@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from dpforest.accounting.diffprivlib_adapter import ExternalEntry
+from dpforest.checks import write_file
 from dpforest.domain.domain import Domain
 from dpforest.exceptions import DomainError, MissingExtraError, ModelFormatError
 from dpforest.report.record import VERSION, ReportRecord
@@ -181,5 +182,5 @@ def _refused(problem: str) -> ModelFormatError:
 def _written(text: str, path: str | Path | None) -> str:
     if path is not None:
         # The same bytes everywhere: a page is checked byte by byte.
-        Path(path).write_text(text, encoding="utf-8", newline="\n")
+        write_file(path, text, newline="\n")
     return text

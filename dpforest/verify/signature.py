@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, ValidationError
 
 from dpforest.accounting.frozen import Frozen
+from dpforest.checks import write_file
 from dpforest.exceptions import ParameterError, ParameterTypeError, ReportError, kind_of
 from dpforest.report.digests import canonical_bytes, digest_of
 from dpforest.signatures import REPORT, Signer, is_hex, verifier
@@ -65,7 +66,7 @@ class ReportSignature(Frozen):
         """Write it as JSON, to a file too if ``path`` is given."""
         text = self.model_dump_json(indent=1) + "\n"
         if path is not None:
-            Path(path).write_text(text, encoding="utf-8", newline="\n")
+            write_file(path, text, newline="\n")
         return text
 
     @property

@@ -216,3 +216,13 @@ def test_a_confirmation_without_sources_says_how_to_name_them(ask, good):
 def test_a_model_that_is_not_there_is_no_false_report(ask, here):
     code, _, err = ask("report verify forest/report.json --model none.json")
     assert code == 2 and "there is none" in err
+
+
+@pytest.mark.parametrize("command", ["draft", "check --domain domain.json"])
+def test_a_target_with_a_slip_of_the_finger_is_told_at_a_terminal_alone(ask, monkeypatch, command):
+    line = f"domain {command} stays.csv --target bakc --output new.json"
+    code, _, err = ask(line)
+    assert code == 2 and "'bakc'" in err and "Write back" not in err
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    code, _, err = ask(line)
+    assert code == 2 and "--target='bakc': is no column of the file. Write back." in err

@@ -75,6 +75,47 @@ def test_numbers_that_are_written_otherwise(value, meant):
     assert (found.meant if found else None) == meant
 
 
+WRITTEN = [
+    ("€ 1,844", "1844"), ("EUR 1,844.5", "1844.5"), ("1.234,56", "1234.56"),
+    ("1,234.56", "1234.56"), ("1.234.567", "1234567"), ("1,23,456", "123456"),
+    ("CHF 1'234.50", "1234.5"), ("0,123", "0.123"),
+    ("1\u202f000,5", "1000.5"), ("(1,234.5)", "-1234.5"), ("-€5", "-5"), ("€ -5", "-5"),
+    ("\u22125,2", "-5.2"), ("45%", "45"), ("$3", "3"), ("12.05.2020", None), ("1,234,56", None),
+    ("12 34", None), ("(5", None), ("€", None), ("1,2,3", None), ("€" * 50 + "3", None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("value", "meant"), WRITTEN)
+def test_separators_and_currencies(value, meant):
+    found = near_number(value)
+    assert (found.meant if found else None) == meant
+
+
+@pytest.mark.parametrize(
+    ("value", "bounds", "meant"),
+    [("1,844", (0, 3), "1.844"), ("1,844", (0, 9000), "1844"), ("1,844", (5, 9000), "1844"),
+     ("€ 1.234", (0, 9000), None), ("€ 1.234", (0, 9), "1.234"), ("€ 1.234", (5, 9000), "1234"),
+     ("45%", (0, 1), "0.45"), ("45%", (0, 100), "45")],
+)  # fmt: skip
+def test_bounds_tell_two_readings_apart_and_else_none_is_shown(value, bounds, meant):
+    found = near_number(value, *bounds)
+    assert (found.meant if found else None) == meant
+
+
+def test_a_check_reads_amounts_by_the_bounds_of_their_column():
+    domain = Domain(features={"height": (0, 3), "pay": (0, 9000)}, target=(0, 3))
+    check = domain.check([["1,844", "€ 1,844"]], ["1,844"], task="regression")
+    guesses = {name: value.near for name, value in check.near_misses}
+    assert guesses == {"height": "1.844", "pay": "1844", "y": "1.844"}
+
+
+def test_of_two_declared_numbers_that_a_text_may_be_none_is_shown():
+    assert NearMisses(["1234", "1.234"]).of("1,234") is None
+    assert NearMisses(["1234", "2"]).of("1,234").meant == "1234"
+    assert NearMisses(["1.234", "2"]).of("1,234").meant == "1.234"
+    assert NearMisses(["1.5", "2"]).of("15") is None
+
+
 def test_each_effect_by_column_and_number():
     rows = [
         GOOD, [200, "X", None], [-3, 1, "boss"], [2.5, "female", "else"], ["1,5", "Male", "clerk"],
@@ -174,3 +215,13 @@ def test_many_values_are_cut_and_counted():
     assert (found.records, len(found.values), found.more_values) == (701, 20, 681)
     assert found.values[0].near == "Male"  # a near miss comes first, however rare
     assert "and 696 others" in DOMAIN.check(rows)._repr_html_()
+
+
+def test_a_number_beyond_the_bounds_that_often_stands_for_a_missing_one_is_told():
+    domain = Domain(features={"age": (0, 90), "pay": (0, 9)}, target=(0, 5))
+    check = domain.check([[9999, 99.0], [-1, "999"], [100, 11]], [9, -9, 6], task="regression")
+    found = {(name, value.value): value.near for name, value in check.near_misses}
+    assert {(name, value.strip("'")) for name, value in found} == {
+        ("age", "9999"), ("age", "-1"), ("pay", "99"), ("pay", "999"), ("y", "9"), ("y", "-9"),
+    }  # fmt: skip
+    assert set(found.values()) == {""} and "9999 (1): missing?" in str(check)

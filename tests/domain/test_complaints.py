@@ -53,7 +53,7 @@ TYPOS = [
     (lambda: Domain(features=5), "'features': must be a mapping of names to"),
     (lambda: Domain(features=[5]), "'features.0': must be a feature"),
     (lambda: Domain(features=[{"name": "a"}]), "'features.0': needs a kind"),
-    (lambda: Domain(features=AGE, approximate_rows="many"), "must be a whole number"),
+    (lambda: Domain(features=AGE, approximate_rows="many"), "a text is not a number of records"),
     (lambda: Domain(features=AGE, target={"lower": 0}), "'target.upper': is needed"),
     (lambda: Domain(features=AGE, classes={"label": [0, 1]}), "'classes.label': .* 'labels'"),
     (
@@ -122,7 +122,7 @@ def test_a_file_that_cannot_be_read_is_an_error_of_ours(read, error, tmp_path):
         (tmp_path / "none.json", "there is none"),
         (str(tmp_path / "none.json"), "there is none"),
         (tmp_path, "it is a folder"),
-        (binary, "it holds no text"),
+        (binary, "it is no text in UTF-8"),
         ("null\0character", "cannot be read"),
         (7, "a int is neither a path nor JSON text"),
     ]

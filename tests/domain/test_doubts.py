@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from dpforest import Domain
@@ -148,3 +150,68 @@ def test_a_column_of_which_every_record_has_its_own_value():
     assert "leave it out" in draft(400).doubts["x0"] and not draft(200).doubts
     # It goes by the draft alone, and tells no value.
     assert "note" not in draft(400).doubts["x0"]
+
+
+def doubt_of_numbers(numbers):
+    domain = Domain.draft([[number, k % 7] for k, number in enumerate(numbers)])
+    assert domain.doubts == Domain.draft([[n, 0] for n in [*numbers][::-1]]).doubts
+    return domain.doubts.get("x0", "")
+
+
+@pytest.mark.parametrize(
+    ("numbers", "identifies"),
+    [
+        (range(1, 41), True),
+        (range(1000, 1400, 10), True),
+        ([k for k in range(100) if k % 5], True),  # some are missing
+        ([1_000_003 + 7919 * k * k for k in range(40)], True),
+        ([*range(1, 40), 1], False),  # one comes twice
+        ([*range(1, 40), None], False),
+        (range(1, 15), False),  # too few to tell
+        ([k * k for k in range(40)], False),
+        ([k + 0.5 for k in range(40)], False),
+        ([k % 2 for k in range(40)], False),
+    ],
+)
+def test_whole_numbers_that_look_like_an_identifier(numbers, identifies):
+    assert ("identifier" in doubt_of_numbers(numbers)) == identifies
+
+
+AGES = [18 + k % 60 for k in range(100)]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "bounds"),
+    [
+        ([*AGES, 999], "upper may stand"),
+        ([*AGES, 9999.0, 9999.0], "upper may stand"),
+        ([1, 2, 3, 4, 9] * 9, "upper may stand"),
+        ([*AGES, -1], "lower may stand"),
+        ([*AGES, -9, 999], "lower and upper may stand"),
+        ([*(k - 30 for k in AGES), -999], "lower may stand"),
+        ([k + 0.5 for k in AGES] + [999], "upper may stand"),
+        ([*AGES, 99], ""),  # as far as others are from one another
+        ([*AGES, 998], ""),
+        ([*range(-5, 20)] * 2, ""),
+        ([0, 9] * 20, ""),
+        (AGES, ""),
+    ],
+)
+def test_a_number_far_from_all_others_may_stand_for_a_missing_one(numbers, bounds):
+    said = doubt_of_numbers(numbers)
+    assert bounds in said if bounds else "may stand" not in said
+    assert "999" not in said
+
+
+def test_marks_of_numbers_go_with_their_bounds_and_once_an_entry_is_declared():
+    domain = Domain.draft([[k % 50, k, 999 if k == 3 else k % 50] for k in range(100)])
+    assert set(domain.doubts) == {"x1", "x2"}
+    assert Domain.from_json(domain.to_json()) == domain
+    mended = domain.features[2].model_copy(update={"upper": 60.0})
+    assert mended.drafted.far is None and mended.drafted.lower == 0
+    assert domain.without_marks().doubts == {}
+    with pytest.warns(UserWarning, match="still the draft's"):
+        declared = domain.confirmed("me", sources=dict.fromkeys(domain.feature_names, "a book"))
+    for done in (declared, domain.without_marks()):
+        assert not {"far", "identifies"} & set(re.findall(r"\w+", done.to_json()))
+    assert domain.fingerprint() == domain.without_marks().fingerprint()

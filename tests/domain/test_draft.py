@@ -151,7 +151,7 @@ def test_what_cannot_be_drafted():
     for shape, text in (((0, 3), r"0 sample\(s\)"), ((12, 0), r"0 feature\(s\)")):
         with pytest.raises(ParameterError, match=text + r" \(shape=.* while a minimum of 1 is req"):
             Domain.draft(np.empty(shape), np.zeros(shape[0]))
-    with pytest.raises(ParameterError, match="Reshape your data"):
+    with pytest.raises(ParameterError, match="a list of rows"):
         Domain.draft([1, 2, 3])
     with pytest.raises(ParameterTypeError, match="Complex data not supported"):
         Domain.draft(np.ones((3, 1)) * 1j)

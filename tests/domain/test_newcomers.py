@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import warnings
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import r2_score
 
-from dpforest import BudgetAccountant, Domain, PrivateForestClassifier
+from dpforest import BudgetAccountant, Domain, PrivateForestClassifier, PrivateForestRegressor
 from dpforest.exceptions import DomainError, DPForestError, ParameterError
 from dpforest.streams import BatchStream
 
@@ -72,3 +75,113 @@ def test_labels_that_are_a_feature_are_refused_before_anything_is_spent(kind):
         assert books.spent.epsilon == 0
         other = pd.Series(["a", "b"], name="outcome")
         assert forest.fit(table, other).score(table, other) >= 0
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"categorys": ["a", "b"]}, "Write 'categories'"),
+        ({"categories": ["a", "b"], "othr": "a"}, "Write 'other'"),
+        ({"bounds": (0, 1)}, "Write 'lower' and 'upper'"),
+        ({"range": (0, 1)}, "Write 'lower' and 'upper'"),
+        ({"lower": 0, "uper": 1}, "Write 'upper'"),
+        ({"lower": 110, "upper": 0}, "Swap them"),
+        ((110, 0), "Swap them"),
+        ((5, 5), "Widen the bounds"),
+    ],
+)
+def test_a_misspelt_field_and_bounds_in_the_wrong_order(fields, said):
+    with pytest.raises(DomainError, match=said):
+        Domain(features={"ward": fields})
+
+
+def test_a_text_is_no_number_of_records():
+    with pytest.raises(DomainError, match="a text is not a number of records"):
+        Domain(features={"age": (0, 110)}, approximate_rows="4000")
+    assert Domain(features={"age": (0, 110)}, approximate_rows=4000).approximate_rows == 4000
+
+
+def test_declared_facts_do_not_change():
+    for change in (lambda: setattr(DOMAIN, "features", ()), lambda: delattr(DOMAIN, "features")):
+        with pytest.raises(DomainError, match="'features': declared facts do not change"):
+            change()
+    with pytest.raises(DomainError, match="Make a new NumericFeature"):
+        DOMAIN.features[0].lower = 5
+
+
+def test_a_file_that_cannot_be_written_is_named(tmp_path):
+    forest = PrivateForestClassifier(epsilon=1, domain=DOMAIN, random_state=0)
+    for path in (tmp_path / "none" / "domain.json", str(tmp_path / "none" / "domain.json")):
+        with pytest.raises(ParameterError, match=r"domain\.json.*there is no such folder"):
+            DOMAIN.to_json(path)
+    with pytest.raises(ParameterError, match="it is a folder"):
+        DOMAIN.to_json(tmp_path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        forest.fit(TABLE, ["no", "yes"])
+    with pytest.raises(ParameterError, match="no such folder"):
+        forest.to_json(tmp_path / "none" / "model.json")
+
+
+def test_a_file_of_an_editor_that_writes_a_mark_first_is_read(tmp_path):
+    path = tmp_path / "domain.json"
+    path.write_text(DOMAIN.to_json(), encoding="utf-8-sig")
+    assert Domain.from_json(path) == Domain.from_json("\ufeff" + DOMAIN.to_json()) == DOMAIN
+    path.write_text(DOMAIN.to_json(), encoding="utf-16")
+    with pytest.raises(DomainError, match="UTF-8"):
+        Domain.from_json(path)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    forest = PrivateForestClassifier(epsilon=1, domain=DOMAIN, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return forest.fit(TABLE.to_numpy(dtype=object), ["no", "yes"])
+
+
+@pytest.mark.parametrize(
+    ("X", "said"),
+    [
+        (TABLE.to_dict("records"), r"pandas\.DataFrame\(rows\)"),
+        (TABLE.iloc[0], r"frame\.iloc\[\[0\]\]"),
+        (None, "X=None.*Pass a data frame or an array"),
+        (np.zeros((2, 2, 2)), r"X\.reshape\(len\(X\), -1\)"),
+        ([40, "a"], r"\[X\] for a single record"),
+    ],
+)
+def test_what_is_no_table_to_predict_is_refused_with_what_to_write(fitted, X, said):
+    with pytest.raises(ParameterError, match=said):
+        fitted.predict(X)
+
+
+def test_a_draft_of_mappings_says_how_to_make_a_frame():
+    with pytest.raises(ParameterError, match=r"pandas\.DataFrame\(rows\)"):
+        Domain.draft(TABLE.to_dict("records"), ["no", "yes"])
+
+
+def test_attributes_of_a_fit_are_asked_for_before_it(fitted):
+    forest = PrivateForestClassifier(epsilon=1, domain=DOMAIN)
+    assert not hasattr(forest, "guarantee_") and hasattr(fitted, "guarantee_")
+    for name in ("guarantee_", "spent_", "classes_", "target_range_"):
+        with pytest.raises(NotFittedError, match="PrivateForestClassifier is not fitted yet"):
+            getattr(forest, name)
+    for name in ("typo", "typo_"):
+        with pytest.raises(AttributeError, match=f"no attribute '{name}'"):
+            getattr(fitted, name)
+    with pytest.raises(AttributeError, match="no attribute 'typo'"):
+        forest.typo  # noqa: B018
+
+
+@pytest.mark.parametrize("y", [["secret", "1"], [None, 1], [float("inf"), 1]])
+def test_a_score_of_a_regression_quotes_no_target(y):
+    domain = Domain(features=DOMAIN.features, target=(0, 2))
+    forest = PrivateForestRegressor(epsilon=1, domain=domain, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        forest.fit(TABLE, [1, 2])
+    with pytest.raises(ParameterError, match="must all be finite numbers") as refused:
+        forest.score(TABLE, y)
+    assert "secret" not in str(refused.value) and refused.value.__context__ is None
+    expected = r2_score([1.5, 3.0], forest.predict(TABLE))
+    assert forest.score(TABLE, ["1.5", 3]) == expected

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpforest import BudgetAccountant, NumericFeature, PrivateForestClassifier
+from dpforest import BudgetAccountant, Domain, NumericFeature, PrivateForestClassifier
 from dpforest.accounting.releases import LearnerBudget
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.estimators.fit_plan import COUNT_ROLE, COUNT_SHARE, count_event, table_facts
@@ -406,3 +406,25 @@ def test_a_plan_is_a_few_lines_for_people(domain):
     assert [line.split()[1] for line in parts] == [part.name.split()[0] for part in plan.parts]
     assert all(part.releases in line for part, line in zip(plan.parts, parts, strict=True))
     assert str(PrivateForestClassifier(epsilon=1).plan(domain)).startswith("strategy auto, epsilon")
+
+
+@pytest.mark.parametrize(("strategy", "spent"), [("rules", 0.0), ("refitted", 1e-6)])
+def test_a_plan_names_the_delta_that_the_guarantee_will_name(strategy, spent):
+    domain = Domain(features={"a": (0, 9)}, classes=["n", "y"], approximate_rows=200)
+    forest = PrivateForestClassifier(
+        epsilon=1, delta=1e-6, domain=domain, strategy=strategy, random_state=0
+    )
+    plan = forest.plan()
+    assert plan.delta == spent
+    assert ("of delta=1e-06 nothing is spent" in str(plan)) == (spent == 0)
+    assert forest.fit([[1]] * 200, ["n", "y"] * 100).guarantee_.delta == plan.delta
+    unknown = domain.model_copy(update={"approximate_rows": None})
+    assert forest.plan(unknown).delta == 1e-6
+
+
+@pytest.mark.parametrize(("rows", "few"), [(60, True), (80, False)])
+def test_a_forecast_says_where_many_fits_learn_nothing(rows, few):
+    domain = Domain(features={"a": (0, 9)}, classes=["n", "y"], approximate_rows=rows)
+    for delta in (0, 1e-6):
+        said = PrivateForestClassifier(epsilon=1, delta=delta, domain=domain).plan().forecast
+        assert ("many fits learn nothing" in said) == few

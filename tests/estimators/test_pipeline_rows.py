@@ -9,14 +9,20 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.decomposition import SparseCoder
 from sklearn.ensemble import BaggingRegressor, StackingClassifier, VotingClassifier, VotingRegressor
 from sklearn.experimental import enable_halving_search_cv, enable_iterative_imputer
 from sklearn.feature_selection import SelectFromModel
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    Normalizer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    StandardScaler,
+)
 from sklearn.utils.discovery import all_estimators
 
 from dpforest import (
@@ -117,6 +123,72 @@ def test_transformers_that_learn_are_named_with_what(name):
     kind = KINDS[name]
     (said,) = check_pipeline(Pipeline([("step", kind()), ("forest", forest())]))
     assert said in (f"'step' ({name}): {RECORDS}", f"'step' ({name}): {LABELS}")
+
+
+LISTS = [["north", "south"], ["a", "b", "c"]]
+ORDINAL = {"categories": LISTS, "handle_unknown": "use_encoded_value", "unknown_value": -1}
+ONE_HOT = {"categories": LISTS, "handle_unknown": "ignore", "sparse_output": False}
+ENCODERS = [
+    OrdinalEncoder(**ORDINAL),
+    OneHotEncoder(**ONE_HOT),
+    OneHotEncoder(**{**ONE_HOT, "handle_unknown": "infrequent_if_exist"}),
+]
+#: Records of listed categories, of others and of none.
+SOME = [["north", "c"], ["south", None], ["west", "a"], [np.nan, "z"], ["1", "b"]]
+
+
+@pytest.mark.parametrize("encoder", ENCODERS, ids=repr)
+def test_an_encoder_of_listed_texts_learns_nothing(encoder):
+    """Whatever records it was fitted to, each record alone becomes the same, without a word."""
+    table = np.array(SOME, dtype=object)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        whole = encoder.fit_transform(table)
+        for k in range(len(table)):
+            alone, others = table[k : k + 1], np.delete(table, k, axis=0)
+            assert np.array_equal(clone(encoder).fit_transform(alone), whole[k : k + 1])
+            made = clone(encoder).fit(alone).transform(others)
+            assert np.array_equal(made, np.delete(whole, k, axis=0))
+    assert check_pipeline(make_pipeline(encoder, forest())) == ()
+
+
+@pytest.mark.parametrize(
+    ("encoder", "said"),
+    [
+        (OrdinalEncoder(categories=LISTS), "a category not listed: write handle_unknown='use_enc"),
+        (OneHotEncoder(categories=LISTS), "a category not listed: write handle_unknown='ignore'"),
+        (OneHotEncoder(**{**ONE_HOT, "handle_unknown": "warn"}), "an error or a warning tells"),
+        (OneHotEncoder(**ONE_HOT, drop="first"), "without drop"),
+        (OneHotEncoder(**ONE_HOT, drop="if_binary"), "without drop"),
+        (OneHotEncoder(**ONE_HOT, min_frequency=2), "how often categories occur"),
+        (OneHotEncoder(**ONE_HOT, max_categories=2), "how often categories occur"),
+        (OrdinalEncoder(**ORDINAL, min_frequency=0.1), "how often categories occur"),
+        (OrdinalEncoder(**ORDINAL, max_categories=2), "how often categories occur"),
+        (OrdinalEncoder(**{**ORDINAL, "categories": "auto"}), RECORDS),
+        (OrdinalEncoder(**{**ORDINAL, "categories": [["a", "2"], ["b"]]}), RECORDS),
+        (OrdinalEncoder(**{**ORDINAL, "categories": [[1, 2], [3, 4]]}), RECORDS),
+        (OneHotEncoder(**{**ONE_HOT, "categories": [["a", None], ["b"]]}), RECORDS),
+        (OneHotEncoder(**{**ONE_HOT, "categories": [["a", np.nan], ["b"]]}), RECORDS),
+        (OneHotEncoder(**{**ONE_HOT, "categories": 7}), NOT_KNOWN),
+    ],
+)
+def test_any_other_encoder_learns_or_tells(encoder, said):
+    (found,) = check_pipeline(make_pipeline(encoder, forest()))
+    assert said in found
+
+
+def test_a_fit_behind_an_encoder_of_listed_texts_keeps_its_guarantee():
+    domain = Domain(features={"a": (-1, 1), "b": (-1, 2)}, classes=[0, 1], approximate_rows=60)
+    for encoder, status in ((ENCODERS[0], ""), (OrdinalEncoder(), "void")):
+        inner = WatchedClassifier(epsilon=1000, domain=domain, n_estimators=1, max_depth=1)
+        MADE_FITS.clear()
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            table = np.array([["north", "c"], ["south", "a"]] * 30, dtype=object)
+            make_pipeline(encoder, inner).fit(table, [0, 1] * 30)
+        assert (MADE_FITS[0][0] == "void") == (status == "void")
+        leaks = [one for one in told if issubclass(one.category, PrivacyLeakWarning)]
+        assert bool(leaks) == (status == "void")
 
 
 # -- what is not known ----------------------------------------------------------------------------

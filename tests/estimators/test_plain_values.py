@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,6 +19,7 @@ from hypothesis import strategies as st
 from dpforest.domain.domain import Domain
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.values import CategoryLookup, meaning_of
+from dpforest.plain import reader
 from dpforest.plain.reader import SPACE, UNKNOWN, PlainModel
 from dpforest.plain.writing import _zeros
 
@@ -187,7 +189,7 @@ def test_what_is_no_json_value_is_refused(value):
 
 
 def test_a_record_of_another_width_is_refused():
-    with pytest.raises(ValueError, match="a record has 1 values"):
+    with pytest.raises(ValueError, match="a record has 1 values, in the order of feature_names"):
         MODEL._read([1, 2])
 
 
@@ -239,3 +241,28 @@ def test_javascript_reads_the_same(in_javascript):
     found = in_javascript(values)
     wrong = [v for v, m in zip(values, found, strict=True) if not same(m, meaning_of(v))]
     assert wrong == []
+
+
+@pytest.mark.parametrize(
+    ("records", "said"),
+    [
+        (pd.DataFrame({"a": [0.5], "w": ["x"]}), r"frame\.values\.tolist"),
+        ({"a": 0.5, "w": "x"}, "one list for each record"),
+        ("ab", "one list for each record"),
+        (None, "one list for each record"),
+        ([{"a": 0.5, "w": "x"}], r"record\[name\] for name in model\.feature_names"),
+        ([0.5, "x"], r"a single record stands in a list too, \[record\]"),
+        (["ab"], "a record is a list of values"),
+    ],
+)
+def test_what_is_no_list_of_records_is_refused_with_what_to_write(records, said):
+    with pytest.raises(ValueError, match=said):
+        MODEL.predict(records)
+
+
+def test_the_reader_alone_says_what_it_lacks(tmp_path):
+    for words, said in ([], "usage: "), ([str(tmp_path / "none.json")], "none.json"):
+        run = subprocess.run(
+            [sys.executable, reader.__file__, *words], capture_output=True, text=True, input="[]"
+        )
+        assert run.returncode == 1 and said in run.stderr and "Traceback" not in run.stderr

@@ -115,6 +115,13 @@ def test_what_has_no_rho_is_refused_under_rho(helpers):
     assert error.parameter == "rho"
 
 
+def test_a_cap_that_is_not_given_is_named_before_a_delta():
+    with pytest.raises(ParameterError, match=r"epsilon=2, delta=1e-6"):
+        cap_facts("rho", None, None, None)
+    with pytest.raises(ParameterError, match="choose currency='epsilon'"):
+        cap_facts("rho", 2, None, None)
+
+
 def test_a_pure_data_set_refuses_every_delta(helpers):
     chain = helpers.PureChain(**cap_facts("epsilon", 1, None, None))
     refused(chain, helpers.charge(TENTH, "epsilon", delta="1/1000000"), parameter="delta")
