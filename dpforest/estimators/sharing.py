@@ -1,4 +1,7 @@
-"""Copies of an estimator: a budget is never copied, and copies are listed together."""
+"""Copies of an estimator: a budget is never copied, a seed that was used never leaves.
+
+Copies are listed together.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +24,7 @@ from dpforest.accounting.ledger import ScopeRecord
 from dpforest.accounting.scopes import Scope
 from dpforest.domain.domain import Domain
 from dpforest.exceptions import ModelFormatError, ParameterTypeError
+from dpforest.mechanisms.entropy import WithheldSeed
 from dpforest.searches import running_search, travels
 
 _OTHER_VERSION = (
@@ -35,6 +39,7 @@ class SharedBudget(BaseEstimator):
     """Base of estimators whose clones, copies and pickles hold one budget between them."""
 
     accountant: Any
+    random_state: Any
     #: Token of the search that a clone was made for, until it is fitted.
     _search: str
     _scope: Scope | ScopeRecord
@@ -84,6 +89,10 @@ class SharedBudget(BaseEstimator):
 
         Notes
         -----
+        The seed of a fitted estimator stays behind too: with it, whoever holds the copy could
+        subtract the noise. An unfitted one keeps it, so that searches run their clones in other
+        processes; so does a wrapper beside what it fitted (docs/taking_along.md).
+
         The ``domain`` parameter is stored without the marks of a draft's bounds, which are a fact
         about records that no budget pays for; held by tests/estimators/report/test_marks_stay.py.
         """
@@ -108,9 +117,30 @@ class SharedBudget(BaseEstimator):
                     "first: set_params(estimator__accountant=None)",
                 )  # fmt: skip
             state["accountant"] = DetachedAccountant(charged_to(self.accountant))
+        if fitted:
+            state["random_state"] = WithheldSeed.of(self.random_state)
         state["_lineage"] = self._own_lineage()
         state["_earlier_fits"] = earlier_fits(state["_lineage"])
         return state
+
+    def _as_shown(self) -> Self:
+        """A copy for printing, which has the mark of a seed in its place where it was fitted."""
+        kind = type(self)
+        shown = kind.__new__(kind)
+        shown.__dict__.update(self.__dict__)
+        if hasattr(self, "accountant_"):
+            shown.random_state = WithheldSeed.of(self.random_state)
+        # scikit-learn lays out what prints itself by its own method, and nothing else.
+        shown.__class__ = type(kind.__name__, (kind,), {"__repr__": BaseEstimator.__repr__})
+        return shown
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        """Text as of every estimator of scikit-learn, without a seed that was used."""
+        return str(BaseEstimator.__repr__(self._as_shown(), N_CHAR_MAX))
+
+    def _get_params_html(self, *given: Any, **more: Any) -> Any:
+        """Table of parameters in notebooks, which scikit-learn from 1.7 on asks for."""
+        return BaseEstimator._get_params_html(self._as_shown(), *given, **more)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore a pickled state, together with the fits that its process knew of.

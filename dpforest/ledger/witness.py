@@ -49,7 +49,7 @@ class Stake:
     before: Fraction
 
     def amount(self, currency: str) -> str:
-        """What it counts as, in words; of a certified list that is no rho of its own."""
+        """Amount that it counts as, in words; of a certified list that is no rho of its own."""
         whole = "the whole cap, by a certificate"
         return whole if self.charge.alone else f"{currency} = {figure_charged(self.charged)}"
 

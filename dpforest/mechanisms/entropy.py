@@ -11,6 +11,7 @@ import os
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -217,6 +218,48 @@ class _FixedRows(RowWords):
         return taken
 
 
+@dataclass(frozen=True, repr=False)
+class WithheldSeed:
+    """Mark of a seed that a fit drew its noise from, in the place of that seed.
+
+    Whoever has the seed makes the noise of that fit again, and takes it off what was released. A
+    generator that was used is no better: its state can be stepped back. So what leaves the process
+    has this mark. Were None in its place, the next fit would silently be another one.
+
+    Parameters
+    ----------
+    kind : str
+        Type of what was given as ``random_state``.
+    """
+
+    kind: str
+
+    @classmethod
+    def of(cls, random_state: Any) -> Any:
+        """The mark of what a fit drew from; None and the operating system's source as they are."""
+        if random_state is None or type(random_state) in (SystemSource, WithheldSeed):
+            return random_state
+        return cls(type(random_state).__name__)
+
+    def refuse(self) -> None:
+        """Refuse a fit.
+
+        Raises
+        ------
+        ParameterError
+            Always; it says how to go on.
+        """
+        raise ParameterError(
+            "random_state", self,
+            "is the mark of a seed that stayed behind: this object was fitted with it, and whoever "
+            "has it can take the noise off what was released",
+            "Choose on purpose: set_params(random_state=None), or a new seed for a demonstration",
+        )  # fmt: skip
+
+    def __repr__(self) -> str:
+        return f"<a seed that was used ({self.kind}): withheld>"
+
+
 def make_source(random_state: Any = None) -> RandomSource:
     """Make the source of a fit from scikit-learn's ``random_state``.
 
@@ -231,8 +274,10 @@ def make_source(random_state: Any = None) -> RandomSource:
     ParameterTypeError
         When it is of another kind.
     ParameterError
-        When it is a negative int.
+        When it is a negative int, or the mark of a seed that stayed behind.
     """
+    if isinstance(random_state, WithheldSeed):
+        random_state.refuse()
     if random_state is None:
         return SystemSource()
     if isinstance(random_state, RandomSource):

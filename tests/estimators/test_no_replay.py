@@ -232,8 +232,9 @@ def test_a_seeded_fit_carries_its_mark_everywhere(kind, searching):
         assert form.privacy_report().guarantee.status == "demonstration", name
         assert "random_state" in form.privacy_report().to_markdown(), name
         assert str(seed) not in form.to_json() + form.privacy_report().to_json(), name
-    # The caller's own parameter is the only place that holds it, and shows it.
-    assert f"random_state={seed}" in repr(model)
+    # The caller's own parameter is the only place that holds it, and nothing shows it.
+    assert model.random_state == seed and str(seed) not in repr(model) + model._repr_html_()
+    assert str(seed) not in repr(vars(again["unpickled"]))
     holders = {key for key, value in vars(model).items() if any(
         isinstance(item, int) and item == seed for item in searching.reachable(value))}  # fmt: skip
     assert holders == {"random_state"}
