@@ -72,6 +72,7 @@ ALL_OF_ROUNDS = {
     "prior", "quantiles", "linear start: Gram matrix", "linear start: gradient", "tree selection",
     "leaf sums", "leaf corrections",
 }  # fmt: skip
+LOOK = "right answers less claimed ones"
 ALL_OF_LEAVES = {"prior", "tree selection", "leaf sums", "leaf corrections"}
 OF_TREES = {"prior", "node sums", "residual split selection", "residual leaf sums"}
 OF_CURVES = {"prior", "records by bins", "residual sums of a feature"}
@@ -87,9 +88,9 @@ CASES = {
     "one-shot, means, Gaussian": Case(
         FOREST, {"prior", *ALL_OF_ONE_SHOT}, delta=DELTA, rows=1e5, **MEANS
     ),
-    "refitted, leaves": Case(ROUNDS, ALL_OF_LEAVES, delta=DELTA),
-    "refitted, all": Case(ROUNDS, ALL_OF_ROUNDS, Fraction(8), DELTA, 3e4),
-    "refitted, all, four classes": Case(ROUNDS, ALL_OF_ROUNDS, Fraction(8), DELTA, 1e5, 4),
+    "refitted, leaves": Case(ROUNDS, {*ALL_OF_LEAVES, LOOK}, delta=DELTA),
+    "refitted, all": Case(ROUNDS, {*ALL_OF_ROUNDS, LOOK}, Fraction(8), DELTA, 3e4),
+    "refitted, all, four classes": Case(ROUNDS, {*ALL_OF_ROUNDS, LOOK}, Fraction(8), DELTA, 1e5, 4),
     "refitted, means": Case(ROUNDS, ALL_OF_LEAVES, delta=DELTA, rows=50, **MEANS),
     "refitted, means, curves": Case(
         ROUNDS, {*OF_CURVES, *ALL_OF_LEAVES}, delta=DELTA, rows=300, **MEANS
@@ -100,7 +101,7 @@ CASES = {
     "refitted, means, linear": Case(LINEAR, ALL_OF_ROUNDS, Fraction(8), DELTA, 1e6, **MEANS),
     "refitted, pure": Case(ROUNDS, ALL_OF_LEAVES - {"leaf corrections"}),
     "refitted, pure, four classes": Case(
-        ROUNDS, {"quantiles", *ALL_OF_LEAVES} - {"leaf corrections"}, Fraction(8), rows=1e5,
+        ROUNDS, {"quantiles", *ALL_OF_LEAVES, LOOK} - {"leaf corrections"}, Fraction(8), rows=1e5,
         n_classes=4,
     ),
     "refitted, pure, means": Case(
@@ -110,21 +111,25 @@ CASES = {
     "boosted, public bins": Case(BOOSTED, OF_TREES, delta=DELTA),
     "boosted, all": Case(BOOSTED, {"quantiles", *OF_TREES}, Fraction(8), DELTA, 3e4),
     "boosted, all, four classes": Case(
-        BOOSTED, {"quantiles", *OF_TREES, "leaf corrections"}, Fraction(8), DELTA, 1e5, 4
+        BOOSTED, {"quantiles", *OF_TREES, "leaf corrections", LOOK}, Fraction(8), DELTA, 1e5, 4
     ),
     "boosted, means": Case(BOOSTED, {"quantiles", *OF_TREES}, Fraction(8), DELTA, 1e6, **MEANS),
     "boosted, pure": Case(BOOSTED, {"quantiles", *OF_TREES}, Fraction(8), rows=3e4),
     "boosted, pure, four classes": Case(
-        BOOSTED, {"quantiles", *OF_TREES, *OF_COUNTS}, Fraction(8), rows=1e5, n_classes=4
+        BOOSTED, {"quantiles", *OF_TREES, *OF_COUNTS, LOOK}, Fraction(8), rows=1e5, n_classes=4
     ),
     "boosted, pure, means": Case(
         BOOSTED, {"quantiles", *OF_TREES}, Fraction(8), rows=1e6, **MEANS
     ),
     "additive": Case(ADDITIVE, OF_CURVES, delta=DELTA, rows=100),
     "additive, four classes": Case(ADDITIVE, OF_CURVES, Fraction(8), DELTA, 100, 4),
+    "additive, four classes, all": Case(ADDITIVE, {*OF_CURVES, LOOK}, Fraction(8), DELTA, 1000, 4),
     "additive, means": Case(ADDITIVE, OF_CURVES, delta=DELTA, rows=100, **MEANS),
     "additive, pure": Case(ADDITIVE, OF_CURVES, rows=100),
     "additive, pure, four classes": Case(ADDITIVE, OF_CURVES, Fraction(8), rows=100, n_classes=4),
+    "additive, pure, four classes, all": Case(
+        ADDITIVE, {*OF_CURVES, LOOK}, Fraction(8), rows=1000, n_classes=4
+    ),
     "additive, pure, means": Case(ADDITIVE, OF_CURVES, rows=100, **MEANS),
     "rules, class shares": Case(RULES, {"prior"}, rows=3),
     "rules, one stage": Case(RULES, {"rules, stage 1"}, rows=40),

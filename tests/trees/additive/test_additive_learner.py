@@ -102,9 +102,11 @@ def test_training_asks_for_exactly_what_was_planned(
     asked = [(e.role, e.mechanism, e.cells, e.level) for e in done.books.ledger]
     listed = [(r.role, r.event.mechanism, r.cells, r.level) for r in releases_of(done.plan)]
     assert asked == listed
-    # One pass each: the prior, all counts, and the sums of one feature after the other.
+    # One pass each: the prior, all counts, the sums of one feature after the other; the last look.
     cycles = 3 if delta else 2
-    assert done.n_done == done.plan.n_steps == 2 + cycles * len(n_codes)
+    looks = asked[-1][0] == Role.CONFIDENCE
+    assert looks == (rows is not None and n_classes > 2)
+    assert done.n_done == done.plan.n_steps == 2 + cycles * len(n_codes) + looks
     assert [role for role, *_ in asked[:2]] == [Role.PRIOR, Role.COUNTS]
     kind = DiscreteGaussianNoise if delta else GeometricNoise
     assert {type(release.event) for release in releases_of(done.plan)} == {kind}
@@ -306,7 +308,9 @@ def test_residuals_are_of_the_very_scores_that_the_model_has(
 
     monkeypatch.setattr(Bridge, "ask", watched)
     table = table_of(facts, 300)
-    model = train(facts, table, epsilon=8, delta=delta).model
+    sizes = {"cycles": 3, "pure_cycles": 2, "max_bins": 9, "few_pure_cycles": 2, "few_bins": 9}
+    learner = AdditiveForest(AdditiveSettings(**sizes, confidence_share=Fraction(0)))
+    model = train(facts, table, learner, epsilon=8, delta=delta).model
     queries = [question for question in asked if isinstance(question, ResidualSums)]
     D = facts.n_features
     assert [query.feature for query in queries] == [*range(D)] * (len(queries) // D)

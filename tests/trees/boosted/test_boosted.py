@@ -38,6 +38,8 @@ DELTA = Fraction(1, 10**6)
 SMALL = BoostedForest(
     BoostedSettings(fixed_size=BoostedSize(3, 5)), PureSettings(fixed_size=BoostedSize(3, 2))
 )
+#: Scores are as long as they come.
+NO_LOOK = {"confidence_share": Fraction(0)}
 SHAPES = [
     pytest.param([40, -5, 7, -2], 2, id="binary"),
     pytest.param([-3, 20, 9], 4, id="4 classes"),
@@ -91,9 +93,11 @@ def test_training_asks_for_exactly_what_was_planned(facts_of, table_of, n_codes,
     assert accountant.loss.rho == plan.loss.rho == sum(part.loss.rho for part in plan.parts)
     quantiles = Role.QUANTILES in {release.role for release in releases_of(plan)}
     assert quantiles == (rows is not None)
-    # A pass a level, one for the leaves, and one for each correction of leaves.
+    # A pass a level, one for the leaves, one for each correction of leaves, and the last look.
     corrections = 2 * 5 if n_classes > 2 else 0
-    assert done == plan.n_steps == 1 + quantiles + 5 * (3 + 1) + corrections
+    looks = Role.CONFIDENCE in {release.role for release in releases_of(plan)}
+    assert looks == (rows is not None and n_classes > 2)
+    assert done == plan.n_steps == 1 + quantiles + 5 * (3 + 1) + corrections + looks
     asked = [(e.role, e.mechanism, e.cells, e.level) for e in accountant.ledger]
     assert asked == [(r.role, r.event.mechanism, r.cells, r.level) for r in releases_of(plan)]
     assert model.steps.shape[:2] == (5, 8)
@@ -158,7 +162,8 @@ def test_several_classes_begin_where_clipped_residuals_add_up_to_nothing(
         return kept[-1]
 
     monkeypatch.setattr("dpforest.trees.boosted.learner.released_class_counts", known)
-    model, plan, *_ = run(SMALL, facts, table_of(facts, 400), delta=delta)
+    learner = BoostedForest(*(replace(s, **NO_LOOK) for s in (SMALL.settings, SMALL.pure_settings)))
+    model, plan, *_ = run(learner, facts, table_of(facts, 400), delta=delta)
     clip = plan.shape.lattice.most / STEPS
     if n_classes > 2 and delta:
         assert np.array_equal(model.base, start_scores(kept[0], clip))

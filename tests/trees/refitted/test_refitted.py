@@ -71,8 +71,10 @@ def test_training_spends_exactly_what_the_plan_says(facts_of, table_of, n_codes,
     assert accountant.loss.rho == plan.loss.rho == sum(part.loss.rho for part in plan.parts)
     quantiles = Role.QUANTILES in {release.role for release in releases_of(plan)}
     gradients = SMALL.settings.n_gradients * starts(plan)
-    # A pass a round, and one for the corrections of all ten trees.
-    assert done == plan.n_steps == 1 + quantiles + starts(plan) + gradients + 10 + 1
+    looks = Role.CONFIDENCE in {release.role for release in releases_of(plan)}
+    assert looks == (rows is not None)
+    # A pass a round, one for the corrections of all ten trees, and the last look.
+    assert done == plan.n_steps == 1 + quantiles + starts(plan) + gradients + 10 + 1 + looks
     asked = [(entry.role, entry.mechanism, entry.cells) for entry in accountant.ledger]
     planned = [(r.role, r.event.mechanism, r.cells) for r in releases_of(plan)]
     assert asked == planned
@@ -119,7 +121,8 @@ def test_a_pure_fit_asks_for_exactly_its_plan(facts_of, table_of, n_codes, n_cla
     assert {type(r.event) for r in releases_of(plan)} == {GeometricNoise, PermuteAndFlipSelection}
     rounds = [Role.SELECTION, Role.SUMS] * 3
     assert [role for role, *_ in asked] == [
-        Role.PRIOR, *[Role.QUANTILES] * (rows is not None), *rounds
+        Role.PRIOR, *[Role.QUANTILES] * (rows is not None), *rounds,
+        *[Role.CONFIDENCE] * (rows is not None),
     ]  # fmt: skip
     assert done == plan.n_steps and model.steps.shape[:2] == (3, 8)
     events = {release.role: release.event for release in releases_of(plan)}
@@ -264,9 +267,13 @@ def test_it_learns_with_a_generous_budget(facts_of, table_of, n_codes, n_classes
     assert min(importances[0], importances[-1]) > max(importances[1:-1])
 
 
+#: Scores are as long as they come.
+NO_LOOK = {"confidence_share": Fraction(0)}
+
+
 def unstretched(forest):
     return RefittedForest(
-        replace(forest.settings, stretch=1.0, stretch_of_many=1.0, target_stretch=1.0)
+        replace(forest.settings, stretch=1.0, stretch_of_many=1.0, target_stretch=1.0, **NO_LOOK)
     )
 
 
@@ -275,7 +282,8 @@ def test_released_steps_are_stretched_and_nothing_else(
     facts_of, table_of, n_classes, n_rounds, stretch
 ):
     facts = facts_of([40, -5, 7], n_classes, 3000.0)
-    learner = RefittedForest(RefittedSettings(fixed_size=RefittedSize(2, 2, n_rounds)))
+    size = RefittedSize(2, 2, n_rounds)
+    learner = RefittedForest(RefittedSettings(fixed_size=size, **NO_LOOK))
     table = table_of(facts, 200)
     (one, plan, *_), (two, same, *_) = (
         run(f, facts, table) for f in (learner, unstretched(learner))

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from dpforest.accounting import BudgetAccountant
 from dpforest.accounting.releases import LearnerBudget
+from dpforest.bridge import Bridge
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.records.base import Chunk, MemoryRecords
 from dpforest.records.table import Table
@@ -167,6 +168,41 @@ def test_it_is_not_asked_for_where_noise_would_hide_the_answer():
     pure = LearnerBudget(Fraction(1), Fraction(0))
     assert not confidence_is_affordable(facts_of(3, 300.0), pure, share)
     assert confidence_is_affordable(facts_of(3, 30_000.0), pure, share)
+
+
+@pytest.mark.parametrize("delta", [Fraction(0), DELTA])
+@pytest.mark.parametrize(("learner", "n_classes"), [
+    (RefittedForest(), 2), (RefittedForest(), 3), (BoostedForest(), 3), (AdditiveForest(), 3),
+])  # fmt: skip
+def test_what_is_looked_at_are_the_scores_of_the_model_but_for_one_factor(
+    learner, n_classes, delta, monkeypatch
+):
+    looked, ask = [], Bridge.ask
+
+    def watched(bridge, question, *roles):
+        looked.append(question)
+        return ask(bridge, question, *roles)
+
+    monkeypatch.setattr(Bridge, "ask", watched)
+    monkeypatch.setattr("dpforest.trees.scored.confidence.likely_length", lambda *_: 1.25)
+    # Of two classes a linear start is there too, with a delta.
+    facts, n = facts_of(n_classes, 30_000.0), 400
+    generator = np.random.default_rng(4)
+    codes = generator.integers(0, 8, (n, 5)).astype(np.uint8)
+    labels = ((codes[:, 0] > 3).astype(np.uint8) * (n_classes - 1)).astype(np.uint8)
+    table = Table(codes, labels, facts.n_codes, facts.offsets, facts.ordered, n_classes)
+    plan = learner.plan(facts, LearnerBudget(Fraction(2), delta))
+    roles = {release.role for round_ in plan.rounds for release in round_.releases}
+    assert ("linear start: Gram matrix" in roles) == (bool(delta) and learner.name == "refitted")
+    with BudgetAccountant._unlimited().open_scope("fit") as scope:
+        source, records = SeededSource(5), MemoryRecords(table)
+        model = train_on(learner, plan, scope, source, records, facts, lambda: None)
+    query = looked[-1]
+    seen = query.factor * query.scored.scores(Chunk(table)) + query.shift
+    released = model.log_odds(codes)[:, -seen.shape[1] :]
+    assert np.ptp(released) > 0.1
+    # Steps are rounded to a lattice once they have their length.
+    assert released == pytest.approx(1.25 * seen, abs=2e-3)
 
 
 def claimed_and_right(learner, facts, codes, labels, n) -> tuple[float, float]:
