@@ -129,8 +129,8 @@ def length_of_all(bridge: Bridge, history: ScoreHistory, facts: TableFacts) -> f
 def asked_length(bridge: Bridge, query: ConfidenceSums, facts: TableFacts) -> float:
     """Ask for both sums, and say what all scores should be multiplied by."""
     rows = facts.approximate_rows or 1.0
-    released = bridge.ask(query, CONFIDENCE_ROLE).noised(CONFIDENCE_ROLE)
     deviation = bridge.event(CONFIDENCE_ROLE).variance ** 0.5 / STEPS
+    released = bridge.ask(query, CONFIDENCE_ROLE).noised(CONFIDENCE_ROLE)
     gap, fall = released[0] / STEPS, released[1] / _FALL_STEPS
     return likely_length(float(gap), float(fall), deviation, rows)
 
