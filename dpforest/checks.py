@@ -10,7 +10,7 @@ from dpforest.exceptions import ParameterError, ParameterTypeError
 
 
 def is_real(value: Any) -> bool:
-    """Whether a value is a real number; True and False are none."""
+    """Say whether a value is a real number; True and False are none."""
     return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
