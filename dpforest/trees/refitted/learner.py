@@ -30,8 +30,9 @@ from dpforest.trees.refitted.queries import (
 )
 from dpforest.trees.refitted.settings import PureRefittedSettings, RefittedSettings
 from dpforest.trees.refitted.steps import curvature_per_record, shrunk_steps
+from dpforest.trees.scored.claims import ConfidenceSums
 from dpforest.trees.scored.columns import centred
-from dpforest.trees.scored.confidence import ConfidenceSums, asked_length
+from dpforest.trees.scored.confidence import asked_length
 from dpforest.trees.scored.queries import ScoreHistory
 
 #: A tree, steps of its leaves, and their sizes.
@@ -92,7 +93,7 @@ class _Lengths:
 def _lengths(
     shape: RefittedShape, bridge: Bridge, facts: TableFacts, history: ScoreHistory
 ) -> _Lengths:
-    """What scores are predicted with: rounds see them as they were released.
+    """Factors that scores are predicted with: rounds see them as they were released.
 
     Where the plan asks how often they are right, all of them follow that. Codes count as steps
     then, since both are in the scores that records have.
