@@ -9,13 +9,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpforest.checks import check_integer, check_n_jobs, check_number, check_part
+from dpforest.checks import check_integer, check_n_jobs, check_number, check_part, check_share
 from dpforest.exceptions import ParameterError, ParameterTypeError
 
 CHECKS = {
     "a whole number": lambda value: check_integer(value, "size", 1, 5),
     "a part": lambda value: check_part(value, "share"),
     "a part or 1": lambda value: check_part(value, "share", most=1),
+    "a share": lambda value: check_share(value, "share"),
     "a number": lambda value: check_number(value, "rate", 0.0, 2.0),
     "a number above": lambda value: check_number(value, "rate", 0.0, 2.0, closed=False),
     "threads": check_n_jobs,
@@ -33,6 +34,7 @@ def test_what_is_no_number_is_of_a_wrong_kind(check, value):
     *(("a whole number", value) for value in (0, 6)),
     *(("a part", value) for value in (0, 1, -0.5, math.nan)),
     *(("a part or 1", value) for value in (0, 1.5)),
+    *(("a share", value) for value in (1, -0.5, math.nan)),
     *(("a number", value) for value in (-0.1, 2.1, math.nan, math.inf)),
     ("a number above", 0), ("threads", 0),
 ])  # fmt: skip
@@ -50,6 +52,7 @@ def test_numbers_of_every_kind_pass(value):
 
 def test_the_ends_of_ranges():
     check_part(1, "share", most=1)
+    check_share(0, "share")
     assert check_number(0, "rate", 0.0, 2.0) == 0.0 and check_number(2, "rate", 0.0, 2.0) == 2.0
     assert check_integer(np.int64(5), "size", 1, 5) == 5
 

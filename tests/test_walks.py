@@ -46,10 +46,14 @@ MOST = 9
 KEEPS = "trees/heard.py"
 ROLES = (
     Role.PRIOR, Role.QUANTILES, Role.GRAM, Role.GRADIENT, Role.SELECTION, Role.SUMS,
-    Role.CORRECTIONS,
+    Role.CORRECTIONS, Role.CONFIDENCE,
 )  # fmt: skip
 #: Files that list a role for several learners, beside the learner's own plan.
-SHARED = {Role.PRIOR: {"trees/prior.py"}, Role.QUANTILES: {"trees/random/bins.py"}}
+SHARED = {
+    Role.PRIOR: {"trees/prior.py"},
+    Role.QUANTILES: {"trees/random/bins.py"},
+    Role.CONFIDENCE: {"trees/scored/confidence.py"},
+}
 #: The stages of a fit, beside the number of a question: before the first, and between two.
 DOOR, BETWEEN = -1, -2
 

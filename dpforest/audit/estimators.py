@@ -200,6 +200,9 @@ def estimator_parts() -> tuple[AuditPart, ...]:
             PrivateForestClassifier, three, label="three classes", strategy="boosted", delta=DELTA
         ),
         estimator_part(PrivateForestClassifier, three, label="three classes", strategy="additive"),
+        estimator_part(
+            PrivateForestClassifier, three, label="three classes", strategy="additive", delta=DELTA
+        ),
         estimator_part(PrivateForestRegressor, least, **_declared(LEAST_ROWS, "one_shot")),
     )
 

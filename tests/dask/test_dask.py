@@ -136,6 +136,22 @@ def test_a_classifier_is_that_of_one_machine(cluster, strategy, delta, chunks):
     assert bounds[0] == bounds[1]
 
 
+@pytest.mark.parametrize("delta", [0, 1e-6])
+@pytest.mark.parametrize("strategy", ["refitted", "boosted", "additive"])
+def test_three_classes_are_looked_at_last_as_on_one_machine(cluster, strategy, delta):
+    X, y = table()
+    y = np.where(X[:, 1] < 800.0, "away", y)
+    domain = Domain(**{**DOMAIN.model_dump(), "classes": ["away", "ill", "well"]})
+    parameters = {
+        "epsilon": 6, "delta": delta, "strategy": strategy, "domain": domain, "random_state": 1
+    }  # fmt: skip
+    whole = PrivateForestClassifier(**parameters).fit(X, y)
+    spread = dpforest_dask.DaskPrivateForestClassifier(**parameters)
+    spread.fit(da.from_array(X, chunks=(250, 2)), da.from_array(y, chunks=250))
+    assert spread.accountant_.ledger[-1].role == "right answers less claimed ones"
+    assert np.array_equal(spread.predict_proba(X), whole.predict_proba(X))
+
+
 @pytest.mark.filterwarnings("ignore::dpforest.WeakSignalWarning")
 @pytest.mark.parametrize("delta", [0, 1e-6])
 def test_a_hopeless_table_releases_the_class_shares_that_one_machine_would(cluster, delta):

@@ -125,6 +125,8 @@ class BoostedSettings:
         """Check what sums, scores and prices take for granted."""
         for name in ("clip", "clip_of_many", "clip_of_means", "bend", "bend_of_many", "mass"):
             check_part(getattr(self, name), name, most=1)
+        for name in ("first_share", "correction_share", "confidence_share"):
+            check_share(getattr(self, name), name)
         check_part(self.prior_share, "prior_share")
         first = self.prior_share + self.quantile_share + self.confidence_share
         check_part(first, "prior_share + quantile_share + confidence_share")
@@ -135,8 +137,6 @@ class BoostedSettings:
             if not 0 < getattr(self, name) < 1e3:
                 rule = "must be above 0, and below 1000"
                 raise ParameterError(name, getattr(self, name), rule, "Use the default")
-        for name in ("first_share", "correction_share", "confidence_share"):
-            check_share(getattr(self, name), name)
         check_integer(self.correction_times, "correction_times", 0)
 
     def size(self, signal: float, n_features: int, n_cells: int, n_classes: int) -> BoostedSize:

@@ -30,8 +30,9 @@ from dpforest.trees.refitted.queries import (
 )
 from dpforest.trees.refitted.settings import PureRefittedSettings, RefittedSettings
 from dpforest.trees.refitted.steps import curvature_per_record, shrunk_steps
+from dpforest.trees.scored.claims import ConfidenceSums
 from dpforest.trees.scored.columns import centred
-from dpforest.trees.scored.confidence import ConfidenceSums, asked_length
+from dpforest.trees.scored.confidence import asked_length
 from dpforest.trees.scored.queries import ScoreHistory
 
 #: A tree, steps of its leaves, and their sizes.

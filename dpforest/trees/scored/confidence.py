@@ -9,30 +9,27 @@ shorter by what these say. No order of classes changes.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpforest.accounting.releases import LearnerBudget, Release, Round, once
 from dpforest.bridge import Bridge
-from dpforest.records.base import Chunk, Sensitivity
 from dpforest.trees.base import TableFacts
 from dpforest.trees.prior import count_noise
-from dpforest.trees.scored.kernels.confidence import confidence_sums
-from dpforest.trees.scored.queries import Move, ScoreHistory
+from dpforest.trees.scored.claims import (
+    FALL_STEPS,
+    SHORTER,
+    STEPS,
+    ConfidenceSums,
+    confidence_sensitivity,
+)
+from dpforest.trees.scored.queries import ScoreHistory
 
 #: Request, in the ledger's words.
 CONFIDENCE_ROLE = "right answers less claimed ones"
 #: The same for people, in a plan.
 CONFIDENCE_WORDS = {"confidence": "scores longer or shorter by how often they are right"}
-#: Steps of an answer.
-STEPS = 2**16
-#: Scores are made so much shorter to see by how much claims fall.
-SHORTER = 0.7
-#: Steps of that fall, which is smaller than an answer; and its largest.
-_FALL_STEPS, _MOST_FALL = 2 * STEPS, 2 * STEPS // 3
 #: Standard deviation of the logarithm of the factor, before anything is released.
 SPREAD = 0.25
 #: Fall of the claims of a record for the logarithm of the factor: typical, and at least.
@@ -41,54 +38,6 @@ _FALL, _LEAST_FALL = 0.2, 0.08
 _LOWEST, _HIGHEST = math.log(0.4), math.log(1.65)
 #: Noise, as a part of `SPREAD`, above which the release would say too little.
 _MOST_NOISE = 1.5
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ConfidenceSums:
-    """Right answers less claimed ones, and the fall of claims when scores are shorter, shape (2,).
-
-    Attributes
-    ----------
-    scored : ScoreHistory
-    factor : float
-        What scores are multiplied by.
-    shift : ndarray of float64, shape (C,)
-        What is added to them then.
-    """
-
-    scored: ScoreHistory
-    factor: float
-    shift: NDArray[np.float64]
-
-    @property
-    def history(self) -> tuple[Move, ...]:
-        """Steps that it shares with queries before it."""
-        return self.scored.moves
-
-    @property
-    def sensitivity(self) -> Sensitivity:
-        """Largest change by one record, in steps and in steps squared.
-
-        **Relation**: add or remove one record. **Proof**: its scores follow from released values
-        and its own codes, so it changes no other's answers. An answer is 0 or 1 and a claim from 0
-        to 1, so the first sum moves by at most `STEPS`; the second is kept within its bound by
-        force. Both hold after rounding toward zero. **Tests**:
-        tests/trees/scored/test_confidence.py.
-        """
-        return confidence_sensitivity()
-
-    def count(self, chunk: Chunk) -> NDArray[np.int64]:
-        """Sums of a chunk."""
-        sums = np.empty(2, dtype=np.int64)
-        scores = self.scored.scores(chunk)
-        bounds = STEPS, _FALL_STEPS, _MOST_FALL
-        confidence_sums(scores, chunk.table.labels, self.factor, self.shift, SHORTER, *bounds, sums)
-        return sums
-
-
-def confidence_sensitivity() -> Sensitivity:
-    """`ConfidenceSums.sensitivity`, from public facts."""
-    return Sensitivity(Fraction(STEPS + _MOST_FALL), Fraction(STEPS**2 + _MOST_FALL**2))
 
 
 def confidence_is_affordable(facts: TableFacts, budget: LearnerBudget, share: Fraction) -> bool:
@@ -129,9 +78,9 @@ def length_of_all(bridge: Bridge, history: ScoreHistory, facts: TableFacts) -> f
 def asked_length(bridge: Bridge, query: ConfidenceSums, facts: TableFacts) -> float:
     """Ask for both sums, and say what all scores should be multiplied by."""
     rows = facts.approximate_rows or 1.0
-    released = bridge.ask(query, CONFIDENCE_ROLE).noised(CONFIDENCE_ROLE)
     deviation = bridge.event(CONFIDENCE_ROLE).variance ** 0.5 / STEPS
-    gap, fall = released[0] / STEPS, released[1] / _FALL_STEPS
+    released = bridge.ask(query, CONFIDENCE_ROLE).noised(CONFIDENCE_ROLE)
+    gap, fall = released[0] / STEPS, released[1] / FALL_STEPS
     return likely_length(float(gap), float(fall), deviation, rows)
 
 

@@ -103,6 +103,8 @@ MAKERS = {
     "one shot": lambda: private("one_shot"),
     "one shot in rho": lambda: private("one_shot", delta=1e-6),
     "refitted": lambda: private("refitted", delta=1e-6),
+    "looked at last": lambda: private("refitted", rows=1000, delta=1e-6),
+    "looked at last, pure": lambda: private("refitted", rows=5000),
     "boosted": lambda: private("boosted", delta=1e-6),
     "additive": lambda: private("additive", delta=1e-6),
     "refitted, shared accountant": lambda: private(

@@ -139,6 +139,18 @@ def test_the_fingerprint_is_the_models_and_travels_with_it(fitted):
         _ = dpforest.MultinomialForestClassifier(epsilon=1).fingerprint_
 
 
+@pytest.mark.parametrize("name", ["looked at last", "looked at last, pure"])
+def test_a_last_look_at_the_scores_is_in_the_plan_that_is_made_again(name, fitted):
+    report = fitted(name).privacy_report()
+    words = "scores longer or shorter by how often they are right"
+    assert report.plan["confidence"] == words and words in report.to_markdown()
+    assert "plan and settings" in verify_report(report).held
+    data = json.loads(report.to_json())
+    assert not holds(forged(changed(data, ("plan", "confidence"))))
+    del data["plan"]["confidence"]
+    assert not holds(forged(data))
+
+
 # -- any change -----------------------------------------------------------------------------------
 
 MUTATED = ["multinomial by Theorem 2", "multinomial in rho", "void", "diffprivlib accountant",

@@ -85,6 +85,25 @@ def test_a_stream_gives_the_forest_of_its_table(kind, memory_limit):
     assert streamed.privacy_report().guarantee.bounds == whole.privacy_report().guarantee.bounds
 
 
+@pytest.mark.parametrize("memory_limit", [0, 2**30])
+@pytest.mark.parametrize("delta", [0, 1e-6])
+@pytest.mark.parametrize("strategy", ["refitted", "boosted", "additive"])
+def test_a_stream_is_looked_at_last_as_its_table_is(strategy, delta, memory_limit):
+    table = frame()
+    table["target"] = np.where(table["income"] < 800.0, "away", table["target"])
+    X, y = table.drop(columns="target"), table["target"]
+    parameters = {
+        "epsilon": 6, "delta": delta, "strategy": strategy, "random_state": 1,
+        "domain": domain_of(classes=["away", "ill", "well"]),
+    }  # fmt: skip
+    parts = [table.iloc[a : a + 150] for a in range(0, N, 150)]
+    whole = PrivateForestClassifier(**parameters).fit(X, y)
+    streamed = PrivateForestClassifier(**parameters)
+    streamed.fit(BatchStream(parts, target="target", memory_limit=memory_limit))
+    assert streamed.accountant_.ledger[-1].role == "right answers less claimed ones"
+    assert np.array_equal(streamed.predict_proba(X), whole.predict_proba(X))
+
+
 @pytest.mark.parametrize("strategy", ["one_shot", "refitted", "boosted", "additive", "multinomial"])
 def test_a_regressor_reads_streams_too(strategy):
     table = frame()

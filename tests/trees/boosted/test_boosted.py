@@ -234,6 +234,8 @@ def test_sizes_of_a_pure_epsilon_grow_with_the_signal():
     {"selection_share": Fraction(9, 10), "node_share": Fraction(1, 10)},
     {"first_share": Fraction(1)}, {"first_share": Fraction(-1, 9)},
     {"correction_share": Fraction(1)}, {"correction_share": Fraction(-1, 9)},
+    {"confidence_share": Fraction(1)}, {"confidence_share": Fraction(-1, 9)},
+    {"confidence_share": "all"}, {"quantile_share": Fraction(1, 2), "confidence_share": 0.5},
     {"correction_times": -1}, {"correction_times": 0.5}, {"correction_times": True},
 ])  # fmt: skip
 def test_settings_that_sums_or_prices_could_not_bear_are_refused(kind, changes):

@@ -90,6 +90,15 @@ def test_shares_that_are_none_or_all_are_refused(name, value):
     assert caught.value.parameter == name
 
 
+@pytest.mark.parametrize("value", [Fraction(-1, 10), Fraction(1), float("nan"), "all"])
+def test_the_last_look_may_cost_nothing_but_not_all(value):
+    with pytest.raises(ParameterError, match="confidence_share"):
+        RefittedSettings(confidence_share=value)
+    assert RefittedSettings(confidence_share=Fraction(0)).confidence_share == 0
+    with pytest.raises(ParameterError, match="prior_share=.*which quantiles, a start and a look"):
+        RefittedSettings(confidence_share=Fraction(9, 10))
+
+
 def test_shares_that_leave_nothing_are_refused():
     with pytest.raises(ParameterError, match="prior_share"):
         RefittedSettings(prior_share=Fraction(3, 4))

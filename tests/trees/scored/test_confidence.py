@@ -21,14 +21,12 @@ from dpforest.trees.base import TableFacts
 from dpforest.trees.boosted.learner import BoostedForest
 from dpforest.trees.refitted import RefittedForest
 from dpforest.trees.refitted import plan as plan_of_refitted
+from dpforest.trees.scored.claims import SHORTER, STEPS, ConfidenceSums, confidence_sensitivity
 from dpforest.trees.scored.columns import n_score_columns
 from dpforest.trees.scored.confidence import (
     CONFIDENCE_ROLE,
-    SHORTER,
-    STEPS,
-    ConfidenceSums,
+    SPREAD,
     confidence_is_affordable,
-    confidence_sensitivity,
     likely_length,
 )
 from dpforest.trees.scored.queries import ScoreHistory
@@ -82,6 +80,15 @@ def test_one_record_adds_no_more_than_is_paid_for(n_classes, data):
     assert abs(first) + second <= bounds.l1 and first**2 + second**2 <= bounds.l2_squared
 
 
+def test_of_many_classes_a_record_reaches_nearly_all_that_is_paid_for():
+    # Sure of one of 200 classes, and hardly so once scores are shorter; and wrong.
+    first, second = (int(v) for v in sums_of([[8.0] + [0.0] * 199], [1], 200))
+    bounds = confidence_sensitivity()
+    assert second == 2 * STEPS // 3
+    assert 0.95 * bounds.l1 < abs(first) + second <= bounds.l1
+    assert 0.9 * bounds.l2_squared < first**2 + second**2 <= bounds.l2_squared
+
+
 @pytest.mark.parametrize("n_classes", [2, 3, 7])
 def test_sums_are_those_of_a_slow_twin(n_classes):
     generator = np.random.default_rng(n_classes)
@@ -121,6 +128,14 @@ def test_what_is_right_more_often_gets_longer_and_the_less_so_the_more_noise(gap
     assert (found >= 1) if gap >= 0 else (found <= 1)
     noisier = likely_length(gap, fall, 2 * noise, 1000)
     assert abs(math.log(noisier)) <= abs(math.log(found)) + 1e-12
+
+
+def test_noise_as_wide_as_what_is_likely_beforehand_halves_the_logarithm():
+    slope = 200.0  # for one step of the logarithm
+    fall = slope * math.log(1 / SHORTER)
+    half = likely_length(20.0, fall, SPREAD * slope, 1000)
+    assert math.log(likely_length(20.0, fall, 0.0, 1000)) == pytest.approx(0.1)
+    assert math.log(half) == pytest.approx(0.05)
 
 
 def test_the_length_is_found_again_without_noise():
