@@ -566,7 +566,18 @@ class PrivateEstimator(SharedBudget):
         return FitOutcome(self.strategy_, self.model_)
 
     def to_json(self, path: str | Path | None = None) -> str:
-        """The released model as JSON with a format version; :meth:`from_json` reads it back."""
+        """The released model as JSON with a format version; :meth:`from_json` reads it back.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            File to write it to as well; one that is there is replaced.
+
+        Raises
+        ------
+        ParameterError
+            The file cannot be written.
+        """
         from dpforest.estimators.storage import model_to_json
 
         check_is_fitted(self)
