@@ -38,7 +38,7 @@ from dpforest.estimators.parameters import (
     refuse_fit_parameters,
     storable,
 )
-from dpforest.estimators.planning import plan_of, warn_of_large_delta
+from dpforest.estimators.planning import plan_of, warn_of_large_delta, warn_of_large_epsilon
 from dpforest.estimators.shapley import ShapleyValues, check_enumerable
 from dpforest.estimators.sharing import SharedBudget
 from dpforest.exceptions import NoiseUnknownError, ParameterTypeError, kind_of
@@ -230,6 +230,7 @@ class PrivateEstimator(SharedBudget):
             wanted.check_streamable()
         place = charged_to(self.accountant)
         plan = plan_of(wanted, self._encoder(domain), rows, place, not by_passes)
+        warn_of_large_epsilon(wanted.budget.unit_epsilon, 3)
         if rows is not None:
             warn_of_large_delta(wanted.budget.delta, round(rows), 3)
         return summarise(plan, wanted.budget.unit_epsilon, wanted.budget.delta)
