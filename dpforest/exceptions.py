@@ -457,5 +457,9 @@ class LargeDeltaWarning(UserWarning):
     """
 
 
+class LargeEpsilonWarning(UserWarning):
+    """Epsilon is so large that the guarantee promises little."""
+
+
 class LedgerWarning(UserWarning):
     """Something about a ledger that its owners should know, and that stops nothing."""

@@ -63,6 +63,14 @@ def listed_fits():
     return lambda: [lineage.listing() for lineage in _lineages.values()]
 
 
+@pytest.fixture(autouse=True, scope="session")
+def large_epsilons_are_meant():
+    """Tests spend much, so that noise is small."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("dpforest.estimators.planning.MOST_EPSILON", float("inf"))
+        yield
+
+
 @pytest.fixture(autouse=True)
 def threads_for_few_records(monkeypatch):
     """Tables of tests are small; what is asked for in threads is to run in threads."""

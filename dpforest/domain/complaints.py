@@ -102,6 +102,14 @@ _SYNONYMS = {
 _BOTH_BOUNDS = ("bounds", "range", "limits", "interval")
 
 
+def plain_rule(complaint: Mapping[str, Any]) -> str:
+    """The rule of a complaint in our words; empty for a kind that another pydantic has."""
+    try:
+        return _RULES[complaint["type"]].format(**complaint.get("ctx", {}))
+    except KeyError:
+        return ""
+
+
 def _rule(complaint: Mapping[str, Any]) -> str:
     """The rule that was broken, in our words where pydantic's speak of its own types."""
     entry, kind = complaint["loc"][-1], complaint["type"]
@@ -109,10 +117,7 @@ def _rule(complaint: Mapping[str, Any]) -> str:
         return "must be a text, a number or a boolean"
     if kind in _OF_A_TYPE and entry in _OF_ENTRIES:
         return _OF_ENTRIES[entry]
-    try:
-        return _RULES[kind].format(**complaint.get("ctx", {}))
-    except KeyError:  # of a kind, or with facts, that another release of pydantic has
-        return "has not the form of such an entry"
+    return plain_rule(complaint) or "has not the form of such an entry"
 
 
 def _other_kind(field: str, kind: Any) -> str:

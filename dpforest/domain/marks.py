@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Literal
 
-from pydantic import ConfigDict
+from pydantic import ConfigDict, SerializerFunctionWrapHandler, model_serializer
 
 from dpforest.exceptions import DomainError
 from dpforest.own_names import OwnNames
@@ -25,6 +25,10 @@ from dpforest.own_names import OwnNames
 DRAFT_SOURCE = "read from the data by Domain.draft"
 #: What it writes as the note of the domain, which goes with the last drafted entry.
 DRAFT_NOTE = "Drafted from records: confirm every entry from public knowledge before use."
+
+
+#: Fields of a mark that no fit takes, so that no report has them.
+AT_THE_DESK = ("far", "identifies")
 
 
 class DraftMark(OwnNames):
@@ -53,6 +57,13 @@ class DraftMark(OwnNames):
     codes: tuple[str, ...] | None = None
     far: tuple[Literal["lower", "upper"], ...] | None = None
     identifies: Literal[True] | None = None
+
+    @model_serializer(mode="wrap")
+    def _write(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out what only a draft at the desk has: reports stay as they were."""
+        written: dict[str, Any] = handler(self)
+        left_out = [name for name in AT_THE_DESK if written.get(name) is None]
+        return {name: value for name, value in written.items() if name not in left_out}
 
     @property
     def bounds(self) -> tuple[str, ...]:

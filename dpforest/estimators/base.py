@@ -38,7 +38,7 @@ from dpforest.estimators.parameters import (
     refuse_fit_parameters,
     storable,
 )
-from dpforest.estimators.planning import plan_of, warn_of_large_delta
+from dpforest.estimators.planning import plan_of, warn_of_large_delta, warn_of_large_epsilon
 from dpforest.estimators.shapley import ShapleyValues, check_enumerable
 from dpforest.estimators.sharing import SharedBudget
 from dpforest.exceptions import NoiseUnknownError, ParameterTypeError, kind_of
@@ -241,6 +241,7 @@ class PrivateEstimator(SharedBudget):
             wanted.check_streamable()
         place = charged_to(self.accountant)
         plan = plan_of(wanted, self._encoder(domain), rows, place, not by_passes)
+        warn_of_large_epsilon(wanted.budget.unit_epsilon, 3)
         if rows is not None:
             warn_of_large_delta(wanted.budget.delta, round(rows), 3)
         return summarise(plan, wanted.budget.unit_epsilon, wanted.budget.delta)
@@ -577,7 +578,18 @@ class PrivateEstimator(SharedBudget):
         return FitOutcome(self.strategy_, self.model_)
 
     def to_json(self, path: str | Path | None = None) -> str:
-        """The released model as JSON with a format version; :meth:`from_json` reads it back."""
+        """The released model as JSON with a format version; :meth:`from_json` reads it back.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            File to write it to as well; one that is there is replaced.
+
+        Raises
+        ------
+        ParameterError
+            The file cannot be written.
+        """
         from dpforest.estimators.storage import model_to_json
 
         check_is_fitted(self)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from dpforest.trees.shown import shown_parts
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from pandas import DataFrame
 
 #: Plots in a figure, where nobody says which features, and features that are printed.
 _MOST_PLOTS, MOST_SHOWN = 6, 20
@@ -67,6 +69,18 @@ class PartialDependence(OwnNames):
     predictions: dict[str, tuple[float, ...]]
     errors: dict[str, tuple[float | None, ...]] | None = None
     as_flat: float | None = None
+
+    def to_frame(self) -> DataFrame:
+        """The curve as a pandas frame, a row for each cell.
+
+        Returns
+        -------
+        pandas.DataFrame
+            With the column ``place``, and one for each class, or ``mean``. Needs
+            ``dpforest[frames]``.
+        """
+        columns = {"place": np.array(self.places, float), **self.predictions}
+        return _frame(columns, list(self.cells), "cell")
 
 
 class Explanation(OwnNames):
@@ -147,7 +161,24 @@ class Explanation(OwnNames):
                 return found
         raise ParameterError("feature", feature, "is not in the domain", "Give a declared name")
 
-    def plot(self, features: list[str] | None = None) -> Figure:
+    def to_frame(self) -> DataFrame:
+        """Importances as a pandas frame, a row for each feature, the largest first.
+
+        Returns
+        -------
+        pandas.DataFrame
+            With the columns ``importance``, ``standard_error`` (nan where there is none) and
+            ``like_noise``. Needs ``dpforest[frames]``.
+        """
+        errors = self.importance_errors or {}
+        columns = {
+            "importance": list(self.importances.values()),
+            "standard_error": np.array([errors.get(name) for name in self.importances], float),
+            "like_noise": [name in self.like_noise for name in self.importances],
+        }
+        return _frame(columns, list(self.importances), "feature")
+
+    def plot(self, features: str | list[str] | None = None) -> Figure:
         """Draw importances, and how the prediction goes with the most important features.
 
         Bands and bars are 1.96 standard errors of privacy noise to either side. All curves are
@@ -155,7 +186,7 @@ class Explanation(OwnNames):
 
         Parameters
         ----------
-        features : list of str, optional
+        features : str or list of str, optional
             Which to draw; the six most important without.
 
         Returns
@@ -175,6 +206,7 @@ class Explanation(OwnNames):
         except ImportError:
             raise MissingExtraError("matplotlib", "plots", "Explanation.plot()") from None
         names = list(self.importances)[:_MOST_PLOTS] if features is None else features
+        names = [names] if isinstance(names, str) else names
         drawn = [self.of(name) for name in names]
         n_rows = 1 + -(-len(drawn) // 3)
         figure = Figure(figsize=(12, 3.2 * n_rows), layout="constrained")
@@ -187,6 +219,15 @@ class Explanation(OwnNames):
             first = axes if first is None else first
             _draw_dependence(axes, dependence, dependence.feature in self.like_noise)
         return figure
+
+
+def _frame(columns: Mapping[str, Any], rows: list[str], name: str) -> DataFrame:
+    """Columns as a frame of pandas, whose rows are called as they are shown."""
+    try:
+        from pandas import DataFrame, Index
+    except ImportError:
+        raise MissingExtraError("pandas", "frames", "to_frame()") from None
+    return DataFrame(columns, index=Index(rows, name=name))
 
 
 def _draw_importances(axes: Any, explanation: Explanation) -> None:

@@ -49,6 +49,7 @@ from dpforest.estimators.planning import (
     settle_plan,
     warn_if_hopeless,
     warn_of_large_delta,
+    warn_of_large_epsilon,
 )
 from dpforest.estimators.progress import PartProgress, PassProgress
 from dpforest.estimators.target_range import prepared
@@ -274,6 +275,7 @@ class Fit:
         self.plan = plan_of(self.wanted, self.encoder, rows, self.charged_to, in_memory)
         self.settled = self.plan
         warn_if_hopeless(self.plan, self.plan.signal, 5, self.search)
+        warn_of_large_epsilon(self.wanted.budget.unit_epsilon, 5, self.search)
         warn_of_large_delta(self.wanted.budget.delta, rows, 5, self.search)
 
     def _open_accountant(self) -> BudgetAccountant:

@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpforest.accounting.events import GeometricNoise
+from dpforest.accounting.figures import figure_up
 from dpforest.accounting.fits import DIFFPRIVLIB, OWN_BUDGET
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.releases import SHARED, LearnerBudget, Plan, Release, once
@@ -26,13 +27,15 @@ from dpforest.estimators.fit_plan import (
     table_facts,
 )
 from dpforest.estimators.forecast import forecast, teaches
-from dpforest.exceptions import LargeDeltaWarning, WeakSignalWarning
+from dpforest.exceptions import LargeDeltaWarning, LargeEpsilonWarning, WeakSignalWarning
 from dpforest.mechanisms.entropy import RandomSource
 from dpforest.records.base import RecordCount, Records
 from dpforest.searches import warn_in_search
 from dpforest.trees.base import Learner, TableFacts
 from dpforest.trees.strategies import STRATEGIES, pick_strategy, spends_pure_epsilon
 
+#: Guarantees above promise little; reports point them out from here on too.
+MOST_EPSILON = 10.0
 #: Chance of a hopeless table at which a bought number of records is not taken at its likeliest.
 DOUBT = 0.15
 
@@ -180,6 +183,21 @@ def warn_if_hopeless(
         text = forecast(plan, signal)
         # By its figures: a slight one must not hide a worse one.
         warn_in_search(text, WeakSignalWarning, search, key=text, stacklevel=stacklevel)
+
+
+def warn_of_large_epsilon(epsilon: Fraction, stacklevel: int, search: str | None = None) -> None:
+    """Warn where a report will have the caution that epsilon promises little."""
+    if epsilon <= MOST_EPSILON:
+        return
+    warn_in_search(
+        f"epsilon = {figure_up(epsilon)} promises little: the release may change anybody's odds "
+        "about a record by a factor of up to e to the power of epsilon. Choose 1 or less where a "
+        "record is sensitive, and rarely above 5: docs/choosing_epsilon.md.",
+        LargeEpsilonWarning,
+        search,
+        key=str(epsilon),
+        stacklevel=stacklevel,
+    )
 
 
 def warn_of_large_delta(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import datetime
 import re
+from difflib import get_close_matches
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, ValidationError
 
 from dpforest.accounting.frozen import Frozen
+from dpforest.domain.complaints import plain_rule
 from dpforest.exceptions import ParameterError
 from dpforest.strict_json import is_writable
 
@@ -72,9 +74,11 @@ def _refusal(kind: type[Typed], error: ValidationError) -> ParameterError:
         return cause
     names = ", ".join(kind.model_fields)
     if found["type"] == "extra_forbidden":
-        return ParameterError(field, found["input"], "is no field", f"The fields are {names}")
+        near = get_close_matches(field, kind.model_fields, n=1)
+        repair = f"Write {near[0]}" if near else f"The fields are {names}"
+        return ParameterError(field, found["input"], "is no field", repair)
     if found["type"] == "missing":
         return ParameterError(field, None, "is needed", f"See the docstring of {kind.__name__}")
     value = found["input"] if found["loc"] else None
-    rule = str(cause) if cause is not None else found["msg"][:1].lower() + found["msg"][1:]
+    rule = str(cause) if cause is not None else plain_rule(found) or "has not the form of its field"
     return ParameterError(field, value, rule, f"See the docstring of {kind.__name__}")

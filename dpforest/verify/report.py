@@ -36,7 +36,7 @@ from dpforest.domain.domain import Domain
 from dpforest.estimators.base import PrivateEstimator
 from dpforest.estimators.earlier import GONE, LEFT_IN
 from dpforest.estimators.fitting import fit_price
-from dpforest.estimators.storage import agreed_guarantee, check_facts, listing_problems
+from dpforest.estimators.storage import agreed_guarantee, check_facts, listing_problems, read_stored
 from dpforest.exceptions import (
     ModelFormatError,
     ParameterError,
@@ -509,12 +509,26 @@ def _alike(one: PrivacyLoss, other: PrivacyLoss) -> bool:
 # -- the model ------------------------------------------------------------------------------------
 
 
+def _kind_in(stored: str | Path) -> str:
+    """Name of the estimator that a file holds, where it is one of ours; empty otherwise."""
+    try:
+        return estimator_of(read_stored(stored)["estimator"]).__name__
+    except (ModelFormatError, LookupError, TypeError):  # a name may be anything
+        return ""
+
+
 def _model_problems(record: PrivacyReport, model: Any) -> Iterator[str]:
     if isinstance(model, (str, Path)):
         try:
             model = estimator_of(record.estimator).from_json(model)
         except (ModelFormatError, LookupError) as error:
-            yield f"the model cannot be read ({error})"
+            other = _kind_in(model)
+            differs = other and other != record.estimator
+            yield (
+                f"it is about another model: a {record.estimator}, and this is a {other}"
+                if differs
+                else f"the model cannot be read ({error})"
+            )
             return
     if record.model_fingerprint != model.fingerprint_:
         yield "it is about another model: the fingerprints differ"

@@ -208,6 +208,26 @@ def test_it_is_drawn():
     figure = forest.explain().plot()
     assert len(figure.axes) == 4
     assert len(forest.explain().plot(["kind"]).axes) == 2
+    assert len(forest.explain().plot("kind").axes) == 2
+
+
+def test_it_becomes_frames():
+    pytest.importorskip("pandas")
+    X, y = records(500)
+    domain = Domain(features=FEATURES, classes=[False, True], approximate_rows=500)
+    forest = PrivateForestClassifier(epsilon=9, domain=domain, random_state=1).fit(X, y)
+    found = forest.explain()
+    frame = found.to_frame()
+    assert frame["importance"].to_dict() == found.importances
+    errors = {n: None if np.isnan(e) else e for n, e in frame["standard_error"].items()}
+    assert errors == found.importance_errors
+    assert set(frame.index[frame["like_noise"]]) == set(found.like_noise)
+    curve = found.dependence[0]
+    cells = curve.to_frame()
+    assert tuple(cells.index) == curve.cells
+    for label, values in curve.predictions.items():
+        assert tuple(cells[label]) == values
+    assert cells["place"].isna().tolist() == [place is None for place in curve.places]
 
 
 def test_names_are_drawn_as_they_stand(tmp_path):

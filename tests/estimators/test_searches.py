@@ -28,6 +28,7 @@ from sklearn.preprocessing import Normalizer
 from dpforest import (
     Domain,
     LargeDeltaWarning,
+    LargeEpsilonWarning,
     PrivacyLeakWarning,
     PrivateForestClassifier,
     RepeatedFitWarning,
@@ -198,3 +199,13 @@ def test_a_large_delta_is_told_by_declared_rows_alone(delta, rows, warned):
     domain = DECLARED.model_copy(update={"approximate_rows": rows})
     found = counted(lambda: forest(domain=domain, delta=delta, epsilon=5).fit(X, Y))
     assert found.get(LargeDeltaWarning, 0) == warned
+
+
+@pytest.mark.parametrize(("epsilon", "warned"), [(10, False), ("10.01", True)])
+def test_a_large_epsilon_is_told_by_plans_and_fits_as_reports_do(monkeypatch, epsilon, warned):
+    monkeypatch.setattr("dpforest.estimators.planning.MOST_EPSILON", 10.0)
+    made = forest(domain=DECLARED, epsilon=epsilon)
+    assert counted(made.plan).get(LargeEpsilonWarning, 0) == warned
+    assert counted(lambda: made.fit(X, Y)).get(LargeEpsilonWarning, 0) == warned
+    cautions = [n.text for n in made.privacy_report().notices if "promises little" in n.text]
+    assert bool(cautions) == warned

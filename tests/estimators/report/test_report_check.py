@@ -309,8 +309,13 @@ def test_a_report_of_another_model(fitted, fit_anew):
     report = fitted("multinomial").privacy_report()
     with pytest.raises(ReportError, match="about another model: the fingerprints differ"):
         verify_report(report, fit_anew())
-    with pytest.raises(ReportError, match="the model cannot be read"):
+    said = "a MultinomialForestClassifier, and this is a PrivateForestClassifier"
+    with pytest.raises(ReportError, match=f"about another model: {said}"):
         verify_report(report, fitted("rules").to_json())
+    for name in ("Nobody", 7, [], "PrivateForestClassifier\x1b[2J"):
+        forged = json.dumps(json.loads(fitted("rules").to_json()) | {"estimator": name})
+        with pytest.raises(ReportError, match="the model cannot be read"):
+            verify_report(report, forged)
     with pytest.raises(ReportError, match="the model cannot be read"):
         verify_report(report, "{}")
 

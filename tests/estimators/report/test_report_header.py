@@ -102,6 +102,7 @@ def test_what_is_no_header_is_refused_in_our_words(field, value):
     with pytest.raises(ParameterError) as caught:
         ReportHeader(**{field: value})
     assert caught.value.parameter.startswith(field) and caught.value.rule
+    assert not [word for word in ("input", "valid", "string") if word in caught.value.rule]
     if field == "titel":
         assert "title" in caught.value.repair
 
