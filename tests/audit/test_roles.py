@@ -12,6 +12,7 @@ import importlib
 import re
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -43,6 +44,7 @@ from dpforest.audit.recording import compare
 from dpforest.estimators.fit_plan import RANGE_ROLE
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.mechanisms.streamed import Envelope
+from dpforest.trees.scored.confidence import CONFIDENCE_ROLE
 from dpforest.trees.strategies import Strategy
 
 pytestmark = pytest.mark.filterwarnings("ignore::dpforest.exceptions.WeakSignalWarning")
@@ -80,6 +82,10 @@ REACHED: dict[str, float] = {
     "tree selection": 0.4,
     "leaf sums": 0.4,
     "leaf corrections": 0.4,
+    # An answer less a claim is near 1 only where what is sure is wrong, and there claims hardly
+    # fall when scores are shorter. By a third they fall only of many classes, where little is sure.
+    "right answers less claimed ones, add_geometric_noise": 0.6,
+    "right answers less claimed ones": 0.8,
 }
 
 
@@ -275,7 +281,7 @@ def test_a_record_moves_numbers_by_no_more_than_is_paid_for(runs):
     for number, (case, run) in enumerate(runs):
         if case.reading != "memory":
             continue  # their numbers are those of memory: the next test
-        for dataset, records in neighbours(case, number):
+        for dataset, records in neighbours(case, number, run):
             other = watch(case.fit, dataset, run.recording)
             for (one, _), (two, _) in zip(run.given, other.given, strict=True):
                 assert one.grant.role == two.grant.role
@@ -292,7 +298,7 @@ def test_a_record_moves_numbers_by_no_more_than_is_paid_for(runs):
         assert share >= (least[0] if least else 1.0), (role, share)
 
 
-def neighbours(case: RoleCase, number: int):
+def neighbours(case: RoleCase, number: int, run: Watched):
     """Datasets with a whole unit more, and with one replaced; and how many records' price."""
     X, y = table_of(case.task, 0)
     outputs = (0.0, 1.0) if case.task == "target" else range(int(y.max()) + 1)
@@ -301,6 +307,10 @@ def neighbours(case: RoleCase, number: int):
     rows, labels = np.array([row for row, _ in at]), np.array([label for _, label in at])
     yield (np.vstack([X, rows]), np.append(y, labels)), case.unit
     yield (np.vstack([X[: -case.unit], rows]), np.append(y[: -case.unit], labels)), 2 * case.unit
+    if case.unit == 1 and any(given.grant.role == CONFIDENCE_ROLE for given, _ in run.given):
+        # Where much is claimed it is mostly right: far from it are other labels at one place.
+        for corner, label in product(CORNERS[::3], outputs):
+            yield (np.vstack([X, corner]), np.append(y, label)), 1
 
 
 def moved(one: Given, two: Given) -> float:

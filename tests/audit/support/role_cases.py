@@ -55,7 +55,7 @@ ROWS: dict[str, tuple[float | None, ...]] = {
     "refitted": (1e4, None),
     "boosted": (1e4, None),
     # About as many as there are: sizes of bins are told by them too.
-    "additive": (100.0, None),
+    "additive": (100.0, 1e4, None),
     "multinomial": (1.0, None),
     # With a delta "auto" takes one-shot forests in a pure epsilon where there are not many rows.
     "auto": (100.0, 250.0, 10.0),
