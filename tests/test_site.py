@@ -156,7 +156,7 @@ def test_versions_of_stored_files_are_those_of_the_code():
         (files.FORMAT, files.VERSION),
         (ledger.FORMAT, ledger.VERSION),
         (exporting.FORMAT, exporting.VERSION),
-        (entries.PLAN_FORMAT, entries.VERSION),
+        (entries.PLAN_FORMAT, entries.PLAN_VERSION),
         (answers.FORMAT, answers.VERSION),
     ]
     assert rows[0][2].strip() == ", ".join(map(str, earlier.EARLIER))

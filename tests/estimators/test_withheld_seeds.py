@@ -108,7 +108,7 @@ def test_seeded_searches_run_in_other_processes(make_forest, table):
             search = GridSearchCV(forest, grid, cv=2, n_jobs=jobs, error_score="raise")
             return search.fit(X, y)
 
-    forest = make_forest(random_state=5, epsilon=50)
+    forest = make_forest(random_state=5, epsilon=10)
     alone, apart = searched(1, forest), searched(2, forest)
     assert np.array_equal(
         alone.cv_results_["mean_test_score"], apart.cv_results_["mean_test_score"]
