@@ -213,4 +213,4 @@ def read_event(mechanism: str, parameters: dict[str, str]) -> Event | None:
 def checked_loss(event: Event) -> PrivacyLoss:
     """The loss of an event, once it is one that can be added up."""
     # Events of other packages may come here too.
-    return exact_loss(event.loss, "event", event, "Mend its loss")
+    return exact_loss(event.loss, "event", "Mend its loss")

@@ -109,7 +109,7 @@ def check_length(loss: PrivacyLoss, digits: int = MOST_DIGITS) -> None:
         )  # fmt: skip
 
 
-def exact_loss(loss: PrivacyLoss, parameter: str, given: Any, repair: str) -> PrivacyLoss:
+def exact_loss(loss: PrivacyLoss, parameter: str, repair: str) -> PrivacyLoss:
     """A loss that books may hold: rationals, or infinite, none of them negative.
 
     One float would make floats of all sums that it enters, and a negative amount is a refund.
@@ -118,7 +118,6 @@ def exact_loss(loss: PrivacyLoss, parameter: str, given: Any, repair: str) -> Pr
     ----------
     loss : PrivacyLoss
     parameter : str
-    given : object
         What the error names.
     repair : str
 
@@ -130,7 +129,7 @@ def exact_loss(loss: PrivacyLoss, parameter: str, given: Any, repair: str) -> Pr
     exact = all(isinstance(a, (Fraction, int)) or a == math.inf for a in amounts)
     if not exact or min(amounts) < 0:
         raise ParameterError(
-            parameter, given, "must have an exact loss that is not negative", repair
+            parameter, loss, "must have an exact loss that is not negative", repair
         )
     # Anything else may come to say something else after it was read.
     read = loss if type(loss) is PrivacyLoss else PrivacyLoss(*amounts)

@@ -691,7 +691,7 @@ def checked_reserve(reserve: Any, parameter: str) -> PrivacyLoss:
             parameter, reserve, "must be a PrivacyLoss", "Use PrivacyLoss.pure(...)"
         )
     repair = "Give rationals, such as PrivacyLoss.pure(Fraction(1, 10)), and no floats"
-    return exact_loss(reserve, parameter, reserve, repair)
+    return exact_loss(reserve, parameter, repair)
 
 
 def _entry_record(entry: Granted, path: tuple[str, ...], counter: list[int]) -> LedgerEntry:
