@@ -30,12 +30,11 @@ from dpforest.estimators.forecast import forecast, teaches
 from dpforest.exceptions import LargeDeltaWarning, LargeEpsilonWarning, WeakSignalWarning
 from dpforest.mechanisms.entropy import RandomSource
 from dpforest.records.base import RecordCount, Records
+from dpforest.report.guarantee import MOST_EPSILON
 from dpforest.searches import warn_in_search
 from dpforest.trees.base import Learner, TableFacts
 from dpforest.trees.strategies import STRATEGIES, pick_strategy, spends_pure_epsilon
 
-#: Guarantees above promise little; reports point them out from here on too.
-MOST_EPSILON = 10.0
 #: Chance of a hopeless table at which a bought number of records is not taken at its likeliest.
 DOUBT = 0.15
 

@@ -39,10 +39,11 @@ from dpforest.ledger.entries import (
     VoidBody,
 )
 from dpforest.ledger.facts import cap_facts, domain_digest
-from dpforest.ledger.lacking import GuaranteeStatus, import_mark, settled_mark
+from dpforest.ledger.lacking import import_mark, settled_mark
 from dpforest.ledger.rules import charge_digest, token_digest
 from dpforest.ledger.state import DataSetState
 from dpforest.relations import relations_of
+from dpforest.report.guarantee import Status
 from dpforest.signatures import is_hex
 
 #: Where a reserve's and a request's IDs are found, and what a reserve's token is.
@@ -237,7 +238,7 @@ class LedgerCore(LedgerBase):
         part: int = 0,
         outcome: Literal["done", "failed"] = "done",
         *,
-        guarantee: GuaranteeStatus | None = None,
+        guarantee: Status | None = None,
         entry_id: str | None = None,
     ) -> Entry:
         """Note that a fit ended. Nothing comes back, whatever it used.
@@ -411,7 +412,7 @@ class LedgerCore(LedgerBase):
         blocks: Sequence[str] = (),
         write_off: bool = False,
         reserve: str = "",
-        guarantee: GuaranteeStatus | None = None,
+        guarantee: Status | None = None,
         entry_id: str | None = None,
         after: str = "",
     ) -> Entry:

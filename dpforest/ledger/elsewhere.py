@@ -20,7 +20,7 @@ from dpforest.exceptions import ModelFormatError, ParameterError
 from dpforest.ledger.amounts import to_units
 from dpforest.ledger.entries import OpenBody
 from dpforest.ledger.facts import domain_digest
-from dpforest.ledger.lacking import GuaranteeStatus
+from dpforest.report.guarantee import Status
 from dpforest.report.making import report_digest
 from dpforest.report.report import PrivacyReport
 from dpforest.strict_json import Refuse, json_text, name_of
@@ -46,7 +46,7 @@ class SpentElsewhere:
     units: int
     digest: str
     words: str
-    guarantee: GuaranteeStatus
+    guarantee: Status
 
 
 def spent_elsewhere(given: str | PathLike[str], facts: OpenBody) -> SpentElsewhere:

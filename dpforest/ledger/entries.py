@@ -39,6 +39,11 @@ LONGEST_NAME, LONGEST_TEXT = 100, 1000
 #: Most fits of a reserve, whose state holds a digest of each, and most lines of its list.
 MOST_PARTS, MOST_LINES = 1000, 20_000
 
+#: What a settlement says of a fit whose own guarantee does not hold, or is not known to.
+Lacking = Literal["", "demonstration", "void", "unknown"]
+#: What an import says of the guarantee that was earned with it; empty where nobody said so.
+ImportMark = Literal["", "holds", "demonstration", "void"]
+
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z")
 
 
@@ -375,7 +380,7 @@ class SettleBody(Frozen):
     reserve: Id
     part: Count
     outcome: Literal["done", "failed"]
-    guarantee: Literal["", "demonstration", "void", "unknown"] = ""
+    guarantee: Lacking = ""
 
 
 class VoidBody(Frozen):
@@ -422,7 +427,7 @@ class ImportBody(Frozen):
     reserve: IdOrNone = ""
     blocks: tuple[Name, ...] = ()
     write_off: Flag = False
-    guarantee: Literal["", "holds", "demonstration", "void"] = ""
+    guarantee: ImportMark = ""
 
 
 class CheckpointBody(Frozen):

@@ -14,17 +14,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from dpforest.checks import check_choice
-from dpforest.ledger.entries import Entry, ImportBody, SettleBody
+from dpforest.ledger.entries import Entry, ImportBody, ImportMark, Lacking, SettleBody
 from dpforest.ledger.state import DataSetState
-
-#: Status of a fit's guarantee, as the fit and its report say it.
-GuaranteeStatus = Literal["holds", "demonstration", "void", "none"]
-#: What an import says of the guarantee that was earned with it; empty where nobody said so.
-ImportMark = Literal["", "holds", "demonstration", "void"]
-Lacking = Literal["", "demonstration", "void", "unknown"]
+from dpforest.report.guarantee import Status
 
 #: Marks of fits that the cap does not speak of, the worst first, in words.
 LACKING = {
@@ -44,7 +39,7 @@ def import_mark(status: Any) -> Literal["holds", "demonstration", "void"]:
     ParameterError
         If it is no status.
     """
-    known = check_choice(status, "guarantee", ("holds", "demonstration", "void", "none"))
+    known = check_choice(status, "guarantee", get_args(Status))
     # What claims nothing is as good as void: no cap speaks of it either.
     return "void" if known == "none" else known  # type: ignore[return-value]
 

@@ -21,6 +21,7 @@ from dpforest.ledger.chain import Chain
 from dpforest.ledger.entries import (
     Charge,
     Entry,
+    ImportMark,
     ReserveBody,
     SettleBody,
     StartBody,
@@ -28,7 +29,7 @@ from dpforest.ledger.entries import (
     is_name,
 )
 from dpforest.ledger.exporting import FORMAT, LIMITS, Export, export_of
-from dpforest.ledger.lacking import ImportMark, all_marked, import_mark, lacking_of
+from dpforest.ledger.lacking import all_marked, import_mark, lacking_of
 from dpforest.report.digests import digest_of
 from dpforest.signatures import is_hex, verifier
 from dpforest.strict_json import name_of, read_object

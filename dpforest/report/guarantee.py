@@ -24,6 +24,8 @@ from dpforest.own_names import OwnNames
 from dpforest.relations import NeighbouringRelation, relations_of
 
 Status = Literal["holds", "demonstration", "void", "none"]
+#: A guarantee above promises little: fits warn of it, and reports point it out.
+MOST_EPSILON = 10.0
 
 
 class RelationBound(OwnNames):

@@ -19,7 +19,7 @@ from dpforest.accounting.verify import added_losses
 from dpforest.domain.domain import Domain
 from dpforest.exceptions import ReportError
 from dpforest.report.digests import digest_of
-from dpforest.report.guarantee import Guarantee
+from dpforest.report.guarantee import MOST_EPSILON, Guarantee
 from dpforest.report.header import ReportHeader
 from dpforest.report.known_fits import counted_fits
 from dpforest.report.places import UNSETTLED, promise
@@ -79,8 +79,8 @@ _CEILING = (
 _CEILING_UNITS = (
     "; for {unit} that holds only if every fit charged to it was priced for such a privacy unit"
 )
-#: Guarantees above are pointed out as weak; the number of records where none is declared.
-_LARGE, _FEW_ROWS = 10, 100
+#: Number of records beside which a delta is large, where none is declared.
+_FEW_ROWS = 100
 
 _LARGE_DELTA = (
     "delta = {delta} is not below {than}: such a delta would allow publishing a whole record by "
@@ -275,7 +275,7 @@ def _weak(guarantee: Guarantee, domain: Domain) -> list[str]:
     if guarantee.delta * (rows or _FEW_ROWS) >= 1:
         than = f"one over the {rows} records declared" if rows else f"one over {_FEW_ROWS}"
         texts.append(_LARGE_DELTA.format(delta=figure_up(guarantee.delta), than=than))
-    if guarantee.epsilon > _LARGE:
+    if guarantee.epsilon > MOST_EPSILON:
         texts.append(_LARGE_EPSILON.format(epsilon=figure_up(guarantee.epsilon)))
     return texts
 

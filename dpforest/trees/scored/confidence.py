@@ -3,7 +3,7 @@
 A forest of residuals claims too much where labels are noisy, since residuals are clipped and
 leaves follow noise, and too little where few, shrunk steps end before records are explained. Public
 facts do not say which of the two holds. So two sums are released, and all scores are made longer or
-shorter by what these say. No order of classes changes.
+shorter by what these say, which changes no order of classes.
 """
 
 from __future__ import annotations
