@@ -64,7 +64,7 @@ def run(learner, facts, table, epsilon=Fraction(2), seed=1, delta=DELTA):
 
 
 @pytest.mark.parametrize(("n_codes", "n_classes"), SHAPES)
-@pytest.mark.parametrize("rows", [None, 300.0, 30_000.0])
+@pytest.mark.parametrize("rows", [None, 400.0, 30_000.0])
 def test_training_spends_exactly_what_the_plan_says(facts_of, table_of, n_codes, n_classes, rows):
     facts = facts_of(n_codes, n_classes, rows)
     model, plan, accountant, done = run(SMALL, facts, table_of(facts, 400))
