@@ -32,6 +32,7 @@ from dpforest.accounting.events import (
     DiscreteGaussianNoise,
     Event,
     GeometricNoise,
+    ObjectivePerturbation,
     PermuteAndFlipSelection,
 )
 from dpforest.accounting.grants import Grant
@@ -42,6 +43,7 @@ from dpforest.accounting.scopes import Scope
 from dpforest.mechanisms.entropy import RandomSource
 from dpforest.mechanisms.lattice import select_interval_point
 from dpforest.mechanisms.noise import add_discrete_gaussian_noise, add_geometric_noise
+from dpforest.mechanisms.objective import Calibration, ClippedLosses, release_minimum
 from dpforest.mechanisms.row_words import RowWords
 from dpforest.mechanisms.selection import select_exponential, select_permute_and_flip
 from dpforest.mechanisms.streamed import Envelope, Family, select_exponential_streamed
@@ -112,6 +114,36 @@ class Families(Protocol[T_contra]):
 
     def makers(self, counted: T_contra) -> Sequence[Callable[[Envelope], Family]]:
         """A family a cell, each made when the mechanism asks for it; secret."""
+
+
+class Objective(Protocol[T_contra]):
+    """Losses whose noisy minimum is released; stands beside its query.
+
+    Attributes
+    ----------
+    query : View
+        The one that was asked.
+    clip, curvature : Fraction
+        Largest slope of one record's loss in its score, and how fast it grows at most; its class's
+        docstring proves both.
+    calibration : Calibration
+        What the event's epsilon is divided into.
+    """
+
+    @property
+    def query(self) -> View[Any]: ...
+
+    @property
+    def clip(self) -> Fraction: ...
+
+    @property
+    def curvature(self) -> Fraction: ...
+
+    @property
+    def calibration(self) -> Calibration: ...
+
+    def losses(self, counted: T_contra) -> ClippedLosses:
+        """The losses of all records; secret."""
 
 
 class Sealed(Generic[T]):
@@ -196,6 +228,23 @@ class Sealed(Generic[T]):
         makers = families.makers(reveal(self.__secret))
         return select_exponential_streamed(makers, families.unit, grant, self.__words(role))
 
+    def minimised(self, role: str, objective: Objective[T]) -> Released:
+        """Weights at which the losses of all records are least, with noise, in steps of a lattice.
+
+        Raises
+        ------
+        PlanError
+            If the role was not asked for or was used, its event is for less than one record adds to
+            the losses, or these are of another query than was asked. Nothing is made of the
+            records then.
+        """
+        if objective.query is not self.__question:
+            raise PlanError("the objective is of another query than was asked")
+        grant = self._taken(role, objective)
+        losses = objective.losses(reveal(self.__secret))
+        calibration, words = objective.calibration, self.__words(role)
+        return Released(release_minimum(losses, calibration, grant, words))
+
     def _moved(self, part: Part[T]) -> Sensitivity:
         """Largest change of a part by one record, as it says itself; it must be of this query."""
         if getattr(part, "query", None) is not self.__question:
@@ -205,7 +254,9 @@ class Sealed(Generic[T]):
             raise PlanError("the part does not say how far one record moves it")
         return sensitivity
 
-    def _taken(self, role: str, needed: Sensitivity | Fraction | None = None) -> Grant:
+    def _taken(
+        self, role: str, needed: Sensitivity | Fraction | Objective[T] | None = None
+    ) -> Grant:
         """The grant of a role, which is used up with it."""
         if role not in self.__grants:
             raise PlanError(f"{role!r} was not asked for with this question, or was released")
@@ -230,8 +281,13 @@ def _for_noise(counts: Any) -> NDArray[np.int64]:
     return counts
 
 
-def _covers(event: Event, moved: Sensitivity | Fraction | None) -> bool:
-    """True if an event was priced for what one record moves: a sum, or scores by their range."""
+def _covers(event: Event, moved: Sensitivity | Fraction | Objective[Any] | None) -> bool:
+    """True if an event was priced for what one record moves: a sum, scores, or a gradient."""
+    if isinstance(event, ObjectivePerturbation):
+        clip, curvature = getattr(moved, "clip", None), getattr(moved, "curvature", None)
+        if clip is None or curvature is None:
+            return False
+        return event.clip >= clip and event.curvature >= curvature
     if isinstance(moved, Sensitivity):
         if isinstance(event, GeometricNoise):
             return event.l1_sensitivity >= moved.l1
@@ -239,7 +295,7 @@ def _covers(event: Event, moved: Sensitivity | Fraction | None) -> bool:
             return event.l2_sensitivity_squared >= moved.l2_squared
         return False
     priced: Fraction | None = getattr(event, "score_range", None)
-    if moved is None or priced is None:
+    if not isinstance(moved, Fraction) or priced is None:
         return False
     return priced == moved or priced > moved  # equal as a rule, which is quicker to see
 

@@ -160,6 +160,41 @@ class DiscreteGaussianNoise(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class ObjectivePerturbation(Event):
+    """The minimum of a sum of losses, a ridge and one noisy linear term; epsilon-DP.
+
+    Chaudhuri, Monteleoni and Sarwate 2011, with noise of the K-norm (Hardt and Talwar 2010; Awan
+    and Slavkovic 2021) and an exact end. The mechanism makes noise, ridge and lattice of these
+    parameters: ``mechanisms.objective``.
+
+    Parameters
+    ----------
+    epsilon : number
+    determinant : number
+        The part of epsilon that pays for the determinant, and makes the ridge; less than epsilon.
+    clip : number
+        Largest slope of one record's loss in its score.
+    curvature : number
+        Largest second derivative of one record's loss in its score.
+    blocks : number
+        Columns come in so many blocks, the constant for itself; of each a record has values whose
+        sizes add up to at most 1.
+    """
+
+    epsilon: Amount
+    determinant: Fraction
+    clip: Fraction
+    curvature: Fraction
+    blocks: Fraction
+    mechanism: ClassVar[str] = "objective perturbation"
+    positive: ClassVar[tuple[str, ...]] = ("determinant", "clip", "curvature", "blocks")
+
+    @property
+    def loss(self) -> PrivacyLoss:
+        return PrivacyLoss.pure(self.epsilon)
+
+
+@dataclass(frozen=True, slots=True)
 class ExternalSpend(Event):
     """A release made outside dpforest that is charged to the same accountant.
 
@@ -187,6 +222,7 @@ EVENTS: dict[str, type[Event]] = {
         ExponentialSelection,
         ExternalSpend,
         GeometricNoise,
+        ObjectivePerturbation,
         PermuteAndFlipSelection,
     )
 }

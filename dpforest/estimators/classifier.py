@@ -165,7 +165,7 @@ class PrivateForestClassifier(PrivateClassifier):
         Public facts; None reads them off the data, which voids the guarantee. Its
         ``approximate_rows`` spares buying a noisy number of records.
     strategy : str, default="auto"
-        ``"rules"``, ``"one_shot"``, ``"refitted"``, ``"boosted"``, ``"additive"`` or
+        ``"rules"``, ``"one_shot"``, ``"refitted"``, ``"boosted"``, ``"additive"``, ``"convex"`` or
         ``"multinomial"``;
         ``auto`` picks by the public rule R (docs/private_forest.md).
     max_records_per_unit : int, default=1

@@ -44,7 +44,7 @@ class PrivateForestRegressor(RegressorMixin, PrivateEstimator):
         Public facts with ``target=(lower, upper)``; targets outside are clipped. None reads them
         off the data, which voids the guarantee.
     strategy : str, default="auto"
-        ``"rules"``, ``"one_shot"``, ``"refitted"``, ``"boosted"``, ``"additive"`` or
+        ``"rules"``, ``"one_shot"``, ``"refitted"``, ``"boosted"``, ``"additive"``, ``"convex"`` or
         ``"multinomial"``.
         Rules and the multinomial forest see each record with a class of its own coin, 1 with
         probability t.

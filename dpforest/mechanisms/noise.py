@@ -65,20 +65,13 @@ def add_geometric_noise(
     **Source**: Ghosh, Roughgarden, Sundararajan 2009. **Tests**: tests/mechanisms/test_noise.py
     (twin, chi-square, tails chosen by words, diffprivlib).
     """
-    from dpforest.mechanisms.kernels.noise import UNDECIDED, two_sided_geometric_values
-
     table = np.ascontiguousarray(counts, dtype=np.int64)
     require_sensitivity(grant, "l1_sensitivity", 1)
     event = consume(grant, GeometricNoise, cells=_n_cells(table))
     a = exponent(event.epsilon, event.l1_sensitivity, _ONE)
     if a <= 0.0:
         raise ParameterError("epsilon", a, "must be positive as a double", "Spend more budget")
-    words = source.words(table.size)
-    noise = np.empty(table.size, dtype=np.int64)
-    wide: dict[int, int] = {}
-    if two_sided_geometric_values(a, _geometric_constant(a), words, noise):
-        for i in np.flatnonzero(noise == UNDECIDED):
-            wide[int(i)] = finish_two_sided_geometric(a, int(words[i]), source)
+    noise, wide = _two_sided_geometric(table.size, a, source)
     return _noisy(table, noise, wide)
 
 
@@ -126,6 +119,35 @@ def add_discrete_gaussian_noise(
     event = consume(grant, DiscreteGaussianNoise, cells=_n_cells(table))
     noise, wide = _discrete_gaussian(table.size, variance(event.sigma_squared), source)
     return _noisy(table, noise, wide)
+
+
+def two_sided_geometric(n: int, a: float, source: RandomSource) -> list[int]:
+    """Draw n whole numbers k with P(k) proportional to exp(-a abs(k)), exactly, for mechanisms.
+
+    Parameters
+    ----------
+    n : int
+    a : float
+        Above 0.
+    source : RandomSource
+    """
+    noise, wide = _two_sided_geometric(n, a, source)
+    return [wide.get(i, value) for i, value in enumerate(noise.tolist())]
+
+
+def _two_sided_geometric(
+    n: int, a: float, source: RandomSource
+) -> tuple[NDArray[np.int64], dict[int, int]]:
+    """Draw n values; those that doubles do not decide are in the dictionary, by position."""
+    from dpforest.mechanisms.kernels.noise import UNDECIDED, two_sided_geometric_values
+
+    words = source.words(n)
+    noise = np.empty(n, dtype=np.int64)
+    wide: dict[int, int] = {}
+    if two_sided_geometric_values(a, _geometric_constant(a), words, noise):
+        for i in np.flatnonzero(noise == UNDECIDED):
+            wide[int(i)] = finish_two_sided_geometric(a, int(words[i]), source)
+    return noise, wide
 
 
 def _discrete_gaussian(

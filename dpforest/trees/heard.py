@@ -127,6 +127,12 @@ class ListeningSealed:
         self.said.append(("chosen", released))
         return released
 
+    def minimised(self, role: str, objective: Any) -> Any:
+        """As the sealed count."""
+        released = self.sealed.minimised(role, objective)
+        self.said.append(("minimised", released))
+        return released
+
     def drawn(self, role: str, families: Any) -> Any:
         """As the sealed count."""
         released = self.sealed.drawn(role, families)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpforest.mechanisms.objective import k_norm_like
 from dpforest.records.base import Chunk
 from dpforest.trees.base import ReleasedModel
 from dpforest.trees.heard import Heard, Noised, Replay
@@ -62,6 +63,42 @@ class Renoising:
         if sums is not None and before is not None and self.population is not None:
             values += self.population.weight * (sums - before)
         return values
+
+    def minimum(self, released: NDArray[Any], objective: Any) -> NDArray[np.float64]:
+        """Released weights, moved by a new linear term and by a start that moved.
+
+        The minimum moves by as much as Newton's method goes from it, over the population.
+        """
+        place, values = len(self.sums), released.astype(np.float64)
+        if self.population is None:
+            self.sums.append(None)
+            return values
+        weights = values * objective.calibration.step
+        pull, hessian = _at(objective, self.population, weights)
+        self.sums.append(pull)
+        if self.generator is None:
+            return values
+        before = self.before[place]
+        linear = k_norm_like(objective.calibration, self.generator)
+        linear += pull - (pull if before is None else before)
+        moved = np.linalg.solve(hessian, linear) / objective.calibration.step
+        return values - moved
+
+
+def _at(
+    objective: Any, population: Population, weights: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Gradient of losses of a population, and the Hessian of its objective."""
+    losses, (of_columns, of_constant) = (
+        objective.losses(population.table), objective.calibration.ridge
+    )  # fmt: skip
+    gradient, rest = np.zeros(weights.size), np.zeros(weights.size)
+    losses.add_gradient(weights, gradient, rest)
+    _, curvatures = losses.slopes(losses.scores(weights))
+    hessian = population.weight * losses.gram(curvatures, weights.size)
+    ridge = np.full(weights.size, of_columns)
+    ridge[-1] = of_constant
+    return population.weight * gradient, hessian + np.diag(ridge)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -122,6 +159,11 @@ class RenoisedAnswer:
             # Sums of a level are made of those above it.
             siblings.totals(score.query, self._counted())
         return self.bridge.replay.next("chosen")
+
+    def minimised(self, role: str, objective: Any) -> NDArray[np.float64]:
+        """Weights as they would be with a new linear term."""
+        released = self.bridge.replay.next("minimised")
+        return self.bridge.renoising.minimum(released, objective)
 
     def drawn(self, role: str, families: Any) -> Any:
         """As it was heard."""

@@ -1,0 +1,152 @@
+"""Sums over records that the minimum of a noisy objective needs: scores, slopes and curvatures.
+
+A record has at most two columns of each feature: code c of feature f is in the columns
+``columns[offsets[f] + c]`` with the values ``values[offsets[f] + c]``. The last column is the
+constant.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from dpforest.mechanisms.kernels.double_double import add, logistic, multiply, two_product
+
+#: A slope stays at its clip from this many clips on; below it is u - (4 / 27) u^3.
+KNEE = 1.5
+_THIRD_HI, _THIRD_LO = 0.14814814814814814, 8.22387425648264e-18  # 4 / 27
+
+
+@njit(cache=True, nogil=True)
+def add_scores(
+    codes: NDArray[np.unsignedinteger],
+    offsets: NDArray[np.int64],
+    columns: NDArray[np.int64],
+    values: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    scores: NDArray[np.float64],
+) -> None:
+    """Add to each record's score what its columns are worth."""
+    last = weights[weights.size - 1]
+    for i in range(codes.shape[0]):
+        total = last
+        for f in range(codes.shape[1]):
+            code = offsets[f] + codes[i, f]
+            total += weights[columns[code, 0]] * values[code, 0]
+            total += weights[columns[code, 1]] * values[code, 1]
+        scores[i] += total
+
+
+@njit(cache=True, nogil=True)
+def slopes_and_curvatures(
+    scores: NDArray[np.float64],
+    targets: NDArray[np.float64],
+    clip: float,
+    slopes: NDArray[np.float64],
+    curvatures: NDArray[np.float64],
+) -> None:
+    """Slope of each record's loss in its score, and how fast it grows; in doubles."""
+    for i in range(scores.size):
+        p = 1.0 / (1.0 + math.exp(-min(max(scores[i], -500.0), 500.0)))
+        u = min(max((p - targets[i]) / clip, -KNEE), KNEE)
+        slopes[i] = clip * (u - u * u * u * (4.0 / 27.0))
+        curvatures[i] = max(1.0 - u * u * (4.0 / 9.0), 0.0) * p * (1.0 - p)
+
+
+@njit(cache=True, nogil=True)
+def add_gram(
+    codes: NDArray[np.unsignedinteger],
+    offsets: NDArray[np.int64],
+    columns: NDArray[np.int64],
+    values: NDArray[np.float64],
+    curvatures: NDArray[np.float64],
+    gram: NDArray[np.float64],
+) -> None:
+    """Add curvature times x x' of each record to the lower half."""
+    n_features, constant = codes.shape[1], gram.shape[0] - 1
+    at = np.empty(2 * n_features + 1, dtype=np.int64)
+    what = np.empty(2 * n_features + 1, dtype=np.float64)
+    for i in range(codes.shape[0]):
+        if curvatures[i] == 0.0:
+            continue
+        n = 0
+        for f in range(n_features):
+            code = offsets[f] + codes[i, f]
+            for side in range(2):
+                if values[code, side] != 0.0:
+                    at[n], what[n] = columns[code, side], values[code, side]
+                    n += 1
+        at[n], what[n] = constant, 1.0
+        n += 1
+        for j in range(n):
+            times = curvatures[i] * what[j]
+            for k in range(j + 1):
+                if at[j] >= at[k]:
+                    gram[at[j], at[k]] += times * what[k]
+                else:
+                    gram[at[k], at[j]] += times * what[k]
+
+
+@njit(cache=True, nogil=True)
+def add_gradient(
+    codes: NDArray[np.unsignedinteger],
+    offsets: NDArray[np.int64],
+    columns: NDArray[np.int64],
+    values: NDArray[np.float64],
+    targets: NDArray[np.float64],
+    start: float,
+    clip: float,
+    weights: NDArray[np.float64],
+    hi: NDArray[np.float64],
+    lo: NDArray[np.float64],
+) -> None:
+    """Add the slopes of all records in all columns to sums of two doubles.
+
+    Values, targets, the start and the clip are taken as they stand, and the clip is a power of
+    two; so a record's slope is off by less than 2^-76 in each of its columns.
+    """
+    constant = weights.size - 1
+    for i in range(codes.shape[0]):
+        z_hi, z_lo = add(start, 0.0, weights[constant], 0.0)
+        for f in range(codes.shape[1]):
+            code = offsets[f] + codes[i, f]
+            for side in range(2):
+                p_hi, p_lo = two_product(weights[columns[code, side]], values[code, side])
+                z_hi, z_lo = add(z_hi, z_lo, p_hi, p_lo)
+        p_hi, p_lo = logistic(z_hi, z_lo)
+        r_hi, r_lo = add(p_hi, p_lo, -targets[i], 0.0)
+        u_hi, u_lo = r_hi / clip, r_lo / clip
+        if u_hi >= KNEE:
+            s_hi, s_lo = clip, 0.0
+        elif u_hi <= -KNEE:
+            s_hi, s_lo = -clip, 0.0
+        else:
+            c_hi, c_lo = multiply(u_hi, u_lo, u_hi, u_lo)
+            c_hi, c_lo = multiply(c_hi, c_lo, u_hi, u_lo)
+            c_hi, c_lo = multiply(c_hi, c_lo, _THIRD_HI, _THIRD_LO)
+            s_hi, s_lo = add(u_hi, u_lo, -c_hi, -c_lo)
+            s_hi, s_lo = s_hi * clip, s_lo * clip
+        for f in range(codes.shape[1]):
+            code = offsets[f] + codes[i, f]
+            for side in range(2):
+                if values[code, side] != 0.0:
+                    p_hi, p_lo = multiply(s_hi, s_lo, values[code, side], 0.0)
+                    k = columns[code, side]
+                    hi[k], lo[k] = add(hi[k], lo[k], p_hi, p_lo)
+        hi[constant], lo[constant] = add(hi[constant], lo[constant], s_hi, s_lo)
+
+
+@njit(cache=True, nogil=True)
+def add_ridge(
+    ridge: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    hi: NDArray[np.float64],
+    lo: NDArray[np.float64],
+) -> None:
+    """Add ridge times weight to each sum of two doubles."""
+    for k in range(weights.size):
+        p_hi, p_lo = two_product(ridge[k], weights[k])
+        hi[k], lo[k] = add(hi[k], lo[k], p_hi, p_lo)

@@ -1,0 +1,96 @@
+"""The plan of the convex learner: one list of releases, made from public facts alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpforest.accounting.events import ObjectivePerturbation
+from dpforest.accounting.releases import LearnerBudget, Plan, Release, Round, Step
+from dpforest.trees.base import PRIOR_ROLE, TableFacts
+from dpforest.trees.convex.columns import CurveColumns
+from dpforest.trees.convex.queries import CurveLosses
+from dpforest.trees.convex.settings import ConvexSettings
+from dpforest.trees.prior import prior_round
+
+OWNER = "convex"
+_MOST_FOR_DETERMINANT = Fraction(3)
+
+
+class Role:
+    """Requests, in the ledger's words."""
+
+    PRIOR = PRIOR_ROLE
+    CURVES = "minimum of a noisy objective"
+
+
+@dataclass(frozen=True, slots=True)
+class ConvexShape:
+    """Sizes of the curves.
+
+    Attributes
+    ----------
+    n_classes : int
+    n_knots : int
+        Of an ordered feature's curve, at most.
+    clip : Fraction
+    """
+
+    n_classes: int
+    n_knots: int
+    clip: Fraction
+
+    @property
+    def labels(self) -> tuple[int, ...]:
+        """Classes that have curves of their own: of two the second alone."""
+        return (1,) if self.n_classes == 2 else tuple(range(self.n_classes))
+
+
+def build_plan(
+    facts: TableFacts, budget: LearnerBudget, settings: ConvexSettings
+) -> Plan[ConvexShape]:
+    """Make a plan that costs exactly epsilon, purely, from public facts alone.
+
+    Delta is not used: noise of the K-norm in pure epsilon is less than Gaussian noise of as many
+    columns as few records can teach.
+
+    Parameters
+    ----------
+    facts : TableFacts
+        Without ``approximate_rows`` curves are straight lines.
+    budget : LearnerBudget
+    settings : ConvexSettings
+    """
+    epsilon, of_means = Fraction(budget.epsilon), facts.unit > 1
+    signal = LearnerBudget(epsilon, Fraction(0)).signal(facts.approximate_rows or 0.0)
+    n_minima = 1 if facts.n_classes == 2 else facts.n_classes
+    level = signal / (n_minima * facts.n_features)
+    shape = ConvexShape(facts.n_classes, settings.n_knots(level), settings.clip_at(level, of_means))
+    prior = settings.prior(signal, of_means) * epsilon
+    of_one = (epsilon - prior) / n_minima
+    # A ridge that is smaller than this makes is as good as none.
+    determinant = min(settings.determinant(level) * of_one, _MOST_FOR_DETERMINANT)
+    blocks = Fraction(facts.n_features + 1)
+    event = ObjectivePerturbation(of_one, determinant, shape.clip, CurveLosses.curvature, blocks)
+    times = "" if n_minima == 1 else f", {n_minima} times"
+    release = Release(Role.CURVES, event, says=f"the curves of all features at once{times}")
+    rounds = (
+        prior_round(OWNER, facts.unit, prior, True),
+        Round(OWNER, (Step((release,)),), n_minima),
+    )
+    return Plan(rounds, shape, _words(shape, CurveColumns.of(facts, shape.n_knots)))
+
+
+def _words(shape: ConvexShape, columns: CurveColumns) -> dict[str, str]:
+    """The plan in words, for the report."""
+    of_each = "" if len(shape.labels) == 1 else ", for each class against all others"
+    lines = "a straight line" if shape.n_knots == 2 else f"lines between {shape.n_knots} knots"
+    return {
+        "rounds": f"one minimum of a clipped log loss, a ridge and a noisy linear term{of_each}",
+        "structure": "no trees: a sum of curves of single features",
+        "curves": f"{lines} over the public cells of an ordered feature, a step for each category",
+        "columns": str(columns.n_columns),
+        "noise": "drawn exactly by the largest L1 of a feature's columns (K-norm)",
+        "budget shares add up in": "epsilon",
+        "composed by": "addition in epsilon",
+    }
