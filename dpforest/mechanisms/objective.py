@@ -373,7 +373,7 @@ class _Problem:
         _, curvatures = self.losses.slopes(scores)
         hessian = self.losses.gram(curvatures, weights.size)
         hessian[np.diag_indices_from(hessian)] += self.ridge
-        step: NDArray[np.float64] = np.linalg.solve(hessian, -gradient)
+        step = np.asarray(np.linalg.solve(hessian, -gradient), dtype=np.float64)
         along = self.losses.scores(step)
         linear = float(step @ (self.noise + self.ridge * weights))
         square = float(step @ (self.ridge * step))
