@@ -79,8 +79,12 @@ def _curves(
     query = CodedRecords(facts.unit)
     losses = CurveLosses(query, columns, label, start, shape.clip, calibration)
     released = bridge.ask(query, Role.CURVES).minimised(Role.CURVES, losses)
-    weights = np.clip(released * calibration.step, -_MOST, _MOST)
-    return start + float(weights[-1]), in_score_steps(columns.of_codes(weights))
+    weights = released * calibration.step
+    values = columns.of_codes(weights)
+    # What all codes of a feature share is the constant's: noise moves it from one to the other.
+    means = np.add.reduceat(values, facts.offsets[:-1]) / facts.n_codes
+    values = np.clip(values - np.repeat(means, facts.n_codes), -_MOST, _MOST)
+    return start + float(weights[-1] + means.sum()), in_score_steps(values)
 
 
 def _even_sizes(facts: TableFacts, rows: float) -> NDArray[np.float64]:
