@@ -290,7 +290,11 @@ def release_minimum(
     weights = certified_minimum(losses, calibration, draw)
     places = np.floor(np.clip(weights / calibration.step, -_LIMIT, _LIMIT)).astype(np.int64)
     more = two_sided_geometric(places.size, calibration.step_exponent, source)
-    return places + np.clip(np.array(more, dtype=object), -_MOST, _MOST).astype(np.int64)
+    # Cut once it is noisy: noise that is cut itself would protect less.
+    noisy = [
+        min(max(place + k, -_MOST), _MOST) for place, k in zip(places.tolist(), more, strict=True)
+    ]
+    return np.array(noisy, dtype=np.int64)
 
 
 def _take(losses: ClippedLosses, calibration: Calibration, grant: Grant | None) -> None:
