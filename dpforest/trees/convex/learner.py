@@ -79,7 +79,7 @@ def _curves(
     query = CodedRecords(facts.unit)
     losses = CurveLosses(query, columns, label, start, shape.clip, calibration)
     released = bridge.ask(query, Role.CURVES).minimised(Role.CURVES, losses)
-    weights = released * calibration.step
+    weights = np.asarray(released * calibration.step, dtype=np.float64)
     values = columns.of_codes(weights)
     # What all codes of a feature share is the constant's: noise moves it from one to the other.
     means = np.add.reduceat(values, facts.offsets[:-1]) / facts.n_codes
