@@ -129,7 +129,7 @@ class _Look:
     def at(self, X: Any, y: Any) -> None:
         """Look at the whole table, or at one more part of it."""
         domain = self._domain
-        table = read_table(X, n_columns=len(domain.features))
+        table = read_table(X, domain.feature_names)
         selection = Selection(table, select_columns(table, domain.feature_names, _NAME))
         selection.check()
         labels, task = None, None

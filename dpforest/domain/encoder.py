@@ -162,7 +162,7 @@ class DomainEncoder:
 
     def reads_by_position(self, X: Any) -> bool:
         """Say if a table, of a width that was checked, has names and none of the declared ones."""
-        table = read_table(X, n_columns=self.domain.n_features)
+        table = read_table(X, self.domain.feature_names)
         return is_read_by_position(table, self.domain.feature_names)
 
     @quietly
@@ -263,7 +263,7 @@ class DomainEncoder:
             self._target()
 
     def _open(self, X: Any) -> Selection:
-        table = read_table(X, n_columns=self.domain.n_features)
+        table = read_table(X, self.domain.feature_names)
         indices = select_columns(table, self.domain.feature_names, self.estimator_name)
         return Selection(table, indices)
 

@@ -28,12 +28,14 @@ class RowTable:
     rows : sequence
     n_columns : int
         How wide a row is.
+    declared : sequence of str
+        Names of the features, by which rows that are dictionaries are read.
     """
 
     names: tuple[str, ...] | None = None
 
-    def __init__(self, rows: Sequence[Any], n_columns: int) -> None:
-        self._rows = rows
+    def __init__(self, rows: Sequence[Any], n_columns: int, declared: Sequence[str] = ()) -> None:
+        self._rows, self._declared = rows, tuple(declared)
         self.n_rows, self.n_columns = len(rows), n_columns
 
     @cached_property
@@ -46,7 +48,7 @@ class RowTable:
     def _read(self) -> list[Any]:
         if _are_lists(self._rows):
             return list(self._rows)
-        return [cells_of_row(row) for row in self._rows]
+        return [cells_of_row(row, self._declared) for row in self._rows]
 
     @cached_property
     def _columns(self) -> list[tuple[Any, ...]]:
@@ -73,9 +75,11 @@ def _are_lists(rows: Sequence[Any]) -> bool:
     return _LISTS.issuperset(map(id, map(type, rows)))
 
 
-def cells_of_row(row: Any) -> Sequence[Any]:
+def cells_of_row(row: Any, declared: Sequence[str] = ()) -> Sequence[Any]:
     """Cells of a row; none of what is no row."""
     kind = type(row)
+    if issubclass(kind, dict):
+        return _cells_by_name(row, declared)
     if issubclass(kind, list):
         return list.__getitem__(row, slice(None))
     if issubclass(kind, tuple):
@@ -85,6 +89,15 @@ def cells_of_row(row: Any) -> Sequence[Any]:
         return cells_of(pandas_column(row))
     is_array = kind is np.ndarray or kind is np.ma.MaskedArray
     return cells_of_array(row) if is_array and row.ndim == 1 and row.dtype.kind != "V" else ()
+
+
+def _cells_by_name(row: dict[Any, Any], declared: Sequence[str]) -> Sequence[Any]:
+    """Cells of a dictionary, nothing where it has no such name; none where it has none of them.
+
+    Names of other types are not looked at: comparing them might raise.
+    """
+    named = {name: cell for name, cell in dict.items(row) if type(name) is str}
+    return [named.get(name) for name in declared] if named.keys() & set(declared) else ()
 
 
 def cells_of_array(array: NDArray[Any]) -> list[Any]:

@@ -185,16 +185,17 @@ def _refuse_times(name: str) -> NoReturn:
     )
 
 
-def read_table(X: Any, n_columns: int | None = None) -> Table:
+def read_table(X: Any, declared: Sequence[str] | None = None) -> Table:
     """Open a table for reading by column; see `Table`.
 
     Parameters
     ----------
     X : array, list or data frame of shape (n_samples, n_features)
         The table. Where it is a list of rows, each row is read by itself.
-    n_columns : int, optional
-        Width of a table that says nothing of its shape, such as a list of rows. By default it is
-        the width of all rows, and there must be one.
+    declared : sequence of str, optional
+        Names of the features. As wide is a table that says nothing of its shape, such as a list of
+        rows; by default it is the width of all rows, and there must be one. Rows that are
+        mappings are read by these names.
 
     Raises
     ------
@@ -224,14 +225,14 @@ def read_table(X: Any, n_columns: int | None = None) -> Table:
         )
     if not isinstance(X, (np.ndarray, list, tuple)):
         frame = open_frame(X)
-        if frame is not None and (n_columns is None or frame.shape != (0, 0)):
+        if frame is not None and (declared is None or frame.shape != (0, 0)):
             return FrameTable(frame)
         X = X if frame is None else []
     read = _as_array(X, "X")
     if isinstance(read, list):
-        return _list_table(read, n_columns)
-    if n_columns is not None and read.shape in ((0,), (0, 0)):
-        read = read.reshape(0, n_columns)
+        return _list_table(read, declared)
+    if declared is not None and read.shape in ((0,), (0, 0)):
+        read = read.reshape(0, len(declared))
     if read.ndim != 2 and not (read.ndim > 2 and read.dtype == object):
         _refuse_dimensions(read.ndim)
     return ArrayTable(read)
@@ -242,9 +243,10 @@ def _is_sparse(values: Any) -> bool:
     return hasattr(type(values), "tocsr")
 
 
-def _list_table(rows: list[Any], n_columns: int | None) -> Table:
-    if n_columns is None:
-        n_columns = width_of_rows(rows)
+def _list_table(rows: list[Any], declared: Sequence[str] | None) -> Table:
+    if declared is not None:
+        return ListTable(rows, len(declared), declared)
+    n_columns = width_of_rows(rows)
     if n_columns is None:
         mappings = bool(rows) and issubclass(type(rows[0]), Mapping)
         _refuse_dimensions(1, _OF_MAPPINGS if mappings else _OF_LISTS)

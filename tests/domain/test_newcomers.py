@@ -143,7 +143,7 @@ def fitted():
 @pytest.mark.parametrize(
     ("X", "said"),
     [
-        (TABLE.to_dict("records"), r"pandas\.DataFrame\(rows\)"),
+        ([{"years": 40, "room": "a"}], r"pandas\.DataFrame\(rows\)"),
         (TABLE.iloc[0], r"frame\.iloc\[\[0\]\]"),
         (None, "X=None.*Pass a data frame or an array"),
         (np.zeros((2, 2, 2)), r"X\.reshape\(len\(X\), -1\)"),

@@ -120,7 +120,7 @@ class BatchStream(Stream):
 
 def _check_batch(batch: Batch, feature_names: tuple[str, ...]) -> None:
     with placed(batch.place):
-        table = read_table(batch.X, len(feature_names))
+        table = read_table(batch.X, feature_names)
         select_columns(table, feature_names, "the domain")
         features = read_by_name(table.names, feature_names)
         check_lengths(table, open_labels(batch.y, "the stream", features=features))

@@ -1,0 +1,69 @@
+"""Rows that are dictionaries are read by the names of the features, each by itself."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpforest import Domain, PrivateForestClassifier
+from dpforest.domain.encoder import DomainEncoder
+from dpforest.streams import BatchStream
+
+DOMAIN = Domain(
+    features={"age": (0, 110), "ward": ["a", "b"]}, classes=["no", "yes"], approximate_rows=200
+)
+TABLE = pd.DataFrame({"age": np.arange(200) % 90, "ward": ["a", "b"] * 100})
+LABELS = np.where(TABLE["age"] > 40, "yes", "no")
+
+
+class Unhappy:
+    """A key that looks like a feature's name until somebody compares it."""
+
+    def __hash__(self):
+        return hash("age")
+
+    def __eq__(self, other):
+        raise RuntimeError("asked")
+
+
+def encoded(X, y=LABELS):
+    return DomainEncoder(DOMAIN, invalid="drop", estimator_name="x").encode(X, y)
+
+
+@pytest.mark.parametrize("kind", [dict, OrderedDict])
+def test_dictionaries_read_as_the_frame_of_them(kind):
+    rows = [kind(row) for row in TABLE.to_dict("records")]
+    shuffled = [kind(reversed(row.items())) for row in rows]
+    more = [kind({**row, "id": 7}) for row in rows]
+    expected = encoded(TABLE)
+    for X in (rows, tuple(rows), shuffled, more):
+        found = encoded(X)
+        np.testing.assert_array_equal(found.matrix.codes, expected.matrix.codes)
+        np.testing.assert_array_equal(found.labels, expected.labels)
+
+
+def test_a_fit_and_its_predictions_are_those_of_the_frame():
+    rows = TABLE.to_dict("records")
+    fits = [
+        PrivateForestClassifier(epsilon=5, domain=DOMAIN, random_state=0).fit(X, LABELS)
+        for X in (TABLE, rows)
+    ]
+    np.testing.assert_array_equal(fits[0].predict_proba(TABLE), fits[1].predict_proba(rows))
+    stream = BatchStream([(rows[:90], LABELS[:90]), (rows[90:], LABELS[90:])])
+    stream.check(("age", "ward"))
+
+
+def test_each_row_is_read_by_itself():
+    """A name that is missing is a missing value, and a row without any is no row."""
+    rows = [{"age": 4, "ward": "a"}, {"ward": "b"}, {"years": 3}, {}, [5, "b"], {Unhappy(): 1}]
+    domain = Domain(
+        features={"age": (0, 110), "ward": ["a", "b"]}, classes=["no", "yes"],
+    )  # fmt: skip
+    encoder = DomainEncoder(domain, invalid="drop", estimator_name="x")
+    alone = [encoder.encode([row], ["no"]).labels.size for row in rows]
+    found = encoder.encode(rows, ["no"] * len(rows))
+    assert found.labels.size == sum(alone)
+    assert alone[0] == alone[4] == 1 and alone[2] == alone[3] == alone[5] == 0
