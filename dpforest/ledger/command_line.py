@@ -117,7 +117,14 @@ def _maybe_data_set(parser: argparse.ArgumentParser) -> None:
 
 
 def _file(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE")
+    parser.add_argument("file", metavar="FILE", type=_path)
+
+
+def _path(written: str) -> str:
+    """A path; a dash would be a file of that name, where other commands mean their output by it."""
+    if written == "-":
+        raise argparse.ArgumentTypeError("must be the name of a file: the ledger's are not piped")
+    return written
 
 
 def _init(parser: argparse.ArgumentParser) -> None:

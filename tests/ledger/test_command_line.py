@@ -244,6 +244,16 @@ def test_2_for_bad_input_that_charges_nothing(ask, good, line, said):
     assert good("log claims").count("\n") == 0
 
 
+@pytest.mark.parametrize("command", ["export", "page", "backup", "import"])
+def test_a_dash_is_no_file(ask, good, command, here, capsys):
+    good(INIT)
+    with pytest.raises(SystemExit) as left:
+        ask(f"{command} -")
+    assert left.value.code == 2
+    assert "must be the name of a file" in capsys.readouterr().err
+    assert not (here / "-").exists()
+
+
 def test_a_plan_for_another_domain_is_refused(ask, good, helpers):
     good(INIT)
     domain = helpers.DOMAIN.model_copy(update={"features": helpers.DOMAIN.features[:1]})
