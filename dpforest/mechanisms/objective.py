@@ -290,7 +290,9 @@ def release_minimum(
     weights = certified_minimum(losses, calibration, draw)
     places = np.floor(np.clip(weights / calibration.step, -_LIMIT, _LIMIT)).astype(np.int64)
     more = two_sided_geometric(places.size, calibration.step_exponent, source)
-    return places + np.clip(np.array(more, dtype=object), -_MOST, _MOST).astype(np.int64)
+    # The sum is clipped, as what is released: noise that ends somewhere would tell neighbours apart.
+    total = places.astype(object) + np.array(more, dtype=object)
+    return np.clip(total, -_MOST, _MOST).astype(np.int64)
 
 
 def _take(losses: ClippedLosses, calibration: Calibration, grant: Grant | None) -> None:
