@@ -219,7 +219,7 @@ class ClippedLosses:
         it and is off by 2^-78 besides, and so are sums of slopes below n by 2^-100 of n each time.
         """
         n, n_terms = float(self.targets.size), 2.0 * self.codes.shape[1] + 2.0
-        largest = float(np.abs(weights).max(initial=1.0))
+        largest = float(np.abs(weights).max(initial=max(1.0, abs(self.start))))
         of_record = 2.0**-78 + n_terms**2 * largest * 2.0**-100
         return weights.size**0.5 * (n * of_record + n**2 * 2.0**-100)
 
@@ -362,9 +362,14 @@ class _Problem:
         return hi + lo
 
     def gradient_error(self, weights: NDArray[np.float64]) -> float:
-        """Most that the gradient's length is off."""
+        """Most that the gradient's length is off.
+
+        Slopes of n records are added to noise and ridge, which are in each sum; so all n are off by
+        2^-100 of them besides.
+        """
         sizes = np.abs(self.noise) + self.ridge * np.abs(weights)
-        of_others = weights.size**0.5 * float(sizes.max()) * 2.0**-52 * 2.0**-44
+        n_sums = self.losses.targets.size + 16.0
+        of_others = weights.size**0.5 * float(sizes.max()) * n_sums * 2.0**-100
         return self.losses.gradient_error(weights) + of_others
 
     def moved(
