@@ -31,6 +31,14 @@ LATTICE_SHARE = Fraction(2, 100)
 CONSTANT_SHARE = Fraction(1, 4)
 #: Standard deviation that the lattice's noise is to have, at most.
 LATTICE_NOISE = 0.002
+#: Largest exponent of the noise, times the widest block: sharper noise is found by ever more
+#: attempts, and is for more epsilon than anybody spends.
+SHARPEST = 0.5
+#: Smallest and largest determinant, and largest curvature, whose ridges doubles hold.
+_LEAST_PART, _MOST_PART, _MOST_CURVATURE = Fraction(1, 2**60), 60, 2**60
+#: How often the gradient at which the minimum is found may be in what the noise is as a rule: a
+#: 32nd of what doubles tell apart, since noise may lie further out.
+_DIGITS = 2.0**48
 #: Steps of Newton's method after which something must be wrong with the code. In real numbers it
 #: ends always, and in doubles once it is as close as they can tell.
 _MOST_STEPS = 1000
@@ -87,8 +95,8 @@ class Calibration:
         Raises
         ------
         ParameterError
-            When epsilon is so small that an exponent is zero in doubles, the clip is no power of
-            two, or the blocks are others than the event's.
+            When what epsilon leaves for noise is so little that doubles could not find the minimum,
+            the clip is no power of two, or the blocks are others than the event's.
         """
         _check(event, widths)
         epsilon, n = Fraction(event.epsilon), sum(widths)
@@ -96,14 +104,17 @@ class Calibration:
         lattice = LATTICE_SHARE * left
         ridge = _ridge(event, float_down(event.determinant))
         step_exponent = float_down(lattice / (2 * n))
-        step = _power_below(LATTICE_NOISE * step_exponent / 2**0.5)
+        step = _power_below(LATTICE_NOISE * min(step_exponent, 1.0) / 2**0.5)
         noise_step = min(_power_below(step * min(ridge) / (2 * n**0.5)), float(event.clip))
-        moved = event.clip / Fraction(noise_step) + max(widths)
-        noise_exponent = float_down((left - lattice) / moved)
-        if not (noise_exponent > 0.0 and step > 0.0 and noise_step > 0.0):
-            rule = "must be positive as a double"
+        steps = Fraction(noise_step)
+        noise_exponent = float_down((left - lattice) * steps / (event.clip + steps * max(widths)))
+        noise_exponent = min(noise_exponent, SHARPEST / max(widths))
+        made = cls(tuple(widths), ridge, noise_step, noise_exponent, step, step_exponent)
+        reach = (n + 1) * noise_step  # of the noise, times its exponent
+        if not 0.0 < reach <= noise_exponent * made.largest_gradient * _DIGITS:
+            rule = "must leave more for the noise: doubles could not find the minimum"
             raise ParameterError("epsilon", event.epsilon, rule, "Spend more budget")
-        return cls(tuple(widths), ridge, noise_step, noise_exponent, step, step_exponent)
+        return made
 
 
 def _check(event: ObjectivePerturbation, widths: Sequence[int]) -> None:
@@ -113,8 +124,12 @@ def _check(event: ObjectivePerturbation, widths: Sequence[int]) -> None:
     if not event.determinant < event.epsilon < math.inf:
         rule = "must be finite, and more than its part for the determinant"
         raise ParameterError("epsilon", event.epsilon, rule, "Give the noise a part of it")
-    if math.frexp(float(event.clip))[0] != 0.5:
+    if math.frexp(float_down(event.clip))[0] != 0.5:
         raise ParameterError("clip", event.clip, "must be a power of two", "Round it")
+    for name, most in (("determinant", _MOST_PART), ("curvature", _MOST_CURVATURE)):
+        if not _LEAST_PART <= getattr(event, name) <= most:
+            rule = f"must be from {_LEAST_PART} to {most}"
+            raise ParameterError(name, getattr(event, name), rule, "Give what doubles can hold")
 
 
 def _ridge(event: ObjectivePerturbation, determinant: float) -> tuple[float, float]:
@@ -125,11 +140,8 @@ def _ridge(event: ObjectivePerturbation, determinant: float) -> tuple[float, flo
     bend, constant = float(event.curvature), float(CONSTANT_SHARE) * determinant
     of_columns = math.expm1(determinant - constant) * (1.0 - 2.0**-40)
     of_constant = math.expm1(constant) * (1.0 - 2.0**-40)
-    if not min(of_columns, of_constant) > 0.0:
-        rule = "must be positive as a double"
-        raise ParameterError("epsilon", event.epsilon, rule, "Spend more budget")
-    more = 1.0 + 2.0**-40
-    return bend * float(event.blocks - 1) / of_columns * more, bend / of_constant * more
+    more, n_features = 1.0 + 2.0**-40, max(float(event.blocks - 1), 1.0)
+    return bend * n_features / of_columns * more, bend / of_constant * more
 
 
 def _power_below(value: float) -> float:
@@ -290,7 +302,7 @@ def release_minimum(
     weights = certified_minimum(losses, calibration, draw)
     places = np.floor(np.clip(weights / calibration.step, -_LIMIT, _LIMIT)).astype(np.int64)
     more = two_sided_geometric(places.size, calibration.step_exponent, source)
-    # The sum is clipped, as what is released: noise that ends somewhere would tell neighbours apart.
+    # The sum is clipped, not the noise: noise that ends somewhere would tell neighbours apart.
     total = places.astype(object) + np.array(more, dtype=object)
     return np.clip(total, -_MOST, _MOST).astype(np.int64)
 
