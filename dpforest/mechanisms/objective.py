@@ -165,7 +165,7 @@ class ClippedLosses:
     offsets : ndarray of int64, shape (D,)
         Flat position of code 0 of each feature.
     columns : ndarray of int64, shape (total codes, 2)
-        In which columns a code lies; below the constant's, which is the last of all.
+        In which columns a code lies; in the block of its feature. The constant's is the last.
     values : ndarray of float64, shape (total codes, 2)
         What it is there; sizes of a code add up to at most 1.
     start : float
@@ -187,6 +187,25 @@ class ClippedLosses:
     values: NDArray[np.float64]
     start: float
     clip: float
+
+    def has_blocks(self, widths: Sequence[int]) -> bool:
+        """True if columns and values, which are public, are as a record's sensitivity has them.
+
+        Codes of each feature lie in its block, and their sizes add up to at most 1, exactly: of two
+        sizes the larger is taken from 1, which loses nothing from a half on.
+        """
+        n_codes = np.diff([*self.offsets.tolist(), len(self.columns)])
+        shapes = {self.columns.shape, self.values.shape, (int(n_codes.sum()), 2)}
+        n_features = len(widths) - 1
+        if not (len(shapes) == 1 and self.codes.shape == (self.targets.size, n_features)):
+            return False
+        if self.offsets.size != n_features or (n_codes < 0).any():
+            return False
+        ends = np.cumsum((0, *widths))
+        first, end = np.repeat(ends[:-2], n_codes), np.repeat(ends[1:-1], n_codes)
+        inside = (first[:, None] <= self.columns) & (self.columns < end[:, None])
+        small, large = np.sort(np.abs(self.values), axis=1).T
+        return bool(inside.all() and (small <= 1.0 - large).all())
 
     @property
     def _design(self) -> tuple[NDArray[Any], NDArray[np.int64], Any, Any]:
@@ -262,13 +281,14 @@ def release_minimum(
     GrantError
         When the grant does not fit.
     ParameterError
-        When the calibration is of another event, or the losses are others than it was priced for.
+        When the calibration is of another event, or the losses are others than it was priced for:
+        by clip, curvature, or columns.
 
     Notes
     -----
     **Claim**: ``event.epsilon``-DP. **Relation**: add or remove one record. **Sensitivity**: a
     record adds s x to the gradient, where s, its slope, lies within the clip c, and sizes in each
-    block of x add up to at most 1; so no block moves by more than c in L1.
+    block of x add up to at most 1, which is looked at; so no block moves by more than c in L1.
 
     **Proof**: write J(w) for the sum of losses plus w' L w / 2 + b' w, L diagonal. Its gradient is
     one to one and has continuous derivatives, H(w) + L, so for each w there is one b at which w is
@@ -285,15 +305,16 @@ def release_minimum(
     3. *Doubles*. Nobody draws u, and doubles do not find the minimum. The weights v that were
        found have a gradient of length at most g at b = h z, so of at most g + h sqrt(d) / 2 at any
        b = h (z + u). J is convex by min(L), so v lies within that over min(L) of the minimum,
-       which is at most one step of the lattice. Rounded down, each of d weights differs by at most
-       one step from the minimum's. Noise with exponent e on each covers it: what is released has
-       at any place at most exp(d e) times the probability that it would have from the real
-       minimum, and at least exp(-d e) times. Both times, with one record more or less, that is
-       exp(2 d e).
+       which is at most one step of the lattice. Both cut at 2^52 steps and rounded down, each of d
+       weights differs by at most one step from the minimum's. Noise with exponent e on each covers
+       it: what is released has at any place at most exp(d e) times the probability that it would
+       have from the real minimum, and at least exp(-d e) times. Both times, with one record more
+       or less, that is exp(2 d e).
 
-    Together a (c / h + m), the determinant's part and 2 d e are epsilon. What is not drawn, u, is
-    averaged over in all three. **Source**: Chaudhuri, Monteleoni, Sarwate 2011 for the idea; Kifer,
-    Smith, Thakurta 2012 for the determinant; Iyengar et al. 2019 for minima that are not exact.
+    Together a (c / h + m), the determinant's part and 2 d e are at most epsilon. What is not drawn,
+    u, is averaged over in all three. **Source**: Chaudhuri, Monteleoni, Sarwate 2011 for the idea;
+    Kifer, Smith, Thakurta 2012 for the determinant; Iyengar et al. 2019 for minima that are not
+    exact.
     **Tests**: tests/mechanisms/test_objective.py (the gradient against fractions, the minimum
     against a slow twin, the density ratio by integration, planted faults).
     """
@@ -317,6 +338,9 @@ def _take(losses: ClippedLosses, calibration: Calibration, grant: Grant | None) 
         if event.clip != Fraction(losses.clip) or event.curvature < LARGEST_CURVATURE:
             rule = f"must have the event's clip, {event.clip}, and curvature"
             raise ParameterError("losses", losses.clip, rule, "Pay for these losses")
+        if not losses.has_blocks(calibration.widths):
+            rule = "must have columns in their blocks, and sizes that add up to at most 1 in each"
+            raise ParameterError("losses", losses.columns.shape, rule, "Lay them out so")
     consume(grant, ObjectivePerturbation, cells=1)
 
 
