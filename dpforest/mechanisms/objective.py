@@ -31,6 +31,14 @@ LATTICE_SHARE = Fraction(2, 100)
 CONSTANT_SHARE = Fraction(1, 4)
 #: Standard deviation that the lattice's noise is to have, at most.
 LATTICE_NOISE = 0.002
+#: Largest exponent of the noise, times the widest block: sharper noise is found by ever more
+#: attempts, and is for more epsilon than anybody spends.
+SHARPEST = 0.5
+#: Smallest and largest determinant, and largest curvature, whose ridges doubles hold.
+_LEAST_PART, _MOST_PART, _MOST_CURVATURE = Fraction(1, 2**60), 60, 2**60
+#: How often the gradient at which the minimum is found may be in what the noise is as a rule: a
+#: 32nd of what doubles tell apart, since noise may lie further out.
+_DIGITS = 2.0**48
 #: Steps of Newton's method after which something must be wrong with the code. In real numbers it
 #: ends always, and in doubles once it is as close as they can tell.
 _MOST_STEPS = 1000
@@ -87,8 +95,8 @@ class Calibration:
         Raises
         ------
         ParameterError
-            When epsilon is so small that an exponent is zero in doubles, the clip is no power of
-            two, or the blocks are others than the event's.
+            When what epsilon leaves for noise is so little that doubles could not find the minimum,
+            the clip is no power of two, or the blocks are others than the event's.
         """
         _check(event, widths)
         epsilon, n = Fraction(event.epsilon), sum(widths)
@@ -96,14 +104,17 @@ class Calibration:
         lattice = LATTICE_SHARE * left
         ridge = _ridge(event, float_down(event.determinant))
         step_exponent = float_down(lattice / (2 * n))
-        step = _power_below(LATTICE_NOISE * step_exponent / 2**0.5)
+        step = _power_below(LATTICE_NOISE * min(step_exponent, 1.0) / 2**0.5)
         noise_step = min(_power_below(step * min(ridge) / (2 * n**0.5)), float(event.clip))
-        moved = event.clip / Fraction(noise_step) + max(widths)
-        noise_exponent = float_down((left - lattice) / moved)
-        if not (noise_exponent > 0.0 and step > 0.0 and noise_step > 0.0):
-            rule = "must be positive as a double"
+        steps = Fraction(noise_step)
+        noise_exponent = float_down((left - lattice) * steps / (event.clip + steps * max(widths)))
+        noise_exponent = min(noise_exponent, SHARPEST / max(widths))
+        made = cls(tuple(widths), ridge, noise_step, noise_exponent, step, step_exponent)
+        reach = (n + 1) * noise_step  # of the noise, times its exponent
+        if not 0.0 < reach <= noise_exponent * made.largest_gradient * _DIGITS:
+            rule = "must leave more for the noise: doubles could not find the minimum"
             raise ParameterError("epsilon", event.epsilon, rule, "Spend more budget")
-        return cls(tuple(widths), ridge, noise_step, noise_exponent, step, step_exponent)
+        return made
 
 
 def _check(event: ObjectivePerturbation, widths: Sequence[int]) -> None:
@@ -113,8 +124,12 @@ def _check(event: ObjectivePerturbation, widths: Sequence[int]) -> None:
     if not event.determinant < event.epsilon < math.inf:
         rule = "must be finite, and more than its part for the determinant"
         raise ParameterError("epsilon", event.epsilon, rule, "Give the noise a part of it")
-    if math.frexp(float(event.clip))[0] != 0.5:
+    if math.frexp(float_down(event.clip))[0] != 0.5:
         raise ParameterError("clip", event.clip, "must be a power of two", "Round it")
+    for name, most in (("determinant", _MOST_PART), ("curvature", _MOST_CURVATURE)):
+        if not _LEAST_PART <= getattr(event, name) <= most:
+            rule = f"must be from {_LEAST_PART} to {most}"
+            raise ParameterError(name, getattr(event, name), rule, "Give what doubles can hold")
 
 
 def _ridge(event: ObjectivePerturbation, determinant: float) -> tuple[float, float]:
@@ -125,11 +140,8 @@ def _ridge(event: ObjectivePerturbation, determinant: float) -> tuple[float, flo
     bend, constant = float(event.curvature), float(CONSTANT_SHARE) * determinant
     of_columns = math.expm1(determinant - constant) * (1.0 - 2.0**-40)
     of_constant = math.expm1(constant) * (1.0 - 2.0**-40)
-    if not min(of_columns, of_constant) > 0.0:
-        rule = "must be positive as a double"
-        raise ParameterError("epsilon", event.epsilon, rule, "Spend more budget")
-    more = 1.0 + 2.0**-40
-    return bend * float(event.blocks - 1) / of_columns * more, bend / of_constant * more
+    more, n_features = 1.0 + 2.0**-40, max(float(event.blocks - 1), 1.0)
+    return bend * n_features / of_columns * more, bend / of_constant * more
 
 
 def _power_below(value: float) -> float:
@@ -153,7 +165,7 @@ class ClippedLosses:
     offsets : ndarray of int64, shape (D,)
         Flat position of code 0 of each feature.
     columns : ndarray of int64, shape (total codes, 2)
-        In which columns a code lies; below the constant's, which is the last of all.
+        In which columns a code lies; in the block of its feature. The constant's is the last.
     values : ndarray of float64, shape (total codes, 2)
         What it is there; sizes of a code add up to at most 1.
     start : float
@@ -175,6 +187,25 @@ class ClippedLosses:
     values: NDArray[np.float64]
     start: float
     clip: float
+
+    def has_blocks(self, widths: Sequence[int]) -> bool:
+        """True if columns and values, which are public, are as a record's sensitivity has them.
+
+        Codes of each feature lie in its block, and their sizes add up to at most 1, exactly: of two
+        sizes the larger is taken from 1, which loses nothing from a half on.
+        """
+        n_codes = np.diff([*self.offsets.tolist(), len(self.columns)])
+        shapes = {self.columns.shape, self.values.shape, (int(n_codes.sum()), 2)}
+        n_features = len(widths) - 1
+        if not (len(shapes) == 1 and self.codes.shape == (self.targets.size, n_features)):
+            return False
+        if self.offsets.size != n_features or (n_codes < 0).any():
+            return False
+        ends = np.cumsum((0, *widths))
+        first, end = np.repeat(ends[:-2], n_codes), np.repeat(ends[1:-1], n_codes)
+        inside = (first[:, None] <= self.columns) & (self.columns < end[:, None])
+        small, large = np.sort(np.abs(self.values), axis=1).T
+        return bool(inside.all() and (small <= 1.0 - large).all())
 
     @property
     def _design(self) -> tuple[NDArray[Any], NDArray[np.int64], Any, Any]:
@@ -219,7 +250,7 @@ class ClippedLosses:
         it and is off by 2^-78 besides, and so are sums of slopes below n by 2^-100 of n each time.
         """
         n, n_terms = float(self.targets.size), 2.0 * self.codes.shape[1] + 2.0
-        largest = float(np.abs(weights).max(initial=1.0))
+        largest = float(np.abs(weights).max(initial=max(1.0, abs(self.start))))
         of_record = 2.0**-78 + n_terms**2 * largest * 2.0**-100
         return weights.size**0.5 * (n * of_record + n**2 * 2.0**-100)
 
@@ -250,13 +281,14 @@ def release_minimum(
     GrantError
         When the grant does not fit.
     ParameterError
-        When the calibration is of another event, or the losses are others than it was priced for.
+        When the calibration is of another event, or the losses are others than it was priced for:
+        by clip, curvature, or columns.
 
     Notes
     -----
     **Claim**: ``event.epsilon``-DP. **Relation**: add or remove one record. **Sensitivity**: a
     record adds s x to the gradient, where s, its slope, lies within the clip c, and sizes in each
-    block of x add up to at most 1; so no block moves by more than c in L1.
+    block of x add up to at most 1, which is looked at; so no block moves by more than c in L1.
 
     **Proof**: write J(w) for the sum of losses plus w' L w / 2 + b' w, L diagonal. Its gradient is
     one to one and has continuous derivatives, H(w) + L, so for each w there is one b at which w is
@@ -273,15 +305,16 @@ def release_minimum(
     3. *Doubles*. Nobody draws u, and doubles do not find the minimum. The weights v that were
        found have a gradient of length at most g at b = h z, so of at most g + h sqrt(d) / 2 at any
        b = h (z + u). J is convex by min(L), so v lies within that over min(L) of the minimum,
-       which is at most one step of the lattice. Rounded down, each of d weights differs by at most
-       one step from the minimum's. Noise with exponent e on each covers it: what is released has
-       at any place at most exp(d e) times the probability that it would have from the real
-       minimum, and at least exp(-d e) times. Both times, with one record more or less, that is
-       exp(2 d e).
+       which is at most one step of the lattice. Both cut at 2^52 steps and rounded down, each of d
+       weights differs by at most one step from the minimum's. Noise with exponent e on each covers
+       it: what is released has at any place at most exp(d e) times the probability that it would
+       have from the real minimum, and at least exp(-d e) times. Both times, with one record more
+       or less, that is exp(2 d e).
 
-    Together a (c / h + m), the determinant's part and 2 d e are epsilon. What is not drawn, u, is
-    averaged over in all three. **Source**: Chaudhuri, Monteleoni, Sarwate 2011 for the idea; Kifer,
-    Smith, Thakurta 2012 for the determinant; Iyengar et al. 2019 for minima that are not exact.
+    Together a (c / h + m), the determinant's part and 2 d e are at most epsilon. What is not drawn,
+    u, is averaged over in all three. **Source**: Chaudhuri, Monteleoni, Sarwate 2011 for the idea;
+    Kifer, Smith, Thakurta 2012 for the determinant; Iyengar et al. 2019 for minima that are not
+    exact.
     **Tests**: tests/mechanisms/test_objective.py (the gradient against fractions, the minimum
     against a slow twin, the density ratio by integration, planted faults).
     """
@@ -290,11 +323,9 @@ def release_minimum(
     weights = certified_minimum(losses, calibration, draw)
     places = np.floor(np.clip(weights / calibration.step, -_LIMIT, _LIMIT)).astype(np.int64)
     more = two_sided_geometric(places.size, calibration.step_exponent, source)
-    # Cut once it is noisy: noise that is cut itself would protect less.
-    noisy = [
-        min(max(place + k, -_MOST), _MOST) for place, k in zip(places.tolist(), more, strict=True)
-    ]
-    return np.array(noisy, dtype=np.int64)
+    # The sum is clipped, not the noise: noise that ends somewhere would tell neighbours apart.
+    total = places.astype(object) + np.array(more, dtype=object)
+    return np.clip(total, -_MOST, _MOST).astype(np.int64)
 
 
 def _take(losses: ClippedLosses, calibration: Calibration, grant: Grant | None) -> None:
@@ -307,6 +338,9 @@ def _take(losses: ClippedLosses, calibration: Calibration, grant: Grant | None) 
         if event.clip != Fraction(losses.clip) or event.curvature < LARGEST_CURVATURE:
             rule = f"must have the event's clip, {event.clip}, and curvature"
             raise ParameterError("losses", losses.clip, rule, "Pay for these losses")
+        if not losses.has_blocks(calibration.widths):
+            rule = "must have columns in their blocks, and sizes that add up to at most 1 in each"
+            raise ParameterError("losses", losses.columns.shape, rule, "Lay them out so")
     consume(grant, ObjectivePerturbation, cells=1)
 
 
@@ -364,9 +398,14 @@ class _Problem:
         return hi + lo
 
     def gradient_error(self, weights: NDArray[np.float64]) -> float:
-        """Most that the gradient's length is off."""
+        """Most that the gradient's length is off.
+
+        Slopes of n records are added to noise and ridge, which are in each sum; so all n are off by
+        2^-100 of them besides.
+        """
         sizes = np.abs(self.noise) + self.ridge * np.abs(weights)
-        of_others = weights.size**0.5 * float(sizes.max()) * 2.0**-52 * 2.0**-44
+        n_sums = self.losses.targets.size + 16.0
+        of_others = weights.size**0.5 * float(sizes.max()) * n_sums * 2.0**-100
         return self.losses.gradient_error(weights) + of_others
 
     def moved(

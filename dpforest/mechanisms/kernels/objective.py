@@ -76,7 +76,9 @@ def add_gram(
         for f in range(n_features):
             code = offsets[f] + codes[i, f]
             for side in range(2):
-                if values[code, side] != 0.0:
+                if side == 1 and n > 0 and at[n - 1] == columns[code, 1]:
+                    what[n - 1] += values[code, 1]
+                elif values[code, side] != 0.0:
                     at[n], what[n] = columns[code, side], values[code, side]
                     n += 1
         at[n], what[n] = constant, 1.0
