@@ -74,7 +74,7 @@ PURE_LEAST_SIGNAL_OF_MEANS, LEAST_SIGNAL_OF_MEANS = 150.0, 16.0
 #: In pure epsilon, of records in memory: R / D from which, and up to which, curves by one noisy
 #: minimum pass what else there is for a regression; R from which they do, however few features
 #: there are; and columns up to which Newton's method is quick.
-CONVEX_SIGNAL, MOST_CONVEX_SIGNAL = 5.0, 250.0
+CONVEX_SIGNAL, MOST_CONVEX_SIGNAL = 5.0, 300.0
 LEAST_CONVEX_SIGNAL, CONVEX_COLUMNS, CONVEX_KNOTS = 100.0, 1000, 10
 #: In pure epsilon, of two classes: R from which refitted forests pass rules, and boosted ones pass
 #: these; they do earlier of as many features as `BOOSTED_FEATURES`, nearly all ordered.

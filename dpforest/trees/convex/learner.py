@@ -52,15 +52,30 @@ class ConvexLearner:
         of released values and the record itself: ``queries``, ``mechanisms.objective``. **Tests**:
         tests/trees/convex.
         """
-        prior = released_class_counts(bridge, facts.unit)
-        columns = CurveColumns.of(facts, shape.n_knots)
-        made = [_curves(shape, bridge, facts, columns, prior, label) for label in shape.labels]
-        base, values = zip(*made, strict=True)
-        rows = facts.approximate_rows or float(prior.sum())
-        return AdditiveModel(
-            facts.n_classes, facts.offsets, np.array(base), np.column_stack(values),
-            _even_sizes(facts, rows),
-        )  # fmt: skip
+        base, values, rows = fitted_curves(shape, bridge, facts)
+        sizes = _even_sizes(facts, rows)
+        return AdditiveModel(facts.n_classes, facts.offsets, base, values, sizes)
+
+
+def fitted_curves(
+    shape: ConvexShape, bridge: Bridge, facts: TableFacts
+) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+    """Ask for the prior and for all curves.
+
+    Returns
+    -------
+    base : ndarray of float64, shape (C,)
+    values : ndarray of float64, shape (total codes, C)
+        What every code is worth.
+    rows : float
+        Records, as declared, bought or released.
+    """
+    prior = released_class_counts(bridge, facts.unit)
+    columns = CurveColumns.of(facts, shape.n_knots)
+    made = [_curves(shape, bridge, facts, columns, prior, label) for label in shape.labels]
+    base, values = zip(*made, strict=True)
+    rows = facts.approximate_rows or float(prior.sum())
+    return np.array(base), np.column_stack(values), rows
 
 
 def _curves(

@@ -14,6 +14,7 @@ from dpforest.trees.convex.settings import ConvexSettings
 from dpforest.trees.prior import prior_round
 
 OWNER = "convex"
+#: A ridge that is smaller than this makes is as good as none.
 _MOST_FOR_DETERMINANT = Fraction(3)
 
 
@@ -34,11 +35,15 @@ class ConvexShape:
     n_knots : int
         Of an ordered feature's curve, at most.
     clip : Fraction
+    prior_share, determinant_share : Fraction
+        Of the whole, and of what is left.
     """
 
     n_classes: int
     n_knots: int
     clip: Fraction
+    prior_share: Fraction
+    determinant_share: Fraction
 
     @property
     def labels(self) -> tuple[int, ...]:
@@ -61,24 +66,37 @@ def build_plan(
     budget : LearnerBudget
     settings : ConvexSettings
     """
-    epsilon, of_means = Fraction(budget.epsilon), facts.unit > 1
-    signal = LearnerBudget(epsilon, Fraction(0)).signal(facts.approximate_rows or 0.0)
+    shape = curve_shape(facts, budget, settings)
+    rounds = curve_rounds(shape, facts, budget.epsilon, OWNER)
+    return Plan(rounds, shape, _words(shape, CurveColumns.of(facts, shape.n_knots)))
+
+
+def curve_shape(facts: TableFacts, budget: LearnerBudget, settings: ConvexSettings) -> ConvexShape:
+    """Sizes by the public signal of a budget, which the curves have for themselves."""
+    signal = LearnerBudget(budget.epsilon, Fraction(0)).signal(facts.approximate_rows or 0.0)
     n_minima = 1 if facts.n_classes == 2 else facts.n_classes
-    level = signal / (n_minima * facts.n_features)
-    shape = ConvexShape(facts.n_classes, settings.n_knots(level), settings.clip_at(level, of_means))
-    prior = settings.prior(signal, of_means) * epsilon
-    of_one = (epsilon - prior) / n_minima
-    # A ridge that is smaller than this makes is as good as none.
-    determinant = min(settings.determinant(level) * of_one, _MOST_FOR_DETERMINANT)
+    level, of_means = signal / (n_minima * facts.n_features), facts.unit > 1
+    return ConvexShape(
+        facts.n_classes, settings.n_knots(level), settings.clip_at(level, of_means),
+        settings.prior(signal, of_means), settings.determinant(level),
+    )  # fmt: skip
+
+
+def curve_rounds(
+    shape: ConvexShape, facts: TableFacts, epsilon: Fraction, owner: str
+) -> tuple[Round, ...]:
+    """Ask for the prior and for the curves, for a total of epsilon."""
+    prior, times = shape.prior_share * epsilon, len(shape.labels)
+    of_one = (epsilon - prior) / times
+    determinant = min(shape.determinant_share * of_one, _MOST_FOR_DETERMINANT)
     blocks = Fraction(facts.n_features + 1)
     event = ObjectivePerturbation(of_one, determinant, shape.clip, CurveLosses.curvature, blocks)
-    times = "" if n_minima == 1 else f", {n_minima} times"
-    release = Release(Role.CURVES, event, says=f"the curves of all features at once{times}")
-    rounds = (
-        prior_round(OWNER, facts.unit, prior, True),
-        Round(OWNER, (Step((release,)),), n_minima),
+    text = "the curves of all features at once"
+    release = Release(Role.CURVES, event, says=text if times == 1 else f"{text}, {times} times")
+    return (
+        prior_round(owner, facts.unit, prior, True),
+        Round(owner, (Step((release,)),), times),
     )
-    return Plan(rounds, shape, _words(shape, CurveColumns.of(facts, shape.n_knots)))
 
 
 def _words(shape: ConvexShape, columns: CurveColumns) -> dict[str, str]:

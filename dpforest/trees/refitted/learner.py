@@ -12,7 +12,11 @@ from dpforest.accounting.releases import LearnerBudget, Plan
 from dpforest.bridge import Bridge
 from dpforest.records.base import Released
 from dpforest.trees.additive.learner import fitted_curves
+from dpforest.trees.additive.plan import AdditiveShape
+from dpforest.trees.additive.queries import FeatureMove
 from dpforest.trees.base import TableFacts
+from dpforest.trees.convex.learner import fitted_curves as curves_at_once
+from dpforest.trees.convex.plan import ConvexShape
 from dpforest.trees.prior import released_class_counts, start_scores
 from dpforest.trees.random.bins import Bins, asked_bins
 from dpforest.trees.random.trees import RandomTrees, declared_bins, draw_random_trees
@@ -114,8 +118,8 @@ def _beginning(
     """Base, values of codes where there are some, scores so far and bins, as they are released."""
     max_bins = shape.settings.max_bins
     if shape.curves is not None:
-        curves = fitted_curves(shape.curves, bridge, facts)
-        return curves.base, curves.by_code(), curves.history, asked_bins(bridge, facts, max_bins)
+        base, values, history = _curves(shape.curves, bridge, facts)
+        return base, values, history, asked_bins(bridge, facts, max_bins)
     prior = released_class_counts(bridge, facts.unit)
     clip = 1.0 if shape.of_means else shape.lattice.most / STEPS
     code_values, history = None, ScoreHistory(start_scores(prior, clip))
@@ -123,6 +127,20 @@ def _beginning(
     if bridge.has(Role.GRAM):
         code_values, history = fit_linear_start(shape, bridge, facts, bins, prior, history)
     return base, code_values, history, bins
+
+
+def _curves(
+    shape: AdditiveShape | ConvexShape, bridge: Bridge, facts: TableFacts
+) -> tuple[NDArray[np.float64], NDArray[np.float64], ScoreHistory]:
+    """Base, values of codes and scores of curves, made in turn or at once."""
+    if isinstance(shape, AdditiveShape):
+        curves = fitted_curves(shape, bridge, facts)
+        return curves.base, curves.by_code(), curves.history
+    base, values, _ = curves_at_once(shape, bridge, facts)
+    history = ScoreHistory(base)
+    for feature, of_codes in enumerate(np.split(values, facts.offsets[1:-1])):
+        history = history.then(FeatureMove(feature, of_codes))
+    return base, values, history
 
 
 class _Rounds:

@@ -20,6 +20,7 @@ from dpforest.accounting.tightening import tightened
 from dpforest.trees.additive.plan import AdditiveShape, curve_rounds, curve_shape
 from dpforest.trees.additive.plan import Role as CurveRole
 from dpforest.trees.base import PRIOR_ROLE, TableFacts
+from dpforest.trees.convex import plan as convex
 from dpforest.trees.prior import count_noise, prior_round
 from dpforest.trees.random.bins import (
     QUANTILES_ROLE,
@@ -71,7 +72,7 @@ class RefittedShape:
     n_classes, depth, n_candidates, n_rounds : int
     of_means : bool
     lattice : ResidualLattice
-    curves : AdditiveShape or None
+    curves : AdditiveShape, ConvexShape or None
         Those that it begins with.
     settings : RefittedSettings
     """
@@ -82,7 +83,7 @@ class RefittedShape:
     n_rounds: int
     of_means: bool
     lattice: ResidualLattice
-    curves: AdditiveShape | None
+    curves: AdditiveShape | convex.ConvexShape | None
     settings: RefittedSettings
 
     @property
@@ -161,12 +162,28 @@ def _shape(facts: TableFacts, budget: LearnerBudget, settings: RefittedSettings)
         n_score_columns(facts.n_classes), settings.clips(signal, facts.n_classes, of_means)
     )
     if settings.starts_with_curves(signal, facts.n_features, of_means):
-        curves = curve_shape(facts, budget, settings.curves)
-        left = float(1 - settings.curve_share)
+        curves = _curves(facts, budget, settings)
+        left = float(1 - _share_of(curves, settings))
         signal *= left**0.5 if budget.delta else left
     size = settings.size(signal, rows, facts.n_classes, of_means)
     sizes = size.depth, size.n_candidates, size.n_rounds
     return RefittedShape(facts.n_classes, *sizes, of_means, lattice, curves, settings)
+
+
+def _curves(
+    facts: TableFacts, budget: LearnerBudget, settings: RefittedSettings
+) -> AdditiveShape | convex.ConvexShape:
+    """Curves in turn; in pure epsilon and memory at once."""
+    if budget.delta or not facts.in_memory:
+        return curve_shape(facts, budget, settings.curves)
+    own = LearnerBudget(budget.epsilon * settings.share_at_once, Fraction(0))
+    return convex.curve_shape(facts, own, settings.curves_at_once)
+
+
+def _share_of(curves: AdditiveShape | convex.ConvexShape, settings: RefittedSettings) -> Fraction:
+    """Share of the whole that curves have."""
+    at_once = isinstance(curves, convex.ConvexShape)
+    return settings.share_at_once if at_once else settings.curve_share
 
 
 def _beginning(
@@ -177,7 +194,9 @@ def _beginning(
     if shape.curves is None:
         share = total * settings.prior_share
         return [prior_round(OWNER, facts.unit, share, not budget.delta)], total - share
-    share = total * settings.curve_share
+    share = total * _share_of(shape.curves, settings)
+    if isinstance(shape.curves, convex.ConvexShape):
+        return list(convex.curve_rounds(shape.curves, facts, share, OWNER)), total - share
     return list(curve_rounds(shape.curves, facts, budget, share, OWNER)), total - share
 
 
@@ -242,6 +261,15 @@ def _again(shape: RefittedShape) -> str:
     return text if size == 1 else f"{text}, {size} trees at a time"
 
 
+def _curves_in_words(curves: AdditiveShape | convex.ConvexShape) -> str:
+    if isinstance(curves, convex.ConvexShape):
+        return f"curves of all features at once, of at most {curves.n_knots} knots"
+    return (
+        f"curves of single features over at most {curves.n_bins} merged public "
+        f"cells or categories, corrected {curves.n_cycles} times"
+    )
+
+
 def _words(shape: RefittedShape, roles: set[str], pure: bool) -> dict[str, str]:
     """The plan in words, for the report."""
     noise, currency = ("geometric", "epsilon") if pure else ("discrete Gaussian", "rho")
@@ -249,10 +277,7 @@ def _words(shape: RefittedShape, roles: set[str], pure: bool) -> dict[str, str]:
     if shape.of_means:
         start = "log-odds of the noisy prior"
     if shape.curves is not None:
-        start += (
-            f", then curves of single features over at most {shape.curves.n_bins} merged public "
-            f"cells or categories, corrected {shape.curves.n_cycles} times"
-        )
+        start += f", then {_curves_in_words(shape.curves)}"
     if Role.GRAM in roles:
         start += f", then a linear model by {shape.settings.n_gradients} noisy gradients"
     bins = bins_in_words(Role.QUANTILES in roles)

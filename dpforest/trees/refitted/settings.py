@@ -9,6 +9,7 @@ from fractions import Fraction
 from dpforest.checks import check_integer, check_part, check_share
 from dpforest.exceptions import ParameterError
 from dpforest.trees.additive.settings import AdditiveSettings
+from dpforest.trees.convex.settings import ConvexSettings
 
 #: Below so many declared rows a fit is quick enough for more candidates, worth .1 of a point.
 FEW_ROWS = 10_000
@@ -82,12 +83,15 @@ class RefittedSettings:
         Largest residual of a target, as a share of its range, up to
         R = ``clip_signal_of_means``, and anywhere; it grows with the root of R between.
     clip_signal_of_means : float
-    curve_share : Fraction
-        Of the whole: for the curves of single features that a regression begins with.
+    curve_share, share_at_once : Fraction
+        Of the whole: for the curves of single features that a regression begins with, made feature
+        by feature, and at once.
     curve_signal : float
         Smallest R / sqrt(D) for them, by which each curve is known.
     curves : AdditiveSettings
-        How they are made.
+        How they are made, feature by feature.
+    curves_at_once : ConvexSettings
+        How they are made in pure epsilon where all records are at hand.
     spread : float
         How far a node's Newton step is taken to differ from its parent's.
     target_spread : float
@@ -144,8 +148,10 @@ class RefittedSettings:
     most_clip_of_means: Fraction = Fraction(1)
     clip_signal_of_means: float = 500.0
     curve_share: Fraction = Fraction(1, 2)
+    share_at_once: Fraction = Fraction(4, 10)
     curve_signal: float = 7.0
     curves: AdditiveSettings = field(default_factory=lambda: AdditiveSettings(cycles=8))
+    curves_at_once: ConvexSettings = field(default_factory=ConvexSettings)
     stretch: float = 1.2
     stretch_of_many: float = 1.1
     target_stretch: float = 1.1
@@ -169,9 +175,10 @@ class RefittedSettings:
             rule = f"must be below {most}, which quantiles, a start and a look at the scores leave"
             raise ParameterError("prior_share", self.prior_share, rule, "Give a smaller part")
         most = 1 - self.quantile_share
-        if not 0 < self.curve_share < most:
-            rule = f"must be above 0 and below {most}, which quantiles leave"
-            raise ParameterError("curve_share", self.curve_share, rule, "Give a smaller part")
+        for name in ("curve_share", "share_at_once"):
+            if not 0 < getattr(self, name) < most:
+                rule = f"must be above 0 and below {most}, which quantiles leave"
+                raise ParameterError(name, getattr(self, name), rule, "Give a smaller part")
 
     def size(
         self, signal: float, rows: float, n_classes: int, of_means: bool = False
