@@ -55,6 +55,7 @@ class Role:
     QUANTILES = QUANTILES_ROLE
     CURVE_COUNTS = CurveRole.COUNTS
     CURVE_SUMS = CurveRole.SUMS
+    CURVES_AT_ONCE = convex.Role.CURVES
     GRAM = "linear start: Gram matrix"
     GRADIENT = "linear start: gradient"
     SELECTION = "tree selection"

@@ -14,6 +14,7 @@ from dpforest.accounting.events import GeometricNoise, PermuteAndFlipSelection
 from dpforest.accounting.releases import LearnerBudget
 from dpforest.bridge import Bridge, PlanError
 from dpforest.domain.targets import TARGET_STEPS
+from dpforest.exceptions import ParameterError
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.records.base import Chunk, MemoryRecords, Sensitivity
 from dpforest.trees.additive import plan as additive_plan
@@ -174,8 +175,8 @@ def test_rounds_are_cut_by_their_own_clip_and_curves_by_theirs(means, targets, m
     assert lengths == list(range(CYCLES * D + ROUNDS + 1))
 
 
-def test_in_pure_epsilon_curves_come_first_too(means, targets):
-    facts, pure = means(30_000.0), Fraction(0)
+def test_in_pure_epsilon_and_passes_curves_come_first_too(means, targets):
+    facts, pure = replace(means(30_000.0), in_memory=False), Fraction(0)
     model, plan, books, done = run(facts, targets(facts, 300), delta=pure)
     curves = [Role.PRIOR, Role.CURVE_COUNTS] + [Role.CURVE_SUMS] * (CYCLES * D)
     rounds = [Role.SELECTION, Role.SUMS] * ROUNDS
@@ -188,11 +189,39 @@ def test_in_pure_epsilon_curves_come_first_too(means, targets):
     assert done == plan.n_steps and model.code_values is not None
 
 
+def test_in_pure_epsilon_and_memory_curves_at_once_come_first(means, targets):
+    facts, pure = means(30_000.0), Fraction(0)
+    model, plan, books, done = run(facts, targets(facts, 300), delta=pure)
+    rounds = [Role.SELECTION, Role.SUMS] * ROUNDS
+    listed = releases_of(plan)
+    assert [one.role for one in listed] == [
+        Role.PRIOR, Role.CURVES_AT_ONCE, Role.QUANTILES, *rounds
+    ]  # fmt: skip
+    asked = [(entry.role, entry.mechanism, entry.cells) for entry in books.ledger]
+    assert asked == [(one.role, one.event.mechanism, one.cells) for one in listed]
+    assert books.loss == plan.loss and plan.loss.epsilon == 2 and plan.loss.delta == 0
+    assert {one.owner for one in plan.rounds} == {OWNER}
+    own = sum(part.loss.epsilon for part in plan.parts if part.name in (
+        Role.PRIOR, Role.CURVES_AT_ONCE
+    ))  # fmt: skip
+    assert own == 2 * PURE.share_at_once
+    assert done == plan.n_steps and model.code_values is not None
+    assert "curves of all features at once" in plan.describe()["start"]
+
+
+@pytest.mark.parametrize("share", [Fraction(0), Fraction(1)])
+@pytest.mark.parametrize("name", ["curve_share", "share_at_once"])
+def test_curves_leave_something(name, share):
+    with pytest.raises(ParameterError, match=f"{name}=.*must be above 0 and below"):
+        replace(PURE, **{name: share})
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
 @pytest.mark.parametrize("epsilon", ["0.01", "1", "10"])
 @pytest.mark.parametrize("rows", [None, 100.0, 1e4, 1e6])
-def test_a_pure_plan_costs_its_epsilon_with_curves_and_without(means, epsilon, rows):
+def test_a_pure_plan_costs_its_epsilon_with_curves_and_without(means, epsilon, rows, in_memory):
     budget, learner = LearnerBudget(Fraction(epsilon), Fraction(0)), RefittedForest()
-    plan = learner.plan(means(rows), budget)
+    plan = learner.plan(replace(means(rows), in_memory=in_memory), budget)
     assert plan.loss.epsilon == budget.epsilon and plan.loss.delta == 0
     begins = learner.pure_settings.starts_with_curves(budget.signal(rows or 0.0), D, True)
     assert begins == (plan.shape.curves is not None)
@@ -201,7 +230,8 @@ def test_a_pure_plan_costs_its_epsilon_with_curves_and_without(means, epsilon, r
 # -- what is made of it --------------------------------------------------------------------------
 
 
-def test_scores_of_training_are_those_of_the_model(means, targets, monkeypatch):
+@pytest.mark.parametrize("delta", [DELTA, Fraction(0)])
+def test_scores_of_training_are_those_of_the_model(means, targets, monkeypatch, delta):
     from dpforest.trees.refitted import learner as module
 
     kept = []
@@ -214,7 +244,10 @@ def test_scores_of_training_are_those_of_the_model(means, targets, monkeypatch):
     monkeypatch.setattr(module, "_Rounds", Watched)
     facts = means(5000.0)
     table = targets(facts, 300)
-    model, *_ = run(facts, table, RefittedForest(replace(SETTINGS, target_stretch=1.0)))
+    learner = RefittedForest(
+        replace(SETTINGS, target_stretch=1.0), replace(PURE, target_stretch=1.0)
+    )
+    model, *_ = run(facts, table, learner, delta=delta)
     assert model.code_values is not None and np.abs(model.code_values).max() > 0
     scores = kept[0].history.scores(Chunk(table))[:, 0]
     odds = model.log_odds(table.codes)
