@@ -20,12 +20,14 @@ from dpforest.accounting import (
     GeometricNoise,
     PermuteAndFlipSelection,
 )
+from dpforest.accounting.events import ObjectivePerturbation
 from dpforest.accounting.lists import ESTIMATION, STRUCTURE, Price, open_list
 from dpforest.accounting.losses import NO_LOSS
 from dpforest.accounting.releases import Plan, Release, Round, Step, loss_of, once
 from dpforest.bridge import Bridge, PlanError, Sealed, _covers, ask_together
-from dpforest.exceptions import BudgetExceeded
+from dpforest.exceptions import BudgetExceeded, ParameterError
 from dpforest.mechanisms.entropy import RandomSource, SeededSource, SystemSource
+from dpforest.mechanisms.objective import Calibration, ClippedLosses, release_minimum
 from dpforest.mechanisms.streamed import StreamedBlocks
 from dpforest.observation import Observer, set_observer
 from dpforest.records.base import Chunk, MemoryRecords, Secret, Sensitivity, reveal
@@ -41,6 +43,7 @@ COUNT = GeometricNoise(F(1, 10), F(1))
 GAUSS = DiscreteGaussianNoise(F(100), F(1))
 PICK = ExponentialSelection(F(1, 20), F(1))
 FLIP = PermuteAndFlipSelection(F(1, 20), F(1))
+LEAST = ObjectivePerturbation(F(1), F(1, 5), F(1, 2), F(1, 4), F(2))
 
 
 @dataclass(frozen=True)
@@ -94,6 +97,28 @@ class Listed(ByCount):
 
     def makers(self, counted):
         return [StreamedBlocks.of(lambda k, row=row: row, 1) for row in np.atleast_2d(counted)]
+
+
+#: Three records of one feature of two codes, each of them a side of one column.
+LOSSES = ClippedLosses(
+    np.array([[0], [1], [1]], dtype=np.uint8), np.array([1.0, 0.0, 1.0]), np.array([0]),
+    np.zeros((2, 2), dtype=np.int64), np.array([[-1.0, 0.0], [1.0, 0.0]]), 0.0, 0.5,
+)  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Curves:
+    """Losses as they were seen; tells when they are made."""
+
+    query: object
+    clip: F = F(1, 2)
+    curvature: F = F(1, 4)
+    calibration: Calibration = Calibration.of(LEAST, (1, 1))
+    made: list = field(default_factory=list)
+
+    def losses(self, counted):
+        self.made.append(1)
+        return counted
 
 
 @dataclass
@@ -292,12 +317,21 @@ HALF = F(1, 2)
         (ExponentialSelection(F(1), HALF), F(2, 3), False),
         (PermuteAndFlipSelection(F(1), HALF), HALF, True),
         (PermuteAndFlipSelection(F(1), HALF), F(2, 3), False),
+        (LEAST, Curves(None), True),
+        (LEAST, Curves(None, F(1, 4), F(1, 5)), True),
+        (LEAST, Curves(None, HALF + F(1, 10**30)), False),
+        (LEAST, Curves(None, F(1)), False),
+        (LEAST, Curves(None, curvature=F(1, 4) + F(1, 10**30)), False),
         # Another kind of release, or nothing said.
         (ExponentialSelection(F(1), F(9)), ONE, False),
         (COUNT, F(1), False),
         (GAUSS, F(1, 100), False),
         (COUNT, None, False),
         (PICK, None, False),
+        *((LEAST, moved, False) for moved in (ONE, F(1, 100), None)),
+        *((event, Curves(None), False) for event in (COUNT, GAUSS, PICK, FLIP)),
+        (LEAST, replace(Curves(None), clip=None), False),
+        (LEAST, replace(Curves(None), curvature=None), False),
     ],
 )
 def test_an_event_covers_what_it_was_priced_for(event, moved, covers):
@@ -381,6 +415,108 @@ def test_families_are_drawn_from():
     bridge = bridge_of(once("a", Release("s", ExponentialSelection(F(40), F(1)), cells=2)))
     scores = np.array([[0, 9, 2], [7, 0, 1]], dtype=np.int64)
     assert bridge.ask(Seen(scores), "s").drawn("s", Listed()) == [(0, 1), (0, 0)]
+
+
+# -- minima ----------------------------------------------------------------------------------------
+
+
+def least(event=LEAST, log=None, **more):
+    """What was seen, and the view of it."""
+    seen = Seen(LOSSES)
+    bridge = bridge_of(once("a", Release("minimum", event)), log=log, **more)
+    return bridge.ask(seen, "minimum"), seen
+
+
+def test_a_minimum_is_paid_for_before_records_are_seen_and_released_once(log):
+    sealed, seen = least(log=log)
+    assert log == ["granted a: minimum", "count of Seen", "counted"]
+    curves = Curves(seen)
+    assert sealed.minimised("minimum", curves).shape == (2,)
+    assert log[3:] == ["released minimum"] and curves.made == [1]
+    with pytest.raises(PlanError, match="was released"):
+        sealed.minimised("minimum", curves)
+    assert curves.made == [1]
+
+
+def test_the_minimum_is_that_of_the_losses_with_the_roles_own_words():
+    sealed, seen = least(source=SeededSource(3))
+    found = sealed.minimised("minimum", Curves(seen))
+    grant = BudgetAccountant(50).request(LEAST, role="minimum")
+    words = SeededSource(3).spawn("release", "minimum")
+    own = Calibration.of(LEAST, (1, 1))
+    assert np.array_equal(found, release_minimum(LOSSES, own, grant, words))
+
+
+def test_a_minimum_of_another_query_is_not_made():
+    sealed, seen = least()
+    for other in (Seen(LOSSES), None, Asked(np.zeros(2, dtype=np.int64))):
+        curves = Curves(other)
+        with pytest.raises(PlanError, match="of another query"):
+            sealed.minimised("minimum", curves)
+        assert not curves.made
+    assert sealed.minimised("minimum", Curves(seen)).shape == (2,)
+
+
+@pytest.mark.parametrize(
+    "smaller", [{"clip": F(1, 4)}, {"curvature": F(24, 100)}, {"clip": F(1, 4), "curvature": F(1)}]
+)
+def test_a_minimum_for_less_than_one_record_adds_is_refused_and_not_made(smaller):
+    sealed, seen = least(replace(LEAST, **smaller))
+    curves = Curves(seen)
+    for _ in range(2):
+        with pytest.raises(PlanError, match="for less than one record moves"):
+            sealed.minimised("minimum", curves)
+    assert not curves.made
+
+
+def test_losses_that_say_less_than_they_are_are_refused():
+    quarter = replace(LEAST, clip=F(1, 4))
+    sealed, seen = least(quarter)
+    curves = Curves(seen, F(1, 4), calibration=Calibration.of(quarter, (1, 1)))
+    with pytest.raises(ParameterError, match="must have the event's clip"):
+        sealed.minimised("minimum", curves)
+
+
+def test_a_minimum_by_another_calibration_is_refused():
+    sealed, seen = least()
+    twice = Calibration.of(replace(LEAST, epsilon=F(2)), (1, 1))
+    with pytest.raises(ParameterError, match="that of the event that was paid for"):
+        sealed.minimised("minimum", Curves(seen, calibration=twice))
+
+
+@pytest.mark.parametrize("event", [COUNT, GAUSS, PICK, FLIP])
+def test_grants_of_other_events_release_no_minimum(event):
+    sealed, seen = least(event)
+    curves = Curves(seen)
+    with pytest.raises(PlanError, match="for less than one record moves"):
+        sealed.minimised("minimum", curves)
+    with pytest.raises(PlanError, match="not asked for"):
+        sealed.minimised("other", curves)
+    assert not curves.made
+
+
+def test_the_grant_of_a_minimum_releases_nothing_else():
+    view = Seen(np.arange(5))
+    sealed = bridge_of(once("a", Release("minimum", LEAST))).ask(view, "minimum")
+    for use in (
+        lambda: sealed.noised("minimum"),
+        lambda: sealed.noised("minimum", Half(view)),
+        lambda: sealed.chosen("minimum", ByCount()),
+        lambda: sealed.chosen("minimum", OnLattice()),
+        lambda: sealed.drawn("minimum", Listed()),
+    ):
+        with pytest.raises(PlanError, match="for less than one record moves"):
+            use()
+
+
+def test_each_time_of_a_round_has_a_minimum_of_its_own():
+    seen = Seen(LOSSES)
+    bridge = bridge_of(Round("a", (Step((Release("minimum", LEAST),)),), 2))
+    first, second = (bridge.ask(seen, "minimum") for _ in range(2))
+    released = [sealed.minimised("minimum", Curves(seen)) for sealed in (first, second)]
+    assert not np.array_equal(*released)
+    bridge.finish()
+    assert bridge._scope.loss.epsilon == 2
 
 
 # -- secrets are opaque ----------------------------------------------------------------------------

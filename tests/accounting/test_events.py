@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction as F
 
@@ -18,8 +19,11 @@ from dpforest.accounting import (
     PermuteAndFlipSelection,
     PrivacyLoss,
 )
+from dpforest.accounting.events import ObjectivePerturbation, read_event
 from dpforest.accounting.rationals import to_rational
 from dpforest.exceptions import ParameterError, ParameterTypeError
+
+MINIMUM = ObjectivePerturbation(F(1, 2), F(1, 10), F(1, 8), F(1, 4), F(3))
 
 
 @pytest.mark.parametrize(
@@ -29,6 +33,7 @@ from dpforest.exceptions import ParameterError, ParameterTypeError
         (PermuteAndFlipSelection(F(1, 2), F(2)), PrivacyLoss(F(1, 2), F(1, 8))),
         (GeometricNoise(F(1, 2), F(1)), PrivacyLoss(F(1, 2), F(1, 8))),
         (DiscreteGaussianNoise(F(8), F(2)), PrivacyLoss(math.inf, F(1, 8))),
+        (MINIMUM, PrivacyLoss(F(1, 2), F(1, 8))),
         (ExternalSpend(F(1, 2), F(0), "a mean"), PrivacyLoss(F(1, 2), F(1, 8))),
         (ExternalSpend(F(1, 2), F(1, 9), "a mean"), PrivacyLoss(F(1, 2), math.inf, F(1, 9))),
     ],
@@ -45,6 +50,30 @@ def test_permute_and_flip_is_never_priced_as_bounded_range():
 def test_parameters_as_text():
     event = ExternalSpend(F(1, 3), F(0), "a mean")
     assert event.parameters == {"epsilon": "1/3", "delta": "0", "description": "a mean"}
+    assert MINIMUM.parameters == {
+        "epsilon": "1/2", "determinant": "1/10", "clip": "1/8", "curvature": "1/4", "blocks": "3"
+    }  # fmt: skip
+
+
+def test_a_minimum_is_read_back_from_its_parameters_and_from_no_others():
+    assert read_event("objective perturbation", MINIMUM.parameters) == MINIMUM
+    fewer = {name: text for name, text in MINIMUM.parameters.items() if name != "clip"}
+    assert read_event("objective perturbation", fewer) is None
+
+
+@pytest.mark.parametrize("name", ["determinant", "clip", "curvature", "blocks"])
+@pytest.mark.parametrize("value", [F(0), F(-1), math.inf])
+def test_a_minimum_without_one_of_its_parameters_is_refused(name, value):
+    with pytest.raises(ParameterError, match=f"{name}=.*must be positive"):
+        replace(MINIMUM, **{name: value})
+
+
+def test_a_minimum_costs_its_epsilon_whatever_else_it_is():
+    for name in ("determinant", "clip", "curvature", "blocks"):
+        assert replace(MINIMUM, **{name: F(7)}).loss == MINIMUM.loss
+    assert replace(MINIMUM, epsilon=math.inf).loss.epsilon == math.inf
+    with pytest.raises(ParameterError, match="epsilon=.*must not be negative"):
+        replace(MINIMUM, epsilon=F(-1))
 
 
 NUMBERS = [1, True + 0, 0.1, "0.1", "1/3", Decimal("0.25"), F(1, 7), np.int64(2), np.float64(0.5)]
@@ -58,6 +87,7 @@ NUMBERS = [1, True + 0, 0.1, "0.1", "1/3", Decimal("0.25"), F(1, 7), np.int64(2)
         lambda n: PermuteAndFlipSelection(n, n),
         lambda n: GeometricNoise(n, n),
         lambda n: DiscreteGaussianNoise(n, n),
+        lambda n: ObjectivePerturbation(n, n, n, n, n),
         lambda n: ExternalSpend(n, 0, "a mean"),
     ],
 )
@@ -120,6 +150,7 @@ def test_variance_at_the_ends_of_the_range():
     assert 0 < GeometricNoise(F(10**15), F(1)).variance < 1e-200
 
 
-def test_a_selection_has_no_variance():
+@pytest.mark.parametrize("event", [ExponentialSelection(F(1), F(1)), MINIMUM])
+def test_what_is_no_noise_on_counts_has_no_variance(event):
     with pytest.raises(AssertionError, match="adds no noise"):
-        _ = ExponentialSelection(F(1), F(1)).variance
+        _ = event.variance

@@ -30,6 +30,7 @@ from dpforest.accounting import (
     ScopeRecord,
 )
 from dpforest.accounting.certificates import Repeat, certify
+from dpforest.accounting.events import ObjectivePerturbation
 from dpforest.accounting.rationals import mixture_epsilon
 from dpforest.exceptions import BudgetExceeded, ParameterError
 
@@ -40,6 +41,7 @@ EVENTS = (
     PermuteAndFlipSelection(F(1, 7), F(1)),
     GeometricNoise(F(1, 5), F(1)),
     DiscreteGaussianNoise(F(50), F(1)),
+    ObjectivePerturbation(F(1, 6), F(1, 30), F(1, 2), F(1, 4), F(3)),
 )
 
 
@@ -156,6 +158,7 @@ class AtTheRoot:
             ExponentialSelection(math.inf, F(1)),
             PermuteAndFlipSelection(math.inf, F(1)),
             GeometricNoise(math.inf, F(1)),
+            ObjectivePerturbation(math.inf, F(1), F(1, 2), F(1, 4), F(3)),
         ],
         ids=lambda e: e.mechanism,
     )
@@ -170,6 +173,7 @@ class AtTheRoot:
         lambda noise: PermuteAndFlipSelection(1 / noise, F(1)),
         lambda noise: GeometricNoise(1 / noise, F(1)),
         lambda noise: DiscreteGaussianNoise(noise, F(1)),
+        lambda noise: ObjectivePerturbation(1 / noise, F(1, 30), F(1, 2), F(1, 4), F(3)),
     ])  # fmt: skip
     def test_more_noise_never_costs_more(self, make):
         losses = [self.spend([EVENTS[0], make(F(noise, 3))]).loss for noise in range(1, 12)]
