@@ -21,7 +21,7 @@ def k_norm_noise(widths: Sequence[int], a: float, source: RandomSource) -> list[
     widths : sequence of int
         Lengths of the blocks z_j.
     a : float
-        Above 0.
+        Above 0. Where it is not small beside 1 / the widest block, attempts are many.
     source : RandomSource
 
     Returns
@@ -93,7 +93,7 @@ def _parts(radius: int, width: int, source: RandomSource) -> Iterator[int]:
 def _below(limits: Sequence[int], source: RandomSource) -> list[int]:
     """A number from 0 to below each limit, each alike: random bits, again where they are too large.
 
-    Limits lie below 2^63 but for a few in 2^60 draws, which take two words.
+    Each takes as many words as the largest limit needs: one up to 2^64.
     """
     found = [-1] * len(limits)
     open_ = list(range(len(limits)))

@@ -52,7 +52,7 @@ LARGEST_CURVATURE = Fraction(1, 4)
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What an event's parameters make of its epsilon, from public numbers alone.
+    """Parts that an event's epsilon is divided into, from public numbers alone.
 
     Attributes
     ----------
@@ -212,7 +212,7 @@ class ClippedLosses:
         return self.codes, self.offsets, self.columns, self.values
 
     def scores(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """What all columns are worth, without the start, shape (n,)."""
+        """Worth of all columns together, without the start, shape (n,)."""
         from dpforest.mechanisms.kernels.objective import add_scores
 
         scores = np.zeros(self.targets.size)

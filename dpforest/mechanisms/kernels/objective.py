@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from dpforest.kernels.compiling import kernel
 from dpforest.mechanisms.kernels.double_double import add, logistic, multiply, two_product
 
 #: A slope stays at its clip from this many clips on; below it is u - (4 / 27) u^3.
@@ -20,7 +20,7 @@ KNEE = 1.5
 _THIRD_HI, _THIRD_LO = 0.14814814814814814, 8.22387425648264e-18  # 4 / 27
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def add_scores(
     codes: NDArray[np.unsignedinteger],
     offsets: NDArray[np.int64],
@@ -40,7 +40,7 @@ def add_scores(
         scores[i] += total
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def slopes_and_curvatures(
     scores: NDArray[np.float64],
     targets: NDArray[np.float64],
@@ -56,7 +56,7 @@ def slopes_and_curvatures(
         curvatures[i] = max(1.0 - u * u * (4.0 / 9.0), 0.0) * p * (1.0 - p)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def add_gram(
     codes: NDArray[np.unsignedinteger],
     offsets: NDArray[np.int64],
@@ -92,7 +92,24 @@ def add_gram(
                     gram[at[k], at[j]] += times * what[k]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
+def _slope(z_hi: float, z_lo: float, target: float, clip: float) -> tuple[float, float]:
+    """Slope of a loss at a score, in two doubles."""
+    p_hi, p_lo = logistic(z_hi, z_lo)
+    r_hi, r_lo = add(p_hi, p_lo, -target, 0.0)
+    u_hi, u_lo = r_hi / clip, r_lo / clip
+    if u_hi >= KNEE:
+        return clip, 0.0
+    if u_hi <= -KNEE:
+        return -clip, 0.0
+    c_hi, c_lo = multiply(u_hi, u_lo, u_hi, u_lo)
+    c_hi, c_lo = multiply(c_hi, c_lo, u_hi, u_lo)
+    c_hi, c_lo = multiply(c_hi, c_lo, _THIRD_HI, _THIRD_LO)
+    s_hi, s_lo = add(u_hi, u_lo, -c_hi, -c_lo)
+    return s_hi * clip, s_lo * clip
+
+
+@kernel()
 def add_gradient(
     codes: NDArray[np.unsignedinteger],
     offsets: NDArray[np.int64],
@@ -118,19 +135,7 @@ def add_gradient(
             for side in range(2):
                 p_hi, p_lo = two_product(weights[columns[code, side]], values[code, side])
                 z_hi, z_lo = add(z_hi, z_lo, p_hi, p_lo)
-        p_hi, p_lo = logistic(z_hi, z_lo)
-        r_hi, r_lo = add(p_hi, p_lo, -targets[i], 0.0)
-        u_hi, u_lo = r_hi / clip, r_lo / clip
-        if u_hi >= KNEE:
-            s_hi, s_lo = clip, 0.0
-        elif u_hi <= -KNEE:
-            s_hi, s_lo = -clip, 0.0
-        else:
-            c_hi, c_lo = multiply(u_hi, u_lo, u_hi, u_lo)
-            c_hi, c_lo = multiply(c_hi, c_lo, u_hi, u_lo)
-            c_hi, c_lo = multiply(c_hi, c_lo, _THIRD_HI, _THIRD_LO)
-            s_hi, s_lo = add(u_hi, u_lo, -c_hi, -c_lo)
-            s_hi, s_lo = s_hi * clip, s_lo * clip
+        s_hi, s_lo = _slope(z_hi, z_lo, targets[i], clip)
         for f in range(codes.shape[1]):
             code = offsets[f] + codes[i, f]
             for side in range(2):
@@ -141,7 +146,7 @@ def add_gradient(
         hi[constant], lo[constant] = add(hi[constant], lo[constant], s_hi, s_lo)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def add_ridge(
     ridge: NDArray[np.float64],
     weights: NDArray[np.float64],
