@@ -27,7 +27,7 @@ from dpforest.observation import observed
 
 #: Of what the determinant leaves of epsilon, for the lattice; the rest is for the noise.
 LATTICE_SHARE = Fraction(2, 100)
-#: Of the determinant's, for the constant.
+#: Of what the determinant may grow by, for the constant.
 CONSTANT_SHARE = Fraction(1, 4)
 #: Standard deviation that the lattice's noise is to have, at most.
 LATTICE_NOISE = 0.002
@@ -133,15 +133,14 @@ def _check(event: ObjectivePerturbation, widths: Sequence[int]) -> None:
 
 
 def _ridge(event: ObjectivePerturbation, determinant: float) -> tuple[float, float]:
-    """Ridges of columns and of the constant; the sum of what they leave is at most exp - 1.
+    """Ridges of columns and of the constant: what they leave adds up to exp(determinant) - 1.
 
-    (e^a - 1) + (e^b - 1) <= e^(a + b) - 1 for a, b >= 0. Rounded up, with a margin for expm1.
+    Rounded up, with a margin for expm1.
     """
-    bend, constant = float(event.curvature), float(CONSTANT_SHARE) * determinant
-    of_columns = math.expm1(determinant - constant) * (1.0 - 2.0**-40)
-    of_constant = math.expm1(constant) * (1.0 - 2.0**-40)
-    more, n_features = 1.0 + 2.0**-40, max(float(event.blocks - 1), 1.0)
-    return bend * n_features / of_columns * more, bend / of_constant * more
+    left, constant = math.expm1(determinant) * (1.0 - 2.0**-40), float(CONSTANT_SHARE)
+    bend, more = float(event.curvature), 1.0 + 2.0**-40
+    n_features = max(float(event.blocks - 1), 1.0)
+    return bend * n_features / ((1.0 - constant) * left) * more, bend / (constant * left) * more
 
 
 def _power_below(value: float) -> float:

@@ -379,8 +379,11 @@ def test_ridges_are_as_the_determinant_says_and_not_much_more():
     for n_features in (1, 3, 50):
         widths = (4,) * n_features + (1,)
         of_columns, of_constant = calibrated(1, widths, determinant=determinant).ridge
-        assert np.isclose(of_columns, n_features / 4 / math.expm1(0.15))
-        assert np.isclose(of_constant, 1 / 4 / math.expm1(0.05))
+        assert np.isclose(of_columns, n_features / 4 / (0.75 * math.expm1(0.2)))
+        assert np.isclose(of_constant, 1 / 4 / (0.25 * math.expm1(0.2)))
+        # All of it is used: sizes of a record in its blocks may be 1 each.
+        most = 1 + (n_features / of_columns + 1 / of_constant) / 4
+        assert 0.2 * (1 - 1e-9) < math.log(most) <= 0.2
 
 
 def test_a_huge_epsilon_makes_no_sharper_noise_than_attempts_can_find():

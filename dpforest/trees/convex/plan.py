@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from dpforest.accounting.events import ObjectivePerturbation
 from dpforest.accounting.releases import LearnerBudget, Plan, Release, Round, Step
+from dpforest.mechanisms.objective import Calibration
 from dpforest.trees.base import PRIOR_ROLE, TableFacts
 from dpforest.trees.convex.columns import CurveColumns
 from dpforest.trees.convex.queries import CurveLosses
@@ -91,6 +92,8 @@ def curve_rounds(
     determinant = min(shape.determinant_share * of_one, _MOST_FOR_DETERMINANT)
     blocks = Fraction(facts.n_features + 1)
     event = ObjectivePerturbation(of_one, determinant, shape.clip, CurveLosses.curvature, blocks)
+    # Refuses what doubles cannot keep before anything is charged.
+    Calibration.of(event, CurveColumns.of(facts, shape.n_knots).widths)
     text = "the curves of all features at once"
     release = Release(Role.CURVES, event, says=text if times == 1 else f"{text}, {times} times")
     return (
