@@ -352,8 +352,9 @@ def test_columns_of_a_minimum_are_knots_and_categories(domain, n_codes, ordered,
     assert pick_strategy(facts, budget) == picked
 
 
-def test_rules_go_by_the_signal_of_a_pure_epsilon(domain):
-    forest = PrivateForestClassifier(epsilon=1, delta=1e-6, domain=domain, strategy="rules")
+@pytest.mark.parametrize("strategy", ["rules", "convex"])
+def test_some_go_by_the_signal_of_a_pure_epsilon(domain, strategy):
+    forest = PrivateForestClassifier(epsilon=1, delta=1e-6, domain=domain, strategy=strategy)
     assert forest.plan(approximate_rows=4000).signal == pytest.approx(4000 / 2**0.5)
 
 
