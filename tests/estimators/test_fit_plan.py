@@ -458,7 +458,9 @@ def test_a_plan_is_a_few_lines_for_people(domain):
     assert str(PrivateForestClassifier(epsilon=1).plan(domain)).startswith("strategy auto, epsilon")
 
 
-@pytest.mark.parametrize(("strategy", "spent"), [("rules", 0.0), ("refitted", 1e-6)])
+@pytest.mark.parametrize(
+    ("strategy", "spent"), [("rules", 0.0), ("convex", 0.0), ("refitted", 1e-6)]
+)
 def test_a_plan_names_the_delta_that_the_guarantee_will_name(strategy, spent):
     domain = Domain(features={"a": (0, 9)}, classes=["n", "y"], approximate_rows=200)
     forest = PrivateForestClassifier(
