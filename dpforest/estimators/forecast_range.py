@@ -2,7 +2,7 @@
 
 The gain is accuracy less the share of the most frequent class, or R² of a regression. The figures
 below were found on every second table of a suite, so that a range holds in about 85 % of their
-fits; on the other tables it held in about 75 %. docs/forecast_results.md has both, and
+fits; on the other tables it held in 74 to 79 %. docs/forecast_results.md has both, and
 benchmarks/forecast.py makes them.
 """
 
