@@ -15,8 +15,9 @@ from dpforest.trees.convex.settings import ConvexSettings
 from dpforest.trees.prior import prior_round
 
 OWNER = "convex"
-#: A ridge that is smaller than this makes is as good as none.
-_MOST_FOR_DETERMINANT = Fraction(3)
+#: A ridge that is smaller than this makes holds nothing back: where little is spent on noise, curves
+#: would follow single records.
+_MOST_FOR_DETERMINANT = Fraction(3, 4)
 
 
 class Role:
