@@ -408,11 +408,17 @@ def test_every_way_of_reading_counts_the_same(runs):
         if case.reading == "memory" or case.strategy == "auto":
             continue
         memory = whole[as_in_memory(case).name]
+        if case.strategy == "refitted" and asks_for_a_minimum(memory):
+            continue  # curves at once need all records, so passes make them in turn
         ours, theirs = numbers_of(run), numbers_of(memory)
         assert ours.keys() == theirs.keys(), case.name
         for key, raw in ours.items():
             both = zip(raw, theirs[key], strict=True)
             assert all(np.array_equal(a, b) for a, b in both), (case.name, key)
+
+
+def asks_for_a_minimum(run: Watched) -> bool:
+    return any(isinstance(given.grant.event, ObjectivePerturbation) for given, _ in run.given)
 
 
 def as_in_memory(case: RoleCase) -> RoleCase:

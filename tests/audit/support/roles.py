@@ -120,16 +120,17 @@ _FEW = ((Fraction(1), 2.0, False), (Fraction(1), 200.0, True), (Fraction(1), 1e8
 def private_places() -> set[Place]:
     """Every place that a plan of a private forest can put a role in, over the grid.
 
-    What a strategy asks for does not go by how records are read; what ``"auto"`` picks does.
+    What is asked for goes by whether records are in memory, and not by what else reads them.
     """
     found: set[Place] = set()
+    in_passes = tuple(one for one in _STRATEGIES if one not in NOT_STREAMED)
+    ways = (("memory", _STRATEGIES, READINGS[:1]), ("stream", in_passes, READINGS[1:]))
     for task, currency, unit in product(TASKS, CURRENCIES, UNITS):
-        for reading, strategies in (("memory", _STRATEGIES), ("stream", _STRATEGIES[:1])):
+        for reading, strategies, readings in ways:
             for strategy, facts, points in _grid(task, currency, unit, reading, strategies):
                 for role in _roles_over(points, strategy, facts, currency, unit):
-                    by_passes = READINGS[1:] if role.strategy not in NOT_STREAMED else ()
-                    readings = (reading, *by_passes) if reading == "memory" else by_passes
-                    found |= {Place(role, task, currency, unit, way) for way in readings}
+                    if role.strategy not in NOT_STREAMED or reading == "memory":
+                        found |= {Place(role, task, currency, unit, way) for way in readings}
     return found
 
 
