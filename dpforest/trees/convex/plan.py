@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from dpforest.accounting.events import ObjectivePerturbation
 from dpforest.accounting.releases import LearnerBudget, Plan, Release, Round, Step
+from dpforest.mechanisms.objective import Calibration
 from dpforest.trees.base import PRIOR_ROLE, TableFacts
 from dpforest.trees.convex.columns import CurveColumns
 from dpforest.trees.convex.queries import CurveLosses
@@ -85,12 +86,19 @@ def curve_shape(facts: TableFacts, budget: LearnerBudget, settings: ConvexSettin
 def curve_rounds(
     shape: ConvexShape, facts: TableFacts, epsilon: Fraction, owner: str
 ) -> tuple[Round, ...]:
-    """Ask for the prior and for the curves, for a total of epsilon."""
+    """Ask for the prior and for the curves, for a total of epsilon.
+
+    Raises
+    ------
+    ParameterError
+        When doubles cannot keep what so little epsilon makes: here, before anything is paid.
+    """
     prior, times = shape.prior_share * epsilon, len(shape.labels)
     of_one = (epsilon - prior) / times
     determinant = min(shape.determinant_share * of_one, _MOST_FOR_DETERMINANT)
     blocks = Fraction(facts.n_features + 1)
     event = ObjectivePerturbation(of_one, determinant, shape.clip, CurveLosses.curvature, blocks)
+    Calibration.of(event, CurveColumns.of(facts, shape.n_knots).widths)
     text = "the curves of all features at once"
     release = Release(Role.CURVES, event, says=text if times == 1 else f"{text}, {times} times")
     return (
