@@ -34,8 +34,12 @@ LATTICE_NOISE = 0.002
 #: Largest exponent of the noise, times the widest block: sharper noise is found by ever more
 #: attempts, and is for more epsilon than anybody spends.
 SHARPEST = 0.5
-#: Smallest and largest determinant, and largest curvature, whose ridges doubles hold.
-_LEAST_PART, _MOST_PART, _MOST_CURVATURE = Fraction(1, 2**60), 60, 2**60
+#: Smallest and largest determinant, and largest curvature, whose ridges doubles hold. Ridges of
+#: larger determinants are so small that doubles next to each other have gradients too far apart:
+#: from 20 on the minimum of some tables is not found, and that an error comes tells of records.
+_LEAST_PART, _MOST_PART, _MOST_CURVATURE = Fraction(1, 2**60), 8, 2**60
+#: Largest size of a start, for the same reason: scores near it have its last digits.
+_MOST_START = 100.0
 #: How often the gradient at which the minimum is found may be in what the noise is as a rule: a
 #: 32nd of what doubles tell apart, since noise may lie further out.
 _DIGITS = 2.0**48
@@ -281,7 +285,8 @@ def release_minimum(
         When the grant does not fit.
     ParameterError
         When the calibration is of another event, or the losses are others than it was priced for:
-        by clip, curvature, or columns.
+        by clip, curvature, or columns; or when their start, which is released, is so far out that
+        doubles could not find the minimum.
 
     Notes
     -----
@@ -340,6 +345,9 @@ def _take(losses: ClippedLosses, calibration: Calibration, grant: Grant | None) 
         if not losses.has_blocks(calibration.widths):
             rule = "must have columns in their blocks, and sizes that add up to at most 1 in each"
             raise ParameterError("losses", losses.columns.shape, rule, "Lay them out so")
+        if not abs(losses.start) <= _MOST_START:
+            rule = f"must be from {-_MOST_START:g} to {_MOST_START:g}"
+            raise ParameterError("start", losses.start, rule, "Start nearer to a half")
     consume(grant, ObjectivePerturbation, cells=1)
 
 

@@ -413,6 +413,14 @@ def test_a_determinant_of_all_of_epsilon_is_refused(epsilon):
         Calibration.of(event, (2, 1))
 
 
+@pytest.mark.parametrize("start", [-101.0, 1e5, math.inf, math.nan])
+def test_a_start_near_which_doubles_lie_too_far_apart_is_refused(grants, start):
+    event, losses = event_of(1, (2, 1)), table((2, 1), 5, start=start)
+    grant = grants(event)
+    with pytest.raises(ParameterError, match="start=.*must be from -100 to 100"):
+        release_minimum(losses, Calibration.of(event, (2, 1)), grant, None)
+
+
 @pytest.mark.parametrize("power", [-9, -12, -30, -300, -330, -1000])
 def test_an_epsilon_that_doubles_cannot_keep_is_refused(power):
     epsilon = Fraction(10) ** power
@@ -422,10 +430,20 @@ def test_an_epsilon_that_doubles_cannot_keep_is_refused(power):
         calibrated(1 + epsilon, (2, 1), determinant=1)
 
 
-@pytest.mark.parametrize("determinant", [Fraction(1, 10**300), Fraction(1, 2**61), 61, 1000])
+@pytest.mark.parametrize("determinant", [Fraction(1, 10**300), Fraction(1, 2**61), 9, 20, 1000])
 def test_a_determinant_whose_ridge_doubles_cannot_keep_is_refused(determinant):
     with pytest.raises(ParameterError, match="determinant=.*must be from"):
         calibrated(2000, (2, 1), determinant=determinant)
+
+
+@pytest.mark.parametrize("start", [-100.0, -20.0, 0.3, 100.0])
+@pytest.mark.parametrize("widths", [(2, 1), (2, 2, 2, 2, 1)], ids=str)
+def test_the_minimum_is_found_at_the_largest_determinant_too(widths, start):
+    """Of ridges of a determinant of 20 it was not, for some tables: an error told which."""
+    calibration = calibrated(9, widths, determinant=8)
+    for seed in range(4):
+        losses = table(widths, 2000, seed=seed, start=start)
+        certified_minimum(losses, calibration, [0] * sum(widths))
 
 
 def test_a_curvature_beyond_doubles_is_refused():
