@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from dpforest.kernels.compiling import kernel
 from dpforest.mechanisms.kernels.double_double import add, logistic, multiply, two_product
 
 #: A slope stays at its clip from this many clips on; below it is u - (4 / 27) u^3.
@@ -20,7 +20,7 @@ KNEE = 1.5
 _THIRD_HI, _THIRD_LO = 0.14814814814814814, 8.22387425648264e-18  # 4 / 27
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def add_scores(
     codes: NDArray[np.unsignedinteger],
     offsets: NDArray[np.int64],
@@ -40,7 +40,7 @@ def add_scores(
         scores[i] += total
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def slopes_and_curvatures(
     scores: NDArray[np.float64],
     targets: NDArray[np.float64],
@@ -56,7 +56,7 @@ def slopes_and_curvatures(
         curvatures[i] = max(1.0 - u * u * (4.0 / 9.0), 0.0) * p * (1.0 - p)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def add_gram(
     codes: NDArray[np.unsignedinteger],
     offsets: NDArray[np.int64],
@@ -90,7 +90,7 @@ def add_gram(
                     gram[at[k], at[j]] += times * what[k]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def add_gradient(
     codes: NDArray[np.unsignedinteger],
     offsets: NDArray[np.int64],
@@ -139,7 +139,7 @@ def add_gradient(
         hi[constant], lo[constant] = add(hi[constant], lo[constant], s_hi, s_lo)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def add_ridge(
     ridge: NDArray[np.float64],
     weights: NDArray[np.float64],
