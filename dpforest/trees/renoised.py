@@ -67,7 +67,8 @@ class Renoising:
     def minimum(self, released: NDArray[Any], objective: Any) -> NDArray[np.float64]:
         """Released weights, moved by a new linear term and by a start that moved.
 
-        The minimum moves by as much as Newton's method goes from it, over the population.
+        The minimum moves by as much as Newton's method goes from it, over the population. Targets
+        of that are means: of targets that lie far from theirs, clips leave less to hold on to.
         """
         place, values = len(self.sums), released.astype(np.float64)
         if self.population is None:

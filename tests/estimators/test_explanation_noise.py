@@ -25,7 +25,7 @@ from dpforest.trees.renoised import Renoising
 
 KINDS = [
     ("rules", 0), ("one_shot", 0), ("refitted", 1e-6), ("boosted", 1e-6),
-    ("boosted", 0), ("additive", 1e-6), ("additive", 0),
+    ("boosted", 0), ("additive", 1e-6), ("additive", 0), ("convex", 0),
 ]  # fmt: skip
 FEATURES = {"age": (0, 20), "kind": ["a", "b", "c"], "noise": (0.0, 1.0)}
 
@@ -38,7 +38,16 @@ def records(n: int) -> tuple[list[list[object]], np.ndarray]:
     return X, generator.random(n) < 0.15 + 0.5 * (age > 10) + 0.2 * (kind != 1)
 
 
-def fitted(strategy: str, delta: float, epsilon: float = 5, n: int = 1500, task: str = "classes"):
+def numbers(X: list[list[object]]) -> np.ndarray:
+    """Targets that lie within a tenth of the means of the labels above."""
+    means = [0.15 + 0.5 * (int(age) > 10) + 0.2 * (kind != "b") for age, kind, _ in X]
+    return means + np.random.default_rng(5).uniform(-0.1, 0.1, len(X))
+
+
+def fitted(
+    strategy: str, delta: float, epsilon: float = 5, n: int = 1500, task: str = "classes",
+    seed: int = 1,
+):  # fmt: skip
     X, y = records(n)
     if task == "classes":
         domain = Domain(features=FEATURES, classes=[False, True], approximate_rows=n)
@@ -46,8 +55,9 @@ def fitted(strategy: str, delta: float, epsilon: float = 5, n: int = 1500, task:
     else:
         domain, kind = Domain(features=FEATURES, target=(0, 1), approximate_rows=n), None
     kind = kind or PrivateForestRegressor
-    forest = kind(epsilon=epsilon, delta=delta, domain=domain, strategy=strategy, random_state=1)
-    return forest.fit(X, y if task == "classes" else y.astype(float)), X
+    forest = kind(epsilon=epsilon, delta=delta, domain=domain, strategy=strategy, random_state=seed)
+    outputs = {"classes": y, "means": y.astype(float), "numbers": numbers(X)}
+    return forest.fit(X, outputs[task]), X
 
 
 @pytest.mark.parametrize(("strategy", "delta"), KINDS)
@@ -55,7 +65,7 @@ def fitted(strategy: str, delta: float, epsilon: float = 5, n: int = 1500, task:
 def test_what_was_heard_makes_the_very_model_again(strategy, delta, task):
     forest, _ = fitted(strategy, delta, task=task, n=600)
     heard = pickle.loads(pickle.dumps(forest))._heard
-    counted = [name for name, _ in heard.said if name == "noised"]
+    counted = [name for name, _ in heard.said if name in ("noised", "minimised")]
     population = made_up(forest.model_, heard.facts) if strategy != "rules" else None
     again = Renoising(heard, population)
     assert again.model().to_data() == forest.model_.to_data()
@@ -99,18 +109,17 @@ def test_noise_of_a_wrong_size_would_be_seen(wrong):
     assert not is_exact(made_error(9.0 * wrong), 9.0)
 
 
-def test_repeated_fits_lie_as_far_apart_as_is_said():
-    X, y = records(1500)
-    domain = Domain(features=FEATURES, classes=[False, True], approximate_rows=1500)
+@pytest.mark.parametrize(
+    ("strategy", "task"), [("additive", "classes"), ("convex", "classes"), ("convex", "numbers")]
+)
+def test_repeated_fits_lie_as_far_apart_as_is_said(strategy, task):
     curves, errors = [], []
     for seed in range(12):
-        forest = PrivateForestClassifier(
-            epsilon=2, domain=domain, strategy="additive", random_state=seed
-        )
-        found = forest.fit(X, y).explain(20)
-        parts = sorted(found.dependence, key=lambda part: part.feature)
-        curves.append(np.concatenate([part.predictions["True"] for part in parts]))
-        errors.append(np.concatenate([part.errors["True"] for part in parts]))
+        forest, _ = fitted(strategy, 0, 2, task=task, seed=seed)
+        parts = sorted(forest.explain(20).dependence, key=lambda part: part.feature)
+        name = max(parts[0].predictions)
+        curves.append(np.concatenate([part.predictions[name] for part in parts]))
+        errors.append(np.concatenate([part.errors[name] for part in parts]))
     away = np.abs(np.array(curves) - np.mean(curves, axis=0))
     reached = [(away <= 1.96 * times * np.array(errors)).mean() for times in (1.0, 0.25)]
     # A quarter of the noise is found out.

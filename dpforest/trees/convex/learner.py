@@ -84,5 +84,8 @@ def _curves(
 
 
 def _even_sizes(facts: TableFacts, rows: float) -> NDArray[np.float64]:
-    """Records of each code, as nothing was counted: an even part."""
-    return np.repeat(max(rows, 0.0) / facts.n_codes, facts.n_codes)
+    """Records of each code, as nothing was counted: an even part of those that are declared."""
+    firsts, declared = facts.offsets[:-1], np.ones(int(facts.offsets[-1]))
+    unknown = np.array(facts.unknown or [-1] * facts.n_features)
+    declared[(firsts + unknown)[unknown >= 0]] = 0.0
+    return declared * np.repeat(max(rows, 0.0) / np.add.reduceat(declared, firsts), facts.n_codes)
