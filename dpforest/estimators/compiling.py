@@ -20,6 +20,8 @@ _LINE = (
     "dpforest: the first fit of this kind ({strategy}) compiles its code for this machine, "
     "which takes half a minute or more. Later fits find it and start at once."
 )
+#: Modules of the kernels of strategies that have none of their own: their mechanism's.
+_ELSEWHERE = {"convex": ("dpforest.mechanisms.kernels.objective",)}
 #: Strategies that were looked at in this process.
 _seen: set[str] = set()
 
@@ -59,10 +61,17 @@ def _is_kept(strategy: str) -> bool:
 
 def _caches(strategy: str) -> Iterator[Any]:
     """Yield what numba keeps the strategy's kernels in."""
-    package = import_module(f"{STRATEGIES[strategy].package}.kernels")
-    for found in iter_modules(package.__path__, f"{package.__name__}."):
-        module = import_module(found.name)
+    for name in _modules(strategy):
+        module = import_module(name)
         for value in vars(module).values():
             cache = getattr(value, "_cache", None)
-            if hasattr(cache, "_cache_file") and value.__module__ == module.__name__:
+            if hasattr(cache, "_cache_file") and value.__module__ == name:
                 yield cache
+
+
+def _modules(strategy: str) -> tuple[str, ...]:
+    """Names of the modules of a strategy's kernels."""
+    if strategy in _ELSEWHERE:
+        return _ELSEWHERE[strategy]
+    package = import_module(f"{STRATEGIES[strategy].package}.kernels")
+    return tuple(found.name for found in iter_modules(package.__path__, f"{package.__name__}."))
