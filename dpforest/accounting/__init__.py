@@ -7,6 +7,7 @@ from dpforest.accounting.events import (
     ExponentialSelection,
     ExternalSpend,
     GeometricNoise,
+    ObjectivePerturbation,
     PermuteAndFlipSelection,
 )
 from dpforest.accounting.fits import DetachedAccountant
@@ -28,6 +29,7 @@ __all__ = [
     "GeometricNoise",
     "Grant",
     "LedgerEntry",
+    "ObjectivePerturbation",
     "PermuteAndFlipSelection",
     "PrivacyLoss",
     "Request",

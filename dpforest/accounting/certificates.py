@@ -41,6 +41,7 @@ from dpforest.accounting.events import (
     Event,
     ExponentialSelection,
     GeometricNoise,
+    ObjectivePerturbation,
     PermuteAndFlipSelection,
 )
 from dpforest.accounting.loss_curves import curve_range, curve_work, selections_curve
@@ -72,7 +73,7 @@ _MOST_PURE_ATOMS = 4096
 #: second. Boosted forests of some 10,000,000 records come near; longer plans add up in rho.
 MOST_WORK = 2**24
 
-_PURE = (GeometricNoise, PermuteAndFlipSelection)
+_PURE = (GeometricNoise, ObjectivePerturbation, PermuteAndFlipSelection)
 
 
 @dataclass(frozen=True, slots=True)

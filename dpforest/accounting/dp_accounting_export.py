@@ -1,10 +1,11 @@
 """Ledgers as ``dp_accounting`` events, for a second opinion.
 
 Every release becomes a ``ZCDpEvent`` with its rho, one by one: bounded-range selections at
-epsilon squared over 8, permute-and-flip and geometric noise at epsilon squared over 2, the
-discrete Gaussian at its own rho. That is a valid claim for each, and ``RdpAccountant`` composes
-it. ``GaussianDpEvent`` would be wrong under a PLD accountant, since the discrete Gaussian is
-not the continuous one, and ``DiscreteLaplaceDpEvent`` is not taken by the Renyi accountant.
+epsilon squared over 8, permute-and-flip, geometric noise and perturbed objectives at epsilon
+squared over 2, the discrete Gaussian at its own rho. That is a valid claim for each, and
+``RdpAccountant`` composes it. ``GaussianDpEvent`` would be wrong under a PLD accountant, since the
+discrete Gaussian is not the continuous one, and ``DiscreteLaplaceDpEvent`` is not taken by the
+Renyi accountant.
 
 ``dp_accounting`` has no parallel composition over different events, so a parallel scope is
 exported as the child that costs most in rho; where a mixture has a smaller rho than that, as

@@ -30,6 +30,7 @@ from dpforest.accounting.events import (
     ExponentialSelection,
     ExternalSpend,
     GeometricNoise,
+    ObjectivePerturbation,
     PermuteAndFlipSelection,
 )
 from dpforest.accounting.losses import PrivacyLoss
@@ -194,7 +195,11 @@ class TestMixedLists:
 
     def test_pure_releases_are_counted(self):
         gaussian_alone = epsilon_bound(self.repeats, MILLIONTH)
-        for event in (GeometricNoise(F("0.1"), F(1)), PermuteAndFlipSelection(F("0.1"), F(1))):
+        for event in (
+            GeometricNoise(F("0.1"), F(1)),
+            PermuteAndFlipSelection(F("0.1"), F(1)),
+            ObjectivePerturbation(F("0.1"), F("0.02"), F(1, 2), F(1, 4), F(3)),
+        ):
             found = epsilon_bound((*self.repeats, Repeat((event,))), MILLIONTH)
             assert gaussian_alone < found < gaussian_alone + F("0.1")
         nothing = GeometricNoise(F(0), F(1)), ExponentialSelection(F(0), F(1))

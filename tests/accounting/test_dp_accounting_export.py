@@ -14,6 +14,7 @@ from dpforest.accounting import (
     ExponentialSelection,
     ExternalSpend,
     GeometricNoise,
+    ObjectivePerturbation,
     PermuteAndFlipSelection,
     PrivacyLoss,
 )
@@ -39,6 +40,8 @@ def filled() -> BudgetAccountant:
     accountant.request(PermuteAndFlipSelection(F(1, 7), F(2)), role="b")
     accountant.request(GeometricNoise(F(1, 9), F(1)), role="c")
     accountant.request(DiscreteGaussianNoise(F(90), F(1)), role="d")
+    minimum = ObjectivePerturbation(F(1, 8), F(1, 40), F(1, 2), F(1, 4), F(3))
+    accountant.request(minimum, role="minimum")
     accountant.request(ExponentialSelection(F(0), F(2)), role="nothing")
     cells = accountant.parallel_cells("cells")
     for label, epsilon in (("x", F(1, 5)), ("y", F(1, 4))):
@@ -62,7 +65,7 @@ def test_its_renyi_accountant_agrees_with_our_conversion(library):
 def test_events_come_one_by_one(library):
     event = to_dp_event(filled())
     kinds = [type(part).__name__ for part in event.events]
-    assert kinds == ["ZCDpEvent"] * 4 + ["NoOpDpEvent", "ZCDpEvent"]
+    assert kinds == ["ZCDpEvent"] * 5 + ["NoOpDpEvent", "ZCDpEvent"]
     assert event.events[0].rho == pytest.approx(1 / 72)
 
 

@@ -24,6 +24,7 @@ from dpforest.accounting import (
     Event,
     ExponentialSelection,
     GeometricNoise,
+    ObjectivePerturbation,
     PermuteAndFlipSelection,
     PrivacyLoss,
     Request,
@@ -40,6 +41,7 @@ EVENTS = (
     PermuteAndFlipSelection(F(1, 7), F(1)),
     GeometricNoise(F(1, 5), F(1)),
     DiscreteGaussianNoise(F(50), F(1)),
+    ObjectivePerturbation(F(1, 6), F(1, 30), F(1, 2), F(1, 4), F(3)),
 )
 
 
@@ -156,6 +158,7 @@ class AtTheRoot:
             ExponentialSelection(math.inf, F(1)),
             PermuteAndFlipSelection(math.inf, F(1)),
             GeometricNoise(math.inf, F(1)),
+            ObjectivePerturbation(math.inf, F(1, 30), F(1, 2), F(1, 4), F(3)),
         ],
         ids=lambda e: e.mechanism,
     )

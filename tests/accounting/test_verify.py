@@ -14,6 +14,7 @@ from dpforest.accounting import (
     ExponentialSelection,
     ExternalSpend,
     GeometricNoise,
+    ObjectivePerturbation,
     PermuteAndFlipSelection,
     PrivacyLoss,
     ScopeRecord,
@@ -30,6 +31,8 @@ def every_kind():
     """Books with every kind of scope, event and reserve in them."""
     accountant = BudgetAccountant(40, delta="1e-3", name="all kinds")
     accountant.request(ExternalSpend(F(1, 7), F(0), "a mean"), role="mean")
+    minimum = ObjectivePerturbation(F(1, 8), F(1, 40), F(1, 2), F(1, 4), F(3))
+    accountant.request(minimum, role="minimum")
     with accountant.open_scope("fit", reserve=PrivacyLoss(math.inf, F(10))) as fit:
         cells = fit.parallel_cells("cells")
         for label, epsilon in (("one", F(1, 3)), ("two", F(1, 2))):
@@ -121,12 +124,12 @@ def test_no_figure_can_be_changed_alone(books):
         if not verify_composition(record):
             harmless.append(path[-1])
     # What plays no part: how many cells, a reserve that was given back, who is closed without one
-    # or failed, the rule of a scope with one part, and a cap or a sensitivity that no figure
-    # rests on.
+    # or failed, the rule of a scope with one part, and a cap, a sensitivity or a part of a
+    # mechanism's epsilon that no figure rests on.
     assert len(list(places(dumped))) > 300
     assert set(harmless) <= {
         "cells", "closed", "kind", "adaptive", "reserve_kept", "score_range", "l1_sensitivity",
-        "S", "E", "failed",
+        "S", "E", "failed", "determinant", "clip", "curvature", "blocks",
     }, harmless  # fmt: skip
 
 

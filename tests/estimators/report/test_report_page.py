@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from dpforest import Domain, UtilityFigure
+from dpforest.accounting.events import EVENTS
 from dpforest.accounting.figures import figure_up
 from dpforest.audit import AuditResult, FoundEvent, OneRunResult
 from dpforest.exceptions import MissingExtraError, ParameterTypeError
@@ -388,3 +389,7 @@ def test_without_the_engine(fitted, monkeypatch):
         assert report._repr_html_() is None
     finally:
         report_page.environment.cache_clear()
+
+
+def test_how_rho_follows_is_said_of_every_mechanism():
+    assert report_page._PRICES.keys() == EVENTS.keys()
