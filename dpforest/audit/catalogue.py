@@ -20,6 +20,7 @@ from dpforest.accounting.events import (
     Event,
     ExponentialSelection,
     GeometricNoise,
+    ObjectivePerturbation,
     PermuteAndFlipSelection,
 )
 from dpforest.accounting.releases import Plan
@@ -32,6 +33,12 @@ from dpforest.domain.schema import Classes, NumericFeature, NumericTarget
 from dpforest.mechanisms.entropy import SystemSource
 from dpforest.mechanisms.lattice import select_interval_point
 from dpforest.mechanisms.noise import add_discrete_gaussian_noise, add_geometric_noise
+from dpforest.mechanisms.objective import (
+    LARGEST_CURVATURE,
+    Calibration,
+    ClippedLosses,
+    release_minimum,
+)
 from dpforest.mechanisms.selection import select_exponential, select_permute_and_flip
 from dpforest.mechanisms.streamed import Envelope, StreamedBlocks, select_exponential_streamed
 from dpforest.trees.multinomial.criteria import CRITERIA
@@ -278,6 +285,36 @@ def _selection_parts() -> list[AuditPart]:
     ]  # fmt: skip
 
 
+# -- minima ---------------------------------------------------------------------------------------
+
+#: One column, whose value is 1 in every record, and the constant.
+_WIDTHS = (1, 1)
+_COLUMN, _VALUES = np.zeros((1, 2), dtype=np.int64), np.array([[1.0, 0.0]])
+
+
+def minimum(labels: Any, runs: int) -> NDArray[np.int64]:
+    """Weights of one column and of the constant, which say a class of two, at epsilon 1."""
+    clip = Fraction(1, 2)
+    event = ObjectivePerturbation(
+        _ONE, Fraction(1, 4), clip, LARGEST_CURVATURE, Fraction(len(_WIDTHS))
+    )
+    targets = np.asarray(labels, dtype=np.float64)
+    losses = ClippedLosses(
+        np.zeros((targets.size, 1), dtype=np.uint8), targets, np.zeros(1, dtype=np.int64), _COLUMN,
+        _VALUES, 0.0, float(clip),
+    )  # fmt: skip
+    calibration, books, source = (
+        Calibration.of(event, _WIDTHS), BudgetAccountant._unlimited(), SystemSource()
+    )  # fmt: skip
+    grants = (books.request(event, role="audit") for _ in range(runs))
+    return np.array([release_minimum(losses, calibration, grant, source) for grant in grants])
+
+
+def _minimum_parts() -> list[AuditPart]:
+    name = "minimum of a noisy objective"
+    return [AuditPart(name, Batched(minimum, name), LEAF_PAIRS, 1.0, ("release_minimum",))]
+
+
 # -- one-split trees -----------------------------------------------------------------------------
 
 
@@ -335,4 +372,6 @@ def _tree_parts() -> list[AuditPart]:
 
 def mechanism_parts() -> tuple[AuditPart, ...]:
     """Every mechanism alone, and one-split trees made of them."""
-    return (*_leaf_parts(), *_unit_parts(), *_selection_parts(), *_tree_parts())
+    return (
+        *_leaf_parts(), *_unit_parts(), *_selection_parts(), *_minimum_parts(), *_tree_parts()
+    )  # fmt: skip

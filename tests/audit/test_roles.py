@@ -38,7 +38,11 @@ from support.roles import (
 from support.watching import Counted, Given, Granted, Site, Watched, unpaid_counts, watch
 
 import dpforest
-from dpforest.accounting.events import DiscreteGaussianNoise, GeometricNoise
+from dpforest.accounting.events import (
+    DiscreteGaussianNoise,
+    GeometricNoise,
+    ObjectivePerturbation,
+)
 from dpforest.audit import estimator_parts
 from dpforest.audit.recording import compare
 from dpforest.estimators.fit_plan import RANGE_ROLE
@@ -322,9 +326,30 @@ def moved(one: Given, two: Given) -> float:
     if isinstance(event, DiscreteGaussianNoise):
         squared = (np.asarray(b["counts"] - a["counts"], dtype=np.float64) ** 2).sum()
         return float(squared / float(event.l2_sensitivity_squared)) ** 0.5
+    if isinstance(event, ObjectivePerturbation):
+        return max(moved_gradients(a["losses"], b["losses"], a["calibration"].widths, event))
     changes = changes_of_scores(one, two)
     ranges = [float(np.ptp(change) * (unit / event.score_range)) for unit, change in changes]
     return max(ranges, default=0.0)
+
+
+def moved_gradients(losses: Any, others: Any, widths: tuple[int, ...], event: Any):
+    """Changes of the gradient's blocks in L1, and of the curvature, without the last bits."""
+    starts = np.cumsum((0, *widths[:-1]))
+    for place in (-40.0, -1.0, 0.0, 1.0, 40.0):
+        weights = np.append(np.zeros(sum(widths) - 1), place)
+        change = gradient_of(others, weights) - gradient_of(losses, weights)
+        blocks = np.add.reduceat(np.abs(change), starts)
+        yield round(float(blocks.max()) / float(event.clip), 9)
+        sums = [one.slopes(one.scores(weights))[1].sum() for one in (losses, others)]
+        yield round(abs(float(sums[1] - sums[0])) / float(event.curvature), 9)
+
+
+def gradient_of(losses: Any, weights: np.ndarray) -> np.ndarray:
+    """Of the losses alone."""
+    hi, lo = np.zeros(weights.size), np.zeros(weights.size)
+    losses.add_gradient(weights, hi, lo)
+    return hi + lo
 
 
 def changes_of_scores(one: Given, two: Given):

@@ -20,6 +20,7 @@ import dpforest
 from dpforest.audit.attributes import attributes_of
 from dpforest.audit.recording import Recorder, Recording, recording
 from dpforest.mechanisms.entropy import SeededSource
+from dpforest.mechanisms.objective import certified_minimum, release_minimum
 from dpforest.mechanisms.streamed import Envelope, select_exponential_streamed
 from dpforest.records.table import Table
 
@@ -205,10 +206,14 @@ def unpaid_counts(steps: Sequence[Step]) -> list[str]:
 
 
 def raw_output(given: Given, drawn: Any) -> Any:
-    """What a mechanism was given in the form of what it drew: counts, or the best candidates."""
+    """What a mechanism was given in the form of what it drew: counts, the minimum, the best."""
     arguments = given.arguments
     if "counts" in arguments:
         return np.asarray(arguments["counts"], dtype=np.int64).reshape(np.shape(drawn))
+    if given.mechanism == release_minimum.__name__:
+        losses, calibration = arguments["losses"], arguments["calibration"]
+        weights = certified_minimum(losses, calibration, [0] * calibration.n_columns)
+        return np.floor(weights / calibration.step).astype(np.int64)
     if given.mechanism == select_exponential_streamed.__name__:
         return [_best_of(make) for make in arguments["families"]]
     if "offer" in arguments:
