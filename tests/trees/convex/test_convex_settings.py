@@ -1,0 +1,57 @@
+"""Settings of the convex learner: what has no proof or no sense is refused."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from dpforest.exceptions import ParameterError
+from dpforest.trees.convex.settings import ConvexSettings
+
+ONE = Fraction(1)
+
+
+@pytest.mark.parametrize(("name", "value", "said"), [
+    ("prior_share", Fraction(0), "between 0 and 1"), ("prior_share", ONE, "between 0 and 1"),
+    ("most_prior_share", Fraction(-1, 2), "between 0 and 1"),
+    ("mean_signal", 0.0, "above 0"), ("mean_signal", float("inf"), "above 0"),
+    ("mean_signal", float("nan"), "above 0"),
+    ("clip", Fraction(3, 8), "a power of two"), ("clip", Fraction(2), "a power of two"),
+    ("clip", Fraction(1, 2**11), "a power of two"), ("clip", Fraction(0), "a power of two"),
+    ("clips_of_means", ((0.0, Fraction(1, 3)),), "a power of two"),
+    ("clips_of_means", (), "rise from 0"),
+    ("determinant_shares", ((0.0, Fraction(1, 2)),), "below 1/2"),
+    ("determinant_shares", ((0.0, Fraction(0)),), "below 1/2"),
+    ("knots", ((0.0, 1),), "at least 2"), ("knots", ((1.0, 2),), "rise from 0"),
+    ("knots", ((0.0, 2), (0.0, 3)), "rise from 0"),
+    ("knots", ((0.0, 2), (9.0, 5), (4.0, 3)), "rise from 0"),
+])  # fmt: skip
+def test_what_is_taken_for_granted_is_checked(name: str, value: Any, said: str) -> None:
+    with pytest.raises(ParameterError, match=f"^{name}=.*{said}"):
+        ConvexSettings(**{name: value})
+
+
+@pytest.mark.parametrize("clip", [Fraction(1, 2**k) for k in range(11)])
+def test_every_power_of_two_is_a_clip(clip: Fraction) -> None:
+    assert ConvexSettings(clip=clip).clip_at(1.0, False) == clip
+    assert ConvexSettings(clips_of_means=((0.0, clip),)).clip_at(1.0, True) == clip
+
+
+def test_steps_begin_at_their_level_and_hold_up_to_the_next() -> None:
+    settings = ConvexSettings()
+    assert [settings.n_knots(level) for level in (0.0, 11.99, 12.0, 1e9)] == [2, 2, 4, 9]
+    assert [settings.clip_at(level, True) for level in (0.0, 89.0, 90.0)] == [
+        Fraction(1, 8), Fraction(1, 8), Fraction(1, 4),
+    ]  # fmt: skip
+    shares = [settings.determinant(level) for level in (0.0, 39.9, 40.0)]
+    assert shares == [Fraction(1, 5), Fraction(1, 5), Fraction(3, 10)]
+
+
+def test_a_mean_gets_the_signal_that_it_is_to_have_within_bounds() -> None:
+    settings = ConvexSettings()
+    assert settings.prior(0.0, True) == settings.prior(300.0, False) == Fraction(1, 20)
+    assert settings.prior(300.0, True) == Fraction(1, 10)
+    assert settings.prior(10.0, True) == Fraction(3, 10)
+    assert settings.prior(1e6, True) == Fraction(1, 20)
