@@ -47,7 +47,8 @@ class PrivateForestRegressor(RegressorMixin, PrivateEstimator):
         ``"rules"``, ``"one_shot"``, ``"refitted"``, ``"boosted"``, ``"additive"``, ``"convex"`` or
         ``"multinomial"``.
         Rules and the multinomial forest see each record with a class of its own coin, 1 with
-        probability t.
+        probability t. A convex model clips what targets far from their mean say, so of skewed ones
+        it leans to the median.
     max_records_per_unit, accountant, invalid, random_state, n_jobs, verbose
         As in :class:`PrivateForestClassifier`.
 

@@ -44,7 +44,7 @@ LARGEST_CURVATURE = Fraction(1, 4)
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What an event's parameters make of its epsilon, from public numbers alone.
+    """Parts of an event's epsilon, and noise, ridges and lattice of them: public numbers alone.
 
     Attributes
     ----------
@@ -181,7 +181,7 @@ class ClippedLosses:
         return self.codes, self.offsets, self.columns, self.values
 
     def scores(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """What all columns are worth, without the start, shape (n,)."""
+        """Worth of all columns, without the start, shape (n,)."""
         from dpforest.mechanisms.kernels.objective import add_scores
 
         scores = np.zeros(self.targets.size)

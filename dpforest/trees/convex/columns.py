@@ -52,7 +52,7 @@ class CurveColumns:
         return sum(self.widths)
 
     def of_codes(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """What every code is worth, shape (total codes,)."""
+        """Worth of every code, shape (total codes,)."""
         worth: NDArray[np.float64] = (weights[self.columns] * self.values).sum(axis=1)
         return worth
 
