@@ -56,6 +56,7 @@ STRATEGIES = [
     {"strategy": "boosted"},
     {"strategy": "additive", "delta": DELTA},
     {"strategy": "additive"},
+    {"strategy": "convex"},
     {"strategy": "multinomial"},
 ]
 MULTINOMIAL = [

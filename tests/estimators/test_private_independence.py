@@ -35,6 +35,7 @@ KINDS = [
     {"strategy": "boosted"},
     {"strategy": "additive", "delta": DELTA},
     {"strategy": "additive"},
+    {"strategy": "convex"},
     {"strategy": "multinomial"},
     {"strategy": "multinomial", "delta": DELTA},
     {"strategy": "one_shot"},

@@ -50,6 +50,7 @@ BOOSTED = BoostedForest(
     BoostedSettings(fixed_size=BoostedSize(3, 3)), PureSettings(fixed_size=BoostedSize(3, 2))
 )
 ADDITIVE = AdditiveForest(AdditiveSettings(cycles=3, pure_cycles=2, few_pure_cycles=2, max_bins=9))
+CONVEX = STRATEGIES["convex"].make()
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,7 @@ LOOK = "right answers less claimed ones"
 ALL_OF_LEAVES = {"prior", "tree selection", "leaf sums", "leaf corrections"}
 OF_TREES = {"prior", "node sums", "residual split selection", "residual leaf sums"}
 OF_CURVES = {"prior", "records by bins", "residual sums of a feature"}
+OF_MINIMA = {"prior", "minimum of a noisy objective"}
 OF_COUNTS = {"node counts", "class split selection", "leaf counts"}
 CASES = {
     "one-shot, prior and leaves": Case(FOREST, {"prior", LEAVES}, rows=50),
@@ -131,6 +133,10 @@ CASES = {
         ADDITIVE, {*OF_CURVES, LOOK}, Fraction(8), rows=1000, n_classes=4
     ),
     "additive, pure, means": Case(ADDITIVE, OF_CURVES, rows=100, **MEANS),
+    "convex": Case(CONVEX, OF_MINIMA, rows=100),
+    "convex, with a delta": Case(CONVEX, OF_MINIMA, delta=DELTA),
+    "convex, four classes": Case(CONVEX, OF_MINIMA, Fraction(8), rows=1000, n_classes=4),
+    "convex, means": Case(CONVEX, OF_MINIMA, rows=1000, **MEANS),
     "rules, class shares": Case(RULES, {"prior"}, rows=3),
     "rules, one stage": Case(RULES, {"rules, stage 1"}, rows=40),
     "rules, counted": Case(RULES, {"rules, stage 1", "leaf counts"}, rows=1000),
@@ -206,6 +212,10 @@ class Watched(RecordsAround):
         self.log.append(("counted", None))
         return self.records.sealed_total(query)
 
+    def look(self, view: Any) -> Secret[Any]:
+        self.log.append(("counted", None))
+        return self.records.look(view)
+
 
 class Noting(Observer):
     """An observer that notes which grant each release consumes."""
@@ -220,7 +230,8 @@ class Noting(Observer):
 
 
 @pytest.mark.parametrize(
-    "name", [n for n in CASES if CASES[n].learner in (FOREST, ROUNDS, LINEAR, ADDITIVE)]
+    "name",
+    [n for n in CASES if CASES[n].learner in (FOREST, ROUNDS, LINEAR, ADDITIVE, CONVEX)],
 )
 def test_every_release_is_of_a_count_that_was_made_after_its_grant(name, tables, monkeypatch):
     facts, one, _ = tables(CASES[name])
