@@ -73,6 +73,7 @@ from dpforest.trees.additive.learner import AdditiveForest
 from dpforest.trees.additive.settings import AdditiveSettings
 from dpforest.trees.boosted.learner import BoostedForest
 from dpforest.trees.boosted.settings import BoostedSettings, PureSettings
+from dpforest.trees.convex.learner import ConvexLearner
 from dpforest.trees.one_shot import OneShotForest
 from dpforest.trees.one_shot.settings import OneShotSettings
 from dpforest.trees.random import bins
@@ -267,6 +268,7 @@ MODELS: dict[str, Callable[[Run], np.ndarray]] = {
     "refitted, four trees, pure": lambda run: run.scores(FOUR_TREES, pure=True),
     "boosted, pure": lambda run: run.scores(BoostedForest(), pure=True),
     "additive, pure": lambda run: run.scores(AdditiveForest(), pure=True),
+    "convex, pure": lambda run: run.scores(ConvexLearner(), pure=True),
 }
 
 
