@@ -20,7 +20,6 @@ KERNELS = {
     "grow._make_room": "names each of the arrays that growing a tree needs, one a line",
     "grow._grow_nodes": "one loop over nodes whose twenty numbers live from step to step",
     "grid_trees.draw_grid_trees": "one loop over trees and nodes on words that it alone advances",
-    "objective.add_gradient": "score, slope and sums of a record side by side, each two doubles",
     "score_tables.add_pair_scores": "one block of records goes through all steps in fast memory",
     "selection.select_exponential_rows": "an interval around each sum: proof and steps stand side "
     "by side",

@@ -15,7 +15,7 @@ from dpforest.trees.convex.settings import ConvexSettings
 from dpforest.trees.prior import prior_round
 
 OWNER = "convex"
-#: A ridge that is smaller than this makes holds nothing back: where little is spent on noise, curves
+#: A ridge that is smaller than this makes holds nothing back: where there is little noise, curves
 #: would follow single records.
 _MOST_FOR_DETERMINANT = Fraction(3, 4)
 
