@@ -24,6 +24,7 @@ from dpforest.records.base import MemoryRecords
 from dpforest.records.table import Table
 from dpforest.trees.base import TableFacts
 from dpforest.trees.boosted.steps import SCORE_STEPS
+from dpforest.trees.convex import learner as learner_module
 from dpforest.trees.convex.columns import CurveColumns
 from dpforest.trees.convex.learner import ConvexLearner
 from dpforest.trees.convex.model import AdditiveModel
@@ -339,16 +340,19 @@ def test_noise_that_drowns_all_leaves_finite_scores(facts_of, table_of, train):
     assert len(set(model.code_values[0])) == 3, "each minimum has its own noise"
 
 
-def test_no_code_is_worth_more_than_20_log_odds(facts_of, table_of, train):
-    # A ridge that holds hardly anything, and nobody: weights are what noise makes of them.
-    learner = ConvexLearner(ConvexSettings(determinant_shares=((0.0, Fraction(49, 100)),)))
+def test_no_code_is_worth_more_than_20_log_odds(facts_of, table_of, train, monkeypatch):
+    """Nor than another limit: weights of nobody are what noise makes of them."""
+    assert learner_module._MOST == 20.0
     facts = facts_of([-2], 2, 50.0)
     nobody = table_of(facts, 0)
-    worth = [
-        np.abs(train(facts, nobody, learner, 6, seed=seed).model.code_values).max()
-        for seed in range(20)
-    ]
-    assert max(worth) == 20.0 and min(worth) < 20.0
+
+    def worths():
+        models = [train(facts, nobody, ConvexLearner(), 6, seed=seed).model for seed in range(20)]
+        return [np.abs(model.code_values).max() for model in models]
+
+    assert max(worths()) > 0.25
+    monkeypatch.setattr(learner_module, "_MOST", 0.25)
+    assert max(worths()) == 0.25
 
 
 def test_an_empty_table_is_as_good_as_any(facts_of, table_of, train):
