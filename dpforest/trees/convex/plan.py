@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from dpforest.accounting.events import ObjectivePerturbation
 from dpforest.accounting.releases import LearnerBudget, Plan, Release, Round, Step
+from dpforest.exceptions import ParameterError
 from dpforest.mechanisms.objective import Calibration
 from dpforest.trees.base import PRIOR_ROLE, TableFacts
 from dpforest.trees.convex.columns import CurveColumns
@@ -15,6 +16,9 @@ from dpforest.trees.convex.settings import ConvexSettings
 from dpforest.trees.prior import prior_round
 
 OWNER = "convex"
+#: Columns of one minimum, at most: each step solves for all at once, which takes their square of
+#: memory and their cube of time.
+MOST_COLUMNS = 4000
 #: A ridge that is smaller than this makes holds nothing back: where there is little noise, curves
 #: would follow single records.
 _MOST_FOR_DETERMINANT = Fraction(3, 4)
@@ -93,14 +97,22 @@ def curve_rounds(
     determinant = min(shape.determinant_share * of_one, _MOST_FOR_DETERMINANT)
     blocks = Fraction(facts.n_features + 1)
     event = ObjectivePerturbation(of_one, determinant, shape.clip, CurveLosses.curvature, blocks)
-    # Refuses what doubles cannot keep before anything is charged.
-    Calibration.of(event, CurveColumns.of(facts, shape.n_knots).widths)
+    # Refuses what doubles, memory and time cannot keep before anything is charged.
+    widths = CurveColumns.of(facts, shape.n_knots).widths
+    _check_columns(sum(widths))
+    Calibration.of(event, widths)
     text = "the curves of all features at once"
     release = Release(Role.CURVES, event, says=text if times == 1 else f"{text}, {times} times")
     return (
         prior_round(owner, facts.unit, prior, True),
         Round(owner, (Step((release,)),), times),
     )
+
+
+def _check_columns(n_columns: int) -> None:
+    if n_columns > MOST_COLUMNS:
+        rule = f"would lay out {n_columns} columns, of at most {MOST_COLUMNS}"
+        raise ParameterError("strategy", OWNER, rule, 'Declare fewer categories, or use "additive"')
 
 
 def _words(shape: ConvexShape, columns: CurveColumns) -> dict[str, str]:

@@ -18,6 +18,7 @@ from dpforest.accounting.events import ObjectivePerturbation
 from dpforest.accounting.releases import LearnerBudget, PlanError
 from dpforest.bridge import Bridge
 from dpforest.domain.targets import TARGET_STEPS
+from dpforest.exceptions import ParameterError
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.mechanisms.objective import Calibration
 from dpforest.records.base import MemoryRecords
@@ -25,6 +26,7 @@ from dpforest.records.table import Table
 from dpforest.trees.base import TableFacts
 from dpforest.trees.boosted.steps import SCORE_STEPS
 from dpforest.trees.convex import learner as learner_module
+from dpforest.trees.convex import plan as plan_module
 from dpforest.trees.convex.columns import CurveColumns
 from dpforest.trees.convex.learner import ConvexLearner
 from dpforest.trees.convex.model import AdditiveModel
@@ -128,6 +130,19 @@ def test_knots_clips_and_ridges_go_by_the_signal_of_a_feature(facts_of):
             assert event.determinant / event.epsilon == settings.determinant(level)
     three = facts_of([40], 3, 12.5 * 3 / budget.signal(1.0))
     assert ConvexLearner().plan(three, budget).shape.n_knots == 4, "each class has a third"
+
+
+def test_more_columns_than_can_be_solved_for_are_refused_by_the_plan(facts_of, monkeypatch):
+    budget = LearnerBudget(Fraction(1), Fraction(0))
+    facts = facts_of([-9, 40], 2, 1000.0)
+    n_columns = CurveColumns.of(
+        facts, ConvexSettings().n_knots(budget.signal(1000.0) / 2)
+    ).n_columns
+    monkeypatch.setattr(plan_module, "MOST_COLUMNS", n_columns)
+    ConvexLearner().plan(facts, budget)
+    monkeypatch.setattr(plan_module, "MOST_COLUMNS", n_columns - 1)
+    with pytest.raises(ParameterError, match=f"would lay out {n_columns} columns"):
+        ConvexLearner().plan(facts, budget)
 
 
 def test_without_a_number_of_records_curves_are_straight_lines(facts_of, table_of, train):
