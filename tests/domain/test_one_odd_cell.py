@@ -144,7 +144,7 @@ def test_a_masked_cell_is_missing():
 def test_rows_of_another_width_or_none_are_dropped():
     rows = [list(row) for row in zip(*X.values(), strict=True)]
     alone = both_tasks(rows, LABELS)
-    for odd in ([1.0, 1.0], [1.0, 1.0, "a", 1.0], [], 7, None, "abc", {"x": 1}, [[1, 1, "a"]]):
+    for odd in ([1.0, 1.0], [1.0, 1.0, "a", 1.0], [], 7, None, "abc", {"other": 1}, [[1, 1, "a"]]):
         for place in (0, 3):
             more, y = list(rows), list(LABELS)
             more.insert(place, odd), y.insert(place, 1)

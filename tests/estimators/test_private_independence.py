@@ -218,7 +218,7 @@ def streams_of(X: Any, y: Any) -> BatchStream:
 
 @pytest.mark.filterwarnings("ignore::dpforest.exceptions.WeakSignalWarning")
 @pytest.mark.parametrize(("kind", "parameters"), MEANS, ids=str)
-@pytest.mark.parametrize("rows", [None, 900])
+@pytest.mark.parametrize("rows", [None, 1000])
 def test_nothing_of_a_regressions_records_is_kept(parameters, rows, kind, searching):
     make = DaskPrivateForestRegressor if kind == "dask" else PrivateForestRegressor
     domain = TARGETS.model_copy(update={"approximate_rows": rows})

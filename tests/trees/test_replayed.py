@@ -107,7 +107,7 @@ CASES = {
         n_classes=4,
     ),
     "refitted, pure, means": Case(
-        ROUNDS, {"quantiles", *OF_CURVES, *ALL_OF_LEAVES} - {"leaf corrections"}, Fraction(8),
+        ROUNDS, {"quantiles", *OF_MINIMA, *ALL_OF_LEAVES} - {"leaf corrections"}, Fraction(8),
         rows=1e5, **MEANS,
     ),
     "boosted, public bins": Case(BOOSTED, OF_TREES, delta=DELTA),
