@@ -165,9 +165,14 @@ def test_exp_and_logistic_are_right(hi, share):
     check_logistic(*pair(hi, share))
 
 
-@given(st.floats(allow_nan=False), st.floats(-1.0, 1.0))
+@given(st.floats(allow_nan=False, allow_infinity=False), st.floats(-1.0, 1.0))
 def test_the_logistic_takes_every_score(hi, share):
-    check_logistic(*pair(hi, share if math.isfinite(hi) and abs(hi) < 1e300 else 0.0))
+    check_logistic(*pair(hi, share if abs(hi) < 1e300 else 0.0))
+
+
+def test_the_logistic_of_no_end_is_an_end():
+    assert twice(kernels.logistic, math.inf, 0.0) == (1.0, 0.0)
+    assert twice(kernels.logistic, -math.inf, 0.0) == (0.0, 0.0)
 
 
 def test_beyond_the_largest_score_it_is_full():
