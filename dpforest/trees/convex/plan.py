@@ -56,6 +56,14 @@ class ConvexShape:
         """Classes that have curves of their own: of two the second alone."""
         return (1,) if self.n_classes == 2 else tuple(range(self.n_classes))
 
+    def n_columns(self, facts: TableFacts) -> int:
+        """Columns of one minimum."""
+        return CurveColumns.of(facts, self.n_knots).n_columns
+
+    def is_solvable(self, facts: TableFacts) -> bool:
+        """True if columns are not too many."""
+        return self.n_columns(facts) <= MOST_COLUMNS
+
 
 def build_plan(
     facts: TableFacts, budget: LearnerBudget, settings: ConvexSettings
@@ -98,21 +106,16 @@ def curve_rounds(
     blocks = Fraction(facts.n_features + 1)
     event = ObjectivePerturbation(of_one, determinant, shape.clip, CurveLosses.curvature, blocks)
     # Refuses what doubles, memory and time cannot keep before anything is charged.
-    widths = CurveColumns.of(facts, shape.n_knots).widths
-    _check_columns(sum(widths))
-    Calibration.of(event, widths)
+    if not shape.is_solvable(facts):
+        rule = f"would lay out {shape.n_columns(facts)} columns, of at most {MOST_COLUMNS}"
+        raise ParameterError("strategy", OWNER, rule, 'Declare fewer categories, or use "additive"')
+    Calibration.of(event, CurveColumns.of(facts, shape.n_knots).widths)
     text = "the curves of all features at once"
     release = Release(Role.CURVES, event, says=text if times == 1 else f"{text}, {times} times")
     return (
         prior_round(owner, facts.unit, prior, True),
         Round(owner, (Step((release,)),), times),
     )
-
-
-def _check_columns(n_columns: int) -> None:
-    if n_columns > MOST_COLUMNS:
-        rule = f"would lay out {n_columns} columns, of at most {MOST_COLUMNS}"
-        raise ParameterError("strategy", OWNER, rule, 'Declare fewer categories, or use "additive"')
 
 
 def _words(shape: ConvexShape, columns: CurveColumns) -> dict[str, str]:

@@ -174,11 +174,12 @@ def _shape(facts: TableFacts, budget: LearnerBudget, settings: RefittedSettings)
 def _curves(
     facts: TableFacts, budget: LearnerBudget, settings: RefittedSettings
 ) -> AdditiveShape | convex.ConvexShape:
-    """Curves in turn; in pure epsilon and memory at once."""
-    if budget.delta or not facts.in_memory:
-        return curve_shape(facts, budget, settings.curves)
+    """Curves in turn; in pure epsilon and memory at once, where columns are not too many."""
     own = LearnerBudget(budget.epsilon * settings.share_at_once, Fraction(0))
-    return convex.curve_shape(facts, own, settings.curves_at_once)
+    at_once = convex.curve_shape(facts, own, settings.curves_at_once)
+    if budget.delta or not facts.in_memory or not at_once.is_solvable(facts):
+        return curve_shape(facts, budget, settings.curves)
+    return at_once
 
 
 def _share_of(curves: AdditiveShape | convex.ConvexShape, settings: RefittedSettings) -> Fraction:

@@ -21,6 +21,7 @@ from dpforest.trees.additive import plan as additive_plan
 from dpforest.trees.additive.plan import Role as CurveRole
 from dpforest.trees.additive.queries import ResidualSums
 from dpforest.trees.additive.settings import AdditiveSettings
+from dpforest.trees.convex import plan as convex
 from dpforest.trees.refitted import RefittedForest, RefittedModel
 from dpforest.trees.refitted.plan import OWNER, Role
 from dpforest.trees.refitted.queries import STEPS, LeafSums
@@ -207,6 +208,17 @@ def test_in_pure_epsilon_and_memory_curves_at_once_come_first(means, targets):
     assert own == 2 * PURE.share_at_once
     assert done == plan.n_steps and model.code_values is not None
     assert "curves of all features at once" in plan.describe()["start"]
+
+
+def test_curves_of_more_columns_than_can_be_solved_for_are_made_in_turn(facts_of):
+    budget, learner = LearnerBudget(Fraction(2), Fraction(0)), RefittedForest()
+    few, many = (
+        replace(facts_of([-n, 40], 2, 1e5), unit=TARGET_STEPS) for n in (100, convex.MOST_COLUMNS)
+    )
+    assert isinstance(learner.plan(few, budget).shape.curves, convex.ConvexShape)
+    plan = learner.plan(many, budget)
+    assert isinstance(plan.shape.curves, additive_plan.AdditiveShape)
+    assert plan.loss.epsilon == 2
 
 
 @pytest.mark.parametrize("share", [Fraction(0), Fraction(1)])
