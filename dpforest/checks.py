@@ -30,6 +30,12 @@ def check_integer(value: Any, name: str, lowest: int, highest: int | None = None
     return number
 
 
+def check_setting(name: str, value: object, fine: bool, rule: str) -> None:
+    """Refuse a setting that has no meaning; the rule says what it must be."""
+    if not fine:
+        raise ParameterError(name, value, f"must be {rule}", "Use the default")
+
+
 def check_part(value: Any, name: str, most: int | None = None) -> None:
     """Refuse what is not above 0 and below 1; 1 itself is fine where it is the most."""
     rule = f"must be above 0 and {'at most' if most else 'below'} 1"

@@ -97,7 +97,8 @@ def _cells_by_name(row: dict[Any, Any], declared: Sequence[str]) -> Sequence[Any
     Names of other types are not looked at: comparing them might raise.
     """
     named = {name: cell for name, cell in dict.items(row) if type(name) is str}
-    return [named.get(name) for name in declared] if named.keys() & set(declared) else ()
+    is_row = any(name in named for name in declared)
+    return [named.get(name) for name in declared] if is_row else ()
 
 
 def cells_of_array(array: NDArray[Any]) -> list[Any]:

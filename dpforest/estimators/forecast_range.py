@@ -133,7 +133,8 @@ def range_after_fit(figures: PublicFigures, strategy: str, claimed: ClaimedGain 
     claimed : ClaimedGain or None
         See :func:`dpforest.estimators.claimed_gain.claimed_gain`. No range ends above the most that
         there is to gain by it, no lower end of classes is above what is claimed beyond
-        `noise_told`, and none of a regression's is above `MOST_PROMISED`.
+        `noise_told`, and none of a regression's is above `MOST_PROMISED`, or
+        `MOST_PROMISED_AT_ONCE`.
     """
     if claimed is None or not figures.learns or not figures.trusted:
         return planned_range(figures)

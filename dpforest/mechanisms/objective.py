@@ -87,6 +87,12 @@ class Calibration:
         return sum(self.widths)
 
     @property
+    def ridges(self) -> NDArray[np.float64]:
+        """Ridge of each column, shape (d,)."""
+        of_column, of_constant = self.ridge
+        return np.append(np.full(self.n_columns - 1, of_column), of_constant)
+
+    @property
     def largest_gradient(self) -> float:
         """Length of the gradient, in doubles, at which weights are close enough to the minimum."""
         left = self.step * min(self.ridge) - self.n_columns**0.5 * self.noise_step / 2
@@ -128,7 +134,7 @@ def _check(event: ObjectivePerturbation, widths: Sequence[int]) -> None:
     if not event.determinant < event.epsilon < math.inf:
         rule = "must be finite, and more than its part for the determinant"
         raise ParameterError("epsilon", event.epsilon, rule, "Give the noise a part of it")
-    if math.frexp(float_down(event.clip))[0] != 0.5:
+    if not is_power_of_two(event.clip):
         raise ParameterError("clip", event.clip, "must be a power of two", "Round it")
     for name, most in (("determinant", _MOST_PART), ("curvature", _MOST_CURVATURE)):
         if not _LEAST_PART <= getattr(event, name) <= most:
@@ -145,6 +151,11 @@ def _ridge(event: ObjectivePerturbation, determinant: float) -> tuple[float, flo
     bend, more = float(event.curvature), 1.0 + 2.0**-40
     n_features = max(float(event.blocks - 1), 1.0)
     return bend * n_features / ((1.0 - constant) * left) * more, bend / (constant * left) * more
+
+
+def is_power_of_two(value: Fraction) -> bool:
+    """True if a value, rounded down, is a power of two in doubles."""
+    return math.frexp(float_down(value))[0] == 0.5
 
 
 def _power_below(value: float) -> float:
@@ -389,8 +400,7 @@ class _Problem:
         self, losses: ClippedLosses, calibration: Calibration, draw: Sequence[int]
     ) -> None:
         self.losses = losses
-        self.ridge = np.full(calibration.n_columns, calibration.ridge[0])
-        self.ridge[-1] = calibration.ridge[1]
+        self.ridge = calibration.ridges
         step = calibration.noise_step
         self.noise = np.array([float(z) for z in draw]) * step
         self.noise_rest = np.array([float(z - int(float(z))) for z in draw]) * step

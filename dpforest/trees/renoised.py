@@ -90,16 +90,12 @@ def _at(
     objective: Any, population: Population, weights: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Gradient of losses of a population, and the Hessian of its objective."""
-    losses, (of_columns, of_constant) = (
-        objective.losses(population.table), objective.calibration.ridge
-    )  # fmt: skip
+    losses = objective.losses(population.table)
     gradient, rest = np.zeros(weights.size), np.zeros(weights.size)
     losses.add_gradient(weights, gradient, rest)
     _, curvatures = losses.slopes(losses.scores(weights))
     hessian = population.weight * losses.gram(curvatures, weights.size)
-    ridge = np.full(weights.size, of_columns)
-    ridge[-1] = of_constant
-    return population.weight * gradient, hessian + np.diag(ridge)
+    return population.weight * gradient, hessian + np.diag(objective.calibration.ridges)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

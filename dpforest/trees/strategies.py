@@ -73,7 +73,8 @@ CURVE_SIGNAL, PURE_CURVE_SIGNAL = 7.0, 12.0
 PURE_LEAST_SIGNAL_OF_MEANS, LEAST_SIGNAL_OF_MEANS = 150.0, 16.0
 #: In pure epsilon, of records in memory: R / D from which, and up to which, curves by one noisy
 #: minimum pass what else there is for a regression; R from which they do, however few features
-#: there are; and columns up to which Newton's method is quick.
+#: there are; and columns up to which Newton's method is quick, of ordered features at most so many
+#: each.
 CONVEX_SIGNAL, MOST_CONVEX_SIGNAL = 5.0, 300.0
 LEAST_CONVEX_SIGNAL, CONVEX_COLUMNS, CONVEX_KNOTS = 100.0, 1000, 10
 #: In pure epsilon, of two classes: R from which refitted forests pass rules, and boosted ones pass

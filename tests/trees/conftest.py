@@ -3,12 +3,55 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
 
+from dpforest.accounting import BudgetAccountant
+from dpforest.accounting.releases import LearnerBudget, Plan
+from dpforest.mechanisms.entropy import SeededSource
+from dpforest.records.base import MemoryRecords
 from dpforest.records.table import Table
-from dpforest.trees.base import TableFacts
+from dpforest.trees.base import Learner, TableFacts
+from dpforest.trees.training import train_on
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A model, and what it was made by."""
+
+    model: Any
+    plan: Plan[Any]
+    books: BudgetAccountant
+    n_done: int
+
+
+@pytest.fixture
+def trained_by() -> Callable[..., Trained]:
+    """Train a learner on a table of its facts, for a budget that its plan uses up."""
+
+    def make(
+        learner: Learner,
+        facts: TableFacts,
+        table: Table,
+        budget: LearnerBudget,
+        seed: int = 1,
+        n_threads: int = 1,
+    ) -> Trained:
+        plan = learner.plan(facts, budget)
+        books = BudgetAccountant(budget.unit_epsilon, budget.delta)
+        done: list[int] = []
+        with books.open_scope("fit", reserve=plan.loss) as scope:
+            records = MemoryRecords(table, n_threads)
+            model = train_on(
+                learner, plan, scope, SeededSource(seed), records, facts, lambda: done.append(1)
+            )
+            assert scope.loss == plan.loss
+        return Trained(model, plan, books, len(done))
+
+    return make
 
 
 @pytest.fixture

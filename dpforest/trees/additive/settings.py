@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dpforest.checks import check_share
-from dpforest.exceptions import ParameterError
+from dpforest.checks import check_setting, check_share
 
 #: Questions that a training with a delta asks, about.
 MOST_STEPS = 1000
@@ -102,18 +101,24 @@ class AdditiveSettings:
     def __post_init__(self) -> None:
         """Check what kernels, plans and sums take for granted."""
         for name in (*SHARES, "clip", "clip_of_much", "clip_of_means", "most_clip_of_means"):
-            _check(name, getattr(self, name), 0 < getattr(self, name) <= 1, "above 0 and at most 1")
+            check_setting(
+                name, getattr(self, name), 0 < getattr(self, name) <= 1, "above 0 and at most 1"
+            )
         check_share(self.confidence_share, "confidence_share")
         for name in SHARES:
-            _check(name, getattr(self, name), getattr(self, name) < Fraction(1, 4), "below 1/4")
+            check_setting(
+                name, getattr(self, name), getattr(self, name) < Fraction(1, 4), "below 1/4"
+            )
         for name in COUNTS:
-            _check(name, getattr(self, name), getattr(self, name) >= 1, "at least 1")
+            check_setting(name, getattr(self, name), getattr(self, name) >= 1, "at least 1")
         for name in SIZES:
-            _check(name, getattr(self, name), 0 < getattr(self, name) < 1e6, "above 0, and finite")
+            check_setting(
+                name, getattr(self, name), 0 < getattr(self, name) < 1e6, "above 0, and finite"
+            )
         fine = isinstance(self.factors, tuple) and len(self.factors) > 0
         fine = fine and all(0 < factor < 1e6 for factor in self.factors)
-        _check("factors", self.factors, fine, "a tuple of numbers above 0")
-        _check("line", self.line, 0 <= self.line <= 1, "from 0 to 1")
+        check_setting("factors", self.factors, fine, "a tuple of numbers above 0")
+        check_setting("line", self.line, 0 <= self.line <= 1, "from 0 to 1")
 
     def strength(self, signal: float, n_features: int, pure: bool) -> float:
         """R by which each feature's curve is known once all cycles are done.
@@ -158,9 +163,3 @@ class AdditiveSettings:
         part = min(self.mean_signal / max(signal, 1.0), 1.0)
         wanted = Fraction(part if pure else part**2).limit_denominator(1000)
         return min(max(wanted, self.prior_share), Fraction(1, 2))
-
-
-def _check(name: str, value: object, fine: bool, rule: str) -> None:
-    """Refuse a setting that has no meaning."""
-    if not fine:
-        raise ParameterError(name, value, f"must be {rule}", "Use the default")

@@ -14,7 +14,6 @@ from dpforest.bridge import Bridge
 from dpforest.mechanisms.objective import Calibration
 from dpforest.trees.base import TableFacts
 from dpforest.trees.boosted.steps import in_score_steps
-from dpforest.trees.convex.columns import CurveColumns
 from dpforest.trees.convex.model import AdditiveModel
 from dpforest.trees.convex.plan import ConvexShape, Role, build_plan
 from dpforest.trees.convex.queries import CodedRecords, CurveLosses
@@ -71,35 +70,31 @@ def fitted_curves(
         Records, as declared, bought or released.
     """
     prior = released_class_counts(bridge, facts.unit)
-    columns = CurveColumns.of(facts, shape.n_knots)
-    made = [_curves(shape, bridge, facts, columns, prior, label) for label in shape.labels]
+    event, columns = bridge.event(Role.CURVES), shape.columns(facts)
+    assert isinstance(event, ObjectivePerturbation)
+    calibration, query = Calibration.of(event, columns.widths), CodedRecords(facts.unit)
+    starts = np.log(prior / (prior.sum() - prior))
+    losses = (
+        CurveLosses(query, columns, label, float(starts[label]), shape.clip, calibration)
+        for label in shape.labels
+    )
+    made = [_curves(one, bridge, facts) for one in losses]
     base, values = zip(*made, strict=True)
     rows = facts.approximate_rows or float(prior.sum())
     return np.array(base), np.column_stack(values), rows
 
 
 def _curves(
-    shape: ConvexShape,
-    bridge: Bridge,
-    facts: TableFacts,
-    columns: CurveColumns,
-    prior: NDArray[np.float64],
-    label: int,
+    losses: CurveLosses, bridge: Bridge, facts: TableFacts
 ) -> tuple[float, NDArray[np.float64]]:
     """Base score of a class, and what every code is worth for it, as they are released."""
-    event = bridge.event(Role.CURVES)
-    assert isinstance(event, ObjectivePerturbation)
-    calibration = Calibration.of(event, columns.widths)
-    start = float(np.log(prior[label] / (prior.sum() - prior[label])))
-    query = CodedRecords(facts.unit)
-    losses = CurveLosses(query, columns, label, start, shape.clip, calibration)
-    released = bridge.ask(query, Role.CURVES).minimised(Role.CURVES, losses)
-    weights = np.asarray(released * calibration.step, dtype=np.float64)
-    values = columns.of_codes(weights)
+    released = bridge.ask(losses.query, Role.CURVES).minimised(Role.CURVES, losses)
+    weights = np.asarray(released * losses.calibration.step, dtype=np.float64)
+    values = losses.columns.of_codes(weights)
     # What all codes of a feature share is the constant's: noise moves it from one to the other.
     means = np.add.reduceat(values, facts.offsets[:-1]) / facts.n_codes
     values = np.clip(values - np.repeat(means, facts.n_codes), -_MOST, _MOST)
-    return start + float(weights[-1] + means.sum()), in_score_steps(values)
+    return losses.start + float(weights[-1] + means.sum()), in_score_steps(values)
 
 
 def _even_sizes(facts: TableFacts, rows: float) -> NDArray[np.float64]:

@@ -54,15 +54,20 @@ class ConvexShape:
     @property
     def labels(self) -> tuple[int, ...]:
         """Classes that have curves of their own: of two the second alone."""
-        return (1,) if self.n_classes == 2 else tuple(range(self.n_classes))
+        return labels_with_curves(self.n_classes)
 
-    def n_columns(self, facts: TableFacts) -> int:
+    def columns(self, facts: TableFacts) -> CurveColumns:
         """Columns of one minimum."""
-        return CurveColumns.of(facts, self.n_knots).n_columns
+        return CurveColumns.of(facts, self.n_knots)
 
     def is_solvable(self, facts: TableFacts) -> bool:
         """True if columns are not too many."""
-        return self.n_columns(facts) <= MOST_COLUMNS
+        return self.columns(facts).n_columns <= MOST_COLUMNS
+
+
+def labels_with_curves(n_classes: int) -> tuple[int, ...]:
+    """Classes that have curves of their own: of two the second alone."""
+    return (1,) if n_classes == 2 else tuple(range(n_classes))
 
 
 def build_plan(
@@ -82,13 +87,13 @@ def build_plan(
     """
     shape = curve_shape(facts, budget, settings)
     rounds = curve_rounds(shape, facts, budget.epsilon, OWNER)
-    return Plan(rounds, shape, _words(shape, CurveColumns.of(facts, shape.n_knots)))
+    return Plan(rounds, shape, _words(shape, shape.columns(facts)))
 
 
 def curve_shape(facts: TableFacts, budget: LearnerBudget, settings: ConvexSettings) -> ConvexShape:
     """Sizes by the public signal of a budget, which the curves have for themselves."""
     signal = LearnerBudget(budget.epsilon, Fraction(0)).signal(facts.approximate_rows or 0.0)
-    n_minima = 1 if facts.n_classes == 2 else facts.n_classes
+    n_minima = len(labels_with_curves(facts.n_classes))
     level, of_means = signal / (n_minima * facts.n_features), facts.unit > 1
     return ConvexShape(
         facts.n_classes, settings.n_knots(level), settings.clip_at(level, of_means),
@@ -106,10 +111,11 @@ def curve_rounds(
     blocks = Fraction(facts.n_features + 1)
     event = ObjectivePerturbation(of_one, determinant, shape.clip, CurveLosses.curvature, blocks)
     # Refuses what doubles, memory and time cannot keep before anything is charged.
-    if not shape.is_solvable(facts):
-        rule = f"would lay out {shape.n_columns(facts)} columns, of at most {MOST_COLUMNS}"
+    columns = shape.columns(facts)
+    if columns.n_columns > MOST_COLUMNS:
+        rule = f"would lay out {columns.n_columns} columns, of at most {MOST_COLUMNS}"
         raise ParameterError("strategy", OWNER, rule, 'Declare fewer categories, or use "additive"')
-    Calibration.of(event, CurveColumns.of(facts, shape.n_knots).widths)
+    Calibration.of(event, columns.widths)
     text = "the curves of all features at once"
     release = Release(Role.CURVES, event, says=text if times == 1 else f"{text}, {times} times")
     return (

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeVar
 
-from dpforest.exceptions import ParameterError
+from dpforest.checks import check_setting
+from dpforest.mechanisms.objective import is_power_of_two
 
 Value = TypeVar("Value")
 
@@ -57,9 +57,11 @@ class ConvexSettings:
     def __post_init__(self) -> None:
         """Check what plans and mechanisms take for granted."""
         for name in ("prior_share", "most_prior_share"):
-            _check(name, getattr(self, name), 0 < getattr(self, name) < 1, "between 0 and 1")
-        _check("mean_signal", self.mean_signal, 0 < self.mean_signal < 1e6, "above 0, and finite")
-        _check("clip", self.clip, _is_power(self.clip), _POWER)
+            check_setting(name, getattr(self, name), 0 < getattr(self, name) < 1, "between 0 and 1")
+        check_setting(
+            "mean_signal", self.mean_signal, 0 < self.mean_signal < 1e6, "above 0, and finite"
+        )
+        check_setting("clip", self.clip, _is_power(self.clip), _POWER)
         for name, fine, rule in (
             ("determinant_shares", lambda share: 0 < share < Fraction(1, 2), "below 1/2"),
             ("clips_of_means", _is_power, _POWER),
@@ -69,7 +71,7 @@ class ConvexSettings:
             starts = [start for start, _ in pairs]
             rising = bool(starts) and starts[0] == 0.0 and starts == sorted(set(starts))
             words = f"pairs whose first numbers rise from 0, and whose second are {rule}"
-            _check(name, pairs, rising and all(fine(value) for _, value in pairs), words)
+            check_setting(name, pairs, rising and all(fine(value) for _, value in pairs), words)
 
     def prior(self, signal: float, of_means: bool) -> Fraction:
         """Share for the class shares, or for a mean."""
@@ -95,14 +97,9 @@ _POWER = "a power of two from 2^-10 to 1"
 
 
 def _is_power(clip: Fraction) -> bool:
-    return 2.0**-10 <= clip <= 1 and math.frexp(float(clip))[0] == 0.5
+    return 2.0**-10 <= clip <= 1 and is_power_of_two(clip)
 
 
 def _at(pairs: tuple[tuple[float, Value], ...], level: float) -> Value:
     """The value of the last pair that begins at a level or below."""
     return [value for start, value in pairs if start <= level][-1]
-
-
-def _check(name: str, value: object, fine: bool, rule: str) -> None:
-    if not fine:
-        raise ParameterError(name, value, f"must be {rule}", "Give another")

@@ -13,7 +13,6 @@ from dpforest.bridge import Bridge
 from dpforest.records.base import Released
 from dpforest.trees.additive.learner import fitted_curves
 from dpforest.trees.additive.plan import AdditiveShape
-from dpforest.trees.additive.queries import FeatureMove
 from dpforest.trees.base import TableFacts
 from dpforest.trees.convex.learner import fitted_curves as curves_at_once
 from dpforest.trees.convex.plan import ConvexShape
@@ -37,7 +36,7 @@ from dpforest.trees.refitted.steps import curvature_per_record, shrunk_steps
 from dpforest.trees.scored.claims import ConfidenceSums
 from dpforest.trees.scored.columns import centred
 from dpforest.trees.scored.confidence import asked_length
-from dpforest.trees.scored.queries import ScoreHistory
+from dpforest.trees.scored.queries import CodeMove, ScoreHistory
 
 #: A tree, steps of its leaves, and their sizes.
 Grown = tuple[RandomTrees, NDArray[np.float64], NDArray[np.float64]]
@@ -137,10 +136,7 @@ def _curves(
         curves = fitted_curves(shape, bridge, facts)
         return curves.base, curves.by_code(), curves.history
     base, values, _ = curves_at_once(shape, bridge, facts)
-    history = ScoreHistory(base)
-    for feature, of_codes in enumerate(np.split(values, facts.offsets[1:-1])):
-        history = history.then(FeatureMove(feature, of_codes))
-    return base, values, history
+    return base, values, ScoreHistory(base).then(CodeMove(facts.offsets, values))
 
 
 class _Rounds:

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import pytest
 
-from dpforest.accounting import BudgetAccountant
-from dpforest.accounting.releases import LearnerBudget, Plan
-from dpforest.mechanisms.entropy import SeededSource
-from dpforest.records.base import MemoryRecords
+from dpforest.accounting.releases import LearnerBudget
 from dpforest.trees.additive.learner import AdditiveForest
-from dpforest.trees.additive.model import AdditiveModel
 from dpforest.trees.additive.settings import AdditiveSettings
-from dpforest.trees.training import train_on
 
 #: As many bins and cycles whatever the signal.
 SMALL = AdditiveForest(
@@ -24,18 +18,8 @@ SMALL = AdditiveForest(
 )
 
 
-@dataclass(frozen=True)
-class Trained:
-    """A model, and what it was made by."""
-
-    model: AdditiveModel
-    plan: Plan[Any]
-    books: BudgetAccountant
-    n_done: int
-
-
 @pytest.fixture
-def train() -> Callable[..., Trained]:
+def train(trained_by) -> Callable[..., Any]:
     """Train on a table of its facts; any part may be overridden."""
 
     def make(
@@ -46,17 +30,8 @@ def train() -> Callable[..., Trained]:
         delta: Any = "1e-6",
         seed: int = 1,
         n_threads: int = 1,
-    ) -> Trained:
+    ) -> Any:
         budget = LearnerBudget(Fraction(epsilon), Fraction(delta))
-        plan = learner.plan(facts, budget)
-        books = BudgetAccountant(budget.epsilon, budget.delta)
-        done: list[int] = []
-        with books.open_scope("fit", reserve=plan.loss) as scope:
-            records = MemoryRecords(table, n_threads)
-            model = train_on(
-                learner, plan, scope, SeededSource(seed), records, facts, lambda: done.append(1)
-            )
-            assert scope.loss == plan.loss
-        return Trained(model, plan, books, len(done))
+        return trained_by(learner, facts, table, budget, seed, n_threads)
 
     return make

@@ -3,37 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
 
-from dpforest.accounting import BudgetAccountant
-from dpforest.accounting.releases import LearnerBudget, Plan
+from dpforest.accounting.releases import LearnerBudget
 from dpforest.domain.targets import TARGET_STEPS
-from dpforest.mechanisms.entropy import SeededSource
-from dpforest.records.base import MemoryRecords
 from dpforest.records.table import Table
 from dpforest.trees.base import TableFacts
 from dpforest.trees.convex.learner import ConvexLearner
-from dpforest.trees.convex.model import AdditiveModel
-from dpforest.trees.training import train_on
-
-
-@dataclass(frozen=True)
-class Trained:
-    """A model, and what it was made by."""
-
-    model: AdditiveModel
-    plan: Plan[Any]
-    books: BudgetAccountant
-    n_done: int
 
 
 @pytest.fixture
-def train() -> Callable[..., Trained]:
+def train(trained_by) -> Callable[..., Any]:
     """Train on a table of its facts; any part may be overridden."""
 
     def make(
@@ -44,19 +29,9 @@ def train() -> Callable[..., Trained]:
         delta: Any = 0,
         seed: int = 1,
         unit: int = 1,
-    ) -> Trained:
-        learner = learner or ConvexLearner()
+    ) -> Any:
         budget = LearnerBudget.of_unit(Fraction(epsilon), Fraction(delta), unit)
-        plan = learner.plan(facts, budget)
-        books = BudgetAccountant(budget.unit_epsilon, budget.delta)
-        done: list[int] = []
-        with books.open_scope("fit", reserve=plan.loss) as scope:
-            model = train_on(
-                learner, plan, scope, SeededSource(seed), MemoryRecords(table), facts,
-                lambda: done.append(1),
-            )  # fmt: skip
-            assert scope.loss == plan.loss
-        return Trained(model, plan, books, len(done))
+        return trained_by(learner or ConvexLearner(), facts, table, budget, seed)
 
     return make
 
