@@ -70,10 +70,8 @@ from dpforest import Domain
 from dpforest.accounting.releases import LearnerBudget
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.trees.additive.learner import AdditiveForest
-from dpforest.trees.additive.settings import AdditiveSettings
 from dpforest.trees.boosted.learner import BoostedForest
 from dpforest.trees.boosted.settings import BoostedSettings, PureSettings
-from dpforest.trees.convex.learner import ConvexLearner
 from dpforest.trees.one_shot import OneShotForest
 from dpforest.trees.one_shot.settings import OneShotSettings
 from dpforest.trees.random import bins
@@ -100,7 +98,7 @@ NO_LOOK = {"confidence_share": Fraction(0)}
 AS_IT_COMES = {
     "refitted": RefittedForest(RefittedSettings(**NO_LOOK), PureRefittedSettings(**NO_LOOK)),
     "boosted": BoostedForest(BoostedSettings(**NO_LOOK), PureSettings(**NO_LOOK)),
-    "additive": AdditiveForest(AdditiveSettings(**NO_LOOK)),
+    "additive": AdditiveForest(**NO_LOOK),
 }
 SURE_TABLES = OneShotForest(OneShotSettings(most_slope=1e6))
 FEATURES_ALIKE = RefittedForest(
@@ -268,7 +266,7 @@ MODELS: dict[str, Callable[[Run], np.ndarray]] = {
     "refitted, four trees, pure": lambda run: run.scores(FOUR_TREES, pure=True),
     "boosted, pure": lambda run: run.scores(BoostedForest(), pure=True),
     "additive, pure": lambda run: run.scores(AdditiveForest(), pure=True),
-    "convex, pure": lambda run: run.scores(ConvexLearner(), pure=True),
+    "additive, in turn, pure": lambda run: run.scores(AdditiveForest(at_once=None), pure=True),
 }
 
 

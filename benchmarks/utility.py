@@ -57,7 +57,7 @@ EPSILONS = (0.1, 0.5, 1.0, 2.0, 5.0)
 #: For tables of `common.records.PART_ROWS` records and more.
 SEEDS_OF_LONG_TABLES = 3
 STRATEGIES = (
-    "auto", "rules", "one_shot", "refitted", "boosted", "additive", "convex", "multinomial",
+    "auto", "rules", "one_shot", "refitted", "boosted", "additive", "multinomial",
 )  # fmt: skip
 
 

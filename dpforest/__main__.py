@@ -73,7 +73,7 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument(
         "--strategy",
         default="auto",
-        help="auto, rules, one_shot, boosted, additive, convex, refitted or "
+        help="auto, rules, one_shot, boosted, additive, refitted or "
         "multinomial (default: %(default)s)",
     )
     demo.add_argument(

@@ -22,7 +22,7 @@ from dpforest.trees.strategies import spends_pure_epsilon
 DELTA = 1e-6
 #: Currencies by the names that models of the benchmarks go by.
 DELTAS = {"pure": 0.0, "delta=1e-6": DELTA}
-STRATEGIES = ("rules", "one_shot", "refitted", "boosted", "additive", "convex", "multinomial")
+STRATEGIES = ("rules", "one_shot", "refitted", "boosted", "additive", "multinomial")
 CONSTANT, RIDGE = "noisy mean", "private ridge, delta=1e-6"
 
 

@@ -70,7 +70,7 @@ def _design(row: Row, name: str) -> tuple[float, ...]:
         return (row.figures.level,)
     assert row.told is not None
     if row.figures.is_regression:
-        return by_spread(row.figures, row.told, row.strategy)
+        return by_spread(row.figures, row.told)
     return row.told.gain, float(row.strategy == "refitted")
 
 

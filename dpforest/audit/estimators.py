@@ -141,8 +141,6 @@ OF_STRATEGIES: tuple[dict[str, Any], ...] = (
     {"strategy": "boosted", "delta": DELTA},
     {"strategy": "additive"},
     {"strategy": "additive", "delta": DELTA},
-    {"strategy": "convex"},
-    {"strategy": "convex", "delta": DELTA},
     {"strategy": "multinomial"},
 )
 #: The same for a unit that owns three records, all of them added or removed at once.
@@ -157,7 +155,6 @@ OF_UNITS: tuple[dict[str, Any], ...] = tuple(
         {"strategy": "boosted", "delta": DELTA},
         {"strategy": "additive"},
         {"strategy": "additive", "delta": DELTA},
-        {"strategy": "convex"},
         {"strategy": "multinomial"},
     )
 )
@@ -206,7 +203,6 @@ def estimator_parts() -> tuple[AuditPart, ...]:
         estimator_part(
             PrivateForestClassifier, three, label="three classes", strategy="additive", delta=DELTA
         ),
-        estimator_part(PrivateForestClassifier, three, label="three classes", strategy="convex"),
         estimator_part(PrivateForestRegressor, least, **_declared(LEAST_ROWS, "one_shot")),
     )
 

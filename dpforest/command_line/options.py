@@ -14,7 +14,7 @@ Options = Callable[[argparse.ArgumentParser], None]
 
 #: Names of strategies, which tests compare with those of the package.
 STRATEGIES = (
-    "auto", "rules", "one_shot", "refitted", "boosted", "additive", "convex", "multinomial",
+    "auto", "rules", "one_shot", "refitted", "boosted", "additive", "multinomial",
 )  # fmt: skip
 TASKS = ("classification", "regression")
 

@@ -310,9 +310,9 @@ class PrivateEstimator(SharedBudget):
         Importances, and the mean prediction at every public cell of each feature; of a lattice of
         thresholds, at the middles of 256 equal parts. A record that meets a split of another
         feature goes both ways by the released sizes, or in halves where leaves are labels; rules
-        and curves at once (``strategy="convex"``) are averaged over made-up records that are spread
-        evenly over the domain. No record is touched. Standard errors say how far privacy noise
-        moves these figures, given what was chosen (docs/explanations.md).
+        and curves at once are averaged over made-up records that are spread evenly over the domain.
+        No record is touched. Standard errors say how far privacy noise moves these figures, given
+        what was chosen (docs/explanations.md).
 
         Parameters
         ----------

@@ -165,9 +165,8 @@ class PrivateForestClassifier(PrivateClassifier):
         Public facts; None reads them off the data, which voids the guarantee. Its
         ``approximate_rows`` spares buying a noisy number of records.
     strategy : str, default="auto"
-        ``"rules"``, ``"one_shot"``, ``"refitted"``, ``"boosted"``, ``"additive"``, ``"convex"`` or
-        ``"multinomial"``;
-        ``auto`` picks by the public rule R (docs/private_forest.md).
+        ``"rules"``, ``"one_shot"``, ``"refitted"``, ``"boosted"``, ``"additive"`` or
+        ``"multinomial"``; ``auto`` picks by the public rule R (docs/private_forest.md).
     max_records_per_unit : int, default=1
         Most records that one privacy unit (such as a person) owns: epsilon and delta then hold for
         adding or removing all of a unit's records. This is the caller's promise: records carry no

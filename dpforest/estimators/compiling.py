@@ -20,8 +20,13 @@ _LINE = (
     "dpforest: the first fit of this kind ({strategy}) compiles its code for this machine, "
     "which takes half a minute or more. Later fits find it and start at once."
 )
-#: Modules of the kernels of strategies that have none of their own: their mechanism's.
-_ELSEWHERE = {"convex": ("dpforest.mechanisms.kernels.objective",)}
+#: Modules of the kernels of strategies that have none in their own package.
+_ELSEWHERE = {
+    "additive": (
+        "dpforest.mechanisms.kernels.objective",
+        "dpforest.trees.curves.in_turn.kernels.features",
+    )
+}
 #: Strategies that were looked at in this process.
 _seen: set[str] = set()
 

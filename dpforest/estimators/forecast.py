@@ -50,7 +50,7 @@ class PlanSummary(OwnNames):
         The whole budget; no delta where it is known beforehand that none is spent, as by rules.
     signal : float or None
         R: rows over the noise of one class histogram on the whole budget, in the currency that
-        the strategy spends: rules and convex curves always go by the pure epsilon.
+        the strategy spends: rules always go by the pure epsilon.
     teachable : bool or None
         Whether the budget can be expected to teach more than the noisy class prior, or in a
         regression than the middle of the target.

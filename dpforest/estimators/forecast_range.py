@@ -16,6 +16,7 @@ from dpforest.accounting.releases import LearnerBudget
 from dpforest.estimators.claims import ClaimedGain
 from dpforest.estimators.fit_plan import HOPELESS_SIGNAL, FitPlan
 from dpforest.trees.base import MEDIAN_ROLE, PRIOR_ROLE
+from dpforest.trees.curves.at_once.sizes import Role as AtOnceRole
 
 Range = tuple[float, float]
 #: Coefficients of both ends of a range: a constant, then one a figure.
@@ -61,6 +62,8 @@ class PublicFigures:
         Whether more than a constant is released.
     trusted : bool
         Whether released counts do not say that there were far fewer records.
+    at_once : bool
+        Whether all that is learnt is curves at once.
     """
 
     n_classes: int
@@ -70,6 +73,7 @@ class PublicFigures:
     signal: float
     learns: bool
     trusted: bool = True
+    at_once: bool = False
 
     def of_records(self, rows: float) -> PublicFigures:
         """The same of a fit that saw far fewer records, as its releases say."""
@@ -98,8 +102,15 @@ def public_figures(plan: FitPlan) -> PublicFigures | None:
     signal = LearnerBudget(plan.budget.epsilon, Fraction(0)).signal(rows)
     learns = (plan.signal or 0.0) >= HOPELESS_SIGNAL and releases_more(plan)
     return PublicFigures(
-        facts.n_classes, facts.unit > 1, facts.n_features, float(rows), signal, learns
-    )
+        facts.n_classes, facts.unit > 1, facts.n_features, float(rows), signal, learns,
+        at_once=is_at_once(plan),
+    )  # fmt: skip
+
+
+def is_at_once(plan: FitPlan) -> bool:
+    """True if a plan learns curves at once, and no trees."""
+    parts = [] if plan.plan is None else plan.plan.parts
+    return plan.strategy == "additive" and any(part.name == AtOnceRole.CURVES for part in parts)
 
 
 def releases_more(plan: FitPlan) -> bool:
@@ -139,8 +150,8 @@ def range_after_fit(figures: PublicFigures, strategy: str, claimed: ClaimedGain 
     if claimed is None or not figures.learns or not figures.trusted:
         return planned_range(figures)
     if figures.is_regression:
-        low, high = _range(MEANS_TOLD, by_spread(figures, claimed, strategy), figures)
-        most = MOST_PROMISED_AT_ONCE if strategy == "convex" else MOST_PROMISED
+        low, high = _range(MEANS_TOLD, by_spread(figures, claimed), figures)
+        most = MOST_PROMISED_AT_ONCE if figures.at_once else MOST_PROMISED
         return min(low, most), high
     low, high = _range(CLASSES_TOLD, (claimed.gain, float(strategy == "refitted")), figures)
     beyond = claimed.gain - noise_told(figures.n_classes, strategy)
@@ -162,15 +173,13 @@ def by_classes(n_classes: int, strategy: str) -> tuple[float, ...]:
     return 1.0, float(strategy == "rules"), refitted
 
 
-def by_spread(
-    figures: PublicFigures, claimed: ClaimedGain, strategy: str
-) -> tuple[float, float, float]:
+def by_spread(figures: PublicFigures, claimed: ClaimedGain) -> tuple[float, float, float]:
     """Figures by which a regression's range goes after a fit.
 
     Where predictions hardly differ nothing is promised, however many records there are. Curves at
     once are learnt from so few that they follow noise further than others do.
     """
-    at_once = float(strategy == "convex")
+    at_once = float(figures.at_once)
     return claimed.gain**0.5, claimed.gain * figures.level, at_once * claimed.gain
 
 

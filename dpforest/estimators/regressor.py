@@ -44,11 +44,10 @@ class PrivateForestRegressor(RegressorMixin, PrivateEstimator):
         Public facts with ``target=(lower, upper)``; targets outside are clipped. None reads them
         off the data, which voids the guarantee.
     strategy : str, default="auto"
-        ``"rules"``, ``"one_shot"``, ``"refitted"``, ``"boosted"``, ``"additive"``, ``"convex"`` or
-        ``"multinomial"``.
-        Rules and the multinomial forest see each record with a class of its own coin, 1 with
-        probability t. A convex model clips what targets far from their mean say, so of skewed ones
-        it leans to the median.
+        ``"rules"``, ``"one_shot"``, ``"refitted"``, ``"boosted"``, ``"additive"`` or
+        ``"multinomial"``. Rules and the multinomial forest see each record with a class of its own
+        coin, 1 with probability t. Curves at once, which an additive model has in pure epsilon,
+        clip what targets far from their mean say, so of skewed ones they lean to the median.
     max_records_per_unit, accountant, invalid, random_state, n_jobs, verbose
         As in :class:`PrivateForestClassifier`.
 

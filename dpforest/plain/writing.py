@@ -117,7 +117,6 @@ class _Writer:
             "refitted": self._refitted,
             "boosted": self._boosted,
             "additive": self._additive,
-            "convex": self._additive,
             "multinomial": self._multinomial,
         }
         return writers[strategy](model)

@@ -40,7 +40,6 @@ STRATEGIES: dict[str, Strategy] = {
     "refitted": Strategy("dpforest.trees.refitted", "RefittedForest", "RefittedModel"),
     "boosted": Strategy("dpforest.trees.boosted", "BoostedForest", "BoostedModel"),
     "additive": Strategy("dpforest.trees.additive", "AdditiveForest", "AdditiveModel"),
-    "convex": Strategy("dpforest.trees.convex", "ConvexLearner", "AdditiveModel"),
     "multinomial": Strategy("dpforest.trees.multinomial", "MultinomialForest", "MultinomialModel"),
 }
 
@@ -75,8 +74,8 @@ PURE_LEAST_SIGNAL_OF_MEANS, LEAST_SIGNAL_OF_MEANS = 150.0, 16.0
 #: minimum pass what else there is for a regression; R from which they do, however few features
 #: there are; and columns up to which Newton's method is quick, of ordered features at most so many
 #: each.
-CONVEX_SIGNAL, MOST_CONVEX_SIGNAL = 5.0, 300.0
-LEAST_CONVEX_SIGNAL, CONVEX_COLUMNS, CONVEX_KNOTS = 100.0, 1000, 10
+AT_ONCE_SIGNAL, MOST_AT_ONCE_SIGNAL = 5.0, 300.0
+LEAST_AT_ONCE_SIGNAL, AT_ONCE_COLUMNS, AT_ONCE_KNOTS = 100.0, 1000, 10
 #: In pure epsilon, of two classes: R from which refitted forests pass rules, and boosted ones pass
 #: these; they do earlier of as many features as `BOOSTED_FEATURES`, nearly all ordered.
 PURE_REFITTED_SIGNAL, PURE_BOOSTED_SIGNAL = 16_000.0, 200_000.0
@@ -110,7 +109,7 @@ ONE_SHOT_SIGNAL = 500.0
 
 #: Strategies that look at all records at once, which are refused where those are read pass by
 #: pass. The rule picks them there too where class shares are all: of a stream they plan no more.
-NOT_STREAMED = frozenset({"rules", "convex"})
+NOT_STREAMED = frozenset({"rules"})
 
 
 #: Strategies whose models hold the very counts that the noise went on.
@@ -126,8 +125,8 @@ def pick_strategy(facts: TableFacts, budget: LearnerBudget) -> str:
     R = n / sigma_1 (``LearnerBudget.signal``); docs/private_forest.md says how they were found.
     """
     signal = budget.signal(facts.approximate_rows or 1.0)
-    if facts.unit > 1 and not budget.delta and _is_for_convex(facts, signal):
-        return "convex"
+    if facts.unit > 1 and not budget.delta and _is_for_curves_at_once(facts, signal):
+        return "additive"
     if facts.unit > 1 and _is_enough_for_means(facts, budget, signal):
         return "refitted"
     if not budget.delta and _is_for_pure_refitting(facts, float(budget.epsilon), signal):
@@ -239,13 +238,13 @@ def _is_enough_for_means(facts: TableFacts, budget: LearnerBudget, signal: float
     return curves or signal >= REFITTED_SIGNAL_OF_MEANS
 
 
-def _is_for_convex(facts: TableFacts, signal: float) -> bool:
+def _is_for_curves_at_once(facts: TableFacts, signal: float) -> bool:
     """True if curves of all features at once pass what else there is for a pure regression."""
-    knots = np.minimum(facts.n_codes, CONVEX_KNOTS)
+    knots = np.minimum(facts.n_codes, AT_ONCE_KNOTS)
     columns = int(np.where(facts.ordered, knots, facts.n_codes).sum())
-    if not facts.in_memory or columns > CONVEX_COLUMNS or signal < LEAST_CONVEX_SIGNAL:
+    if not facts.in_memory or columns > AT_ONCE_COLUMNS or signal < LEAST_AT_ONCE_SIGNAL:
         return False
-    return CONVEX_SIGNAL <= signal / facts.n_features < MOST_CONVEX_SIGNAL
+    return AT_ONCE_SIGNAL <= signal / facts.n_features < MOST_AT_ONCE_SIGNAL
 
 
 def _suits_boosting(facts: TableFacts) -> bool:
@@ -257,4 +256,4 @@ def _suits_boosting(facts: TableFacts) -> bool:
 
 def spends_pure_epsilon(strategy: str) -> bool:
     """True if a learner spends the pure epsilon, with a delta too."""
-    return strategy in ("rules", "convex")
+    return strategy == "rules"

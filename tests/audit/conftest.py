@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from dpforest.trees.additive.learner import AdditiveForest
-from dpforest.trees.additive.settings import AdditiveSettings
 from dpforest.trees.boosted.learner import BoostedForest
 from dpforest.trees.boosted.settings import BoostedSettings, BoostedSize
+from dpforest.trees.curves.in_turn.settings import InTurnSettings
 from dpforest.trees.refitted.learner import RefittedForest
 from dpforest.trees.refitted.settings import PureRefittedSettings, RefittedSettings, RefittedSize
 from dpforest.trees.rules.learner import RulesLearner
@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 RULES = RulesLearner(RulesSettings(n_sums=6, n_cuts=3))
 HALF = Fraction(1, 2)
-CURVES = AdditiveSettings(
+CURVES = InTurnSettings(
     cycles=2, pure_cycles=2, clip=HALF, clip_of_means=HALF, most_clip_of_means=HALF
 )
 QUICK = {
@@ -34,7 +34,7 @@ QUICK = {
         PureRefittedSettings(fixed_size=RefittedSize(2, 2, 2), curves=CURVES),
     ),
     "boosted": BoostedForest(BoostedSettings(fixed_size=BoostedSize(2, 2))),
-    "additive": AdditiveForest(AdditiveSettings(cycles=2, pure_cycles=2, clip=Fraction(1, 2))),
+    "additive": AdditiveForest(InTurnSettings(cycles=2, pure_cycles=2, clip=Fraction(1, 2))),
 }
 
 

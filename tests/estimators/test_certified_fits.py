@@ -83,7 +83,7 @@ def test_a_shared_accountant_adds_up_in_rho(strategy, fitted):
     assert accountant.loss.delta == 0 and accountant.loss.epsilon == math.inf
 
 
-@pytest.mark.parametrize("strategy", ["rules", "convex", "multinomial"])
+@pytest.mark.parametrize("strategy", ["rules", "multinomial"])
 def test_others_are_as_they_were(strategy, fitted):
     forest = fitted(strategy=strategy)
     assert sole_certificate(forest.accountant_.composition().children[0]) is None

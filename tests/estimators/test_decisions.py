@@ -20,7 +20,7 @@ from dpforest import (
 from dpforest.decisions import log_shares
 
 KINDS = [("rules", 0), ("one_shot", 0), ("refitted", 1e-6), ("boosted", 1e-6),
-         ("additive", 1e-6), ("convex", 0), ("multinomial", 0)]  # fmt: skip
+         ("additive", 1e-6), ("multinomial", 0)]  # fmt: skip
 CONSISTENT = [BRFClassifier, Denil14Classifier, DMRFClassifier, MRF2019Classifier, MRFClassifier,
               SafeBayesianForestClassifier]  # fmt: skip
 

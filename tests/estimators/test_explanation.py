@@ -27,7 +27,6 @@ KINDS = [
     ("boosted", 0),
     ("additive", 1e-6),
     ("additive", 0),
-    ("convex", 0),
     ("multinomial", 0),
 ]
 FEATURES = {"age": (0, 100), "kind": ["a", "b", "c"], "noise": (0.0, 1.0)}

@@ -30,8 +30,6 @@ KINDS = [
     ("boosted", "0"),
     ("additive", "1e-6"),
     ("additive", "0"),
-    ("convex", "0"),
-    ("convex", "1e-6"),
     ("multinomial", 0),
     ("multinomial", "1e-6"),
 ]
@@ -253,7 +251,7 @@ def test_the_rule_goes_by_public_signal_alone(domain):
     picked = pick_strategy(many, pure), pick_strategy(many, both)
     assert picked == ("refitted", "refitted")
     check_rule_of_boosting(facts_of(domain, 1e5), both)
-    names = "rules", "one_shot", "refitted", "boosted", "additive", "convex", "multinomial"
+    names = "rules", "one_shot", "refitted", "boosted", "additive", "multinomial"
     assert set(STRATEGIES) == set(names)
 
 
@@ -309,21 +307,21 @@ def test_a_regression_takes_curves_where_each_can_be_known(domain, delta, wide, 
         assert pick_strategy(facts, budget) == picked
 
 
-LEAST_CONVEX, CONVEX_COLUMNS = strategies.LEAST_CONVEX_SIGNAL, strategies.CONVEX_COLUMNS
-OF_EACH_CONVEX, MOST_CONVEX = strategies.CONVEX_SIGNAL, strategies.MOST_CONVEX_SIGNAL
+LEAST_AT_ONCE, AT_ONCE_COLUMNS = strategies.LEAST_AT_ONCE_SIGNAL, strategies.AT_ONCE_COLUMNS
+OF_EACH_AT_ONCE, MOST_AT_ONCE = strategies.AT_ONCE_SIGNAL, strategies.MOST_AT_ONCE_SIGNAL
 #: Features of four codes that have as many columns as there may be.
-WIDEST = CONVEX_COLUMNS // 4
+WIDEST = AT_ONCE_COLUMNS // 4
 
 
 @pytest.mark.parametrize(("wide", "signal", "picked"), [
-    (1, BELOW * LEAST_CONVEX, "one_shot"), (1, ABOVE * LEAST_CONVEX, "convex"),
-    (1, BELOW * MOST_CONVEX, "convex"), (1, ABOVE * MOST_CONVEX, "refitted"),
-    (19, BELOW * LEAST_CONVEX, "one_shot"), (19, ABOVE * LEAST_CONVEX, "convex"),
-    (60, BELOW * OF_EACH_CONVEX * 60, "one_shot"), (60, ABOVE * OF_EACH_CONVEX * 60, "convex"),
-    (60, BELOW * MOST_CONVEX * 60, "convex"), (60, ABOVE * MOST_CONVEX * 60, "refitted"),
-    (WIDEST, ABOVE * OF_EACH_CONVEX * WIDEST, "convex"),
-    (WIDEST + 1, ABOVE * OF_EACH_CONVEX * (WIDEST + 1), "one_shot"),
-    (WIDEST + 1, BELOW * MOST_CONVEX * (WIDEST + 1), "refitted"),
+    (1, BELOW * LEAST_AT_ONCE, "one_shot"), (1, ABOVE * LEAST_AT_ONCE, "additive"),
+    (1, BELOW * MOST_AT_ONCE, "additive"), (1, ABOVE * MOST_AT_ONCE, "refitted"),
+    (19, BELOW * LEAST_AT_ONCE, "one_shot"), (19, ABOVE * LEAST_AT_ONCE, "additive"),
+    (60, BELOW * OF_EACH_AT_ONCE * 60, "one_shot"), (60, ABOVE * OF_EACH_AT_ONCE * 60, "additive"),
+    (60, BELOW * MOST_AT_ONCE * 60, "additive"), (60, ABOVE * MOST_AT_ONCE * 60, "refitted"),
+    (WIDEST, ABOVE * OF_EACH_AT_ONCE * WIDEST, "additive"),
+    (WIDEST + 1, ABOVE * OF_EACH_AT_ONCE * (WIDEST + 1), "one_shot"),
+    (WIDEST + 1, BELOW * MOST_AT_ONCE * (WIDEST + 1), "refitted"),
 ])  # fmt: skip
 def test_a_pure_regression_in_memory_takes_one_minimum(domain, wide, signal, picked):
     budget = LearnerBudget(Fraction(1), Fraction(0))
@@ -337,24 +335,24 @@ def test_a_pure_regression_in_memory_takes_one_minimum(domain, wide, signal, pic
         pick_strategy(facts, replace(budget, delta=Fraction(1, 10**6))),
         pick_strategy(replace(facts, approximate_rows=None), budget),
     ]
-    assert "convex" not in others
+    assert "additive" not in others
 
 
 @pytest.mark.parametrize(("n_codes", "ordered", "picked"), [
-    (strategies.CONVEX_KNOTS, True, "convex"), (10**6, True, "convex"),
-    (strategies.CONVEX_KNOTS, False, "convex"), (strategies.CONVEX_KNOTS + 1, False, "refitted"),
+    (strategies.AT_ONCE_KNOTS, True, "additive"), (10**6, True, "additive"),
+    (strategies.AT_ONCE_KNOTS, False, "additive"),
+    (strategies.AT_ONCE_KNOTS + 1, False, "refitted"),
 ])  # fmt: skip
 def test_columns_of_a_minimum_are_knots_and_categories(domain, n_codes, ordered, picked):
-    wide = CONVEX_COLUMNS // strategies.CONVEX_KNOTS
+    wide = AT_ONCE_COLUMNS // strategies.AT_ONCE_KNOTS
     budget = LearnerBudget(Fraction(1), Fraction(0))
     facts = like(facts_of(domain, 1e5), 20 * wide, budget, wide, wide * ordered, unit=2**16)
     facts = replace(facts, n_codes=np.full(wide, n_codes))
     assert pick_strategy(facts, budget) == picked
 
 
-@pytest.mark.parametrize("strategy", ["rules", "convex"])
-def test_some_go_by_the_signal_of_a_pure_epsilon(domain, strategy):
-    forest = PrivateForestClassifier(epsilon=1, delta=1e-6, domain=domain, strategy=strategy)
+def test_rules_go_by_the_signal_of_a_pure_epsilon(domain):
+    forest = PrivateForestClassifier(epsilon=1, delta=1e-6, domain=domain, strategy="rules")
     assert forest.plan(approximate_rows=4000).signal == pytest.approx(4000 / 2**0.5)
 
 
@@ -458,9 +456,7 @@ def test_a_plan_is_a_few_lines_for_people(domain):
     assert str(PrivateForestClassifier(epsilon=1).plan(domain)).startswith("strategy auto, epsilon")
 
 
-@pytest.mark.parametrize(
-    ("strategy", "spent"), [("rules", 0.0), ("convex", 0.0), ("refitted", 1e-6)]
-)
+@pytest.mark.parametrize(("strategy", "spent"), [("rules", 0.0), ("refitted", 1e-6)])
 def test_a_plan_names_the_delta_that_the_guarantee_will_name(strategy, spent):
     domain = Domain(features={"a": (0, 9)}, classes=["n", "y"], approximate_rows=200)
     forest = PrivateForestClassifier(

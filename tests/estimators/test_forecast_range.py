@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from dpforest import (
     WeakSignalWarning,
     load_model,
 )
+from dpforest.accounting.fits import OWN_BUDGET
 from dpforest.estimators import forecast_range
 from dpforest.estimators.claims import ClaimedGain
 from dpforest.estimators.forecast_range import (
@@ -23,8 +25,10 @@ from dpforest.estimators.forecast_range import (
     PublicFigures,
     noise_told,
     planned_range,
+    public_figures,
     range_after_fit,
 )
+from dpforest.estimators.planning import plan_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::dpforest.exceptions.WeakSignalWarning")
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "forecast_results.md"
@@ -195,8 +199,21 @@ def test_predictions_that_lie_far_apart_promise_no_large_r_squared():
 def test_curves_at_once_promise_nothing_above_the_mean():
     """They are learnt from so few records that they often follow noise."""
     own, claimed = figures(is_regression=True, signal=3000.0), ClaimedGain(0.35, 1.0)
-    convex, refitted = (range_after_fit(own, name, claimed) for name in ("convex", "refitted"))
-    assert convex[0] <= 0.0 < refitted[0] and convex[1] > 0.0
+    at_once = range_after_fit(replace(own, at_once=True), "additive", claimed)
+    others = range_after_fit(own, "additive", claimed)
+    assert at_once[0] <= 0.0 < others[0] and at_once[1] > 0.0
+
+
+@pytest.mark.parametrize(("ways", "at_once"), [
+    ({"strategy": "additive"}, True), ({"strategy": "additive", "delta": 1e-6}, False),
+    ({"strategy": "refitted"}, False), ({}, True),
+])  # fmt: skip
+def test_a_plan_says_whether_curves_at_once_are_all(ways, at_once):
+    domain = Domain(features={"a": (0, 9)}, target=(0, 1), approximate_rows=400)
+    forest = PrivateForestRegressor(epsilon=1, domain=domain, **ways)
+    plan = plan_of(forest._wanted(), forest._encoder(domain), 400.0, OWN_BUDGET)
+    found = public_figures(plan)
+    assert found is not None and found.at_once == at_once
 
 
 def test_more_records_promise_a_regression_more():

@@ -196,7 +196,7 @@ def test_a_plan_that_waits_is_charged_the_most_that_it_may_come_to(
     verify_report(report, forest, ledger=ledger)
 
 
-@pytest.mark.parametrize("strategy", ["rules", "one_shot", "convex", "multinomial"])
+@pytest.mark.parametrize("strategy", ["rules", "one_shot", "additive", "multinomial"])
 def test_a_pure_ledger_adds_epsilon_and_refuses_a_delta(strategy, forest_of, records):
     forest, ledger = forest_of(registered={"currency": "epsilon", "epsilon": 3}, strategy=strategy)
     for n in (1, 2, 3):
@@ -269,7 +269,7 @@ def watched(monkeypatch):
     return watch
 
 
-@pytest.mark.parametrize("strategy", ["rules", "refitted", "convex", "multinomial"])
+@pytest.mark.parametrize("strategy", ["rules", "refitted", "additive", "multinomial"])
 def test_three_transactions_and_none_while_records_are_read(strategy, forest_of, records, watched):
     forest, ledger = forest_of(strategy=strategy, delta="1e-7", epsilon=4)
     log = watched(ledger)

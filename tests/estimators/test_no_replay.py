@@ -56,7 +56,6 @@ STRATEGIES = [
     {"strategy": "boosted"},
     {"strategy": "additive", "delta": DELTA},
     {"strategy": "additive"},
-    {"strategy": "convex"},
     {"strategy": "multinomial"},
 ]
 MULTINOMIAL = [

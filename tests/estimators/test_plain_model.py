@@ -24,9 +24,9 @@ from dpforest import (
 from dpforest.domain.cells import lattice_of
 from dpforest.plain import reader as plain_reader
 from dpforest.trees.additive.learner import AdditiveForest
-from dpforest.trees.additive.settings import AdditiveSettings
 from dpforest.trees.boosted.learner import BoostedForest
 from dpforest.trees.boosted.settings import BoostedSettings, BoostedSize
+from dpforest.trees.curves.in_turn.settings import InTurnSettings
 from dpforest.trees.refitted.learner import RefittedForest
 from dpforest.trees.refitted.settings import PureRefittedSettings, RefittedSettings, RefittedSize
 from dpforest.trees.rules.learner import RulesLearner
@@ -62,7 +62,7 @@ SMALL = {
         PureRefittedSettings(fixed_size=RefittedSize(3, 4, 6)),
     ),
     "boosted": BoostedForest(BoostedSettings(fixed_size=BoostedSize(3, 6))),
-    "additive": AdditiveForest(AdditiveSettings(cycles=3, pure_cycles=2, max_bins=9)),
+    "additive": AdditiveForest(InTurnSettings(cycles=3, pure_cycles=2, max_bins=9)),
 }
 #: Linear, for targets too; by itself a regression begins with curves.
 STARTED = RefittedForest(

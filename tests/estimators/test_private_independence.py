@@ -35,7 +35,6 @@ KINDS = [
     {"strategy": "boosted"},
     {"strategy": "additive", "delta": DELTA},
     {"strategy": "additive"},
-    {"strategy": "convex"},
     {"strategy": "multinomial"},
     {"strategy": "multinomial", "delta": DELTA},
     {"strategy": "one_shot"},

@@ -33,10 +33,10 @@ from dpforest.exceptions import (
     ParameterError,
 )
 from dpforest.trees.strategies import (
-    CONVEX_SIGNAL,
+    AT_ONCE_SIGNAL,
     CURVE_SIGNAL,
-    LEAST_CONVEX_SIGNAL,
-    MOST_CONVEX_SIGNAL,
+    LEAST_AT_ONCE_SIGNAL,
+    MOST_AT_ONCE_SIGNAL,
 )
 
 DELTA = "1e-6"
@@ -46,7 +46,7 @@ KINDS = [
         ("rules", (0, DELTA)),
         ("one_shot", (0, DELTA)),
         ("refitted", (0, DELTA)),
-        ("convex", (0, DELTA)),
+        ("additive", (0, DELTA)),
         ("multinomial", (0, DELTA)),
     )
     for delta in deltas
@@ -193,10 +193,10 @@ def test_a_shared_accountant_refuses_before_data(make_forest, poisoned):
 
 def test_auto_picks_by_the_signal(make_forest):
     n_features = len(FEATURES)
-    least = max(CONVEX_SIGNAL * n_features, LEAST_CONVEX_SIGNAL)
+    least = max(AT_ONCE_SIGNAL * n_features, LEAST_AT_ONCE_SIGNAL)
     for signal, delta, picked in (
-        (0.7 * least, 0, "one_shot"), (1.3 * least, 0, "convex"),
-        (1.3 * MOST_CONVEX_SIGNAL * n_features, 0, "refitted"),
+        (0.7 * least, 0, "one_shot"), (1.3 * least, 0, "additive"),
+        (1.3 * MOST_AT_ONCE_SIGNAL * n_features, 0, "refitted"),
         (0.5 * CURVE_SIGNAL * n_features**0.5, DELTA, "one_shot"),
         (1.5 * CURVE_SIGNAL * n_features**0.5, DELTA, "refitted"),
     ):  # fmt: skip

@@ -17,7 +17,7 @@ from dpforest.trees.shapley import enumerated_values, shapley_values
 
 KINDS = [
     ("rules", 0), ("one_shot", 0), ("refitted", 1e-6), ("boosted", 1e-6),
-    ("additive", 0), ("convex", 0), ("multinomial", 0),
+    ("additive", 0), ("multinomial", 0),
 ]  # fmt: skip
 FEATURES = {
     "age": (0, 20), "kind": ["a", "b", "c"], "share": (0.0, 1.0),

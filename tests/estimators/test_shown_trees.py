@@ -200,9 +200,9 @@ def test_a_tree_is_a_number(wrong, rules):
         rules.export_text(wrong)
 
 
-@pytest.mark.parametrize("strategy", ["additive", "convex"])
-def test_curves_have_no_trees_and_point_to_explain(strategy):
-    forest = fitted(strategy, 1e-6)
+@pytest.mark.parametrize("delta", [0, 1e-6])
+def test_curves_have_no_trees_and_point_to_explain(delta):
+    forest = fitted("additive", delta)
     for show in (forest.export_text, forest.plot_tree):
         with pytest.raises(ParameterError, match=r"sum of curves.*explain\(\)"):
             show()

@@ -45,8 +45,6 @@ PRIVATE = [
     {"strategy": "boosted"},
     {"strategy": "additive", "delta": DELTA},
     {"strategy": "additive"},
-    {"strategy": "convex"},
-    {"strategy": "convex", "delta": DELTA},
     {"strategy": "multinomial", "delta": DELTA},
     {"strategy": "rules", "delta": DELTA},
     {"strategy": "auto", "rows": None},

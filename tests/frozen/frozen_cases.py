@@ -23,7 +23,7 @@ from dpforest.streams import BatchStream, CSVStream
 
 #: Strategies of the private forests; that of `MultinomialForestClassifier` is named apart.
 STRATEGIES = (
-    "rules", "one_shot", "refitted", "boosted", "additive", "convex", "multinomial", "auto",
+    "rules", "one_shot", "refitted", "boosted", "additive", "multinomial", "auto",
 )  # fmt: skip
 PUBLISHED = "MultinomialForestClassifier"
 #: Those that look at families of trees, which grow quickly with the features.
@@ -289,10 +289,8 @@ def _size_cases() -> Iterator[Case]:
         yield _private("boosted", task, "many, pure", **ways)
         yield _private("additive", task, "many", **ways, delta=DELTA)
         yield _private("additive", task, "many, pure", **ways)
-        yield _private("convex", task, "many", **ways)
     yield _private("boosted", "three", "many, pure", **ways)
     yield _private("additive", "three", "many, pure", **ways)
-    yield _private("convex", "three", "many", **ways)
     # To certify so many rounds takes long; what is charged to an accountant of others is not.
     yield _private("refitted", "three", "many", table="wide", rows=2000, epsilon=10, delta=DELTA,
                    shared=True)  # fmt: skip

@@ -43,7 +43,7 @@ def check_predictions(found: Any, name: str) -> None:
 
 
 #: Strategies that the earlier version did not have.
-SINCE = {"boosted", "additive", "convex"}
+SINCE = {"boosted", "additive"}
 #: Fits of a strategy that has left the package; what ``auto`` took may be one too.
 GONE = {"private_selection", "combined"}
 LEFT = [name for name in named("model.json") if INDEX[name]["strategy"] in GONE]

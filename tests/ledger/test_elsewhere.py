@@ -33,7 +33,7 @@ WITH_DELTA = {
 }
 PURE = {
     "rules": PrivateForestClassifier(epsilon=1, domain=KNOWN, strategy="rules"),
-    "convex": PrivateForestClassifier(epsilon=1, domain=KNOWN, strategy="convex"),
+    "curves at once": PrivateForestClassifier(epsilon=1, domain=KNOWN, strategy="additive"),
     "one shot, a count that is bought": PrivateForestClassifier(epsilon=1, domain=UNKNOWN),
     "trees": MultinomialForestClassifier(epsilon=1, domain=KNOWN, n_estimators=2, max_depth=1),
 }

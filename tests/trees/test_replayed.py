@@ -22,9 +22,9 @@ from dpforest.mechanisms.entropy import SeededSource
 from dpforest.observation import Observer, set_observer
 from dpforest.records.base import MemoryRecords, Query, RecordsAround, Secret
 from dpforest.trees.additive.learner import AdditiveForest
-from dpforest.trees.additive.settings import AdditiveSettings
 from dpforest.trees.boosted.learner import BoostedForest
 from dpforest.trees.boosted.settings import BoostedSettings, BoostedSize, PureSettings
+from dpforest.trees.curves.in_turn.settings import InTurnSettings
 from dpforest.trees.one_shot import OneShotForest
 from dpforest.trees.one_shot.settings import OneShotSettings, OneShotSize
 from dpforest.trees.refitted import RefittedForest
@@ -37,20 +37,20 @@ DELTA = Fraction(1, 10**6)
 RULES = RulesLearner(RulesSettings(n_sums=6, n_cuts=5))
 FOREST = OneShotForest(OneShotSettings(fixed_size=OneShotSize(4, 3, (2,))))
 ROUNDS = RefittedForest(
-    RefittedSettings(
-        fixed_size=RefittedSize(3, 4, 3), curves=AdditiveSettings(cycles=3, max_bins=9)
-    ),
+    RefittedSettings(fixed_size=RefittedSize(3, 4, 3), curves=InTurnSettings(cycles=3, max_bins=9)),
     PureRefittedSettings(
         fixed_size=RefittedSize(3, 4, 3),
-        curves=AdditiveSettings(pure_cycles=2, few_pure_cycles=2, max_bins=9),
+        curves=InTurnSettings(pure_cycles=2, few_pure_cycles=2, max_bins=9),
     ),
 )
 LINEAR = RefittedForest(replace(ROUNDS.settings, curve_signal=float("inf")))
 BOOSTED = BoostedForest(
     BoostedSettings(fixed_size=BoostedSize(3, 3)), PureSettings(fixed_size=BoostedSize(3, 2))
 )
-ADDITIVE = AdditiveForest(AdditiveSettings(cycles=3, pure_cycles=2, few_pure_cycles=2, max_bins=9))
-CONVEX = STRATEGIES["convex"].make()
+ADDITIVE = AdditiveForest(
+    InTurnSettings(cycles=3, pure_cycles=2, few_pure_cycles=2, max_bins=9), at_once=None
+)
+AT_ONCE = STRATEGIES["additive"].make()
 
 
 @dataclass(frozen=True)
@@ -133,10 +133,8 @@ CASES = {
         ADDITIVE, {*OF_CURVES, LOOK}, Fraction(8), rows=1000, n_classes=4
     ),
     "additive, pure, means": Case(ADDITIVE, OF_CURVES, rows=100, **MEANS),
-    "convex": Case(CONVEX, OF_MINIMA, rows=100),
-    "convex, with a delta": Case(CONVEX, OF_MINIMA, delta=DELTA),
-    "convex, four classes": Case(CONVEX, OF_MINIMA, Fraction(8), rows=1000, n_classes=4),
-    "convex, means": Case(CONVEX, OF_MINIMA, rows=1000, **MEANS),
+    "additive, at once": Case(AT_ONCE, OF_MINIMA, rows=100),
+    "additive, at once, means": Case(AT_ONCE, OF_MINIMA, rows=1000, **MEANS),
     "rules, class shares": Case(RULES, {"prior"}, rows=3),
     "rules, one stage": Case(RULES, {"rules, stage 1"}, rows=40),
     "rules, counted": Case(RULES, {"rules, stage 1", "leaf counts"}, rows=1000),
@@ -231,7 +229,7 @@ class Noting(Observer):
 
 @pytest.mark.parametrize(
     "name",
-    [n for n in CASES if CASES[n].learner in (FOREST, ROUNDS, LINEAR, ADDITIVE, CONVEX)],
+    [n for n in CASES if CASES[n].learner in (FOREST, ROUNDS, LINEAR, ADDITIVE, AT_ONCE)],
 )
 def test_every_release_is_of_a_count_that_was_made_after_its_grant(name, tables, monkeypatch):
     facts, one, _ = tables(CASES[name])

@@ -123,7 +123,7 @@ def _lists(part: Any) -> Iterator[list[Any]]:
 
 
 #: Strategies that have no splits: every code has a worth of its own, noisy where nobody has it.
-WITHOUT_SPLITS = {"additive", "convex"}
+WITHOUT_SPLITS = {"additive"}
 FOR_CLASSES_ALONE = {"rules"}
 KINDS = [
     *((strategy, PrivateForestClassifier) for strategy in STRATEGIES),

@@ -3,184 +3,70 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import ClassVar
-
-import numpy as np
-from numpy.typing import NDArray
 
 from dpforest.accounting.releases import LearnerBudget, Plan
 from dpforest.bridge import Bridge
+from dpforest.checks import check_share
 from dpforest.trees.additive.model import AdditiveModel
-from dpforest.trees.additive.plan import AdditiveShape, Role, build_plan
-from dpforest.trees.additive.queries import BinCounts, FeatureMove, ResidualSums
-from dpforest.trees.additive.settings import AdditiveSettings
-from dpforest.trees.additive.smoothing import Posterior, covariance, likely_counts, shares_of
+from dpforest.trees.additive.plan import build_plan
 from dpforest.trees.base import TableFacts
-from dpforest.trees.boosted.queries import STEPS, Gradients
 from dpforest.trees.boosted.steps import in_score_steps
-from dpforest.trees.prior import base_scores, released_class_counts
-from dpforest.trees.random.bins import Bins, public_bins
-from dpforest.trees.scored.columns import centred
+from dpforest.trees.curves.at_once.settings import AtOnceSettings
+from dpforest.trees.curves.base import PlannedCurves
+from dpforest.trees.curves.choice import planned_curves
+from dpforest.trees.curves.in_turn.settings import InTurnSettings
 from dpforest.trees.scored.confidence import length_of_all
-from dpforest.trees.scored.queries import ScoreHistory
-
-#: Floor of p (1 - p) in a class's curvature, so that rare classes take no wild steps.
-_CURVATURE_FLOOR = 0.02
 
 
 @dataclass(frozen=True, slots=True)
 class AdditiveForest:
-    """A curve for each feature, corrected in turn by what is left to explain.
+    """A curve for each feature, whose values are added up.
 
     Parameters
     ----------
-    settings : AdditiveSettings
-        The defaults are meant for all tables.
+    in_turn : InTurnSettings
+        Of curves that features take turns for. The defaults are meant for all tables.
+    at_once : AtOnceSettings or None
+        Of curves of all features at once, in pure epsilon; without them all are in turn.
+    confidence_share : Fraction
+        Of the whole: for a look at how sure scores may be, where that says something, of more than
+        two classes.
+
+    Raises
+    ------
+    ParameterError
     """
 
-    settings: AdditiveSettings = field(default_factory=AdditiveSettings)
+    in_turn: InTurnSettings = field(default_factory=InTurnSettings)
+    at_once: AtOnceSettings | None = field(default_factory=AtOnceSettings)
+    confidence_share: Fraction = Fraction(2, 100)
     name: ClassVar[str] = "additive"
 
-    def plan(self, facts: TableFacts, budget: LearnerBudget) -> Plan[AdditiveShape]:
-        """Make a plan that costs at most the budget, from public facts alone."""
-        return build_plan(facts, budget, self.settings)
+    def __post_init__(self) -> None:
+        """Check what plans take for granted."""
+        check_share(self.confidence_share, "confidence_share")
 
-    def train(self, shape: AdditiveShape, bridge: Bridge, facts: TableFacts) -> AdditiveModel:
+    def plan(self, facts: TableFacts, budget: LearnerBudget) -> Plan[PlannedCurves]:
+        """Make a plan that costs at most the budget, from public facts alone."""
+        curves = planned_curves(facts, budget, self.in_turn, self.at_once)
+        return build_plan(facts, budget, curves, self.confidence_share)
+
+    def train(self, shape: PlannedCurves, bridge: Bridge, facts: TableFacts) -> AdditiveModel:
         """Ask for what was planned, and make a model of it.
 
         Notes
         -----
         **Claim**: what is returned costs what the bridge's list costs, under add/remove of one
-        record. **Proof**: every value comes over the bridge; scores of records are functions of
-        released values and the record's own codes, so the residuals of one record change no
-        other's. Sensitivities: ``queries``. **Tests**: tests/trees/additive.
+        record. **Proof**: every value comes over the bridge; scores and losses of records are
+        functions of released values and the record itself, so what one record tells changes no
+        other's. Sensitivities: ``trees.curves``, ``mechanisms.objective``. **Tests**:
+        tests/trees/additive, tests/trees/curves.
         """
-        curves = fitted_curves(shape, bridge, facts)
+        curves = shape.learnt(bridge, facts)
         times = length_of_all(bridge, curves.history, facts)
         return AdditiveModel(
-            shape.n_classes, facts.offsets, times * curves.base,
-            in_score_steps(times * curves.by_code()), curves.sizes_by_code(),
+            facts.n_classes, facts.offsets, times * curves.base,
+            in_score_steps(times * curves.code_values), curves.sizes,
         )  # fmt: skip
-
-
-def fitted_curves(shape: AdditiveShape, bridge: Bridge, facts: TableFacts) -> Curves:
-    """Ask for the prior, for records by bins, and for what is left in each feature in turn."""
-    prior = released_class_counts(bridge, facts.unit)
-    bins = public_bins(facts, shape.max_bins)
-    counts = bridge.ask(BinCounts(bins), Role.COUNTS).noised(Role.COUNTS).astype(np.float64)
-    rows = facts.approximate_rows or float(prior.sum())
-    variance, least = bridge.event(Role.COUNTS).variance, shape.settings.least
-    sizes = [
-        likely_counts(part, rows, variance, least) for part in np.split(counts, bins.starts[1:-1])
-    ]
-    curves = Curves(shape, bridge, facts, bins, prior, sizes)
-    for cycle in range(shape.n_cycles):
-        for feature in range(facts.n_features):
-            curves.correct(feature, weight=cycle + 1.0)
-    return curves
-
-
-class Curves:
-    """Curves of all features as they were released so far, and what was measured of each.
-
-    A measurement of H t is the noisy sum of residuals plus H times the curve that they were left
-    by. Later ones weigh more: the other curves were further along.
-    """
-
-    def __init__(
-        self,
-        shape: AdditiveShape,
-        bridge: Bridge,
-        facts: TableFacts,
-        bins: Bins,
-        prior: NDArray[np.float64],
-        sizes: list[NDArray[np.float64]],
-    ) -> None:
-        self.shape, self.bridge, self.facts, self.bins = shape, bridge, facts, bins
-        self.sizes, self.base = sizes, base_scores(prior)
-        self.history = ScoreHistory(self.base)
-        self.variance = bridge.event(Role.SUMS).variance / STEPS**2
-        bend = _curvature(prior, shape, facts.unit > 1)
-        reach = shape.settings.reach if facts.unit == 1 else shape.settings.reach_of_means
-        self.reaches = reach * np.array(shape.settings.factors)
-        self.evidence = np.zeros((len(sizes), self.reaches.size))
-        self.posteriors = [self._posteriors(f, size, bend) for f, size in enumerate(sizes)]
-        self.values = [np.zeros((size.size, bend.size)) for size in sizes]
-        self.measured = [np.zeros_like(values) for values in self.values]
-        self.weights = np.zeros((len(sizes), 2))
-
-    def _posteriors(
-        self, feature: int, size: NDArray[np.float64], bend: NDArray[np.float64]
-    ) -> list[Posterior]:
-        """Posterior means of one feature's curves, by class where there are several."""
-        settings, facts = self.shape.settings, self.facts
-        if not facts.ordered[feature]:
-            return [Posterior.of_alone(size * one) for one in bend]
-        n_values = size.size - int(facts.has_missing_code[feature])
-        before = covariance(size.size, n_values, settings)
-        return [Posterior.of(before, size * one) for one in bend]
-
-    def correct(self, feature: int, weight: float) -> None:
-        """Ask for the residuals of one feature's bins, and move its curve by what they say."""
-        query = ResidualSums(
-            Gradients(self.history, self.shape.lattice), self.bins, self.facts.offsets, feature
-        )
-        sums = centred(self.bridge.ask(query, Role.SUMS).noised(Role.SUMS) / STEPS)
-        posteriors, old = self.posteriors[feature], self.values[feature]
-        seen = np.column_stack([one.curvature for one in posteriors]) * old
-        self.measured[feature] += weight * (sums + seen)
-        self.weights[feature] += weight, weight**2
-        total, squares = self.weights[feature]
-        variance = self.variance * squares / total**2
-        measured = self.measured[feature] / total
-        self.evidence[feature] = sum(
-            one.evidence(measured[:, k], variance, self.reaches) for k, one in enumerate(posteriors)
-        )
-        shares = self.reaches, shares_of(self.evidence, feature)
-        wanted = np.column_stack(
-            [one.mean(measured[:, k], variance, *shares) for k, one in enumerate(posteriors)]
-        )
-        most = self.shape.settings.most
-        self.values[feature] = in_score_steps(np.clip(centred(wanted), -most, most))
-        step = _by_code(self.bins, self.facts, feature, self.values[feature] - old)
-        self.history = self.history.then(FeatureMove(feature, step))
-
-    def by_code(self) -> NDArray[np.float64]:
-        """Curves at all codes, one feature after the other, shape (total codes, C)."""
-        facts, values = self.facts, self.values
-        return np.concatenate([_by_code(self.bins, facts, f, v) for f, v in enumerate(values)])
-
-    def sizes_by_code(self) -> NDArray[np.float64]:
-        """Records at all codes, an equal share of each bin's, shape (total codes,)."""
-        bins, facts = self.bins, self.facts
-        return np.concatenate([_by_code(bins, facts, f, s, True) for f, s in enumerate(self.sizes)])
-
-
-def _curvature(
-    prior: NDArray[np.float64], shape: AdditiveShape, of_means: bool
-) -> NDArray[np.float64]:
-    """Curvature of one record's loss in each column of scores, as the prior has it.
-
-    p (1 - p), by as much less as the clip takes from residuals at the start. Targets have smaller
-    residuals, which are mostly left whole.
-    """
-    share = prior / prior.sum()
-    bend = np.maximum(share * (1.0 - share), _CURVATURE_FLOOR)
-    if of_means:
-        return bend[1:]
-    clip = shape.lattice.most / STEPS
-    kept = float((share * np.minimum(1.0, clip / np.maximum(1.0 - share, clip))).sum())
-    return kept * (bend[1:] if share.size == 2 else bend)
-
-
-def _by_code(
-    bins: Bins,
-    facts: TableFacts,
-    feature: int,
-    of_bins: NDArray[np.float64],
-    shared: bool = False,
-) -> NDArray[np.float64]:
-    """Each code's part of what its feature's bins have: all of it, or an equal share."""
-    of_code = bins.of_code[facts.offsets[feature] : facts.offsets[feature + 1]]
-    found: NDArray[np.float64] = of_bins[of_code]
-    return found / np.bincount(of_code)[of_code] if shared else found

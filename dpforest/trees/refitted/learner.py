@@ -11,11 +11,7 @@ from numpy.typing import NDArray
 from dpforest.accounting.releases import LearnerBudget, Plan
 from dpforest.bridge import Bridge
 from dpforest.records.base import Released
-from dpforest.trees.additive.learner import fitted_curves
-from dpforest.trees.additive.plan import AdditiveShape
 from dpforest.trees.base import TableFacts
-from dpforest.trees.convex.learner import fitted_curves as curves_at_once
-from dpforest.trees.convex.plan import ConvexShape
 from dpforest.trees.prior import released_class_counts, start_scores
 from dpforest.trees.random.bins import Bins, asked_bins
 from dpforest.trees.random.trees import RandomTrees, declared_bins, draw_random_trees
@@ -36,7 +32,7 @@ from dpforest.trees.refitted.steps import curvature_per_record, shrunk_steps
 from dpforest.trees.scored.claims import ConfidenceSums
 from dpforest.trees.scored.columns import centred
 from dpforest.trees.scored.confidence import asked_length
-from dpforest.trees.scored.queries import CodeMove, ScoreHistory
+from dpforest.trees.scored.queries import ScoreHistory
 
 #: A tree, steps of its leaves, and their sizes.
 Grown = tuple[RandomTrees, NDArray[np.float64], NDArray[np.float64]]
@@ -117,8 +113,9 @@ def _beginning(
     """Base, values of codes where there are some, scores so far and bins, as they are released."""
     max_bins = shape.settings.max_bins
     if shape.curves is not None:
-        base, values, history = _curves(shape.curves, bridge, facts)
-        return base, values, history, asked_bins(bridge, facts, max_bins)
+        curves = shape.curves.learnt(bridge, facts)
+        bins = asked_bins(bridge, facts, max_bins)
+        return curves.base, curves.code_values, curves.history, bins
     prior = released_class_counts(bridge, facts.unit)
     clip = 1.0 if shape.of_means else shape.lattice.most / STEPS
     code_values, history = None, ScoreHistory(start_scores(prior, clip))
@@ -126,17 +123,6 @@ def _beginning(
     if bridge.has(Role.GRAM):
         code_values, history = fit_linear_start(shape, bridge, facts, bins, prior, history)
     return base, code_values, history, bins
-
-
-def _curves(
-    shape: AdditiveShape | ConvexShape, bridge: Bridge, facts: TableFacts
-) -> tuple[NDArray[np.float64], NDArray[np.float64], ScoreHistory]:
-    """Base, values of codes and scores of curves, made in turn or at once."""
-    if isinstance(shape, AdditiveShape):
-        curves = fitted_curves(shape, bridge, facts)
-        return curves.base, curves.by_code(), curves.history
-    base, values, _ = curves_at_once(shape, bridge, facts)
-    return base, values, ScoreHistory(base).then(CodeMove(facts.offsets, values))
 
 
 class _Rounds:

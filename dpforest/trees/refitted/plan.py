@@ -17,10 +17,11 @@ from dpforest.accounting.releases import (
     once,
 )
 from dpforest.accounting.tightening import tightened
-from dpforest.trees.additive.plan import AdditiveShape, curve_rounds, curve_shape
-from dpforest.trees.additive.plan import Role as CurveRole
 from dpforest.trees.base import PRIOR_ROLE, TableFacts
-from dpforest.trees.convex import plan as convex
+from dpforest.trees.curves.at_once.sizes import Role as AtOnceRole
+from dpforest.trees.curves.base import PlannedCurves
+from dpforest.trees.curves.choice import planned_curves
+from dpforest.trees.curves.in_turn.sizes import Role as CurveRole
 from dpforest.trees.prior import count_noise, prior_round
 from dpforest.trees.random.bins import (
     QUANTILES_ROLE,
@@ -55,7 +56,7 @@ class Role:
     QUANTILES = QUANTILES_ROLE
     CURVE_COUNTS = CurveRole.COUNTS
     CURVE_SUMS = CurveRole.SUMS
-    CURVES_AT_ONCE = convex.Role.CURVES
+    CURVES_AT_ONCE = AtOnceRole.CURVES
     GRAM = "linear start: Gram matrix"
     GRADIENT = "linear start: gradient"
     SELECTION = "tree selection"
@@ -73,7 +74,7 @@ class RefittedShape:
     n_classes, depth, n_candidates, n_rounds : int
     of_means : bool
     lattice : ResidualLattice
-    curves : AdditiveShape, ConvexShape or None
+    curves : PlannedCurves or None
         Those that it begins with.
     settings : RefittedSettings
     """
@@ -84,7 +85,7 @@ class RefittedShape:
     n_rounds: int
     of_means: bool
     lattice: ResidualLattice
-    curves: AdditiveShape | convex.ConvexShape | None
+    curves: PlannedCurves | None
     settings: RefittedSettings
 
     @property
@@ -171,21 +172,15 @@ def _shape(facts: TableFacts, budget: LearnerBudget, settings: RefittedSettings)
     return RefittedShape(facts.n_classes, *sizes, of_means, lattice, curves, settings)
 
 
-def _curves(
-    facts: TableFacts, budget: LearnerBudget, settings: RefittedSettings
-) -> AdditiveShape | convex.ConvexShape:
-    """Curves in turn; in pure epsilon and memory at once, where columns are not too many."""
-    own = LearnerBudget(budget.epsilon * settings.share_at_once, Fraction(0))
-    at_once = convex.curve_shape(facts, own, settings.curves_at_once)
-    if budget.delta or not facts.in_memory or not at_once.is_solvable(facts):
-        return curve_shape(facts, budget, settings.curves)
-    return at_once
+def _curves(facts: TableFacts, budget: LearnerBudget, settings: RefittedSettings) -> PlannedCurves:
+    """Curves that a regression begins with."""
+    ways = settings.curves, settings.curves_at_once
+    return planned_curves(facts, budget, *ways, settings.share_at_once)
 
 
-def _share_of(curves: AdditiveShape | convex.ConvexShape, settings: RefittedSettings) -> Fraction:
+def _share_of(curves: PlannedCurves, settings: RefittedSettings) -> Fraction:
     """Share of the whole that curves have."""
-    at_once = isinstance(curves, convex.ConvexShape)
-    return settings.share_at_once if at_once else settings.curve_share
+    return settings.share_at_once if curves.at_once else settings.curve_share
 
 
 def _beginning(
@@ -197,9 +192,7 @@ def _beginning(
         share = total * settings.prior_share
         return [prior_round(OWNER, facts.unit, share, not budget.delta)], total - share
     share = total * _share_of(shape.curves, settings)
-    if isinstance(shape.curves, convex.ConvexShape):
-        return list(convex.curve_rounds(shape.curves, facts, share, OWNER)), total - share
-    return list(curve_rounds(shape.curves, facts, budget, share, OWNER)), total - share
+    return list(shape.curves.rounds(facts, budget, share, OWNER)), total - share
 
 
 def _start(shape: RefittedShape, facts: TableFacts, share: Fraction, pure: bool) -> list[Round]:
@@ -263,15 +256,6 @@ def _again(shape: RefittedShape) -> str:
     return text if size == 1 else f"{text}, {size} trees at a time"
 
 
-def _curves_in_words(curves: AdditiveShape | convex.ConvexShape) -> str:
-    if isinstance(curves, convex.ConvexShape):
-        return f"curves of all features at once, of at most {curves.n_knots} knots"
-    return (
-        f"curves of single features over at most {curves.n_bins} merged public "
-        f"cells or categories, corrected {curves.n_cycles} times"
-    )
-
-
 def _words(shape: RefittedShape, roles: set[str], pure: bool) -> dict[str, str]:
     """The plan in words, for the report."""
     noise, currency = ("geometric", "epsilon") if pure else ("discrete Gaussian", "rho")
@@ -279,7 +263,7 @@ def _words(shape: RefittedShape, roles: set[str], pure: bool) -> dict[str, str]:
     if shape.of_means:
         start = "log-odds of the noisy prior"
     if shape.curves is not None:
-        start += f", then {_curves_in_words(shape.curves)}"
+        start += f", then {shape.curves.phrase()}"
     if Role.GRAM in roles:
         start += f", then a linear model by {shape.settings.n_gradients} noisy gradients"
     bins = bins_in_words(Role.QUANTILES in roles)

@@ -8,8 +8,8 @@ from fractions import Fraction
 
 from dpforest.checks import check_integer, check_part, check_share
 from dpforest.exceptions import ParameterError
-from dpforest.trees.additive.settings import AdditiveSettings
-from dpforest.trees.convex.settings import ConvexSettings
+from dpforest.trees.curves.at_once.settings import AtOnceSettings
+from dpforest.trees.curves.in_turn.settings import InTurnSettings
 
 #: Below so many declared rows a fit is quick enough for more candidates, worth .1 of a point.
 FEW_ROWS = 10_000
@@ -88,9 +88,9 @@ class RefittedSettings:
         by feature, and at once.
     curve_signal : float
         Smallest R / sqrt(D) for them, by which each curve is known.
-    curves : AdditiveSettings
+    curves : InTurnSettings
         How they are made, feature by feature.
-    curves_at_once : ConvexSettings
+    curves_at_once : AtOnceSettings
         How they are made in pure epsilon where all records are at hand.
     spread : float
         How far a node's Newton step is taken to differ from its parent's.
@@ -150,8 +150,8 @@ class RefittedSettings:
     curve_share: Fraction = Fraction(1, 2)
     share_at_once: Fraction = Fraction(4, 10)
     curve_signal: float = 7.0
-    curves: AdditiveSettings = field(default_factory=lambda: AdditiveSettings(cycles=8))
-    curves_at_once: ConvexSettings = field(default_factory=ConvexSettings)
+    curves: InTurnSettings = field(default_factory=lambda: InTurnSettings(cycles=8))
+    curves_at_once: AtOnceSettings = field(default_factory=AtOnceSettings)
     stretch: float = 1.2
     stretch_of_many: float = 1.1
     target_stretch: float = 1.1

@@ -56,7 +56,6 @@ ROWS: dict[str, tuple[float | None, ...]] = {
     "boosted": (1e4, None),
     # About as many as there are: sizes of bins are told by them too.
     "additive": (100.0, 1e4, None),
-    "convex": (100.0, 1e4, None),
     "multinomial": (1.0, None),
     # With a delta "auto" takes one-shot forests in a pure epsilon where there are not many rows.
     "auto": (100.0, 250.0, 10.0),

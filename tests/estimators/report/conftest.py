@@ -107,7 +107,7 @@ MAKERS = {
     "looked at last, pure": lambda: private("refitted", rows=5000),
     "boosted": lambda: private("boosted", delta=1e-6),
     "additive": lambda: private("additive", delta=1e-6),
-    "convex": lambda: private("convex"),
+    "curves at once": lambda: private("additive"),
     "refitted, shared accountant": lambda: private(
         "refitted", delta=1e-6, accountant=BudgetAccountant(3, delta=1e-5)
     ),

@@ -12,7 +12,7 @@ from dpforest.domain.encoder import DomainEncoder
 from dpforest.records.streams.passes import StreamedRecords
 from dpforest.streams import BatchStream
 from dpforest.trees.additive.learner import AdditiveForest
-from dpforest.trees.additive.settings import AdditiveSettings
+from dpforest.trees.curves.in_turn.settings import InTurnSettings
 from dpforest.trees.refitted.learner import RefittedForest
 from dpforest.trees.refitted.settings import RefittedSettings, RefittedSize
 
@@ -53,7 +53,7 @@ def test_what_is_kept_stays_within_the_memory_limit(
     n_features, n_classes, strategy, monkeypatch, use_learners
 ):
     # A pass for each feature and cycle, or for each round: a few hold what all do.
-    once = AdditiveSettings(cycles=1)
+    once = InTurnSettings(cycles=1)
     few = RefittedSettings(curves=once, fixed_size=RefittedSize(4, 8, 5))
     refitted = RefittedForest(few)
     use_learners({"additive": AdditiveForest(once), "refitted": refitted})

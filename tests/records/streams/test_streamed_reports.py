@@ -84,7 +84,6 @@ def test_the_plan_of_a_stream_is_what_its_fit_does(delta):
 def test_a_plan_for_a_stream_refuses_what_its_fit_would():
     for forest in (
         PrivateForestClassifier(epsilon=1, domain=CLASSES, strategy="rules"),
-        PrivateForestClassifier(epsilon=1, domain=CLASSES, strategy="convex"),
         dask.DaskPrivateForestClassifier(epsilon=1, domain=CLASSES, strategy="rules"),
     ):
         with pytest.raises(ParameterError, match="looks at all records at once"):

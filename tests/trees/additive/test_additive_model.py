@@ -11,8 +11,8 @@ import pytest
 
 from dpforest.exceptions import ModelFormatError
 from dpforest.trees.additive.model import AdditiveModel
-from dpforest.trees.additive.queries import FeatureMove
 from dpforest.trees.boosted.steps import in_score_steps
+from dpforest.trees.curves.in_turn.queries import FeatureMove
 from dpforest.trees.scored.columns import n_score_columns
 from dpforest.trees.scored.queries import ScoreHistory
 

@@ -17,11 +17,11 @@ from dpforest.domain.targets import TARGET_STEPS
 from dpforest.exceptions import ParameterError
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.records.base import Chunk, MemoryRecords, Sensitivity
-from dpforest.trees.additive import plan as additive_plan
-from dpforest.trees.additive.plan import Role as CurveRole
-from dpforest.trees.additive.queries import ResidualSums
-from dpforest.trees.additive.settings import AdditiveSettings
-from dpforest.trees.convex import plan as convex
+from dpforest.trees.curves.at_once.plan import MOST_COLUMNS, CurvesAtOnce
+from dpforest.trees.curves.in_turn import plan as in_turn_plan
+from dpforest.trees.curves.in_turn.queries import ResidualSums
+from dpforest.trees.curves.in_turn.settings import InTurnSettings
+from dpforest.trees.curves.in_turn.sizes import Role as CurveRole
 from dpforest.trees.refitted import RefittedForest, RefittedModel
 from dpforest.trees.refitted.plan import OWNER, Role
 from dpforest.trees.refitted.queries import STEPS, LeafSums
@@ -31,10 +31,10 @@ from dpforest.trees.training import train_on
 DELTA = Fraction(1, 10**6)
 CODES = [40, -5, 7]
 SETTINGS = RefittedSettings(
-    fixed_size=RefittedSize(3, 4, 6), curves=AdditiveSettings(cycles=3, max_bins=9)
+    fixed_size=RefittedSize(3, 4, 6), curves=InTurnSettings(cycles=3, max_bins=9)
 )
 PURE = PureRefittedSettings(
-    fixed_size=RefittedSize(3, 4, 6), curves=AdditiveSettings(pure_cycles=3, max_bins=9)
+    fixed_size=RefittedSize(3, 4, 6), curves=InTurnSettings(pure_cycles=3, max_bins=9)
 )
 SMALL = RefittedForest(SETTINGS, PURE)
 #: Cycles, features and rounds of `SMALL`.
@@ -134,13 +134,13 @@ def test_classes_begin_without_curves(facts_of):
 
 @pytest.mark.parametrize("stated", ["counts_sensitivity", "residual_sensitivity"])
 def test_a_plan_that_understates_its_curves_is_refused(means, targets, monkeypatch, stated):
-    facts, said = means(5000.0), getattr(additive_plan, stated)
+    facts, said = means(5000.0), getattr(in_turn_plan, stated)
 
     def understated(*sizes):
         own, less = said(*sizes), Fraction(1, 2)
         return Sensitivity(own.l1 - less, own.l2_squared - less)
 
-    monkeypatch.setattr(additive_plan, stated, understated)
+    monkeypatch.setattr(in_turn_plan, stated, understated)
     with pytest.raises(PlanError, match="is for less than one record moves"):
         run(facts, targets(facts, 50))
 
@@ -213,11 +213,11 @@ def test_in_pure_epsilon_and_memory_curves_at_once_come_first(means, targets):
 def test_curves_of_more_columns_than_can_be_solved_for_are_made_in_turn(facts_of):
     budget, learner = LearnerBudget(Fraction(2), Fraction(0)), RefittedForest()
     few, many = (
-        replace(facts_of([-n, 40], 2, 1e5), unit=TARGET_STEPS) for n in (100, convex.MOST_COLUMNS)
+        replace(facts_of([-n, 40], 2, 1e5), unit=TARGET_STEPS) for n in (100, MOST_COLUMNS)
     )
-    assert isinstance(learner.plan(few, budget).shape.curves, convex.ConvexShape)
+    assert isinstance(learner.plan(few, budget).shape.curves, CurvesAtOnce)
     plan = learner.plan(many, budget)
-    assert isinstance(plan.shape.curves, additive_plan.AdditiveShape)
+    assert isinstance(plan.shape.curves, in_turn_plan.CurvesInTurn)
     assert plan.loss.epsilon == 2
 
 
@@ -308,7 +308,7 @@ def test_tables_of_hardly_a_record_make_a_model(means, targets, n):
 def test_it_learns_curves_and_what_features_do_together(means, targets):
     facts, size = means(20_000.0), RefittedSize(4, 8, 40)
     table, unseen = targets(facts, 20_000), targets(facts, 4000, seed=9)
-    settings = replace(SETTINGS, fixed_size=size, curves=AdditiveSettings(cycles=8))
+    settings = replace(SETTINGS, fixed_size=size, curves=InTurnSettings(cycles=8))
     truth = unseen.targets / TARGET_STEPS
 
     def error(model):

@@ -1,4 +1,4 @@
-"""The question of the convex learner: all records at once, and their losses by class."""
+"""The question of curves at once: all records, and their losses."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dpforest.domain.targets import TARGET_STEPS
 from dpforest.mechanisms.objective import LARGEST_CURVATURE, Calibration, ClippedLosses
 from dpforest.records.base import in_units
 from dpforest.records.table import Table
-from dpforest.trees.convex.columns import CurveColumns
+from dpforest.trees.curves.at_once.columns import CurveColumns
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,15 +34,13 @@ class CodedRecords:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CurveLosses:
-    """Losses of records by the sum of their curves: of a target, or of one class against others.
+    """Losses of records by the sum of their curves: of a target, or of the second of two classes.
 
     Attributes
     ----------
     query : CodedRecords
         The one that is asked.
     columns : CurveColumns
-    label : int
-        The class whose share is learnt; of a regression nothing is looked at.
     start : float
         Score that curves are added to; released.
     clip : Fraction
@@ -53,12 +51,11 @@ class CurveLosses:
     **Relation**: add or remove one record. **Proof**: a record's loss is a function of its own
     codes and its label or target, by `ClippedLosses`, whose slope lies within the clip and grows by
     at most a quarter. Sizes of its columns add up to at most 1 in each block: parts of two knots,
-    a category, or a line from -1 to 1. **Tests**: tests/trees/convex.
+    a category, or a line from -1 to 1. **Tests**: tests/trees/curves.
     """
 
     query: CodedRecords
     columns: CurveColumns
-    label: int
     start: float
     clip: Fraction
     calibration: Calibration
@@ -71,7 +68,7 @@ class CurveLosses:
         if table.targets is not None:
             targets = table.targets / float(TARGET_STEPS)
         else:
-            targets = (table.labels == self.label).astype(np.float64)
+            targets = (table.labels == 1).astype(np.float64)
         return ClippedLosses(
             table.codes, targets, table.offsets[:-1], self.columns.columns, self.columns.values,
             self.start, float(self.clip),

@@ -1,4 +1,4 @@
-"""Columns of the convex learner: what a code is in them adds up to at most 1, exactly."""
+"""Columns of curves at once: what a code is in them adds up to at most 1, exactly."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dpforest.domain.domain import Domain
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.estimators.fit_plan import table_facts
 from dpforest.trees.base import TableFacts
-from dpforest.trees.convex.columns import STEPS, CurveColumns
+from dpforest.trees.curves.at_once.columns import STEPS, CurveColumns
 
 #: Codes, whether they are ordered, and whether the last one is a missing value.
 FEATURES = st.lists(

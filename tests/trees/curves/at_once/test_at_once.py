@@ -1,4 +1,4 @@
-"""The convex learner: its plan is its cost, records move little, and it finds known laws."""
+"""Curves at once: their plan is their cost, records move little, and they find known laws."""
 
 from __future__ import annotations
 
@@ -18,27 +18,24 @@ from dpforest.accounting.events import ObjectivePerturbation
 from dpforest.accounting.releases import LearnerBudget, PlanError
 from dpforest.bridge import Bridge
 from dpforest.domain.targets import TARGET_STEPS
-from dpforest.exceptions import ParameterError
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.mechanisms.objective import Calibration
 from dpforest.records.base import MemoryRecords
 from dpforest.records.table import Table
+from dpforest.trees.additive.learner import AdditiveForest
+from dpforest.trees.additive.model import AdditiveModel
 from dpforest.trees.base import TableFacts
 from dpforest.trees.boosted.steps import SCORE_STEPS
-from dpforest.trees.convex import learner as learner_module
-from dpforest.trees.convex import plan as plan_module
-from dpforest.trees.convex.columns import CurveColumns
-from dpforest.trees.convex.learner import ConvexLearner
-from dpforest.trees.convex.model import AdditiveModel
-from dpforest.trees.convex.plan import Role
-from dpforest.trees.convex.queries import CodedRecords, CurveLosses
-from dpforest.trees.convex.settings import ConvexSettings
+from dpforest.trees.curves.at_once import training as training_module
+from dpforest.trees.curves.at_once.columns import CurveColumns
+from dpforest.trees.curves.at_once.queries import CodedRecords, CurveLosses
+from dpforest.trees.curves.at_once.settings import AtOnceSettings
+from dpforest.trees.curves.at_once.sizes import Role
 
-DELTA = Fraction(1, 10**6)
 CODES = [40, -5, 7, -2]
 #: Classes, and steps of a record.
 TASKS = [pytest.param(k, unit, id=name) for k, unit, name in (
-    (2, 1, "two classes"), (3, 1, "three classes"), (2, TARGET_STEPS, "target"),
+    (2, 1, "two classes"), (2, TARGET_STEPS, "target"),
 )]  # fmt: skip
 
 
@@ -53,45 +50,39 @@ def event_of(plan) -> ObjectivePerturbation:
 # -- what it costs -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("delta", [0, DELTA])
 @pytest.mark.parametrize("rows", [None, 3000.0])
 @pytest.mark.parametrize(("n_classes", "unit"), TASKS)
 def test_training_asks_for_exactly_what_was_planned(
-    facts_of, table_of, of_targets, train, n_classes, unit, rows, delta
+    facts_of, table_of, of_targets, train, n_classes, unit, rows
 ):
     facts = facts_of(CODES, n_classes, rows)
     table = table_of(facts, 200)
     if unit > 1:
         facts, table = of_targets(facts, table, np.linspace(0.0, 1.0, 200))
-    done = train(facts, table, delta=delta)
+    done = train(facts, table)
     assert done.books.loss == done.plan.loss
     asked = [(e.role, e.mechanism, e.cells, e.level) for e in done.books.ledger]
     listed = [(r.role, r.event.mechanism, r.cells, r.level) for r in releases_of(done.plan)]
     assert asked == listed
-    n_minima = 1 if n_classes == 2 else n_classes
-    assert [role for role, *_ in asked] == [Role.PRIOR] + n_minima * [Role.CURVES]
-    assert done.n_done == done.plan.n_steps == 1 + n_minima
+    assert [role for role, *_ in asked] == [Role.PRIOR, Role.CURVES]
+    assert done.n_done == done.plan.n_steps == 2
     again = AdditiveModel.from_data(done.model.to_data(), facts)
     codes = table.codes[:50]
     assert np.array_equal(again.log_odds(codes), done.model.log_odds(codes))
 
 
-@pytest.mark.parametrize("delta", [Fraction(0), DELTA])
 @pytest.mark.parametrize("epsilon", ["0.001", "1", "50"])
 @pytest.mark.parametrize("rows", [None, 100.0, 1e4, 1e9])
 @pytest.mark.parametrize("unit", [1, TARGET_STEPS])
-def test_a_plan_costs_exactly_epsilon_whatever_delta_is(facts_of, epsilon, rows, unit, delta):
-    for n_classes in (2,) if unit > 1 else (2, 3, 7):
-        facts = replace(facts_of(CODES, n_classes, rows), unit=unit)
-        plan = ConvexLearner().plan(facts, LearnerBudget(Fraction(epsilon), delta))
-        assert plan.loss.epsilon == Fraction(epsilon) and plan.loss.delta == 0
-        first, *minima = [release.event for release in releases_of(plan)]
-        assert first.epsilon + sum(event.epsilon for event in minima) == Fraction(epsilon)
-        assert len(minima) == (1 if n_classes == 2 else n_classes) and len(set(minima)) == 1
-        event = minima[0]
-        assert 0 < event.determinant <= min(event.epsilon / 2, 3)
-        assert (event.clip, event.blocks) == (plan.shape.clip, len(CODES) + 1)
-        assert event.curvature == Fraction(1, 4)
+def test_a_plan_costs_exactly_epsilon(facts_of, epsilon, rows, unit):
+    facts = replace(facts_of(CODES, 2, rows), unit=unit)
+    plan = AdditiveForest().plan(facts, LearnerBudget(Fraction(epsilon), Fraction(0)))
+    assert plan.loss.epsilon == Fraction(epsilon) and plan.loss.delta == 0
+    first, event = [release.event for release in releases_of(plan)]
+    assert first.epsilon + event.epsilon == Fraction(epsilon)
+    assert 0 < event.determinant <= min(event.epsilon / 2, 3)
+    assert (event.clip, event.blocks) == (plan.shape.clip, len(CODES) + 1)
+    assert event.curvature == Fraction(1, 4)
 
 
 def test_owners_of_several_records_have_a_part_of_epsilon_for_each(facts_of, table_of, train):
@@ -100,49 +91,34 @@ def test_owners_of_several_records_have_a_part_of_epsilon_for_each(facts_of, tab
     assert done.plan.loss.epsilon == 1
     domain = Domain(features={"a": (0, 9)}, target=(0, 1), approximate_rows=500)
     forest = PrivateForestRegressor(
-        epsilon=3, domain=domain, strategy="convex", max_records_per_unit=3, random_state=0
+        epsilon=3, domain=domain, strategy="additive", max_records_per_unit=3, random_state=0
     ).fit([[i % 10] for i in range(500)], [i % 10 / 9 for i in range(500)])
     assert forest.spent_.exact.epsilon == 3
     assert sum(Fraction(entry.epsilon) for entry in forest.accountant_.ledger) == 1
 
 
 def test_the_plan_is_made_of_public_facts(facts_of):
-    facts, budget = facts_of(CODES, 3, 5000.0), LearnerBudget(Fraction(1), Fraction(0))
-    plan = ConvexLearner().plan(facts, budget)
-    assert plan == ConvexLearner().plan(facts, budget)
+    facts, budget = facts_of(CODES, 2, 5000.0), LearnerBudget(Fraction(1), Fraction(0))
+    plan = AdditiveForest().plan(facts, budget)
+    assert plan == AdditiveForest().plan(facts, budget)
     words = plan.describe()
     assert all(isinstance(text, str) for text in words.values())
     columns = CurveColumns.of(facts, plan.shape.n_knots)
-    assert words["columns"] == str(columns.n_columns) and "against all others" in words["rounds"]
+    assert words["columns"] == str(columns.n_columns) and "a ridge" in words["rounds"]
     assert words["composed by"] == "addition in epsilon"
 
 
 def test_knots_clips_and_ridges_go_by_the_signal_of_a_feature(facts_of):
-    budget, settings = LearnerBudget(Fraction(1), Fraction(0)), ConvexSettings()
+    budget, settings = LearnerBudget(Fraction(1), Fraction(0)), AtOnceSettings()
     for n_features in (1, 8):
         for level in (1.0, 11.9, 12.1, 24.0, 39.0, 41.0, 61.0, 95.0, 210.0):
             rows = level * n_features / budget.signal(1.0)
             facts = replace(facts_of([40] * n_features, 2, rows), unit=TARGET_STEPS)
-            plan = ConvexLearner().plan(facts, budget)
+            plan = AdditiveForest().plan(facts, budget)
             assert plan.shape.n_knots == settings.n_knots(level)
             assert plan.shape.clip == settings.clip_at(level, True)
             event = event_of(plan)
             assert event.determinant / event.epsilon == settings.determinant(level)
-    three = facts_of([40], 3, 12.5 * 3 / budget.signal(1.0))
-    assert ConvexLearner().plan(three, budget).shape.n_knots == 4, "each class has a third"
-
-
-def test_more_columns_than_can_be_solved_for_are_refused_by_the_plan(facts_of, monkeypatch):
-    budget = LearnerBudget(Fraction(1), Fraction(0))
-    facts = facts_of([-9, 40], 2, 1000.0)
-    n_columns = CurveColumns.of(
-        facts, ConvexSettings().n_knots(budget.signal(1000.0) / 2)
-    ).n_columns
-    monkeypatch.setattr(plan_module, "MOST_COLUMNS", n_columns)
-    ConvexLearner().plan(facts, budget)
-    monkeypatch.setattr(plan_module, "MOST_COLUMNS", n_columns - 1)
-    with pytest.raises(ParameterError, match=f"would lay out {n_columns} columns"):
-        ConvexLearner().plan(facts, budget)
 
 
 def test_without_a_number_of_records_curves_are_straight_lines(facts_of, table_of, train):
@@ -186,10 +162,10 @@ def neighbours(draw) -> Any:
     return columns, less, table, spread * generator.normal(size=columns.n_columns)
 
 
-def losses_of(columns: CurveColumns, table: Table, clip: Fraction, label: int = 1) -> Any:
+def losses_of(columns: CurveColumns, table: Table, clip: Fraction) -> Any:
     calibration: Any = None  # losses do not go by it
     query = CodedRecords(table.unit)
-    return CurveLosses(query, columns, label, 0.3, clip, calibration).losses(query.look(table))
+    return CurveLosses(query, columns, 0.3, clip, calibration).losses(query.look(table))
 
 
 def gradient_of(losses: Any, weights: np.ndarray) -> np.ndarray:
@@ -230,13 +206,11 @@ def test_where_all_is_wrong_a_record_moves_every_block_by_the_clip(facts_of, tab
     assert reached == pytest.approx(1.0, abs=1e-9)
 
 
-def test_losses_are_of_the_class_or_of_the_target(facts_of, table_of, of_targets):
-    facts = facts_of([40, -5], 3, None)
+def test_losses_are_of_the_second_class_or_of_the_target(facts_of, table_of, of_targets):
+    facts = facts_of([40, -5], 2, None)
     table, columns = table_of(facts, 90), CurveColumns.of(facts, 4)
-    assert set(table.labels.tolist()) == {0, 1, 2}
-    for label in range(3):
-        targets = losses_of(columns, table, Fraction(1, 2), label).targets
-        assert np.array_equal(targets, table.labels == label)
+    assert set(table.labels.tolist()) == {0, 1}
+    assert np.array_equal(losses_of(columns, table, Fraction(1, 2)).targets, table.labels == 1)
     shares = np.linspace(0.0, 1.0, 90)
     _, means = of_targets(facts, table, shares)
     assert losses_of(columns, means, Fraction(1, 2)).targets == pytest.approx(shares, abs=1e-4)
@@ -250,7 +224,7 @@ def test_losses_are_of_the_class_or_of_the_target(facts_of, table_of, of_targets
 def test_losses_are_those_that_were_paid_for(facts_of, table_of):
     facts = facts_of([40, -5], 2, 1000.0)
     table, budget = table_of(facts, 50), LearnerBudget(Fraction(1), Fraction(0))
-    plan = ConvexLearner().plan(facts, budget)
+    plan = AdditiveForest().plan(facts, budget)
     columns, clip = CurveColumns.of(facts, plan.shape.n_knots), plan.shape.clip
     calibration = Calibration.of(event_of(plan), columns.widths)
     with BudgetAccountant(1).open_scope("fit", reserve=plan.loss) as scope:
@@ -258,8 +232,8 @@ def test_losses_are_those_that_were_paid_for(facts_of, table_of):
         query = CodedRecords(1)
         with pytest.raises(PlanError):
             bridge.ask(query, Role.CURVES)  # the prior is first
-        other = CurveLosses(CodedRecords(1), columns, 1, 0.0, clip, calibration)
-        steeper = CurveLosses(query, columns, 1, 0.0, 2 * clip, calibration)
+        other = CurveLosses(CodedRecords(1), columns, 0.0, clip, calibration)
+        steeper = CurveLosses(query, columns, 0.0, 2 * clip, calibration)
         plain = SimpleNamespace(query=query, calibration=calibration, losses=steeper.losses)
         bridge.ask(CodedRecords(1), Role.PRIOR)
         sealed = bridge.ask(query, Role.CURVES)
@@ -321,7 +295,7 @@ def test_at_a_large_epsilon_it_is_near_the_optimum_of_its_own_losses(
         facts, table = of_targets(facts, table, shares)
         targets = shares
     n_knots = 2 if law == "a line" else 9
-    learner = ConvexLearner(ConvexSettings(knots=((0.0, n_knots),)))
+    learner = AdditiveForest(at_once=AtOnceSettings(knots=((0.0, n_knots),)))
     done = train(facts, table, learner, epsilon=5000)
     odds = done.model.log_odds(table.codes)
     found = odds[:, 1] - odds[:, 0]
@@ -334,39 +308,24 @@ def test_at_a_large_epsilon_it_is_near_the_optimum_of_its_own_losses(
     assert task == "classes" or np.abs(found - scores).mean() < 0.1
 
 
-def test_three_classes_have_a_minimum_each(facts_of, train):
-    n, generator = 3000, np.random.default_rng(5)
-    facts = replace(facts_of([30], 3, float(n)), has_missing_code=np.zeros(1, dtype=bool))
-    codes = generator.integers(0, 30, (n, 1))
-    labels = np.where(codes[:, 0] < 10, 2, np.where(codes[:, 0] < 20, 0, 1))
-    table = Table(
-        codes.astype(np.uint8), labels.astype(np.uint8), facts.n_codes, facts.offsets,
-        facts.ordered, 3,
-    )  # fmt: skip
-    model = train(facts, table, epsilon=300).model
-    assert model.base.shape == (3,) and model.code_values.shape == (30, 3)
-    assert (model.log_odds(table.codes).argmax(axis=1) == labels).mean() > 0.95
-
-
 def test_noise_that_drowns_all_leaves_finite_scores(facts_of, table_of, train):
-    facts = facts_of(CODES, 3, 50.0)
+    facts = facts_of(CODES, 2, 50.0)
     model = train(facts, table_of(facts, 50), epsilon="0.0001").model
     assert np.isfinite(model.code_values).all() and np.isfinite(model.base).all()
-    assert len(set(model.code_values[0])) == 3, "each minimum has its own noise"
 
 
 def test_no_code_is_worth_more_than_20_log_odds(facts_of, table_of, train, monkeypatch):
     """Nor than another limit: weights of nobody are what noise makes of them."""
-    assert learner_module._MOST == 20.0
+    assert training_module._MOST == 20.0
     facts = facts_of([-2], 2, 50.0)
     nobody = table_of(facts, 0)
 
     def worths():
-        models = [train(facts, nobody, ConvexLearner(), 6, seed=seed).model for seed in range(20)]
+        models = [train(facts, nobody, AdditiveForest(), 6, seed=seed).model for seed in range(20)]
         return [np.abs(model.code_values).max() for model in models]
 
     assert max(worths()) > 0.25
-    monkeypatch.setattr(learner_module, "_MOST", 0.25)
+    monkeypatch.setattr(training_module, "_MOST", 0.25)
     assert max(worths()) == 0.25
 
 

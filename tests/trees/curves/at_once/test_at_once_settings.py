@@ -1,4 +1,4 @@
-"""Settings of the convex learner: what has no proof or no sense is refused."""
+"""Settings of curves at once: what has no proof or no sense is refused."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dpforest.exceptions import ParameterError
-from dpforest.trees.convex.settings import ConvexSettings
+from dpforest.trees.curves.at_once.settings import AtOnceSettings
 
 ONE = Fraction(1)
 
@@ -30,17 +30,17 @@ ONE = Fraction(1)
 ])  # fmt: skip
 def test_what_is_taken_for_granted_is_checked(name: str, value: Any, said: str) -> None:
     with pytest.raises(ParameterError, match=f"^{name}=.*{said}"):
-        ConvexSettings(**{name: value})
+        AtOnceSettings(**{name: value})
 
 
 @pytest.mark.parametrize("clip", [Fraction(1, 2**k) for k in range(11)])
 def test_every_power_of_two_is_a_clip(clip: Fraction) -> None:
-    assert ConvexSettings(clip=clip).clip_at(1.0, False) == clip
-    assert ConvexSettings(clips_of_means=((0.0, clip),)).clip_at(1.0, True) == clip
+    assert AtOnceSettings(clip=clip).clip_at(1.0, False) == clip
+    assert AtOnceSettings(clips_of_means=((0.0, clip),)).clip_at(1.0, True) == clip
 
 
 def test_steps_begin_at_their_level_and_hold_up_to_the_next() -> None:
-    settings = ConvexSettings()
+    settings = AtOnceSettings()
     assert [settings.n_knots(level) for level in (0.0, 11.99, 12.0, 1e9)] == [2, 2, 4, 9]
     assert [settings.clip_at(level, True) for level in (0.0, 89.0, 90.0)] == [
         Fraction(1, 8), Fraction(1, 8), Fraction(1, 4),
@@ -50,7 +50,7 @@ def test_steps_begin_at_their_level_and_hold_up_to_the_next() -> None:
 
 
 def test_a_mean_gets_the_signal_that_it_is_to_have_within_bounds() -> None:
-    settings = ConvexSettings()
+    settings = AtOnceSettings()
     assert settings.prior(0.0, True) == settings.prior(300.0, False) == Fraction(1, 20)
     assert settings.prior(300.0, True) == Fraction(1, 10)
     assert settings.prior(10.0, True) == Fraction(3, 10)

@@ -1,4 +1,4 @@
-"""Columns of the convex learner: what every code is in them, from public facts alone."""
+"""Columns of curves at once: what every code is in them, from public facts alone."""
 
 from __future__ import annotations
 

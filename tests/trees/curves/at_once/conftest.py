@@ -1,4 +1,4 @@
-"""Trainings and targets that tests of the convex learner share."""
+"""Trainings and targets that tests of curves at once share."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import pytest
 from dpforest.accounting.releases import LearnerBudget
 from dpforest.domain.targets import TARGET_STEPS
 from dpforest.records.table import Table
+from dpforest.trees.additive.learner import AdditiveForest
 from dpforest.trees.base import TableFacts
-from dpforest.trees.convex.learner import ConvexLearner
 
 
 @pytest.fixture
@@ -24,14 +24,14 @@ def train(trained_by) -> Callable[..., Any]:
     def make(
         facts: TableFacts,
         table: Table,
-        learner: ConvexLearner | None = None,
+        learner: AdditiveForest | None = None,
         epsilon: Any = 2,
         delta: Any = 0,
         seed: int = 1,
         unit: int = 1,
     ) -> Any:
         budget = LearnerBudget.of_unit(Fraction(epsilon), Fraction(delta), unit)
-        return trained_by(learner or ConvexLearner(), facts, table, budget, seed)
+        return trained_by(learner or AdditiveForest(), facts, table, budget, seed)
 
     return make
 

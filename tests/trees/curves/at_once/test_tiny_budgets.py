@@ -16,7 +16,7 @@ DOMAIN = Domain(features={"a": (0, 10)}, target=(0, 1), approximate_rows=20)
 def test_nothing_is_spent_where_doubles_cannot_keep_what_epsilon_makes():
     accountant = BudgetAccountant(epsilon=1)
     model = PrivateForestRegressor(
-        epsilon=1e-12, domain=DOMAIN, strategy="convex", accountant=accountant
+        epsilon=1e-12, domain=DOMAIN, strategy="additive", accountant=accountant
     )
     with pytest.raises(ParameterError, match="must leave more for the noise"):
         model.fit(np.zeros((20, 1)), np.zeros(20))

@@ -1,4 +1,4 @@
-"""Trainings that tests of the additive model share."""
+"""Trainings that tests of curves in turn share."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ import pytest
 
 from dpforest.accounting.releases import LearnerBudget
 from dpforest.trees.additive.learner import AdditiveForest
-from dpforest.trees.additive.settings import AdditiveSettings
+from dpforest.trees.curves.in_turn.settings import InTurnSettings
 
 #: As many bins and cycles whatever the signal.
 SMALL = AdditiveForest(
-    AdditiveSettings(cycles=3, pure_cycles=2, max_bins=9, few_pure_cycles=2, few_bins=9)
+    InTurnSettings(cycles=3, pure_cycles=2, max_bins=9, few_pure_cycles=2, few_bins=9),
+    at_once=None,
 )
 
 

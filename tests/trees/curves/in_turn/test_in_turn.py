@@ -1,4 +1,4 @@
-"""The additive learner: its plan is its cost, training keeps to it, and it finds a known law."""
+"""Curves in turn: their plan is their cost, training keeps to it, and they find a known law."""
 
 from __future__ import annotations
 
@@ -17,16 +17,18 @@ from dpforest.domain.targets import TARGET_STEPS
 from dpforest.exceptions import ParameterError
 from dpforest.records.base import Chunk, Sensitivity
 from dpforest.records.table import Table
-from dpforest.trees.additive import plan as additive_plan
 from dpforest.trees.additive.learner import AdditiveForest
-from dpforest.trees.additive.plan import Role
-from dpforest.trees.additive.queries import ResidualSums
-from dpforest.trees.additive.settings import COUNTS, MOST_STEPS, AdditiveSettings
-from dpforest.trees.additive.smoothing import Posterior, covariance
 from dpforest.trees.boosted.queries import STEPS
 from dpforest.trees.boosted.steps import SCORE_STEPS
+from dpforest.trees.curves.in_turn import plan as plan_module
+from dpforest.trees.curves.in_turn.queries import ResidualSums
+from dpforest.trees.curves.in_turn.settings import COUNTS, MOST_STEPS, InTurnSettings
+from dpforest.trees.curves.in_turn.sizes import Role
+from dpforest.trees.curves.in_turn.smoothing import Posterior, covariance
+from dpforest.trees.scored.confidence import CONFIDENCE_ROLE
 
 DELTA = Fraction(1, 10**6)
+IN_TURN = AdditiveForest(at_once=None)
 SHAPES = [
     pytest.param([40, -5, 7, -2], 2, id="binary"),
     pytest.param([-3, 20, 9], 4, id="4 classes"),
@@ -46,18 +48,18 @@ def releases_of(plan):
 @pytest.mark.parametrize("n_features", [1, 4, 25])
 def test_bins_and_cycles_are_few_until_curves_are_known(facts_of, n_features, delta):
     """Up to a public signal for each feature, which is a root of their number with a delta."""
-    settings, budget = AdditiveSettings(), LearnerBudget(Fraction(1), delta)
+    settings, budget = InTurnSettings(), LearnerBudget(Fraction(1), delta)
     known = 50.0 * n_features**0.5 if delta else 80.0 * n_features
     for signal, most, cycles in [
         (0.99 * known, 8, 4 if delta else 1), (1.01 * known, 32, 16 if delta else 3)
     ]:  # fmt: skip
         rows = signal / budget.signal(1.0)
-        plan = AdditiveForest().plan(facts_of([40] * n_features, 2, rows), budget)
+        plan = IN_TURN.plan(facts_of([40] * n_features, 2, rows), budget)
         assert (plan.shape.max_bins, plan.shape.n_cycles) == (most, cycles)
         assert plan.n_steps == 2 + cycles * n_features
         assert f"at most {most} bins" in " ".join(plan.describe().values())
         assert settings.n_bins(signal, n_features, not delta) == most
-    smaller = AdditiveSettings(cycles=2, pure_cycles=1, max_bins=5)
+    smaller = InTurnSettings(cycles=2, pure_cycles=1, max_bins=5)
     assert smaller.n_bins(0.0, n_features, not delta) == 5
     assert smaller.n_cycles(0.0, n_features, not delta) == (2 if delta else 1)
 
@@ -67,11 +69,11 @@ def test_few_bins_and_cycles_say_more_where_little_is_known(facts_of, train, del
     """Curves go with the true lines, which all bins and cycles hardly show at such a budget."""
     rows, n_features, epsilon = 600, 5, "1/4"
     facts = facts_of([40] * n_features, 2, float(rows))
-    many = AdditiveSettings(few_cycles=16, few_pure_cycles=3, few_bins=32)
+    many = InTurnSettings(few_cycles=16, few_pure_cycles=3, few_bins=32)
     signal = LearnerBudget(Fraction(epsilon), delta).signal(rows)
     assert not many.knows_bends(signal, n_features, not delta)
     truth, found = np.arange(40) / 20.0 - 1.0, []
-    for settings in (AdditiveSettings(), many):
+    for settings in (InTurnSettings(), many):
         alike = []
         for seed in range(12):
             drawn = np.random.default_rng(seed)
@@ -79,7 +81,9 @@ def test_few_bins_and_cycles_say_more_where_little_is_known(facts_of, train, del
             chances = 1.0 / (1.0 + np.exp(-truth[codes].sum(axis=1)))
             labels = (drawn.random(rows) < chances).astype(np.uint8)
             table = Table(codes, labels, facts.n_codes, facts.offsets, facts.ordered, 2)
-            model = train(facts, table, AdditiveForest(settings), epsilon, delta, seed).model
+            model = train(
+                facts, table, AdditiveForest(settings, at_once=None), epsilon, delta, seed
+            ).model
             by_code = model.code_values.ravel()
             alike.append(np.corrcoef(by_code, np.tile(truth, n_features))[0, 1])
         found.append(np.mean(alike))
@@ -104,7 +108,7 @@ def test_training_asks_for_exactly_what_was_planned(
     assert asked == listed
     # One pass each: the prior, all counts, the sums of one feature after the other; the last look.
     cycles = 3 if delta else 2
-    looks = asked[-1][0] == Role.CONFIDENCE
+    looks = asked[-1][0] == CONFIDENCE_ROLE
     assert looks == (rows is not None and n_classes > 2)
     assert done.n_done == done.plan.n_steps == 2 + cycles * len(n_codes) + looks
     assert [role for role, *_ in asked[:2]] == [Role.PRIOR, Role.COUNTS]
@@ -119,10 +123,10 @@ def test_a_plan_uses_its_budget_and_never_more(facts_of, epsilon, rows, unit):
     for n_classes in (2,) if unit > 1 else (2, 7):
         facts = replace(facts_of([40, -5, 7, -2], n_classes, rows), unit=unit)
         budget = LearnerBudget(Fraction(epsilon), DELTA)
-        plan = AdditiveForest().plan(facts, budget)
+        plan = IN_TURN.plan(facts, budget)
         assert budget.rho * Fraction(999, 1000) < plan.loss.rho <= budget.rho
         pure = LearnerBudget(Fraction(epsilon), Fraction(0))
-        plan = AdditiveForest().plan(facts, pure)
+        plan = IN_TURN.plan(facts, pure)
         assert plan.loss.epsilon == pure.epsilon and plan.loss.delta == 0
 
 
@@ -130,17 +134,15 @@ def test_the_plan_is_made_of_public_facts(facts_of):
     facts = facts_of([40, -5], 2, 5000.0)
     for delta in (DELTA, Fraction(0)):
         budget = LearnerBudget(Fraction(1), delta)
-        plan = AdditiveForest().plan(facts, budget)
-        assert plan == AdditiveForest().plan(facts, budget)
+        plan = IN_TURN.plan(facts, budget)
+        assert plan == IN_TURN.plan(facts, budget)
         assert all(isinstance(text, str) for text in plan.describe().values())
 
 
 @pytest.mark.parametrize("delta", CURRENCIES)
 def test_a_wide_table_keeps_a_short_list(facts_of, delta):
     budget = LearnerBudget(Fraction(1), delta)
-    narrow, wide = (
-        AdditiveForest().plan(facts_of([5] * n, 2, 1e4), budget) for n in (3, 2 * MOST_STEPS)
-    )
+    narrow, wide = (IN_TURN.plan(facts_of([5] * n, 2, 1e4), budget) for n in (3, 2 * MOST_STEPS))
     assert len(wide.rounds) == len(narrow.rounds) < 10
     cycles = wide.shape.n_cycles
     assert 1 <= cycles <= narrow.shape.n_cycles
@@ -154,24 +156,24 @@ def test_a_wide_table_keeps_a_short_list(facts_of, delta):
 def test_a_plan_that_understates_sums_is_refused(
     facts_of, table_of, train, monkeypatch, n_codes, n_classes, stated, delta
 ):
-    facts, said = facts_of(n_codes, n_classes), getattr(additive_plan, stated)
+    facts, said = facts_of(n_codes, n_classes), getattr(plan_module, stated)
 
     def understated(*sizes: int) -> Sensitivity:
         own, less = said(*sizes), Fraction(1, 2)
         return Sensitivity(own.l1 - less, own.l2_squared - less)
 
-    monkeypatch.setattr(additive_plan, stated, understated)
+    monkeypatch.setattr(plan_module, stated, understated)
     with pytest.raises(PlanError, match="is for less than one record moves"):
         train(facts, table_of(facts, 50), delta=delta)
 
 
 @pytest.mark.parametrize("name", [
-    field.name for field in fields(AdditiveSettings)
+    field.name for field in fields(InTurnSettings)
 ])  # fmt: skip
 def test_settings_without_a_meaning_are_refused(name):
     for value in (-1, float("nan"), 10**9 if name not in COUNTS else 0):
         with pytest.raises(ParameterError, match=name):
-            AdditiveSettings(**{name: value})
+            InTurnSettings(**{name: value})
 
 
 @pytest.mark.parametrize("delta", CURRENCIES)
@@ -185,7 +187,7 @@ def test_as_many_categories_as_a_domain_may_have_are_learnt(facts_of, table_of, 
 # -- what it learns ------------------------------------------------------------------------------
 
 GENEROUS = AdditiveForest(
-    AdditiveSettings(clip=Fraction(1), cycles=12, pure_cycles=12, max_bins=32)
+    InTurnSettings(clip=Fraction(1), cycles=12, pure_cycles=12, max_bins=32), at_once=None
 )
 N = 40_000
 CODES = [13, -4, 9]
@@ -242,7 +244,7 @@ def test_a_known_mean_is_found(facts_of, table_of, train, delta):
     noisy = p[:, 1] + np.random.default_rng(2).uniform(-0.05, 0.05, N)
     targets = np.clip(np.rint(noisy * TARGET_STEPS), 0, TARGET_STEPS).astype(np.int32)
     table = replace(table, targets=targets, labels=np.zeros(N, dtype=np.uint8))
-    learner = AdditiveForest(replace(GENEROUS.settings, clip_of_means=Fraction(1)))
+    learner = replace(GENEROUS, in_turn=replace(GENEROUS.in_turn, clip_of_means=Fraction(1)))
     model = train(facts, table, learner, epsilon=200, delta=delta).model
     assert np.abs(softmax(model.log_odds(table.codes)) - p).mean() < 0.02
 
@@ -251,9 +253,7 @@ def test_a_known_mean_is_found(facts_of, table_of, train, delta):
 def test_a_table_without_structure_stays_at_its_prior(facts_of, table_of, train, delta):
     facts = facts_of([40, -5], 2, 20_000.0)
     labels = np.random.default_rng(2).random(20_000) < 0.7
-    model = train(
-        facts, table_of(facts, 20_000, labels=labels), AdditiveForest(), delta=delta
-    ).model
+    model = train(facts, table_of(facts, 20_000, labels=labels), IN_TURN, delta=delta).model
     shares = softmax(model.log_odds(table_of(facts, 500).codes))[:, 1]
     assert abs(shares.mean() - 0.7) < 0.05 and shares.std() < 0.1
 
@@ -286,7 +286,7 @@ def test_curves_are_told_of_the_noise_that_they_have(facts_of, table_of, train, 
     monkeypatch.setattr(Posterior, "mean", watched)
     sizes = {"cycles": 4, "pure_cycles": 4, "max_bins": 64}
     few = {"few_cycles": 4, "few_pure_cycles": 4, "few_bins": 64}
-    learner = AdditiveForest(AdditiveSettings(**sizes, **few))
+    learner = AdditiveForest(InTurnSettings(**sizes, **few), at_once=None)
     train(facts, table_of(facts, 0), learner, epsilon=1, delta=delta)
     for cycle in range(4):
         parts = [measured**2 / variance for measured, variance in told[8 * cycle : 8 * cycle + 8]]
@@ -309,7 +309,7 @@ def test_residuals_are_of_the_very_scores_that_the_model_has(
     monkeypatch.setattr(Bridge, "ask", watched)
     table = table_of(facts, 300)
     sizes = {"cycles": 3, "pure_cycles": 2, "max_bins": 9, "few_pure_cycles": 2, "few_bins": 9}
-    learner = AdditiveForest(AdditiveSettings(**sizes, confidence_share=Fraction(0)))
+    learner = AdditiveForest(InTurnSettings(**sizes), None, confidence_share=Fraction(0))
     model = train(facts, table, learner, epsilon=8, delta=delta).model
     queries = [question for question in asked if isinstance(question, ResidualSums)]
     D = facts.n_features
@@ -358,11 +358,11 @@ def test_no_missing_value_is_in_the_row_of_values(facts_of, table_of, train, mon
     facts, asked = facts_of([13, -4, 9], 2, 3000.0), []
     assert facts.has_missing_code.any() and facts.ordered.any() and not facts.ordered.all()
 
-    def watched(n_bins: int, n_values: int, settings: AdditiveSettings) -> np.ndarray:
+    def watched(n_bins: int, n_values: int, settings: InTurnSettings) -> np.ndarray:
         asked.append((n_bins, n_values))
         return covariance(n_bins, n_values, settings)
 
-    monkeypatch.setattr("dpforest.trees.additive.learner.covariance", watched)
+    monkeypatch.setattr("dpforest.trees.curves.in_turn.training.covariance", watched)
     train(facts, table_of(facts, 50), GENEROUS)
     values = facts.n_codes - facts.has_missing_code
     expected = list(zip(facts.n_codes.tolist(), values.tolist(), strict=True))

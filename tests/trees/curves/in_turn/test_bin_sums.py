@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpforest.trees.additive.kernels.features import bin_sums
+from dpforest.trees.curves.in_turn.kernels.features import bin_sums
 from dpforest.trees.scored.kernels.code_values import add_code_values
 
 SIZES = [pytest.param(0, id="no record"), pytest.param(1, id="one"), pytest.param(300, id="many")]

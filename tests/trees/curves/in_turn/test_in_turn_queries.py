@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from dpforest.domain.targets import TARGET_STEPS
 from dpforest.records.base import Chunk, Sensitivity, rows_of
 from dpforest.records.table import Table
-from dpforest.trees.additive.queries import (
+from dpforest.trees.base import TableFacts
+from dpforest.trees.boosted.queries import STEPS, Gradients, Lattice
+from dpforest.trees.curves.in_turn.queries import (
     BinCounts,
     FeatureMove,
     ResidualSums,
     counts_sensitivity,
 )
-from dpforest.trees.base import TableFacts
-from dpforest.trees.boosted.queries import STEPS, Gradients, Lattice
 from dpforest.trees.random.bins import public_bins
 from dpforest.trees.scored.columns import n_score_columns
 from dpforest.trees.scored.queries import ScoreHistory, residual_sensitivity

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpforest.trees.additive.settings import AdditiveSettings
-from dpforest.trees.additive.smoothing import Posterior, covariance, likely_counts, shares_of
+from dpforest.trees.curves.in_turn.settings import InTurnSettings
+from dpforest.trees.curves.in_turn.smoothing import Posterior, covariance, likely_counts, shares_of
 from dpforest.trees.stored import LARGEST
 
-SETTINGS = AdditiveSettings(length=0.5, line=0.3)
+SETTINGS = InTurnSettings(length=0.5, line=0.3)
 #: Of a curve, before anything is known.
 REACH = 1.5
 

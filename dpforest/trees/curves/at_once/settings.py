@@ -1,4 +1,4 @@
-"""Choices of the convex learner: one fixed default for all tables, nothing learnt from them."""
+"""Choices of curves at once: one fixed default for all tables, nothing learnt from them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True)
-class ConvexSettings:
+class AtOnceSettings:
     """Shares of the budget, clips, and how finely curves may bend.
 
     Attributes

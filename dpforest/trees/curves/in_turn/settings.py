@@ -1,11 +1,11 @@
-"""Choices of the additive model: one fixed default for all tables, nothing learnt from them."""
+"""Choices of curves in turn: one fixed default for all tables, nothing learnt from them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dpforest.checks import check_setting, check_share
+from dpforest.checks import check_setting
 
 #: Questions that a training with a delta asks, about.
 MOST_STEPS = 1000
@@ -20,7 +20,7 @@ SIZES = (
 
 
 @dataclass(frozen=True, slots=True)
-class AdditiveSettings:
+class InTurnSettings:
     """Shares of the budget, cycles, and how far curves are expected to reach.
 
     Attributes
@@ -28,9 +28,6 @@ class AdditiveSettings:
     prior_share, count_share, pure_count_share : Fraction
         Of the whole: for the class shares or the mean, and for records by bins, with a delta and in
         pure epsilon.
-    confidence_share : Fraction
-        Of the whole: for a look at how sure scores may be, where that says something, of more than
-        two classes.
     mean_signal : float
         R that the mean of a target gets, at least; at most half of the budget.
     clip, clip_of_much : Fraction
@@ -74,7 +71,6 @@ class AdditiveSettings:
     prior_share: Fraction = Fraction(2, 100)
     count_share: Fraction = Fraction(5, 100)
     pure_count_share: Fraction = Fraction(10, 100)
-    confidence_share: Fraction = Fraction(2, 100)
     mean_signal: float = 100.0
     clip: Fraction = Fraction(1, 2)
     clip_of_much: Fraction = Fraction(7, 10)
@@ -104,7 +100,6 @@ class AdditiveSettings:
             check_setting(
                 name, getattr(self, name), 0 < getattr(self, name) <= 1, "above 0 and at most 1"
             )
-        check_share(self.confidence_share, "confidence_share")
         for name in SHARES:
             check_setting(
                 name, getattr(self, name), getattr(self, name) < Fraction(1, 4), "below 1/4"

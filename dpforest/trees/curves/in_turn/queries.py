@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.records.base import Chunk, Sensitivity
-from dpforest.trees.additive.kernels.features import bin_sums
 from dpforest.trees.boosted.kernels.histograms import count_bins
 from dpforest.trees.boosted.queries import Gradients
+from dpforest.trees.curves.in_turn.kernels.features import bin_sums
 from dpforest.trees.random.bins import Bins
 from dpforest.trees.scored.kernels.code_values import add_code_values
 from dpforest.trees.scored.queries import Move, layout_of

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.trees.additive.settings import AdditiveSettings
+from dpforest.trees.curves.in_turn.settings import InTurnSettings
 
 #: Variance of a line from -1 to 1, where that of its ends is 1, as a factor.
 _LINE = 3.0
@@ -23,7 +23,7 @@ _STEPS = 8
 _MOST_ROWS = 2.0**62
 
 
-def covariance(n_bins: int, n_values: int, settings: AdditiveSettings) -> NDArray[np.float64]:
+def covariance(n_bins: int, n_values: int, settings: InTurnSettings) -> NDArray[np.float64]:
     """Covariance of a curve's values at its bins for a reach of 1, before anything is known.
 
     Parameters
@@ -31,7 +31,7 @@ def covariance(n_bins: int, n_values: int, settings: AdditiveSettings) -> NDArra
     n_bins : int
     n_values : int
         Bins in a row, the first; 0 of a categorical feature. The others stand alone.
-    settings : AdditiveSettings
+    settings : InTurnSettings
 
     Returns
     -------
