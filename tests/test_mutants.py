@@ -75,6 +75,7 @@ WITHOUT = {
         trees/heard trees/population trees/renoised trees/shapley""",
     "public facts, settings and sizes": """
         trees/passes
+        trees/curves/base trees/curves/in_turn/sizes trees/curves/at_once/sizes
         trees/rules/settings domain/complaints domain/files
         domain/matrix estimators/names estimators/forecast trees/base""",
     "words for people, about domains and for the curator alone": """

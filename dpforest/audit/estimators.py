@@ -227,6 +227,8 @@ def _private_ways() -> Iterator[tuple[float | None, dict[str, Any]]]:
     yield MANY_ROWS, _declared(MANY_ROWS, "one_shot")
     yield from ((rows, _declared(rows, **choice)) for rows, choice in OF_SIZES)
     yield MANY_ROWS, {"strategy": "one_shot", "delta": DELTA, **on_a_stream}
+    # Passes make curves in turn where records in memory have them at once.
+    yield ROWS, {"strategy": "additive", **on_a_stream}
 
 
 def _declared(rows: float, strategy: str, **parameters: Any) -> dict[str, Any]:
