@@ -57,15 +57,7 @@ class CurvesAtOnce(AtOnceSizes):
     def rounds(
         self, facts: TableFacts, budget: LearnerBudget, total: Fraction, owner: str
     ) -> tuple[Round, ...]:
-        """Ask for the prior and for the curves, for a total of epsilon.
-
-        Parameters
-        ----------
-        facts : TableFacts
-        budget : LearnerBudget
-            Pure, of which the total is a part.
-        total : Fraction
-        owner : str
+        """Ask for the prior and the minimum, as `PlannedCurves.rounds` says; the budget is pure.
 
         Raises
         ------

@@ -55,16 +55,7 @@ class CurvesInTurn(InTurnSizes):
     def rounds(
         self, facts: TableFacts, budget: LearnerBudget, total: Fraction, owner: str
     ) -> tuple[Round, ...]:
-        """Ask for the prior and for curves, for a total of epsilon where it is pure, else of rho.
-
-        Parameters
-        ----------
-        facts : TableFacts
-        budget : LearnerBudget
-            The whole one, of which the total is a part.
-        total : Fraction
-        owner : str
-        """
+        """Ask for the prior, for counts of bins and for sums, as `PlannedCurves.rounds` says."""
         pure, settings = not budget.delta, self.settings
         signal = budget.signal(facts.approximate_rows or 0.0)
         prior = total * settings.prior(signal, facts.unit > 1, pure)
