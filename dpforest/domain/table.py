@@ -194,8 +194,8 @@ def read_table(X: Any, declared: Sequence[str] | None = None) -> Table:
         The table. Where it is a list of rows, each row is read by itself.
     declared : sequence of str, optional
         Names of the features. As wide is a table that says nothing of its shape, such as a list of
-        rows; by default it is the width of all rows, and there must be one. Rows that are
-        mappings are read by these names.
+        rows; by default it is the width of all rows, and there must be one. Rows that have
+        names, such as dictionaries, are read by these names.
 
     Raises
     ------
