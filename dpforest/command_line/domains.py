@@ -47,6 +47,7 @@ def run_draft(chosen: argparse.Namespace) -> Answer:
     names = _feature_names(source, chosen.target, chosen.drop)
     _refuse_absent("--categorical", chosen.categorical, names)
     X, y = whole_table(source, names)
+    _refuse_empty(X)
     domain = with_rows(Domain.draft(X, draft_labels(y), task=chosen.task), chosen.rows)
     codes, doubts = domain.may_be_codes, domain.doubts
     domain = _with_categories(domain, chosen.categorical)
@@ -191,10 +192,21 @@ def _feature_names(source: Any, target: str, dropped: Sequence[str]) -> tuple[st
     if "" in found:
         raise ParameterError(
             "FILE", Described(f"column {names.index('') + 1}"), "has no name in the first line, as "
-            "an index that pandas writes", "Name it, or leave it out: --drop ''",
+            "of an index that pandas writes, or of commas at the ends of lines",
+            "Name it, or leave it out: --drop ''",
         )  # fmt: skip
     source.check(found)
     return found
+
+
+def _refuse_empty(X: Any) -> None:
+    """Refuse files without records to draft from, with what may have left lines out."""
+    if not X.num_rows:
+        raise ParameterError(
+            "FILE", Described("a table"), "has no records: of CSV a line is one if it has as many "
+            "cells as the first line", "Look for names of rows that have no column's name (in R: "
+            "row.names=FALSE), for commas at the ends of lines, and for a first line alone",
+        )  # fmt: skip
 
 
 def _refuse_absent(option: str, given: Sequence[str], names: Sequence[str]) -> None:

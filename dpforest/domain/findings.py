@@ -164,9 +164,15 @@ class DomainCheck(Shown):
             _MEANT if self.near_misses else "",
             f"Columns that the domain does not declare, and that no fit reads: {ignored}."
             if ignored else "",
-            f"Lines of the file that are no record, and that no fit reads: {self.lines_left_out:,}."
-            if self.lines_left_out else "",
+            self._of_lines() if self.lines_left_out else "",
         ))  # fmt: skip
+
+    def _of_lines(self) -> str:
+        return (
+            "Lines of the file that are no record, and that no fit reads: "
+            f"{self.lines_left_out:,}. They have another number of cells than the first line, an "
+            "open quote or over 1 MiB."
+        )
 
     def _summary(self) -> str:
         if not self.dropped:

@@ -111,7 +111,7 @@ def file_list(paths: Paths, suffix: str) -> tuple[Path, ...]:
         )
     found: list[Path] = []
     for path in map(Path, given):
-        found += sorted(path.glob(f"*{suffix}")) if path.is_dir() else [path]
+        found += files_in(path, suffix) if path.is_dir() else [path]
     missing = [path for path in found if not path.is_file()]
     if missing or not found:
         raise ParameterError(
@@ -119,6 +119,11 @@ def file_list(paths: Paths, suffix: str) -> tuple[Path, ...]:
             f"Give *{suffix} files or a folder of them",
         )  # fmt: skip
     return tuple(found)
+
+
+def files_in(folder: Path, suffix: str) -> list[Path]:
+    """Files of a folder with an ending, in the order of their names; T.CSV ends with .csv too."""
+    return sorted(path for path in folder.glob("*") if path.name.lower().endswith(suffix))
 
 
 def _refuse_repeats(files: Sequence[Path]) -> None:

@@ -18,6 +18,10 @@ def test_files_of_a_folder_come_in_the_order_of_their_names(tmp_path):
         (tmp_path / name).write_text("x,y\n1,0\n")
     found = reading_files.file_list(tmp_path, ".csv")
     assert [path.name for path in found] == sorted(names)
+    (tmp_path / "B2.CSV").write_text("x,y\n1,0\n")
+    (tmp_path / "b.txt").write_text("no table\n")
+    found = reading_files.file_list(tmp_path, ".csv")
+    assert [path.name for path in found] == sorted([*names, "B2.CSV"])
     given = [tmp_path / name for name in names]
     assert [path.name for path in reading_files.file_list(given, ".csv")] == names
 
