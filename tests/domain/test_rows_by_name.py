@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import warnings
 from collections import OrderedDict, namedtuple
 
 import numpy as np
@@ -55,6 +56,17 @@ def test_a_fit_and_its_predictions_are_those_of_the_frame():
     np.testing.assert_array_equal(fits[0].predict_proba(TABLE), fits[1].predict_proba(rows))
     stream = BatchStream([(rows[:90], LABELS[:90]), (rows[90:], LABELS[90:])])
     stream.check(("age", "ward"))
+
+
+def test_predictions_of_dictionaries_do_not_warn_of_names():
+    """They are read by names; of rows without them a fit with names warns, as scikit-learn does."""
+    forest = PrivateForestClassifier(epsilon=5, domain=DOMAIN).fit(TABLE, LABELS)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        forest.predict([{"ward": "a", "age": 3}])
+    for rows in ([], [[3, "a"]]):
+        with pytest.warns(UserWarning, match="valid feature names"):
+            forest.predict(rows)
 
 
 def test_each_row_is_read_by_itself():
