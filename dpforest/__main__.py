@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,6 +30,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     int
         Exit status; see :mod:`dpforest.command_line.exit_codes`.
     """
+    if arguments is None:
+        _write_every_character()
     chosen = _parser().parse_args(arguments)
     if chosen.command == "version":
         print(__version__)
@@ -43,6 +46,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"dpforest: {refusal}", file=sys.stderr)
         return 2
     return 0
+
+
+def _write_every_character() -> None:
+    """Let stdout take all characters: as files do, or at a terminal as escapes where it lacks one.
+
+    A name that a pipe's encoding lacks would end a command, after a fit was paid for.
+    """
+    stdout = sys.stdout
+    if isinstance(stdout, io.TextIOWrapper):
+        encoding = None if stdout.isatty() else "utf-8"
+        stdout.reconfigure(encoding=encoding, errors="backslashreplace")
 
 
 def _program() -> str:

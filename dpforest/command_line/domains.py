@@ -24,10 +24,10 @@ from dpforest.command_line.answers import (
 from dpforest.command_line.exit_codes import ANSWER_IS_NO, DONE
 from dpforest.command_line.forests import with_rows
 from dpforest.command_line.running import tell
-from dpforest.command_line.tables import labelled, whole_table
+from dpforest.command_line.tables import files_of, labelled, whole_table
 from dpforest.command_line.writing import check_new, write_text
 from dpforest.domain.domain import Domain
-from dpforest.exceptions import DomainError, DraftedBoundsWarning, ParameterError
+from dpforest.exceptions import Described, DomainError, DraftedBoundsWarning, ParameterError
 from dpforest.strict_json import read_object
 
 #: What `confirm` still needs.
@@ -42,10 +42,12 @@ FOR_THE_CURATOR = "for the curator's eyes alone: epsilon does not cover it"
 def run_draft(chosen: argparse.Namespace) -> Answer:
     """Write a draft to a new file that its owner alone may read."""
     path = Path(chosen.output)
-    check_new(path, chosen.force)
+    check_new(path, chosen.force, read=files_of(chosen.files, chosen.format))
     source = labelled(chosen.files, chosen.target, chosen.format)
     names = _feature_names(source, chosen.target, chosen.drop)
+    _refuse_absent("--categorical", chosen.categorical, names)
     X, y = whole_table(source, names)
+    _refuse_empty(X)
     domain = with_rows(Domain.draft(X, draft_labels(y), task=chosen.task), chosen.rows)
     codes, doubts = domain.may_be_codes, domain.doubts
     domain = _with_categories(domain, chosen.categorical)
@@ -73,7 +75,8 @@ def run_confirm(chosen: argparse.Namespace) -> Answer:
 
 def run_check(chosen: argparse.Namespace) -> Answer:
     """Tell the curator which records a fit would drop; at a terminal or in a private file."""
-    path = _place_for_curator(chosen, "what is found")
+    read = [chosen.domain, *files_of(chosen.files, chosen.format)]
+    path = _place_for_curator(chosen, "what is found", read)
     return _put(_checked(chosen), chosen, path, "check")
 
 
@@ -93,11 +96,12 @@ def run_diff(chosen: argparse.Namespace) -> Answer:
 
     Not only its values would tell: a field that does not differ is as good as one that is shown.
     """
-    one, other = (Domain.from_json(Path(path)) for path in (chosen.domain, chosen.other))
+    read = [chosen.domain, chosen.other]
+    one, other = (Domain.from_json(Path(path)) for path in read)
     if one.is_declared and other.is_declared:
-        path, aside = _new_place(chosen), ""
+        path, aside = _new_place(chosen, read), ""
     else:
-        path, aside = _place_for_curator(chosen, "what a draft holds"), FOR_THE_CURATOR
+        path, aside = _place_for_curator(chosen, "what a draft holds", read), FOR_THE_CURATOR
     found = one.diff(other)
     code = ANSWER_IS_NO if chosen.exit_code and not found.same else DONE
     answer = Answer(DomainDiffResult(same=found.same, diff=found), str(found), aside, code)
@@ -107,7 +111,9 @@ def run_diff(chosen: argparse.Namespace) -> Answer:
 # -- for the curator ------------------------------------------------------------------------------
 
 
-def _place_for_curator(chosen: argparse.Namespace, what: str) -> Path | None:
+def _place_for_curator(
+    chosen: argparse.Namespace, what: str, read: Sequence[str | Path]
+) -> Path | None:
     """The file of ``--output``, or None at a terminal; elsewhere a log would keep what is said."""
     if chosen.output is None and not sys.stdout.isatty():
         raise ParameterError(
@@ -115,13 +121,13 @@ def _place_for_curator(chosen: argparse.Namespace, what: str) -> Path | None:
             f"{FOR_THE_CURATOR}, and a log would keep it",
             "Name a file; its owner alone may read it",
         )  # fmt: skip
-    return _new_place(chosen)
+    return _new_place(chosen, read)
 
 
-def _new_place(chosen: argparse.Namespace) -> Path | None:
+def _new_place(chosen: argparse.Namespace, read: Sequence[str | Path]) -> Path | None:
     if chosen.output is None:
         return None
-    check_new(Path(chosen.output), chosen.force)
+    check_new(Path(chosen.output), chosen.force, read=read)
     return Path(chosen.output)
 
 
@@ -180,15 +186,37 @@ def _with_categories(domain: Domain, names: Sequence[str]) -> Domain:
 def _feature_names(source: Any, target: str, dropped: Sequence[str]) -> tuple[str, ...]:
     """Columns of the first file that are features: all but the target and what is left out."""
     names = _check_target(source, target)
-    absent = [name for name in dropped if name not in names]
     source.check(())
-    if absent:
-        raise ParameterError(
-            "--drop", absent[0], "is no column of the file", "Write --drop once for each column"
-        )
+    _refuse_absent("--drop", dropped, names)
     found = tuple(name for name in names if name != target and name not in dropped)
+    if "" in found:
+        raise ParameterError(
+            "FILE", Described(f"column {names.index('') + 1}"), "has no name in the first line, as "
+            "of an index that pandas writes, or of commas at the ends of lines",
+            "Name it, or leave it out: --drop ''",
+        )  # fmt: skip
     source.check(found)
     return found
+
+
+def _refuse_empty(X: Any) -> None:
+    """Refuse files without records to draft from, with what may have left lines out."""
+    if not X.num_rows:
+        raise ParameterError(
+            "FILE", Described("a table"), "has no records: of CSV a line is one if it has as many "
+            "cells as the first line", "Look for names of rows that have no column's name (in R: "
+            "row.names=FALSE), for commas at the ends of lines, and for a first line alone",
+        )  # fmt: skip
+
+
+def _refuse_absent(option: str, given: Sequence[str], names: Sequence[str]) -> None:
+    """Refuse names that are none of the columns that an option may name."""
+    absent = [name for name in given if name not in names]
+    if absent:
+        raise ParameterError(
+            option, absent[0], "is no column of the file that it may name",
+            f"Write {option} once for each column",
+        )  # fmt: skip
 
 
 def _check_target(source: Any, target: str) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from dpforest.estimators.explanation import Explanation
 def run_explain(chosen: argparse.Namespace) -> Answer:
     """Importances, curves of the features that are named, and a plot if a file is named."""
     if chosen.plot:
-        check_new(Path(chosen.plot), chosen.force, "--plot")
+        check_new(Path(chosen.plot), chosen.force, "--plot", read=[chosen.model])
     forest = read_model(chosen.model)
     explanation = forest.explain()
     curves = [_curve(explanation, name) for name in chosen.feature]

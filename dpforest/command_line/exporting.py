@@ -56,4 +56,4 @@ def _check_output(chosen: argparse.Namespace) -> None:
             "--form", chosen.form, "is no text, and needs a file", "Name one with --output"
         )
     if chosen.output:
-        check_new(Path(chosen.output), chosen.force)
+        check_new(Path(chosen.output), chosen.force, read=[chosen.model])

@@ -32,7 +32,8 @@ def run_predict(chosen: argparse.Namespace) -> Answer:
         )  # fmt: skip
     path = None if chosen.output is None else Path(chosen.output)
     if path is not None:
-        check_new(path, chosen.force)
+        read = [chosen.model, *files_of(chosen.files, chosen.format)]
+        check_new(path, chosen.force, read=read)
     forest = read_model(chosen.model)
     if chosen.probabilities and not hasattr(forest, "predict_proba"):
         raise ParameterError(

@@ -35,7 +35,7 @@ MOST_LINES = 20
 def run_show(chosen: argparse.Namespace) -> Answer:
     """A report in words, as a page or as JSON, to stdout or to a file."""
     if chosen.output:
-        check_new(Path(chosen.output), chosen.force)
+        check_new(Path(chosen.output), chosen.force, read=[chosen.report, chosen.header])
     report, aside = _report_at(chosen.report, chosen.header)
     forms = {"markdown": report.to_markdown, "html": report.to_html, "json": report.to_json}
     words = forms[chosen.form]()

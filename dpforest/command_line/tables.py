@@ -26,7 +26,7 @@ from dpforest.records.streams.csv_lines import (
     names_of,
     split_header,
 )
-from dpforest.records.streams.files import Files, file_list, pyarrow, reading
+from dpforest.records.streams.files import Files, file_list, files_in, pyarrow, reading
 from dpforest.records.streams.parquet_files import ParquetStream
 from dpforest.records.streams.passes import Batch
 from dpforest.records.table import Table
@@ -93,7 +93,7 @@ def _kind_of(paths: Sequence[str], given: str | None) -> str:
 def _kinds_at(path: Path) -> Iterator[str]:
     for kind, endings in ENDINGS.items():
         if path.is_dir():
-            yield from (kind for _ in list(path.glob(f"*.{kind}"))[:1])
+            yield from (kind for _ in files_in(path, f".{kind}")[:1])
         elif path.name.lower().endswith(endings):
             yield kind
 

@@ -23,8 +23,16 @@ from dpforest.exceptions import ParameterError
 _PRIVATE, _PUBLIC = 0o600, 0o666
 
 
-def check_new(path: Path, force: bool, option: str = "--output") -> None:
-    """Refuse a place where something is that nobody allowed to replace.
+def check_new(
+    path: Path,
+    force: bool,
+    option: str = "--output",
+    read: Iterable[str | os.PathLike[str] | None] = (),
+) -> None:
+    """Refuse a place where something is that nobody allowed to replace, or that is read.
+
+    Records, and models that were paid for, are not replaced by what is made of them, whatever
+    ``force`` says.
 
     Raises
     ------
@@ -37,6 +45,13 @@ def check_new(path: Path, force: bool, option: str = "--output") -> None:
         raise ParameterError(
             option, str(path), "is there already", "Name another place, or write --force"
         )
+    if any(place is not None and _is_same(path, Path(place)) for place in read):
+        raise ParameterError(option, str(path), "is a file that is read", "Name another place")
+
+
+def _is_same(path: Path, other: Path) -> bool:
+    """Say if two places are one file, by whatever names."""
+    return path.is_file() and other.is_file() and path.samefile(other)
 
 
 def check_writable(folder: Path, option: str = "--output") -> None:

@@ -7,6 +7,7 @@ once, one part at a time.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
@@ -119,6 +120,7 @@ class _Look:
         self._tallies = Tallies()
         self._records = self._dropped = 0
         self._by_position = ""
+        self._other_order = False
         #: Columns, whether they are declared or not, in their order.
         self.names: dict[str, None] = {}
 
@@ -137,6 +139,7 @@ class _Look:
             task = self.reads(y)
             labels = read_labels(y, _NAME, check=True)
             check_lengths(table, labels)
+            self._other_order |= _in_other_order(X, y)
         self._by_position = _by_position(table, domain.feature_names)
         keep = np.ones(table.n_rows, dtype=np.bool_)
         for seen in _all_seen(domain, selection, labels, task, keep):
@@ -152,8 +155,26 @@ class _Look:
         ignored = tuple(name for name in self.names if name not in declared)
         return DomainCheck(
             self._records, self._dropped, self._tallies.findings(), ignored,
-            by_position=self._by_position,
+            by_position=self._by_position, labels_in_other_order=self._other_order,
         )  # fmt: skip
+
+
+def _in_other_order(X: Any, y: Any) -> bool:
+    """Say if pandas' labels name the rows that records name, in another order: a slip, mostly."""
+    pandas = sys.modules.get("pandas")
+    kinds = () if pandas is None else (pandas.DataFrame, pandas.Series)
+    if not all(issubclass(type(one), kinds) for one in (X, y)):
+        return False
+    own, other = X.index, y.index
+    if not all(_is_plain_index(index, pandas) for index in (own, other)) or own.equals(other):
+        return False
+    return bool(own.is_unique and own.isin(other).all())
+
+
+def _is_plain_index(index: Any, pandas: Any) -> bool:
+    """Say if names of rows are whole numbers or texts, which compare without surprise."""
+    dtype = index.dtype
+    return isinstance(dtype, pandas.StringDtype) or getattr(dtype, "kind", "") in ("i", "u")
 
 
 def _by_position(table: Table, names: Sequence[str]) -> str:

@@ -124,6 +124,9 @@ class DomainCheck(Shown):
         Which column is read as which feature, where none has a declared name; else empty.
     lines_left_out : int
         Lines of CSV files that are no record, so that no fit reads them; of a ``CSVStream`` alone.
+    labels_in_other_order : bool
+        Whether labels of pandas name their rows as the table does, in another order. A fit reads
+        them by place all the same.
     """
 
     records: int
@@ -132,6 +135,7 @@ class DomainCheck(Shown):
     ignored_columns: tuple[str, ...] = ()
     lines_left_out: int = 0
     by_position: str = ""
+    labels_in_other_order: bool = False
 
     @property
     def kept(self) -> int:
@@ -159,14 +163,21 @@ class DomainCheck(Shown):
         return Page((
             FOR_THE_CURATOR,
             f"{self.by_position[:1].upper()}{self.by_position[1:]}." if self.by_position else "",
+            _OTHER_ORDER if self.labels_in_other_order else "",
             self._summary(),
             Grid(headers, rows) if rows else "",
             _MEANT if self.near_misses else "",
             f"Columns that the domain does not declare, and that no fit reads: {ignored}."
             if ignored else "",
-            f"Lines of the file that are no record, and that no fit reads: {self.lines_left_out:,}."
-            if self.lines_left_out else "",
+            self._of_lines() if self.lines_left_out else "",
         ))  # fmt: skip
+
+    def _of_lines(self) -> str:
+        return (
+            "Lines of the file that are no record, and that no fit reads: "
+            f"{self.lines_left_out:,}. They have another number of cells than the first line, an "
+            "open quote or over 1 MiB."
+        )
 
     def _summary(self) -> str:
         if not self.dropped:
@@ -180,6 +191,12 @@ class DomainCheck(Shown):
 _MEANT = (
     "A value with a question mark behind it is near to something declared: the value in quotes, or "
     "a missing one. Mend the table, or declare the value as it is written."
+)
+
+
+_OTHER_ORDER = (
+    "The labels name their rows as the table does, but in another order. A fit goes by places, not "
+    "by names of rows: give y.loc[X.index]."
 )
 
 

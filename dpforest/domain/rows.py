@@ -7,6 +7,7 @@ a record that cannot be read, whatever the others are.
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Sequence
 from functools import cached_property
@@ -21,7 +22,7 @@ _LISTS = frozenset(map(id, (list, tuple)))
 
 
 class RowTable:
-    """A table as a list of rows: lists, tuples, arrays or pandas series.
+    """A table as a list of rows of any kind that `cells_of_row` knows.
 
     Parameters
     ----------
@@ -29,7 +30,7 @@ class RowTable:
     n_columns : int
         How wide a row is.
     declared : sequence of str
-        Names of the features, by which rows that are dictionaries are read.
+        Names of the features, by which rows that have names are read.
     """
 
     names: tuple[str, ...] | None = None
@@ -76,19 +77,57 @@ def _are_lists(rows: Sequence[Any]) -> bool:
 
 
 def cells_of_row(row: Any, declared: Sequence[str] = ()) -> Sequence[Any]:
-    """Cells of a row; none of what is no row."""
+    """Cells of a row in the order of the declared names, if it has them; none of what is no row.
+
+    A dictionary is read by names alone. Other rows that have names, and not all declared ones
+    among them, are read by place.
+    """
     kind = type(row)
     if issubclass(kind, dict):
         return _cells_by_name(row, declared)
+    cells = _cells_by_place(row, kind)
+    names = _names_of(row, kind) if declared else ()
+    place = {name: index for index, name in enumerate(names)}
+    if len(names) != len(cells) or not all(name in place for name in declared):
+        return cells
+    return [cells[place[name]] for name in declared]
+
+
+def _cells_by_place(row: Any, kind: type) -> Sequence[Any]:
+    """Cells of a row as they stand."""
     if issubclass(kind, list):
         return list.__getitem__(row, slice(None))
     if issubclass(kind, tuple):
         return tuple.__getitem__(row, slice(None))
-    pandas = sys.modules.get("pandas")
-    if pandas is not None and kind is pandas.Series:
+    if _is_of(kind, "pandas", "Series"):
         return cells_of(pandas_column(row))
+    if _is_of(kind, "sqlite3", "Row"):
+        return tuple(row)
     is_array = kind is np.ndarray or kind is np.ma.MaskedArray
     return cells_of_array(row) if is_array and row.ndim == 1 and row.dtype.kind != "V" else ()
+
+
+def _names_of(row: Any, kind: type) -> list[Any]:
+    """Names of the cells of a row, where it has some; what is no text is no name."""
+    names: Sequence[Any] = ()
+    if issubclass(kind, tuple):
+        fields = inspect.getattr_static(kind, "_fields", None)
+        names = fields if type(fields) is tuple else ()
+    elif _is_of(kind, "pandas", "Series") and type(row.index) is sys.modules["pandas"].Index:
+        names = cells_of(pandas_column(row.index.to_series()))
+    elif _is_of(kind, "sqlite3", "Row"):
+        names = row.keys()
+    return [_text_of_name(name) for name in names]
+
+
+def _is_of(kind: type, library: str, name: str) -> bool:
+    """Say if a type is that of a library, which nobody has to have."""
+    return kind is getattr(sys.modules.get(library), name, None)
+
+
+def _text_of_name(name: Any) -> str | None:
+    """A name as plain text, whatever its class makes of it; None for what is none."""
+    return str.__str__(name) if issubclass(type(name), str) else None
 
 
 def _cells_by_name(row: dict[Any, Any], declared: Sequence[str]) -> Sequence[Any]:
@@ -96,7 +135,7 @@ def _cells_by_name(row: dict[Any, Any], declared: Sequence[str]) -> Sequence[Any
 
     Names of other types are not looked at: comparing them might raise.
     """
-    named = {name: cell for name, cell in dict.items(row) if type(name) is str}
+    named = {_text_of_name(name): cell for name, cell in dict.items(row)}
     is_row = any(name in named for name in declared)
     return [named.get(name) for name in declared] if is_row else ()
 

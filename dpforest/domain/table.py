@@ -194,8 +194,8 @@ def read_table(X: Any, declared: Sequence[str] | None = None) -> Table:
         The table. Where it is a list of rows, each row is read by itself.
     declared : sequence of str, optional
         Names of the features. As wide is a table that says nothing of its shape, such as a list of
-        rows; by default it is the width of all rows, and there must be one. Rows that are
-        mappings are read by these names.
+        rows; by default it is the width of all rows, and there must be one. Rows that have
+        names, such as dictionaries, are read by these names.
 
     Raises
     ------
@@ -234,8 +234,13 @@ def read_table(X: Any, declared: Sequence[str] | None = None) -> Table:
     if declared is not None and read.shape in ((0,), (0, 0)):
         read = read.reshape(0, len(declared))
     if read.ndim != 2 and not (read.ndim > 2 and read.dtype == object):
-        _refuse_dimensions(read.ndim)
+        _refuse_dimensions(read.ndim, _OF_SOURCES if _can_be_read(X) else "")
     return ArrayTable(read)
+
+
+def _can_be_read(values: Any) -> bool:
+    """Say if an object is where Arrow can read a table, such as a reader or a dataset."""
+    return any(hasattr(type(values), name) for name in ("__arrow_c_stream__", "to_table"))
 
 
 def _is_sparse(values: Any) -> bool:
@@ -266,6 +271,7 @@ _IN_ROWS = (
 _OF_LISTS = "Pass a list of rows, [X] for a single record"
 _OF_MAPPINGS = "Make a frame of mappings, pandas.DataFrame(rows), which reads them by their names"
 _OF_SERIES = "Pass a data frame: frame.iloc[[0]] is one row of it, frame[['name']] one column"
+_OF_SOURCES = "Read it to a table first: pyarrow.table(X), or X.to_table() where it is a dataset"
 _OF_CUBES = "Pass one row a record, X.reshape(len(X), -1) where each cell is a feature"
 
 
@@ -300,9 +306,11 @@ def _refuse_lazy(native: Any, name: str) -> None:
     import narwhals as nw
 
     if isinstance(native, nw.LazyFrame):
+        of_dask = ", by X.compute(), or fit with an estimator of dpforest.dask"
         raise ParameterTypeError(
-            name, Described("a lazy frame"), "a lazy frame holds no values", "Collect it first"
-        )
+            name, Described("a lazy frame"), "a lazy frame holds no values",
+            f"Collect it first{of_dask if native.implementation.is_dask() else ''}",
+        )  # fmt: skip
 
 
 def as_known(X: Any) -> Any:

@@ -46,6 +46,8 @@ def check_feature_names(estimator: Any, X: Any, stacklevel: int = 3) -> None:
             "X", kind_of(X), "a stream is for fits",
             "Read its records to a table, or predict files by `dpforest predict`",
         )  # fmt: skip
+    if _are_dictionaries(X):
+        return
     names = table_names(X)
     if not hasattr(estimator, "feature_names_in_"):
         if names is not None and estimator._encoder_.reads_by_position(X):
@@ -67,6 +69,11 @@ def check_feature_names(estimator: Any, X: Any, stacklevel: int = 3) -> None:
             f"lacks columns that the domain declares: {', '.join(missing[:5])}",
             "Name its columns as they were at the fit",
         )  # fmt: skip
+
+
+def _are_dictionaries(X: Any) -> bool:
+    """Say if a table is a list of rows that are all read by names."""
+    return isinstance(X, (list, tuple)) and bool(X) and all(isinstance(row, dict) for row in X)
 
 
 def warn_of_positions(domain: Domain, search: str | None, stacklevel: int) -> None:

@@ -73,9 +73,32 @@ def test_no_log_tells_why_a_column_holds_no_codes(ask, here):
     assert len(said) == 1 and not (here / "t.json").exists()
 
 
+def test_a_column_without_a_name_is_told_by_its_place(ask, good, here):
+    """As the index that `frame.to_csv` writes."""
+    (here / "t.csv").write_text(",a,y\n0,1,n\n1,2,y\n")
+    line = "domain draft t.csv --target y --output t.json"
+    code, out, err = ask(line)
+    assert code == 2 and not out and "column 1: has no name" in err and "--drop ''" in err
+    good(line, "--drop", "")
+    assert Domain.from_json(here / "t.json").feature_names == ("a",)
+
+
+@pytest.mark.parametrize("rows", ["", "r1,1,n\nr2,2,y\n", "1,n,\n2,y,\n"])
+def test_a_file_without_records_is_refused_with_what_leaves_lines_out(ask, here, rows):
+    """A header alone, names of rows as R writes them, commas at the ends of lines."""
+    (here / "t.csv").write_text(f"a,y\n{rows}")
+    code, out, err = ask("domain draft t.csv --target y --output t.json")
+    assert code == 2 and not out and "row.names=FALSE" in err and "shape" not in err
+
+
 def test_columns_that_are_not_there_are_refused(ask):
     code, _, err = ask("domain draft stays.csv --target back --drop none --output new.json")
     assert code == 2 and "Write --drop once for each column" in err
+    for name in ("none", "back"):
+        line = f"domain draft stays.csv --target back --categorical {name} --output new.json"
+        code, _, err = ask(line)
+        assert code == 2 and "Write --categorical once for each column" in err
+        assert "fact about the records" not in err
     code, _, err = ask("domain draft stays.csv --target none --output new.json")
     assert code == 2 and "it has no column 'none'" in err
 

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from dpforest import Domain
 from dpforest.command_line import running
 from dpforest.command_line.running import run_command
 from dpforest.exceptions import BudgetExceeded, LedgerDamaged, ParameterError, WeakSignalWarning
@@ -49,6 +50,21 @@ def test_codes(run, capsys, error, code):
     assert run(raising(error)) == code
     said = capsys.readouterr()
     assert said.out == "" and said.err.startswith("dpforest fit: ")
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252", "utf-8"])
+def test_names_of_any_character_reach_a_pipe_in_utf_8(encoding, tmp_path):
+    """Else a name that the system's encoding lacks would end a command as a fault."""
+    name = "Bereich→ä"
+    domain = Domain(features={name: (0, 1)}, classes=["nö", "ja"], approximate_rows=100)
+    domain.to_json(tmp_path / "domain.json")
+    path = "domain.json"
+    run = subprocess.run(
+        [sys.executable, "-m", "dpforest", "domain", "diff", path, path, "--output", f"{name}.txt"],
+        cwd=tmp_path, env={**os.environ, "PYTHONIOENCODING": encoding}, capture_output=True,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.decode("utf-8").splitlines() == [f"diff: {name}.txt"]
 
 
 def test_a_fault_is_named_without_its_words(run, capsys, monkeypatch):

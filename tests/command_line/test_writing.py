@@ -65,6 +65,17 @@ def test_a_full_disk_is_refused_with_its_place(tmp_path, monkeypatch):
     assert caught.value.value == str(tmp_path / "file") and list(tmp_path.iterdir()) == []
 
 
+def test_what_is_read_is_never_written_over(tmp_path):
+    """Records, and models that were paid for, whatever is forced and by whatever name."""
+    (tmp_path / "file").write_text("a")
+    (tmp_path / "other").write_text("a")
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    for name in ("file", "link"):
+        with pytest.raises(ParameterError, match="is a file that is read"):
+            check_new(tmp_path / name, force=True, read=[None, tmp_path / "file"])
+    check_new(tmp_path / "other", force=True, read=[tmp_path / "file", "none"])
+
+
 def test_places_are_checked_beforehand(tmp_path):
     (tmp_path / "file").write_text("a")
     (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")

@@ -123,7 +123,8 @@ def test_no_batch_with_such_a_cell_ends_a_fit(column):
         else both.assign(label=column)
     )  # fmt: skip
     for stream in (
-        BatchStream([(table_of(column), labels_of(column))] * 2), BatchStream([both] * 2, "label"),
+        BatchStream([(table_of(column), labels_of(column)) for _ in range(2)]),
+        BatchStream([both, both[:]], "label"),
         BatchStream(lambda: iter([(table_of(column), labels_of(column))])),
     ):  # fmt: skip
         forest = PrivateForestClassifier(epsilon=1, domain=DOMAIN, strategy="one_shot")

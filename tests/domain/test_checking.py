@@ -6,6 +6,7 @@ import copy
 import dataclasses
 import json
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -30,6 +31,25 @@ GOOD = [30, "Male", "clerk"]
 def only(check, column, effect):
     (found,) = [one for one in check.of(column) if one.effect == effect]
     return found
+
+
+def test_labels_that_name_their_rows_in_another_order_are_told():
+    """A fit goes by places, as numpy does, and spends its budget on labels of other records."""
+    pd = pytest.importorskip("pandas")
+    domain = Domain(features={"age": (0, 110)}, classes=["no", "yes"])
+    X, y = pd.DataFrame({"age": [1, 2, 3]}, index=[5, 7, 6]), pd.Series(["no", "yes", "no"])
+    for names, told in (([5, 7, 6], False), ([5, 6, 7], True), ([0, 1, 2], False)):
+        for labels in (y.set_axis(names), y.set_axis(names).to_frame()):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # a column of labels
+                check = domain.check(X, labels)
+            assert check.labels_in_other_order is told
+            assert ("give y.loc[X.index]" in str(check)) is told
+    texts = [pd.Index(names) for names in (["a", "b", "c"], ["c", "b", "a"])]
+    assert domain.check(X.set_index(texts[0]), y.set_axis(texts[1])).labels_in_other_order
+    for odd in (pd.period_range("2020", periods=3, freq="Y"), [None, "a", 3], [1, 1, 2]):
+        assert not domain.check(X.set_axis(odd), y.set_axis(odd[::-1])).labels_in_other_order
+    assert not domain.check(X, y.to_numpy()).labels_in_other_order
 
 
 def test_labels_that_are_spelt_otherwise_are_told_and_not_dropped_in_silence():

@@ -146,6 +146,23 @@ def test_a_column_of_labels_is_flattened_with_a_warning():
         ENCODER.encode_labels(pandas.DataFrame({"y": y, "z": y}))
 
 
+def test_where_a_table_can_be_read_it_is_said_how():
+    """Readers of Arrow, and what hands over its columns, hold a table and are none."""
+    pa, dataset = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.dataset")
+    table = pa.table({"a": [0.123456], "b": [0.1], "c": ["x"]})
+    handed = type("Handed", (), {"__arrow_c_stream__": table.__arrow_c_stream__})()
+    for X in (table.to_reader(), dataset.dataset(table), handed):
+        with pytest.raises(ParameterError, match=r"pyarrow.table\(X\), or X.to_table\(\)"):
+            ENCODER.check(X)
+
+
+def test_lazy_frames_of_dask_have_estimators_of_their_own():
+    dask = pytest.importorskip("dask.dataframe")
+    frame = dask.from_pandas(pytest.importorskip("pandas").DataFrame({"a": [1]}), npartitions=1)
+    with pytest.raises(ParameterTypeError, match="an estimator of dpforest.dask"):
+        ENCODER.check(frame)
+
+
 def test_array_likes():
     class ArrayLike:
         def __array__(self, dtype=None, copy=None):

@@ -12,6 +12,8 @@ from dpforest.records.streams.passes import Batch, StreamedRecords
 
 #: Bytes of encoded records that a stream keeps between passes, where nobody says.
 MEMORY_LIMIT = 2**31
+#: Why a part of a stream that is given twice is refused.
+COUNTS_TWICE = "is given twice: each of its records would count twice, and is paid for once"
 
 
 class Source(ABC):

@@ -16,11 +16,13 @@ from dpforest.domain.table import (
     select_columns,
 )
 from dpforest.exceptions import (
+    Described,
+    ParameterError,
     ParameterTypeError,
     StreamError,
     kind_of,
 )
-from dpforest.records.streams.base import MEMORY_LIMIT, Stream
+from dpforest.records.streams.base import COUNTS_TWICE, MEMORY_LIMIT, Stream
 from dpforest.records.streams.passes import Batch
 
 #: Repair where a batch cannot be made.
@@ -82,9 +84,21 @@ class BatchStream(Stream):
     def check(self, feature_names: tuple[str, ...]) -> None:
         """Look at the shapes and names of batches that are there; of others nothing is known."""
         super().check(feature_names)
+        self._refuse_repeats()
         if isinstance(self._batches, Sequence):
             for batch in self.batches():
                 _check_batch(batch, feature_names)
+
+    def _refuse_repeats(self) -> None:
+        """Refuse a table that stands in the list twice: its records would count twice."""
+        if not isinstance(self._batches, list | tuple):
+            return
+        parts = self._batches
+        tables = [part[0] if self.target is None and _is_pair(part) else part for part in parts]
+        if len(set(map(id, tables))) < len(tables):
+            raise ParameterError(
+                "batches", Described("a table of them"), COUNTS_TWICE, "Give each batch once"
+            )
 
     def _parts(self) -> Iterable[Any]:
         """Batches that are there, or those that the callable makes for this pass."""
@@ -101,7 +115,7 @@ class BatchStream(Stream):
 
     def _batch(self, part: Any, place: str) -> Batch:
         if self.target is None:
-            if not isinstance(part, tuple) or len(part) != 2:
+            if not _is_pair(part):
                 raise StreamError(
                     place, "it is not a pair (X, y)", "Give pairs, or name the target"
                 )
@@ -116,6 +130,10 @@ class BatchStream(Stream):
         if self.target not in list(frame.columns):
             raise StreamError(place, f"it has no column {self.target!r}", "Write the target too")
         return Batch(frame.drop(self.target).to_native(), frame[self.target].to_native(), place)
+
+
+def _is_pair(part: Any) -> bool:
+    return isinstance(part, tuple) and len(part) == 2
 
 
 def _check_batch(batch: Batch, feature_names: tuple[str, ...]) -> None:

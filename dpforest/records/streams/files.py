@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from dpforest.exceptions import (
+    Described,
     MissingExtraError,
     ParameterError,
     ParameterTypeError,
@@ -17,14 +18,14 @@ from dpforest.exceptions import (
     kind_of,
     raise_alone,
 )
-from dpforest.records.streams.base import MEMORY_LIMIT, Stream
+from dpforest.records.streams.base import COUNTS_TWICE, MEMORY_LIMIT, Stream
 from dpforest.records.streams.passes import Batch
 
 Paths = str | os.PathLike[str] | list[Any] | tuple[Any, ...]
 
 
 class Files(Stream):
-    """Files of one kind, read in the order in which they are given."""
+    """Files of one kind, read in the order in which they are given; each of them once."""
 
     suffix: str
 
@@ -35,6 +36,7 @@ class Files(Stream):
                 "target", kind_of(target), "must be the name of a column", "Give a text"
             )
         self.paths = file_list(paths, self.suffix)
+        _refuse_repeats(self.paths)
         self.target = target
 
     @property
@@ -109,7 +111,7 @@ def file_list(paths: Paths, suffix: str) -> tuple[Path, ...]:
         )
     found: list[Path] = []
     for path in map(Path, given):
-        found += sorted(path.glob(f"*{suffix}")) if path.is_dir() else [path]
+        found += files_in(path, suffix) if path.is_dir() else [path]
     missing = [path for path in found if not path.is_file()]
     if missing or not found:
         raise ParameterError(
@@ -117,6 +119,23 @@ def file_list(paths: Paths, suffix: str) -> tuple[Path, ...]:
             f"Give *{suffix} files or a folder of them",
         )  # fmt: skip
     return tuple(found)
+
+
+def files_in(folder: Path, suffix: str) -> list[Path]:
+    """Files of a folder with an ending, in the order of their names; T.CSV ends with .csv too."""
+    return sorted(path for path in folder.glob("*") if path.name.lower().endswith(suffix))
+
+
+def _refuse_repeats(files: Sequence[Path]) -> None:
+    """Refuse a file that is named twice, by whatever names: its records would count twice."""
+    seen: set[tuple[int, int]] = set()
+    for path in files:
+        found = path.stat()
+        if (found.st_dev, found.st_ino) in seen:
+            raise ParameterError(
+                "paths", Described(f"the file {path.name}"), COUNTS_TWICE, "Name each file once"
+            )
+        seen.add((found.st_dev, found.st_ino))
 
 
 def pyarrow(module: str | None = None) -> Any:

@@ -13,6 +13,7 @@ from dpforest import (
     BudgetAccountant,
     Domain,
     InvalidRecordError,
+    ParameterError,
     PrivateForestClassifier,
     StreamError,
 )
@@ -106,6 +107,20 @@ def test_what_batches_tell_is_refused_unspent():
         with pytest.raises(StreamError, match=said) as refused:
             forest.fit(BatchStream(parts, target))
         assert refused.value.__cause__ is None
+        assert accountant.ledger == () and accountant.composition().children == ()
+
+
+def test_a_batch_that_stands_in_the_list_twice_is_refused_unspent():
+    """Its records would count twice."""
+    frame = pytest.importorskip("pandas").DataFrame({"x": [1.0], "kind": "1", "y": "1"})
+    X = np.zeros((2, 2))
+    for parts, target in (([frame, frame], "y"), ([(X, [1, 1]), (X, [1, 2])], None)):
+        accountant = BudgetAccountant(1)
+        forest = PrivateForestClassifier(
+            epsilon=1, domain=DOMAIN, strategy="one_shot", accountant=accountant
+        )
+        with pytest.raises(ParameterError, match="is given twice"):
+            forest.fit(BatchStream(parts, target))
         assert accountant.ledger == () and accountant.composition().children == ()
 
 

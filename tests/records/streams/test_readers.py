@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dpforest.exceptions import ParameterTypeError, StreamError
+from dpforest.exceptions import ParameterError, ParameterTypeError, StreamError
 from dpforest.records.streams import csv_files, csv_lines
 from dpforest.records.streams import files as reading_files
 from dpforest.streams import BatchStream, CSVStream
@@ -18,8 +18,25 @@ def test_files_of_a_folder_come_in_the_order_of_their_names(tmp_path):
         (tmp_path / name).write_text("x,y\n1,0\n")
     found = reading_files.file_list(tmp_path, ".csv")
     assert [path.name for path in found] == sorted(names)
+    (tmp_path / "B2.CSV").write_text("x,y\n1,0\n")
+    (tmp_path / "b.txt").write_text("no table\n")
+    found = reading_files.file_list(tmp_path, ".csv")
+    assert [path.name for path in found] == sorted([*names, "B2.CSV"])
     given = [tmp_path / name for name in names]
     assert [path.name for path in reading_files.file_list(given, ".csv")] == names
+
+
+def test_a_file_that_is_named_twice_is_refused(tmp_path):
+    """Its records would count twice; a file is the same by any name."""
+    (tmp_path / "a.csv").write_text("x,y\n1,0\n")
+    (tmp_path / "b.csv").write_text("x,y\n1,0\n")
+    link = tmp_path / "elsewhere"
+    link.symlink_to(tmp_path / "a.csv")
+    folder, other_way = tmp_path, tmp_path / ".." / tmp_path.name / "a.csv"
+    for again in (tmp_path / "a.csv", link, other_way):
+        with pytest.raises(ParameterError, match=r"the file .*: is given twice.*Name each file"):
+            CSVStream([folder, again], "y")
+    assert len(CSVStream([tmp_path / "a.csv", tmp_path / "b.csv"], "y").paths) == 2
 
 
 @pytest.mark.parametrize("error", [pa.ArrowInvalid, OSError])
