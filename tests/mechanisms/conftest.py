@@ -7,11 +7,16 @@ both directions is asserted, not hoped for.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import stats
+
+# `objective_tables`, which tests here share.
+sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 ALPHA = 1e-9
 

@@ -175,6 +175,13 @@ def test_the_logistic_of_no_end_is_an_end():
     assert twice(kernels.logistic, -math.inf, 0.0) == (0.0, 0.0)
 
 
+def test_the_logistic_of_what_is_no_number_is_none():
+    """An error would tell that a sum overflowed."""
+    for lo in (0.0, math.nan):
+        assert all(map(math.isnan, kernels.logistic(math.nan, lo)))
+        assert all(map(math.isnan, kernels.logistic.py_func(math.nan, lo)))
+
+
 def test_beyond_the_largest_score_it_is_full():
     assert kernels.LARGEST_SCORE == 60.0
     for z in (math.nextafter(60.0, 61.0), 60.01, 61.0, 1e300, math.inf):

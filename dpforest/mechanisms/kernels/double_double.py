@@ -1,6 +1,13 @@
 """Numbers as sums of two doubles: some 106 bits, for sums whose last error is to be known.
 
-Dekker 1971; Hida, Li and Bailey 2001. An operation errs by less than 2^-100 of what goes into it.
+Of each number the second double is at most half of the first's last digit. With u = 2^-53 a sum
+then errs by at most 3 u^2 of what comes out, and a product by 5 u^2 (Joldes, Muller and Popescu,
+"Tight and rigorous error bounds for basic building blocks of double-word arithmetic", ACM TOMS
+2017): both less than 2^-103. A quotient of three steps errs by the products of its first two and
+by its last sum, 9 u^2 and less than 2^-102. These hold while nothing overflows; what underflows
+loses less than 2^-1000 more. No library's exp is used: other machines have another one.
+
+Dekker 1971; Hida, Li and Bailey 2001. **Tests**: tests/mechanisms/test_double_double.py.
 """
 
 from __future__ import annotations
@@ -69,7 +76,13 @@ def divide(a_hi: float, a_lo: float, b_hi: float, b_lo: float) -> tuple[float, f
 
 @njit(cache=True, nogil=True)
 def exponential(hi: float, lo: float) -> tuple[float, float]:
-    """exp of a number of size at most `LARGEST_SCORE`."""
+    """exp of a number of size at most `LARGEST_SCORE`, within 2^-95 of itself.
+
+    With u = 2^-53: k ln 2 is off by 87 times 2^-106 and by 5 u^2 of 60, together 2^-97.4, and so is
+    r, which is at most .35. Terms that are left out of exp(r / 2^8) - 1 are 2^-120 of it, its
+    rounding is 9 u^2, and each doubling adds 3.2 u^2, in all less than 2^-100. A power of two
+    loses nothing: |k| <= 87.
+    """
     k = round(hi / _LN2_HI)
     p_hi, p_lo = multiply(float(k), 0.0, _LN2_HI, _LN2_LO)
     r_hi, r_lo = add(hi, lo, -p_hi, -p_lo)
@@ -92,7 +105,12 @@ def exponential(hi: float, lo: float) -> tuple[float, float]:
 
 @njit(cache=True, nogil=True)
 def logistic(hi: float, lo: float) -> tuple[float, float]:
-    """1 / (1 + exp(-z)), within 2^-80."""
+    """1 / (1 + exp(-z)), within 2^-80: exp(-60) beyond the largest score, and 2^-95 below it.
+
+    What is no number stays none: an error would tell that a sum overflowed.
+    """
+    if hi != hi:
+        return hi, hi
     if hi > LARGEST_SCORE:
         return 1.0, 0.0
     if hi < -LARGEST_SCORE:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.kernels.compiling import kernel
-from dpforest.mechanisms.kernels.double_double import add, logistic, multiply, two_product
+from dpforest.mechanisms.kernels.double_double import add, logistic, multiply
 
 #: A slope stays at its clip from this many clips on; below it is u - (4 / 27) u^3.
 KNEE = 1.5
@@ -119,21 +119,24 @@ def add_gradient(
     start: float,
     clip: float,
     weights: NDArray[np.float64],
+    rests: NDArray[np.float64],
     hi: NDArray[np.float64],
     lo: NDArray[np.float64],
 ) -> None:
     """Add the slopes of all records in all columns to sums of two doubles.
 
-    Values, targets, the start and the clip are taken as they stand, and the clip is a power of
-    two; so a record's slope is off by less than 2^-76 in each of its columns.
+    Weights are numbers of two doubles: ``weights`` and ``rests``. Values, targets, the start and
+    the clip are taken as they stand, and the clip is a power of two, so that dividing by it loses
+    nothing. How far sums may be off: `ClippedLosses.gradient_error`.
     """
     constant = weights.size - 1
     for i in range(codes.shape[0]):
-        z_hi, z_lo = add(start, 0.0, weights[constant], 0.0)
+        z_hi, z_lo = add(start, 0.0, weights[constant], rests[constant])
         for f in range(codes.shape[1]):
             code = offsets[f] + codes[i, f]
             for side in range(2):
-                p_hi, p_lo = two_product(weights[columns[code, side]], values[code, side])
+                k = columns[code, side]
+                p_hi, p_lo = multiply(weights[k], rests[k], values[code, side], 0.0)
                 z_hi, z_lo = add(z_hi, z_lo, p_hi, p_lo)
         s_hi, s_lo = _slope(z_hi, z_lo, targets[i], clip)
         for f in range(codes.shape[1]):
@@ -150,10 +153,23 @@ def add_gradient(
 def add_ridge(
     ridge: NDArray[np.float64],
     weights: NDArray[np.float64],
+    rests: NDArray[np.float64],
     hi: NDArray[np.float64],
     lo: NDArray[np.float64],
 ) -> None:
-    """Add ridge times weight to each sum of two doubles."""
+    """Add ridge times weight, a number of two doubles, to each sum of two doubles."""
     for k in range(weights.size):
-        p_hi, p_lo = two_product(ridge[k], weights[k])
+        p_hi, p_lo = multiply(weights[k], rests[k], ridge[k], 0.0)
         hi[k], lo[k] = add(hi[k], lo[k], p_hi, p_lo)
+
+
+@kernel()
+def add_to(
+    weights: NDArray[np.float64],
+    rests: NDArray[np.float64],
+    more: NDArray[np.float64],
+    more_rests: NDArray[np.float64],
+) -> None:
+    """Add numbers of two doubles to others, each to its own."""
+    for k in range(weights.size):
+        weights[k], rests[k] = add(weights[k], rests[k], more[k], more_rests[k])

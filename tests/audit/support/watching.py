@@ -20,7 +20,7 @@ import dpforest
 from dpforest.audit.attributes import attributes_of
 from dpforest.audit.recording import Recorder, Recording, recording
 from dpforest.mechanisms.entropy import SeededSource
-from dpforest.mechanisms.objective import certified_minimum, release_minimum
+from dpforest.mechanisms.objective import certified_weights, lattice_places, release_minimum
 from dpforest.mechanisms.streamed import Envelope, select_exponential_streamed
 from dpforest.records.table import Table
 
@@ -212,8 +212,8 @@ def raw_output(given: Given, drawn: Any) -> Any:
         return np.asarray(arguments["counts"], dtype=np.int64).reshape(np.shape(drawn))
     if given.mechanism == release_minimum.__name__:
         losses, calibration = arguments["losses"], arguments["calibration"]
-        weights = certified_minimum(losses, calibration, [0] * calibration.n_columns)
-        return np.floor(weights / calibration.step).astype(np.int64)
+        weights = certified_weights(losses, calibration, [0] * calibration.n_columns)
+        return np.array(lattice_places(weights, calibration.step), dtype=np.int64)
     if given.mechanism == select_exponential_streamed.__name__:
         return [_best_of(make) for make in arguments["families"]]
     if "offer" in arguments:
