@@ -27,6 +27,8 @@ from dpforest.trees.strategies import NOT_STREAMED
 COUNT_SHARE = Fraction(1, 20)
 #: Role of that count in the ledger.
 COUNT_ROLE = "number of records"
+#: In a plan's words, the number that came of it.
+COUNTED = "noisy number of records"
 #: Role of the counts that a regression's range is made of, and the share of epsilon for them.
 RANGE_ROLE = "range of the target"
 RANGE_SHARE = Fraction(1, 20)
@@ -131,6 +133,8 @@ class FitPlan:
         What the learner may spend.
     target_range : GeometricNoise or None
         Buys the range of a regression's targets, where that is worth it.
+    counted : int or None
+        The noisy number of records that was bought, and that the rest was planned from.
     shared : bool
         Whether a certified plan is charged what it adds up to, beside other fits.
     """
@@ -145,6 +149,7 @@ class FitPlan:
     budget: LearnerBudget
     target_range: GeometricNoise | None = None
     shared: bool = False
+    counted: int | None = None
 
     @property
     def additive(self) -> PrivacyLoss:
@@ -198,6 +203,8 @@ class FitPlan:
         words = {"strategy": self.strategy}
         if self.count is not None:
             words[COUNT_ROLE] = "bought: a noisy count, from which the rest of the plan is made"
+        if self.counted is not None:
+            words[COUNTED] = str(self.counted)
         if self.signal is not None:
             words["signal R"] = f"{self.signal:.4g}"
         words |= unit_words(self.budget.records_per_unit)

@@ -108,6 +108,8 @@ class Fit:
     estimator : PrivateEstimator
     listing : FitListing, optional
         From a report whose fit is made again on no records; it is not listed again.
+    counted : int, optional
+        From that report too: the noisy number of records from which the rest was planned.
     """
 
     #: The estimator with the parameters that it had at the door, whatever is set meanwhile.
@@ -137,9 +139,11 @@ class Fit:
     #: Token of the search that the fit is part of.
     search: str | None = None
 
-    def __init__(self, estimator: Any, listing: FitListing | None = None) -> None:
+    def __init__(
+        self, estimator: Any, listing: FitListing | None = None, counted: int | None = None
+    ) -> None:
         self.estimator = self.given = estimator
-        self.listing = listing
+        self.listing, self.counted = listing, counted
         # Releases that observers had handled before.
         self._observed_before = releases_observed()
 
@@ -367,7 +371,9 @@ class Fit:
         # Arithmetic on released numbers may underflow, which a setting of numpy could make an
         # error.
         with records.threads(), np.errstate(all="ignore"):
-            self.settled = settle_plan(self.plan, self.source, scope, records, self.search)
+            self.settled = settle_plan(
+                self.plan, self.source, scope, records, self.search, self.counted
+            )
             tell_of_compiling(self.settled.strategy)
             records, steps = prepared(self.settled, scope, records, self.source)
             with self._progress(records) as progress:

@@ -93,22 +93,37 @@ def settle_plan(
     scope: Scope,
     records: Records,
     search: str | None = None,
+    counted: int | None = None,
 ) -> FitPlan:
-    """Buy the noisy number of records where the plan waits for one, and plan the rest from it."""
+    """Buy the noisy number of records where the plan waits for one, and plan the rest from it.
+
+    Where ``counted`` is given, which another fit bought, the rest is planned from that.
+    """
     if plan.count is None:
         return plan
     bought = once(SHARED, Release(COUNT_ROLE, plan.count))
     bridge = Bridge((bought,), scope, records, source)
     noisy = bridge.ask(RecordCount(), COUNT_ROLE).noised(COUNT_ROLE)
-    rest = budget_after(plan.budget, plan.count)
-    rows = trusted_rows(int(noisy[0]), plan.count, rest)
-    facts = replace(plan.facts, approximate_rows=rows)
-    settled = planned(plan.strategy, facts, rest, plan.count)
-    # A warning costs nothing: it goes by the fewest records that the noise allows.
-    fewest = fewest_rows(int(noisy[0]), plan.count)
-    signal = settled.signal
-    warn_if_hopeless(settled, signal and signal * min(fewest / rows, 1.0), 6, search)
+    settled = settled_by(plan, int(noisy[0]) if counted is None else counted)
+    warn_if_hopeless(settled, _fewest_signal(settled), 6, search)
     return settled
+
+
+def settled_by(plan: FitPlan, noisy: int) -> FitPlan:
+    """Plan the rest of a fit that waited for a number of records, from the noisy one."""
+    assert plan.count is not None
+    rest = budget_after(plan.budget, plan.count)
+    rows = trusted_rows(noisy, plan.count, rest)
+    facts = replace(plan.facts, approximate_rows=rows)
+    return replace(planned(plan.strategy, facts, rest, plan.count), counted=noisy)
+
+
+def _fewest_signal(plan: FitPlan) -> float | None:
+    """R of the fewest records that the noise of a bought number allows: a warning goes by it."""
+    rows = plan.facts.approximate_rows
+    if not plan.signal or plan.count is None or plan.counted is None or rows is None:
+        return plan.signal
+    return plan.signal * min(fewest_rows(plan.counted, plan.count) / rows, 1.0)
 
 
 def trusted_rows(noisy: int, count: GeometricNoise, budget: LearnerBudget) -> float:

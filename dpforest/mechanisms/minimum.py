@@ -152,7 +152,7 @@ def _ever_more(objective: NoisyObjective) -> Iterator[Numbers[Any]]:
 def _searched(
     numbers: Numbers[W], weights: list[Fraction], largest: float
 ) -> tuple[list[Fraction], bool]:
-    """The end of the search from weights, or from those of noise and ridge alone if these are nearer.
+    """The end of the search from weights, or from those of noise and ridge alone where nearer.
 
     With whether it is near enough.
     """

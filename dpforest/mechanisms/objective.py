@@ -122,10 +122,15 @@ class Calibration:
         return made
 
 
-def _check(event: ObjectivePerturbation, widths: Sequence[int]) -> None:
-    if len(widths) != event.blocks or widths[-1] != 1 or min(widths) < 1:
-        rule = f"must be as many as the event has, which is {event.blocks}, with a constant last"
-        raise ParameterError("widths", tuple(widths), rule, "Give the event's blocks")
+def check_event(event: ObjectivePerturbation) -> None:
+    """Refuse an event that no minimum is released for, whatever its columns are.
+
+    Raises
+    ------
+    ParameterError
+        When its determinant is not less than epsilon, its clip is no power of two, or one of them
+        or the curvature is beyond what doubles hold.
+    """
     if not event.determinant < event.epsilon < math.inf:
         rule = "must be finite, and more than its part for the determinant"
         raise ParameterError("epsilon", event.epsilon, rule, "Give the noise a part of it")
@@ -136,6 +141,13 @@ def _check(event: ObjectivePerturbation, widths: Sequence[int]) -> None:
         if not _LEAST_PART <= getattr(event, name) <= most:
             rule = f"must be from {_LEAST_PART} to {most}"
             raise ParameterError(name, getattr(event, name), rule, "Give what doubles can hold")
+
+
+def _check(event: ObjectivePerturbation, widths: Sequence[int]) -> None:
+    if len(widths) != event.blocks or widths[-1] != 1 or min(widths) < 1:
+        rule = f"must be as many as the event has, which is {event.blocks}, with a constant last"
+        raise ParameterError("widths", tuple(widths), rule, "Give the event's blocks")
+    check_event(event)
 
 
 def _ridge(event: ObjectivePerturbation, determinant: float) -> tuple[float, float]:

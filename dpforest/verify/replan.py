@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -18,10 +19,11 @@ from dpforest.accounting.rationals import exact_text
 from dpforest.domain.domain import Domain
 from dpforest.estimators.base import PrivateEstimator
 from dpforest.estimators.classifier import PrivateForestClassifier
+from dpforest.estimators.fit_plan import COUNTED
 from dpforest.estimators.fitting import Fit
 from dpforest.estimators.multinomial import MultinomialForestClassifier
 from dpforest.estimators.parameters import storable, stored
-from dpforest.estimators.planning import plan_of
+from dpforest.estimators.planning import plan_of, settled_by
 from dpforest.estimators.regressor import PrivateForestRegressor
 from dpforest.exceptions import ParameterError
 from dpforest.records.streams.batches import BatchStream
@@ -35,15 +37,26 @@ _ESTIMATORS: dict[str, type[Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Remade:
-    """An estimator with the settings of a report, not fitted to any record, and its plan."""
+    """An estimator with the settings of a report, not fitted to any record, and its plan.
+
+    Attributes
+    ----------
+    model : estimator
+    plan : FitPlan
+        As it is before any record is read.
+    settled : FitPlan
+        The whole plan: where it waited for a number of records, by the one that was bought.
+    """
 
     model: Any
     plan: Any
+    settled: Any
 
     def requests(self, report: PrivacyReport) -> ScopeRecord:
         """Requests of a fit, made again on a table without records.
 
-        A plan that was fixed beforehand asks for the same whatever the records are.
+        A plan that was fixed beforehand asks for the same whatever the records are, and one that
+        waited for a number of them does once that is given.
         """
         model = self.model
         model.verbose = 0
@@ -51,7 +64,7 @@ class Remade:
         width = len(report.domain["features"])
         # This fits nobody's records, so it is not added to the process-wide list of fits. ``fit``
         # is not called, because on Dask it takes only Dask collections.
-        fit = Fit(model, listing=report.basis.listing)
+        fit = Fit(model, listing=report.basis.listing, counted=self.settled.counted)
         if report.facts.streamed:
             fit.run(BatchStream([]), None)
         else:
@@ -133,9 +146,19 @@ def remade_plan(report: PrivacyReport) -> Remade | str | None:
             return "its delta is not the one of its parameters"
         encoder, rows = model._encoder(domain), domain.approximate_rows
         plan = plan_of(wanted, encoder, rows, facts.charged_to, not facts.streamed)
-        return Remade(model, plan)
+        if plan.count is None:
+            return Remade(model, plan, plan)
+        if (counted := _counted(report)) is None:
+            return "it does not name the noisy number of records that its plan was made from"
+        return Remade(model, plan, settled_by(plan, counted))
     except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
         return f"its settings make no plan ({type(error).__name__})"
+
+
+def _counted(report: PrivacyReport) -> int | None:
+    """The noisy number of records that a report names; of no more digits than counts have."""
+    text = report.plan.get(COUNTED, "")
+    return int(text) if re.fullmatch(r"-?[1-9][0-9]{0,18}|0", text) else None
 
 
 def _is_foreign(allocation: Any) -> bool:

@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from pydantic import BaseModel, ConfigDict
 
 from dpforest.accounting.bounds import replace_one_price
 from dpforest.accounting.conversion import LIBRARY, MEANS, conversion_method
+from dpforest.accounting.events import ObjectivePerturbation, read_event
 from dpforest.accounting.fits import DIFFPRIVLIB, OWN_BUDGET
 from dpforest.accounting.ledger import ScopeRecord
 from dpforest.accounting.ledger_check import is_within, place_problems
@@ -48,6 +50,7 @@ from dpforest.ledger.amounts import cap_in_units, to_units
 from dpforest.ledger.ledger import BudgetLedger
 from dpforest.ledger.pricing import FitPrice
 from dpforest.ledger.witness import witness_problems
+from dpforest.mechanisms.objective import LARGEST_CURVATURE, check_event
 from dpforest.own_names import OwnNames
 from dpforest.relations import relations_of
 from dpforest.report.diff import differing_leaves
@@ -92,7 +95,7 @@ NOT_IN_THE_LEDGER = (
     "given)"
 )
 #: Where a plan waited for a released number of records.
-_FOLLOWED = "what was planned within the caps, from a noisy count that only the fit knew"
+_COUNTED = "that the noisy count of records, from which the rest was planned, came out as it says"
 #: Audits are runs of their own.
 AUDITS_SHOWN = "what the audits on the page found"
 #: Kinds of scopes in which a record meets everything, or one cell, whatever is drawn.
@@ -173,8 +176,9 @@ def verify_report(
     -----
     Worked out again: the loss of every entry from its mechanism and parameters; the total of every
     scope by its rule; the guarantee, its conversions and its sentence; all tables; the plan from
-    the settings and the domain; every request of a plan that was fixed beforehand, by asking again
-    on a table without records; the fingerprint of the domain; with a model, all that it knows.
+    the settings and the domain, and from the noisy number of records where that was bought; every
+    request of it, by asking again on a table without records; the fingerprint of the domain; with a
+    model, all that it knows.
 
     The digest finds a change of anything else, but who can write a report can write one with a
     fitting digest: without the model, or the word of whoever published the digest, a forged report
@@ -324,8 +328,29 @@ def _remade_problems(record: PrivacyReport) -> Iterator[str]:
     if any(granted_to_a_fit(figure, record.composition.ledger) for figure in record.utility):
         yield "a figure of utility names a grant that a fit used, so nothing paid for it"
     yield from listing_problems(facts, loss)
+    yield from _minimum_problems(record)
     yield from _ceiling_problems(record)
     yield from _external_problems(record)
+
+
+def _minimum_problems(record: PrivacyReport) -> Iterator[str]:
+    """Minima whose parameters are of no release, also where their plan cannot be made again.
+
+    Epsilon alone prices them, so the rest does not follow from their loss.
+    """
+    blocks = len(record.domain["features"]) + 1
+    for entry in chain.from_iterable(scope.entries for scope in record.composition.walk()):
+        event = read_event(entry.mechanism, entry.parameters)
+        if isinstance(event, ObjectivePerturbation) and not _is_of_a_release(event, blocks):
+            yield f"entry {entry.index} is a minimum that no mechanism releases"
+
+
+def _is_of_a_release(event: ObjectivePerturbation, blocks: int) -> bool:
+    try:
+        check_event(event)
+    except ParameterError:
+        return False
+    return event.blocks == blocks and event.curvature >= LARGEST_CURVATURE
 
 
 def _data(record: BaseModel) -> Any:
@@ -413,11 +438,11 @@ def _plan_problems(record: PrivacyReport) -> _Said:
         if isinstance(remade, str):
             return [remade], [], []
         problems = list(_planned(record, remade.plan))
+        if remade.settled.describe() != record.plan:
+            problems.append("its plan is not the one that its settings and domain lead to")
         problems += _charged_for(record, remade)
-        if _waits(remade.plan):
-            return problems, ["settings and caps"], [_FOLLOWED]
         problems = problems or list(_requested(record, remade.requests(record)))
-        return problems, ["plan and settings"], []
+        return problems, ["plan and settings"], [_COUNTED] if _waits(remade.plan) else []
 
 
 def _strategy_that_left(record: PrivacyReport) -> str | None:
@@ -449,7 +474,6 @@ def _with_roles_of_today(scope: dict[str, Any]) -> dict[str, Any]:
 def _planned(record: PrivacyReport, plan: Any) -> Iterator[str]:
     root = record.composition
     if plan.adaptive:
-        # With a bought count the rest was planned from it, which only the model's maker knows.
         written = root.caps or ((root.reserve,) if root.reserve is not None else ())
         if root.adaptive == bool(plan.caps):
             yield "its composition is not adaptive in the way that its plan is"
@@ -459,8 +483,6 @@ def _planned(record: PrivacyReport, plan: Any) -> Iterator[str]:
             yield "its composition is adaptive, and its plan is not"
         written = (root.reserve,) if root.reserve is not None else ()
         expected = (_set_aside(record, plan),)
-    if not _waits(plan) and plan.describe() != record.plan:
-        yield "its plan is not the one that its settings and domain lead to"
     if len(written) != len(expected) or not all(
         record_ is not None and _alike(record_.loss, loss)
         for record_, loss in zip(written, expected, strict=True)

@@ -242,6 +242,21 @@ def test_no_place_is_taken_that_is_not_nearer_by_its_share():
     assert shortest(numbers, place, 1e-300) is place
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_step_that_is_no_shorter_is_not_taken(kind, monkeypatch):
+    calibration = calibrated(1, (2, 1))
+    objective = objective_of(table((2, 1), 12), calibration, noise_draws(calibration, 1)[0])
+    numbers = KINDS[kind](objective)
+    place = numbers.place(numbers.of([Fraction(3)] * 3))
+    # Up the slope, however short.
+    monkeypatch.setattr(NoisyObjective, "newton_step", lambda self, scores, gradient: gradient)
+    following = next(minimum._following(numbers, place))
+    lowered = numbers.exactly(numbers.lowered(place))
+    assert numbers.exactly(following.weights) == lowered and following.most < place.least
+    largest = calibration.largest_gradient
+    assert real_length(objective, certified_minimum(objective, largest)) <= Fraction(largest)
+
+
 def test_a_gradient_that_overflows_is_never_short_enough():
     calibration = calibrated(1, (2, 1))
     objective = objective_of(table((2, 1), 5), calibration, [2**2000, 0, 0])
@@ -306,6 +321,21 @@ def test_lengths_lie_between_their_bounds(kind, data):
     assert place.least <= real <= place.most < Fraction(2) ** place.power
     if kind != 8:
         assert place.most - place.least < place.most * Fraction(1, 10**6) + Fraction(1, 10**3)
+
+
+@pytest.mark.parametrize("kind", ["two doubles", 8, 20])
+@pytest.mark.parametrize("n", [0, 5, 1500])
+def test_at_a_minimum_lengths_lie_between_their_bounds_too(kind, n):
+    """There all that is left of a gradient in few digits is its error."""
+    calibration = calibrated(1, (2, 1))
+    losses = table((2, 1), n)
+    losses = replace(losses, codes=np.zeros_like(losses.codes), targets=np.ones(n))
+    objective = objective_of(losses, calibration, [10**9 + 7, -(10**9) - 9, 10**8 + 1])
+    weights = certified_minimum(objective, math.ldexp(calibration.largest_gradient, -150))
+    numbers = TwoDoubles(objective) if kind == "two doubles" else Decimals(objective, kind)
+    place = numbers.place(numbers.of(weights))
+    real = real_length(objective, numbers.exactly(place.weights))
+    assert place.least <= real <= place.most
 
 
 def test_bounds_of_decimals_are_not_met_by_sums_of_fewer_digits():

@@ -153,6 +153,17 @@ def test_the_gradient_is_off_by_no_more_than_it_says(widths, clip):
         assert is_within(moved, calibration, draw, random.normal(size=sum(widths)))
 
 
+@pytest.mark.parametrize("widths", WIDTHS, ids=str)
+def test_the_gradient_at_weights_of_two_doubles_is_off_by_no_more_than_it_says(widths):
+    calibration, random = calibrated(1, widths), np.random.default_rng(5)
+    losses = table(widths, 40, seed=6)
+    (draw,) = noise_draws(calibration, 1)
+    for scale in (1e-3, 1.0, 30.0):
+        weights = scale * random.normal(size=sum(widths))
+        rests = np.spacing(weights) * random.uniform(-0.5, 0.5, weights.size)
+        assert is_within(losses, calibration, draw, weights, rests)
+
+
 def test_the_gradient_is_right_where_noise_is_large_and_records_are_many():
     # 3,000 sums that all hold the noise: each loses some of its last digits.
     widths = (1, 1)

@@ -39,11 +39,8 @@ BY_DIGEST_ALONE = [
     # What only the ledger speaks about (tests/ledger/test_witness.py).
     r"basis\.ledger\.(reserve|parts?|number|hash|signature|key|blocks)",
 ]
-#: Where a plan waited for a released number of records, its requests followed from that.
-BY_DIGEST_WHERE_ADAPTIVE = [
-    r"plan\..*",
-    r"composition\..*(role|level|cells|l1_sensitivity|closed|adaptive|reserve_kept|method)",
-]
+#: Where a plan waited for a released number of records, nothing else speaks of that number.
+BY_DIGEST_WHERE_COUNTED = r"plan\.noisy number of records"
 
 
 def leaves(data: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -110,8 +107,9 @@ def test_every_real_report_holds(model, tmp_path):
     alone = verify_report(report)
     waited = "number of records" in report.plan
     assert "totals of all scopes" in alone.held
-    assert ("settings and caps" if waited else "plan and settings") in alone.held
-    assert ("what was planned within the caps" in str(alone)) == waited
+    assert "plan and settings" in alone.held
+    assert ("the noisy count of records, from which the rest was planned" in str(alone)) == waited
+    assert ("noisy number of records" in report.plan) == waited
     assert ("decided by that noisy count" in report.plan) == waited
     assert ("every request" in report.plan["fixed before any record is read"]) != waited
     assert "no model was given" in str(alone) and "no seed" in str(alone)
@@ -119,7 +117,7 @@ def test_every_real_report_holds(model, tmp_path):
         both = verify_report(given, of)
         assert "everything against the model and its fingerprint" in both.held
         assert both.taken_at_its_word[0] == OF_THE_MODEL
-        # What followed a noisy count, no model shows either, nor what a ledger knows.
+        # That a noisy count came out so, no model shows either, nor what a ledger knows.
         kept = report.basis.ledger is not None
         words = ["noisy count"] * waited + ["no ledger was given"] * kept
         others = both.taken_at_its_word[1:]
@@ -173,7 +171,7 @@ def test_a_forged_digest_helps_only_where_nothing_else_speaks(name, fitted):
     assert holds(forged(data)) and holds(forged(data), model)
     allowed = list(BY_DIGEST_ALONE)
     if name.startswith("waits"):
-        allowed += BY_DIGEST_WHERE_ADAPTIVE
+        allowed.append(BY_DIGEST_WHERE_COUNTED)
     texts = {p: forged(changed(data, p)) for p in leaves(data) if p != ("digest",)}
     unfound = {dotted(path): text for path, text in texts.items() if holds(text)}
     assert [p for p in unfound if not any(re.fullmatch(rule, p) for rule in allowed)] == []
@@ -284,6 +282,71 @@ FORGERIES = {
     "an open scope": ("multinomial", unfinished, "was not finished"),
     "another epsilon": ("multinomial", other_epsilon, "not what its plan costs"),
 }
+
+
+#: Parameters of a minimum that its epsilon does not speak of, as a forger would have them.
+MINIMA = {
+    "determinant": ["1/1000", "5"], "clip": ["1/4", "3/8", "1"], "curvature": ["1/8", "1"],
+    "blocks": ["1", "5", "7/2"],
+}  # fmt: skip
+
+
+def minima_of(scope: Any) -> Iterator[Any]:
+    for entry in scope["entries"]:
+        if entry["mechanism"] == "objective perturbation":
+            yield entry["parameters"]
+    for child in scope["children"]:
+        yield from minima_of(child)
+
+
+@pytest.mark.parametrize(
+    "name", ["curves at once", "curves at once, of a count", "curves at once, of a large count"]
+)
+@pytest.mark.parametrize("parameter", MINIMA)
+def test_a_minimum_of_other_parameters_is_no_minimum_of_the_plan(parameter, name, fitted):
+    data = json.loads(fitted(name).privacy_report().to_json())
+    for other in MINIMA[parameter]:
+        changed_data = copy.deepcopy(data)
+        (parameters,) = minima_of(changed_data["composition"])
+        assert parameters[parameter] != other
+        parameters[parameter] = other
+        with pytest.raises(ReportError, match="not what such a fit asks for|no mechanism releases"):
+            verify_report(forged(changed_data))
+
+
+@pytest.mark.parametrize(
+    ("parameter", "other"),
+    [("determinant", "9"), ("determinant", "2"), ("clip", "3/8"), ("curvature", "1/8")]
+    + [("blocks", "3"), ("blocks", "7/2")],
+)
+def test_no_version_releases_a_minimum_that_no_mechanism_does(parameter, other, fitted):
+    data = json.loads(fitted("curves at once").privacy_report().to_json())
+    data["versions"]["dpforest"] = "0.0.1"
+    assert holds(forged(data))
+    (parameters,) = minima_of(data["composition"])
+    parameters[parameter] = other
+    with pytest.raises(ReportError, match="is a minimum that no mechanism releases"):
+        verify_report(forged(data))
+
+
+@pytest.mark.parametrize(
+    "name", ["curves at once, of a count", "waits for a count, in rho", "refitted, of a count"]
+)
+def test_what_was_planned_from_a_noisy_count_is_planned_again(name, fitted):
+    data = json.loads(fitted(name).privacy_report().to_json())
+    assert holds(forged(data))
+    # Of a number that is far from it another plan is made; none, or no number, has none.
+    for other in ("100000", "007", "1e3", "", "1" * 30, None):
+        changed_data = copy.deepcopy(data)
+        if other is None:
+            del changed_data["plan"]["noisy number of records"]
+        else:
+            changed_data["plan"]["noisy number of records"] = other
+        assert not holds(forged(changed_data)), other
+    changed_data = copy.deepcopy(data)
+    changed_data["plan"]["signal R"] = "1000"
+    with pytest.raises(ReportError, match="its plan is not the one"):
+        verify_report(forged(changed_data))
 
 
 @pytest.mark.parametrize("forgery", FORGERIES)
