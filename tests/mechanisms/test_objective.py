@@ -291,6 +291,14 @@ def test_a_clip_that_is_no_power_of_two_is_refused(clip):
         calibrated(1, (2, 1), Fraction(clip))
 
 
+@pytest.mark.parametrize("power", [-1000, -61, 61, 900])
+def test_a_clip_whose_steps_doubles_cannot_keep_is_refused(power):
+    """With a clip of next to nothing hardly any epsilon is left to find: squares underflow."""
+    event = event_of(1 + Fraction(1, 2**600), (2, 1), Fraction(2) ** power, determinant=1)
+    with pytest.raises(ParameterError, match="clip=.*must be from"):
+        Calibration.of(event, (2, 1))
+
+
 @pytest.mark.parametrize("widths", [(), (1,), (2, 2), (2, 1, 1), (0, 1), (-1, 1)])
 def test_blocks_that_are_not_the_events_are_refused(widths):
     with pytest.raises(ParameterError, match="widths=.*which is 2, with a constant last"):
