@@ -1,4 +1,4 @@
-"""What a plan and a training need of curves, whichever way they are learnt."""
+"""Parts that a plan and a training have of curves, whichever way they are learnt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which way curves are learnt: a rule from public facts alone."""
+"""Choice of the way that curves are learnt: a rule from public facts alone."""
 
 from __future__ import annotations
 
