@@ -33,11 +33,17 @@ means are those of laws of so many features:
 
     python benchmarks/made_tasks.py --laws --models rules refitted --records 900 4000 \
         --features 20 60 100 150 220 --classes 2 3 --signals 100 160 250 400 --seeds 1
+
+With ``--of-features`` classes are the categories of a feature, as many as is said
+(``common/feature_tasks.py``):
+
+    python benchmarks/made_tasks.py --of-features 3 12 --models "rules, pure" "refitted, pure"
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -49,6 +55,7 @@ from pathlib import Path
 from unittest import mock
 
 import numpy as np
+from common.feature_tasks import feature_tasks
 from common.made_up import LAWS, drawn
 from common.models import rounded_rows
 from common.records import Records
@@ -80,12 +87,16 @@ from dpforest.trees.refitted.settings import PureRefittedSettings, RefittedSetti
 from dpforest.trees.rules import RulesLearner, RulesSettings, probabilities
 from dpforest.trees.scored.queries import CodeMove, ScoreHistory
 
-SOURCES = Sources(("made_tasks:fitted", "common.made_up:drawn"))
+SOURCES = Sources(
+    ("made_tasks:fitted", "common.made_up:drawn", "common.feature_tasks:feature_tasks")
+)
 LEAST_RECORDS, MOST_RECORDS = 900, 20_000
 MOST_EPSILON = 12.0
 #: Share of a class below which a task is left out, and that of features from which all count as
 #: ordered, or none.
 LEAST_SHARE, MIXED = 0.05, (0.1, 0.8)
+#: A feature behind the name of its table; a cut at a share has a sign between.
+FEATURE = re.compile(r"^[^>/=]+\.[^.]+$")
 START_SHARE = Fraction(3, 10)
 FOUR_TREES = RefittedForest(
     pure_settings=PureRefittedSettings(
@@ -138,6 +149,12 @@ def tasks_of_laws(asked: argparse.Namespace) -> Iterator[Task]:
     for law, n, wide, n_classes in product(LAWS, asked.records, asked.features, asked.classes):
         X, y, domain = drawn(law, n, wide, n_classes)
         yield Task(f"{law}, {n:,} × {wide}, {n_classes} classes", X, y, domain)
+
+
+def tasks_of_features(folder: Path, least: int, most: int) -> Iterator[Task]:
+    """Tasks whose classes are a feature's categories."""
+    for name, X, y, domain in feature_tasks(folder, least, most):
+        yield Task(name, X, y, domain)
 
 
 def cut_in_two(targets: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
@@ -306,8 +323,7 @@ def fitted(task: Task, line: Line) -> Line | None:
 def fit_missing(asked: argparse.Namespace, out: Store) -> None:
     """Fit what has no line yet; ``epsilon`` of a line is the signal that was asked for."""
     done = finished(out.lines())
-    found = tasks_of_laws(asked) if asked.laws else tasks(asked.data, asked.several)
-    for task in found:
+    for task in asked_tasks(asked):
         if task.X.shape[1] > asked.most_features or (asked.sets and task.name not in asked.sets):
             continue
         for signal in asked.signals:
@@ -317,6 +333,15 @@ def fit_missing(asked: argparse.Namespace, out: Store) -> None:
                     if key_of(line) not in done and (made := fitted(task, line)):
                         out.append(made)
         print(task.name, flush=True)
+
+
+def asked_tasks(asked: argparse.Namespace) -> Iterator[Task]:
+    """The tasks that fits are asked of."""
+    if asked.laws:
+        return tasks_of_laws(asked)
+    if asked.of_features:
+        return tasks_of_features(asked.data, *asked.of_features)
+    return tasks(asked.data, asked.several)
 
 
 def kind_of(ordered: float) -> str:
@@ -329,6 +354,13 @@ def is_of_law(task: str) -> bool:
     return task.split(", ")[0] in LAWS
 
 
+def is_asked(asked: argparse.Namespace) -> Callable[[str], bool]:
+    """Say of a task's name whether means of it were asked for."""
+    if asked.of_features:
+        return {task[0] for task in feature_tasks(asked.data, *asked.of_features)}.__contains__
+    return lambda name: not FEATURE.search(name) and is_of_law(name) == asked.laws
+
+
 def group_of(line: Line) -> str:
     """Tasks that a line's task is one of."""
     of_law = is_of_law(line["dataset"])
@@ -338,7 +370,8 @@ def group_of(line: Line) -> str:
 def report(asked: argparse.Namespace, lines: list[Line]) -> None:
     """Print mean differences from the first model by signal, for kinds of tasks and for all."""
     found = {key_of(line): line for line in lines}
-    asked_for = [line for line in lines if is_of_law(line["dataset"]) == asked.laws]
+    wanted = is_asked(asked)
+    asked_for = [line for line in lines if wanted(line["dataset"])]
     names = {line["dataset"]: group_of(line) for line in asked_for}
     for signal in asked.signals:
         rows = defaultdict(list)
@@ -372,6 +405,8 @@ def main() -> None:
     add("--several", action="store_true", help="tasks of more than two classes")
     add("--sets", nargs="*", help="names of tasks; default all")
     add("--laws", action="store_true", help="tasks of made-up laws in the place of tables'")
+    add("--of-features", nargs=2, type=int, metavar=("LEAST", "MOST"),
+        help="tasks whose classes are a feature's categories, so many")  # fmt: skip
     add("--records", nargs="*", type=int, default=[4000])
     add("--features", nargs="*", type=int, default=[20, 100])
     add("--classes", nargs="*", type=int, default=[2, 3])

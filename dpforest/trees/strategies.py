@@ -83,28 +83,24 @@ PURE_BOOSTED_SIGNAL_OF_WIDE = 30_000.0
 #: R from which boosted ones pass them of fewer features than these: trees that are drawn resolve
 #: so few as well, in a tenth of the time.
 FEW_FEATURES, PURE_BOOSTED_SIGNAL_OF_FEW = 4, 100_000.0
-#: R sqrt(2 / K) from which boosted ones pass rules of more classes, up to `MANY_CLASSES`; and that
-#: from which they pass all others where rules can't be had: in regressions, and in streams of more
-#: classes or of many features that are nearly all ordered.
-PURE_BOOSTED_SIGNAL_OF_MANY = 17_000.0
-PURE_BOOSTED_SIGNAL_WITHOUT_RULES = 10_000.0
-#: That from which refitted ones pass rules of more classes where hardly a feature is ordered:
-#: drawn splits part categories off one by one, random ones in halves.
+#: R sqrt(2 / K) from which refitted forests pass rules of more classes, and from which boosted ones
+#: pass these, up to `MANY_CLASSES`. Where hardly a feature is ordered the first is less, and the
+#: second that of two: drawn splits part categories off one by one, random ones in halves.
+PURE_REFITTED_SIGNAL_OF_MANY, PURE_BOOSTED_SIGNAL_OF_MANY = 14_000.0, 60_000.0
 PURE_REFITTED_SIGNAL_OF_CATEGORIES = 10_000.0
-#: In pure epsilon, records up to which, and epsilon from which, refitted forests pass rules: with
-#: little noise many trees follow so few records less closely than one rule does. Of more than two
-#: classes R sqrt(2 / K) has to be such, besides. A bought number of records takes a twentieth of
-#: epsilon, and 10 is to be enough.
+#: R from which boosted forests pass all others where rules can't be had: in regressions, and in
+#: streams of two classes and many features that are nearly all ordered.
+PURE_BOOSTED_SIGNAL_WITHOUT_RULES = 10_000.0
+#: In pure epsilon, of two classes: records up to which, and epsilon from which, refitted forests
+#: pass rules: with little noise many trees follow so few records less closely than one rule does. A
+#: bought number of records takes a twentieth of epsilon, and 10 is to be enough.
 PURE_REFITTED_ROWS, PURE_REFITTED_EPSILON = 2000.0, 9.0
-PURE_REFITTED_SIGNAL_OF_MANY = 10_000.0
 #: Records below which rules stay: on made-up laws of 20 to 50 records trees say far less.
 REFITTED_LEAST_ROWS = 100.0
 #: In pure epsilon, of streams: R sqrt(2 / K) from which refitted forests pass one-shot ones.
 PURE_STREAMED_SIGNAL = 200.0
-#: More classes than a rule tree of 64 leaves can tell apart: a one-shot forest alone, from this
-#: 2 R / K.
+#: Classes up to which boosted forests were ahead anywhere in pure epsilon.
 MANY_CLASSES = 12
-ONE_SHOT_SIGNAL = 500.0
 
 
 #: Strategies that look at all records at once, which are refused where those are read pass by
@@ -142,7 +138,7 @@ def pick_strategy(facts: TableFacts, budget: LearnerBudget) -> str:
         return "refitted" if budget.delta or _is_for_pure_streams(facts, signal) else "one_shot"
     if budget.delta:
         return "refitted" if _level(facts, signal) >= _refitted_signal(facts) else "rules"
-    return "one_shot" if _is_for_pure_tables(facts, signal) else "rules"
+    return "rules"
 
 
 def _level(facts: TableFacts, signal: float) -> float:
@@ -189,45 +185,41 @@ def _pure_boosted_signal(facts: TableFacts) -> float:
     if facts.unit > 1:
         return PURE_BOOSTED_SIGNAL_WITHOUT_RULES
     if facts.n_classes > 2:
-        if not _has_order(facts):
-            return PURE_BOOSTED_SIGNAL
-        beside_rules = PURE_BOOSTED_SIGNAL_OF_MANY
-    elif facts.n_features >= BOOSTED_FEATURES and float(facts.ordered.mean()) >= BOOSTED_NUMBERS:
-        beside_rules = PURE_BOOSTED_SIGNAL_OF_WIDE
-    else:
-        few = facts.n_features < FEW_FEATURES
-        return PURE_BOOSTED_SIGNAL_OF_FEW if few else PURE_BOOSTED_SIGNAL
-    return beside_rules if facts.in_memory else PURE_BOOSTED_SIGNAL_WITHOUT_RULES
+        return PURE_BOOSTED_SIGNAL_OF_MANY if _has_order(facts) else PURE_BOOSTED_SIGNAL
+    if facts.n_features >= BOOSTED_FEATURES and float(facts.ordered.mean()) >= BOOSTED_NUMBERS:
+        wide = PURE_BOOSTED_SIGNAL_OF_WIDE
+        return wide if facts.in_memory else PURE_BOOSTED_SIGNAL_WITHOUT_RULES
+    few = facts.n_features < FEW_FEATURES
+    return PURE_BOOSTED_SIGNAL_OF_FEW if few else PURE_BOOSTED_SIGNAL
 
 
 def _is_for_pure_refitting(facts: TableFacts, epsilon: float, signal: float) -> bool:
     """True if many trees pass one rule, and fewer trees whose splits are drawn.
 
-    They do where there are many records of two classes, or of more and hardly a feature is
-    ordered; and where there are few records for their epsilon, which one rule would follow too
-    closely.
+    They do where a signal is large; and where there are few records for their epsilon, which one
+    rule would follow too closely.
     """
     rows = facts.approximate_rows
-    if facts.unit > 1 or rows is None or facts.n_classes > MANY_CLASSES:
+    if facts.unit > 1 or rows is None or rows < REFITTED_LEAST_ROWS:
         return False
-    if rows >= PURE_REFITTED_ROWS:
-        many = facts.n_classes > 2
-        least = PURE_REFITTED_SIGNAL_OF_CATEGORIES if many else PURE_REFITTED_SIGNAL
-        suited = not (many and _has_order(facts))
-        return suited and least <= _level(facts, signal) < _pure_boosted_signal(facts)
-    if facts.n_classes > 2 and _level(facts, signal) < PURE_REFITTED_SIGNAL_OF_MANY:
-        return False
-    return rows >= REFITTED_LEAST_ROWS and epsilon >= PURE_REFITTED_EPSILON
+    few = rows < PURE_REFITTED_ROWS
+    if few and facts.n_classes == 2:
+        return epsilon >= PURE_REFITTED_EPSILON
+    enough = _level(facts, signal) >= _pure_refitted_signal(facts)
+    return enough and (few or not _is_for_pure_boosting(facts, signal))
 
 
-def _is_for_pure_tables(facts: TableFacts, signal: float) -> bool:
-    """True if tables of many random trees say more of many classes than one rule."""
-    return facts.n_classes > MANY_CLASSES and signal * 2 / facts.n_classes >= ONE_SHOT_SIGNAL
+def _pure_refitted_signal(facts: TableFacts) -> float:
+    """R sqrt(2 / K) from which refitted forests pass rules, in pure epsilon."""
+    if facts.n_classes == 2:
+        return PURE_REFITTED_SIGNAL
+    ordered = _has_order(facts)
+    return PURE_REFITTED_SIGNAL_OF_MANY if ordered else PURE_REFITTED_SIGNAL_OF_CATEGORIES
 
 
 def _is_for_pure_streams(facts: TableFacts, signal: float) -> bool:
     """True if refitted trees pass tables of many random ones, where rules can't be had."""
-    return _level(facts, signal) >= PURE_STREAMED_SIGNAL and facts.n_classes <= MANY_CLASSES
+    return _level(facts, signal) >= PURE_STREAMED_SIGNAL
 
 
 def _is_enough_for_means(facts: TableFacts, budget: LearnerBudget, signal: float) -> bool:

@@ -9,6 +9,7 @@ from unittest.mock import Mock
 import made_tasks
 import numpy as np
 import pytest
+from common import feature_tasks
 from common.made_up import LAWS, drawn
 from sklearn.ensemble import RandomForestClassifier
 
@@ -175,8 +176,57 @@ def test_means_are_differences_from_the_first_model(capsys):
          "accuracy": 0.5 + 0.01 * (model == "b") * (1 + ordered), "auc": 0.5, "log_loss": 1.0}
         for name, ordered in (("x", 0.0), ("y", 1.0)) for model in "ab"
     ]  # fmt: skip
-    asked = Namespace(signals=[10.0], models=["a", "b"], seeds=1, laws=False)
+    asked = Namespace(signals=[10.0], models=["a", "b"], seeds=1, laws=False, of_features=None)
     made_tasks.report(asked, lines)
     all_, none, numbers = capsys.readouterr().out.splitlines()
     assert "all             2 tasks | b +1.50 / +0.0 / +0.0" in all_
     assert "b +1.00" in none and "no numbers" in none and "b +2.00" in numbers
+
+
+class WithCategories:
+    """A table with categories: of four, one in a hundred missing; of two; and nearly all alike."""
+
+    n = 1000
+    X = np.column_stack([
+        np.where(np.arange(n) % 100 == 7, np.nan, np.arange(n) % 4),
+        np.arange(n) % 2, np.arange(n) % 50 == 0, np.linspace(0.0, 9.0, n),
+    ])  # fmt: skip
+    domain = Domain(
+        features={"four": list("abcd"), "two": ["n", "y"], "same": ["n", "y"], "number": (0, 9)},
+        classes=["no", "yes"],
+    )
+
+
+@pytest.mark.parametrize(("least", "most", "named"), [
+    (3, 12, ["t.four"]), (2, 2, ["t.two"]), (2, 4, ["t.four", "t.two"]), (5, 9, []),
+])  # fmt: skip
+def test_categories_of_a_feature_are_classes_that_the_others_tell_of(least, most, named):
+    table = WithCategories()
+    found = {task[0]: task[1:] for task in feature_tasks._of_table(table, "t", least, most)}
+    assert sorted(found) == named, "not those of which nearly all are alike"
+    for name, (X, y, domain) in found.items():
+        place = ["four", "two"].index(name[2:])
+        assert name[2:] not in [feature.name for feature in domain.features]
+        assert domain.classes.labels == tuple(range(4 if place == 0 else 2))
+        assert X.shape == (990 if place == 0 else 1000, 3)
+        by_number = np.rint(X[:, -1] / 9.0 * 999).astype(int)
+        assert np.array_equal(y, table.X[by_number, place])
+
+
+def test_few_tasks_come_of_one_table_and_the_same_ones_each_time(monkeypatch):
+    monkeypatch.setattr(feature_tasks, "MOST_OF_A_TABLE", 1)
+    drawn = [list(feature_tasks._of_table(WithCategories(), "t", 2, 4)) for _ in range(2)]
+    assert [len(tasks) for tasks in drawn] == [1, 1]
+    assert np.array_equal(drawn[0][0][2], drawn[1][0][2])
+
+
+def test_means_are_of_the_tasks_that_were_asked_for(monkeypatch):
+    monkeypatch.setattr(made_tasks, "feature_tasks", lambda *_: [("t.four", None, None, None)])
+    law = next(iter(LAWS)) + ", 900"
+    names = "t>0.5", "t/3", "t=top", "t.four", "t.two", law
+    for ways, asked in (
+        ({"of_features": [3, 12], "laws": False}, ["t.four"]), ({"laws": True}, [law]),
+        ({"laws": False}, ["t>0.5", "t/3", "t=top"]),
+    ):  # fmt: skip
+        wanted = made_tasks.is_asked(Namespace(**({"of_features": None, "data": None} | ways)))
+        assert [name for name in names if wanted(name)] == asked

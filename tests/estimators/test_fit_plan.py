@@ -140,11 +140,13 @@ def check_rule_of_boosting(facts, budget):
             assert pick_strategy(few, LearnerBudget(Fraction(1000), budget.delta)) == "refitted"
 
 
-#: R from which boosted forests come of eight classes, and one-shot ones of too many for rules.
-OF_EIGHT = 2 * strategies.PURE_BOOSTED_SIGNAL_OF_MANY
+#: R from which refitted forests come of eight classes, and boosted ones.
+OF_EIGHT = 2 * strategies.PURE_REFITTED_SIGNAL_OF_MANY
 OF_CATEGORIES = 2 * strategies.PURE_REFITTED_SIGNAL_OF_CATEGORIES
+BOOSTED_OF_EIGHT = 2 * strategies.PURE_BOOSTED_SIGNAL_OF_MANY
+#: Classes of which no boosted forest comes in pure epsilon, and R from which refitted ones do.
 TOO_MANY = strategies.MANY_CLASSES + 1
-OF_TOO_MANY = TOO_MANY / 2 * strategies.ONE_SHOT_SIGNAL
+OF_TOO_MANY = (TOO_MANY / 2) ** 0.5 * strategies.PURE_REFITTED_SIGNAL_OF_MANY
 
 
 @pytest.mark.parametrize(("signal", "wide", "ordered", "n_classes", "picked"), [
@@ -158,14 +160,16 @@ OF_TOO_MANY = TOO_MANY / 2 * strategies.ONE_SHOT_SIGNAL
     (BELOW * strategies.PURE_BOOSTED_SIGNAL_OF_WIDE, WIDE, WIDE, 2, "refitted"),
     (ABOVE * strategies.PURE_BOOSTED_SIGNAL_OF_WIDE, WIDE - 1, WIDE - 1, 2, "refitted"),
     (BELOW * strategies.PURE_REFITTED_SIGNAL, WIDE, WIDE, 2, "rules"),
-    (ABOVE * OF_EIGHT, 3, 2, 8, "boosted"), (BELOW * OF_EIGHT, 3, 2, 8, "rules"),
-    (ABOVE * OF_EIGHT, 11, 1, 8, "refitted"), (ABOVE * OF_EIGHT, 10, 1, 8, "boosted"),
+    (ABOVE * OF_EIGHT, 3, 2, 8, "refitted"), (BELOW * OF_EIGHT, 3, 2, 8, "rules"),
+    (ABOVE * BOOSTED_OF_EIGHT, 3, 2, 8, "boosted"), (BELOW * BOOSTED_OF_EIGHT, 3, 2, 8, "refitted"),
+    (ABOVE * BOOSTED_OF_EIGHT, 11, 1, 8, "refitted"),
+    (ABOVE * BOOSTED_OF_EIGHT, 10, 1, 8, "boosted"), (ABOVE * OF_EIGHT / 2, 11, 1, 2, "rules"),
     (BELOW * OF_CATEGORIES, 11, 1, 8, "rules"), (ABOVE * OF_CATEGORIES, 11, 1, 8, "refitted"),
-    (ABOVE * OF_CATEGORIES, 10, 1, 8, "rules"), (ABOVE * OF_CATEGORIES / 2, 11, 1, 2, "rules"),
+    (ABOVE * OF_CATEGORIES, 10, 1, 8, "rules"),
     (BELOW * 2 * strategies.PURE_BOOSTED_SIGNAL, 11, 1, 8, "refitted"),
     (ABOVE * 2 * strategies.PURE_BOOSTED_SIGNAL, 11, 1, 8, "boosted"),
-    (ABOVE * OF_TOO_MANY, 3, 2, TOO_MANY, "one_shot"),
-    (BELOW * OF_TOO_MANY, 3, 2, TOO_MANY, "rules"), (1e6, 30, 2, TOO_MANY, "one_shot"),
+    (ABOVE * OF_TOO_MANY, 3, 2, TOO_MANY, "refitted"),
+    (BELOW * OF_TOO_MANY, 3, 2, TOO_MANY, "rules"), (1e6, 30, 2, TOO_MANY, "refitted"),
 ])  # fmt: skip
 def test_the_rule_of_a_pure_epsilon(domain, signal, wide, ordered, n_classes, picked):
     budget = LearnerBudget(Fraction(2**0.5), Fraction(0))
@@ -177,9 +181,9 @@ def test_the_rule_of_a_pure_epsilon(domain, signal, wide, ordered, n_classes, pi
     (ABOVE, ABOVE, 2, "rules"), (BELOW, BELOW, 2, "rules"), (BELOW, ABOVE, 2, "refitted"),
     # Above the limit of boosted forests, too.
     (BELOW, 20.0, 2, "refitted"), (ABOVE, 20.0, 2, "boosted"),
-    (0.9, ABOVE, 3, "rules"), (BELOW, 1.5, 3, "refitted"), (ABOVE, 1.5, 3, "rules"),
-    (BELOW, 3.0, 8, "refitted"), (ABOVE, 3.0, 8, "boosted"), (0.2, 3.0, 8, "rules"),
-    (None, ABOVE, 2, "rules"), (BELOW, 20.0, TOO_MANY, "one_shot"),
+    (0.9, ABOVE, 3, "rules"), (BELOW, 1.5, 3, "refitted"), (ABOVE, 0.9, 3, "rules"),
+    (BELOW, 30.0, 8, "refitted"), (ABOVE, 30.0, 8, "boosted"), (0.2, 3.0, 8, "rules"),
+    (None, ABOVE, 2, "rules"), (BELOW, 20.0, TOO_MANY, "refitted"),
 ])  # fmt: skip
 def test_the_rule_of_few_records_and_a_large_pure_epsilon(domain, rows, epsilon, n_classes, picked):
     """One rule follows them too closely; of many classes trees need enough for each."""
@@ -198,7 +202,7 @@ OF_STREAMS = strategies.PURE_STREAMED_SIGNAL
 
 
 @pytest.mark.parametrize(("n_classes", "from_streams"), [
-    (2, strategies.PURE_BOOSTED_SIGNAL), (8, strategies.PURE_BOOSTED_SIGNAL_WITHOUT_RULES),
+    (2, strategies.PURE_BOOSTED_SIGNAL), (8, strategies.PURE_BOOSTED_SIGNAL_OF_MANY),
 ])  # fmt: skip
 @pytest.mark.parametrize(("limit", "factor", "picked"), [
     ("of", BELOW, "one_shot"), ("of", ABOVE, "refitted"),
@@ -214,8 +218,10 @@ def test_the_rule_of_streams(domain, n_classes, from_streams, limit, factor, pic
         in_memory=False,
     )
     assert pick_strategy(facts, pure) == picked
-    many = replace(facts, n_classes=strategies.MANY_CLASSES + 1)
-    assert pick_strategy(many, pure) == "one_shot"
+    times = (TOO_MANY / 2) ** 0.5
+    many = like(facts_of(domain, 1e5), times * signal, pure, 4, 2, n_classes=TOO_MANY)
+    ours = "refitted" if picked == "boosted" else picked
+    assert pick_strategy(replace(many, in_memory=False), pure) == ours
     limit = strategies.PURE_BOOSTED_SIGNAL_WITHOUT_RULES
     wide = replace(like(facts, ABOVE * limit, pure, WIDE, WIDE), in_memory=False)
     assert pick_strategy(wide, pure) == "boosted"
