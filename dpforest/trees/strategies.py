@@ -88,6 +88,8 @@ FEW_FEATURES, PURE_BOOSTED_SIGNAL_OF_FEW = 4, 100_000.0
 #: second that of two: drawn splits part categories off one by one, random ones in halves.
 PURE_REFITTED_SIGNAL_OF_MANY, PURE_BOOSTED_SIGNAL_OF_MANY = 14_000.0, 60_000.0
 PURE_REFITTED_SIGNAL_OF_CATEGORIES = 10_000.0
+#: The first of more classes than `MANY_CLASSES`, which a rule tree of 64 leaves hardly tells apart.
+PURE_REFITTED_SIGNAL_OF_VERY_MANY = 8000.0
 #: R from which boosted forests pass all others where rules can't be had: in regressions, and in
 #: streams of two classes and many features that are nearly all ordered.
 PURE_BOOSTED_SIGNAL_WITHOUT_RULES = 10_000.0
@@ -213,6 +215,8 @@ def _pure_refitted_signal(facts: TableFacts) -> float:
     """R sqrt(2 / K) from which refitted forests pass rules, in pure epsilon."""
     if facts.n_classes == 2:
         return PURE_REFITTED_SIGNAL
+    if facts.n_classes > MANY_CLASSES:
+        return PURE_REFITTED_SIGNAL_OF_VERY_MANY
     ordered = _has_order(facts)
     return PURE_REFITTED_SIGNAL_OF_MANY if ordered else PURE_REFITTED_SIGNAL_OF_CATEGORIES
 

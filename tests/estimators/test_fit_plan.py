@@ -146,7 +146,7 @@ OF_CATEGORIES = 2 * strategies.PURE_REFITTED_SIGNAL_OF_CATEGORIES
 BOOSTED_OF_EIGHT = 2 * strategies.PURE_BOOSTED_SIGNAL_OF_MANY
 #: Classes of which no boosted forest comes in pure epsilon, and R from which refitted ones do.
 TOO_MANY = strategies.MANY_CLASSES + 1
-OF_TOO_MANY = (TOO_MANY / 2) ** 0.5 * strategies.PURE_REFITTED_SIGNAL_OF_MANY
+OF_TOO_MANY = (TOO_MANY / 2) ** 0.5 * strategies.PURE_REFITTED_SIGNAL_OF_VERY_MANY
 
 
 @pytest.mark.parametrize(("signal", "wide", "ordered", "n_classes", "picked"), [
