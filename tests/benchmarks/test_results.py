@@ -355,7 +355,7 @@ def run_made_tasks(path, monkeypatch):
     monkeypatch.setattr(made_tasks, "tasks", lambda folder, several: [task])
     asked = argparse.Namespace(
         sets=None, signals=[9.0], seeds=2, models=["rules"], data=None, several=False,
-        most_features=9, laws=False,
+        most_features=9, laws=False, of_features=None,
     )  # fmt: skip
     made_tasks.fit_missing(asked, Store(path, made_tasks.SOURCES))
     return fit.calls
