@@ -114,7 +114,8 @@ def fresh_cluster():
 
 
 STRATEGIES = [("one_shot", 0), ("one_shot", 1e-6), ("refitted", 1e-6), ("refitted", 0),
-              ("boosted", 1e-6), ("boosted", 0), ("additive", 1e-6), ("multinomial", 0)]  # fmt: skip
+              ("boosted", 1e-6), ("boosted", 0), ("additive", 1e-6),
+              ("multinomial", 0)]  # fmt: skip
 
 
 @pytest.mark.parametrize(
