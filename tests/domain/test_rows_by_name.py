@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import warnings
 from collections import OrderedDict, namedtuple
+from contextlib import closing
 
 import numpy as np
 import pandas as pd
@@ -99,7 +100,7 @@ def test_names_of_any_class_of_texts(kind):
 
 def rows_of_sqlite(frame):
     """The rows that a database hands over, with names."""
-    with sqlite3.connect(":memory:") as base:
+    with closing(sqlite3.connect(":memory:")) as base:
         frame.to_sql("t", base, index=False)
         base.row_factory = sqlite3.Row
         return base.execute("select * from t").fetchall()
