@@ -45,8 +45,9 @@ def test_labels_that_name_their_rows_in_another_order_are_told():
                 check = domain.check(X, labels)
             assert check.labels_in_other_order is told
             assert ("give y.loc[X.index]" in str(check)) is told
-    texts = [pd.Index(names) for names in (["a", "b", "c"], ["c", "b", "a"])]
-    assert domain.check(X.set_index(texts[0]), y.set_axis(texts[1])).labels_in_other_order
+    for kind in (None, object):
+        texts = [pd.Index(names, dtype=kind) for names in (["a", "b", "c"], ["c", "b", "a"])]
+        assert domain.check(X.set_index(texts[0]), y.set_axis(texts[1])).labels_in_other_order
     for odd in (pd.period_range("2020", periods=3, freq="Y"), [None, "a", 3], [1, 1, 2]):
         assert not domain.check(X.set_axis(odd), y.set_axis(odd[::-1])).labels_in_other_order
     assert not domain.check(X, y.to_numpy()).labels_in_other_order
