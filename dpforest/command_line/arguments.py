@@ -46,10 +46,15 @@ class Arguments(argparse.ArgumentParser):
                 self.error(f"{name} is no option of this command{_near(name, list(known))}")
 
 
+#: Options by what the same is called in Python, where names are far apart.
+_IN_PYTHON = {"--actor": "--as"}
+
+
 def _near(name: str, known: Sequence[str]) -> str:
     """Words on the options that a name may mean."""
     begun = [one for one in known if one.startswith(name)] if len(name) > len("--") else []
-    near = begun or get_close_matches(name, known, n=1)
+    named = [one for one in known if one == _IN_PYTHON.get(name)]
+    near = named or begun or get_close_matches(name, known, n=1)
     return f". Write {' or '.join(near)}" if near else ""
 
 

@@ -26,15 +26,13 @@ from dpforest.records.streams.csv_lines import (
     names_of,
     split_header,
 )
-from dpforest.records.streams.files import Files, file_list, files_in, pyarrow, reading
+from dpforest.records.streams.files import ENDINGS, Files, file_list, files_in, pyarrow, reading
 from dpforest.records.streams.parquet_files import ParquetStream
 from dpforest.records.streams.passes import Batch
 from dpforest.records.table import Table
 
 #: Declared rows times columns up to which a table is read whole: some hundreds of megabytes.
 MOST_CELLS = 20_000_000
-#: Endings of each kind; what a file is called is public.
-ENDINGS = {"csv": (".csv", ".csv.gz"), "parquet": (".parquet", ".pq")}
 
 
 def is_streamed(domain: Domain, asked: bool | None) -> bool:
@@ -72,7 +70,7 @@ def unlabelled(path: Path, kind: str | None = None, texts: Sequence[str] = ()) -
 
 def files_of(paths: Sequence[str], kind: str | None = None) -> tuple[Path, ...]:
     """Files in the order in which they are read."""
-    return file_list(list(paths), f".{_kind_of(paths, kind)}")
+    return file_list(list(paths), _kind_of(paths, kind))
 
 
 def _kind_of(paths: Sequence[str], given: str | None) -> str:
@@ -93,7 +91,7 @@ def _kind_of(paths: Sequence[str], given: str | None) -> str:
 def _kinds_at(path: Path) -> Iterator[str]:
     for kind, endings in ENDINGS.items():
         if path.is_dir():
-            yield from (kind for _ in files_in(path, f".{kind}")[:1])
+            yield from (kind for _ in files_in(path, kind)[:1])
         elif path.name.lower().endswith(endings):
             yield kind
 

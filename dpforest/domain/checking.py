@@ -174,7 +174,7 @@ def _in_other_order(X: Any, y: Any) -> bool:
 def _is_plain_index(index: Any, pandas: Any) -> bool:
     """Say if names of rows are whole numbers or texts, which compare without surprise."""
     dtype = index.dtype
-    if dtype == object:  # what texts are before pandas 3
+    if getattr(dtype, "kind", "") == "O":  # what texts are before pandas 3
         return all(type(name) is str for name in index)
     return isinstance(dtype, pandas.StringDtype) or getattr(dtype, "kind", "") in ("i", "u")
 

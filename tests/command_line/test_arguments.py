@@ -29,6 +29,7 @@ def refused(ask, line, capsys):
         (f"{PLAN} --epsilon 1 --d 0", "Write --domain or --delta or --data-set"),
         (f"{PLAN} --epsilon 1 --zzz", "--zzz is no option of this command\n"),
         ("ledger status --led x", "Write --ledger"),
+        ("ledger status --actor ana", "Write --as"),
         ("demo --eps 1", "Write --epsilon"),
         ("domain draft stays.csv --target back --output -", "- stands for no file here"),
         ("domain confirm draft.json --by me --output -", "- stands for no file here"),

@@ -46,9 +46,9 @@ class CSVStream(Files):
     Parameters
     ----------
     paths : path or list of paths
-        Files, or folders, whose ``*.csv`` files are taken in the order of their names. What
-        pyarrow can decompress (``.csv.gz``) may be named as a file. All have the same columns,
-        in any order.
+        Files, or folders, whose ``*.csv`` and ``*.csv.gz`` files are taken in the order of their
+        names. What else pyarrow can decompress may be named as a file. All have the same
+        columns, in any order.
     target : str
         Column of the target.
     memory_limit : int
@@ -62,7 +62,7 @@ class CSVStream(Files):
         Without pyarrow (``dpforest[frames]``).
     """
 
-    suffix = ".csv"
+    kind = "csv"
 
     def __init__(
         self,

@@ -23,11 +23,14 @@ from dpforest.records.streams.passes import Batch
 
 Paths = str | os.PathLike[str] | list[Any] | tuple[Any, ...]
 
+#: How files of a kind end; folders are searched for all of them.
+ENDINGS = {"csv": (".csv", ".csv.gz"), "parquet": (".parquet", ".pq")}
+
 
 class Files(Stream):
     """Files of one kind, read in the order in which they are given; each of them once."""
 
-    suffix: str
+    kind: str
 
     def __init__(self, paths: Paths, target: str, memory_limit: int = MEMORY_LIMIT) -> None:
         super().__init__(memory_limit)
@@ -35,7 +38,7 @@ class Files(Stream):
             raise ParameterTypeError(
                 "target", kind_of(target), "must be the name of a column", "Give a text"
             )
-        self.paths = file_list(paths, self.suffix)
+        self.paths = file_list(paths, self.kind)
         _refuse_repeats(self.paths)
         self.target = target
 
@@ -92,15 +95,15 @@ def reading(place: str) -> Iterator[None]:
         )
 
 
-def file_list(paths: Paths, suffix: str) -> tuple[Path, ...]:
-    """Files in the order in which they are read.
+def file_list(paths: Paths, kind: str) -> tuple[Path, ...]:
+    """Files of a kind, in the order in which they are read.
 
     Raises
     ------
     ParameterTypeError
         Something else is given.
     ParameterError
-        There are none.
+        There are none, or a folder has one both as it is and compressed.
     """
     given = [paths] if isinstance(paths, (str, os.PathLike)) else paths
     if not isinstance(given, (list, tuple)) or not all(
@@ -111,19 +114,31 @@ def file_list(paths: Paths, suffix: str) -> tuple[Path, ...]:
         )
     found: list[Path] = []
     for path in map(Path, given):
-        found += files_in(path, suffix) if path.is_dir() else [path]
+        found += _once(files_in(path, kind)) if path.is_dir() else [path]
     missing = [path for path in found if not path.is_file()]
     if missing or not found:
         raise ParameterError(
             "paths", missing[0].name if missing else paths, "must name files that are there",
-            f"Give *{suffix} files or a folder of them",
+            f"Give *{ENDINGS[kind][0]} files or a folder of them",
         )  # fmt: skip
     return tuple(found)
 
 
-def files_in(folder: Path, suffix: str) -> list[Path]:
-    """Files of a folder with an ending, in the order of their names; T.CSV ends with .csv too."""
-    return sorted(path for path in folder.glob("*") if path.name.lower().endswith(suffix))
+def files_in(folder: Path, kind: str) -> list[Path]:
+    """Files of a folder that end so, in the order of their names; T.CSV ends with .csv too."""
+    return sorted(path for path in folder.glob("*") if path.name.lower().endswith(ENDINGS[kind]))
+
+
+def _once(files: list[Path]) -> list[Path]:
+    """The files, unless one lies beside its compressed form: its records would count twice."""
+    names = {path.name for path in files}
+    for path in files:
+        if path.suffix.lower() == ".gz" and path.stem in names:
+            raise ParameterError(
+                "paths", Described(f"the file {path.stem} (and {path.name})"), COUNTS_TWICE,
+                "Take one of them out of it, or name the files",
+            )  # fmt: skip
+    return files
 
 
 def _refuse_repeats(files: Sequence[Path]) -> None:

@@ -31,7 +31,8 @@ class ParquetStream(Files):
     Parameters
     ----------
     paths : path or list of paths
-        Files, or folders, whose ``*.parquet`` files are taken in the order of their names.
+        Files, or folders, whose ``*.parquet`` and ``*.pq`` files are taken in the order of their
+        names.
     target : str
         Column of the target.
     memory_limit : int
@@ -43,7 +44,7 @@ class ParquetStream(Files):
         Without pyarrow (``dpforest[frames]``).
     """
 
-    suffix = ".parquet"
+    kind = "parquet"
 
     def columns(self) -> Iterable[tuple[str, tuple[str, ...] | None]]:
         """Columns of every file, from its footer."""

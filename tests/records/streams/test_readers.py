@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+
 import pytest
 
 from dpforest.exceptions import ParameterError, ParameterTypeError, StreamError
@@ -16,14 +18,35 @@ def test_files_of_a_folder_come_in_the_order_of_their_names(tmp_path):
     names = ["b.csv", "a.csv", "c10.csv", "c2.csv"]
     for name in names:
         (tmp_path / name).write_text("x,y\n1,0\n")
-    found = reading_files.file_list(tmp_path, ".csv")
+    found = reading_files.file_list(tmp_path, "csv")
     assert [path.name for path in found] == sorted(names)
     (tmp_path / "B2.CSV").write_text("x,y\n1,0\n")
     (tmp_path / "b.txt").write_text("no table\n")
-    found = reading_files.file_list(tmp_path, ".csv")
+    found = reading_files.file_list(tmp_path, "csv")
     assert [path.name for path in found] == sorted([*names, "B2.CSV"])
     given = [tmp_path / name for name in names]
-    assert [path.name for path in reading_files.file_list(given, ".csv")] == names
+    assert [path.name for path in reading_files.file_list(given, "csv")] == names
+
+
+@pytest.mark.parametrize("ending", [end for ends in reading_files.ENDINGS.values() for end in ends])
+def test_a_folder_is_searched_for_every_ending(ending, tmp_path):
+    """None of its tables is left out in silence."""
+    (kind,) = [kind for kind, ends in reading_files.ENDINGS.items() if ending in ends]
+    for name in (f"b{ending}", f"a{reading_files.ENDINGS[kind][0]}", f"c{ending.upper()}"):
+        (tmp_path / name).write_bytes(b"")
+    found = [path.name[0] for path in reading_files.file_list(tmp_path, kind)]
+    assert found == ["a", "b", "c"]
+
+
+def test_a_file_beside_its_compressed_form_is_refused(tmp_path):
+    (tmp_path / "a.csv").write_text("x,y\n1,0\n")
+    with gzip.open(tmp_path / "a.csv.gz", "wt") as packed:
+        packed.write("x,y\n1,0\n")
+    with pytest.raises(ParameterError, match=r"the file a\.csv \(and a\.csv\.gz\): is given twice"):
+        CSVStream(tmp_path, "y")
+    (tmp_path / "a.csv").rename(tmp_path / "b.csv")
+    stream = CSVStream(tmp_path, "y")
+    assert [len(batch.y) for batch in stream.batches()] == [1, 1]
 
 
 def test_a_file_that_is_named_twice_is_refused(tmp_path):
