@@ -20,6 +20,8 @@ from dpforest.records.streams.csv_lines import (
 from dpforest.records.streams.files import Files, Paths, pyarrow, reading
 from dpforest.records.streams.passes import Batch
 
+#: Ends of the names of compressed files, with what pyarrow calls their kind.
+PACKED = {".gz": "gzip", ".bz2": "bz2", ".lz4": "lz4", ".zst": "zstd"}
 #: Bytes that are read at a time.
 BLOCK_BYTES = 2**24
 
@@ -47,8 +49,8 @@ class CSVStream(Files):
     ----------
     paths : path or list of paths
         Files, or folders, whose ``*.csv`` and ``*.csv.gz`` files are taken in the order of their
-        names. What else pyarrow can decompress may be named as a file. All have the same
-        columns, in any order.
+        names. What else pyarrow can decompress may be named as a file. Endings may be in large
+        letters. All have the same columns, in any order.
     target : str
         Column of the target.
     memory_limit : int
@@ -130,8 +132,9 @@ def _n_lines(path: Path) -> int:
 @contextmanager
 def opened(path: Path) -> Iterator[Any]:
     """Bytes of a file, decompressed where its name says so."""
+    packed = PACKED.get(path.suffix.lower())  # pyarrow itself knows small letters alone
     with reading(path.name):
-        stream = pyarrow().input_stream(path, compression="detect")
+        stream = pyarrow().input_stream(path, compression=packed)
     with stream:
         yield stream
 

@@ -130,12 +130,16 @@ def files_in(folder: Path, kind: str) -> list[Path]:
 
 
 def _once(files: list[Path]) -> list[Path]:
-    """The files, unless one lies beside its compressed form: its records would count twice."""
-    names = {path.name for path in files}
+    """The files, unless one lies beside its compressed form: its records would count twice.
+
+    Endings are known by large letters too, so names are compared without their case.
+    """
+    names = {path.name.lower(): path.name for path in files}
     for path in files:
-        if path.suffix.lower() == ".gz" and path.stem in names:
+        plain = names.get(path.stem.lower())
+        if path.suffix.lower() == ".gz" and plain:
             raise ParameterError(
-                "paths", Described(f"the file {path.stem} (and {path.name})"), COUNTS_TWICE,
+                "paths", Described(f"the file {plain} (and {path.name})"), COUNTS_TWICE,
                 "Take one of them out of it, or name the files",
             )  # fmt: skip
     return files

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import gzip
+import re
 
 import pytest
 
 from dpforest.exceptions import ParameterError, ParameterTypeError, StreamError
 from dpforest.records.streams import csv_files, csv_lines
 from dpforest.records.streams import files as reading_files
-from dpforest.streams import BatchStream, CSVStream
+from dpforest.streams import BatchStream, CSVStream, ParquetStream
 
 pa = pytest.importorskip("pyarrow")
+parquet = pytest.importorskip("pyarrow.parquet")
 
 
 def test_files_of_a_folder_come_in_the_order_of_their_names(tmp_path):
@@ -28,25 +30,62 @@ def test_files_of_a_folder_come_in_the_order_of_their_names(tmp_path):
     assert [path.name for path in reading_files.file_list(given, "csv")] == names
 
 
+def write_row(path, x):
+    """A table of one record, as the end of its name says."""
+    ending = path.suffix.lower()
+    if ending in (".parquet", ".pq"):
+        parquet.write_table(pa.table({"x": [x], "y": [0]}), path)
+        return
+    text = f"x,y\n{x},0\n".encode()
+    path.write_bytes(gzip.compress(text) if ending == ".gz" else text)
+
+
 @pytest.mark.parametrize("ending", [end for ends in reading_files.ENDINGS.values() for end in ends])
 def test_a_folder_is_searched_for_every_ending(ending, tmp_path):
-    """None of its tables is left out in silence."""
+    """None of its tables is left out in silence, and all are read."""
     (kind,) = [kind for kind, ends in reading_files.ENDINGS.items() if ending in ends]
-    for name in (f"b{ending}", f"a{reading_files.ENDINGS[kind][0]}", f"c{ending.upper()}"):
-        (tmp_path / name).write_bytes(b"")
-    found = [path.name[0] for path in reading_files.file_list(tmp_path, kind)]
-    assert found == ["a", "b", "c"]
+    first = reading_files.ENDINGS[kind][0]
+    mixed = "".join(sign.upper() if k % 2 else sign for k, sign in enumerate(ending))
+    for x, name in enumerate((f"a{first}", f"b{ending}", f"c{ending.upper()}", f"d{mixed}")):
+        write_row(tmp_path / name, x)
+    stream = (CSVStream if kind == "csv" else ParquetStream)(tmp_path, "y")
+    stream.check(("x",))
+    assert [path.name[0] for path in stream.paths] == ["a", "b", "c", "d"]
+    read = [value for batch in stream.batches() for value in batch.X["x"].to_pylist()]
+    assert list(map(float, read)) == [0, 1, 2, 3]
 
 
-def test_a_file_beside_its_compressed_form_is_refused(tmp_path):
-    (tmp_path / "a.csv").write_text("x,y\n1,0\n")
-    with gzip.open(tmp_path / "a.csv.gz", "wt") as packed:
-        packed.write("x,y\n1,0\n")
-    with pytest.raises(ParameterError, match=r"the file a\.csv \(and a\.csv\.gz\): is given twice"):
+def test_kinds_of_packing_are_those_that_pyarrow_knows(tmp_path):
+    """By small and large letters."""
+    for ending, kind in csv_files.PACKED.items():
+        assert pa.Codec.detect(f"a{ending}").name == kind
+        for name in (f"a.csv{ending}", f"A.CSV{ending.upper()}"):
+            with pa.output_stream(tmp_path / name, compression=kind) as packed:
+                packed.write(b"x,y\n1,0\n")
+            assert len(next(CSVStream(tmp_path / name, "y").batches()).y) == 1
+
+
+@pytest.mark.parametrize(
+    ("plain", "packed"),
+    [("a.csv", "a.csv.gz"), ("A.CSV", "a.csv.gz"), ("a.csv", "A.Csv.GZ"), ("a.Csv", "a.csv.gz")],
+)
+def test_a_file_beside_its_compressed_form_is_refused(tmp_path, plain, packed):
+    write_row(tmp_path / plain, 1)
+    write_row(tmp_path / packed, 1)
+    said = f"the file {plain} (and {packed}): is given twice"
+    with pytest.raises(ParameterError, match=re.escape(said)):
         CSVStream(tmp_path, "y")
-    (tmp_path / "a.csv").rename(tmp_path / "b.csv")
+    (tmp_path / plain).rename(tmp_path / "b.csv")
     stream = CSVStream(tmp_path, "y")
     assert [len(batch.y) for batch in stream.batches()] == [1, 1]
+
+
+def test_files_of_one_name_in_two_folders_or_by_two_cases_are_two(tmp_path):
+    (tmp_path / "below").mkdir()
+    for name in ("a.csv", "below/a.csv.gz", "b.csv", "B.csv"):
+        write_row(tmp_path / name, 1)
+    n_files = len([path for path in tmp_path.rglob("*") if path.is_file()])
+    assert len(CSVStream([tmp_path, tmp_path / "below"], "y").paths) == n_files
 
 
 def test_a_file_that_is_named_twice_is_refused(tmp_path):
