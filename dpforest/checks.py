@@ -101,6 +101,16 @@ _REASONS: dict[type[Exception], str] = {
 }
 
 
+def is_same_file(path: str | os.PathLike[str], other: str | os.PathLike[str]) -> bool:
+    """Say if two places are one file, by whatever names, also where no file is there yet."""
+    try:
+        if os.path.realpath(path) == os.path.realpath(other):
+            return True
+        return os.path.isfile(path) and os.path.isfile(other) and os.path.samefile(path, other)
+    except (OSError, ValueError):  # a null character is a ValueError
+        return False
+
+
 def write_file(path: Any, content: str | bytes, newline: str | None = None) -> None:
     """Write a text or bytes to a file, over what is there.
 

@@ -16,6 +16,7 @@ from dpforest.exceptions import ApprovalMissing, BudgetExceeded, LedgerFrozen, P
 from dpforest.ledger.charges import less_by
 from dpforest.ledger.commands import login
 from dpforest.ledger.ledger import BudgetLedger
+from dpforest.ledger.opening import ledger_files
 from dpforest.ledger.words import several
 from dpforest.signatures import Signer
 
@@ -108,6 +109,11 @@ class Purse:
         )  # fmt: skip
         write_text(path, charge.to_json(), force=force, option="--charge")
         return Written(what="charge", path=str(path))
+
+
+def read_for_price(chosen: argparse.Namespace) -> list[str | Path | None]:
+    """Files that a plan and its price are read from; what a ledger has beside it may come yet."""
+    return [chosen.domain, chosen.key, *ledger_files(chosen.ledger)]
 
 
 @contextmanager

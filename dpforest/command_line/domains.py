@@ -62,7 +62,7 @@ def run_draft(chosen: argparse.Namespace) -> Answer:
 def run_confirm(chosen: argparse.Namespace) -> Answer:
     """Write the facts that somebody stands for, without what a draft knew of the records."""
     path = Path(chosen.output)
-    check_new(path, chosen.force)
+    check_new(path, chosen.force, read=[chosen.domain, chosen.sources])
     domain = with_rows(Domain.from_json(Path(chosen.domain)), chosen.rows)
     domain = _confirmed(domain, chosen.by, _sources(chosen))
     # What is not confirmed still holds what was read off the records.

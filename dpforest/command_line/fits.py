@@ -20,7 +20,13 @@ from sklearn.base import is_regressor
 
 from dpforest.command_line.answers import Answer, FitResult, Price, Written
 from dpforest.command_line.asking import agreed
-from dpforest.command_line.charging import Purse, price_words, purse_of, spent_words
+from dpforest.command_line.charging import (
+    Purse,
+    price_words,
+    purse_of,
+    read_for_price,
+    spent_words,
+)
 from dpforest.command_line.exit_codes import ANSWER_IS_NO, DONE, NOT_ALL_WRITTEN
 from dpforest.command_line.forests import declared_domain, forest_of
 from dpforest.command_line.headers import header_at
@@ -28,7 +34,7 @@ from dpforest.command_line.interrupts import interrupts_wait
 from dpforest.command_line.planning import how_read
 from dpforest.command_line.predictions import check_columns_of, write_predictions
 from dpforest.command_line.running import tell
-from dpforest.command_line.tables import WholeTable, is_streamed, labelled
+from dpforest.command_line.tables import WholeTable, files_of, is_streamed, labelled
 from dpforest.command_line.writing import (
     check_new,
     check_writable,
@@ -124,13 +130,21 @@ def run_fit(chosen: argparse.Namespace) -> Answer:
 
 def _check_places(chosen: argparse.Namespace) -> None:
     """Refuse what could not be written afterwards, and what is there of another fit."""
-    for name in NAMES:
-        check_new(Path(chosen.output) / name, chosen.force)
+    read = _read_by(chosen)
+    for name in NAMES:  # also those that this fit does not write: --force removes them
+        check_new(Path(chosen.output) / name, chosen.force, read=read)
     if not chosen.no_html:
         try:
             import jinja2  # noqa: F401
         except ImportError:
             raise MissingExtraError("jinja2", "report", "report.html (--no-html: none)") from None
+
+
+def _read_by(chosen: argparse.Namespace) -> list[str | Path | None]:
+    """Files that a fit reads, those in folders too."""
+    trained_on = files_of(chosen.files, chosen.format)
+    predicted = files_of(chosen.predict, chosen.format) if chosen.predict else ()
+    return [*trained_on, *predicted, chosen.header, *read_for_price(chosen)]
 
 
 def _before(order: Order) -> str:

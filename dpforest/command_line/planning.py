@@ -6,13 +6,16 @@ import argparse
 from pathlib import Path
 
 from dpforest.command_line.answers import Answer, PlanResult, Written
-from dpforest.command_line.charging import price_words, purse_of
+from dpforest.command_line.charging import price_words, purse_of, read_for_price
 from dpforest.command_line.forests import declared_domain, forest_of
 from dpforest.command_line.tables import is_streamed
+from dpforest.command_line.writing import check_new
 
 
 def run_plan(chosen: argparse.Namespace) -> Answer:
     """Plan a fit from public facts alone: no record is read, and nothing is charged."""
+    if chosen.charge:
+        check_new(Path(chosen.charge), chosen.force, "--charge", read=read_for_price(chosen))
     domain = declared_domain(chosen)
     forest, streamed = forest_of(chosen, domain), is_streamed(domain, chosen.streamed)
     plan = forest.plan(streamed=streamed)

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from dpforest.checks import is_same_file
 from dpforest.exceptions import ParameterError
 
 #: Modes of a file that its owner alone may read, and of others before the process's mask.
@@ -45,13 +46,8 @@ def check_new(
         raise ParameterError(
             option, str(path), "is there already", "Name another place, or write --force"
         )
-    if any(place is not None and _is_same(path, Path(place)) for place in read):
+    if any(place is not None and is_same_file(path, place) for place in read):
         raise ParameterError(option, str(path), "is a file that is read", "Name another place")
-
-
-def _is_same(path: Path, other: Path) -> bool:
-    """Say if two places are one file, by whatever names."""
-    return path.is_file() and other.is_file() and path.samefile(other)
 
 
 def check_writable(folder: Path, option: str = "--output") -> None:

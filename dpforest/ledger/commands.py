@@ -18,7 +18,7 @@ from typing import Any
 
 from dpforest.accounting.figures import figure_cap, figure_charged, figure_down, figure_up
 from dpforest.accounting.rationals import parse_amount
-from dpforest.checks import write_file
+from dpforest.checks import is_same_file, write_file
 from dpforest.domain.domain import Domain
 from dpforest.exceptions import BudgetExceeded, LedgerFrozen, ParameterError
 from dpforest.ledger.amounts import fraction_of
@@ -28,7 +28,7 @@ from dpforest.ledger.entries import Charge, Entry, Kind
 from dpforest.ledger.exporting import read_export
 from dpforest.ledger.lacking import LACKING, lacking_of
 from dpforest.ledger.ledger import BudgetLedger
-from dpforest.ledger.opening import open_store
+from dpforest.ledger.opening import ledger_files, open_store
 from dpforest.ledger.status import DataSetStatus, ReserveStatus
 from dpforest.ledger.telling import told
 from dpforest.ledger.words import several
@@ -65,11 +65,22 @@ def run_command(chosen: argparse.Namespace) -> str:
     DPForestError
         Whatever refuses it; nothing was written then.
     """
+    if "file" in chosen:
+        _check_apart(chosen)
     with _opened(chosen) as ledger:
         answer = _RUNS[chosen.action](ledger, chosen)
     if answer.aside:
         print(answer.aside, file=sys.stderr)
     return json.dumps(answer.data) if chosen.json else answer.words
+
+
+def _check_apart(chosen: argparse.Namespace) -> None:
+    """Refuse a file that is the ledger's own, or its key: one of both would be lost."""
+    own = [*([chosen.key] if chosen.key else []), *ledger_files(chosen.ledger)]
+    if any(is_same_file(chosen.file, place) for place in own):
+        raise ParameterError(
+            "FILE", chosen.file, "is a file of the ledger's own, or its key", "Name another place"
+        )
 
 
 def _opened(chosen: argparse.Namespace) -> BudgetLedger:

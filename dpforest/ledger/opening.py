@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from dpforest.exceptions import ParameterError, ParameterTypeError
+from dpforest.ledger.places import BESIDE
 from dpforest.ledger.store import Store
 from dpforest.strict_json import name_of
 
@@ -76,6 +77,26 @@ def open_store(
         "must begin with sqlite:/// or postgresql://",
         'Write "sqlite:///claims.ledger" for a file in this folder',
     )
+
+
+def ledger_files(url: str | None) -> tuple[Path, ...]:
+    """Files of a ledger in SQLite, and those that stand beside it in use; nothing is opened.
+
+    Parameters
+    ----------
+    url : str or None
+        As :func:`open_store` takes it. Of other kinds, and of none, there are no files.
+
+    Raises
+    ------
+    ParameterError
+        If it names no file, as :func:`open_store` would.
+    """
+    kind, _, place = (url or "").partition("://")
+    if kind != "sqlite":
+        return ()
+    path = Path(os.path.realpath(_path_of(place, str(url))))
+    return (path, *(path.with_name(path.name + ending) for ending in BESIDE))
 
 
 def _path_of(place: str, url: str) -> Path:

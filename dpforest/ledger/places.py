@@ -12,6 +12,9 @@ from dpforest.exceptions import LedgerUnreachable
 #: Advice where there is no ledger yet, to a shell and to Python.
 CREATE = "Create it once: `dpforest ledger init`, or BudgetLedger.open(url, ..., create=True)"
 
+#: Ends of the names of files that SQLite and the queue of writers keep beside a ledger's own.
+BESIDE = ("-wal", "-shm", "-journal", "-queue")
+
 #: Types of ``statfs`` on Linux. FUSE is among them: what stands behind it cannot be told.
 NETWORK = {
     0x6969: "NFS",

@@ -45,28 +45,6 @@ def test_predictions_are_those_of_the_forest(good, forest, rows):
     assert np.array_equal(shares, forest.predict_proba(X))
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        f"{PREDICT} --output stays.csv",
-        f"{PREDICT} --output forest/model.json",
-        "explain forest/model.json --plot forest/model.json",
-        "export forest/model.json --output forest/model.json",
-        "report show forest/model.json --output forest/model.json",
-        "report show forest/report.json --output forest/report.json",
-        "domain draft stays.csv --target back --output stays.csv",
-        "domain check stays.csv --target back --domain domain.json --output stays.csv",
-        "domain check stays.csv --target back --domain domain.json --output domain.json",
-        "domain diff domain.json domain.json --output domain.json",
-    ],
-)
-def test_no_command_writes_over_what_it_reads(ask, here, line):
-    before = {path: path.read_bytes() for path in here.rglob("*") if path.is_file()}
-    code, _, err = ask(f"{line} --force")
-    assert code == 2 and "is a file that is read" in err
-    assert before == {path: path.read_bytes() for path in here.rglob("*") if path.is_file()}
-
-
 def test_parquet_in_and_out(good, here, forest, rows):
     table = {name: [row[name] for row in rows] for name in ("ward", "stay")}
     table["age"] = [int(row["age"]) for row in rows]
