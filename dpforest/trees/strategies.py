@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -83,13 +84,12 @@ PURE_BOOSTED_SIGNAL_OF_WIDE = 30_000.0
 #: R from which boosted ones pass them of fewer features than these: trees that are drawn resolve
 #: so few as well, in a tenth of the time.
 FEW_FEATURES, PURE_BOOSTED_SIGNAL_OF_FEW = 4, 100_000.0
-#: R sqrt(2 / K) from which refitted forests pass rules of more classes, and from which boosted ones
-#: pass these, up to `MANY_CLASSES`. Where hardly a feature is ordered the first is less, and the
-#: second that of two: drawn splits part categories off one by one, random ones in halves.
-PURE_REFITTED_SIGNAL_OF_MANY, PURE_BOOSTED_SIGNAL_OF_MANY = 14_000.0, 60_000.0
-PURE_REFITTED_SIGNAL_OF_CATEGORIES = 10_000.0
-#: The first of more classes than `MANY_CLASSES`, which a rule tree of 64 leaves hardly tells apart.
-PURE_REFITTED_SIGNAL_OF_VERY_MANY = 8000.0
+#: R sqrt(2 / K) from which boosted forests pass rules of more classes, whose stages grow in number.
+#: Where hardly a feature is ordered it is that of two, and refitted ones pass rules first: random
+#: trees part categories in halves.
+PURE_BOOSTED_SIGNAL_OF_MANY, PURE_REFITTED_SIGNAL_OF_CATEGORIES = 60_000.0, 10_000.0
+#: That from which refitted ones pass rules of more classes than `MANY_CLASSES`.
+PURE_REFITTED_SIGNAL_OF_VERY_MANY = 25_000.0
 #: R from which boosted forests pass all others where rules can't be had: in regressions, and in
 #: streams of two classes and many features that are nearly all ordered.
 PURE_BOOSTED_SIGNAL_WITHOUT_RULES = 10_000.0
@@ -217,8 +217,7 @@ def _pure_refitted_signal(facts: TableFacts) -> float:
         return PURE_REFITTED_SIGNAL
     if facts.n_classes > MANY_CLASSES:
         return PURE_REFITTED_SIGNAL_OF_VERY_MANY
-    ordered = _has_order(facts)
-    return PURE_REFITTED_SIGNAL_OF_MANY if ordered else PURE_REFITTED_SIGNAL_OF_CATEGORIES
+    return math.inf if _has_order(facts) else PURE_REFITTED_SIGNAL_OF_CATEGORIES
 
 
 def _is_for_pure_streams(facts: TableFacts, signal: float) -> bool:

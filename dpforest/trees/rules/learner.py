@@ -138,7 +138,7 @@ def _class_weights(
 
 def _draw_stage(tree: GrownTree, shape: RulesShape, stage: int, bridge: Bridge) -> None:
     """Draw one tree in each leaf that released cuts leave; the leaves' labels are redrawn."""
-    settings, size, role = shape.settings, shape.size, stage_role(stage)
+    settings, size, role = shape.settings, shape.size_at(stage), stage_role(stage)
     directions = draw_directions(
         tree.facts,
         size.n_sums,

@@ -11,7 +11,7 @@ from dpforest.accounting.releases import LearnerBudget, Plan, Release, once
 from dpforest.records.base import ClassCounts
 from dpforest.trees.base import PRIOR_ROLE, TableFacts
 from dpforest.trees.rules.queries import LEAF_COUNTS_SENSITIVITY, TreesOfHeightTwo
-from dpforest.trees.rules.settings import RulesSettings
+from dpforest.trees.rules.settings import MANY_CLASSES, RulesSettings
 
 OWNER = "rules"
 COUNT_ROLE = "leaf counts"
@@ -41,6 +41,10 @@ class FamilySize:
     n_singles: int
     n_cuts: int
 
+    def halved(self) -> FamilySize:
+        """Half the sums and half the cuts, a quarter of the pairs of cuts that are weighed."""
+        return FamilySize(-(-self.n_sums // 2), self.n_singles, -(-self.n_cuts // 2))
+
 
 @dataclass(frozen=True, slots=True)
 class RulesShape:
@@ -53,6 +57,7 @@ class RulesShape:
         The first draws a tree of height at most two on all records, every further one such a
         tree in each leaf that is there. 0 where the budget teaches the class shares only.
     size : FamilySize
+        Of the first three stages, and of two classes of all.
     signal : float
         R, from the declared or bought row count; the confidence of uncounted labels follows.
     settings : RulesSettings
@@ -63,6 +68,10 @@ class RulesShape:
     size: FamilySize
     signal: float
     settings: RulesSettings
+
+    def size_at(self, stage: int) -> FamilySize:
+        """Size of the family of a stage: there are many small cells from the fourth on."""
+        return self.size.halved() if self.n_classes > 2 and stage >= 3 else self.size
 
 
 RulesPlan: TypeAlias = Plan[RulesShape]
@@ -90,7 +99,7 @@ def build_plan(facts: TableFacts, budget: LearnerBudget, settings: RulesSettings
     of_two = facts.n_classes == 2 and facts.unit == 1
     if facts.n_classes == 2 and (facts.approximate_rows or 0.0) < settings.few_rows:
         settings = settings.of_few()
-    n_stages = settings.n_stages(signal, of_two) if drawn else 0
+    n_stages = settings.n_stages(signal, facts.n_classes, of_two) if drawn else 0
     shape = RulesShape(
         facts.n_classes, n_stages, family_size(facts, settings, signal), signal, settings
     )
@@ -167,7 +176,11 @@ def _whence(shape: RulesShape) -> str:
 
 def family_size(facts: TableFacts, settings: RulesSettings, signal: float) -> FamilySize:
     """The largest family whose fit stays below ``settings.work`` elementary steps."""
-    n_sums, n_cuts, n_singles = settings.n_sums, settings.n_cuts, 4 * settings.n_sums
+    n_sums, n_cuts = settings.n_sums, settings.n_cuts
+    if facts.n_classes > MANY_CLASSES:
+        n_sums = min(n_sums, settings.n_sums_of_very_many)
+        n_cuts = min(n_cuts, settings.n_cuts_of_very_many)
+    n_singles = 4 * n_sums
     while n_sums > 8 and _work(facts, n_sums, n_singles, n_cuts) > settings.work:
         if n_cuts > 16:
             n_cuts = n_cuts // 2

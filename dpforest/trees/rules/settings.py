@@ -13,6 +13,8 @@ from fractions import Fraction
 
 #: R below which a budget cannot teach more than the class shares.
 TOO_SMALL_SIGNAL = 5.0
+#: More classes than these are very many: 64 leaves hardly name each of them where it lies.
+MANY_CLASSES = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,11 @@ class RulesSettings:
         stay below.
     fourth_signal : float
         From here on a fourth stage is drawn where leaves are counted before each.
+    further_signals_of_many, further_signals_of_very_many : tuple of float
+        From these on further stages are drawn of three and more classes, and of more than
+        ``MANY_CLASSES``: each leaf names one class.
+    n_sums_of_very_many, n_cuts_of_very_many : int
+        Of more than ``MANY_CLASSES``, whose weights take longer: fewer say as much of so many.
     cells_signal : float
         From here on class counts of two classes are bought before each further stage, in the
         leaves of the one before.
@@ -97,6 +104,10 @@ class RulesSettings:
     most_weight: int = 16
     work: float = 1.2e9
     fourth_signal: float = 6000.0
+    further_signals_of_many: tuple[float, ...] = (6000.0, 30_000.0)
+    further_signals_of_very_many: tuple[float, ...] = (4000.0, 12_000.0, 60_000.0)
+    n_sums_of_very_many: int = 60
+    n_cuts_of_very_many: int = 8
     cells_signal: float = 1000.0
     cells_share: Fraction = Fraction(3, 100)
     rare_odds_of_cell: float = 3.0
@@ -134,19 +145,27 @@ class RulesSettings:
             steepness_of_many=self.steepness,
         )
 
-    def n_stages(self, signal: float, counted: bool) -> int:
+    def n_stages(self, signal: float, n_classes: int, counted: bool) -> int:
         """Number of stages of trees in a plan; none where only class shares are released.
 
         Parameters
         ----------
         signal : float
             R.
+        n_classes : int
         counted : bool
             Whether leaves are counted before each further stage, where R allows it.
         """
-        limits = [self.smallest_signal, self.second_signal, self.third_signal]
-        limits += [self.fourth_signal] if counted else []
-        return sum(signal >= limit for limit in limits)
+        limits = self.smallest_signal, self.second_signal, self.third_signal
+        return sum(signal >= limit for limit in (*limits, *self._further(n_classes, counted)))
+
+    def _further(self, n_classes: int, counted: bool) -> tuple[float, ...]:
+        """R of the stages after the third."""
+        if n_classes == 2:
+            return (self.fourth_signal,) if counted else ()
+        if n_classes <= MANY_CLASSES:
+            return self.further_signals_of_many
+        return self.further_signals_of_very_many
 
 
 def _falling(share: Fraction, first: float, signal: float) -> Fraction:
