@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -217,7 +216,7 @@ def _pure_refitted_signal(facts: TableFacts) -> float:
         return PURE_REFITTED_SIGNAL
     if facts.n_classes > MANY_CLASSES:
         return PURE_REFITTED_SIGNAL_OF_VERY_MANY
-    return math.inf if _has_order(facts) else PURE_REFITTED_SIGNAL_OF_CATEGORIES
+    return _pure_boosted_signal(facts) if _has_order(facts) else PURE_REFITTED_SIGNAL_OF_CATEGORIES
 
 
 def _is_for_pure_streams(facts: TableFacts, signal: float) -> bool:

@@ -30,6 +30,7 @@ from dpforest.trees.rules.probabilities import (
     shrink,
     uncounted_probabilities,
 )
+from dpforest.trees.rules.settings import MANY_CLASSES
 from dpforest.trees.training import train_on
 
 SMALL = RulesSettings(n_sums=10, n_cuts=7)
@@ -135,8 +136,13 @@ def test_few_records_of_two_classes_are_followed_less_closely(n_classes, rows, f
 @pytest.mark.parametrize(
     ("rows", "limits"), [(1000, (300, 1000, 6000)), (999, (300, 2000, 12_000))]
 )
-def test_two_classes_get_a_fourth_stage_and_of_few_records_later_ones(rows, limits, facts_of):
-    for n_classes, own in ((2, limits), (3, (300, 1000))):
+def test_stages_by_r_and_classes_and_of_few_records_of_two_later_ones(rows, limits, facts_of):
+    of_many, of_very_many = (6000, 30_000), (4000, 12_000, 60_000)
+    firsts, very_many = (300, 1000), MANY_CLASSES + 1
+    for n_classes, own in (
+        (2, limits), (3, (*firsts, *of_many)), (very_many - 1, (*firsts, *of_many)),
+        (very_many, (*firsts, *of_very_many)),
+    ):  # fmt: skip
         facts = facts_of([12, -4, 9], n_classes, approximate_rows=rows)
         for n_stages, limit in enumerate(own, start=1):
             for signal, expected in ((limit - 1, n_stages), (limit + 1, n_stages + 1)):
@@ -145,7 +151,7 @@ def test_two_classes_get_a_fourth_stage_and_of_few_records_later_ones(rows, limi
                 assert plan.shape.n_stages == expected
                 before = any("before stage" in part.name for part in plan.parts)
                 assert before == (n_classes == 2 and signal > 1000)
-        assert LEARNER.plan(facts, budget(90)).shape.n_stages == len(own) + 1
+        assert LEARNER.plan(facts, budget(900)).shape.n_stages == len(own) + 1
 
 
 @pytest.mark.parametrize(("signal", "n_sums"), [(4999, 200), (5000, 150), (1e9, 150)])
@@ -153,6 +159,22 @@ def test_fewer_sums_are_offered_where_the_budget_is_large(signal, n_sums, facts_
     assert family_size(facts_with(facts_of, 100), RulesSettings(), signal).n_sums == n_sums
     fewer = RulesSettings(n_sums=10)
     assert family_size(facts_with(facts_of, 100), fewer, signal).n_sums == 10
+
+
+def test_of_more_classes_later_stages_and_of_very_many_all_are_offered_less(facts_of):
+    """What takes time is pairs of cuts, times cells, times classes."""
+    for n_classes, sizes in (
+        (2, ((150, 15), (150, 15))), (MANY_CLASSES, ((150, 15), (75, 8))),
+        (MANY_CLASSES + 1, ((60, 8), (30, 4))),
+    ):  # fmt: skip
+        facts = facts_of([12, -4, 9], n_classes, approximate_rows=1000)
+        shape = RulesLearner().plan(facts, budget(90)).shape
+        assert shape.n_stages >= 4
+        found = [(size.n_sums, size.n_cuts) for size in map(shape.size_at, range(shape.n_stages))]
+        assert found == [sizes[0]] * 3 + [sizes[1]] * (shape.n_stages - 3)
+    small = RulesSettings(n_sums=10, n_cuts=3)
+    size = family_size(facts_of([12], MANY_CLASSES + 1, approximate_rows=1000), small, 10)
+    assert (size.n_sums, size.n_cuts) == (10, 3)
 
 
 def test_sides_of_many_records_are_those_of_each(facts_of, table_of):
