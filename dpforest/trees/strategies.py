@@ -83,12 +83,13 @@ PURE_BOOSTED_SIGNAL_OF_WIDE = 30_000.0
 #: R from which boosted ones pass them of fewer features than these: trees that are drawn resolve
 #: so few as well, in a tenth of the time.
 FEW_FEATURES, PURE_BOOSTED_SIGNAL_OF_FEW = 4, 100_000.0
-#: R sqrt(2 / K) from which boosted forests pass rules of more classes, whose stages grow in number.
-#: Where hardly a feature is ordered it is that of two, and refitted ones pass rules first: random
-#: trees part categories in halves.
-PURE_BOOSTED_SIGNAL_OF_MANY, PURE_REFITTED_SIGNAL_OF_CATEGORIES = 60_000.0, 10_000.0
-#: That from which refitted ones pass rules of more classes than `MANY_CLASSES`.
-PURE_REFITTED_SIGNAL_OF_VERY_MANY = 25_000.0
+#: R sqrt(2 / K) from which boosted forests pass what else there is of more classes, up to
+#: `MANY_CLASSES`. Where hardly a feature is ordered it is that of two: drawn splits part categories
+#: off one by one.
+PURE_BOOSTED_SIGNAL_OF_MANY = 60_000.0
+#: That from which refitted forests pass rules of three classes, and of more than `MANY_CLASSES`. Of
+#: those between rules have as many leaves as say something, and hold until boosted ones pass them.
+PURE_REFITTED_SIGNAL_OF_THREE, PURE_REFITTED_SIGNAL_OF_VERY_MANY = 12_000.0, 25_000.0
 #: R from which boosted forests pass all others where rules can't be had: in regressions, and in
 #: streams of two classes and many features that are nearly all ordered.
 PURE_BOOSTED_SIGNAL_WITHOUT_RULES = 10_000.0
@@ -214,9 +215,10 @@ def _pure_refitted_signal(facts: TableFacts) -> float:
     """R sqrt(2 / K) from which refitted forests pass rules, in pure epsilon."""
     if facts.n_classes == 2:
         return PURE_REFITTED_SIGNAL
-    if facts.n_classes > MANY_CLASSES:
-        return PURE_REFITTED_SIGNAL_OF_VERY_MANY
-    return _pure_boosted_signal(facts) if _has_order(facts) else PURE_REFITTED_SIGNAL_OF_CATEGORIES
+    if facts.n_classes == 3:
+        return PURE_REFITTED_SIGNAL_OF_THREE
+    many = facts.n_classes > MANY_CLASSES
+    return PURE_REFITTED_SIGNAL_OF_VERY_MANY if many else _pure_boosted_signal(facts)
 
 
 def _is_for_pure_streams(facts: TableFacts, signal: float) -> bool:

@@ -140,9 +140,9 @@ def check_rule_of_boosting(facts, budget):
             assert pick_strategy(few, LearnerBudget(Fraction(1000), budget.delta)) == "refitted"
 
 
-#: R from which refitted forests come of eight classes and hardly an ordered feature, and boosted
-#: ones of others.
-OF_CATEGORIES = 2 * strategies.PURE_REFITTED_SIGNAL_OF_CATEGORIES
+#: R from which refitted forests come of three classes, and boosted ones of three and eight.
+OF_THREE = 1.5**0.5 * strategies.PURE_REFITTED_SIGNAL_OF_THREE
+BOOSTED_OF_THREE = 1.5**0.5 * strategies.PURE_BOOSTED_SIGNAL_OF_MANY
 BOOSTED_OF_EIGHT = 2 * strategies.PURE_BOOSTED_SIGNAL_OF_MANY
 #: Classes of which no boosted forest comes in pure epsilon, and R from which refitted ones do.
 TOO_MANY = strategies.MANY_CLASSES + 1
@@ -161,12 +161,14 @@ OF_TOO_MANY = (TOO_MANY / 2) ** 0.5 * strategies.PURE_REFITTED_SIGNAL_OF_VERY_MA
     (ABOVE * strategies.PURE_BOOSTED_SIGNAL_OF_WIDE, WIDE - 1, WIDE - 1, 2, "refitted"),
     (BELOW * strategies.PURE_REFITTED_SIGNAL, WIDE, WIDE, 2, "rules"),
     (ABOVE * BOOSTED_OF_EIGHT, 3, 2, 8, "boosted"), (BELOW * BOOSTED_OF_EIGHT, 3, 2, 8, "rules"),
-    (ABOVE * BOOSTED_OF_EIGHT, 11, 1, 8, "refitted"),
+    (ABOVE * BOOSTED_OF_EIGHT, 11, 1, 8, "rules"),
     (ABOVE * BOOSTED_OF_EIGHT, 10, 1, 8, "boosted"),
     (BELOW * strategies.PURE_REFITTED_SIGNAL, 11, 1, 2, "rules"),
-    (BELOW * OF_CATEGORIES, 11, 1, 8, "rules"), (ABOVE * OF_CATEGORIES, 11, 1, 8, "refitted"),
-    (ABOVE * OF_CATEGORIES, 10, 1, 8, "rules"),
-    (BELOW * 2 * strategies.PURE_BOOSTED_SIGNAL, 11, 1, 8, "refitted"),
+    (BELOW * OF_THREE, 11, 1, 3, "rules"), (ABOVE * OF_THREE, 11, 1, 3, "refitted"),
+    (BELOW * OF_THREE, 3, 2, 3, "rules"), (ABOVE * OF_THREE, 3, 2, 3, "refitted"),
+    (BELOW * BOOSTED_OF_THREE, 3, 2, 3, "refitted"), (ABOVE * BOOSTED_OF_THREE, 3, 2, 3, "boosted"),
+    (ABOVE * BOOSTED_OF_THREE, 11, 1, 3, "refitted"),
+    (BELOW * 2 * strategies.PURE_BOOSTED_SIGNAL, 11, 1, 8, "rules"),
     (ABOVE * 2 * strategies.PURE_BOOSTED_SIGNAL, 11, 1, 8, "boosted"),
     (ABOVE * OF_TOO_MANY, 3, 2, TOO_MANY, "refitted"),
     (BELOW * OF_TOO_MANY, 3, 2, TOO_MANY, "rules"), (1e6, 30, 2, TOO_MANY, "refitted"),
@@ -181,7 +183,7 @@ def test_the_rule_of_a_pure_epsilon(domain, signal, wide, ordered, n_classes, pi
     (ABOVE, ABOVE, 2, "rules"), (BELOW, BELOW, 2, "rules"), (BELOW, ABOVE, 2, "refitted"),
     # Above the limit of boosted forests, too.
     (BELOW, 20.0, 2, "refitted"), (ABOVE, 20.0, 2, "boosted"),
-    (0.9, ABOVE, 3, "rules"), (BELOW, 1.5, 3, "rules"), (BELOW, 6.0, 3, "refitted"),
+    (0.9, ABOVE, 3, "rules"), (BELOW, 1.5, 3, "refitted"), (ABOVE, 0.9, 3, "rules"),
     (BELOW, 30.0, 8, "refitted"), (ABOVE, 30.0, 8, "boosted"), (0.2, 3.0, 8, "rules"),
     (None, ABOVE, 2, "rules"), (BELOW, 20.0, TOO_MANY, "refitted"),
 ])  # fmt: skip

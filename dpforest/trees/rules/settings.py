@@ -13,6 +13,8 @@ from fractions import Fraction
 
 #: R below which a budget cannot teach more than the class shares.
 TOO_SMALL_SIGNAL = 5.0
+#: Classes from which a first tree, of four leaves, names half of them at most.
+SEVERAL_CLASSES = 8
 #: More classes than these are very many: 64 leaves hardly name each of them where it lies.
 MANY_CLASSES = 12
 
@@ -66,8 +68,10 @@ class RulesSettings:
         stay below.
     fourth_signal : float
         From here on a fourth stage is drawn where leaves are counted before each.
+    second_signal_of_several, third_signal_of_several : float
+        The same of ``SEVERAL_CLASSES`` and more.
     further_signals_of_many, further_signals_of_very_many : tuple of float
-        From these on further stages are drawn of three and more classes, and of more than
+        From these on further stages are drawn of four classes and more, and of more than
         ``MANY_CLASSES``: each leaf names one class.
     n_sums_of_very_many, n_cuts_of_very_many : int
         Of more than ``MANY_CLASSES``, whose weights take longer: fewer say as much of so many.
@@ -104,7 +108,9 @@ class RulesSettings:
     most_weight: int = 16
     work: float = 1.2e9
     fourth_signal: float = 6000.0
-    further_signals_of_many: tuple[float, ...] = (6000.0, 30_000.0)
+    second_signal_of_several: float = 150.0
+    third_signal_of_several: float = 700.0
+    further_signals_of_many: tuple[float, ...] = (8000.0, 30_000.0)
     further_signals_of_very_many: tuple[float, ...] = (4000.0, 12_000.0, 60_000.0)
     n_sums_of_very_many: int = 60
     n_cuts_of_very_many: int = 8
@@ -156,12 +162,18 @@ class RulesSettings:
         counted : bool
             Whether leaves are counted before each further stage, where R allows it.
         """
-        limits = self.smallest_signal, self.second_signal, self.third_signal
-        return sum(signal >= limit for limit in (*limits, *self._further(n_classes, counted)))
+        limits = self.smallest_signal, *self._firsts(n_classes), *self._further(n_classes, counted)
+        return sum(signal >= limit for limit in limits)
+
+    def _firsts(self, n_classes: int) -> tuple[float, float]:
+        """R of the second and the third stage."""
+        if n_classes >= SEVERAL_CLASSES:
+            return self.second_signal_of_several, self.third_signal_of_several
+        return self.second_signal, self.third_signal
 
     def _further(self, n_classes: int, counted: bool) -> tuple[float, ...]:
-        """R of the stages after the third."""
-        if n_classes == 2:
+        """R of the stages after the third; of three classes 64 leaves are enough."""
+        if n_classes <= 3:
             return (self.fourth_signal,) if counted else ()
         if n_classes <= MANY_CLASSES:
             return self.further_signals_of_many

@@ -30,7 +30,7 @@ from dpforest.trees.rules.probabilities import (
     shrink,
     uncounted_probabilities,
 )
-from dpforest.trees.rules.settings import MANY_CLASSES
+from dpforest.trees.rules.settings import MANY_CLASSES, SEVERAL_CLASSES
 from dpforest.trees.training import train_on
 
 SMALL = RulesSettings(n_sums=10, n_cuts=7)
@@ -137,11 +137,11 @@ def test_few_records_of_two_classes_are_followed_less_closely(n_classes, rows, f
     ("rows", "limits"), [(1000, (300, 1000, 6000)), (999, (300, 2000, 12_000))]
 )
 def test_stages_by_r_and_classes_and_of_few_records_of_two_later_ones(rows, limits, facts_of):
-    of_many, of_very_many = (6000, 30_000), (4000, 12_000, 60_000)
-    firsts, very_many = (300, 1000), MANY_CLASSES + 1
+    of_many, of_very_many = (8000, 30_000), (4000, 12_000, 60_000)
     for n_classes, own in (
-        (2, limits), (3, (*firsts, *of_many)), (very_many - 1, (*firsts, *of_many)),
-        (very_many, (*firsts, *of_very_many)),
+        (2, limits), (3, (300, 1000)), (4, (300, 1000, *of_many)),
+        (SEVERAL_CLASSES - 1, (300, 1000, *of_many)), (SEVERAL_CLASSES, (150, 700, *of_many)),
+        (MANY_CLASSES, (150, 700, *of_many)), (MANY_CLASSES + 1, (150, 700, *of_very_many)),
     ):  # fmt: skip
         facts = facts_of([12, -4, 9], n_classes, approximate_rows=rows)
         for n_stages, limit in enumerate(own, start=1):
@@ -206,7 +206,7 @@ def test_blocks_of_records_are_not_seen(facts_of, table_of, monkeypatch):
 
 @pytest.mark.parametrize(("n_classes", "parts"), [(4096, 2), (4097, 1), (65_536, 1)])
 def test_of_more_classes_than_sums_can_hold_class_shares_are_released(n_classes, parts, facts_of):
-    facts = facts_with(facts_of, 150, n_classes=n_classes)
+    facts = facts_with(facts_of, 149, n_classes=n_classes)
     plan = LEARNER.plan(facts, budget(1))
     assert len(plan.parts) == parts and plan.loss.epsilon == 1
     assert ("more than 4096 classes" in plan.describe()["rules"]) == (parts == 1)
