@@ -27,6 +27,7 @@ accuracy in points, AUC and log loss in thousandths.
     python benchmarks/made_tasks.py --models "refitted, features alike" refitted
     python benchmarks/made_tasks.py --models "refitted, as sure as it comes" refitted --several
     python benchmarks/made_tasks.py --several --models "rules, sure as ever, pure" "rules, pure"
+    python benchmarks/made_tasks.py --several --models "rules, three stages, pure" "rules, pure"
 
 With ``--laws`` tasks are those of made-up laws (``common/made_up.py``) in the place of tables', and
 means are those of laws of so many features:
@@ -239,6 +240,16 @@ def later_stages(run: Run) -> np.ndarray:
     return run.scores(RulesLearner(settings))
 
 
+def three_stages(run: Run) -> Scores:
+    """Rules of as many stages as two classes have without counts, from the same R on."""
+    few = RulesSettings(
+        second_signal_of_several=300.0, third_signal_of_several=1000.0,
+        further_signals_of_many=(), further_signals_of_very_many=(),
+        n_sums_of_very_many=RulesSettings().n_sums_of_much, n_cuts_of_very_many=RulesSettings().n_cuts,
+    )  # fmt: skip
+    return run.scores(RulesLearner(few))
+
+
 def rare_as_ever(run: Run) -> np.ndarray:
     """Rules by which a class is rare from the same odds on, whatever can be learnt."""
     return run.scores(RulesLearner(RulesSettings(odds_signal=float("inf"))))
@@ -274,6 +285,7 @@ MODELS: dict[str, Callable[[Run], np.ndarray]] = {
     "rules, equal stages, pure": equal_stages,
     "rules, later stages, pure": later_stages,
     "rules, sure as ever, pure": sure_as_ever,
+    "rules, three stages, pure": three_stages,
     "rules, pure": lambda run: run.scores(RulesLearner()),
     "one-shot, pure": lambda run: run.scores(OneShotForest(), pure=True),
     "one-shot, sure as ever, pure": lambda run: run.scores(SURE_TABLES, pure=True),
