@@ -240,12 +240,13 @@ def later_stages(run: Run) -> np.ndarray:
     return run.scores(RulesLearner(settings))
 
 
-def three_stages(run: Run) -> Scores:
+def three_stages(run: Run) -> np.ndarray:
     """Rules of as many stages as two classes have without counts, from the same R on."""
-    few = RulesSettings(
-        second_signal_of_several=300.0, third_signal_of_several=1000.0,
+    ours = RulesSettings()
+    few = replace(
+        ours, second_signal_of_several=ours.second_signal, third_signal_of_several=ours.third_signal,
         further_signals_of_many=(), further_signals_of_very_many=(),
-        n_sums_of_very_many=RulesSettings().n_sums_of_much, n_cuts_of_very_many=RulesSettings().n_cuts,
+        n_sums_of_very_many=ours.n_sums_of_much, n_cuts_of_very_many=ours.n_cuts,
     )  # fmt: skip
     return run.scores(RulesLearner(few))
 
