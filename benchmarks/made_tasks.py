@@ -244,7 +244,8 @@ def three_stages(run: Run) -> np.ndarray:
     """Rules of as many stages as two classes have without counts, from the same R on."""
     ours = RulesSettings()
     few = replace(
-        ours, second_signal_of_several=ours.second_signal, third_signal_of_several=ours.third_signal,
+        ours,
+        second_signal_of_several=ours.second_signal, third_signal_of_several=ours.third_signal,
         further_signals_of_many=(), further_signals_of_very_many=(),
         n_sums_of_very_many=ours.n_sums_of_much, n_cuts_of_very_many=ours.n_cuts,
     )  # fmt: skip
