@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from functools import partial
 
 from dpforest.exports.parts import Leaf, Rule, Rules, Split, Tree, Trees
@@ -71,12 +70,11 @@ def _test(codes: Codes, tree: Tree, place: int) -> Test:
 def rules_shares(part: Rules, codes: Codes, stages: Stages, n_scores: int) -> list[str]:
     """Add stages of mixed probabilities, whose logarithms are the scores, and name the columns."""
     rules = {place: node for place, node in enumerate(part.nodes) if isinstance(node, Rule)}
-    sums = [f"r{place}" for place in rules]
     stages.add([f"{_points(rule, codes)} AS r{place}" for place, rule in rules.items()])
     if part.steepness is not None:
         steepness = part.steepness
         shares = [f"{_share(rule, place, steepness)} AS q{place}" for place, rule in rules.items()]
-        stages.add([*sums, *shares])
+        stages.add(shares)
     stages.add([f"{_mixed(part, column)} AS s{column}" for column in range(n_scores)])
     return [f"s{column}" for column in range(n_scores)]
 
@@ -101,7 +99,7 @@ def _share(rule: Rule, place: int, steepness: float) -> str:
 
 def _mixed(part: Rules, column: int) -> str:
     """A class's part of both kinds of shares, by their weights."""
-    hard = tree_choice(part.nodes, column, lambda place: _passed(part.nodes, place))
+    hard = tree_choice(part.nodes, column, lambda place: _passed(part, place))
     whole = hard.text if hard.cases else double(hard.otherwise)
     if part.steepness is None:
         return whole
@@ -109,9 +107,12 @@ def _mixed(part: Rules, column: int) -> str:
     return f"({_soft(part, column)} + {number(weight)} * ({whole})) / {number(both)}"
 
 
-def _passed(nodes: Sequence[Rule | Leaf], place: int) -> Test:
-    rule = nodes[place]
+def _passed(part: Rules, place: int) -> Test:
+    """Tests of a rule; a share is on the side of a half that its whole number is on."""
+    rule = part.nodes[place]
     assert isinstance(rule, Rule)
+    if part.steepness is not None:
+        return f"q{place} < 0.5", f"q{place} > 0.5"
     return f"r{place} <= {rule.threshold}", f"r{place} > {rule.threshold}"
 
 
