@@ -45,16 +45,19 @@ class RuleNode:
         self, codes: NDArray[Any], steepness: float = STEEPNESS
     ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """Shares of records to the right, by their distances to the cut, and who lies there."""
-        values = self.direction.values(codes)
-        if values.size <= self.direction.width:
-            return self._right(values, steepness), values > self.threshold
+        values, width = self.direction.values(codes), self.direction.width
+        beyond = values > self.threshold
+        if values.size <= width:
+            return self._right(values, width, steepness), beyond
         # Of more records than values each value is worked out once.
         lowest = self.direction.lowest
-        known = np.arange(lowest, lowest + self.direction.width)
-        return self._right(known, steepness).take(values - lowest), values > self.threshold
+        known = np.arange(lowest, lowest + width)
+        return self._right(known, width, steepness).take(values - lowest), beyond
 
-    def _right(self, values: NDArray[np.int64], steepness: float) -> NDArray[np.float64]:
-        distance = (values - self.threshold - 0.5) / self.direction.width
+    def _right(
+        self, values: NDArray[np.int64], width: int, steepness: float
+    ) -> NDArray[np.float64]:
+        distance = (values - self.threshold - 0.5) / width
         return np.asarray(1.0 / (1.0 + np.exp(-steepness * distance)))
 
 
