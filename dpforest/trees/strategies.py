@@ -86,7 +86,7 @@ FEW_FEATURES, PURE_BOOSTED_SIGNAL_OF_FEW = 4, 100_000.0
 #: R sqrt(2 / K) from which boosted forests pass what else there is of more classes, up to
 #: `MANY_CLASSES`. Where hardly a feature is ordered it is that of two: drawn splits part categories
 #: off one by one.
-PURE_BOOSTED_SIGNAL_OF_MANY = 60_000.0
+PURE_BOOSTED_SIGNAL_OF_MANY = 80_000.0
 #: That from which refitted forests pass rules of three classes, and of more than `MANY_CLASSES`. Of
 #: those between rules have as many leaves as say something, and hold until boosted ones pass them.
 PURE_REFITTED_SIGNAL_OF_THREE, PURE_REFITTED_SIGNAL_OF_VERY_MANY = 12_000.0, 25_000.0

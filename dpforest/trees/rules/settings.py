@@ -111,7 +111,7 @@ class RulesSettings:
     second_signal_of_several: float = 150.0
     third_signal_of_several: float = 700.0
     further_signals_of_many: tuple[float, ...] = (8000.0, 30_000.0)
-    further_signals_of_very_many: tuple[float, ...] = (4000.0, 12_000.0, 60_000.0)
+    further_signals_of_very_many: tuple[float, ...] = (3000.0, 12_000.0, 60_000.0)
     n_sums_of_very_many: int = 60
     n_cuts_of_very_many: int = 8
     cells_signal: float = 1000.0

@@ -137,7 +137,7 @@ def test_few_records_of_two_classes_are_followed_less_closely(n_classes, rows, f
     ("rows", "limits"), [(1000, (300, 1000, 6000)), (999, (300, 2000, 12_000))]
 )
 def test_stages_by_r_and_classes_and_of_few_records_of_two_later_ones(rows, limits, facts_of):
-    of_many, of_very_many = (8000, 30_000), (4000, 12_000, 60_000)
+    of_many, of_very_many = (8000, 30_000), (3000, 12_000, 60_000)
     for n_classes, own in (
         (2, limits), (3, (300, 1000)), (4, (300, 1000, *of_many)),
         (SEVERAL_CLASSES - 1, (300, 1000, *of_many)), (SEVERAL_CLASSES, (150, 700, *of_many)),
