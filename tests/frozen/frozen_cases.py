@@ -28,7 +28,7 @@ STRATEGIES = (
 PUBLISHED = "MultinomialForestClassifier"
 #: Those that look at families of trees, which grow quickly with the features.
 _OF_FAMILIES = ("rules", "auto")
-N_CLASSES = {"two": 2, "three": 3, "five": 5}
+N_CLASSES = {"two": 2, "three": 3, "five": 5, "thirteen": 13}
 TASKS = ("two", "three", "target")
 DELTA = 1e-6
 #: Batches of a stream, files of a CSV stream and partitions of a Dask array.
@@ -282,6 +282,9 @@ def _size_cases() -> Iterator[Case]:
     # Of many classes labels are trusted by their number, and counts do not overrule them.
     yield _private("rules", "five", "not counted", rows=20)
     yield _private("rules", "five", "counted", rows=200)
+    # Five stages, and six of smaller families.
+    for task in ("five", "thirteen"):
+        yield _private("rules", task, "many", **ways)
     for task in ("two", "target"):
         yield _private("refitted", task, "many", **ways, delta=DELTA)
         yield _private("refitted", task, "many, pure", **ways)
