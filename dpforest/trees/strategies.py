@@ -85,8 +85,8 @@ PURE_BOOSTED_SIGNAL_OF_WIDE = 30_000.0
 FEW_FEATURES, PURE_BOOSTED_SIGNAL_OF_FEW = 4, 100_000.0
 #: R sqrt(2 / K) from which boosted forests pass what else there is of more classes, up to
 #: `MANY_CLASSES`. Where hardly a feature is ordered it is that of two: drawn splits part categories
-#: off one by one.
-PURE_BOOSTED_SIGNAL_OF_MANY = 80_000.0
+#: off one by one. The second is that of streams, which have no rules.
+PURE_BOOSTED_SIGNAL_OF_MANY, PURE_BOOSTED_SIGNAL_OF_MANY_STREAMED = 80_000.0, 60_000.0
 #: That from which refitted forests pass rules of three classes, and of more than `MANY_CLASSES`. Of
 #: those between rules have as many leaves as say something, and hold until boosted ones pass them.
 PURE_REFITTED_SIGNAL_OF_THREE, PURE_REFITTED_SIGNAL_OF_VERY_MANY = 12_000.0, 25_000.0
@@ -187,12 +187,20 @@ def _pure_boosted_signal(facts: TableFacts) -> float:
     if facts.unit > 1:
         return PURE_BOOSTED_SIGNAL_WITHOUT_RULES
     if facts.n_classes > 2:
-        return PURE_BOOSTED_SIGNAL_OF_MANY if _has_order(facts) else PURE_BOOSTED_SIGNAL
+        return _pure_boosted_signal_of_many(facts)
     if facts.n_features >= BOOSTED_FEATURES and float(facts.ordered.mean()) >= BOOSTED_NUMBERS:
         wide = PURE_BOOSTED_SIGNAL_OF_WIDE
         return wide if facts.in_memory else PURE_BOOSTED_SIGNAL_WITHOUT_RULES
     few = facts.n_features < FEW_FEATURES
     return PURE_BOOSTED_SIGNAL_OF_FEW if few else PURE_BOOSTED_SIGNAL
+
+
+def _pure_boosted_signal_of_many(facts: TableFacts) -> float:
+    """The same of more than two classes."""
+    if not _has_order(facts):
+        return PURE_BOOSTED_SIGNAL
+    in_memory, streamed = PURE_BOOSTED_SIGNAL_OF_MANY, PURE_BOOSTED_SIGNAL_OF_MANY_STREAMED
+    return in_memory if facts.in_memory else streamed
 
 
 def _is_for_pure_refitting(facts: TableFacts, epsilon: float, signal: float) -> bool:

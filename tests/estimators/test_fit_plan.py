@@ -204,7 +204,7 @@ OF_STREAMS = strategies.PURE_STREAMED_SIGNAL
 
 
 @pytest.mark.parametrize(("n_classes", "from_streams"), [
-    (2, strategies.PURE_BOOSTED_SIGNAL), (8, strategies.PURE_BOOSTED_SIGNAL_OF_MANY),
+    (2, strategies.PURE_BOOSTED_SIGNAL), (8, strategies.PURE_BOOSTED_SIGNAL_OF_MANY_STREAMED),
 ])  # fmt: skip
 @pytest.mark.parametrize(("limit", "factor", "picked"), [
     ("of", BELOW, "one_shot"), ("of", ABOVE, "refitted"),
