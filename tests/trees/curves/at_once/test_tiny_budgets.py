@@ -68,9 +68,7 @@ def test_no_bought_number_of_records_ends_in_a_refusal(facts_of, strategy, epsil
 def test_curves_take_turns_only_where_no_minimum_can_be_found(facts_of, unit):
     """From some epsilon on there is one minimum, and below it there is none."""
     facts = replace(facts_of([40] * 9, 2, None), unit=unit)
-    kinds = [
-        type(AdditiveForest().plan(facts, pure(Fraction(1, 10**k))).shape) for k in range(16)
-    ]
+    kinds = [type(AdditiveForest().plan(facts, pure(Fraction(1, 10**k))).shape) for k in range(16)]
     n = kinds.count(CurvesAtOnce)
     assert 3 < n < 16 and kinds == [CurvesAtOnce] * n + [CurvesInTurn] * (16 - n)
 
