@@ -155,10 +155,10 @@ def _fields_of(kind: type) -> Sequence[Any]:
     Neither the class nor its metaclass is asked: what they answer, or raise, is one record's.
     """
     for one in _CLASSES_OF(kind):
-        # A key of another type might raise where it is compared.
-        found = [v for k, v in _NAMESPACE_OF(one).items() if type(k) is str and k == "_fields"]
-        if found:
-            return found[0] if type(found[0]) is tuple else ()
+        for key, fields in _NAMESPACE_OF(one).items():
+            # A key of another type might raise where it is compared.
+            if type(key) is str and key == "_fields":
+                return fields if type(fields) is tuple else ()
     return ()
 
 
@@ -184,11 +184,17 @@ def _cells_by_name(row: dict[Any, Any], declared: Sequence[str]) -> Sequence[Any
     None as well where it has one of them twice. Names of other types are not looked at: comparing
     them might raise.
     """
-    names = [_text_of_name(name) for name in dict.keys(row)]
-    named = dict(zip(names, dict.values(row), strict=True))
-    some = [name for name in declared if name in named]
+    named = {_text_of_name(name): cell for name, cell in dict.items(row)}
     # Keys that are one text, but not equal, may be told apart by their classes alone.
-    return [named.get(name) for name in declared] if some and _has_each_once(names, some) else ()
+    if len(named) < dict.__len__(row) and _names_one_twice(row, declared):
+        return ()
+    is_row = any(name in named for name in declared)
+    return [named.get(name) for name in declared] if is_row else ()
+
+
+def _names_one_twice(row: dict[Any, Any], declared: Sequence[str]) -> bool:
+    names = [_text_of_name(name) for name in dict.keys(row)]
+    return any(names.count(name) > 1 for name in declared)
 
 
 def cells_of_array(array: NDArray[Any]) -> list[Any]:
