@@ -105,6 +105,31 @@ def test_files_that_are_named_by_their_ends_are_there(page):
     assert [name for name in sorted(named - NOT_HERE) if f"/{name}\n" not in ends] == []
 
 
+def cited_for_nothing(text: str) -> list[str]:
+    """Tests that a source names and that are not there: files, folders, and functions in files."""
+    absent = []
+    for path, function in re.findall(r"\b(tests/[\w/]*\w(?:\.py)?)(?:::(\w+))?", text):
+        place = ROOT / path
+        found = place.is_file() if path.endswith(".py") else place.is_dir()
+        if not found or function and f"def {function}(" not in text_of(place):
+            absent.append(path)
+    ends = [f"/{name}" for name in re.findall(r"\btest_\w+\.py\b", text)]
+    return absent + [end for end in ends if not any(path.endswith(end) for path in paths())]
+
+
+def test_tests_that_docstrings_cite_are_there():
+    """Claims of sensitivity rest on them, and tests move."""
+    sources = sorted((ROOT / "dpforest").rglob("*.py"))
+    found = {name_of(source): cited_for_nothing(text_of(source)) for source in sources}
+    assert {name: absent for name, absent in found.items() if absent} == {}
+    assert sum("tests/" in text_of(source) for source in sources) > 25
+    there = "tests/trees, tests/test_documents.py::test_tests_that_docstrings_cite_are_there."
+    assert cited_for_nothing(there) == []
+    for gone in ("tests/nowhere", "tests/test_no.py", "tests/trees and test_no.py",
+                 "tests/test_documents.py::no"):  # fmt: skip
+        assert cited_for_nothing(gone)
+
+
 @pytest.mark.parametrize("page", DOCUMENTS, ids=name_of)
 def test_functions_and_tests_that_are_named_are_there(page):
     # Names with an underscore in backticks; without one they may be words.

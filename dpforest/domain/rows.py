@@ -7,7 +7,6 @@ a record that cannot be read, whatever the others are.
 
 from __future__ import annotations
 
-import inspect
 import sys
 from collections.abc import Sequence
 from functools import cached_property
@@ -19,6 +18,9 @@ from numpy.typing import NDArray
 from dpforest.domain.series import Column, cells_of, pandas_column
 
 _LISTS = frozenset(map(id, (list, tuple)))
+#: What a class is made of, past its metaclass.
+_CLASSES_OF = type.__dict__["__mro__"].__get__
+_NAMESPACE_OF = type.__dict__["__dict__"].__get__
 
 
 class RowTable:
@@ -79,18 +81,46 @@ def _are_lists(rows: Sequence[Any]) -> bool:
 def cells_of_row(row: Any, declared: Sequence[str] = ()) -> Sequence[Any]:
     """Cells of a row in the order of the declared names, if it has them; none of what is no row.
 
-    A dictionary is read by names alone. Other rows that have names, and not all declared ones
-    among them, are read by place.
+    A dictionary is read by names alone. Other rows that have names, and not each declared one
+    once among them, are read by place.
     """
     kind = type(row)
     if issubclass(kind, dict):
         return _cells_by_name(row, declared)
     cells = _cells_by_place(row, kind)
-    names = _names_of(row, kind) if declared else ()
+    places = _places(row, kind, declared, len(cells))
+    return cells if places is None else [cells[place] for place in places]
+
+
+def are_read_by_name(rows: Sequence[Any], declared: Sequence[str]) -> bool:
+    """Say if each row is a dictionary, or is read by the declared names."""
+    return len(rows) > 0 and all(_is_read_by_name(row, type(row), declared) for row in rows)
+
+
+def _is_read_by_name(row: Any, kind: type, declared: Sequence[str]) -> bool:
+    if issubclass(kind, dict) or id(kind) in _LISTS:
+        return issubclass(kind, dict)
+    return _places(row, kind, declared, len(_cells_by_place(row, kind))) is not None
+
+
+def _places(row: Any, kind: type, declared: Sequence[str], width: int) -> list[int] | None:
+    """Places of the declared names in a row; None where it is read by place.
+
+    A name that stands twice says of neither cell what it is.
+    """
+    names = _names_of(row, kind) if declared else []
+    if len(names) != width or not _has_each_once(names, declared):
+        return None
     place = {name: index for index, name in enumerate(names)}
-    if len(names) != len(cells) or not all(name in place for name in declared):
-        return cells
-    return [cells[place[name]] for name in declared]
+    return [place[name] for name in declared]
+
+
+def _has_each_once(names: Sequence[str | None], declared: Sequence[str]) -> bool:
+    """Say if each declared name stands once among those of a row."""
+    found = frozenset(names)
+    return found.issuperset(declared) and (
+        len(found) == len(names) or all(names.count(name) == 1 for name in declared)
+    )
 
 
 def _cells_by_place(row: Any, kind: type) -> Sequence[Any]:
@@ -107,17 +137,35 @@ def _cells_by_place(row: Any, kind: type) -> Sequence[Any]:
     return cells_of_array(row) if is_array and row.ndim == 1 and row.dtype.kind != "V" else ()
 
 
-def _names_of(row: Any, kind: type) -> list[Any]:
+def _names_of(row: Any, kind: type) -> list[str | None]:
     """Names of the cells of a row, where it has some; what is no text is no name."""
     names: Sequence[Any] = ()
     if issubclass(kind, tuple):
-        fields = inspect.getattr_static(kind, "_fields", None)
-        names = fields if type(fields) is tuple else ()
-    elif _is_of(kind, "pandas", "Series") and type(row.index) is sys.modules["pandas"].Index:
+        names = _fields_of(kind)
+    elif _is_of(kind, "pandas", "Series") and _may_be_names(row.index):
         names = cells_of(pandas_column(row.index.to_series()))
     elif _is_of(kind, "sqlite3", "Row"):
         names = row.keys()
     return [_text_of_name(name) for name in names]
+
+
+def _fields_of(kind: type) -> Sequence[Any]:
+    """Names that a class of tuples has for its cells.
+
+    Neither the class nor its metaclass is asked: what they answer, or raise, is one record's.
+    """
+    for one in _CLASSES_OF(kind):
+        for key, fields in _NAMESPACE_OF(one).items():
+            # A key of another type might raise where it is compared.
+            if type(key) is str and key == "_fields":
+                return fields if type(fields) is tuple else ()
+    return ()
+
+
+def _may_be_names(index: Any) -> bool:
+    """Say if an index may hold texts: those of numbers, times and several levels hold none."""
+    pandas = sys.modules["pandas"]
+    return type(index) is pandas.Index or type(index) is pandas.CategoricalIndex
 
 
 def _is_of(kind: type, library: str, name: str) -> bool:
@@ -133,11 +181,20 @@ def _text_of_name(name: Any) -> str | None:
 def _cells_by_name(row: dict[Any, Any], declared: Sequence[str]) -> Sequence[Any]:
     """Cells of a dictionary, nothing where it has no such name; none where it has none of them.
 
-    Names of other types are not looked at: comparing them might raise.
+    None as well where it has one of them twice. Names of other types are not looked at: comparing
+    them might raise.
     """
     named = {_text_of_name(name): cell for name, cell in dict.items(row)}
+    # Keys that are one text, but not equal, may be told apart by their classes alone.
+    if len(named) < dict.__len__(row) and _names_one_twice(row, declared):
+        return ()
     is_row = any(name in named for name in declared)
     return [named.get(name) for name in declared] if is_row else ()
+
+
+def _names_one_twice(row: dict[Any, Any], declared: Sequence[str]) -> bool:
+    names = [_text_of_name(name) for name in dict.keys(row)]
+    return any(names.count(name) > 1 for name in declared)
 
 
 def cells_of_array(array: NDArray[Any]) -> list[Any]:

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from dpforest.domain.domain import Domain
+from dpforest.domain.rows import are_read_by_name
 from dpforest.exceptions import (
     ColumnsByPositionWarning,
     Described,
@@ -46,7 +47,7 @@ def check_feature_names(estimator: Any, X: Any, stacklevel: int = 3) -> None:
             "X", kind_of(X), "a stream is for fits",
             "Read its records to a table, or predict files by `dpforest predict`",
         )  # fmt: skip
-    if _are_dictionaries(X):
+    if _are_read_by_name(X, estimator.domain_):
         return
     names = table_names(X)
     if not hasattr(estimator, "feature_names_in_"):
@@ -71,9 +72,9 @@ def check_feature_names(estimator: Any, X: Any, stacklevel: int = 3) -> None:
         )  # fmt: skip
 
 
-def _are_dictionaries(X: Any) -> bool:
+def _are_read_by_name(X: Any, domain: Domain) -> bool:
     """Say if a table is a list of rows that are all read by names."""
-    return isinstance(X, (list, tuple)) and bool(X) and all(isinstance(row, dict) for row in X)
+    return isinstance(X, (list, tuple)) and are_read_by_name(X, domain.feature_names)
 
 
 def warn_of_positions(domain: Domain, search: str | None, stacklevel: int) -> None:

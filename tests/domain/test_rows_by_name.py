@@ -25,8 +25,11 @@ LABELS = np.where(TABLE["age"] > 40, "yes", "no")
 class Unhappy:
     """A key that looks like a feature's name until somebody compares it."""
 
+    def __init__(self, name="age"):
+        self.name = name
+
     def __hash__(self):
-        return hash("age")
+        return hash(self.name)
 
     def __eq__(self, other):
         raise RuntimeError("asked")
@@ -57,17 +60,6 @@ def test_a_fit_and_its_predictions_are_those_of_the_frame():
     np.testing.assert_array_equal(fits[0].predict_proba(TABLE), fits[1].predict_proba(rows))
     stream = BatchStream([(rows[:90], LABELS[:90]), (rows[90:], LABELS[90:])])
     stream.check(("age", "ward"))
-
-
-def test_predictions_of_dictionaries_do_not_warn_of_names():
-    """They are read by names; of rows without them a fit with names warns, as scikit-learn does."""
-    forest = PrivateForestClassifier(epsilon=5, domain=DOMAIN).fit(TABLE, LABELS)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        forest.predict([{"ward": "a", "age": 3}])
-    for rows in ([], [[3, "a"]]):
-        with pytest.warns(UserWarning, match="valid feature names"):
-            forest.predict(rows)
 
 
 def test_each_row_is_read_by_itself():
@@ -129,14 +121,135 @@ def test_rows_with_other_names_are_read_by_place(rows_of):
     np.testing.assert_array_equal(encoded(rows).matrix.codes, encoded(TABLE).matrix.codes)
 
 
+class Silent(type):
+    """A class of classes that lets nobody ask them anything."""
+
+    def __getattribute__(cls, name):
+        raise RuntimeError("asked")
+
+    __hash__ = __eq__ = __call__ = None
+
+
+class Guarded(type):
+    """The same by properties."""
+
+    __mro__ = __dict__ = property(lambda cls: 1 / 0)
+
+
+def unasked(made_by, fields):
+    """A row whose class may not be asked for its names."""
+    return tuple.__new__(made_by("Unasked", (tuple,), fields), (5, "b"))
+
+
+def assert_read_as(rows, expected):
+    """Rows read, each, as a list of cells does."""
+    codes = encoded(rows, ["no"] * len(rows)).matrix.codes
+    np.testing.assert_array_equal(
+        codes, np.broadcast_to(encoded([expected], ["no"]).matrix.codes, (len(rows), 2))
+    )
+
+
 def test_names_that_are_none_are_not_looked_at():
     """What a class calls its fields, and labels of any type, end no fit."""
-    odd = type("Odd", (tuple,), {"_fields": ("ward", "age", "more")})
-    none = type("None_", (tuple,), {"_fields": 3})
+    fields = {"more": ("ward", "age", "more"), "none": 3}
+    odd = [unasked(type, {"_fields": names}) for names in fields.values()]
+    keyed = unasked(type, {Unhappy("_fields"): ("ward", "age")})
+    silent = [unasked(Silent, {}), unasked(Guarded, {"_fields": ("age", "ward")})]
     labels = pd.Series([5, "b"], index=pd.period_range("2020", periods=2, freq="Y"))
-    rows = [odd((5, "b")), none((5, "b")), labels, pd.Series([5, "b"], index=[Unhappy(), None])]
-    twice = namedtuple("twice", ["ward", "age"])("b", 5)
-    codes = encoded([*rows, twice], ["no"] * 5).matrix.codes
-    np.testing.assert_array_equal(
-        codes, np.broadcast_to(encoded([[5, "b"]], ["no"]).matrix.codes, (5, 2))
-    )
+    unhappy = pd.Series([5, "b"], index=[Unhappy(), None])
+    turned = namedtuple("turned", ["ward", "age"])("b", 5)
+    assert_read_as([*odd, keyed, *silent, labels, unhappy, turned], [5, "b"])
+
+
+def test_names_of_a_class_that_may_not_be_asked_are_read():
+    named = Silent("Named", (namedtuple("turned", ["ward", "age"]),), {})
+    assert_read_as([tuple.__new__(named, ("b", 5))], [5, "b"])
+
+
+def series_of(names):
+    """A row of a frame, with these columns."""
+    return pd.Series(["b", 5], index=names, dtype=object)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        pd.CategoricalIndex(["ward", "age"]), pd.Index(["ward", "age"], dtype="string"),
+        pd.Index(["ward", "age"], dtype=object),
+    ],
+)  # fmt: skip
+def test_names_of_a_series_in_any_index_of_texts(names):
+    assert_read_as([series_of(names)], [5, "b"])
+
+
+def test_an_index_of_a_code_that_is_no_category_ends_no_fit():
+    codes = pd.Categorical.from_codes([0, -1], ["ward", "age"])
+    assert_read_as([pd.Series([5, "b"], index=pd.CategoricalIndex(codes))], [5, "b"])
+
+
+def sqlite_row(text):
+    with closing(sqlite3.connect(":memory:")) as base:
+        base.row_factory = sqlite3.Row
+        return base.execute(f"select {text}").fetchone()
+
+
+NAMED_TWICE = {
+    "a row of SQLite": (
+        sqlite_row("5 as age, 'b' as age"), sqlite_row("7 as age, 'b' as ward, 5 as age"),
+        sqlite_row("5 as age, 1 as id, 2 as id, 'b' as ward"),
+    ),
+    "a series": (
+        pd.Series([5, "b"], index=["age", "age"]),
+        pd.Series([7, "b", 5], index=["age", "ward", "age"]),
+        pd.Series([5, 1, 2, "b"], index=["age", "id", "id", "ward"]),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("narrow", "wide", "other"), NAMED_TWICE.values(), ids=NAMED_TWICE)
+def test_a_feature_that_is_named_twice_is_read_by_no_name(narrow, wide, other):
+    """By place, if the row is as wide as the domain; else it cannot be read, and is dropped."""
+    assert_read_as([narrow, other], [5, "b"])
+    assert encoded([wide, [5, "b"]], ["no", "no"]).labels.size == 1
+
+
+class Apart(str):
+    """A text that is equal to no other."""
+
+    __hash__ = object.__hash__
+    __eq__ = object.__eq__
+
+
+def test_a_dictionary_that_has_a_name_twice_is_dropped():
+    row = {Apart("age"): 7, "ward": "b", "age": 5}
+    assert len(row) == 3
+    assert encoded([row, [5, "b"]], ["no", "no"]).labels.size == 1
+
+
+# -- predictions ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rows_of", [
+    *ROWS_WITH_NAMES.values(), lambda frame: frame.to_dict("records"),
+], ids=[*ROWS_WITH_NAMES, "dictionaries"])  # fmt: skip
+def test_predictions_of_rows_that_are_read_by_name_do_not_warn_of_names(rows_of):
+    forest = PrivateForestClassifier(epsilon=5, domain=DOMAIN, random_state=0).fit(TABLE, LABELS)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = forest.predict_proba(rows_of(TABLE[["ward", "age"]]))
+    np.testing.assert_array_equal(found, forest.predict_proba(TABLE))
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [], [[3, "a"]], [{"age": 3, "ward": "a"}, (3, "a")],
+        [sqlite_row("3 as age, 'a' as age")], [pd.Series([3, "a"])],
+        [namedtuple("others", ["years", "room"])(3, "a")],
+    ],
+)  # fmt: skip
+def test_predictions_of_rows_that_are_read_by_place_warn_of_names(rows):
+    """As scikit-learn does after a fit with names."""
+    forest = PrivateForestClassifier(epsilon=5, domain=DOMAIN).fit(TABLE, LABELS)
+    with pytest.warns(UserWarning, match="valid feature names"):
+        forest.predict(rows)

@@ -24,7 +24,8 @@ def planned_curves(
 
     They are in pure epsilon, where noise of many sums adds up in full; of two classes or a
     regression, which one minimum tells of; of records that are in memory, since every step of a
-    minimum looks at all of them; and of no more columns than a step can solve for.
+    minimum looks at all of them; of no more columns than a step can solve for; and of no less
+    epsilon than leaves a minimum that can be found.
 
     Parameters
     ----------
@@ -40,6 +41,6 @@ def planned_curves(
     if at_once is not None and not budget.delta and facts.n_classes == 2 and facts.in_memory:
         own = LearnerBudget(budget.epsilon * part, budget.delta)
         together = CurvesAtOnce.of(facts, own, at_once)
-        if together.is_solvable(facts):
+        if together.is_solvable(facts, own.epsilon):
             return together
     return CurvesInTurn.of(facts, budget, in_turn)

@@ -94,6 +94,8 @@ def test_what_batches_tell_is_refused_unspent():
         ([frame, frame.set_axis(["x", "x", "y"], axis=1)], "y", "batch 1: .*names must differ"),
         ([frame, pl.LazyFrame({"x": [1], "y": [1]})], "y", "batch 1: .*Collect it first"),
         ([frame, 7], "y", "batch 1: it is neither a data frame nor"),
+        # Not that a table is given twice, which is no reason to look for another.
+        ([(frame, [1]), (frame, [1])], "y", "batch 0: it is neither a data frame nor"),
         ([(np.zeros((2, 2)), [1, 1]), (np.zeros((2, 3)), [1, 1])], None, "batch 1: .*3 features"),
         ([(np.zeros((2, 2)), [1, 1]), (np.zeros((2, 2)), [1])], None, "batch 1: .*inconsistent"),
         ([(np.zeros((2, 2)), None)], None, "batch 0: .*requires y"),

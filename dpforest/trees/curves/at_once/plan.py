@@ -9,6 +9,7 @@ from typing import ClassVar, Self
 from dpforest.accounting.events import ObjectivePerturbation
 from dpforest.accounting.releases import LearnerBudget, Release, Round, once
 from dpforest.bridge import Bridge
+from dpforest.exceptions import ParameterError
 from dpforest.mechanisms.objective import Calibration
 from dpforest.trees.base import TableFacts
 from dpforest.trees.curves.at_once.queries import CurveLosses
@@ -50,9 +51,18 @@ class CurvesAtOnce(AtOnceSizes):
             settings.prior(signal, of_means), settings.determinant(level),
         )  # fmt: skip
 
-    def is_solvable(self, facts: TableFacts) -> bool:
-        """True if columns are not too many."""
-        return self.columns(facts).n_columns <= MOST_COLUMNS
+    def is_solvable(self, facts: TableFacts, total: Fraction) -> bool:
+        """True if a total of epsilon buys a minimum that can be found.
+
+        Asked for before anything is charged: the total may be what a bought number of records left.
+        """
+        if self.columns(facts).n_columns > MOST_COLUMNS:
+            return False
+        try:
+            self._event(facts, total)
+        except ParameterError:
+            return False
+        return True
 
     def rounds(
         self, facts: TableFacts, budget: LearnerBudget, total: Fraction, owner: str
@@ -62,16 +72,20 @@ class CurvesAtOnce(AtOnceSizes):
         Raises
         ------
         ParameterError
-            Where doubles cannot keep what the total asks of them, before anything is charged.
+            Where the total buys no minimum that doubles can find, which `is_solvable` tells of.
         """
-        prior = self.prior_share * total
-        curves = total - prior
+        event, prior = self._event(facts, total), self.prior_share * total
+        release = Release(Role.CURVES, event, says="the curves of all features at once")
+        return prior_round(owner, facts.unit, prior, True), once(owner, release)
+
+    def _event(self, facts: TableFacts, total: Fraction) -> ObjectivePerturbation:
+        """The minimum that is left of a total once the prior is paid; refused as it would be."""
+        curves = total - self.prior_share * total
         determinant = min(self.determinant_share * curves, _MOST_FOR_DETERMINANT)
         blocks = Fraction(facts.n_features + 1)
         event = ObjectivePerturbation(curves, determinant, self.clip, CurveLosses.curvature, blocks)
         Calibration.of(event, self.columns(facts).widths)
-        release = Release(Role.CURVES, event, says="the curves of all features at once")
-        return prior_round(owner, facts.unit, prior, True), once(owner, release)
+        return event
 
     def learnt(self, bridge: Bridge, facts: TableFacts) -> LearntCurves:
         """Ask for what `rounds` lists, and make curves of the answers."""

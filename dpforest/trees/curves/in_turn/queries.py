@@ -51,7 +51,8 @@ class BinCounts:
         """L1, and L2 squared: the number of features.
 
         **Relation**: add or remove one record. **Proof**: it lies in one bin of each feature, and
-        the bins are public. **Tests**: tests/trees/additive/test_additive_sums.py.
+        the bins are public. **Tests**:
+        tests/trees/curves/in_turn/test_in_turn_queries.py.
         """
         return counts_sensitivity(self.bins.starts.size - 1)
 
@@ -97,7 +98,7 @@ class ResidualSums:
         and its own codes, so it changes no other's residuals; it lies in one bin, and adds its
         residuals there. Their sizes (`residual_sensitivity`) hold after clipping and
         rounding, which ``boosted.kernels.gradients`` does. **Tests**:
-        tests/trees/additive/test_additive_sums.py.
+        tests/trees/curves/in_turn/test_in_turn_queries.py.
         """
         return self.gradients.lattice.residuals
 
