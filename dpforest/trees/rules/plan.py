@@ -19,6 +19,8 @@ COUNT_ROLE = "leaf counts"
 LEAVES_OF_A_STAGE = 4
 #: R where no row count is declared: a modest confidence, one tree, nothing counted.
 _UNKNOWN_SIGNAL = 20.0
+#: Probabilities of a model up to which more than three stages are drawn: they have to be held.
+_MOST_CELLS = 2**20
 #: Classes up to which the bounds of a family's trees stay below 2^63; of more, class shares alone.
 _MOST_CLASSES = 4096
 
@@ -99,7 +101,7 @@ def build_plan(facts: TableFacts, budget: LearnerBudget, settings: RulesSettings
     of_two = facts.n_classes == 2 and facts.unit == 1
     if facts.n_classes == 2 and (facts.approximate_rows or 0.0) < settings.few_rows:
         settings = settings.of_few()
-    n_stages = settings.n_stages(signal, facts.n_classes, of_two) if drawn else 0
+    n_stages = _held(settings.n_stages(signal, facts.n_classes, of_two), facts) if drawn else 0
     shape = RulesShape(
         facts.n_classes, n_stages, family_size(facts, settings, signal), signal, settings
     )
@@ -120,6 +122,13 @@ def build_plan(facts: TableFacts, budget: LearnerBudget, settings: RulesSettings
         listed.append(_leaf_counts(COUNT_ROLE, n_stages, share * epsilon, facts))
     rounds = tuple(once(OWNER, release) for release in listed)
     return Plan(rounds, shape, _words(shape, bool(share), bool(shares or cells)))
+
+
+def _held(n_stages: int, facts: TableFacts) -> int:
+    """So many stages, or as many as memory holds the leaves of."""
+    while n_stages > 3 and LEAVES_OF_A_STAGE**n_stages * facts.n_classes > _MOST_CELLS:
+        n_stages -= 1
+    return n_stages
 
 
 def _growing(total: Fraction, n_parts: int, growth: Fraction) -> list[Fraction]:

@@ -161,6 +161,12 @@ def test_fewer_sums_are_offered_where_the_budget_is_large(signal, n_sums, facts_
     assert family_size(facts_with(facts_of, 100), fewer, signal).n_sums == 10
 
 
+@pytest.mark.parametrize(("n_classes", "n_stages"), [(256, 6), (257, 5), (1025, 4), (4096, 4)])
+def test_so_many_classes_end_the_stages_for_memory(n_classes, n_stages, facts_of):
+    facts = facts_of([12, -4, 9], n_classes, approximate_rows=10**6)
+    assert LEARNER.plan(facts, budget(1)).shape.n_stages == n_stages
+
+
 def test_of_more_classes_later_stages_and_of_very_many_all_are_offered_less(facts_of):
     """What takes time is pairs of cuts, times cells, times classes."""
     for n_classes, sizes in (
