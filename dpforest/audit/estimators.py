@@ -23,7 +23,7 @@ from dpforest.estimators.classifier import PrivateForestClassifier
 from dpforest.estimators.multinomial import MultinomialForestClassifier
 from dpforest.estimators.regressor import PrivateForestRegressor
 from dpforest.records.streams.batches import BatchStream
-from dpforest.trees.strategies import STRATEGIES
+from dpforest.trees.strategies import MANY_CLASSES, STRATEGIES
 
 #: What makes a forest small, where an estimator has such a parameter.
 SMALL = {"n_estimators": 1, "max_depth": 1}
@@ -191,6 +191,7 @@ def estimator_parts() -> tuple[AuditPart, ...]:
             for rows, ways in _private_ways()
         ]
     three = _small_domain(PrivateForestClassifier, MANY_ROWS, n_classes=3)
+    many = _small_domain(PrivateForestClassifier, MOST_ROWS, n_classes=MANY_CLASSES + 1)
     least = _small_domain(PrivateForestRegressor, LEAST_ROWS)
     return (
         *parts,
@@ -203,6 +204,7 @@ def estimator_parts() -> tuple[AuditPart, ...]:
         estimator_part(
             PrivateForestClassifier, three, label="three classes", strategy="additive", delta=DELTA
         ),
+        estimator_part(PrivateForestClassifier, many, label="thirteen classes", strategy="rules"),
         estimator_part(PrivateForestRegressor, least, **_declared(LEAST_ROWS, "one_shot")),
     )
 

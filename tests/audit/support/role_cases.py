@@ -20,7 +20,7 @@ from dpforest.estimators.classifier import PrivateForestClassifier
 from dpforest.estimators.multinomial import MultinomialForestClassifier
 from dpforest.estimators.regressor import PrivateForestRegressor
 from dpforest.records.streams.batches import BatchStream
-from dpforest.trees.strategies import NOT_STREAMED
+from dpforest.trees.strategies import MANY_CLASSES, NOT_STREAMED
 from support.roles import (
     CURRENCIES,
     PUBLISHED,
@@ -84,6 +84,8 @@ class RoleCase:
         Declared.
     parameters : dict
         Further ones of the estimator.
+    n_classes : int or None
+        Declared; None for as many as a task of this name has.
     """
 
     strategy: str
@@ -93,13 +95,15 @@ class RoleCase:
     reading: str
     rows: float | None = None
     parameters: dict[str, Any] = field(default_factory=dict)
+    n_classes: int | None = None
 
     @property
     def name(self) -> str:
         """For messages."""
         options = [f"{key}={value!r}" for key, value in self.parameters.items()]
         own = (self.strategy, self.task, self.currency, f"unit {self.unit}", self.reading)
-        return ", ".join((*own, f"rows {self.rows}", *options))
+        declared = f"rows {self.rows}", f"classes {self.n_classes}"
+        return ", ".join((*own, *declared, *options))
 
     @property
     def domain(self) -> Domain:
@@ -107,7 +111,8 @@ class RoleCase:
         public: dict[str, Any] = {"features": FEATURES, "approximate_rows": self.rows}
         if self.task == "target":
             return Domain(**public | {"target": (0.0, 1.0)})
-        return Domain(**public | {"classes": list(range(LABELS[self.task]))})
+        classes = list(range(self.n_classes or LABELS[self.task]))
+        return Domain(**public | {"classes": classes})
 
     def fit(self, dataset: Dataset, random_state: Any = 0) -> Any:
         """Fit to a table in the case's way of reading; the accountant is the fit's own."""
@@ -176,6 +181,9 @@ def private_cases() -> Iterator[RoleCase]:
             if strategy == "auto" and reading == "memory" and task != "target":
                 continue
             yield from (RoleCase(strategy, *ways, declared) for declared in rows)
+        if task == "more classes" and reading == "memory":
+            # So many that rules have all stages.
+            yield RoleCase("rules", *ways, 1e4, n_classes=MANY_CLASSES + 1)
 
 
 def published_cases() -> Iterator[RoleCase]:
