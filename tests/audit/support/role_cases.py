@@ -183,7 +183,7 @@ def private_cases() -> Iterator[RoleCase]:
             yield from (RoleCase(strategy, *ways, declared) for declared in rows)
         if task == "more classes" and reading == "memory":
             # So many that rules have all stages.
-            yield RoleCase("rules", *ways, 1e4, n_classes=MANY_CLASSES + 1)
+            yield RoleCase("rules", *ways, 1e5, n_classes=MANY_CLASSES + 1)
 
 
 def published_cases() -> Iterator[RoleCase]:
