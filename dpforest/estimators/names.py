@@ -47,13 +47,13 @@ def check_feature_names(estimator: Any, X: Any, stacklevel: int = 3) -> None:
             "X", kind_of(X), "a stream is for fits",
             "Read its records to a table, or predict files by `dpforest predict`",
         )  # fmt: skip
-    if _are_read_by_name(X, estimator.domain_):
-        return
     names = table_names(X)
     if not hasattr(estimator, "feature_names_in_"):
         if names is not None and estimator._encoder_.reads_by_position(X):
             warn_of_positions(estimator.domain_, running_search(None), stacklevel)
     elif names is None:
+        if _are_read_by_name(X, estimator.domain_):
+            return
         warnings.warn(
             f"X does not have valid feature names, but {type(estimator).__name__} was fitted with "
             "feature names",
