@@ -23,7 +23,8 @@ from dpforest.estimators.classifier import PrivateForestClassifier
 from dpforest.estimators.multinomial import MultinomialForestClassifier
 from dpforest.estimators.regressor import PrivateForestRegressor
 from dpforest.records.streams.batches import BatchStream
-from dpforest.trees.strategies import MANY_CLASSES, STRATEGIES
+from dpforest.trees.rules.settings import MANY_CLASSES
+from dpforest.trees.strategies import STRATEGIES
 
 #: What makes a forest small, where an estimator has such a parameter.
 SMALL = {"n_estimators": 1, "max_depth": 1}

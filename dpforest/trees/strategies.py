@@ -10,7 +10,7 @@ import numpy as np
 
 from dpforest.accounting.releases import LearnerBudget
 from dpforest.trees.base import Learner, ReleasedModel, TableFacts
-from dpforest.trees.rules.settings import TOO_SMALL_SIGNAL
+from dpforest.trees.rules.settings import MANY_CLASSES, TOO_SMALL_SIGNAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +84,9 @@ PURE_BOOSTED_SIGNAL_OF_WIDE = 30_000.0
 #: so few as well, in a tenth of the time.
 FEW_FEATURES, PURE_BOOSTED_SIGNAL_OF_FEW = 4, 100_000.0
 #: R sqrt(2 / K) from which boosted forests pass what else there is of more classes, up to
-#: `MANY_CLASSES`. Where hardly a feature is ordered it is that of two: drawn splits part categories
-#: off one by one. The second is that of streams, which have no rules.
+#: `MANY_CLASSES`; of more they were ahead nowhere. Where hardly a feature is ordered it is that of
+#: two: drawn splits part categories off one by one. The second is that of streams, which have no
+#: rules.
 PURE_BOOSTED_SIGNAL_OF_MANY, PURE_BOOSTED_SIGNAL_OF_MANY_STREAMED = 80_000.0, 60_000.0
 #: That from which refitted forests pass rules of three classes, and of more than `MANY_CLASSES`. Of
 #: those between rules have as many leaves as say something, and hold until boosted ones pass them.
@@ -101,8 +102,6 @@ PURE_REFITTED_ROWS, PURE_REFITTED_EPSILON = 2000.0, 9.0
 REFITTED_LEAST_ROWS = 100.0
 #: In pure epsilon, of streams: R sqrt(2 / K) from which refitted forests pass one-shot ones.
 PURE_STREAMED_SIGNAL = 200.0
-#: Classes up to which boosted forests were ahead anywhere in pure epsilon.
-MANY_CLASSES = 12
 
 
 #: Strategies that look at all records at once, which are refused where those are read pass by

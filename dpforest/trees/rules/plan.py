@@ -19,6 +19,8 @@ COUNT_ROLE = "leaf counts"
 LEAVES_OF_A_STAGE = 4
 #: R where no row count is declared: a modest confidence, one tree, nothing counted.
 _UNKNOWN_SIGNAL = 20.0
+#: Stages of which each is drawn with the whole family, and that memory always holds.
+_FIRST_STAGES = 3
 #: Probabilities of a model up to which more than three stages are drawn: they have to be held.
 _MOST_CELLS = 2**20
 #: Classes up to which the bounds of a family's trees stay below 2^63; of more, class shares alone.
@@ -73,7 +75,7 @@ class RulesShape:
 
     def size_at(self, stage: int) -> FamilySize:
         """Size of the family of a stage: there are many small cells from the fourth on."""
-        return self.size.halved() if self.n_classes > 2 and stage >= 3 else self.size
+        return self.size.halved() if self.n_classes > 2 and stage >= _FIRST_STAGES else self.size
 
 
 RulesPlan: TypeAlias = Plan[RulesShape]
@@ -126,7 +128,7 @@ def build_plan(facts: TableFacts, budget: LearnerBudget, settings: RulesSettings
 
 def _held(n_stages: int, facts: TableFacts) -> int:
     """So many stages, or as many as memory holds the leaves of."""
-    while n_stages > 3 and LEAVES_OF_A_STAGE**n_stages * facts.n_classes > _MOST_CELLS:
+    while n_stages > _FIRST_STAGES and LEAVES_OF_A_STAGE**n_stages * facts.n_classes > _MOST_CELLS:
         n_stages -= 1
     return n_stages
 

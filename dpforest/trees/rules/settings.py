@@ -3,7 +3,8 @@
 The family of trees and the stages were compared on seventeen small public tables, the last shares
 at epsilon 0.1 on all of them; ten other tables served for the confidence and calibration constants.
 So none of these is a clean confirmation. Counts before a stage, their share and limits, and the
-fourth stage were read off tasks made of all tables (docs/tried.md).
+fourth stage were read off tasks made of all tables, and further stages of more classes off tables
+as they are (docs/tried.md).
 """
 
 from __future__ import annotations
@@ -45,6 +46,8 @@ class RulesSettings:
         From here on each leaf of the first tree is split by a tree of its own.
     third_signal : float
         From here on so are those leaves' leaves.
+    second_signal_of_several, third_signal_of_several : float
+        Both of ``SEVERAL_CLASSES`` and more.
     few_rows : float
         Declared records of two classes below which all of this is more careful: see `of_few`.
     count_share : Fraction
@@ -68,13 +71,11 @@ class RulesSettings:
         stay below.
     fourth_signal : float
         From here on a fourth stage is drawn where leaves are counted before each.
-    second_signal_of_several, third_signal_of_several : float
-        The same of ``SEVERAL_CLASSES`` and more.
     further_signals_of_many, further_signals_of_very_many : tuple of float
         From these on further stages are drawn of four classes and more, and of more than
         ``MANY_CLASSES``: each leaf names one class.
     n_sums_of_very_many, n_cuts_of_very_many : int
-        Of more than ``MANY_CLASSES``, whose weights take longer: fewer say as much of so many.
+        Sums and cuts of more than ``MANY_CLASSES``, whose weights take longer: fewer say as much.
     cells_signal : float
         From here on class counts of two classes are bought before each further stage, in the
         leaves of the one before.

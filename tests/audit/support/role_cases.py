@@ -20,7 +20,8 @@ from dpforest.estimators.classifier import PrivateForestClassifier
 from dpforest.estimators.multinomial import MultinomialForestClassifier
 from dpforest.estimators.regressor import PrivateForestRegressor
 from dpforest.records.streams.batches import BatchStream
-from dpforest.trees.strategies import MANY_CLASSES, NOT_STREAMED
+from dpforest.trees.rules.settings import MANY_CLASSES
+from dpforest.trees.strategies import NOT_STREAMED
 from support.roles import (
     CURRENCIES,
     PUBLISHED,
