@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dpforest.domain.marks import DraftMark
 from dpforest.domain.near import SIGNS_OF_GAPS, is_filler
-from dpforest.domain.schema import CategoricalFeature
+from dpforest.domain.schema import CategoricalFeature, Classes
 
 #: Numbers as they are written elsewhere: 3,5 and 1.234,5 and 1 234 and 12,345.6, with units that
 #: stand beside a number.
@@ -37,6 +37,10 @@ MOST_DRAFTED = 255
 #: Different whole numbers from which on they may be identifiers, the part of a range of steps that
 #: these fill, and numbers of so many digits that few other columns have them.
 _FEWEST_IDENTIFIERS, _DENSE, _LONG_NUMBER = 20, 0.5, 1e5
+#: So many different labels that are whole numbers are amounts rather than classes.
+_FEWEST_AMOUNTS = 30
+#: Names that people give to identifiers: id, person_id, PersonID, and not "valid".
+_NAME_OF_IDENTIFIER = re.compile(r"(?:.*[^A-Za-z])?(?:id|Id|ID)|.*[a-z](?:Id|ID)")
 #: What readers put where a byte is no character.
 LOST_CHARACTER = "\ufffd"
 
@@ -91,6 +95,28 @@ def look_like_identifiers(numbers: NDArray[np.float64]) -> bool:
     return bool(values.size > _DENSE * steps or np.abs(values).min() >= _LONG_NUMBER)
 
 
+def names_identifier(name: str, entry: Any) -> bool:
+    """Say if a column of many values is called an identifier, whose values may come repeatedly.
+
+    Parameters
+    ----------
+    name : str
+    entry : feature, classes or target
+        Of a draft.
+    """
+    many = len(getattr(entry, "categories", ())) >= _FEWEST_IDENTIFIERS
+    if getattr(entry, "integer", False):
+        many = entry.upper - entry.lower >= _FEWEST_IDENTIFIERS
+    return many and _NAME_OF_IDENTIFIER.fullmatch(name.strip()) is not None
+
+
+def may_be_amounts(entry: Any) -> bool:
+    """Say if classes are so many whole numbers that a regression may be meant."""
+    if not isinstance(entry, Classes) or len(entry.labels) < _FEWEST_AMOUNTS:
+        return False
+    return all(_PLAIN.fullmatch(text) for text in entry.texts)
+
+
 def far_bounds(numbers: NDArray[np.float64]) -> tuple[Literal["lower", "upper"], ...]:
     """Find which extremes of a column may stand for a missing number: 99, 9999 or -1.
 
@@ -126,10 +152,31 @@ def _doubts_of_numbers(mark: DraftMark | None) -> list[str]:
     return words
 
 
+def _doubts_of_kind(name: str, entry: Any) -> list[str]:
+    words = []
+    if names_identifier(name, entry) and not (entry.drafted and entry.drafted.identifies):
+        words.append(
+            "called as an identifier is; leave it out (on the command line: --drop), and where it "
+            "numbers persons with several records each, fit with max_records_per_unit "
+            "(--max-records-per-unit)"
+        )
+    if may_be_amounts(entry):
+        words.append(
+            "as many different whole numbers are rarely classes; where they are amounts, draft "
+            'with task="regression" (on the command line: --task regression)'
+        )
+    return words
+
+
+def _known_otherwise(name: str, entry: Any) -> bool:
+    """Say if many texts are labels, or are told of already by their name."""
+    return not isinstance(entry, CategoricalFeature) or names_identifier(name, entry)
+
+
 def doubts_of(name: str, entry: Any) -> str:
     """Words on what a drafted entry may have been meant as; none where it reads well."""
     texts: tuple[str, ...] = getattr(entry, "categories", getattr(entry, "texts", ()))
-    words = _doubts_of_numbers(entry.drafted)
+    words = [*_doubts_of_numbers(entry.drafted), *_doubts_of_kind(name, entry)]
     if isinstance(entry, CategoricalFeature) and read_as_numbers(texts):
         words.append(
             "read as texts, but they look like numbers with decimal commas, separators or units; "
@@ -145,7 +192,7 @@ def doubts_of(name: str, entry: Any) -> str:
             "read as texts, but nearly all of them are numbers; blank what stands for a missing "
             "one, such as a question mark, to have numbers"
         )
-    elif isinstance(entry, CategoricalFeature) and len(texts) >= MOST_DRAFTED:
+    elif len(texts) >= MOST_DRAFTED and not _known_otherwise(name, entry):
         words.append(
             "as many values as a draft keeps, so some may be lost: complete codes from their book; "
             "of numbers, blank what stands for a missing one; an identifier or free text teaches "

@@ -177,6 +177,45 @@ def test_whole_numbers_that_look_like_an_identifier(numbers, identifies):
     assert ("identifier" in doubt_of_numbers(numbers)) == identifies
 
 
+def draft_called(name, numbers):
+    pd = pytest.importorskip("pandas")
+    rows = [{name: number, "dose": k % 7} for k, number in enumerate(numbers)]
+    return Domain.draft(pd.DataFrame(rows)).doubts.get(name, "")
+
+
+@pytest.mark.parametrize("name", ["id", "ID", "patient_id", "patient id", "PatientId", "rowID"])
+def test_an_identifier_of_persons_with_several_records_is_known_by_its_name(name):
+    several = [k // 3 for k in range(100)]
+    for numbers in (several, [f"P{number}" for number in several]):
+        doubt = draft_called(name, numbers)
+        assert "max_records_per_unit" in doubt and "P1" not in doubt
+    # Where each record has its own, or there are more than a draft keeps, one doubt says enough.
+    for numbers in (range(100), [f"P{number}" for number in range(400)]):
+        assert draft_called(name, numbers).count("identifier") == 1
+    assert "identifier" not in draft_called(name, [k % 4 for k in range(100)])  # a list
+    assert "identifier" not in draft_called(name, [k / 3 for k in range(100)])
+
+
+@pytest.mark.parametrize("name", ["age", "valid", "paid", "acid", "RAPID", "aid", "idea", "Id1"])
+def test_other_names_are_of_no_identifier(name):
+    assert "identifier" not in draft_called(name, [k // 3 for k in range(100)])
+
+
+@pytest.mark.parametrize(
+    ("labels", "amounts"),
+    [
+        ([1000 + 7 * k for k in range(40)], True),
+        ([str(1000 + 7 * k) for k in range(40)], True),
+        ([k % 26 for k in range(40)], False),
+        ([f"L{k}" for k in range(40)], False),
+    ],
+)
+def test_many_whole_numbers_as_labels_may_be_meant_for_a_regression(labels, amounts):
+    domain = Domain.draft([[k % 7, 0] for k in range(40)], labels)
+    assert ("regression" in domain.doubts.get("classes", "")) == amounts
+    assert "1007" not in domain.doubts.get("classes", "")
+
+
 AGES = [18 + k % 60 for k in range(100)]
 
 
