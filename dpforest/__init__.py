@@ -64,6 +64,7 @@ _HOMES = {
     "SafeBayesianForestClassifier": "dpforest.consistent.safe_bayesian",
     "Signer": "dpforest.signatures",
     "StreamError": "dpforest.exceptions",
+    "UndeclaredLabelsWarning": "dpforest.exceptions",
     "UtilityFigure": "dpforest.report.utility",
     "WeakSignalWarning": "dpforest.exceptions",
     "check_pipeline": "dpforest.estimators.pipelines",
@@ -143,6 +144,7 @@ if TYPE_CHECKING:
         RepeatedFitWarning,
         ReportError,
         StreamError,
+        UndeclaredLabelsWarning,
         WeakSignalWarning,
     )
     from dpforest.ledger.ledger import BudgetLedger
@@ -209,6 +211,7 @@ __all__ = [
     "SafeBayesianForestClassifier",
     "Signer",
     "StreamError",
+    "UndeclaredLabelsWarning",
     "UtilityFigure",
     "WeakSignalWarning",
     "accounting",

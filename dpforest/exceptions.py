@@ -450,6 +450,10 @@ class FewRecordsWarning(UserWarning):
     """Released counts add up to far less than the declared number of records."""
 
 
+class UndeclaredLabelsWarning(UserWarning):
+    """No label that a score is asked for means a declared class, so none can be right."""
+
+
 class LargeDeltaWarning(UserWarning):
     """Delta is at least one over the declared number of records.
 

@@ -18,7 +18,8 @@ from dpforest.estimators.fit_plan import FitRequest
 from dpforest.estimators.names import check_feature_names
 from dpforest.estimators.outcome import FitOutcome
 from dpforest.estimators.strategies import by_strategy
-from dpforest.exceptions import DomainError
+from dpforest.exceptions import DomainError, UndeclaredLabelsWarning
+from dpforest.searches import running_search, warn_in_search
 
 if TYPE_CHECKING:
     from dpforest.plain.writing import Link
@@ -127,15 +128,25 @@ class PrivateClassifier(ClassScores, ClassifierMixin, PrivateEstimator):
         X : array-like or data frame of shape (n, n_features)
         y : array-like of shape (n,)
             Labels, read as ``fit`` reads them: those that mean a declared class are that class.
-            Others are right for no prediction.
+            Others are right for no prediction; if no label means one, a warning says so.
         sample_weight : array-like of shape (n,), optional
         """
         from sklearn.metrics import accuracy_score
 
         check_is_fitted(self)
         codes = self._encoder_.encode_labels(y)
+        if codes.size and codes.max() < 0:
+            self._warn_of_labels()
         predicted = self._order_[self.predict_proba(X).argmax(axis=1)]
         return float(accuracy_score(codes, predicted, sample_weight=sample_weight))
+
+    def _warn_of_labels(self) -> None:
+        declared = ", ".join(repr(label) for label in self.classes_[:3].tolist())
+        text = (
+            "no label means a declared class, so no prediction can be right. Write labels as the "
+            f"domain declares them: {declared}{', …' if len(self.classes_) > 3 else ''}"
+        )
+        warn_in_search(text, UndeclaredLabelsWarning, running_search(None), stacklevel=3)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -19,7 +19,7 @@ from dpforest import (
     MultinomialForestClassifier,
 )
 from dpforest.datasets import load_mammographic_masses, load_vertebral
-from dpforest.exceptions import ParameterTypeError
+from dpforest.exceptions import ParameterTypeError, UndeclaredLabelsWarning
 from dpforest.streams import BatchStream
 
 ARRAYS = ("feature", "low", "high", "counts", "labels")
@@ -297,6 +297,10 @@ def test_labels_that_mean_no_class_are_never_right():
     y[:30] = [None, np.nan, "other"] * 10
     right = forest.predict(X)[30:] == y[30:]
     assert forest.score(X, y) == right.mean() * 0.9 < whole
+    for other in (y == "yes", np.full(300, np.nan)):
+        with pytest.warns(UndeclaredLabelsWarning, match="declares them: 'no', 'yes'$") as told:
+            assert forest.score(X, other) == 0
+        assert told[0].filename == __file__
 
 
 def test_scores_are_refused_as_predictions_are(make_forest, table):
