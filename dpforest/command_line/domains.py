@@ -27,6 +27,7 @@ from dpforest.command_line.running import tell
 from dpforest.command_line.tables import files_of, labelled, whole_table
 from dpforest.command_line.writing import check_new, write_text
 from dpforest.domain.domain import Domain
+from dpforest.domain.findings import LOOK_AT_LINES
 from dpforest.exceptions import Described, DomainError, DraftedBoundsWarning, ParameterError
 from dpforest.strict_json import read_object
 
@@ -204,8 +205,7 @@ def _refuse_empty(X: Any) -> None:
     if not X.num_rows:
         raise ParameterError(
             "FILE", Described("a table"), "has no records: of CSV a line is one if it has as many "
-            "cells as the first line", "Look for names of rows that have no column's name (in R: "
-            "row.names=FALSE), for commas at the ends of lines, and for a first line alone",
+            "cells as the first line", LOOK_AT_LINES,
         )  # fmt: skip
 
 

@@ -21,7 +21,7 @@ def read_model(path: str) -> Any:
     ModelFormatError
         It is no stored forest, or damaged.
     """
-    return load_model(Path(path))
+    return load_model(_file_at(path))
 
 
 def holds_draft(forest: Any) -> bool:
@@ -31,7 +31,16 @@ def holds_draft(forest: Any) -> bool:
 
 def content_of(path: str) -> dict[str, Any]:
     """The JSON object of a file."""
-    return read_object(Path(path), _unreadable, _LIMITS)
+    return read_object(_file_at(path), _unreadable, _LIMITS)
+
+
+def _file_at(path: str) -> Path:
+    """The path, unless it is a folder: a fit's is named as readily as the file in it."""
+    if Path(path).is_dir():
+        raise ModelFormatError(
+            f"{path!r} is a folder. Name a file in it, such as {str(Path(path) / 'model.json')!r}."
+        )
+    return Path(path)
 
 
 def _unreadable(rule: str) -> ModelFormatError:

@@ -80,6 +80,9 @@ def _kind_of(paths: Sequence[str], given: str | None) -> str:
     kinds = {kind for path in paths for kind in _kinds_at(Path(path))}
     if len(kinds) == 1:
         return kinds.pop()
+    absent = [path for path in paths if not Path(path).exists()]
+    if absent:
+        raise ParameterError("FILE", absent[0], "is not there", "Name a file or a folder that is")
     raise ParameterError(
         "FILE", list(paths), "must be files of one kind, which their names tell",
         f"Name files that end with {', '.join(e for some in ENDINGS.values() for e in some)}, "

@@ -14,6 +14,11 @@ FOR_THE_CURATOR = (
     "For the curator's eyes alone. This was read off the records: no budget pays for it, and it "
     "must not be released, printed in a report or sent on."
 )
+#: What leaves all lines of a CSV file out, as a rule.
+LOOK_AT_LINES = (
+    "Look for names of rows that have no column's name (in R: row.names=FALSE), for commas at the "
+    "ends of lines, and for a first line alone"
+)
 _BECOMES: dict[Effect, str] = {
     "dropped": "dropped",
     "clipped": "the nearest bound",
@@ -176,10 +181,12 @@ class DomainCheck(Shown):
         return (
             "Lines of the file that are no record, and that no fit reads: "
             f"{self.lines_left_out:,}. They have another number of cells than the first line, an "
-            "open quote or over 1 MiB."
+            f"open quote or over 1 MiB.{'' if self.records else f' {LOOK_AT_LINES}.'}"
         )
 
     def _summary(self) -> str:
+        if not self.records:
+            return "The table has no record."
         if not self.dropped:
             rest = "" if self.findings else ", and takes every value as it is"
             return f"A fit would use all of the {count_text(self.records, 'record')}{rest}."

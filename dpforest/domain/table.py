@@ -263,8 +263,8 @@ _RESHAPED = (
     "single sample"
 )
 _IN_ROWS = (
-    "Pass a data frame or an array: of columns in a mapping make pandas.DataFrame(X), of rows that "
-    "come one by one list(X)"
+    "Pass a data frame or an array: of columns in a mapping make pandas.DataFrame(X), of a single "
+    "record in a mapping [X], of rows that come one by one list(X)"
 )
 
 

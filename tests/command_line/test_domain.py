@@ -217,12 +217,39 @@ def test_a_header_that_does_not_fit_is_told_with_what_helps(ask, here):
     line = "domain draft {} --target {} --output new.json"
     code, _, err = ask(line.format("semi.csv", "back") + " --drop stay")
     assert code == 2 and "no comma" in err and "stay;" not in err  # it may be a record
+    assert "sep=';'" in err
+    (here / "tabs.csv").write_text(text.replace(",", "\t"))
+    _, _, err = ask(line.format("tabs.csv", "back") + " --drop stay")
+    assert r"sep='\t'" in err
     code, _, err = ask(line.format("stays.csv", "Back"))
     assert code == 2 and "Its own is written 'back'" in err
     code, _, err = ask(line.format("stays.csv", "none"))
     assert code == 2 and "Every file needs a header" in err and "ward" not in err
+    (here / "stays.xlsx").write_text(text)
     code, _, err = ask(line.format("stays.xlsx", "back"))
     assert code == 2 and "Excel" in err
+    for absent in ("folder", "stays.csv folder", "stays.txt"):
+        code, _, err = ask(line.format(absent, "back"))
+        assert code == 2 and f"{absent.split()[-1]!r}: " in err and "there" in err
+
+
+def test_a_table_without_a_record_is_none_that_a_fit_would_use(ask, here):
+    head, *records = (here / "stays.csv").read_text().splitlines()
+    (here / "commas.csv").write_text("\n".join([head, *(f"{record}," for record in records)]))
+    line = "domain check commas.csv --target back --domain domain.json --output check.txt"
+    assert ask(line)[0] == 0
+    said = " ".join((here / "check.txt").read_text().split())
+    assert "The table has no record." in said and "would use" not in said
+    assert "Look for" in said and "commas at the ends of lines" in said
+
+
+@pytest.mark.parametrize(
+    "line", ["predict {} stays.csv", "explain {}", "report verify {}", "export {} --output p.json"]
+)
+def test_the_folder_of_a_fit_is_no_model_and_its_file_is_named(ask, here, line):
+    (here / "fits").mkdir()
+    code, _, err = ask(line.format("fits"))
+    assert code == 2 and "is a folder" in err and "model.json" in err and "to_json" not in err
 
 
 def test_a_confirmation_without_sources_says_how_to_name_them(ask, good):

@@ -148,6 +148,7 @@ def fitted():
         (None, "X=None.*Pass a data frame or an array"),
         (np.zeros((2, 2, 2)), r"X\.reshape\(len\(X\), -1\)"),
         ([40, "a"], r"\[X\] for a single record"),
+        ({"age": 40, "ward": "a"}, r"of a single record in a mapping \[X\]"),
     ],
 )
 def test_what_is_no_table_to_predict_is_refused_with_what_to_write(fitted, X, said):

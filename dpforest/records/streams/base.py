@@ -125,10 +125,12 @@ def _repair_of(absent: str, names: Sequence[str]) -> str:
 
     A name that differs in case or blanks alone is as good as known.
     """
-    if len(names) == 1 and any(sign in names[0] for sign in ";\t|"):
+    signs = [sign for sign in ";\t|" if len(names) == 1 and sign in names[0]]
+    if signs:
         return (
             "Its first line has no comma: write the file anew with commas between cells and "
-            "points in numbers, such as by pandas.read_csv(file, sep=';', decimal=',')"
+            f"points in numbers, such as by pandas.read_csv(file, sep={signs[0]!r}, decimal=','), "
+            "where decimal is the sign that its numbers have"
         )
     alike = [name for name in names if name.strip().casefold() == absent.strip().casefold()]
     if alike:

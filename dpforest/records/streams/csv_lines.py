@@ -53,7 +53,11 @@ def names_of(header: bytes, quoting: bool, place: str) -> tuple[str, ...]:
     except UnicodeDecodeError:
         text = None
     if text is None:
-        raise StreamError(place, "its header is not UTF-8 text", "Write it in UTF-8")
+        raise StreamError(
+            place, "its header is not UTF-8 text",
+            "Write the file in UTF-8; pandas.read_csv(file, encoding='latin-1') reads what many "
+            "programs write in its place",
+        )  # fmt: skip
     if "\r" in text:
         raise StreamError(
             place, "its header has a carriage return inside a line", "End lines with LF"
