@@ -31,7 +31,7 @@ from dpforest.exceptions import (
     kind_of,
 )
 from dpforest.ledger.amounts import fraction_of
-from dpforest.ledger.charges import loss_of
+from dpforest.ledger.charges import OTHER_DOMAIN, loss_of
 from dpforest.ledger.entries import (
     Body,
     Charge,
@@ -135,8 +135,7 @@ class Tariff(LastingCeiling):
             raise ParameterError(
                 "domain", kind_of(domain),
                 f"is not the one that {of} was registered with",
-                "Use that very domain; other features, bounds, categories or classes are those of "
-                "another data set",
+                OTHER_DOMAIN,
             )  # fmt: skip
         if budget.records_per_unit != self.facts.max_records_per_unit:
             raise ParameterError(

@@ -43,6 +43,11 @@ _ROUNDING = 2**64
 _ROUNDED = "rounded up to a multiple of 2^-128 as every charge is"
 _FOR_LIFE = "the cap of a data set is fixed for life"
 _LESS = f"Ask for less: {_FOR_LIFE}"
+#: What to do where a fit is of another domain.
+OTHER_DOMAIN = (
+    "Use that very domain; other features, bounds, categories or classes are another data set, "
+    "whose cap adds to this one's for the same people (docs/ledger.md)"
+)
 #: Rho grows more slowly than the square of epsilon, which so falls by more than the root of a part.
 _SURE, _POWER = 0.95, 0.6
 
@@ -58,7 +63,7 @@ def check_charge(state: DataSetState, charge: Charge) -> None:
     _same(
         "domain", charge.domain, facts.domain,
         "is not the domain that the data set was registered with",
-        "Use that very domain; other features, bounds, categories or classes are another data set",
+        OTHER_DOMAIN,
     )  # fmt: skip
     _same(
         "max_records_per_unit", charge.records_per_unit, facts.max_records_per_unit,

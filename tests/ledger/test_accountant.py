@@ -8,7 +8,13 @@ from fractions import Fraction
 
 import pytest
 
-from dpforest import BudgetLedger, Domain, PrivateForestClassifier, verify_report
+from dpforest import (
+    BudgetLedger,
+    Domain,
+    PrivateForestClassifier,
+    PrivateForestRegressor,
+    verify_report,
+)
 from dpforest.accounting.fits import LastingCeiling, charged_to
 from dpforest.accounting.rationals import parse_amount
 from dpforest.accounting.releases import LearnerBudget
@@ -53,6 +59,21 @@ def test_a_ledger_given_for_its_accountant_is_told_what_to_write(book):
     forest = forest_of(book).set_params(accountant=book)
     with pytest.raises(ParameterTypeError, match=r"ledger\.accountant\(data_set\)"):
         forest.fit(X, Y)
+
+
+@pytest.mark.filterwarnings("ignore::dpforest.WeakSignalWarning")
+def test_a_second_outcome_is_of_the_same_data_set_where_the_domain_is_the_same(tmp_path):
+    both = Domain(features=DOMAIN.features, classes=["a", "b"], target=(0, 9), approximate_rows=60)
+    with BudgetLedger.open(f"sqlite:///{tmp_path}/both", actor="ana", create=True) as ledger:
+        ledger.register("claims", domain=both, epsilon=90, delta="1e-6")
+        forest_of(ledger, domain=both).fit(X, Y)
+        forest_of(ledger, domain=both).fit(X, Y[::-1])  # another question, the same answers
+        mean = PrivateForestRegressor(epsilon=1, domain=both, strategy="one_shot")
+        mean.set_params(accountant=ledger.accountant("claims")).fit(X, [3.0] * 60)
+        assert sum(entry.kind == "settle" for entry in ledger.log("claims")) == 3
+        refused = forest_of(ledger)
+        with pytest.raises(ParameterError, match="another data set, whose cap adds to this one's"):
+            refused.fit(X, Y)
 
 
 def test_an_accountant_says_where_it_charges(book):
