@@ -213,20 +213,28 @@ def _refuse_absent(option: str, given: Sequence[str], names: Sequence[str]) -> N
     """Refuse names that are none of the columns that an option may name."""
     absent = [name for name in given if name not in names]
     if absent:
+        near = _near(absent[0], names)
         raise ParameterError(
             option, absent[0], "is no column of the file that it may name",
-            f"Write {option} once for each column",
+            f"Write {' or '.join(near)}" if near else f"Write {option} once for each column",
         )  # fmt: skip
+
+
+def _near(name: str, names: Sequence[str]) -> list[str]:
+    """Columns that a slip of the finger leads away from; at a terminal alone.
+
+    The first line of a file may be a record.
+    """
+    return get_close_matches(name, names, n=3) if sys.stderr.isatty() else []
 
 
 def _check_target(source: Any, target: str) -> tuple[str, ...]:
     """Columns of the first file; a target that is none of them is refused with those near it.
 
-    At a terminal alone: the first line of a file may be a record. Elsewhere, and where none is
-    near, readers refuse it.
+    Where none is near, or no terminal is there, readers refuse it.
     """
     _, names = next(iter(source.columns()))
-    near = get_close_matches(target, names, n=3) if sys.stderr.isatty() else []
+    near = _near(target, names)
     if near and target not in names:
         raise ParameterError(
             "--target", target, "is no column of the file", f"Write {' or '.join(near)}"

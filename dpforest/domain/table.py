@@ -536,8 +536,8 @@ def refuse_feature(name: Any, features: Sequence[str]) -> None:
             "y",
             Described(f"the column {name}"),
             "is named as a feature of the domain",
-            "Leave it out of the domain's features; give other values, such as later ones of it, a "
-            "name of their own",
+            "Leave it out of the domain's features; give other values, such as what was worked out "
+            "of it, a name of their own: y.rename('outcome')",
         )
 
 

@@ -276,3 +276,12 @@ def test_a_target_with_a_slip_of_the_finger_is_told_at_a_terminal_alone(ask, mon
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     code, _, err = ask(line)
     assert code == 2 and "--target='bakc': is no column of the file. Write back." in err
+
+
+def test_a_column_to_drop_with_a_slip_of_the_finger_is_told_at_a_terminal_alone(ask, monkeypatch):
+    line = "domain draft stays.csv --target back --drop satys --output new.json"
+    code, _, err = ask(line)
+    assert code == 2 and "Write --drop once for each column" in err and "stay" not in err
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    code, _, err = ask(line)
+    assert code == 2 and "'satys': is no column of the file that it may name. Write stay." in err

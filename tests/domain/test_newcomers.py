@@ -53,6 +53,16 @@ def test_labels_that_are_a_feature_are_refused_in_batches():
     BatchStream([(TABLE, TABLE["ward"].rename("outcome"))]).check(("age", "ward"))
 
 
+def test_labels_that_keep_the_name_of_what_they_were_worked_out_of_are_told_how_to_lose_it():
+    forest = PrivateForestClassifier(epsilon=1, domain=DOMAIN, random_state=0)
+    y = (TABLE["age"] > 45).map({True: "yes", False: "no"})  # pandas keeps the name
+    with pytest.raises(ParameterError, match=r"y\.rename\('outcome'\)"):
+        forest.fit(TABLE, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        forest.fit(TABLE, y.rename("outcome"))
+
+
 @pytest.mark.parametrize("kind", ["pandas", "polars", "arrow", "frame of one column", "text dtype"])
 def test_labels_that_are_a_feature_are_refused_before_anything_is_spent(kind):
     """All would be learnt from the answer, at the whole price."""
