@@ -402,9 +402,25 @@ def select_columns(table: Table, names: Sequence[str], estimator_name: str) -> t
         raise DomainError(
             absent[0],
             "declared, but the table has no column of this name while it has others",
-            "Add or rename the column, or rename all so that they are read by position",
+            _repair_of_name(absent[0], table.names or ()),
         )
     return tuple(range(len(names)))
+
+
+def _repair_of_name(absent: str, names: Sequence[str]) -> str:
+    alike = written_alike(absent, names)
+    if alike is not None:
+        return f"Its own is written {alike!r}: case and blanks count"
+    return "Add or rename the column, or rename all so that they are read by position"
+
+
+def written_alike(name: str, names: Sequence[str]) -> str | None:
+    """The first name that differs in case or blanks alone, and so is as good as known.
+
+    Of a file without a header names are cells of a record, so no other one is told.
+    """
+    own = name.strip().casefold()
+    return next((other for other in names if other.strip().casefold() == own), None)
 
 
 #: What libraries, and drafts of arrays, call columns that have no names.
@@ -567,6 +583,11 @@ def _one_dimension(array: NDArray[Any], check: bool) -> NDArray[Any]:
         if check:
             _warn_column_vector()
         return array[:, 0]
+    if array.ndim == 0:
+        raise ParameterError(
+            "y", Described("labels without an order"), "y should be a 1d array, one label a record",
+            "Give a list of them, in the order of the records",
+        )  # fmt: skip
     if array.ndim != 1:
         _refuse_outputs()
     return array

@@ -114,7 +114,10 @@ def test_frames_are_read_by_name():
     assert DomainEncoder(DOMAIN).encode_features(numbered)[0].codes.tolist() == CODES
     with pytest.raises(DomainError, match="no column of this name") as caught:
         DomainEncoder(DOMAIN).encode_features(as_pandas().rename(columns={"job": "work"}))
-    assert caught.value.entry == "job"
+    assert caught.value.entry == "job" and "work" not in str(caught.value)
+    for name in ("Job", " job "):
+        with pytest.raises(DomainError, match=f"Its own is written '{name}'"):
+            DomainEncoder(DOMAIN).encode_features(as_pandas().rename(columns={"job": name}))
 
 
 def test_arrays_of_numbers_hold_positions_of_categories():

@@ -103,6 +103,8 @@ def test_columns_of_one_name():
         ([0] * 3, ParameterError, "inconsistent numbers of samples"),
         (np.zeros((4, 2)), ParameterError, "multi-output is not supported"),
         (0, ParameterError, "should be a 1d array"),
+        ({0, 1}, ParameterError, "a list of them, in the order of the records"),
+        (dict.fromkeys(range(4)), ParameterError, "a list of them, in the order of the records"),
         (sparse.csr_matrix(np.zeros((4, 1))), ParameterTypeError, "sparse labels"),
     ],
 )

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 
 from dpforest.domain.encoder import DomainEncoder
+from dpforest.domain.table import written_alike
 from dpforest.exceptions import ParameterError, ParameterTypeError, StreamError, kind_of
 from dpforest.records.base import Records
 from dpforest.records.streams.passes import Batch, StreamedRecords
@@ -121,10 +122,7 @@ def check_columns(place: str, names: Sequence[str], needed: Iterable[str]) -> No
 
 
 def _repair_of(absent: str, names: Sequence[str]) -> str:
-    """Repair where a column is absent; a header may be a record, so no name of it is told.
-
-    A name that differs in case or blanks alone is as good as known.
-    """
+    """Repair where a column is absent; a header may be a record, so no name of it is told."""
     signs = [sign for sign in ";\t|" if len(names) == 1 and sign in names[0]]
     if signs:
         return (
@@ -132,7 +130,7 @@ def _repair_of(absent: str, names: Sequence[str]) -> str:
             f"points in numbers, such as by pandas.read_csv(file, sep={signs[0]!r}, decimal=','), "
             "where decimal is the sign that its numbers have"
         )
-    alike = [name for name in names if name.strip().casefold() == absent.strip().casefold()]
-    if alike:
-        return f"Its own is written {alike[0]!r}: case and blanks count"
+    alike = written_alike(absent, names)
+    if alike is not None:
+        return f"Its own is written {alike!r}: case and blanks count"
     return "Every file needs a header with all declared columns, and for a fit with the target"
