@@ -31,11 +31,11 @@ class StartSettings(Protocol):
 
     @property
     def curves(self) -> InTurnSettings:
-        """How curves are made in turn."""
+        """Settings of curves in turn."""
 
     @property
     def curves_at_once(self) -> AtOnceSettings:
-        """How they are made at once."""
+        """Settings of curves at once."""
 
 
 def curves_to_begin_with(
