@@ -63,7 +63,7 @@ LAYERS = [
 ]
 WITHOUT = {
     "what a private model does with released values": """
-        trees/boosted/model trees/boosted/steps trees/boosted/shares
+        trees/boosted/steps trees/boosted/shares
         trees/additive/model
         trees/multinomial/heaps trees/multinomial/model
         trees/one_shot/model

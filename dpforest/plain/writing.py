@@ -125,11 +125,10 @@ class _Writer:
         return self._masked(model.base, None, model.trees, model.values)
 
     def _refitted(self, model: Any) -> Plain:
-        start = None if model.code_values is None else self._start(model)
-        return self._masked(model.base, start, model.trees, model.steps)
+        return self._masked(model.base, self._start(model), model.trees, model.steps)
 
     def _boosted(self, model: Any) -> Plain:
-        return self._trees(model.base, None, _ranged(model), model.steps)
+        return self._trees(model.base, self._start(model), _ranged(model), model.steps)
 
     def _additive(self, model: Any) -> Plain:
         return self._trees(model.base, self._start(model), [], np.zeros((0, 0, model.base.size)))
@@ -158,8 +157,10 @@ class _Writer:
             "trees": plain_trees(trees, values[:, :, own], self._features),
         }
 
-    def _start(self, model: Any) -> list[Plain]:
-        """Tables of what each feature adds by its codes."""
+    def _start(self, model: Any) -> list[Plain] | None:
+        """Tables of what each feature adds by its codes, where they add something."""
+        if model.code_values is None:
+            return None
         columns = self._columns(model.code_values.shape[1])
         parts = np.split(model.code_values[:, columns], model.offsets[1:-1])
         return [self._table(place, part) for place, part in enumerate(parts)]

@@ -44,6 +44,23 @@ def spread_by_feature(
     return spread
 
 
+def spread_of_codes(
+    offsets: NDArray[np.int64], values: NDArray[np.float64], sizes: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Spread of scores that values of codes make, shape (D,): their variance over the codes.
+
+    Parameters
+    ----------
+    offsets : ndarray of int64, shape (D + 1,)
+    values : ndarray of float64, shape (total codes, C)
+    sizes : ndarray of float64, shape (n_trees, n_leaves)
+        Released ones, of trees beside the codes: a tree has all records.
+    """
+    rows = float(sizes.sum(axis=1).mean())
+    parts = np.split(values, offsets[1:-1])
+    return rows * np.array([part.var(axis=0).sum() for part in parts])
+
+
 def in_shares(spread: NDArray[np.float64]) -> NDArray[np.float64]:
     """Shares of the whole; nothing where the whole is nothing."""
     total = spread.sum()

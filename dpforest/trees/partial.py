@@ -140,3 +140,22 @@ def _mean_scores(
     scores = score(every)
     means: NDArray[np.float64] = scores.reshape(codes.size, records.shape[0], -1).mean(axis=1)
     return means
+
+
+def partial_code_values(
+    feature: int, offsets: NDArray[np.int64], values: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Mean of what codes add to scores at every code of one feature, shape (n_codes, C).
+
+    The other features count with the plain mean of their codes' values.
+
+    Parameters
+    ----------
+    feature : int
+    offsets : ndarray of int64, shape (D + 1,)
+    values : ndarray of float64, shape (total codes, C)
+    """
+    means = np.add.reduceat(values, offsets[:-1]) / np.diff(offsets)[:, None]
+    others = np.delete(means, feature, axis=0).sum(axis=0)
+    own: NDArray[np.float64] = values[offsets[feature] : offsets[feature + 1]]
+    return own + others

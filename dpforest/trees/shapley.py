@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from dpforest.trees.base import ReleasedModel, TableFacts
 from dpforest.trees.multinomial.model import MultinomialModel
 from dpforest.trees.partial import with_both_classes
-from dpforest.trees.refitted.model import RefittedModel
 
 Floats = NDArray[np.float64]
 #: Features of a model of rules: its coalitions are all looked at.
@@ -52,7 +51,7 @@ def shapley_values(
         trees = getattr(made, "trees", made)
         values = made.values if hasattr(made, "values") else made.steps
         found = _of_trees(trees, values, codes, background)
-        if isinstance(made, RefittedModel) and made.code_values is not None:
+        if getattr(made, "code_values", None) is not None:
             found += _of_codes(made.code_values, made.offsets, codes, background)
     return np.stack([with_both_classes(record) for record in found])
 

@@ -64,6 +64,9 @@ BOOSTED_FEATURES, BOOSTED_ORDERED = 18, 0.1
 BOOSTED_NUMBERS = 0.8
 #: R sqrt(2 / K) from which they do of all others: random trees have no more to say then.
 BOOSTED_SIGNAL_OF_NARROW, BOOSTED_SIGNAL_OF_MANY_NARROW = 60_000.0, 20_000.0
+#: R and records from which boosted forests pass refitted ones in a regression, with a delta, and R
+#: in pure epsilon: random trees have no more to say of what curves leave.
+BOOSTED_SIGNAL_OF_MEANS, PURE_BOOSTED_SIGNAL_OF_MEANS = 8000.0, 40_000.0
 #: R / sqrt(D) for D features, and in pure epsilon R / D, from which curves of single features are
 #: known well enough for trees that go on from them to pass what else there is for a regression.
 CURVE_SIGNAL, PURE_CURVE_SIGNAL = 7.0, 12.0
@@ -124,6 +127,8 @@ def pick_strategy(facts: TableFacts, budget: LearnerBudget) -> str:
     signal = budget.signal(facts.approximate_rows or 1.0)
     if facts.unit > 1 and not budget.delta and _is_for_curves_at_once(facts, signal):
         return "additive"
+    if facts.unit > 1 and _is_for_boosted_means(facts, budget, signal):
+        return "boosted"
     if facts.unit > 1 and _is_enough_for_means(facts, budget, signal):
         return "refitted"
     if not budget.delta and _is_for_pure_refitting(facts, float(budget.epsilon), signal):
@@ -158,6 +163,12 @@ def _refitted_signal(facts: TableFacts) -> float:
 def _has_order(facts: TableFacts) -> bool:
     """True unless hardly a feature is ordered."""
     return float(facts.ordered.mean()) >= BOOSTED_ORDERED
+
+
+def _is_for_boosted_means(facts: TableFacts, budget: LearnerBudget, signal: float) -> bool:
+    """True if drawn splits are worth their price in a regression."""
+    enough = BOOSTED_SIGNAL_OF_MEANS if budget.delta else PURE_BOOSTED_SIGNAL_OF_MEANS
+    return signal >= enough and (facts.approximate_rows or 0.0) >= BOOSTED_ROWS
 
 
 def _is_for_boosting(facts: TableFacts, signal: float) -> bool:

@@ -135,7 +135,8 @@ def check_rule_of_boosting(facts, budget):
             assert pick_strategy(many, budget) == picked, (n_classes, signal, wide, ordered)
             assert pick_strategy(replace(many, in_memory=False), budget) == picked
             means = replace(many, unit=2**16, n_classes=2)
-            assert pick_strategy(means, budget) == "refitted"
+            ours = "boosted" if signal >= strategies.BOOSTED_SIGNAL_OF_MEANS else "refitted"
+            assert pick_strategy(means, budget) == ours
             few = replace(many, approximate_rows=strategies.BOOSTED_ROWS - 1)
             assert pick_strategy(few, LearnerBudget(Fraction(1000), budget.delta)) == "refitted"
 
@@ -315,6 +316,24 @@ def test_a_regression_takes_curves_where_each_can_be_known(domain, delta, wide, 
         assert pick_strategy(facts, budget) == picked
 
 
+@pytest.mark.parametrize("in_memory", [True, False])
+@pytest.mark.parametrize(("delta", "limit"), [
+    ("1e-6", strategies.BOOSTED_SIGNAL_OF_MEANS), ("0", strategies.PURE_BOOSTED_SIGNAL_OF_MEANS),
+])  # fmt: skip
+def test_drawn_splits_pass_random_ones_in_a_regression_of_many_records(
+    domain, delta, limit, in_memory
+):
+    """From memory and from passes alike; of few records at a large epsilon they do not."""
+    budget = LearnerBudget(Fraction(1), Fraction(delta))
+    for factor, picked in ((BELOW, "refitted"), (ABOVE, "boosted")):
+        facts = like(facts_of(domain, 1e5), factor * limit, budget, 12, 2, unit=2**16)
+        assert pick_strategy(replace(facts, in_memory=in_memory), budget) == picked
+    few = replace(facts, approximate_rows=BELOW * strategies.BOOSTED_ROWS)
+    much = LearnerBudget(Fraction(1000), Fraction(delta))
+    assert much.signal(few.approximate_rows) > limit
+    assert pick_strategy(few, much) == "refitted"
+
+
 LEAST_AT_ONCE, AT_ONCE_COLUMNS = strategies.LEAST_AT_ONCE_SIGNAL, strategies.AT_ONCE_COLUMNS
 OF_EACH_AT_ONCE, MOST_AT_ONCE = strategies.AT_ONCE_SIGNAL, strategies.MOST_AT_ONCE_SIGNAL
 #: Features of four codes that have as many columns as there may be.
@@ -329,7 +348,8 @@ WIDEST = AT_ONCE_COLUMNS // 4
     (60, BELOW * MOST_AT_ONCE * 60, "additive"), (60, ABOVE * MOST_AT_ONCE * 60, "refitted"),
     (WIDEST, ABOVE * OF_EACH_AT_ONCE * WIDEST, "additive"),
     (WIDEST + 1, ABOVE * OF_EACH_AT_ONCE * (WIDEST + 1), "one_shot"),
-    (WIDEST + 1, BELOW * MOST_AT_ONCE * (WIDEST + 1), "refitted"),
+    (WIDEST + 1, ABOVE * PURE_CURVES * (WIDEST + 1), "refitted"),
+    (WIDEST + 1, BELOW * MOST_AT_ONCE * (WIDEST + 1), "boosted"),
 ])  # fmt: skip
 def test_a_pure_regression_in_memory_takes_one_minimum(domain, wide, signal, picked):
     budget = LearnerBudget(Fraction(1), Fraction(0))

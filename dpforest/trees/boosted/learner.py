@@ -71,8 +71,7 @@ class BoostedForest:
         other's. Sensitivities and ranges: ``queries``, ``records.base``. **Tests**:
         tests/trees/boosted.
         """
-        prior = released_class_counts(bridge, facts.unit)
-        history = ScoreHistory(_start(shape, prior))
+        prior, code_values, history = _beginning(shape, bridge, facts)
         bins = asked_bins(bridge, facts, shape.settings.max_bins)
         candidates, memory, grown = Candidates.of(bins, facts), LevelMemory(np.int64), list[Grown]()
         for number in range(shape.first + shape.n_rounds):
@@ -89,9 +88,20 @@ class BoostedForest:
         times = length_of_all(bridge, history, facts)
         feature, low, high = (np.stack(part) for part in zip(*heaps, strict=True))
         return BoostedModel(
-            shape.n_classes, facts.n_features, times * history.base, feature, low, high,
-            in_score_steps(times * np.stack(steps)), np.stack(sizes),
+            shape.n_classes, facts.offsets, times * history.base, feature, low, high,
+            in_score_steps(times * np.stack(steps)), np.stack(sizes), code_values,
         )  # fmt: skip
+
+
+def _beginning(
+    shape: BoostedShape, bridge: Bridge, facts: TableFacts
+) -> tuple[NDArray[np.float64], NDArray[np.float64] | None, ScoreHistory]:
+    """Released prior, or the curves in its place: what codes are worth; and scores so far."""
+    if shape.curves is not None:
+        curves = shape.curves.learnt(bridge, facts)
+        return np.empty(0), in_score_steps(curves.code_values), curves.history
+    prior = released_class_counts(bridge, facts.unit)
+    return prior, None, ScoreHistory(_start(shape, prior))
 
 
 def _start(shape: BoostedShape, prior: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -10,14 +10,16 @@ from numpy.typing import NDArray
 
 from dpforest.trees.base import KnownSizes, LogOddsModel, TableFacts
 from dpforest.trees.boosted.steps import SCORE_STEPS
-from dpforest.trees.importances import in_shares, spread_by_feature
+from dpforest.trees.importances import in_shares, spread_by_feature, spread_of_codes
 from dpforest.trees.multinomial.kernels.predict import sum_leaf_values
 from dpforest.trees.partial import (
+    partial_code_values,
     partial_scores,
     range_sends_left,
     with_both_classes,
 )
 from dpforest.trees.scored.columns import n_score_columns
+from dpforest.trees.scored.kernels.code_values import add_code_values
 from dpforest.trees.shown import shown_codes
 from dpforest.trees.stored import LARGEST, reading, real_numbers, require, whole_numbers
 
@@ -26,11 +28,12 @@ _KIND = "boosted forest"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BoostedModel(LogOddsModel):
-    """Scores of a record: a base, and the steps of its leaves.
+    """Scores of a record: a base, what its codes are worth, and the steps of its leaves.
 
     Attributes
     ----------
-    n_classes, n_features : int
+    n_classes : int
+    offsets : ndarray of int64, shape (D + 1,)
     base : ndarray of float64, shape (C,)
         C = 1 (log-odds of class 1) for two classes, else one a class.
     feature : ndarray of int32, shape (n_trees, 2**depth - 1)
@@ -41,16 +44,19 @@ class BoostedModel(LogOddsModel):
         Multiples of 1 / SCORE_STEPS, so their sums are exact.
     sizes : ndarray of float64, shape (n_trees, n_leaves)
         Released sizes of leaves, nothing where the noise made them negative.
+    code_values : ndarray of float64, shape (total codes, C), or None
+        The curves that a regression begins with, in multiples of 1 / SCORE_STEPS.
     """
 
     n_classes: int
-    n_features: int
+    offsets: NDArray[np.int64]
     base: NDArray[np.float64]
     feature: NDArray[np.int32]
     low: NDArray[np.int64]
     high: NDArray[np.int64]
     steps: NDArray[np.float64]
     sizes: NDArray[np.float64]
+    code_values: NDArray[np.float64] | None = None
 
     @property
     def n_trees(self) -> int:
@@ -71,19 +77,27 @@ class BoostedModel(LogOddsModel):
         flat = np.ascontiguousarray(codes)
         scores = np.empty((flat.shape[0], self.base.size), dtype=np.float64)
         sum_leaf_values(flat, self.feature, self.low, self.high, self.depth, self.steps, scores)
+        if self.code_values is not None:
+            add_code_values(flat, self.offsets, self.code_values, scores)
         return with_both_classes(scores + self.base)
 
     def feature_importances(self) -> NDArray[np.float64]:
-        """Share of the spread of scores that each feature's splits make.
+        """Share of the spread of scores that each feature's splits and code values make.
 
         A split counts by how far apart its children's mean steps are and by the released sizes
-        of both.
+        of both; a feature's code values by their variance over its codes.
         """
-        spread = spread_by_feature(self.n_features, self.feature, self.sizes, self.steps)
+        n_features = self.offsets.size - 1
+        spread = spread_by_feature(n_features, self.feature, self.sizes, self.steps)
+        if self.code_values is not None:
+            spread += spread_of_codes(self.offsets, self.code_values, self.sizes)
         return in_shares(spread)
 
     def partial_scores(self, feature: int, facts: TableFacts) -> NDArray[np.float64]:
-        """Mean class scores at every shown code of one feature, shape (codes, n_classes)."""
+        """Mean class scores at every shown code of one feature, shape (codes, n_classes).
+
+        In the curves the other features count with the plain mean of their codes' values.
+        """
         n_codes = int(facts.n_codes[feature])
         codes = np.arange(n_codes)
         if facts.ordered[feature]:
@@ -92,10 +106,14 @@ class BoostedModel(LogOddsModel):
         scores = partial_scores(
             feature, codes.size, self.feature, sent_left, self.sizes, self.steps
         )
+        if self.code_values is not None:
+            values = partial_code_values(feature, self.offsets, self.code_values)
+            scores = scores + values[codes]
         return with_both_classes(scores + self.base)
 
     def to_data(self) -> dict[str, Any]:
         """The model as JSON-ready data; ``from_data`` reads it back."""
+        values = {} if self.code_values is None else {"code_values": _in_steps(self.code_values)}
         return {
             "kind": "boosted",
             "n_classes": self.n_classes,
@@ -103,8 +121,9 @@ class BoostedModel(LogOddsModel):
             "feature": self.feature.tolist(),
             "low": self.low.tolist(),
             "high": self.high.tolist(),
-            "steps": np.rint(self.steps * SCORE_STEPS).astype(np.int64).tolist(),
+            "steps": _in_steps(self.steps),
             "sizes": self.sizes.tolist(),
+            **values,
         }
 
     @classmethod
@@ -129,13 +148,23 @@ class BoostedModel(LogOddsModel):
             require(inside.all(), _KIND, "a split lies outside its feature")
             n_columns, leaves = n_score_columns(n_classes), (n_trees, n_nodes + 1)
             steps = whole_numbers(data["steps"], (*leaves, n_columns), _KIND, -(2**40), 2**40)
+            values = None
+            if "code_values" in data:
+                wanted = int(facts.offsets[-1]), n_columns
+                values = whole_numbers(data["code_values"], wanted, _KIND, -(2**40), 2**40)
             return cls(
                 n_classes=n_classes,
-                n_features=facts.n_features,
+                offsets=facts.offsets,
                 base=real_numbers(data["base"], (n_columns,), "base of scores"),
                 feature=feature,
                 low=low,
                 high=high,
                 steps=steps / SCORE_STEPS,
                 sizes=real_numbers(data["sizes"], leaves, "sizes of leaves", 0.0, LARGEST),
+                code_values=None if values is None else values / SCORE_STEPS,
             )
+
+
+def _in_steps(scores: NDArray[np.float64]) -> Any:
+    """Scores as lists of whole steps."""
+    return np.rint(scores * SCORE_STEPS).astype(np.int64).tolist()

@@ -21,7 +21,11 @@ from dpforest.trees.boosted.settings import (
     BoostedSettings,
     BoostedSize,
 )
-from dpforest.trees.prior import count_noise, prior_round
+from dpforest.trees.curves.at_once.sizes import Role as AtOnceRole
+from dpforest.trees.curves.base import PlannedCurves
+from dpforest.trees.curves.in_turn.sizes import Role as CurveRole
+from dpforest.trees.curves.start import beginning, curves_to_begin_with, signal_after
+from dpforest.trees.prior import count_noise
 from dpforest.trees.random.bins import (
     QUANTILES_ROLE,
     bins_in_words,
@@ -47,6 +51,9 @@ class Role:
 
     PRIOR = PRIOR_ROLE
     QUANTILES = QUANTILES_ROLE
+    CURVE_COUNTS = CurveRole.COUNTS
+    CURVE_SUMS = CurveRole.SUMS
+    CURVES_AT_ONCE = AtOnceRole.CURVES
     NODES = "node sums"
     SPLITS = "residual split selection"
     LEAVES = "residual leaf sums"
@@ -82,6 +89,8 @@ class BoostedShape:
     n_corrections : int
         Sums over the leaves of one tree after the other, once the last one is grown.
     lattice : Lattice
+    curves : PlannedCurves or None
+        Those that a regression begins with.
     settings : BoostedSettings
     """
 
@@ -91,6 +100,7 @@ class BoostedShape:
     first: bool
     n_corrections: int
     lattice: Lattice
+    curves: PlannedCurves | None
     settings: BoostedSettings
 
     @property
@@ -123,10 +133,10 @@ def _plan_of_total(
     facts: TableFacts, budget: LearnerBudget, settings: BoostedSettings, total: Fraction
 ) -> Plan[BoostedShape]:
     """The plan whose shares are those of a total; its size follows from the budget."""
-    size, pure = _size(facts, budget, settings), not budget.delta
-    shape = _shape(facts, size, settings)
-    share = total * settings.prior_share
-    rounds, left = [prior_round(OWNER, facts.unit, share, pure)], total - share
+    curves, pure = _curves(facts, budget, settings), not budget.delta
+    size = _size(facts, budget, settings, curves)
+    shape = _shape(facts, size, settings, curves)
+    rounds, left = beginning(curves, facts, budget, total, settings, OWNER)
     buys = quantiles_are_affordable(facts, budget, settings.quantile_share)
     if buys:
         share = total * settings.quantile_share
@@ -151,26 +161,44 @@ def _plan_of_total(
     return Plan((*rounds, *last), shape, words)
 
 
-def _size(facts: TableFacts, budget: LearnerBudget, settings: BoostedSettings) -> BoostedSize:
-    """Sizes by the public signal, as deep as memory allows."""
+def _curves(
+    facts: TableFacts, budget: LearnerBudget, settings: BoostedSettings
+) -> PlannedCurves | None:
+    """Curves that a regression begins with, where each can be known."""
+    signal = budget.signal(facts.approximate_rows or 0.0)
+    starts = settings.starts_with_curves(signal, facts.n_features, facts.unit > 1)
+    return curves_to_begin_with(facts, budget, settings) if starts else None
+
+
+def _size(
+    facts: TableFacts,
+    budget: LearnerBudget,
+    settings: BoostedSettings,
+    curves: PlannedCurves | None,
+) -> BoostedSize:
+    """Sizes by the public signal of what curves leave, as deep as memory allows."""
     most_bins = settings.max_bins + facts.has_missing_code
     n_cells = int(
         np.where(facts.ordered, np.minimum(facts.n_codes, most_bins), facts.n_codes).sum()
     )
-    signal = budget.signal(facts.approximate_rows or 0.0)
-    return settings.size(signal, facts.n_features, n_cells, facts.n_classes)
+    signal = signal_after(curves, budget, facts.approximate_rows or 0.0, settings)
+    of_means = facts.unit > 1
+    return settings.size(signal, facts.n_features, n_cells, facts.n_classes, of_means)
 
 
-def _shape(facts: TableFacts, size: BoostedSize, settings: BoostedSettings) -> BoostedShape:
+def _shape(
+    facts: TableFacts,
+    size: BoostedSize,
+    settings: BoostedSettings,
+    curves: PlannedCurves | None,
+) -> BoostedShape:
     """A size with what releases are made by."""
     n_columns = n_score_columns(facts.n_classes)
-    clip, bend = settings.scales(facts.n_classes, facts.unit > 1)
-    lattice = Lattice.of(n_columns, clip, bend, settings.mass)
+    lattice = Lattice.of(n_columns, *settings.scales(facts.n_classes, facts.unit > 1))
     first = settings.first(facts.n_classes) > 0
     times = settings.correction_times if settings.corrections(facts.n_classes) else 0
-    return BoostedShape(
-        facts.n_classes, size.depth, size.n_rounds, first, times * size.n_rounds, lattice, settings
-    )
+    sizes = size.depth, size.n_rounds, first, times * size.n_rounds
+    return BoostedShape(facts.n_classes, *sizes, lattice, curves, settings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,6 +281,8 @@ def _words(shape: BoostedShape, buys: bool, pure: bool) -> dict[str, str]:
     start = "log-odds of the noisy prior"
     if shape.starts_clipped:
         start = "scores at which clipped residuals of the noisy prior add up to nothing"
+    if shape.curves is not None:
+        start += f", then {shape.curves.phrase()}"
     return {
         "rounds": f"{first}{shape.n_rounds} trees of depth {shape.depth}{then}",
         "structure": "splits drawn by what is left to explain",

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from dpforest.checks import check_integer, check_part, check_share
 from dpforest.exceptions import ParameterError
+from dpforest.trees.curves.at_once.settings import AtOnceSettings
+from dpforest.trees.curves.in_turn.settings import InTurnSettings
 
 #: Depth of the deepest tree.
 MAX_DEPTH = 16
@@ -75,7 +77,18 @@ class BoostedSettings:
     clip_of_means : Fraction
         Largest residual of a target, as a share of its range: most are small.
     bend, bend_of_many, mass : Fraction
-        What a curvature and a record count for beside a residual of 1.
+        What a curvature and a record count for beside a residual of 1; in a regression ``bend``
+        beside its largest residual, and ``mass_of_means`` too, since all three share the noise.
+    mass_of_means : Fraction
+    curve_share, share_at_once : Fraction
+        Of the whole: for the curves of single features that a regression begins with, made feature
+        by feature, and at once.
+    curve_signal : float
+        Smallest R / sqrt(D) for them, by which each curve is known.
+    curves : InTurnSettings
+        How they are made, feature by feature.
+    curves_at_once : AtOnceSettings
+        How they are made in pure epsilon where all records are at hand.
     fixed_size : BoostedSize or None
         In place of the rule.
     step : float
@@ -110,10 +123,16 @@ class BoostedSettings:
     max_bins: int = 48
     clip: Fraction = Fraction(7, 10)
     clip_of_many: Fraction = Fraction(1, 2)
-    clip_of_means: Fraction = Fraction(3, 10)
+    clip_of_means: Fraction = Fraction(2, 10)
     bend: Fraction = Fraction(1)
     bend_of_many: Fraction = Fraction(1, 2)
     mass: Fraction = Fraction(1, 10)
+    mass_of_means: Fraction = Fraction(2, 10)
+    curve_share: Fraction = Fraction(25, 100)
+    share_at_once: Fraction = Fraction(25, 100)
+    curve_signal: float = 7.0
+    curves: InTurnSettings = field(default_factory=lambda: InTurnSettings(cycles=8))
+    curves_at_once: AtOnceSettings = field(default_factory=AtOnceSettings)
     fixed_size: BoostedSize | None = None
     step: float = 1.5
     spread: float = 1.0
@@ -123,13 +142,17 @@ class BoostedSettings:
 
     def __post_init__(self) -> None:
         """Check what sums, scores and prices take for granted."""
-        for name in ("clip", "clip_of_many", "clip_of_means", "bend", "bend_of_many", "mass"):
+        parts = "clip", "clip_of_many", "clip_of_means", "bend", "bend_of_many", "mass"
+        for name in (*parts, "mass_of_means"):
             check_part(getattr(self, name), name, most=1)
         for name in ("first_share", "correction_share", "confidence_share"):
             check_share(getattr(self, name), name)
         check_part(self.prior_share, "prior_share")
         first = self.prior_share + self.quantile_share + self.confidence_share
         check_part(first, "prior_share + quantile_share + confidence_share")
+        for name in ("curve_share", "share_at_once"):
+            check_part(getattr(self, name), name)
+            check_part(getattr(self, name) + self.quantile_share, f"{name} + quantile_share")
         check_part(self.selection_share, "selection_share")
         check_part(self.node_share, "node_share")
         check_part(self.selection_share + self.node_share, "selection_share + node_share")
@@ -139,7 +162,14 @@ class BoostedSettings:
                 raise ParameterError(name, getattr(self, name), rule, "Use the default")
         check_integer(self.correction_times, "correction_times", 0)
 
-    def size(self, signal: float, n_features: int, n_cells: int, n_classes: int) -> BoostedSize:
+    def size(
+        self,
+        signal: float,
+        n_features: int,
+        n_cells: int,
+        n_classes: int,
+        of_means: bool = False,
+    ) -> BoostedSize:
         """Size by the public signal R, as deep as the sums of a level fit in memory.
 
         Chosen by hand; docs/tried.md names the tables, so figures on these flatter it.
@@ -151,23 +181,29 @@ class BoostedSettings:
         n_cells : int
             Bins of all features, at most.
         n_classes : int
+        of_means : bool
+            Whether it is a regression, whose signal is that of what curves leave.
         """
         if self.fixed_size is not None:
             return self.fixed_size
-        wanted = self.depth(signal, n_features, n_classes)
+        wanted = self.depth(signal, n_features, n_classes, of_means)
         most = int(math.log2(MEMORY_LIMIT / (8 * n_cells * (n_classes + 4)))) + 1
         depth = max(1, min(wanted, most, MAX_DEPTH))
         return BoostedSize(depth, self.rounds(signal, n_classes), wanted)
 
-    def depth(self, signal: float, n_features: int, n_classes: int) -> int:
+    def depth(self, signal: float, n_features: int, n_classes: int, of_means: bool = False) -> int:
         """Depth by the public signal R, wherever memory allows it.
 
         Two classes often differ by many weak effects, which small trees add up; the fewer features
-        there are, the more must be in what several of them say together.
+        there are, the more must be in what several of them say together. Of a target curves have
+        said what each says alone, and labels are less noisy than coins: depth grows faster.
         """
         bits = math.log2(max(signal, 1.0))
+        few = math.log2(20 / min(n_features, 28))
+        if of_means:
+            return max(2, round(1.25 * bits - 10.1 + few))
         if n_classes == 2:
-            return max(2, round(0.7 * bits - 4.1 + math.log2(20 / min(n_features, 28))))
+            return max(2, round(0.7 * bits - 4.1 + few))
         return max(4, round(1.25 * bits - 9.7))
 
     def rounds(self, signal: float, n_classes: int) -> int:
@@ -189,18 +225,29 @@ class BoostedSettings:
         """Share of the look at how sure scores may be; those of two classes are sure enough."""
         return self.confidence_share if n_classes > 2 else Fraction(0)
 
-    def scales(self, n_classes: int, of_means: bool) -> tuple[Fraction, Fraction]:
-        """Clip of residuals, and what a curvature counts for."""
+    def starts_with_curves(self, signal: float, n_features: int, of_means: bool) -> bool:
+        """True if a regression's budget carries a curve for each feature."""
+        return of_means and signal >= self.curve_signal * n_features**0.5
+
+    def scales(self, n_classes: int, of_means: bool) -> tuple[Fraction, Fraction, Fraction]:
+        """Clip of residuals, and what a curvature and a record count for."""
+        if of_means:
+            clip = self.clip_of_means
+            return clip, clip * self.bend, clip * self.mass_of_means
         clip = self.clip_of_many if n_classes > 3 else self.clip
-        clip = self.clip_of_means if of_means else clip
-        return clip, self.bend_of_many if n_classes > 2 else self.bend
+        return clip, self.bend_of_many if n_classes > 2 else self.bend, self.mass
 
 
 @dataclass(frozen=True, slots=True)
 class PureSettings(BoostedSettings):
     """Choices in pure epsilon, where every tree costs its share of it: few trees, the first deep.
 
-    The attributes are those of `BoostedSettings`; shares are of epsilon.
+    The attributes are those of `BoostedSettings`, with shares of epsilon, but for this.
+
+    Attributes
+    ----------
+    curve_signal : float
+        Smallest R / D for the curves of a regression.
     """
 
     prior_share: Fraction = Fraction(2, 100)
@@ -212,8 +259,9 @@ class PureSettings(BoostedSettings):
     max_bins: int = 32
     step: float = 1.2
     spread: float = 0.6
+    curve_signal: float = 12.0
 
-    def depth(self, signal: float, n_features: int, n_classes: int) -> int:
+    def depth(self, signal: float, n_features: int, n_classes: int, of_means: bool = False) -> int:
         """Depth by the public signal R, wherever memory allows it.
 
         Of two classes, as with a delta, the deeper the fewer features there are.
@@ -226,3 +274,7 @@ class PureSettings(BoostedSettings):
     def rounds(self, signal: float, n_classes: int) -> int:
         """Trees, beside the first one on counts."""
         return 6 if n_classes == 2 else 2
+
+    def starts_with_curves(self, signal: float, n_features: int, of_means: bool) -> bool:
+        """True if a regression's budget carries a curve for each feature: noise adds up in R."""
+        return of_means and signal >= self.curve_signal * n_features

@@ -9,8 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.trees.base import KnownSizes, LogOddsModel, TableFacts
-from dpforest.trees.importances import in_shares, spread_by_feature
-from dpforest.trees.partial import mask_sends_left, partial_scores, with_both_classes
+from dpforest.trees.importances import in_shares, spread_by_feature, spread_of_codes
+from dpforest.trees.partial import (
+    mask_sends_left,
+    partial_code_values,
+    partial_scores,
+    with_both_classes,
+)
 from dpforest.trees.random.trees import RandomTrees
 from dpforest.trees.scored.columns import n_score_columns
 from dpforest.trees.scored.kernels.code_values import add_code_values
@@ -69,9 +74,7 @@ class RefittedModel(LogOddsModel):
         n_features, released = self.offsets.size - 1, (self.sizes, self.steps)
         spread = spread_by_feature(n_features, self.trees.splits, *released)
         if self.code_values is not None:
-            rows = float(self.sizes.sum(axis=1).mean())
-            parts = np.split(self.code_values, self.offsets[1:-1])
-            spread += rows * np.array([part.var(axis=0).sum() for part in parts])
+            spread += spread_of_codes(self.offsets, self.code_values, self.sizes)
         return in_shares(spread)
 
     def partial_scores(self, feature: int, facts: TableFacts) -> NDArray[np.float64]:
@@ -84,11 +87,7 @@ class RefittedModel(LogOddsModel):
         scores = partial_scores(feature, n_codes, trees.feature, sent_left, self.sizes, self.steps)
         scores = scores + self.base
         if self.code_values is not None:
-            firsts, n_each = self.offsets[:-1], np.diff(self.offsets)[:, None]
-            means = np.add.reduceat(self.code_values, firsts) / n_each
-            first, end = self.offsets[feature], self.offsets[feature + 1]
-            others = np.delete(means, feature, axis=0).sum(axis=0)
-            scores = scores + self.code_values[first:end] + others
+            scores = scores + partial_code_values(feature, self.offsets, self.code_values)
         return with_both_classes(scores)
 
     def to_data(self) -> dict[str, Any]:

@@ -20,9 +20,9 @@ from dpforest.accounting.tightening import tightened
 from dpforest.trees.base import PRIOR_ROLE, TableFacts
 from dpforest.trees.curves.at_once.sizes import Role as AtOnceRole
 from dpforest.trees.curves.base import PlannedCurves
-from dpforest.trees.curves.choice import planned_curves
 from dpforest.trees.curves.in_turn.sizes import Role as CurveRole
-from dpforest.trees.prior import count_noise, prior_round
+from dpforest.trees.curves.start import beginning, curves_to_begin_with, signal_after
+from dpforest.trees.prior import count_noise
 from dpforest.trees.random.bins import (
     QUANTILES_ROLE,
     bins_in_words,
@@ -136,7 +136,7 @@ def _plan_of_total(
 ) -> Plan[RefittedShape]:
     """The plan whose shares are those of a total; its size follows from the budget."""
     shape, pure = _shape(facts, budget, settings), not budget.delta
-    rounds, left = _beginning(shape, facts, budget, total)
+    rounds, left = beginning(shape.curves, facts, budget, total, settings, OWNER)
     if quantiles_are_affordable(facts, budget, settings.quantile_share):
         share = total * settings.quantile_share
         rounds.append(quantiles_round(OWNER, facts, share, pure))
@@ -164,35 +164,11 @@ def _shape(facts: TableFacts, budget: LearnerBudget, settings: RefittedSettings)
         n_score_columns(facts.n_classes), settings.clips(signal, facts.n_classes, of_means)
     )
     if settings.starts_with_curves(signal, facts.n_features, of_means):
-        curves = _curves(facts, budget, settings)
-        left = float(1 - _share_of(curves, settings))
-        signal *= left**0.5 if budget.delta else left
+        curves = curves_to_begin_with(facts, budget, settings)
+        signal = signal_after(curves, budget, rows, settings)
     size = settings.size(signal, rows, facts.n_classes, of_means)
     sizes = size.depth, size.n_candidates, size.n_rounds
     return RefittedShape(facts.n_classes, *sizes, of_means, lattice, curves, settings)
-
-
-def _curves(facts: TableFacts, budget: LearnerBudget, settings: RefittedSettings) -> PlannedCurves:
-    """Curves that a regression begins with."""
-    ways = settings.curves, settings.curves_at_once
-    return planned_curves(facts, budget, *ways, settings.share_at_once)
-
-
-def _share_of(curves: PlannedCurves, settings: RefittedSettings) -> Fraction:
-    """Share of the whole that curves have."""
-    return settings.share_at_once if curves.at_once else settings.curve_share
-
-
-def _beginning(
-    shape: RefittedShape, facts: TableFacts, budget: LearnerBudget, total: Fraction
-) -> tuple[list[Round], Fraction]:
-    """The prior alone, or with curves; and what is left of the budget."""
-    settings = shape.settings
-    if shape.curves is None:
-        share = total * settings.prior_share
-        return [prior_round(OWNER, facts.unit, share, not budget.delta)], total - share
-    share = total * _share_of(shape.curves, settings)
-    return list(shape.curves.rounds(facts, budget, share, OWNER)), total - share
 
 
 def _start(shape: RefittedShape, facts: TableFacts, share: Fraction, pure: bool) -> list[Round]:

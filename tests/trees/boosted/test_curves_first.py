@@ -1,0 +1,270 @@
+"""A boosted regression that begins with curves of single features: one list, history and model."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpforest.accounting.events import GeometricNoise, PermuteAndFlipSelection
+from dpforest.accounting.releases import LearnerBudget
+from dpforest.bridge import PlanError
+from dpforest.domain.targets import TARGET_STEPS
+from dpforest.exceptions import ModelFormatError, ParameterError
+from dpforest.records.base import Chunk, Sensitivity
+from dpforest.trees.boosted import learner as module
+from dpforest.trees.boosted.learner import BoostedForest
+from dpforest.trees.boosted.model import BoostedModel
+from dpforest.trees.boosted.plan import OWNER, Role
+from dpforest.trees.boosted.queries import STEPS
+from dpforest.trees.boosted.settings import BoostedSettings, BoostedSize, PureSettings
+from dpforest.trees.boosted.steps import SCORE_STEPS
+from dpforest.trees.curves.in_turn import plan as in_turn_plan
+from dpforest.trees.curves.in_turn.settings import InTurnSettings
+from dpforest.trees.shapley import enumerated_values, shapley_values
+
+DELTA, PURE = Fraction(1, 10**6), Fraction(0)
+CODES = [40, -5, 7]
+SETTINGS = BoostedSettings(
+    fixed_size=BoostedSize(3, 4), curves=InTurnSettings(cycles=3, max_bins=9)
+)
+SMALL = BoostedForest(
+    SETTINGS,
+    PureSettings(fixed_size=BoostedSize(3, 2), curves=InTurnSettings(pure_cycles=3, max_bins=9)),
+)
+#: Cycles and features of `SMALL`.
+CYCLES, D = 3, len(CODES)
+#: A tree of depth 3: splits, then sums of nodes and splits at two levels, then its leaves.
+OF_A_TREE = [Role.SPLITS, *[Role.NODES, Role.SPLITS] * 2, Role.LEAVES]
+
+
+@pytest.fixture
+def means(facts_of):
+    """Facts of a target."""
+    return lambda rows: replace(facts_of(CODES, 2, rows), unit=TARGET_STEPS)
+
+
+@pytest.fixture
+def targets(table_of):
+    """A table whose target goes by its first feature and by the last two together."""
+
+    def make(facts, n, seed=0):
+        table, generator = table_of(facts, n, seed), np.random.default_rng(seed + 1)
+        places = table.codes / facts.n_codes
+        lean = 0.2 + 0.4 * np.sin(3 * places[:, 0]) + 0.3 * (places[:, 2] > 0.3) * places[:, 1]
+        noisy = np.clip(lean + generator.normal(0, 0.03, n), 0, 1)
+        whole = np.rint(noisy * TARGET_STEPS).astype(np.int32)
+        return replace(table, targets=whole, labels=np.zeros_like(table.labels))
+
+    return make
+
+
+@pytest.fixture
+def run(trained_by, means, targets):
+    """A small forest of 300 records, of which so many are declared."""
+
+    def make(delta=DELTA, learner=SMALL, rows=5000.0, n=300, in_memory=True, n_threads=1):
+        facts = replace(means(rows), in_memory=in_memory)
+        budget = LearnerBudget(Fraction(2), delta)
+        return trained_by(learner, facts, targets(facts, n), budget, n_threads=n_threads)
+
+    return make
+
+
+def releases_of(plan):
+    """Every release of a plan, in the order of training."""
+    return [release for one in plan.rounds for release in one.releases * one.times]
+
+
+# -- what it costs -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("delta", "in_memory"), [(DELTA, True), (PURE, False), (PURE, True)])
+def test_curves_come_first_and_all_is_asked_for_as_it_is_listed(run, delta, in_memory):
+    made = run(delta, rows=30_000.0, in_memory=in_memory)
+    at_once = in_memory and not delta
+    in_turn = [Role.CURVE_COUNTS] + [Role.CURVE_SUMS] * (CYCLES * D)
+    curves = [Role.PRIOR, *([Role.CURVES_AT_ONCE] if at_once else in_turn)]
+    listed = releases_of(made.plan)
+    rounds = OF_A_TREE * (4 if delta else 2)
+    assert [one.role for one in listed] == [*curves, Role.QUANTILES, *rounds]
+    asked = [(entry.role, entry.mechanism, entry.cells) for entry in made.books.ledger]
+    assert asked == [(one.role, one.event.mechanism, one.cells) for one in listed]
+    assert made.books.loss == made.plan.loss and made.n_done == made.plan.n_steps
+    assert {one.owner for one in made.plan.rounds} == {OWNER}, "it is one learner's list"
+    assert made.plan.shape.curves.at_once == at_once
+    assert made.plan.shape.curves.phrase() in made.plan.describe()["start"]
+    if not delta and not in_memory:
+        assert {type(one.event) for one in listed} == {GeometricNoise, PermuteAndFlipSelection}
+
+
+@pytest.mark.parametrize("delta", [DELTA, PURE])
+@pytest.mark.parametrize("epsilon", ["0.01", "0.1", "1", "10"])
+@pytest.mark.parametrize("rows", [None, 100.0, 1e4, 1e6])
+def test_a_plan_uses_its_budget_and_never_more(means, delta, epsilon, rows):
+    facts, budget, learner = means(rows), LearnerBudget(Fraction(epsilon), delta), BoostedForest()
+    plan = learner.plan(facts, budget)
+    assert plan == learner.plan(facts, budget), "of public facts"
+    if delta:
+        assert budget.rho * Fraction(999, 1000) < plan.loss.rho <= budget.rho
+    else:
+        assert plan.loss.epsilon == budget.epsilon and plan.loss.delta == 0
+    settings = learner.settings if delta else learner.pure_settings
+    begins = settings.starts_with_curves(budget.signal(rows or 0.0), D, True)
+    assert begins == (plan.shape.curves is not None)
+
+
+@pytest.mark.parametrize("share", [Fraction(1, 10), Fraction(1, 2), Fraction(3, 4)])
+def test_curves_cost_their_share(means, share):
+    budget = LearnerBudget(Fraction(2), DELTA)
+    plan = BoostedForest(replace(SETTINGS, curve_share=share)).plan(means(5000.0), budget)
+    of_curves = {Role.PRIOR, Role.CURVE_COUNTS, Role.CURVE_SUMS}
+    own = sum(part.loss.rho for part in plan.parts if part.name in of_curves)
+    assert {part.name for part in plan.parts} > of_curves
+    assert float(own / plan.loss.rho) == pytest.approx(float(share), rel=1e-3)
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_classes_begin_without_curves(facts_of, n_classes):
+    for delta in (DELTA, PURE):
+        budget = LearnerBudget(Fraction(10), delta)
+        plan = BoostedForest().plan(facts_of(CODES, n_classes, 1e6), budget)
+        assert plan.shape.curves is None
+        assert not {Role.CURVE_SUMS, Role.CURVES_AT_ONCE} & {r.role for r in releases_of(plan)}
+
+
+@pytest.mark.parametrize("stated", ["counts_sensitivity", "residual_sensitivity"])
+def test_a_plan_that_understates_its_curves_is_refused(run, monkeypatch, stated):
+    said = getattr(in_turn_plan, stated)
+
+    def understated(*sizes):
+        own, less = said(*sizes), Fraction(1, 2)
+        return Sensitivity(own.l1 - less, own.l2_squared - less)
+
+    monkeypatch.setattr(in_turn_plan, stated, understated)
+    with pytest.raises(PlanError, match="is for less than one record moves"):
+        run(n=50)
+
+
+@pytest.mark.parametrize("share", [Fraction(0), Fraction(1)])
+@pytest.mark.parametrize("name", ["curve_share", "share_at_once"])
+def test_curves_leave_something(name, share):
+    with pytest.raises(ParameterError, match=name):
+        replace(SETTINGS, **{name: share})
+
+
+def test_curvatures_and_sizes_of_a_target_shrink_with_its_residuals(means):
+    """All three share the noise: beside a small residual a whole curvature would drown it."""
+    plan = SMALL.plan(means(5000.0), LearnerBudget(Fraction(2), DELTA))
+    lattice, clip = plan.shape.lattice, SETTINGS.clip_of_means
+    assert lattice.most == int(clip * STEPS)
+    assert lattice.bend == int(clip * SETTINGS.bend * STEPS)
+    assert lattice.mass == int(clip * SETTINGS.mass_of_means * STEPS)
+    events = {release.role: release.event for release in releases_of(plan)}
+    assert events[Role.LEAVES].l2_sensitivity_squared == lattice.row.l2_squared
+
+
+# -- what is made of it --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("delta", [DELTA, PURE])
+def test_scores_of_training_are_those_of_the_model(run, monkeypatch, means, targets, delta):
+    kept, corrected = [], module.corrected
+
+    def watched(shape, bridge, history, grown):
+        kept.append(corrected(shape, bridge, history, grown))
+        return kept[-1]
+
+    monkeypatch.setattr(module, "corrected", watched)
+    model, table = run(delta).model, targets(means(5000.0), 300)
+    assert model.code_values is not None and np.abs(model.code_values).max() > 0
+    history, odds = kept[0][1], model.log_odds(table.codes)
+    scores = history.scores(Chunk(table))[:, 0]
+    # Stored values of codes are rounded to whole steps.
+    most = D * 0.5 / SCORE_STEPS + 1e-9
+    assert np.allclose(scores, odds[:, 1] - odds[:, 0], rtol=0, atol=most)
+
+
+@pytest.mark.parametrize("delta", [DELTA, PURE])
+def test_a_model_is_stored_and_read_back_and_explains_itself(run, means, targets, delta):
+    facts = means(5000.0)
+    model, codes = run(delta).model, targets(facts, 300).codes
+    again = BoostedModel.from_data(json.loads(json.dumps(model.to_data())), facts)
+    assert np.array_equal(again.log_odds(codes), model.log_odds(codes))
+    assert np.array_equal(again.feature_importances(), model.feature_importances())
+    assert model.feature_importances().sum() == pytest.approx(1.0)
+    few = slice(0, 6)
+    own = shapley_values(model, codes[few], codes[10:14], facts)
+    assert np.allclose(own, enumerated_values(model, codes[few], codes[10:14]), atol=1e-9)
+
+
+def test_curves_count_for_importances_and_partial_scores(run, means):
+    """Steps that say nothing leave the curves: what they say of a feature is their own values."""
+    facts, model = means(5000.0), run().model
+    alone = replace(model, steps=np.zeros_like(model.steps))
+    parts = np.split(model.code_values[:, 0], facts.offsets[1:-1])
+    spread = np.array([part.var() for part in parts])
+    assert np.allclose(alone.feature_importances(), spread / spread.sum())
+    for feature, size in enumerate(facts.n_codes):
+        shown = alone.partial_scores(feature, facts)
+        assert shown.shape == (size, 2)
+        others = sum(part.mean() for place, part in enumerate(parts) if place != feature)
+        assert np.allclose(shown[:, 1] - shown[:, 0], parts[feature] + others + model.base[0])
+
+
+@pytest.mark.parametrize("damage", [
+    lambda values: values[:-1], lambda values: [[0.5]] * len(values), lambda values: None,
+    lambda values: [[2**41]] * len(values), lambda values: "values",
+])  # fmt: skip
+def test_damaged_values_of_codes_are_refused(run, means, damage):
+    data = run().model.to_data()
+    data["code_values"] = damage(data["code_values"])
+    with pytest.raises(ModelFormatError):
+        BoostedModel.from_data(data, means(5000.0))
+
+
+def test_a_model_without_curves_is_stored_as_it_ever_was(facts_of, table_of, trained_by):
+    facts = facts_of(CODES, 2, 5000.0)
+    made = trained_by(SMALL, facts, table_of(facts, 100), LearnerBudget(Fraction(2), DELTA))
+    assert made.model.code_values is None and "code_values" not in made.model.to_data()
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_threads_make_the_same_forest(run, monkeypatch, n_threads):
+    monkeypatch.setattr("dpforest.records.base.RECORDS_A_THREAD", 50)
+    assert run(n=400, n_threads=n_threads).model.to_data() == run(n=400).model.to_data()
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_tables_of_hardly_a_record_make_a_model(run, means, targets, n):
+    made = run(n=n)
+    assert made.books.loss.rho == made.plan.loss.rho
+    assert np.isfinite(made.model.log_odds(targets(means(5000.0), 50).codes)).all()
+
+
+def test_it_learns_curves_and_what_features_do_together(means, targets, trained_by):
+    facts = means(20_000.0)
+    table, unseen = targets(facts, 20_000), targets(facts, 4000, seed=9)
+    settings = replace(SETTINGS, fixed_size=BoostedSize(4, 12), curves=InTurnSettings(cycles=8))
+    truth = unseen.targets / TARGET_STEPS
+
+    def error(model):
+        odds = model.log_odds(unseen.codes)
+        return np.mean((1 / (1 + np.exp(odds[:, 0] - odds[:, 1])) - truth) ** 2)
+
+    budget = LearnerBudget(Fraction(20), DELTA)
+    model = trained_by(BoostedForest(settings), facts, table, budget).model
+    alone = error(replace(model, steps=np.zeros_like(model.steps)))
+    assert alone < 0.2 * truth.var(), "curves say most"
+    assert error(model) < 0.8 * alone, "and trees what is left"
+
+
+def test_trees_of_a_target_grow_faster_with_the_signal():
+    """Labels that are less noisy than coins bear deeper trees."""
+    ours = BoostedSettings()
+    depths = [[ours.depth(r, 20, 2, means) for r in (2e3, 2e4, 2e5)] for means in (False, True)]
+    assert np.all(np.diff(depths, axis=1) > 0)
+    assert depths[1][2] - depths[1][0] > depths[0][2] - depths[0][0]
