@@ -1,9 +1,9 @@
 """Regressions on large tables: features as targets, `auto` beside the learners that it picks from.
 
 The large tables at hand are of classes, so an ordered feature is the target and the other features
-tell of it; the table's own classes are left out. R² is against the mean of the training targets. One
-JSON line a fit is appended to ``--results``; what is there is skipped. Then docs/large_targets_results.md
-is written from all lines.
+tell of it; the table's own classes are left out. R² is against the mean of the training targets.
+One JSON line a fit is appended to ``--results``; what is there is skipped. Then
+docs/large_targets_results.md is written from all lines.
 
     python benchmarks/large_targets.py
     python benchmarks/large_targets.py --report-only
@@ -145,7 +145,9 @@ def means_of(lines: list[Line]) -> dict[tuple[str, str, float | None], float]:
 
 def report(asked: argparse.Namespace, lines: list[Line]) -> None:
     """Write the page; a part of it elsewhere."""
-    wanted = {(f"{n}.{t}", model, epsilon, seed) for n, t, model, epsilon, seed in jobs(asked.seeds)}
+    wanted = {
+        (f"{n}.{t}", model, epsilon, seed) for n, t, model, epsilon, seed in jobs(asked.seeds)
+    }
     page = place_of(asked.page, wanted - {key_of(line) for line in lines})
     page.write_text(text_of(lines), encoding="utf-8")
     print(page)
@@ -166,12 +168,12 @@ Written by
 
     python benchmarks/large_targets.py
 
-R² of features of large tables as targets, told by the other features, against the mean of the training
-targets. A quarter of the records is for testing; ε under add/remove, the number of records declared
-in its first digit. Targets are not cut; their bounds are those that the feature is declared with.
-{PEER.capitalize()} is scikit-learn's at its defaults, without privacy. Settings of boosted regressions
-were found on {", ".join(SEEN)}, at other ε and splits, and their limits on all of these and on smaller
-parts of them ([tried](tried.md#regressions))."""
+R² of features of large tables as targets, told by the other features, against the mean of the
+training targets. A quarter of the records is for testing; ε under add/remove, the number of records
+declared in its first digit. Bounds of a target are those that the feature is declared with.
+{PEER.capitalize()} is scikit-learn's at its defaults, without privacy. Settings of boosted
+regressions were found on {", ".join(SEEN)}, at other ε and splits, and their limits on parts of
+20,000 records of all of these ([tried](tried.md#regressions))."""
 
 
 def worst_rows(means: dict[tuple[str, str, float | None], float]) -> str:
@@ -184,12 +186,14 @@ def worst_rows(means: dict[tuple[str, str, float | None], float]) -> str:
                 rows.append((own - other, name, model, epsilon, learner))
     rows.sort()
     lines = ["## Worst rows", "", "`auto` less another learner; one fit, and so partly chance:", ""]
-    lines += ["| target | guarantee | ε | auto | less | R² |", "| --- | --- | ---: | ---: | --- | ---: |"]
+    lines += [
+        "| target | guarantee | ε | auto | less | R² |",
+        "| --- | --- | ---: | ---: | --- | ---: |",
+    ]
     for less, name, model, epsilon, learner in rows[:6]:
-        own = means[name, model, epsilon]
-        lines.append(
-            f"| {name} | {model.partition(', ')[2]} | {epsilon:g} | {own:.3f} | {learner} | {less:+.3f} |"
-        )
+        own, currency = means[name, model, epsilon], model.partition(", ")[2]
+        cells = [name, currency, f"{epsilon:g}", f"{own:.3f}", learner, f"{less:+.3f}"]
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
@@ -198,14 +202,24 @@ def table_of(
 ) -> str:
     """R² of one currency, all learners beside each other."""
     sizes = {line["dataset"]: line["rows"] for line in lines}
-    picked = {(x["dataset"], x["epsilon"]): x["picked"] for x in lines if x["model"] == f"auto, {currency}"}
+    picked = {
+        (x["dataset"], x["epsilon"]): x["picked"]
+        for x in lines
+        if x["model"] == f"auto, {currency}"
+    }
     head = " | ".join(f"ε {epsilon:g}" for epsilon in EPSILONS)
-    rows = [f"## {currency}, `auto` / refitted / boosted", "", f"| target | records | {head} | {PEER} |"]
+    rows = [
+        f"## {currency}, `auto` / refitted / boosted",
+        "",
+        f"| target | records | {head} | {PEER} |",
+    ]
     rows.append("| --- | ---: |" + " --- |" * len(EPSILONS) + " ---: |")
     for name, n in sizes.items():
         cells = []
         for epsilon in EPSILONS:
-            three = [means.get((name, f"{learner}, {currency}", epsilon), np.nan) for learner in LEARNERS]
+            three = [
+                means.get((name, f"{learner}, {currency}", epsilon), np.nan) for learner in LEARNERS
+            ]
             took = picked.get((name, epsilon), "")
             cells.append(" / ".join(f"{value:.3f}" for value in three) + f" ({took})")
         best = means.get((name, PEER, None), np.nan)
@@ -233,7 +247,10 @@ def main() -> None:
     asked = parser.parse_args()
     if not asked.data.is_dir():
         raise SystemExit(f"no tables in {asked.data}: name their folder by --data or DPFOREST_DATA")
-    out = Store(asked.results, lambda line: by_beginning(SOURCES, line["model"] if line["model"] == PEER else ""))
+    out = Store(
+        asked.results,
+        lambda line: by_beginning(SOURCES, line["model"] if line["model"] == PEER else ""),
+    )
     fit_and_report(asked, out, fit_missing, report)
 
 
