@@ -66,7 +66,7 @@ help:
 	@echo "make clean         remove environments and caches"
 
 demo: $(VENV)/.ready-run
-	$(VENV)/bin/python -m dpforest demo $(DEMO_FLAGS)
+	$(VENV)/bin/python -m dpforest demo --force $(DEMO_FLAGS)
 
 test: $(VENV)/.ready-test
 	$(VENV)/bin/python -m pytest $(PYTEST_FLAGS) $(ARGS)

@@ -101,6 +101,7 @@ def _parser() -> argparse.ArgumentParser:
         default=0,
         help="seed of the train/test split; noise is never seeded here (default: %(default)s)",
     )
+    demo.add_argument("--force", action="store_true", help="write over files that are there")
     return parser
 
 
@@ -113,6 +114,7 @@ def _demo(chosen: argparse.Namespace) -> None:
         strategy=chosen.strategy,
         output_dir=chosen.output_dir,
         split_seed=chosen.split_seed,
+        force=chosen.force,
     )
 
 

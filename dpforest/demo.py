@@ -12,6 +12,10 @@ from typing import Any, TextIO
 import numpy as np
 
 from dpforest.exceptions import FewRecordsWarning, MissingExtraError, WeakSignalWarning
+from dpforest.writing import check_new, check_writable, write_text
+
+#: Files of the report: the page, data for programs, and words.
+REPORTS = ("privacy_report.html", "privacy_report.json", "privacy_report.md")
 
 
 def run_demo(
@@ -20,6 +24,7 @@ def run_demo(
     strategy: str = "auto",
     output_dir: str | Path = ".",
     split_seed: int = 0,
+    force: bool = False,
     stream: TextIO | None = None,
 ) -> dict[str, Any]:
     """Plan, train and report a private forest on adult, beside what needs no budget.
@@ -34,6 +39,8 @@ def run_demo(
         Where ``privacy_report.html`` (with jinja2), ``.json`` and ``.md`` are written.
     split_seed : int, default=0
         Seed of the train/test split only; the forest's noise is never seeded here.
+    force : bool, default=False
+        Write over files that are there.
     stream : text stream, optional
         Where the lines go, else to stdout; the last one is one JSON object. The bar goes to stderr.
 
@@ -47,6 +54,8 @@ def run_demo(
     from dpforest.datasets import load_adult
 
     stream = stream or sys.stdout
+    for name in REPORTS:
+        check_new(Path(output_dir) / name, force, "--output-dir")
     data = load_adult()
     train, test = _split(data.target, split_seed)
     parameters = {"epsilon": epsilon, "delta": delta, "strategy": strategy, "domain": data.domain}
@@ -64,7 +73,7 @@ def run_demo(
     }
     for name, (accuracy, auc) in figures.items():
         print(f"  {name:24}  accuracy {accuracy:.4f}, AUC {auc:.4f}", file=stream)
-    path = _write_report(forest, Path(output_dir), stream)
+    path = _write_report(forest, Path(output_dir), force, stream)
     print(f"{forest.guarantee_}\nspent {forest.spent_}; report: {path}", file=stream)
     result = _result(forest, list(figures.values()), seconds, path)
     print(json.dumps(result), file=stream)
@@ -137,16 +146,20 @@ def _baseline(data: Any, train: np.ndarray, test: np.ndarray) -> tuple[float, fl
     return _figures(forest, filled[test], data.target[test])
 
 
-def _write_report(forest: Any, folder: Path, stream: TextIO) -> Path:
+def _write_report(forest: Any, folder: Path, force: bool, stream: TextIO) -> Path:
     """Write the report in all its forms; return the page, or without jinja2 the JSON."""
     report = forest.privacy_report()
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "privacy_report.html"
-    report.to_markdown(path.with_suffix(".md"))
-    path.with_suffix(".json").write_text(report.to_json(), encoding="utf-8")
+    check_writable(folder, "--output-dir")
+    page, data, words = (folder / name for name in REPORTS)
+
+    def write(path: Path, text: str) -> None:
+        write_text(path, text, force=force, option="--output-dir")
+
+    write(words, report.to_markdown())
+    write(data, report.to_json())
     try:
-        report.to_html(path)
+        write(page, report.to_html())
     except MissingExtraError as missing:
         print(f"no page: {missing}", file=stream)
-        return path.with_suffix(".json")
-    return path
+        return data
+    return page

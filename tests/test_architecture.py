@@ -29,6 +29,7 @@ LAYERS = {
     "searches": 0,
     "checks": 1,
     "signatures": 1,
+    "writing": 2,
     "domain": 2,
     "accounting": 2,
     "mechanisms": 3,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import io
 import json
+from types import SimpleNamespace
 
 import pytest
 
-from dpforest import PrivacyReport
+from dpforest import PrivacyReport, demo
 from dpforest.__main__ import main
 from dpforest.demo import run_demo
 
@@ -63,6 +64,24 @@ def test_the_report_is_a_page_and_data(shown):
     report = PrivacyReport.from_json((folder / "privacy_report.json").read_text("utf-8"))
     assert report.estimator == "PrivateForestClassifier" and report.guarantee.status == "holds"
     assert report.to_markdown() == (folder / "privacy_report.md").read_text("utf-8")
+
+
+def test_a_report_is_written_over_only_where_that_is_asked(shown, capsys, tmp_path):
+    forest, folder = SimpleNamespace(privacy_report=lambda: shown_report(shown)), tmp_path / "new"
+    written = demo._write_report(forest, folder, False, io.StringIO())
+    written.write_text("old")
+    for page in demo.REPORTS:
+        (folder / page).touch()
+    assert main(["demo", "--output-dir", str(folder)]) == 2
+    said = capsys.readouterr()
+    assert "is there already. Name another place, or write --force" in said.err and not said.out
+    assert written.read_text() == "old"
+    assert demo._write_report(forest, folder, True, io.StringIO()) == written
+    assert written.read_text("utf-8") != "old"
+
+
+def shown_report(shown):
+    return PrivacyReport.from_json((shown[2] / "privacy_report.json").read_text("utf-8"))
 
 
 @pytest.mark.parametrize(

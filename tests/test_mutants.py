@@ -66,6 +66,7 @@ WITHOUT = {
         trees/boosted/steps trees/boosted/shares
         trees/additive/model
         trees/multinomial/heaps trees/multinomial/model
+        trees/rules/shares trees/rules/kernels/shares
         trees/one_shot/model
         trees/importances trees/refitted/model
         estimators/explanation plain/writing

@@ -66,7 +66,7 @@ OTHERS = ("skops", "mlflow")
 NEEDS = {"scale": "dask.dataframe"}
 #: What a page's reader has already, and what stands for a machine that is not here.
 GIVEN: dict[str, Callable[[], None]] = {"domain": patients, "scale": claims, "taking_along": beside}
-INSTEAD = {'Client("scheduler:8786")': "Client(processes=False, dashboard_address=None)"}
+INSTEAD = {'Client("scheduler:8786")': "Client(processes=False, dashboard_address=':0')"}
 PAGES = [page for page in sorted(DOCS.glob("*.md")) if blocks(page) and page.stem not in ELSEWHERE]
 
 

@@ -75,7 +75,7 @@ def fit(table: str, kind: str, workers: int) -> dict[str, Any]:
 
     watched = Watched()
     DaskRecords.total, DaskRecords._bundles = watched.wrap(DaskRecords)
-    cluster = LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None)
+    cluster = LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=":0")
     with cluster, Client(cluster) as client:
         X, y, declared, n = source(table, workers)
         X, y = client.persist([X, y])
@@ -147,7 +147,7 @@ def tasks() -> dict[str, Any]:
 
     n = 2000
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster) as client,
     ):
         client.gather(client.map(abs, range(100), pure=False))

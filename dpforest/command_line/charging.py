@@ -11,7 +11,6 @@ from typing import Any
 from dpforest.accounting.figures import figure_charged, figure_down, figure_up
 from dpforest.accounting.fits import charged_to
 from dpforest.command_line.answers import Price, Written
-from dpforest.command_line.writing import write_text
 from dpforest.exceptions import ApprovalMissing, BudgetExceeded, LedgerFrozen, ParameterError
 from dpforest.ledger.charges import less_by
 from dpforest.ledger.commands import login
@@ -19,6 +18,7 @@ from dpforest.ledger.ledger import BudgetLedger
 from dpforest.ledger.opening import ledger_files
 from dpforest.ledger.words import several
 from dpforest.signatures import Signer
+from dpforest.writing import write_text
 
 #: Said where no ledger is.
 FORGOTTEN = (

@@ -25,11 +25,11 @@ from dpforest.command_line.exit_codes import ANSWER_IS_NO, DONE
 from dpforest.command_line.forests import with_rows
 from dpforest.command_line.running import tell
 from dpforest.command_line.tables import files_of, labelled, whole_table
-from dpforest.command_line.writing import check_new, write_text
 from dpforest.domain.domain import Domain
 from dpforest.domain.findings import LOOK_AT_LINES
 from dpforest.exceptions import Described, DomainError, DraftedBoundsWarning, ParameterError
 from dpforest.strict_json import read_object
+from dpforest.writing import check_new, write_text
 
 #: What `confirm` still needs.
 _SOURCES_WORDS = (

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from dpforest.command_line.answers import Answer, ExplainResult, Written
 from dpforest.command_line.models import holds_draft, read_model
-from dpforest.command_line.writing import check_new, new_file
 from dpforest.display import printable
 from dpforest.estimators.explanation import Explanation
+from dpforest.writing import check_new, new_file
 
 
 def run_explain(chosen: argparse.Namespace) -> Answer:

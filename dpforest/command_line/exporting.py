@@ -9,8 +9,8 @@ from typing import Any
 
 from dpforest.command_line.answers import Answer, WritingResult, Written
 from dpforest.command_line.models import holds_draft, read_model
-from dpforest.command_line.writing import check_new, new_file
 from dpforest.exceptions import ParameterError
+from dpforest.writing import check_new, new_file
 
 #: A forest by the form that is asked for: text, or bytes that no terminal shows.
 FORMS: dict[str, Callable[[Any, argparse.Namespace], str | bytes]] = {

@@ -35,17 +35,17 @@ from dpforest.command_line.planning import how_read
 from dpforest.command_line.predictions import check_columns_of, write_predictions
 from dpforest.command_line.running import tell
 from dpforest.command_line.tables import WholeTable, files_of, is_streamed, labelled
-from dpforest.command_line.writing import (
-    check_new,
-    check_writable,
-    rescue,
-    write_text,
-)
 from dpforest.estimators.forecast import gain_in_words
 from dpforest.estimators.forecast_range import Range
 from dpforest.exceptions import DPForestError, MissingExtraError
 from dpforest.ledger.command_line import exit_code
 from dpforest.report.header import ReportHeader
+from dpforest.writing import (
+    check_new,
+    check_writable,
+    rescue,
+    write_text,
+)
 
 #: Names of files in the folder of ``--output``.
 MODEL, REPORT, PAGE, PREDICTIONS = "model.json", "report.json", "report.html", "predictions.csv"

@@ -9,7 +9,7 @@ from dpforest.command_line.answers import Answer, PlanResult, Written
 from dpforest.command_line.charging import price_words, purse_of, read_for_price
 from dpforest.command_line.forests import declared_domain, forest_of
 from dpforest.command_line.tables import is_streamed
-from dpforest.command_line.writing import check_new
+from dpforest.writing import check_new
 
 
 def run_plan(chosen: argparse.Namespace) -> Answer:

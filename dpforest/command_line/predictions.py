@@ -19,8 +19,8 @@ from typing import Any, BinaryIO
 from dpforest.command_line.answers import Answer, WritingResult, Written
 from dpforest.command_line.models import read_model
 from dpforest.command_line.tables import Features, files_of, unlabelled
-from dpforest.command_line.writing import check_new, new_file
 from dpforest.exceptions import ParameterError
+from dpforest.writing import check_new, new_file
 
 
 def run_predict(chosen: argparse.Namespace) -> Answer:

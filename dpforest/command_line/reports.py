@@ -17,7 +17,6 @@ from dpforest.command_line.charging import opened_ledger
 from dpforest.command_line.exit_codes import ANSWER_IS_NO, DONE
 from dpforest.command_line.headers import header_at
 from dpforest.command_line.models import content_of, read_model
-from dpforest.command_line.writing import check_new, write_text
 from dpforest.domain.domain import Domain
 from dpforest.estimators.storage import FORMAT as MODEL_FORMAT
 from dpforest.exceptions import PROBLEMS_TOLD, ParameterError, ReportError
@@ -25,6 +24,7 @@ from dpforest.report.diff import diff_reports
 from dpforest.report.report import PrivacyReport
 from dpforest.verify.page import is_page
 from dpforest.verify.report import verify_report
+from dpforest.writing import check_new, write_text
 
 #: Beside a report that is shown or compared as its file has it.
 NOT_VERIFIED = "shown as it is written: dpforest report verify says whether it holds"

@@ -120,6 +120,11 @@ def _file(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", type=_path)
 
 
+def _written(parser: argparse.ArgumentParser) -> None:
+    _file(parser)
+    parser.add_argument("--force", action="store_true", help="write over a file that is there")
+
+
 def _path(written: str) -> str:
     """A path; a dash would be a file of that name, where other commands mean their output by it."""
     if written == "-":
@@ -206,7 +211,7 @@ def _import(parser: argparse.ArgumentParser) -> None:
 
 
 def _page(parser: argparse.ArgumentParser) -> None:
-    _file(parser)
+    _written(parser)
     _maybe_data_set(parser)
 
 
@@ -223,8 +228,8 @@ COMMANDS: dict[str, tuple[str, Options]] = {
     "void": ("give a reserve back before its fit has started", _void),
     "recover": ("bring a ledger that is behind up to date, or write an amount off", _recover),
     "verify": ("check every entry, and compare with what people hold", _verify),
-    "export": ("write all entries of the ledger to a file", _file),
+    "export": ("write all entries of the ledger to a file", _written),
     "import": ("read an export into a new ledger, or charge a fit made elsewhere", _import),
-    "backup": ("copy an SQLite ledger while it is in use", _file),
+    "backup": ("copy an SQLite ledger while it is in use", _written),
     "page": ("write a page for officers", _page),
 }

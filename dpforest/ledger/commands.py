@@ -11,14 +11,16 @@ from __future__ import annotations
 import argparse
 import getpass
 import json
+import os
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from dpforest.accounting.figures import figure_cap, figure_charged, figure_down, figure_up
 from dpforest.accounting.rationals import parse_amount
-from dpforest.checks import is_same_file, write_file
+from dpforest.checks import is_same_file
 from dpforest.domain.domain import Domain
 from dpforest.exceptions import BudgetExceeded, LedgerFrozen, ParameterError
 from dpforest.ledger.amounts import fraction_of
@@ -29,10 +31,12 @@ from dpforest.ledger.exporting import read_export
 from dpforest.ledger.lacking import LACKING, lacking_of
 from dpforest.ledger.ledger import BudgetLedger
 from dpforest.ledger.opening import ledger_files, open_store
+from dpforest.ledger.places import LOGS
 from dpforest.ledger.status import DataSetStatus, ReserveStatus
 from dpforest.ledger.telling import told
 from dpforest.ledger.words import several
 from dpforest.signatures import Signer
+from dpforest.writing import check_new, new_place, write_text
 
 
 @dataclass(frozen=True)
@@ -65,8 +69,7 @@ def run_command(chosen: argparse.Namespace) -> str:
     DPForestError
         Whatever refuses it; nothing was written then.
     """
-    if "file" in chosen:
-        _check_apart(chosen)
+    _check_file(chosen)
     with _opened(chosen) as ledger:
         answer = _RUNS[chosen.action](ledger, chosen)
     if answer.aside:
@@ -74,10 +77,14 @@ def run_command(chosen: argparse.Namespace) -> str:
     return json.dumps(answer.data) if chosen.json else answer.words
 
 
-def _check_apart(chosen: argparse.Namespace) -> None:
-    """Refuse a file that is the ledger's own, or its key: one of both would be lost."""
+def _check_file(chosen: argparse.Namespace) -> None:
+    """Refuse a file that is the ledger's own or its key, or that would be written over unasked."""
+    if "file" not in chosen:
+        return
     own = [*([chosen.key] if chosen.key else []), *ledger_files(chosen.ledger)]
-    if any(is_same_file(chosen.file, place) for place in own):
+    if "force" in chosen:
+        check_new(Path(chosen.file), chosen.force, "FILE", read=own)
+    elif any(is_same_file(chosen.file, place) for place in own):
         raise ParameterError(
             "FILE", chosen.file, "is a file of the ledger's own, or its key", "Name another place"
         )
@@ -338,7 +345,7 @@ def _recover(ledger: BudgetLedger, chosen: argparse.Namespace) -> Answer:
 
 def _export(ledger: BudgetLedger, chosen: argparse.Namespace) -> Answer:
     text = ledger.export_json()
-    write_file(chosen.file, text)
+    write_text(Path(chosen.file), text, force=chosen.force, option="FILE")
     counts = {name: ledger.status(name).number + 1 for name in ledger.data_sets}
     return Answer(f"{chosen.file}: {_entries(counts)} written", {"entries": counts})
 
@@ -362,14 +369,27 @@ def _import(ledger: BudgetLedger, chosen: argparse.Namespace) -> Answer:
 
 
 def _backup(ledger: BudgetLedger, chosen: argparse.Namespace) -> Answer:
-    ledger.backup(chosen.file)
+    path = Path(chosen.file)
+    _check_no_log(path)
+    with new_place(path, force=chosen.force, option="FILE") as begun:
+        ledger.backup(begun)
     return Answer(f"{chosen.file}: a whole copy", {"file": chosen.file})
+
+
+def _check_no_log(path: Path) -> None:
+    """Refuse a place with the log of another ledger, which SQLite would take for the copy's."""
+    logs = [path.with_name(path.name + ending) for ending in LOGS]
+    if any(os.path.lexists(log) for log in logs):
+        raise ParameterError(
+            "FILE", str(path), "has the log of a ledger beside it, which is in use or was cut off",
+            "Name another place",
+        )  # fmt: skip
 
 
 def _page(ledger: BudgetLedger, chosen: argparse.Namespace) -> Answer:
     names = None if chosen.data_set is None else (chosen.data_set,)
     text = ledger.page(data_sets=names)
-    write_file(chosen.file, text)
+    write_text(Path(chosen.file), text, force=chosen.force, option="FILE")
     return Answer(f"{chosen.file}: {len(text.encode())} bytes", {"file": chosen.file})
 
 

@@ -14,6 +14,8 @@ CREATE = "Create it once: `dpforest ledger init`, or BudgetLedger.open(url, ...,
 
 #: Ends of the names of files that SQLite and the queue of writers keep beside a ledger's own.
 BESIDE = ("-wal", "-shm", "-journal", "-queue")
+#: Of those, what SQLite reads into whatever file it finds beside it.
+LOGS = ("-wal", "-journal")
 
 #: Types of ``statfs`` on Linux. FUSE is among them: what stands behind it cannot be told.
 NETWORK = {

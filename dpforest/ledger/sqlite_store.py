@@ -78,12 +78,35 @@ class SqliteStore(SqlStore):
             )
         passed("connecting")
         with self._lock, self._told():
+            self._check_kind(create)
             if create:
                 self._create()
             self.ledger_id = self._named(self._connection())
         passed("opened")
 
     # -- opening ------------------------------------------------------------------------
+
+    def _check_kind(self, create: bool) -> None:
+        """Refuse a file that is no ledger before the queue of one is made beside it.
+
+        SQLite opens the file, as one that nobody changes: it takes no lock and makes no log, and
+        the mark that is read stays as it was made. Whoever opened it past SQLite would let the
+        locks that this process has fall.
+        """
+        if self._beside("-journal").exists() or (create and _size(self._path) == 0):
+            return  # its making was cut short, or is to come
+        self._check_fork()
+        connection = self._raw("ro&immutable=1")
+        try:
+            found = _pragma(connection, "application_id")
+        except sqlite3.Error as error:
+            if _code(error) == sqlite3.SQLITE_NOTADB:
+                raise
+            return  # others write at this moment; it is opened in turn, and told then
+        finally:
+            connection.close()
+        if found != APPLICATION:
+            raise self._not_ours()
 
     def _create(self) -> None:
         """Make the tables where there are none, all at once."""
@@ -322,7 +345,7 @@ class SqliteStore(SqlStore):
 
     def _error(self, error: sqlite3.Error) -> LedgerError:
         """Our own error for one of SQLite's."""
-        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
+        code = _code(error)
         if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             return self._too_busy("another process has")
         if code == sqlite3.SQLITE_CONSTRAINT:
@@ -399,6 +422,11 @@ def _place(path: Path) -> tuple[int, int] | None:
 
 def _pragma(connection: sqlite3.Connection, name: str) -> Any:
     return connection.execute(f"PRAGMA {name}").fetchone()[0]
+
+
+def _code(error: sqlite3.Error) -> int:
+    """Code of SQLite, without the details that its extended codes add."""
+    return int(getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)) & 0xFF
 
 
 def _size(path: Path) -> int:

@@ -23,7 +23,7 @@ domain = Domain(
 )
 
 # %%
-with Client(processes=False, n_workers=2, threads_per_worker=1, dashboard_address=None):
+with Client(processes=False, n_workers=2, threads_per_worker=1, dashboard_address=":0"):
     parts = dd.from_pandas(table, npartitions=4, sort=False)
     forest = DaskPrivateForestClassifier(epsilon=1, delta=1e-6, domain=domain)
     forest.fit(parts[["a", "b"]], parts["label"])

@@ -1,4 +1,4 @@
-"""No command writes over, or removes, a file that it reads, whatever is forced.
+"""No command writes over a file unasked, nor over one that it reads, whatever is forced.
 
 Every argument of every command is told apart here: what names no place, what is read, and what is
 written. A new one fails a test until it is, and its command needs a line for each file that it
@@ -14,9 +14,9 @@ import pytest
 
 from dpforest import BudgetLedger, Domain
 from dpforest.__main__ import _parser
-from dpforest.command_line.writing import check_new
 from dpforest.exceptions import ParameterError
 from dpforest.ledger.opening import ledger_files
+from dpforest.writing import check_new
 
 #: Words in the place of what names no file; where an argument has none, its own name.
 NO_PLACE = {
@@ -125,6 +125,37 @@ LINES = {
 }
 
 
+#: A line of each command that writes, without the place, and that place.
+OVER = {
+    "domain draft": (DRAFT, "--output old"),
+    "domain confirm": (CONFIRM, "--output old"),
+    "domain check": (CHECK, "--output old"),
+    "domain diff": ("domain diff domain.json taken/model.json", "--output old"),
+    "report show": ("report show forest/report.json", "--output old"),
+    "plan": (f"{PLAN} {BOOK} --data-set stays", "--charge old"),
+    "fit": (f"{HOME.removesuffix(' --output taken --domain domain.json')} --domain domain.json",
+            "--output folder"),
+    "predict": ("predict forest/model.json stays.csv", "--output old"),
+    "explain": ("explain forest/model.json", "--plot old"),
+    "export": ("export forest/model.json", "--output old"),
+    "ledger export": (f"ledger export {BOOK}", "old"),
+    "ledger backup": (f"ledger backup {BOOK}", "old"),
+    "ledger page": (f"ledger page {BOOK}", "old"),
+    "demo": ("demo", "--output-dir folder"),
+}  # fmt: skip
+#: Files that the lines above find at their places.
+OLD = ("old", "folder/model.json", "folder/privacy_report.md")
+
+
+@pytest.fixture
+def old(full):
+    """The full folder, with files where commands are about to write."""
+    (full / "folder").mkdir()
+    for name in OLD:
+        (full / name).write_text("old")
+    return full
+
+
 @pytest.fixture
 def full(here, stored):
     """The folder with a ledger, a key, and one in which a fit would write over all that it reads.
@@ -157,11 +188,50 @@ def full(here, stored):
 )
 def test_no_command_writes_over_what_it_reads(ask, full, line):
     before = {path: path.read_bytes() for path in full.rglob("*") if path.is_file()}
-    of_ledger = line.startswith("ledger")  # it has no --force
-    code, out, err = ask(line if of_ledger else f"{line} --force")
-    said = "is a file of the ledger's own, or its key" if of_ledger else "is a file that is read"
-    assert code == 2 and not out and said in err
+    code, out, err = ask(f"{line} --force")
+    assert code == 2 and not out and "is a file that is read" in err
     assert before == {path: path.read_bytes() for path in full.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("command", OVER)
+def test_no_command_writes_over_a_file_unasked(ask, old, command):
+    line, place = OVER[command]
+    before = {path: path.read_bytes() for path in old.rglob("*") if path.is_file()}
+    code, out, err = ask(f"{line} {place}")
+    assert code == 2 and not out
+    assert "is there already. Name another place, or write --force" in err
+    assert before == {path: path.read_bytes() for path in old.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("command", OVER.keys() - {"demo"})  # its fit takes long: see its own tests
+def test_every_command_writes_over_a_file_that_it_is_told_to(good, old, command):
+    line, place = OVER[command]
+    if command == "explain":
+        pytest.importorskip("matplotlib")
+    good(f"{line} {place} --force")
+    changed = {name for name in OLD if not (old / name).exists() or (old / name).read_text(
+        "utf-8", "replace") != "old"}  # fmt: skip
+    assert changed == {"folder/model.json" if command == "fit" else "old"}
+    assert not [path.name for path in old.rglob(".*.part")]
+
+
+def test_a_backup_over_another_ledger_is_the_copy(good, full):
+    """Its queue may stay: nothing of it is read into the copy."""
+    good("ledger init --ledger sqlite:///other.ledger --as ana")
+    good(f"ledger backup other.ledger {BOOK} --force")
+    book, other = (good(f"ledger log stays --ledger sqlite:///{name}.ledger --as olga --json")
+                   for name in ("book", "other"))  # fmt: skip
+    assert book == other
+
+
+@pytest.mark.parametrize("force", ["", " --force"])
+@pytest.mark.parametrize("end", ["-wal", "-journal"])
+def test_no_backup_is_put_beside_the_log_of_another_ledger(ask, full, end, force):
+    """SQLite would take it for the copy's own, and spoil it."""
+    (full / f"copy.ledger{end}").write_text("of another one")
+    code, _, err = ask(f"ledger backup copy.ledger {BOOK}{force}")
+    assert code == 2 and "has the log of a ledger beside it" in err
+    assert [path.name for path in full.glob("*copy.ledger*")] == [f"copy.ledger{end}"]
 
 
 def test_an_export_beside_a_ledger_is_not_taken_for_its_queue(ask, good, full):
@@ -203,6 +273,13 @@ def test_every_place_is_known_as_read_or_written(command, parser):
 
 def test_every_command_that_writes_is_tried_with_all_that_it_reads():
     assert LINES.keys() == {(command, one) for command in WRITTEN for one in READ[command].split()}
+
+
+def test_every_command_that_writes_is_tried_over_a_file_that_is_there():
+    assert OVER.keys() == WRITTEN.keys()
+    for command, parser in commands(_parser()):
+        forced = any("--force" in one.option_strings for one in parser._actions)
+        assert forced == (command in WRITTEN), command
 
 
 def test_what_is_beside_a_ledger_in_use_is_known(full):

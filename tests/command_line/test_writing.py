@@ -7,15 +7,15 @@ import os
 
 import pytest
 
-from dpforest.command_line import writing
-from dpforest.command_line.writing import (
+from dpforest import writing
+from dpforest.exceptions import ParameterError
+from dpforest.writing import (
     check_new,
     check_writable,
     new_file,
     rescue,
     write_text,
 )
-from dpforest.exceptions import ParameterError
 
 
 def test_modes(tmp_path):

@@ -93,7 +93,7 @@ def two_workers():
     # Processes of their own, so that nothing is shared by accident.
     with (
         LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
         ) as running,
         Client(running) as client,
     ):

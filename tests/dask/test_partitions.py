@@ -199,9 +199,12 @@ def test_no_log_of_a_worker_holds_a_value(error, monkeypatch, caplog):
     forest = dpforest_dask.DaskPrivateForestClassifier(
         epsilon=1, domain=DOMAIN, accountant=accountant, strategy="one_shot"
     )
-    alone = {"n_workers": 1, "processes": False, "dashboard_address": None}
     said = pytest.raises(StreamError, match=f"partition 0: .*{error.__name__}")
-    with LocalCluster(**alone) as cluster, Client(cluster), said as caught:
+    with (
+        LocalCluster(n_workers=1, processes=False, dashboard_address=":0") as cluster,
+        Client(cluster),
+        said as caught,
+    ):
         forest.fit(X, y)
     assert "4711" not in str(caught.value) + caplog.text
     assert accountant.spent.exact.epsilon == 1

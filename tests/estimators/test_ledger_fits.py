@@ -713,7 +713,7 @@ def test_forests_on_dask_are_charged_too(opened, table):
         epsilon=1, domain=domain, strategy="one_shot", accountant=ledger.accountant("claims")
     )
     plan = ledger.plan("claims", forest)
-    with Client(processes=False, n_workers=1, dashboard_address=None):
+    with Client(processes=False, n_workers=1, dashboard_address=":0"):
         forest.fit(arrays.from_array(X, chunks=(40, 2)), arrays.from_array(y, chunks=40))
     assert kinds(ledger) == ["reserve", "start", "settle"]
     assert spent(ledger) == fraction_of(to_units(plan.total))

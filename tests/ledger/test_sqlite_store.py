@@ -505,6 +505,53 @@ def test_files_that_are_no_ledger(tmp_path):
     empty.touch()
     with pytest.raises(LedgerUnreachable, match="holds no ledger"):
         opened(empty)
+    assert {one.name for one in tmp_path.iterdir()} == {"text", "other.sqlite", "empty"}
+
+
+LOOK = """
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], timeout=0, isolation_level=None)
+try:
+    connection.execute("BEGIN IMMEDIATE")
+except sqlite3.OperationalError as error:
+    print(error)
+"""
+
+
+def is_locked(path):
+    """Say if another process finds that somebody writes."""
+    said = subprocess.run(
+        [sys.executable, "-c", LOOK, path], capture_output=True, text=True, check=True
+    )
+    return said.stdout == "database is locked\n"
+
+
+@on_linux
+def test_a_look_at_what_a_file_is_lets_no_lock_fall(store, path):
+    """This process holds the file itself while it opens it anew."""
+    connection = store._connection()
+    connection.execute("PRAGMA journal_mode = DELETE")
+    connection.execute("BEGIN EXCLUSIVE")
+    before = {one: one.stat().st_size for one in path.parent.iterdir()}
+    store._check_kind(create=False)
+    assert is_locked(path) and before == {one: one.stat().st_size for one in path.parent.iterdir()}
+    path.open("rb").close()  # which is what the look must not do
+    assert not is_locked(path)
+    connection.execute("ROLLBACK")
+
+
+def test_a_file_that_cannot_be_looked_at_now_is_opened_in_turn(store, path, monkeypatch):
+    """Others may write the pages that are read."""
+
+    def torn(connection, name):
+        raise sqlite3.DatabaseError("database disk image is malformed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sqlite_store, "_pragma", torn)
+        store._check_kind(create=False)
+    row = add(store)
+    with contextlib.closing(opened(path)) as other:
+        assert list(other.rows("claims")) == [row]
 
 
 def test_a_cut_file_is_damage(store, path):

@@ -98,6 +98,14 @@ class Direction:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class RuleNode:
+    """An inner node: values of ``direction`` up to ``threshold`` go left."""
+
+    direction: Direction
+    threshold: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Directions:
     """Directions with the share of the base weight that each of them has."""
 

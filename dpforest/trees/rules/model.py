@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from dpforest.exceptions import ModelFormatError
 from dpforest.trees.base import LogOddsModel, TableFacts
 from dpforest.trees.partial import sampled_scores
-from dpforest.trees.rules.directions import Direction
+from dpforest.trees.rules.directions import Direction, RuleNode
+from dpforest.trees.rules.shares import FlatCuts, SoftCuts
 from dpforest.trees.stored import (
     reading,
     real_numbers,
@@ -26,39 +27,15 @@ STEEPNESS = 20.0
 #: Weight of the leaf a record lies in, against its soft shares in all leaves.
 HARD_WEIGHT = 2.0
 _BLOCK = 2**14
+#: Shares that are held at a time where there are many leaves: they stay in fast memory.
+_SHARES = 2**19
+_LEAST_RUN = 512
 _FORMAT = "dpforest-rules"
 _VERSION = 2
 _STEEPNESS_RANGE = 0.001, 1000.0
 _KIND = "rules model"
 #: Largest entry of a stored table; sums of them stay far inside 64 bits.
 _LARGEST = 2**40
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class RuleNode:
-    """An inner node: values of ``direction`` up to ``threshold`` go left."""
-
-    direction: Direction
-    threshold: int
-
-    def sides(
-        self, codes: NDArray[Any], steepness: float = STEEPNESS
-    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Shares of records to the right, by their distances to the cut, and who lies there."""
-        values, width = self.direction.values(codes), self.direction.width
-        beyond = values > self.threshold
-        if values.size <= width:
-            return self._right(values, width, steepness), beyond
-        # Of more records than values each value is worked out once.
-        lowest = self.direction.lowest
-        known = np.arange(lowest, lowest + width)
-        return self._right(known, width, steepness).take(values - lowest), beyond
-
-    def _right(
-        self, values: NDArray[np.int64], width: int, steepness: float
-    ) -> NDArray[np.float64]:
-        distance = (values - self.threshold - 0.5) / width
-        return np.asarray(1.0 / (1.0 + np.exp(-steepness * distance)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,16 +79,18 @@ class RuleModel(LogOddsModel):
         larger part in the one it lies in. So records are graded and not only sorted.
         """
         scores = np.empty((codes.shape[0], self.n_classes))
+        cuts = self._soft_cuts(codes.shape[0])
         for block in _blocks(codes.shape[0]):
-            scores[block] = np.log(self._graded(codes[block]) @ self.probabilities)
+            for run in _runs(block, self.labels.size):
+                scores[run] = np.log(cuts.shares(codes[run], HARD_WEIGHT).T @ self.probabilities)
         return scores
 
     def _graded(self, codes: NDArray[Any]) -> NDArray[np.float64]:
         """Shares of records in the leaves, shape (n, n_leaves)."""
-        n = codes.shape[0]
-        graded = np.zeros((self.labels.size, n))
-        self._route(codes, 0, np.ones(n), np.ones(n, dtype=bool), graded)
-        return graded.T
+        return self._soft_cuts(codes.shape[0]).shares(codes, HARD_WEIGHT).T
+
+    def _soft_cuts(self, n_records: int) -> SoftCuts:
+        return SoftCuts.of(FlatCuts.of_nodes(self.nodes), self.steepness, n_records)
 
     def leaves(self, codes: NDArray[Any]) -> NDArray[np.int64]:
         """Index of the leaf that each record lies in."""
@@ -130,26 +109,6 @@ class RuleModel(LogOddsModel):
             found[here] = 2 * place + 1
             if node is not None:
                 found[here] += node.direction.values(codes[here]) > node.threshold
-
-    def _route(
-        self,
-        codes: NDArray[Any],
-        place: int,
-        share: NDArray[np.float64],
-        inside: NDArray[np.bool_],
-        graded: NDArray[np.float64],
-    ) -> None:
-        """Write what leaves below a place get of records that share in it, or lie inside."""
-        if place >= len(self.nodes):
-            graded[place - len(self.nodes)] = (share + HARD_WEIGHT * inside) / (1.0 + HARD_WEIGHT)
-            return
-        node = self.nodes[place]
-        if node is None:
-            self._route(codes, 2 * place + 1, share, inside, graded)
-            return
-        right, beyond = node.sides(codes, self.steepness)
-        self._route(codes, 2 * place + 1, share * (1 - right), inside & ~beyond, graded)
-        self._route(codes, 2 * place + 2, share * right, inside & beyond, graded)
 
     def feature_importances(self) -> NDArray[np.float64]:
         """Share of the model's effect that each feature carries, shape (D,), sum 1 or all 0.
@@ -271,7 +230,19 @@ class RuleModel(LogOddsModel):
 
 def _blocks(n: int) -> list[slice]:
     """Runs of records, so that the shares of few are held at a time."""
-    return [slice(first, first + _BLOCK) for first in range(0, n, _BLOCK)]
+    return [slice(first, min(first + _BLOCK, n)) for first in range(0, n, _BLOCK)]
+
+
+def _runs(block: slice, n_leaves: int) -> list[slice]:
+    """Parts of a block whose shares stay in fast memory; the last one takes in what is left over.
+
+    Runs are no shorter than 512 records, and their shares no fewer than `_SHARES`, so that a
+    library adds the leaves up for each record in the order that it has for the whole block.
+    """
+    size = max(_LEAST_RUN, _SHARES // n_leaves)
+    last = max(block.stop - size, block.start)
+    edges = [*range(block.start, last + 1, size)]
+    return [slice(*ends) for ends in zip(edges, [*edges[1:], block.stop], strict=True)]
 
 
 def _steepness_of(data: Any) -> float:

@@ -18,7 +18,6 @@ from dpforest.mechanisms.streamed import draw_one_below
 from dpforest.records.base import MemoryRecords
 from dpforest.trees.rules import RuleModel, RulesLearner, RulesSettings, learner
 from dpforest.trees.rules.directions import Directions, PublicDraws
-from dpforest.trees.rules.model import RuleNode
 from dpforest.trees.rules.offers import draw_directions
 from dpforest.trees.rules.plan import cells_role, family_size, stage_role
 from dpforest.trees.rules.probabilities import (
@@ -181,23 +180,6 @@ def test_of_more_classes_later_stages_and_of_very_many_all_are_offered_less(fact
     small = RulesSettings(n_sums=10, n_cuts=3)
     size = family_size(facts_of([12], MANY_CLASSES + 1, approximate_rows=1000), small, 10)
     assert (size.n_sums, size.n_cuts) == (10, 3)
-
-
-def test_sides_of_many_records_are_those_of_each(facts_of, table_of):
-    facts = facts_with(facts_of, 600, [64, -5, 9, -2])
-    codes = table_of(facts, 5000).codes
-    directions = draw_directions(facts, 30, 7, 40, 0.5, SeededSource(3)).members
-    widths = [direction.width for direction in directions]
-    assert min(widths) < 10 and max(widths) > 1000
-    for direction in directions:
-        node = RuleNode(direction, int(direction.thresholds[0]))
-        right, beyond = node.sides(codes)
-        own = [node.sides(codes[i : i + 1]) for i in range(0, len(codes), 97)]
-        assert np.allclose(right[::97], [share[0] for share, _ in own], rtol=1e-15, atol=0)
-        assert beyond[::97].tolist() == [side[0] for _, side in own]
-        values = direction.values(codes)
-        assert direction.lowest <= values.min()
-        assert values.max() < direction.lowest + direction.width
 
 
 def test_blocks_of_records_are_not_seen(facts_of, table_of, monkeypatch):

@@ -13,7 +13,7 @@ import os
 import secrets
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -92,16 +92,32 @@ def new_file(
     ParameterError
         It cannot be written, or something is there and ``force`` is not set.
     """
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    mode = _PRIVATE if private else _PUBLIC
+    with (
+        new_place(path, force=force, option=option, removed=removed) as begun,
+        os.fdopen(os.open(begun, flags, mode), "wb") as file,
+    ):
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
+
+
+@contextmanager
+def new_place(
+    path: Path, *, force: bool = False, option: str = "--output", removed: Iterable[Path] = ()
+) -> Iterator[Path]:
+    """A name beside a place, for what makes its file itself; see :func:`new_file`.
+
+    What is made by that name is to be whole on the disk when the block ends.
+    """
     begun = path.with_name(f".{path.name[:100]}.{secrets.token_hex(4)}.part")
     try:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-        with os.fdopen(os.open(begun, flags, _PRIVATE if private else _PUBLIC), "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
+        yield begun
         for one in removed:
             one.unlink(missing_ok=True)
         _place(begun, path, force)
+        _keep_names(path.parent)
     except OSError as error:
         begun.unlink(missing_ok=True)
         raise _refused(path, error, option) from None
@@ -127,6 +143,16 @@ def _place(begun: Path, path: Path, force: bool) -> None:
         os.rename(begun, path)
         return
     os.unlink(begun)
+
+
+def _keep_names(folder: Path) -> None:
+    """See the names in a folder to the disk, where the system can."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def _refused(path: Path, error: OSError, option: str) -> ParameterError:
