@@ -22,6 +22,8 @@ LOG_RANGE = 64
 LOG_STEEPNESS = 500.0
 #: Points of the fine lattice over a real feature's bounds.
 LATTICE_POINTS = 2**32
+#: Doubles from here on are whole.
+_FIRST_WITHOUT_HALVES = 2.0**52
 #: Values below which numpy finds their cells: quicker than loading what is compiled.
 FEW_VALUES = 4096
 
@@ -145,7 +147,7 @@ def cells_of(feature: NumericFeature, max_cells: int = 256) -> PublicCells:
     """
     n_cells = max_cells - feature.missing
     if feature.integer and feature.upper - feature.lower + 1 <= n_cells:
-        edges = np.arange(feature.lower, feature.upper) + 0.5
+        edges = _between_integers(np.arange(feature.lower, feature.upper))
     else:
         edges = _spaced_edges(feature, n_cells)
         if feature.integer:
@@ -155,6 +157,11 @@ def cells_of(feature: NumericFeature, max_cells: int = 256) -> PublicCells:
     edges = np.ascontiguousarray(edges, dtype=np.float64)
     edges.flags.writeable = False
     return PublicCells(edges, feature.upper, feature.missing)
+
+
+def _between_integers(below: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Edges behind integers: half-integers, or from 2^52 on, where there are none, themselves."""
+    return np.where(np.abs(below) < _FIRST_WITHOUT_HALVES, below + 0.5, below)
 
 
 def _spaced_edges(feature: NumericFeature, n_cells: int) -> NDArray[np.float64]:

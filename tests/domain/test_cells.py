@@ -102,6 +102,14 @@ def test_integer_edges_are_distinct_half_integers():
     assert cells_of(feature(0, 99_999, integer=True)).n_codes == 256
 
 
+@pytest.mark.parametrize("lower", [-(2**53), -(2**52) - 3, 2**52 - 3, 2**53 - 6])
+def test_integers_that_have_no_halves_between_them_have_a_cell_each(lower):
+    """From 2^52 on doubles are whole, and a half-integer was rounded to a neighbour of both."""
+    cells, integers = cells_of(feature(lower, lower + 6, integer=True)), lower + np.arange(7.0)
+    assert cells.encode(integers).tolist() == list(range(7))
+    assert (np.diff(cells.edges) > 0).all()
+
+
 def test_out_of_bounds_is_clipped():
     for grid in (cells_of(feature(0, 10)), lattice_of(feature(0, 10))):
         codes = grid.encode(np.array([-math.inf, -5, 0, 10, 50, math.inf]))
