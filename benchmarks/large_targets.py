@@ -34,12 +34,12 @@ from dpforest import Domain, PrivateForestRegressor
 
 #: Targets of each table: features of many values, none of them a copy of another feature.
 TARGETS = {
-    "covertype": ("Elevation", "Horizontal_Distance_To_Roadways"),
     "hotel_bookings": ("adr", "lead_time"),
     "nycflights13": ("temp", "distance", "pressure"),
     "brfss_diabetes": ("BMI", "GenHlth", "Age"),
     "electricity": ("nswdemand", "transfer", "nswprice"),
     "adult": ("age", "hours-per-week"),
+    "covertype": ("Elevation", "Horizontal_Distance_To_Roadways"),
 }
 #: Tables that settings and limits were read off; those of the others had a part in limits alone.
 SEEN = ("covertype", "hotel_bookings", "electricity")
