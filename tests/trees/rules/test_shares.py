@@ -11,7 +11,8 @@ from threadpoolctl import threadpool_limits
 
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.trees.rules import RuleModel, model, shares
-from dpforest.trees.rules.model import HARD_WEIGHT, STEEPNESS, RuleNode
+from dpforest.trees.rules.directions import RuleNode
+from dpforest.trees.rules.model import HARD_WEIGHT, STEEPNESS
 from dpforest.trees.rules.offers import draw_directions
 from dpforest.trees.rules.shares import FlatCuts, SoftCuts
 
