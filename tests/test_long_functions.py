@@ -25,7 +25,6 @@ KERNELS = {
     "by side",
     "selection.select_noisy_maximum_rows": "an interval around each key: proof and steps stand "
     "side by side",
-    "shares.soft_shares": "one way through a tree on shares that live from leaf to leaf",
     "stages._best_scores": "one loop over nodes and features on arrays that all of them share",
 }
 SKIPPED = {

@@ -33,7 +33,8 @@ from dpforest.trees.base import PRIOR_ROLE
 from dpforest.trees.one_shot.model import OneShotModel
 from dpforest.trees.one_shot.plan import Role
 from dpforest.trees.random.trees import RandomTrees
-from dpforest.trees.rules.model import RuleModel, RuleNode
+from dpforest.trees.rules.directions import RuleNode
+from dpforest.trees.rules.model import RuleModel
 from dpforest.trees.rules.plan import COUNT_ROLE, LEAVES_OF_A_STAGE, cells_role, stage_role
 from dpforest.trees.rules.probabilities import class_weights
 from dpforest.trees.rules.settings import RulesSettings

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.domain.series import Column, cells_of, pandas_column
+from dpforest.domain.series import Column, cells_of, is_foreign, pandas_column
+from dpforest.exceptions import StreamError
 
 _LISTS = frozenset(map(id, (list, tuple)))
 #: What a class is made of, past its metaclass.
@@ -68,6 +69,11 @@ class RowTable:
     def kind_of(self, row: int) -> type:
         """Type of a row."""
         return type(self._rows[row])
+
+    def is_foreign(self, row: int) -> bool:
+        """Say if a row is a series of a type of another library than pandas."""
+        one = self._rows[row]
+        return _is_of(type(one), "pandas", "Series") and is_foreign(one.dtype)
 
     def column(self, index: int) -> Column:
         """Values of one column, by position."""
@@ -130,11 +136,22 @@ def _cells_by_place(row: Any, kind: type) -> Sequence[Any]:
     if issubclass(kind, tuple):
         return tuple.__getitem__(row, slice(None))
     if _is_of(kind, "pandas", "Series"):
-        return cells_of(pandas_column(row))
+        return _cells_of_series(row)
     if _is_of(kind, "sqlite3", "Row"):
         return tuple(row)
     is_array = kind is np.ndarray or kind is np.ma.MaskedArray
     return cells_of_array(row) if is_array and row.ndim == 1 and row.dtype.kind != "V" else ()
+
+
+def _cells_of_series(row: Any) -> Sequence[Any]:
+    """Cells of a series; none where its type is another library's, which does not let it be read.
+
+    Such a row is no row: it is dropped, or refused in prediction, and ends no fit.
+    """
+    try:
+        return cells_of(pandas_column(row))
+    except StreamError:
+        return ()
 
 
 def _names_of(row: Any, kind: type) -> list[str | None]:
@@ -163,9 +180,13 @@ def _fields_of(kind: type) -> Sequence[Any]:
 
 
 def _may_be_names(index: Any) -> bool:
-    """Say if an index may hold texts: those of numbers, times and several levels hold none."""
+    """Say if an index may hold texts: those of numbers, times and several levels hold none.
+
+    Neither do those whose type another library made: nothing of a row is asked of such a type.
+    """
     pandas = sys.modules["pandas"]
-    return type(index) is pandas.Index or type(index) is pandas.CategoricalIndex
+    known = type(index) is pandas.Index or type(index) is pandas.CategoricalIndex
+    return known and not is_foreign(index.dtype)
 
 
 def _is_of(kind: type, library: str, name: str) -> bool:

@@ -15,11 +15,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dpforest.domain.reading import reading_records
 from dpforest.domain.values import NO_MEANING
+from dpforest.exceptions import StreamError
 
 #: A column: numbers as an array, everything else as a list of Python objects.
 Column = NDArray[Any] | list[Any]
 
+#: A column whose type another library made, and what to do where that does not work.
+_FOREIGN = "a column of another library's type"
+CONVERT = "Turn it into a type of pandas first, such as by series.astype(str)"
 #: Cells from which it pays to have Arrow tell a column's texts apart.
 _MANY_CELLS = 1000
 
@@ -93,6 +98,8 @@ def repeated_column(series: Any) -> Repeated:
 
 def _repeated_of_pandas(series: Any) -> Repeated:
     pandas, dtype = sys.modules["pandas"], series.dtype
+    if is_foreign(dtype):
+        return Repeated(pandas_column(series))
     if isinstance(dtype, pandas.CategoricalDtype):
         codes = series.cat.codes.to_numpy()
         return _at_places(pandas_column(series.cat.categories.to_series()), codes, codes == -1)
@@ -167,7 +174,24 @@ def pandas_column(series: Any) -> Column:
     """Values of a pandas series; those of types that nobody listed here have no meaning.
 
     Other types are not gone through: a date near the ends of time has no Python object.
+
+    Raises
+    ------
+    StreamError
+        It is of a type of another library, which does not say what is missing.
     """
+    if not is_foreign(series.dtype):
+        return _pandas_column(series)
+    with reading_records(_FOREIGN, CONVERT):
+        return _pandas_column(series)
+
+
+def is_foreign(dtype: Any) -> bool:
+    """Say if a type of a column of pandas is another library's than pandas' or numpy's."""
+    return type(dtype).__module__.partition(".")[0] not in ("numpy", "pandas")
+
+
+def _pandas_column(series: Any) -> Column:
     pandas, dtype, array = sys.modules["pandas"], series.dtype, series.array
     if isinstance(dtype, np.dtype):
         return column_of(series.to_numpy())
@@ -181,7 +205,15 @@ def pandas_column(series: Any) -> Column:
         return list(array)
     if dtype.kind in "biuf" and type(dtype).__module__.partition(".")[0] == "pandas":
         return np.asarray(series.to_numpy(dtype=np.float64, na_value=np.nan))
-    return _unreadable(series.isna())
+    return _unreadable(_gaps(series))
+
+
+def _gaps(series: Any) -> list[bool]:
+    """Which cells are missing, as their library says, whose word is looked at."""
+    gaps = np.asarray(series.isna()).tolist()
+    if len(gaps) != len(series) or any(type(gap) is not bool for gap in gaps):
+        raise StreamError(_FOREIGN, "it does not say which cells are missing", CONVERT)
+    return gaps
 
 
 def arrow_column(values: Any) -> Column:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from dpforest.domain.rows import RowTable, cells_of_array, width_of_rows
 from dpforest.domain.series import (
+    CONVERT,
     Column,
     Repeated,
     column_of,
@@ -457,9 +458,14 @@ def check_width(
 def check_row_widths(table: Table, estimator_name: str) -> None:
     """Refuse rows of another width, where each is to be predicted."""
     if isinstance(table, ListTable) and table.broken.any():
-        width = table.width_of(int(table.broken.argmax()))
+        row = int(table.broken.argmax())
+        width, kind = table.width_of(row), table.kind_of(row)
+        if width == 0 and table.is_foreign(row):
+            raise ParameterError(
+                "X", Described("a pandas Series whose type another library made"),
+                "it cannot be read as a row", CONVERT,
+            )  # fmt: skip
         if width == 0:
-            kind = table.kind_of(int(table.broken.argmax()))
             _refuse_dimensions(1, _OF_MAPPINGS if issubclass(kind, Mapping) else _OF_LISTS)
         _refuse_width(width, table.n_columns, estimator_name)
 

@@ -7,6 +7,7 @@ raise or panic where somebody asks for such a value. A record may bring each abo
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,7 +16,8 @@ import pytest
 
 from dpforest import BudgetAccountant, Domain, PrivateForestClassifier
 from dpforest.domain import DomainEncoder
-from dpforest.exceptions import ParameterTypeError
+from dpforest.domain.series import pandas_column
+from dpforest.exceptions import ParameterError, ParameterTypeError, StreamError
 from dpforest.streams import BatchStream
 
 pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
@@ -257,6 +259,83 @@ def test_a_type_that_pandas_does_not_have_means_nothing():
     table = pd.DataFrame({"word": Amounts()})
     assert codes_of(table) == [2, 2, 3]
     assert ENCODER.encode_labels(Amounts()).tolist() == [-1, -1, -1]
+
+
+def amounts_that_say(gaps):
+    """A column that answers so when it is asked what is missing."""
+
+    class Strange(Amounts):
+        def isna(self):
+            if isinstance(gaps, BaseException):
+                raise gaps
+            return gaps
+
+    return Strange()
+
+
+class Secret(BaseException):
+    """What a library may raise that is no Exception."""
+
+
+#: What a library may say of the gaps of three cells, none of which helps.
+NONSENSE = [
+    RuntimeError("secret"), Secret("secret"), None, "secret", ["secret"] * 3,
+    np.array(["secret"] * 3), np.zeros(2, bool), np.zeros((3, 2), bool), np.array([0.5, 1.0, 4711]),
+]  # fmt: skip
+ROW_DOMAIN = Domain(features={n: ["x", "y"] for n in "abc"}, classes=["x", "y"])
+
+
+@pytest.mark.parametrize("gaps", NONSENSE, ids=repr)
+def test_a_library_that_does_not_say_what_is_missing_is_refused_without_a_value(gaps):
+    column = amounts_that_say(gaps)
+    table = pd.DataFrame({"word": column})
+    for read in (
+        lambda: ENCODER.encode_features(table, for_predict=True),
+        lambda: ENCODER.encode_labels(pd.Series(column)),
+        lambda: pandas_column(pd.Series(column)),
+    ):
+        with pytest.raises(StreamError, match="a column of another library's type: ") as caught:
+            read()
+        assert not {"secret", "4711"} & set(re.findall(r"\w+", str(caught.value)))
+        assert caught.value.__context__ is caught.value.__cause__ is None
+        assert "series.astype(str)" in str(caught.value)
+
+
+@pytest.mark.parametrize("gaps", NONSENSE, ids=repr)
+def test_a_row_of_such_a_type_is_no_row(gaps):
+    """It is one record: it is dropped, and ends no fit; in prediction it is refused."""
+    row = pd.Series(amounts_that_say(gaps), index=list("abc"))
+    encoder = DomainEncoder(ROW_DOMAIN)
+    _, kept = encoder.encode_features([["y"] * 3, row, ["x"] * 3])
+    assert kept.tolist() == [True, False, True]
+    with pytest.raises(ParameterError) as caught:
+        encoder.encode_features([["y"] * 3, row], for_predict=True)
+    assert "secret" not in str(caught.value) and caught.value.__cause__ is None
+    assert "a pandas Series whose type another library made" in str(caught.value)
+    accountant = BudgetAccountant(1)
+    forest = PrivateForestClassifier(
+        epsilon=1, domain=ROW_DOMAIN, strategy="one_shot", accountant=accountant
+    )
+    forest.fit([["y"] * 3, row, ["x"] * 3], ["x", "y", "y"])
+    assert forest.guarantee_.status == "holds" and accountant.spent.epsilon == 1
+
+
+def test_names_of_a_row_are_not_asked_of_such_a_type():
+    class Names(Amounts):
+        asked = False
+
+        def copy(self):
+            Names.asked = True
+            return self
+
+        def isna(self):
+            Names.asked = True
+            return np.zeros(3, bool)
+
+    row = pd.Series(["x", "y", "x"], index=pd.Index(Names()))
+    Names.asked = False
+    codes, kept = DomainEncoder(ROW_DOMAIN).encode_features([row], for_predict=True)
+    assert codes.codes.tolist() == [[0, 1, 0]] and kept.all() and not Names.asked
 
 
 def test_neither_does_a_fit_s_check_look_at_labels():

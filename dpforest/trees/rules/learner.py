@@ -11,9 +11,9 @@ from dpforest.accounting.releases import LearnerBudget
 from dpforest.bridge import Bridge
 from dpforest.records.base import ClassCounts, Released
 from dpforest.trees.base import PRIOR_ROLE, TableFacts
-from dpforest.trees.rules.directions import Directions
+from dpforest.trees.rules.directions import Directions, RuleNode
 from dpforest.trees.rules.family import Branch, FamilyWeights
-from dpforest.trees.rules.model import RuleModel, RuleNode
+from dpforest.trees.rules.model import RuleModel
 from dpforest.trees.rules.offers import draw_directions
 from dpforest.trees.rules.plan import (
     COUNT_ROLE,

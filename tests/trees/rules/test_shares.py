@@ -11,7 +11,8 @@ from threadpoolctl import threadpool_limits
 
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.trees.rules import RuleModel, model, shares
-from dpforest.trees.rules.model import HARD_WEIGHT, STEEPNESS, RuleNode
+from dpforest.trees.rules.directions import RuleNode
+from dpforest.trees.rules.model import HARD_WEIGHT, STEEPNESS
 from dpforest.trees.rules.offers import draw_directions
 from dpforest.trees.rules.shares import FlatCuts, SoftCuts
 
@@ -93,20 +94,30 @@ def test_nodes_that_do_not_cut_send_all_to_the_left(made, share_of_none):
 
 
 def test_each_way_to_know_a_share_gives_the_same(made, monkeypatch):
-    """By code, by value, and for each record."""
+    """By value, and for each record."""
     make, codes_of = made
     rules, codes = make(6), codes_of(2500)
     cuts, found = FlatCuts.of_nodes(rules.nodes), []
-    for n, most in ((2500, shares._MOST_VALUES), (2500, 5000), (100, 0), (1, 0)):
+    for n, most in ((2500, shares._MOST_VALUES), (2500, 5000), (100, 5000), (1, 5000)):
         monkeypatch.setattr(shares, "_MOST_VALUES", most)
         soft = SoftCuts.of(cuts, rules.steepness, n)
-        found.append(
-            (np.bincount(soft.kinds, minlength=3).tolist(), soft.shares(codes, HARD_WEIGHT))
-        )
-    kinds = [kinds for kinds, _ in found]
-    assert min(kinds[0][:2]) > 5 and kinds[1][1] < kinds[0][1] and kinds[2][1] == 0 < kinds[2][2]
-    assert kinds[3] == [sum(node is None for node in rules.nodes), 0, sum(map(bool, rules.nodes))]
+        found.append((int(soft.by_value.sum()), soft.shares(codes, HARD_WEIGHT)))
+    known = [n_known for n_known, _ in found]
+    assert cuts.widths.size > known[0] > max(known[1:3]) and min(known[1:3]) > known[3] == 0
     assert all(np.array_equal(own, found[0][1]) for _, own in found)
+
+
+def test_a_cut_that_many_nodes_have_is_followed_once(made):
+    """Also where each has a copy of its own, as in a model that was read."""
+    make, codes_of = made
+    rules = make(3, share_of_none=0.0)
+    one, other = rules.nodes[0], replace(rules.nodes[0], threshold=rules.nodes[0].threshold + 1)
+    tables = tuple(table.copy() for table in one.direction.tables)
+    copied = replace(one, direction=replace(one.direction, tables=tables))
+    rules = replace(rules, nodes=(one, copied, other, None, one, other, copied))
+    cuts, codes = FlatCuts.of_nodes(rules.nodes), codes_of(50)
+    assert cuts.cut_of.tolist() == [0, 0, 1, -1, 0, 1, 0] and cuts.thresholds.size == 2
+    assert np.array_equal(rules._graded(codes), graded(rules, codes))
 
 
 @pytest.mark.parametrize(("depth", "n_classes"), [(3, 2), (10, 26), (12, 14)])

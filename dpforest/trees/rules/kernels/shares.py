@@ -1,11 +1,8 @@
 """Shares of records in the leaves of a tree with soft cuts.
 
-Nodes lie as in a heap. Part p of a cut reads ``tables[starts[p] + code]`` of feature
-``features[p]``; node m adds up the parts from ``parts[m]`` on to ``parts[m + 1]``. A node without
-parts sends every record left. Shares to the right of a node stand by its kind in ``known``, by code
-(0) or by value (1), from ``firsts[m]`` on, or in row ``firsts[m]`` of ``own`` (2).
-
-Codes have a row for each feature. Places are unsigned, which spares a look at their signs.
+Part p of a cut reads ``tables[starts[p] + code]`` of feature ``features[p]``; cut m adds up the
+parts from ``parts[m]`` on to ``parts[m + 1]``. Nodes lie as in a heap; the cut of each is
+``cut_of[node]``, -1 where it sends every record left. Codes have a row for each feature.
 """
 
 from __future__ import annotations
@@ -16,48 +13,38 @@ from dpforest.kernels.compiling import kernel
 
 
 @kernel(error_model="numpy")
-def fill_distances(nodes, begin, kinds, parts, starts, tables, thresholds, lowest, widths, found):
-    """Fill the distances to the cut of what stands by code or by value, node after node."""
-    for k in range(nodes.size):
-        node = nodes[k]
-        table = tables[starts[parts[node]] :]
+def distances(cuts, begin, lowest, thresholds, widths):
+    """Distances of all values of some cuts, one after the other from ``begin`` on."""
+    found = np.empty(begin[cuts.size])
+    for k in range(cuts.size):
+        cut = cuts[k]
         for place in range(begin[k + 1] - begin[k]):
-            value = table[place] if kinds[node] == 0 else lowest[node] + place
-            found[begin[k] + place] = (float(value - thresholds[node]) - 0.5) / widths[node]
-
-
-@kernel()
-def add_values(codes, node, parts, features, starts, tables, sums):
-    """Add the values of records at a node's cut to ``sums``."""
-    for p in range(parts[node], parts[node + 1]):
-        table, column = tables[starts[p] : starts[p + 1]], codes[features[p]]
-        for i in range(sums.size):
-            sums[i] += table[np.uint64(column[i])]
-
-
-@kernel()
-def values_at(codes, nodes, parts, features, starts, tables):
-    """Values of records at the cuts of some nodes, shape (n_nodes, n)."""
-    found = np.zeros((nodes.size, codes.shape[1]), dtype=np.int64)
-    for row in range(nodes.size):
-        add_values(codes, nodes[row], parts, features, starts, tables, found[row])
+            value = lowest[cut] + place
+            found[begin[k] + place] = (float(value - thresholds[cut]) - 0.5) / widths[cut]
     return found
 
 
 @kernel()
-def right_sides(codes, node, kind, first, known, own, parts, features, starts, tables, sums, right):
-    """Fill the shares of records to the right of a node; ``sums`` is room for their values."""
-    if kind == 2:
-        right[:] = own[first]
-    elif kind == 1:
-        sums[:] = first
-        add_values(codes, node, parts, features, starts, tables, sums)
-        for i in range(right.size):
-            right[i] = known[np.uint64(sums[i])]
-    else:
-        table, column = known[first:], codes[features[parts[node]]]
-        for i in range(right.size):
-            right[i] = table[np.uint64(column[i])]
+def values_at(codes, parts, features, starts, tables):
+    """Values of records at each cut, shape (n_cuts, n)."""
+    n_cuts, n = parts.size - 1, codes.shape[1]
+    found = np.zeros((n_cuts, n), dtype=np.int64)
+    for cut in range(n_cuts):
+        values = found[cut]
+        for p in range(parts[cut], parts[cut + 1]):
+            table, column = tables[starts[p] : starts[p + 1]], codes[features[p]]
+            for i in range(n):
+                values[i] += table[np.uint64(column[i])]  # unsigned: no place is looked at twice
+    return found
+
+
+@kernel()
+def take_shares(cuts, firsts, known, values, rights):
+    """Fill the shares to the right of some cuts, which stand by value from ``firsts`` on."""
+    for k in range(cuts.size):
+        own, right = values[cuts[k]], rights[cuts[k]]
+        for i in range(own.size):
+            right[i] = known[np.uint64(firsts[k] + own[i])]
 
 
 @kernel(error_model="numpy")
@@ -83,8 +70,34 @@ def part_right(whole, right, high):
         high[i] = whole[i] * right[i]
 
 
+@kernel()
+def way_to(last, depth, cut_of, rights, shares, reached):
+    """Share the way to a node of the last level out, from where the one before it left it.
+
+    ``shares[level]`` and ``reached[level]`` are of the way's node there.
+    """
+    top = 0
+    if last > 0:
+        # It turns right where the way to the node before it turned left the last time.
+        turn = 1
+        while (last >> (turn - 1)) & 1 == 0:
+            turn += 1
+        top = depth - turn
+        cut = cut_of[(1 << (top - 1)) - 1 + (last >> turn)]
+        reached[top] = reached[top - 1] and cut >= 0
+        if reached[top]:
+            part_right(shares[top - 1], rights[cut], shares[top])
+    for level in range(top, depth - 1):
+        cut = cut_of[(1 << level) - 1 + (last >> (depth - 1 - level))]
+        reached[level + 1] = reached[level]
+        if reached[level] and cut >= 0:
+            part_left(shares[level], rights[cut], shares[level + 1])
+        elif reached[level]:
+            shares[level + 1] = shares[level]
+
+
 @kernel(error_model="numpy")
-def soft_shares(codes, kinds, firsts, known, own, parts, features, starts, tables, weight, graded):
+def soft_shares(cut_of, rights, weight, graded):
     """Fill what leaves get of records by their distances alone, shape (n_leaves, n).
 
     From left to right over the nodes of the last level, so that no more than the shares on the way
@@ -94,69 +107,32 @@ def soft_shares(codes, kinds, firsts, known, own, parts, features, starts, table
     depth = 0
     while (1 << depth) < n_leaves:
         depth += 1
-    shares, rights = np.empty((depth + 1, n)), np.zeros((depth + 1, n))
-    sums, reached = np.empty(n, dtype=np.int64), np.zeros(depth + 1, dtype=np.bool_)
+    shares, reached = np.empty((depth + 1, n)), np.zeros(depth + 1, dtype=np.bool_)
     shares[0], reached[0] = 1.0, True
     if depth == 0:
         graded[0] = 1.0 / (1.0 + weight)
+    nothing = np.zeros(n)
     for last in range(n_leaves // 2):
-        # The way to it turns right where the one to the node before it turned left the last time.
-        top = 0
-        if last > 0:
-            turn = 1
-            while (last >> (turn - 1)) & 1 == 0:
-                turn += 1
-            top = depth - turn
-            node = (1 << (top - 1)) - 1 + (last >> turn)
-            reached[top] = reached[top - 1] and parts[node] < parts[node + 1]
-            if reached[top]:
-                part_right(shares[top - 1], rights[top - 1], shares[top])
-        for level in range(top, depth):
-            node = (1 << level) - 1 + (last >> (depth - 1 - level))
-            is_cut = reached[level] and parts[node] < parts[node + 1]
-            if is_cut:
-                right_sides(
-                    codes, node, kinds[node], firsts[node], known, own, parts, features, starts,
-                    tables, sums, rights[level],
-                )  # fmt: skip
-            elif level == depth - 1:
-                rights[level] = 0.0
-            if level < depth - 1:
-                reached[level + 1] = reached[level]
-                if is_cut:
-                    part_left(shares[level], rights[level], shares[level + 1])
-                elif reached[level]:
-                    shares[level + 1] = shares[level]
+        way_to(last, depth, cut_of, rights, shares, reached)
+        low, high = graded[2 * last], graded[2 * last + 1]
         if reached[depth - 1]:
-            part_last(
-                shares[depth - 1], rights[depth - 1], 1.0 + weight, graded[2 * last],
-                graded[2 * last + 1],
-            )  # fmt: skip
+            cut = cut_of[n_leaves // 2 - 1 + last]
+            right = rights[cut] if cut >= 0 else nothing
+            part_last(shares[depth - 1], right, 1.0 + weight, low, high)
         else:
-            graded[2 * last : 2 * last + 2] = 0.0
+            low[:] = 0.0
+            high[:] = 0.0
 
 
 @kernel(error_model="numpy")
-def add_hard_shares(
-    codes, kinds, firsts, known, own, parts, features, starts, tables, thresholds, weight, graded
-):  # fmt: skip
+def add_hard_shares(cut_of, rights, values, thresholds, weight, graded):
     """Give each record its larger part in the leaf it lies in, as if that had been in its share."""
-    n_nodes = kinds.size
-    for i in range(codes.shape[1]):
+    for i in range(graded.shape[1]):
         node, share = 0, 1.0
-        while node < n_nodes:
-            beyond = False
-            if parts[node] < parts[node + 1]:
-                value = 0
-                for p in range(parts[node], parts[node + 1]):
-                    value += tables[starts[p] + np.int64(codes[features[p], i])]
-                if kinds[node] == 2:
-                    right = own[firsts[node], i]
-                elif kinds[node] == 1:
-                    right = known[firsts[node] + value]
-                else:
-                    right = known[firsts[node] + np.int64(codes[features[parts[node]], i])]
-                beyond = value > thresholds[node]
-                share *= right if beyond else 1.0 - right
+        while node < cut_of.size:
+            cut, beyond = cut_of[node], False
+            if cut >= 0:
+                beyond = values[cut, i] > thresholds[cut]
+                share *= rights[cut, i] if beyond else 1.0 - rights[cut, i]
             node = 2 * node + (2 if beyond else 1)
-        graded[node - n_nodes, i] = (share + weight) / (1.0 + weight)
+        graded[node - cut_of.size, i] = (share + weight) / (1.0 + weight)
