@@ -108,7 +108,7 @@ def run_fit(chosen: argparse.Namespace) -> Answer:
     _check_places(chosen)
     source = labelled(chosen.files, chosen.target, chosen.format)
     source.check(domain.feature_names)
-    check_columns_of(chosen, domain.feature_names)
+    check_columns_of(chosen, forest, domain)
     with purse_of(chosen) as purse:
         price = purse.price(forest, streamed)
         order = Order(chosen, forest, source, streamed, price, header)

@@ -13,14 +13,21 @@ import csv
 import io
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from dpforest.command_line.answers import Answer, WritingResult, Written
 from dpforest.command_line.models import read_model
 from dpforest.command_line.tables import Features, files_of, unlabelled
-from dpforest.exceptions import ParameterError
+from dpforest.domain.domain import Domain
+from dpforest.estimators.classifier import sorted_classes
+from dpforest.exceptions import ParameterError, raise_alone
 from dpforest.writing import check_new, new_file
+
+#: Name of the column of what is predicted.
+_PREDICTION = "prediction"
 
 
 def run_predict(chosen: argparse.Namespace) -> Answer:
@@ -35,12 +42,8 @@ def run_predict(chosen: argparse.Namespace) -> Answer:
         read = [chosen.model, *files_of(chosen.files, chosen.format)]
         check_new(path, chosen.force, read=read)
     forest = read_model(chosen.model)
-    if chosen.probabilities and not hasattr(forest, "predict_proba"):
-        raise ParameterError(
-            "--probabilities", True, "are of classes, and the model is a regression", "Leave it out"
-        )
     chosen.predict = chosen.files
-    check_columns_of(chosen, tuple(forest.domain_.feature_names))
+    check_columns_of(chosen, forest, forest.domain_)
     if path is None:
         _write_csv(chosen, forest, sys.stdout.buffer)
         return Answer(WritingResult(written=()), "")
@@ -49,10 +52,26 @@ def run_predict(chosen: argparse.Namespace) -> Answer:
     return Answer(WritingResult(written=(written,)), f"predictions: {path}")
 
 
-def check_columns_of(chosen: argparse.Namespace, names: tuple[str, ...]) -> None:
-    """Refuse files of records to predict by their columns, before anything is read or charged."""
-    for source in _sources(chosen):
-        source.check(names)
+def check_columns_of(chosen: argparse.Namespace, forest: Any, domain: Domain) -> None:
+    """Refuse files of records to predict by their columns, before anything is read or charged.
+
+    So are columns that would have one name in what is written: one would take the other's place.
+    """
+    sources = _sources(chosen)
+    if not sources:
+        return
+    if chosen.probabilities and not hasattr(forest, "predict_proba"):
+        raise ParameterError(
+            "--probabilities", True, "are of classes, and the model is a regression", "Leave it out"
+        )
+    labels = sorted_classes(domain).tolist() if chosen.probabilities else []
+    for name in (_PREDICTION, *map(_column_of, labels)):
+        if name in chosen.id:
+            raise ParameterError(
+                "--id", name, "is the name of a column of predictions", "Rename it in the files"
+            )
+    for source in sources:
+        source.check(domain.feature_names)
 
 
 def write_predictions(chosen: argparse.Namespace, forest: Any, path: Path) -> None:
@@ -72,14 +91,17 @@ def _sources(chosen: argparse.Namespace) -> list[Features]:
 
 
 def _tables(chosen: argparse.Namespace, forest: Any) -> Iterator[Any]:
-    """Tables of predictions, one a batch, under a bar over files."""
+    """Tables of predictions, one a batch, under a bar over files; there is at least one."""
     from tqdm import tqdm
 
     hidden = chosen.quiet or not sys.stderr.isatty()
-    names = tuple(forest.domain_.feature_names)
+    names, empty = tuple(forest.domain_.feature_names), True
     for source in tqdm(_sources(chosen), unit="file", disable=hidden):
         for batch in source.batches_of(names):
+            empty = False
             yield _predicted(forest, batch.X, names, chosen.id, chosen.probabilities)
+    if empty:
+        yield _nobody(forest, names, chosen.id, chosen.probabilities)
 
 
 def _predicted(
@@ -90,21 +112,39 @@ def _predicted(
     columns = {name: X[name] for name in ids}
     features = X.select(list(names))
     if not probabilities:
-        return pa.table(columns | {"prediction": _plain(forest.predict(features))})
+        return pa.table(columns | {_PREDICTION: _plain(forest, forest.predict(features))})
     shares = forest.predict_proba(features)
-    columns["prediction"] = _plain(forest.classes_[shares.argmax(axis=1)])
+    columns[_PREDICTION] = _plain(forest, forest.classes_[shares.argmax(axis=1)])
     for place, label in enumerate(forest.classes_.tolist()):
-        columns[f"probability of {label}"] = pa.array(shares[:, place])
+        columns[_column_of(label)] = pa.array(shares[:, place])
     return pa.table(columns)
 
 
-def _plain(values: Any) -> Any:
-    """Predictions as an Arrow column; labels of several types as text."""
+def _nobody(forest: Any, names: Sequence[str], ids: Sequence[str], probabilities: bool) -> Any:
+    """Predictions of files without records: the columns are there."""
+    import pyarrow as pa
+
+    columns = dict.fromkeys([*names, *ids], pa.array([], pa.string()))
+    return _predicted(forest, pa.table(columns), names, ids, probabilities)
+
+
+def _column_of(label: Any) -> str:
+    return f"probability of {label}"
+
+
+def _plain(forest: Any, values: Any) -> Any:
+    """Predictions as an Arrow column, of one type whichever of the labels are among them.
+
+    Labels of several types are text, and so are whole numbers that no column of numbers takes.
+    """
     import pyarrow as pa
 
     cells = values.tolist()
-    mixed = len({type(cell) for cell in cells}) > 1
-    return pa.array([str(cell) for cell in cells] if mixed else cells)
+    labels = forest.classes_.tolist() if hasattr(forest, "classes_") else [0.0]
+    if len({type(label) for label in labels}) == 1:
+        with suppress(OverflowError):
+            return pa.array(cells, pa.array(labels).type)
+    return pa.array([str(cell) for cell in cells], pa.string())
 
 
 def _write_csv(chosen: argparse.Namespace, forest: Any, file: BinaryIO) -> None:
@@ -123,9 +163,27 @@ def _write_csv(chosen: argparse.Namespace, forest: Any, file: BinaryIO) -> None:
 def _write_parquet(chosen: argparse.Namespace, forest: Any, file: BinaryIO) -> None:
     from pyarrow import parquet
 
-    writer = None
-    for table in _tables(chosen, forest):
-        writer = writer or parquet.ParquetWriter(file, table.schema)
-        writer.write_table(table.cast(writer.schema))
-    if writer is not None:
-        writer.close()
+    tables = _tables(chosen, forest)
+    first = next(tables)
+    with parquet.ParquetWriter(file, first.schema) as writer:
+        for table in chain([first], tables):
+            writer.write_table(_of_schema(table, writer.schema))
+
+
+def _of_schema(table: Any, schema: Any) -> Any:
+    """A table with the types of the first one; files may give a column that is handed on others."""
+    import pyarrow as pa
+
+    try:
+        return table.cast(schema)
+    except (pa.ArrowException, ValueError):
+        others = [
+            name for name in table.column_names if table[name].type != schema.field(name).type
+        ]
+        raise_alone(
+            ParameterError(
+                "--id", others[0],
+                "has another type in some of the files, which a column of Parquet does not take",
+                "Name a *.csv with --output, or predict those files by themselves",
+            )
+        )  # fmt: skip

@@ -38,9 +38,8 @@ class PrivateClassifier(ClassScores, ClassifierMixin, PrivateEstimator):
         return DomainEncoder(domain, invalid=self.invalid, estimator_name=type(self).__name__)
 
     def _serve(self, released: FitOutcome, domain: Domain) -> dict[str, Any]:
-        labels = class_array(domain)
-        order = class_order(labels)
-        served = {"classes_": labels[order], "_order_": order}
+        order = class_order(class_array(domain))
+        served = {"classes_": sorted_classes(domain), "_order_": order}
         return super()._serve(released, domain) | served
 
     def _probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -255,6 +254,12 @@ def class_array(domain: Domain) -> NDArray[Any]:
     mixed = np.empty(len(labels), dtype=object)
     mixed[:] = labels
     return mixed
+
+
+def sorted_classes(domain: Domain) -> NDArray[Any]:
+    """The declared classes in the order of ``classes_``."""
+    labels = class_array(domain)
+    return labels[class_order(labels)]
 
 
 def class_order(labels: NDArray[Any]) -> NDArray[np.intp]:

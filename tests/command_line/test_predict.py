@@ -9,7 +9,7 @@ import json
 import numpy as np
 import pytest
 
-from dpforest import PrivateForestClassifier, Signer, read_plain, sign_report
+from dpforest import Domain, PrivateForestClassifier, Signer, read_plain, sign_report
 from dpforest.audit.result import AuditResult
 from dpforest.command_line import auditing
 from dpforest.exceptions import ReportError
@@ -18,6 +18,7 @@ pa = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
 
 PREDICT = "predict forest/model.json stays.csv"
+FIT = "fit stays.csv --target back --domain domain.json --epsilon 1 --yes"
 
 
 @pytest.fixture
@@ -67,6 +68,7 @@ def test_parquet_in_and_out(good, here, forest, rows):
         ("predict stays.csv stays.csv", "not JSON"),
         ("predict forest/model.json none.csv", "none.csv"),
         (f"{PREDICT} --id none", "no column 'none'"),
+        (f"{PREDICT} --id prediction", "is the name of a column of predictions"),
     ],
 )
 def test_refusals_of_predict(ask, line, words):
@@ -78,6 +80,76 @@ def test_a_table_without_a_feature_is_refused_by_its_header(ask, here):
     (here / "less.csv").write_text("age\n\x00\n")
     code, out, err = ask("predict forest/model.json less.csv")
     assert code == 2 and not out and "no column 'ward'" in err
+
+
+def written_parquet(good, line):
+    good(f"{line} --output out.parquet --force")
+    return parquet.read_table("out.parquet")
+
+
+def mixed_forest(labels):
+    """A forest that knows its two classes apart, and the table that it was fitted to."""
+    ages = np.repeat([10.0, 90.0], 50)
+    domain = Domain(features={"age": (0, 100)}, classes=labels, approximate_rows=100)
+    forest = PrivateForestClassifier(epsilon=100, domain=domain, random_state=0)
+    return forest.fit(ages[:, None], [labels[int(age > 50)] for age in ages]), ages
+
+
+@pytest.mark.filterwarnings("ignore::dpforest.LargeEpsilonWarning")
+@pytest.mark.parametrize(
+    ("labels", "kind"), [([1, "x"], "string"), ([1, 2**70], "string"), ([1, 2], "int64")]
+)
+def test_the_type_of_predictions_goes_by_the_classes_not_by_those_that_occur(
+    good, here, labels, kind
+):
+    forest, ages = mixed_forest(labels)
+    forest.to_json(here / "mixed.json")
+    for name, some in (("low", ages < 50), ("high", ages > 50)):
+        parquet.write_table(pa.table({"age": ages[some]}), here / f"{name}.parquet")
+    found = written_parquet(good, "predict mixed.json low.parquet high.parquet")
+    assert found.schema.field("prediction").type == kind
+    assert [str(label) for label in found["prediction"].to_pylist()] == [
+        str(labels[int(age > 50)]) for age in ages
+    ]
+
+
+def test_files_without_records_have_predictions_of_nobody(good, here):
+    (here / "nobody.csv").write_text("stay,age,ward\n")
+    line = "predict forest/model.json nobody.csv --id stay --probabilities"
+    names = ["stay", "prediction", "probability of no", "probability of yes"]
+    assert good(line).splitlines() == [",".join(names)]
+    found = written_parquet(good, line)
+    assert found.column_names == names and found.num_rows == 0
+
+
+def test_a_column_of_two_types_is_refused_in_parquet_without_a_value_of_it(ask, here):
+    for name, stays in (("one", [1, 2]), ("two", ["3", "secret"])):
+        columns = {"stay": stays, "age": [1, 2], "ward": ["north", "south"]}
+        parquet.write_table(pa.table(columns), here / f"{name}.parquet")
+    line = "predict forest/model.json one.parquet two.parquet --id stay --output"
+    code, _, err = ask(f"{line} out.parquet")
+    assert code == 2 and "--id='stay'" in err and "secret" not in err and "Traceback" not in err
+    assert not list(here.glob("*out.parquet*"))
+    assert ask(f"{line} out.csv")[0] == 0
+
+
+@pytest.mark.parametrize(
+    "column", [["--id", "prediction"], ["--probabilities", "--id", "probability of yes"]]
+)
+def test_no_column_of_predictions_takes_the_place_of_one_that_is_handed_on(ask, here, column):
+    """A fit is refused before anything is charged, as all that can be told beforehand."""
+    for line in (PREDICT, f"{FIT} --output new --predict stays.csv"):
+        code, out, err = ask(line, *column)
+        assert code == 2 and not out and "is the name of a column of predictions" in err
+    assert not (here / "new").exists()
+
+
+def test_probabilities_of_a_regression_are_refused_before_a_fit_is_charged(ask, here):
+    domain = Domain(features={"age": (0, 110)}, target=(0, 400), approximate_rows=400)
+    domain.to_json(here / "target.json")
+    line = FIT.replace("--target back --domain domain", "--target stay --domain target")
+    code, out, err = ask(f"{line} --output new --predict stays.csv --probabilities")
+    assert code == 2 and not out and "a regression" in err and not (here / "new").exists()
 
 
 def test_predictions_that_fail_leave_no_file(ask, here):
