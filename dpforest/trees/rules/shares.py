@@ -57,7 +57,8 @@ class FlatCuts:
     def of_nodes(cls, nodes: Sequence[RuleNode | None]) -> FlatCuts:
         """Lay the cuts of nodes flat."""
         places: dict[Any, int] = {None: -1}
-        cut_of, cuts = [], []
+        cut_of: list[int] = []
+        cuts: list[RuleNode] = []
         for node in nodes:
             key = None if node is None else _key(node)
             if node is not None and key not in places:
