@@ -203,10 +203,9 @@ def test_no_command_writes_over_a_file_unasked(ask, old, command):
     assert before == {path: path.read_bytes() for path in old.rglob("*") if path.is_file()}
 
 
-@pytest.mark.parametrize(
-    "command", [one for one in OVER if one != "demo"]
-)  # its fit takes long: see its own tests
+@pytest.mark.parametrize("command", [one for one in OVER if one != "demo"])
 def test_every_command_writes_over_a_file_that_it_is_told_to(good, old, command):
+    """That of the demo takes long: see its own tests."""
     line, place = OVER[command]
     if command == "explain":
         pytest.importorskip("matplotlib")
