@@ -117,7 +117,9 @@ class Lattice:
         """Codes of values, as int64; each step rounds monotonically, so codes keep the order."""
         clipped = np.clip(values, self.lower, self.upper)
         if self.whole:
-            return np.ceil(clipped - 0.5).astype(np.int64) - int(self.lower)
+            # From 2^52 on a half rounds: whole numbers are taken as they are.
+            halves = np.where(np.abs(clipped) < _FIRST_WITHOUT_HALVES, 0.5, 0.0)
+            return np.ceil(clipped - halves).astype(np.int64) - int(self.lower)
         share = (clipped - self.lower) / (self.upper - self.lower)
         codes = np.ceil(share * self.n_points).astype(np.int64) - 1
         return np.clip(codes, 0, self.n_points - 1)

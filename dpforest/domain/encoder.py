@@ -233,6 +233,26 @@ class DomainEncoder:
         return self._encode_table(table, for_predict=for_predict)
 
     @quietly
+    def as_given(self, X: Any) -> NDArray[Any]:
+        """Values of a table's declared columns in the domain's order, as they were given.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+            Of objects where some column is no numbers.
+        """
+        selection = self._open(X)
+        columns = [selection.column(place) for place in range(self.domain.n_features)]
+        numbers = [c for c in columns if isinstance(c, np.ndarray) and c.dtype.kind in "biuf"]
+        if len(numbers) == len(columns):
+            return np.column_stack(numbers)
+        cells = np.empty((selection.table.n_rows, len(columns)), dtype=object)
+        for place, column in enumerate(columns):
+            for row, cell in enumerate(column):
+                cells[row, place] = cell
+        return cells
+
+    @quietly
     def encode_labels(self, y: Any) -> NDArray[np.int32]:
         """Class codes of labels, -1 where missing or not declared."""
         return label_codes(read_labels(y, self.estimator_name), self._classes())

@@ -365,7 +365,7 @@ class PrivateEstimator(SharedBudget):
         Parameters
         ----------
         X : array-like or data frame of shape (n, n_features)
-            Records to explain; the values show no others.
+            Records to explain; the values show no others, and no other columns than are declared.
         background : PublicBackground, optional
             Records that are public; without, 100 records that are drawn evenly from the domain.
 
@@ -394,7 +394,8 @@ class PrivateEstimator(SharedBudget):
         if len(labels) == 2:
             found, base, labels = _apart(found), _apart(base), labels[1:]
         source = "drawn evenly from the domain" if background is None else background.source
-        return ShapleyValues(found, base, np.asarray(X), names, labels, source)
+        given = self._encoder_.as_given(X)
+        return ShapleyValues(found, base, given, names, labels, source)
 
     def _coded(self, X: Any) -> NDArray[Any]:
         """Codes of records, as predictions have them."""

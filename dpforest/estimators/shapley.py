@@ -26,7 +26,7 @@ class ShapleyValues:
     base_values : ndarray of float64, shape (n,), or (n, n_classes)
         Mean score of the background. With a record's values it adds up to the record's score.
     data : ndarray, shape (n, D)
-        The records as they were given.
+        The records as they were given, in the order of ``feature_names``.
     feature_names : list of str
     output_names : list of str
         Class of each column; of two classes the second alone; ``"mean"`` of a regression.

@@ -108,6 +108,8 @@ def test_integers_that_have_no_halves_between_them_have_a_cell_each(lower):
     cells, integers = cells_of(feature(lower, lower + 6, integer=True)), lower + np.arange(7.0)
     assert cells.encode(integers).tolist() == list(range(7))
     assert (np.diff(cells.edges) > 0).all()
+    lattice = lattice_of(feature(lower, lower + 6, integer=True))
+    assert lattice.encode(integers).tolist() == list(range(7))
 
 
 def test_out_of_bounds_is_clipped():

@@ -123,6 +123,24 @@ def test_the_plots_of_shap_take_them():
     assert shap.Explanation(**found).values.shape == (3, 4)
 
 
+def test_values_stand_beside_the_records_own_columns_and_no_others():
+    """A plot put one feature's values beside those of another column."""
+    pandas = pytest.importorskip("pandas")
+    forest, X = fitted("one_shot", 0, 2)
+    own = forest.shapley_values(X[:3])
+    frame = pandas.DataFrame(X[:3], columns=list(FEATURES)).assign(name="somebody")
+    frame = frame[["few", "name", "kind", "share", "age"]]
+    for given in (frame, frame.to_dict("records"), [row for _, row in frame.iterrows()]):
+        found = forest.shapley_values(given)
+        assert found.data.shape == (3, 4) and (found.data[:, :3] == X[:3, :3]).all()
+        assert np.array_equal(found.values, own.values)
+    numbers = pandas.DataFrame({"b": [0.5, 1.5], "a": [1, 2]})
+    domain = Domain(features={"a": (0, 3), "b": (0, 3)}, classes=[0, 1], approximate_rows=9)
+    forest = PrivateForestClassifier(epsilon=9, domain=domain, strategy="one_shot", random_state=1)
+    found = forest.fit(numbers, [0, 1]).shapley_values(numbers)
+    assert found.data.dtype == float and found.data.tolist() == [[1, 0.5], [2, 1.5]]
+
+
 def containers(X: np.ndarray):
     """Private records in everything that a table comes in."""
     numbers = X[:, [0, 2]].astype(float)

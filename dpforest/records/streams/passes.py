@@ -136,7 +136,8 @@ class StreamedRecords:
                 chunk = self._kept[number]
             else:
                 chunk = Chunk(self._encoded(batch), first)
-                self._keep(chunk, number)
+                if self._n_batches is None:  # what was kept in the first pass stays, and no more
+                    self._keep(chunk, number)
                 # What is not kept has to be the same in every pass.
                 if number >= len(self._kept) and not self._marks.agree(number, chunk.table):
                     raise _changed()

@@ -390,6 +390,20 @@ def test_batches_that_change_between_passes_are_refused(change, memory_limit, wh
     assert not hasattr(forest, "guarantee_") and not hasattr(forest, "model_")
 
 
+@pytest.mark.parametrize("when", [2, 3])
+def test_a_batch_that_is_small_enough_to_keep_by_now_is_looked_at_too(when):
+    """It was kept in place of the one that had been too large, and never compared with that."""
+    passes = []
+
+    def batches():
+        passes.append(1)
+        return [frame(80).iloc[: 20 if len(passes) >= when else 80]]
+
+    with pytest.raises(StreamError, match="changed between two passes"):
+        make(("refitted", 1e-6)).fit(BatchStream(batches, "target", memory_limit=2500))
+    assert len(passes) == when
+
+
 def test_digests_of_batches_tell_nothing_without_their_key():
     X, y = frame(9).drop(columns="target"), frame(9)["target"]
     table = Table.of(DomainEncoder(domain_of()).encode(X, y))
