@@ -16,13 +16,13 @@ from __future__ import annotations
 import argparse
 import time
 import warnings
-from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from common.models import DELTA, rounded_rows
-from common.pages import DOCS, place_of
+from common.large_targets_report import CURRENCIES, EPSILONS, LEARNERS, PEER, write_page
+from common.models import rounded_rows
+from common.pages import DOCS
 from common.records import Split
 from common.regression_tables import RegressionTable, random_split
 from common.results import Line, Store, fit_and_report, key_of
@@ -41,16 +41,10 @@ TARGETS = {
     "adult": ("age", "hours-per-week"),
     "covertype": ("Elevation", "Horizontal_Distance_To_Roadways"),
 }
-#: Tables that settings and limits were read off; those of the others had a part in limits alone.
-SEEN = ("covertype", "hotel_bookings", "electricity")
-EPSILONS = (0.1, 0.5, 1.0, 5.0)
-LEARNERS = ("auto", "refitted", "boosted")
-CURRENCIES = {"pure": 0.0, "delta=1e-6": DELTA}
-PEER = "histogram boosting"
 PAGE = DOCS / "large_targets_results.md"
-SOURCES = {
-    "": Sources(("large_targets:private_forest", "large_targets:made_of")),
+MADE_BY = {
     PEER: Sources(("large_targets:peer", "large_targets:made_of"), packages=("scikit-learn",)),
+    "": Sources(("large_targets:private_forest", "large_targets:made_of")),
 }
 
 
@@ -120,6 +114,11 @@ def jobs(seeds: int) -> Iterator[tuple[str, str, str, float | None, int]]:
                             yield name, target, f"{learner}, {currency}", epsilon, seed
 
 
+def stored(path: Path) -> Store:
+    """Lines with what they depend on."""
+    return Store(path, lambda line: by_beginning(MADE_BY, line["model"]))
+
+
 def fit_missing(asked: argparse.Namespace, out: Store) -> None:
     """Append the lines that are not there yet."""
     done = {key_of(line) for line in out.lines()}
@@ -132,106 +131,13 @@ def fit_missing(asked: argparse.Namespace, out: Store) -> None:
         out.append(measured(table, model, epsilon, seed))
 
 
-# -- the page ------------------------------------------------------------------------------------
-
-
-def means_of(lines: list[Line]) -> dict[tuple[str, str, float | None], float]:
-    """Mean R² over the splits by table, model and epsilon."""
-    found = defaultdict(list)
-    for line in lines:
-        found[line["dataset"], line["model"], line["epsilon"]].append(line["r2"])
-    return {key: float(np.mean(values)) for key, values in found.items()}
-
-
 def report(asked: argparse.Namespace, lines: list[Line]) -> None:
-    """Write the page; a part of it elsewhere."""
+    """Write the page."""
     wanted = {
-        (f"{n}.{t}", model, epsilon, seed) for n, t, model, epsilon, seed in jobs(asked.seeds)
+        (f"{name}.{target}", model, epsilon, seed)
+        for name, target, model, epsilon, seed in jobs(asked.seeds)
     }
-    page = place_of(asked.page, wanted - {key_of(line) for line in lines})
-    page.write_text(text_of(lines), encoding="utf-8")
-    print(page)
-
-
-def text_of(lines: list[Line]) -> str:
-    """The page's text."""
-    means = means_of(lines)
-    parts = [HEAD, worst_rows(means)]
-    for currency in CURRENCIES:
-        parts.append(table_of(lines, means, currency))
-    return "\n\n".join(parts) + "\n"
-
-
-HEAD = f"""# Regressions on large tables
-
-Written by
-
-    python benchmarks/large_targets.py
-
-R² of features of large tables as targets, told by the other features, against the mean of the
-training targets. A quarter of the records is for testing; ε under add/remove, the number of records
-declared in its first digit. Bounds of a target are those that the feature is declared with.
-{PEER.capitalize()} is scikit-learn's at its defaults, without privacy. Settings of boosted
-regressions were found on {", ".join(SEEN)}, at other ε and splits, and their limits on parts of
-20,000 records of all of these ([tried](tried.md#regressions))."""
-
-
-def worst_rows(means: dict[tuple[str, str, float | None], float]) -> str:
-    """Where auto is behind a learner that was asked for by name."""
-    rows = []
-    for (name, model, epsilon), own in means.items():
-        if model.startswith("auto"):
-            for learner in LEARNERS[1:]:
-                other = means.get((name, model.replace("auto", learner), epsilon), own)
-                rows.append((own - other, name, model, epsilon, learner))
-    rows.sort()
-    lines = ["## Worst rows", "", "`auto` less another learner; one fit, and so partly chance:", ""]
-    lines += [
-        "| target | guarantee | ε | auto | less | R² |",
-        "| --- | --- | ---: | ---: | --- | ---: |",
-    ]
-    for less, name, model, epsilon, learner in rows[:6]:
-        own, currency = means[name, model, epsilon], model.partition(", ")[2]
-        cells = [name, currency, f"{epsilon:g}", f"{own:.3f}", learner, f"{less:+.3f}"]
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
-
-
-def table_of(
-    lines: list[Line], means: dict[tuple[str, str, float | None], float], currency: str
-) -> str:
-    """R² of one currency, all learners beside each other."""
-    sizes = {line["dataset"]: line["rows"] for line in lines}
-    picked = {
-        (x["dataset"], x["epsilon"]): x["picked"]
-        for x in lines
-        if x["model"] == f"auto, {currency}"
-    }
-    head = " | ".join(f"ε {epsilon:g}" for epsilon in EPSILONS)
-    rows = [
-        f"## {currency}, `auto` / refitted / boosted",
-        "",
-        f"| target | records | {head} | {PEER} |",
-    ]
-    rows.append("| --- | ---: |" + " --- |" * len(EPSILONS) + " ---: |")
-    for name, n in sizes.items():
-        cells = []
-        for epsilon in EPSILONS:
-            three = [
-                means.get((name, f"{learner}, {currency}", epsilon), np.nan) for learner in LEARNERS
-            ]
-            took = picked.get((name, epsilon), "")
-            cells.append(" / ".join(f"{value:.3f}" for value in three) + f" ({took})")
-        best = means.get((name, PEER, None), np.nan)
-        rows.append(f"| {name} | {n:,} | {' | '.join(cells)} | {best:.3f} |")
-    every = [
-        [np.nanmean([means.get((name, f"{learner}, {currency}", e), np.nan) for name in sizes])
-         for learner in LEARNERS] for e in EPSILONS
-    ]  # fmt: skip
-    cells = [" / ".join(f"{value:.3f}" for value in three) for three in every]
-    best = np.nanmean([means.get((name, PEER, None), np.nan) for name in sizes])
-    rows.append(f"| mean of {len(sizes)} | | {' | '.join(cells)} | {best:.3f} |")
-    return "\n".join(rows)
+    print(write_page(asked.page, lines, wanted - {key_of(line) for line in lines}))
 
 
 def main() -> None:
@@ -247,11 +153,7 @@ def main() -> None:
     asked = parser.parse_args()
     if not asked.data.is_dir():
         raise SystemExit(f"no tables in {asked.data}: name their folder by --data or DPFOREST_DATA")
-    out = Store(
-        asked.results,
-        lambda line: by_beginning(SOURCES, line["model"] if line["model"] == PEER else ""),
-    )
-    fit_and_report(asked, out, fit_missing, report)
+    fit_and_report(asked, stored(asked.results), fit_missing, report)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ import behind
 import consistency
 import curves
 import forecast
+import large_targets
 import made_tasks
 import private_safe_bayesian
 import pytest
@@ -65,6 +66,7 @@ MAKERS = {
     "speed": speed.MADE_BY,
     "unknown_code": {"": unknown_code.SOURCES},
     "utility": utility.MADE_BY,
+    "large_targets": large_targets.MADE_BY,
     "made_tasks": {"": made_tasks.SOURCES},
     "variants": {"": variants.SOURCES},
     "wide_bounds": {"": wide_bounds.SOURCES},
@@ -74,7 +76,7 @@ WRITERS = {
     "attacks.report", "audit", "common.behind_report", "common.clusters",
     "common.consistency_report",
     "common.growth_report", "common.ledger_report", "common.one_page", "common.package_tables",
-    "common.pages",
+    "common.large_targets_report", "common.pages",
     "common.regression_report", "explanations",
     "common.plain_readers", "common.scale_machine", "common.scale_report",
     "common.speed_report", "common.speed_tables_report", "common.utility_report", "doorway.page",
@@ -494,10 +496,23 @@ def run_behind(path, monkeypatch):
     return fit.calls + pick.calls
 
 
+def run_large_targets(path, monkeypatch):
+    table = argparse.Namespace(name="adult.age")
+    fit = Counted(lambda table, model, epsilon, seed: {
+        "dataset": table.name, "model": model, "epsilon": epsilon, "seed": seed})  # fmt: skip
+    monkeypatch.setattr(large_targets, "TARGETS", {"adult": ("age",)})
+    monkeypatch.setattr(large_targets, "made_of", lambda *_: table)
+    monkeypatch.setattr(large_targets, "measured", fit)
+    asked = argparse.Namespace(seeds=1, data=None)
+    large_targets.fit_missing(asked, large_targets.stored(path))
+    return fit.calls
+
+
 RUNS = (
     run_behind, run_consistency, run_curves, run_made_tasks, run_variants, run_regression,
     run_utility, run_attack, run_wide_bounds,
     run_audit, run_speed, run_scale, run_forecast, run_unknown_code, run_private_safe_bayesian,
+    run_large_targets,
 )  # fmt: skip
 
 
