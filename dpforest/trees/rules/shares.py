@@ -149,7 +149,7 @@ def _right(distance: NDArray[np.float64], steepness: float) -> NDArray[np.float6
 
 
 def _key(node: RuleNode) -> tuple[Any, ...]:
-    """What is the same of nodes that have one cut."""
+    """Key that nodes have in common if their cut is the same."""
     direction = node.direction
     tables = tuple(table.tobytes() for table in direction.tables)
     return direction.features, node.threshold, tables
