@@ -209,7 +209,7 @@ def _pandas_column(series: Any) -> Column:
 
 
 def _gaps(series: Any) -> list[bool]:
-    """Marks of cells that are missing, as their library says, whose word is looked at."""
+    """Gaps of a series, as its library says, whose word is looked at."""
     gaps = np.asarray(series.isna()).tolist()
     if len(gaps) != len(series) or any(type(gap) is not bool for gap in gaps):
         raise StreamError(_FOREIGN, "it does not say which cells are missing", CONVERT)

@@ -149,7 +149,7 @@ def _right(distance: NDArray[np.float64], steepness: float) -> NDArray[np.float6
 
 
 def _key(node: RuleNode) -> tuple[Any, ...]:
-    """Facts that nodes of one cut have in common."""
+    """Key that nodes have in common if their cut is the same."""
     direction = node.direction
     tables = tuple(table.tobytes() for table in direction.tables)
     return direction.features, node.threshold, tables
