@@ -135,7 +135,7 @@ def test_a_regressor_reads_streams_too(strategy):
     assert np.array_equal(streamed.predict(X), whole.predict(X))
     assert streamed.target_range_ == whole.target_range_ and whole.target_range_[1] < 1000
     asked = {entry.role for entry in streamed.accountant_.ledger}
-    begins = strategy in ("refitted", "additive")
+    begins = strategy in ("refitted", "additive", "boosted")
     assert ("residual sums of a feature" in asked) == begins, "it begins with curves"
 
 
