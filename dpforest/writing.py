@@ -117,7 +117,7 @@ def new_place(
         for one in removed:
             one.unlink(missing_ok=True)
         _place(begun, path, force)
-        _keep_names(path.parent)
+        see_to_disk(path.parent)
     except OSError as error:
         begun.unlink(missing_ok=True)
         raise _refused(path, error, option) from None
@@ -145,10 +145,10 @@ def _place(begun: Path, path: Path, force: bool) -> None:
     os.unlink(begun)
 
 
-def _keep_names(folder: Path) -> None:
-    """See the names in a folder to the disk, where the system can."""
+def see_to_disk(path: Path) -> None:
+    """See a file or the names in a folder to the disk, where the system can."""
     with suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
+        descriptor = os.open(path, os.O_RDONLY)
         try:
             os.fsync(descriptor)
         finally:

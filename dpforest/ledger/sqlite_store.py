@@ -16,6 +16,7 @@ from dpforest.ledger.sql_store import HEAD, Box, SqlStore
 from dpforest.ledger.steps import passed
 from dpforest.ledger.store import PATIENCE, Head
 from dpforest.processes import this_process
+from dpforest.writing import see_to_disk
 
 #: Marks a file of SQLite as one of ours: "dpfl".
 APPLICATION = 0x6470666C
@@ -131,7 +132,7 @@ class SqliteStore(SqlStore):
             connection.execute("COMMIT")
         finally:
             connection.close()
-        _force(self._path.parent)
+        see_to_disk(self._path.parent)
 
     def _connect(self) -> sqlite3.Connection:
         """A connection that makes every commit durable, to a file that is whole."""
@@ -331,8 +332,8 @@ class SqliteStore(SqlStore):
                 copy.execute("UPDATE ledger SET in_use = 0")
         finally:
             copy.close()
-        _force(target)
-        _force(target.parent)
+        see_to_disk(target)
+        see_to_disk(target.parent)
 
     # -- errors, ending -----------------------------------------------------------------
 
@@ -435,13 +436,3 @@ def _size(path: Path) -> int:
         return path.stat().st_size
     except OSError:
         return 0
-
-
-def _force(path: Path) -> None:
-    """See a file or the names in a folder to the disk, where the system can."""
-    with suppress(OSError):
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,11 +11,15 @@ import pytest
 
 from dpforest.accounting import BudgetAccountant
 from dpforest.accounting.releases import LearnerBudget, Plan
+from dpforest.domain.targets import TARGET_STEPS
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.records.base import MemoryRecords
 from dpforest.records.table import Table
 from dpforest.trees.base import Learner, TableFacts
 from dpforest.trees.training import train_on
+
+#: Sizes of the features of `means`: ordered, a categorical one, ordered.
+CODES = [40, -5, 7]
 
 
 @dataclass(frozen=True)
@@ -93,5 +97,26 @@ def table_of() -> Callable[..., Table]:
             facts.ordered,
             facts.n_classes,
         )
+
+    return make
+
+
+@pytest.fixture
+def means(facts_of):
+    """Facts of a target that curves and trees can tell, by declared rows."""
+    return lambda rows: replace(facts_of(CODES, 2, rows), unit=TARGET_STEPS)
+
+
+@pytest.fixture
+def targets(table_of):
+    """A table whose target goes by its first feature and by the last two together."""
+
+    def make(facts, n, seed=0):
+        table, generator = table_of(facts, n, seed), np.random.default_rng(seed + 1)
+        places = table.codes / facts.n_codes
+        lean = 0.2 + 0.4 * np.sin(3 * places[:, 0]) + 0.3 * (places[:, 2] > 0.3) * places[:, 1]
+        noisy = np.clip(lean + generator.normal(0, 0.03, n), 0, 1)
+        whole = np.rint(noisy * TARGET_STEPS).astype(np.int32)
+        return replace(table, targets=whole, labels=np.zeros_like(table.labels))
 
     return make

@@ -42,27 +42,6 @@ OF_A_TREE = [Role.SPLITS, *[Role.NODES, Role.SPLITS] * 2, Role.LEAVES]
 
 
 @pytest.fixture
-def means(facts_of):
-    """Facts of a target."""
-    return lambda rows: replace(facts_of(CODES, 2, rows), unit=TARGET_STEPS)
-
-
-@pytest.fixture
-def targets(table_of):
-    """A table whose target goes by its first feature and by the last two together."""
-
-    def make(facts, n, seed=0):
-        table, generator = table_of(facts, n, seed), np.random.default_rng(seed + 1)
-        places = table.codes / facts.n_codes
-        lean = 0.2 + 0.4 * np.sin(3 * places[:, 0]) + 0.3 * (places[:, 2] > 0.3) * places[:, 1]
-        noisy = np.clip(lean + generator.normal(0, 0.03, n), 0, 1)
-        whole = np.rint(noisy * TARGET_STEPS).astype(np.int32)
-        return replace(table, targets=whole, labels=np.zeros_like(table.labels))
-
-    return make
-
-
-@pytest.fixture
 def run(trained_by, means, targets):
     """A small forest of 300 records, of which so many are declared."""
 
