@@ -267,7 +267,7 @@ def amounts_that_say(gaps):
     class Strange(Amounts):
         def isna(self):
             if isinstance(gaps, BaseException):
-                raise gaps
+                raise type(gaps)(*gaps.args)  # one that is kept would keep frames, and records
             return gaps
 
     return Strange()
